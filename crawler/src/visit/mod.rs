@@ -54,6 +54,8 @@ use egress::Session;
 /// Longest wait for a URL that others named or that is at a host of others, and for the rest of a visit that found a new manifest.
 /// Beyond it the URL is left for a later visit, or the visit ends and its findings are saved.
 const WAIT_UNSAVED_MAX: TimeDelta = TimeDelta::hours(1);
+/// Longest wait for a host of others that asked for it before this visit.
+const WAIT_OF_EARLIER_VISIT_MAX: TimeDelta = TimeDelta::minutes(1);
 
 /// How a visit ended or was interrupted.
 #[derive(Debug)]
@@ -265,12 +267,14 @@ impl<'a> Visit<'a> {
     /// Whether a task is left for a later visit rather than waited for this long: others named it, or the host to request is not the
     /// site's own. What such a host asks for does not keep the visit from its end. One that was never met has asked for nothing.
     fn is_left(&self, task: &Task, until: DateTime<Utc>) -> bool {
-        let host = task.current().host();
-        let is_met = self.progress.traffic.robots.contains_key(&host)
-            || self.site.hosts.iter().any(|known| known.host == host);
-        let is_of_others = is_met && !OwnHosts::of(self.site).contains(&host);
+        let (host, now) = (task.current().host(), clock::now());
+        let is_asked = self.progress.traffic.robots.contains_key(&host);
+        let known = self.site.hosts.iter().find(|known| known.host == host);
+        let is_of_others = (is_asked || known.is_some()) && !OwnHosts::of(self.site).contains(&host);
+        let earlier = known.and_then(|known| known.next_ok_at).filter(|_| !is_asked);
+        let is_earlier = is_of_others && earlier.is_some_and(|at| at - now > WAIT_OF_EARLIER_VISIT_MAX);
         self.scope == Scope::Site
-            && until - clock::now() > WAIT_UNSAVED_MAX
+            && (until - now > WAIT_UNSAVED_MAX || is_earlier)
             && (task.named_by == NamedBy::Others || is_of_others)
     }
 

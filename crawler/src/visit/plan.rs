@@ -1,6 +1,6 @@
 //! The remaining requests of a visit, and the hosts that it has finished.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::ControlFlow;
 
 use manifest::{Discovery, Host, ManifestUrl};
@@ -41,6 +41,9 @@ pub(crate) struct Plan {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     rules_of_others: BTreeMap<Host, Box<VisitRules>>,
     pub(crate) ended: BTreeMap<Host, VisitEnd>,
+    /// Hosts that asked for a delay in response to what the site itself does not name: nothing more of that is added.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    limited: BTreeSet<Host>,
 }
 
 impl Plan {
@@ -90,6 +93,9 @@ impl Plan {
     }
 
     fn is_new(&mut self, task: &Task) -> bool {
+        if task.named_by != NamedBy::Site && self.limited.contains(&task.url.host()) {
+            return false;
+        }
         let has_room = match (task.role, task.named_by) {
             // The file of a claim is one request, and is never left out: a claim has to end.
             (Role::Claim, _) => true,
@@ -148,7 +154,8 @@ impl Plan {
     }
 
     /// Ends one host, or breaks with the end of the visit where it applies to the whole site. After a response that is no evidence
-    /// about the site, only the tasks that were named in the same way at the host are dropped ([`NamedBy`]), and returned.
+    /// about the site, only the tasks that were named in the same way at the host are dropped ([`NamedBy`]), and returned. A host that asks
+    /// for a delay gets no further request for what the site itself does not name.
     pub(crate) fn apply(&mut self, task: &Task, next: NextStep) -> ControlFlow<VisitEnd, Vec<Task>> {
         let host = task.url.host();
         let is_evidence = task.named_by == NamedBy::Site;
@@ -161,7 +168,15 @@ impl Plan {
             }
             NextStep::Stop(VisitEnd::OptedOut) => return ControlFlow::Break(VisitEnd::OptedOut),
             NextStep::Stop(_) if !is_evidence => {
-                let is_dropped = |other: &Task| other.named_by == task.named_by && other.url.host() == host;
+                let is_limited = next == NextStep::Stop(VisitEnd::RateLimited);
+                if is_limited {
+                    self.limited.insert(host.clone());
+                }
+                let is_like = |other: &Task| other.named_by == task.named_by && !is_limited;
+                let is_dropped = |other: &Task| {
+                    other.url.host() == host
+                        && (is_like(other) || is_limited && other.named_by != NamedBy::Site)
+                };
                 return ControlFlow::Continue(self.take(is_dropped));
             }
             NextStep::Stop(VisitEnd::RateLimited) => return ControlFlow::Break(VisitEnd::RateLimited),
@@ -334,8 +349,7 @@ mod tests {
             (by_document("https://a.example/failed"), by_document(linked)),
             (by_others("https://a.example/failed"), by_others(theirs)),
         ] {
-            for end in [VisitEnd::Blocked, VisitEnd::ServerErrors, VisitEnd::CatchAll, VisitEnd::RateLimited]
-            {
+            for end in [VisitEnd::Blocked, VisitEnd::ServerErrors, VisitEnd::CatchAll] {
                 let mut plan = Plan::default();
                 for task in tasks() {
                     plan.add(task);
@@ -348,6 +362,27 @@ mod tests {
             }
             let opted_out = Plan::default().apply(&failed, NextStep::Stop(VisitEnd::OptedOut));
             assert_eq!(opted_out, ControlFlow::Break(VisitEnd::OptedOut));
+        }
+    }
+
+    #[test]
+    fn a_host_that_asks_for_a_delay_is_left_except_for_what_the_site_itself_names() {
+        let own = task("https://a.example/own");
+        let [linked, theirs] =
+            [by_document("https://a.example/linked"), by_others("https://a.example/theirs")];
+        let elsewhere = by_others("https://b.a.example/theirs");
+        for failed in [by_document("https://a.example/failed"), by_others("https://a.example/failed")] {
+            let mut plan = Plan::default();
+            for task in [&own, &linked, &theirs, &elsewhere] {
+                plan.add(task.clone());
+            }
+            let applied = plan.apply(&failed, NextStep::Stop(VisitEnd::RateLimited));
+            assert_eq!(applied, ControlFlow::Continue(vec![linked.clone(), theirs.clone()]));
+            let mut plan: Plan = serde_json::from_value(serde_json::to_value(&plan).unwrap()).unwrap();
+            assert!(!plan.add_next(vec![by_document("https://a.example/more")]), "the next visit follows it");
+            assert!(plan.add_next(vec![by_document("https://b.a.example/more")]));
+            let left: Vec<String> = plan.tasks().map(|task| task.url.to_string()).collect();
+            assert_eq!(left, ["https://b.a.example/more", own.url.as_str(), elsewhere.url.as_str()]);
         }
     }
 

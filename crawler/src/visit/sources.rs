@@ -54,7 +54,8 @@ pub(crate) struct Sources {
 }
 
 impl Sources {
-    /// Compares the links that were read with what is stored.
+    /// Compares the links that were read with what is stored. Where only others name what was read, its links name nothing for the site,
+    /// so that losing one causes no request.
     pub(super) fn compare(
         &mut self,
         site: &SiteState,
@@ -65,7 +66,7 @@ impl Sources {
         for known in &site.resources {
             let is_part = known.manifest_id.is_none() && known.outcome.is_present();
             match links.get(&known.url) {
-                None if read.is_source_of(known) && !is_part => {
+                None if named_by != NamedBy::Others && read.is_source_of(known) && !is_part => {
                     self.unlinked.insert(known.url.clone());
                 }
                 Some(Task { discovery, linked_from: Some(from), .. })
@@ -245,6 +246,21 @@ mod tests {
         let mut sources = Sources::default();
         sources.add_unfollowed(&catalog);
         assert_eq!(sources.conclude(&mut []).unread, [catalog]);
+    }
+
+    /// Otherwise such a document could have all documents of the site requested whole, in every visit.
+    #[test]
+    fn a_link_that_a_document_of_others_loses_causes_no_request() {
+        let upload = url("https://a.example/u/other.json");
+        let mut site = site();
+        let linked = known("https://a.example/u/linked.json", Discovery::CatalogEntry, Some(upload.as_str()));
+        site.resources.push(linked);
+        for (named_by, unread) in [(NamedBy::Others, Vec::new()), (NamedBy::Document, vec![url(SECOND)])] {
+            let mut sources = Sources::default();
+            sources.compare(&site, ReadWhole::Document(&upload), (&FollowUps::default(), named_by));
+            let mut results = [fetched(SECOND, FetchOutcome::NotModified)];
+            assert_eq!(sources.conclude(&mut results).unread, unread, "{named_by:?}");
+        }
     }
 
     #[test]
