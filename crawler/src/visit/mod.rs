@@ -265,7 +265,8 @@ impl<'a> Visit<'a> {
     }
 
     /// Whether a task is left for a later visit rather than waited for this long: others named it, or the host to request is not the
-    /// site's own. What such a host asks for does not keep the visit from its end. One that was never met has asked for nothing.
+    /// site's own. What such a host asks for does not keep the visit from its end, and what it asked for in an earlier visit does not
+    /// keep this one at all. One that was never met has asked for nothing.
     fn is_left(&self, task: &Task, until: DateTime<Utc>) -> bool {
         let (host, now) = (task.current().host(), clock::now());
         let is_asked = self.progress.traffic.robots.contains_key(&host);
