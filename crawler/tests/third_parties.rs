@@ -1119,6 +1119,57 @@ async fn a_delay_of_a_customers_host_does_not_hold_back_the_site() {
     }
 }
 
+/// The catalog of the victim lists documents at the host of a customer, a client submits others there, and the host asks for a delay
+/// without saying how long.
+#[tokio::test]
+async fn a_customers_host_that_asks_for_a_delay_is_left_for_an_hour() {
+    const CUSTOMER: &str = "t1.victim.example";
+    let listed = [0, 1].map(|number| format!("https://{CUSTOMER}/u/{number}.json"));
+    let catalog = catalog_of(&listed.each_ref().map(String::as_str));
+    for status in [429, 503] {
+        let customer = Host::new(CUSTOMER).robots("").catch_all(Answer::status(status));
+        let victim = Host::new(VICTIM).robots("").route(MANIFEST, AWP);
+        let victim = victim.file("/.well-known/api-catalog", "application/linkset+json", catalog.clone());
+        let web = Web::builder().host(victim).host(customer).start().await.unwrap();
+        let mut crawl = Crawl::on(web, VICTIM).await;
+        let upload = submitted(&format!("https://{CUSTOMER}/u/upload.json"));
+        crawl.store.seeds_add(&[upload], now()).await.unwrap();
+        crawl.pass().await;
+        let requested = crawl.paths(CUSTOMER);
+        assert_eq!(requested.len(), 2, "{status}: robots.txt and one document: {requested:?}");
+        for visits in [2, 3] {
+            crawl.pass_again().await;
+            assert_eq!(crawl.paths(CUSTOMER), [""; 0], "{status}: nothing within the hour");
+            assert!(crawl.paths(VICTIM).contains(&MANIFEST.to_owned()), "{status}: the manifest is read");
+            let report = crawl.report(VICTIM).await;
+            assert_eq!(
+                (report.visits.len(), report.visits[0].end),
+                (visits, VisitEnd::Completed),
+                "{status}"
+            );
+            assert_eq!(report.state.not_before, None, "{status}: the site does not wait");
+        }
+    }
+}
+
+/// A host that is in a list of names alone says nothing about its site; the operator's own line does.
+#[tokio::test]
+async fn a_host_of_a_ranking_is_not_the_sites_own() {
+    let card = "t1.victim.example";
+    for (line, named_by, origin) in [
+        ("7,t1.victim.example", NamedBy::Others, HostOrigin::Collected),
+        ("t1.victim.example", NamedBy::Site, HostOrigin::Listed),
+    ] {
+        let customer = Host::new(card).robots("").route(MANIFEST, Answer::json(awp_with("pay")));
+        let web = Web::builder().host(Host::new(VICTIM).robots("")).host(customer).start().await.unwrap();
+        let crawl = Crawl::on(web, &format!("{VICTIM}\n{line}\n")).await;
+        crawl.pass().await;
+        assert_eq!(naming_of(&crawl, &format!("https://{card}{MANIFEST}")).await, named_by, "{line}");
+        let hosts = crawl.report(VICTIM).await.state.hosts;
+        assert_eq!(hosts.iter().find(|known| known.host.as_str() == card).unwrap().origin, origin);
+    }
+}
+
 /// The home page of a customer's host redirects to an upload, which links to another one.
 #[tokio::test]
 async fn links_of_a_page_are_those_of_the_host_that_was_asked_for_it() {

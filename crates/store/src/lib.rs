@@ -21,6 +21,7 @@ mod packed;
 mod plan;
 mod postgres;
 mod prepare;
+mod room;
 mod rows;
 mod schema;
 mod sqlite;

@@ -15,6 +15,7 @@ use policy::{FetchOutcome, Status, VisitEnd};
 use crate::StoreError;
 use crate::model::seed::kept_source;
 use crate::model::{FeedChange, FetchRecord, HostOrigin, LinkChanges, NewSource, ResourceState, VisitRecord};
+use crate::room;
 
 /// Visits in a row that must not find a manifest before it leaves the index.
 const MISSES_TO_REMOVE: u32 = 2;
@@ -52,6 +53,8 @@ pub(crate) struct Known {
     pub(crate) manifests: BTreeMap<ManifestId, KnownManifest>,
     /// The hosts of a site that has manifests, or whose visit found one.
     pub(crate) hosts: HashMap<Host, HostOrigin>,
+    /// Stored bytes of what a site has in the index, by document, if its visit read a document.
+    pub(crate) bytes: HashMap<ManifestId, u64>,
 }
 
 /// A change for the feed.
@@ -112,6 +115,8 @@ pub(crate) struct Plan<'a> {
     /// Who names manifests of which this is not stored yet; new versions have it too.
     pub(crate) named: Vec<(ManifestId, NamedBy)>,
     pub(crate) changes: Vec<Change>,
+    /// Documents for which the site has no room, with the reason. Nothing of them is stored.
+    pub(crate) refused: HashMap<ManifestId, &'static str>,
     /// What the site names, if it is to be decided again which declarations are one capability.
     pub(crate) regroups: Option<SiteNaming>,
 }
@@ -138,8 +143,12 @@ enum Verdict {
     Removed(Status),
 }
 
-/// Plans a visit. Where a URL was fetched more than once, the last fetch counts.
-pub(crate) fn plan<'a>(visit: &'a VisitRecord, known: &Known) -> Result<Plan<'a>, StoreError> {
+/// Plans a visit. Where a URL was fetched more than once, the last fetch counts. `stored_bytes` is what storing a document takes.
+pub(crate) fn plan<'a>(
+    visit: &'a VisitRecord,
+    known: &Known,
+    stored_bytes: &dyn Fn(&ManifestId) -> usize,
+) -> Result<Plan<'a>, StoreError> {
     let mut last: BTreeMap<ManifestId, &FetchRecord> = BTreeMap::new();
     for fetch in &visit.fetches {
         last.insert(ManifestId::of(&fetch.url), fetch);
@@ -155,19 +164,28 @@ pub(crate) fn plan<'a>(visit: &'a VisitRecord, known: &Known) -> Result<Plan<'a>
     }
     plan_links(&mut plan, &visit.links, known);
     plan_forgotten(&mut plan, known);
-    let naming = naming_after(visit, known, &plan.resources);
+    let mut naming = naming_after(visit, known, &plan.resources);
+    plan.refused = room::refused(&last, known, &naming, stored_bytes);
+    if !plan.refused.is_empty() {
+        plan_refused(&mut plan, known);
+        naming = naming_after(visit, known, &plan.resources);
+    }
     for (id, fetch) in &last {
         let before = known.resources.get(id);
-        let misses_in_row = misses(fetch.outcome, before);
-        if let Some(manifest) = &fetch.manifest {
+        let is_refused = plan.refused.contains_key(id);
+        let outcome = if is_refused { FetchOutcome::TooLarge } else { fetch.outcome };
+        let misses_in_row = misses(outcome, before);
+        if let Some(manifest) = fetch.manifest.as_ref().filter(|_| !is_refused) {
             plan_read(&mut plan, (id, fetch, manifest), known, naming.named_by(&fetch.url))?;
             continue;
         }
-        plan_part(&mut plan, id, fetch, before);
+        if !is_refused {
+            plan_part(&mut plan, id, fetch, before);
+        }
         if let Some(manifest) = known.manifests.get(id).filter(|manifest| manifest.in_index) {
-            let verdict = verdict_of_fetch(fetch.outcome, misses_in_row);
+            let verdict = verdict_of_fetch(outcome, misses_in_row);
             let training = training_after(fetch, Some(manifest));
-            plan_verdict(&mut plan, (id, manifest), &verdict, training, fetch.at, fetch.outcome.as_str());
+            plan_verdict(&mut plan, (id, manifest), &verdict, training, fetch.at, outcome.as_str());
         }
     }
     let verdict = verdict_of_end(visit.end, visit.status);
@@ -180,6 +198,26 @@ pub(crate) fn plan<'a>(visit: &'a VisitRecord, known: &Known) -> Result<Plan<'a>
     let naming_changed = plan_naming(&mut plan, known, &naming, visit.ended_at);
     plan.regroups = regroups(&plan, known, naming_changed).then_some(naming);
     Ok(plan)
+}
+
+/// Documents that were refused leave no row, unless they have one; then what is stored of them stays.
+fn plan_refused(plan: &mut Plan<'_>, known: &Known) {
+    let Plan { resources, refused, .. } = plan;
+    resources.retain_mut(|resource| {
+        let id = ManifestId::of(&resource.url);
+        if !refused.contains_key(&id) {
+            return true;
+        }
+        let before = known.resources.get(&id).cloned();
+        let is_known = before.is_some() || known.hints.contains(&id);
+        let kept = before.map(|before| {
+            (before.etag, before.last_modified, before.cache, before.content_hash, before.changed_at)
+        });
+        (resource.etag, resource.last_modified, resource.cache, resource.content_hash, resource.changed_at) =
+            kept.unwrap_or_default();
+        (resource.outcome, resource.fresh_until) = (FetchOutcome::TooLarge, None);
+        is_known
+    });
 }
 
 /// Plans what changed in the links between documents of the site.

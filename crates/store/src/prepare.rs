@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use manifest::model::TypeSource;
 use manifest::{Capability, ContentHash, Manifest, ManifestId, declaration};
+use policy::FetchOutcome;
 use serde::Serialize;
 
 use crate::StoreError;
@@ -87,14 +88,8 @@ impl PreparedVisit {
                 manifests.insert(id, prepared);
             }
         }
-        let reports: Vec<FetchReport> = visit.fetches.iter().map(FetchReport::from).collect();
-        Ok(Self {
-            manifests,
-            documents,
-            robots: robots_rows(&visit.robots)?,
-            fetches: compressed_json(&reports, "report of a visit")?,
-            outcomes: outcomes(&visit.fetches),
-        })
+        let (fetches, outcomes) = reports(visit, &HashMap::new())?;
+        Ok(Self { manifests, documents, robots: robots_rows(&visit.robots)?, fetches, outcomes })
     }
 
     pub(crate) fn manifest(&self, id: &ManifestId) -> Option<&PreparedManifest> {
@@ -118,10 +113,35 @@ pub(crate) fn robots_rows(records: &[RobotsRecord]) -> Result<Vec<(String, Robot
     records.iter().map(row).collect()
 }
 
-fn outcomes(fetches: &[FetchRecord]) -> String {
+/// The compressed reports of the fetches, and their counts by outcome. Documents that the store refused are too large for it.
+pub(crate) fn reports(
+    visit: &VisitRecord,
+    refused: &HashMap<ManifestId, &'static str>,
+) -> Result<(Vec<u8>, String), StoreError> {
+    let report = |fetch: &FetchRecord| {
+        let report = FetchReport::from(fetch);
+        let reason = if refused.is_empty() { None } else { refused.get(&ManifestId::of(&fetch.url)) };
+        match reason {
+            Some(reason) => FetchReport {
+                outcome: FetchOutcome::TooLarge,
+                reason: Some((*reason).to_owned()),
+                content_hash: None,
+                fresh_until: None,
+                manifest_id: None,
+                format: None,
+                ..report
+            },
+            None => report,
+        }
+    };
+    let reports: Vec<FetchReport> = visit.fetches.iter().map(report).collect();
+    Ok((compressed_json(&reports, "report of a visit")?, outcomes(&reports)))
+}
+
+fn outcomes(reports: &[FetchReport]) -> String {
     let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
-    for fetch in fetches {
-        *counts.entry(fetch.outcome.as_str()).or_default() += 1;
+    for report in reports {
+        *counts.entry(report.outcome.as_str()).or_default() += 1;
     }
     let parts: Vec<String> = counts.iter().map(|(outcome, count)| format!("{outcome}={count}")).collect();
     parts.join(",")

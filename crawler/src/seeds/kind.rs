@@ -59,9 +59,9 @@ impl Kind {
         }
     }
 
-    /// Whether only the host of a URL counts.
-    pub(super) const fn names_hosts(self) -> bool {
-        matches!(self, Self::Xml | Self::Markdown)
+    /// Whether the names were collected from elsewhere, not written by the operator. In an archive, its lines show it.
+    pub(super) const fn is_collected(self) -> bool {
+        matches!(self, Self::Xml | Self::Certificates | Self::CommonCrawl | Self::Markdown)
     }
 
     /// The names in a line, as lines of a plain list.

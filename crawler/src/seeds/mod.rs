@@ -4,6 +4,9 @@
 //! lines may end in CRLF, and a byte order mark is skipped. Any other line is reported with its number and
 //! reason, and skipped. A URL adds its host, and a request for its path. `*.example.org` of a certificate is `example.org`.
 //!
+//! A plain line is the word of the operator: its host is its site's own. Lines with a rank or a wildcard, and all other kinds, are
+//! names that were collected from elsewhere; of their URLs only the hosts count.
+//!
 //! The first bytes of a list and its name show its kind: a zip archive (Tranco's) contains such a list, gzip is any of these
 //! compressed, XML is an OPML file or a sitemap, of which the hosts count, as do those of the links in Markdown; JSON is a dump
 //! of certificates; Common Crawl writes names in reverse. Every source is read as a stream, up to a number of names.
@@ -203,7 +206,8 @@ impl SeedReader {
             Ok(Some(_)) if tally.used == self.names_max => tally.is_cut = true,
             Ok(Some(seed)) => {
                 tally.used += 1;
-                let seed = if kind.names_hosts() { Seed { url: None, ..seed } } else { seed };
+                let seed =
+                    if kind.is_collected() || is_collected(text, &seed) { collected(seed) } else { seed };
                 self.take(seed, each);
             }
             Err(reason) => {
@@ -221,12 +225,18 @@ impl SeedReader {
     }
 
     fn take(&mut self, seed: Seed, each: &mut impl FnMut(Seed)) {
-        let key = seed.url.as_ref().map_or_else(|| seed.host.as_str(), ManifestUrl::as_str);
-        if self.seen.insert(fingerprint(key)) {
-            self.report.read += 1;
+        let key = fingerprint(seed.url.as_ref().map_or_else(|| seed.host.as_str(), ManifestUrl::as_str));
+        // what the operator wrote counts, also after another list that has the name
+        let (is_known, is_new) = match seed.origin {
+            SeedOrigin::File => (self.seen.contains(&!key), self.seen.insert(key)),
+            _ if self.seen.contains(&key) => (true, false),
+            _ => (false, self.seen.insert(!key)),
+        };
+        let is_first = is_new && !is_known;
+        self.report.read += u64::from(is_first);
+        self.report.duplicates += u64::from(!is_first);
+        if is_new {
             each(seed);
-        } else {
-            self.report.duplicates += 1;
         }
     }
 
@@ -329,6 +339,16 @@ fn parse_line(line: &str, scope: SiteScope) -> Result<Option<Seed>, String> {
     let (rank, name) = split_rank(content);
     let seed = if name.contains("://") { parse_url(name, scope) } else { parse_host(name, scope) };
     seed.map(|seed| Some(Seed { rank, ..seed })).map_err(|error| error.quoting(name).to_string())
+}
+
+/// Whether a line of a plain list shows that it is from a ranking or from certificates.
+fn is_collected(line: &str, seed: &Seed) -> bool {
+    seed.rank.is_some() || line.starts_with("*.")
+}
+
+/// The host of a seed, without what the operator says about it.
+fn collected(seed: Seed) -> Seed {
+    Seed { url: None, origin: SeedOrigin::Collected, ..seed }
 }
 
 fn split_rank(content: &str) -> (Option<u32>, &str) {

@@ -35,6 +35,49 @@ fn reads_every_schedule_syntax() {
     assert_eq!((report.read, report.rejected_count), (6, 0));
 }
 
+/// Anybody can be in a ranking, a web graph, a log of certificates or a page of links.
+#[test]
+fn only_plain_lines_without_a_rank_are_the_word_of_the_operator() {
+    let origins = |name: &str, bytes: &[u8]| {
+        let mut seeds = Vec::new();
+        let mut reader = SeedReader::new(SiteScope::Public);
+        reader.read(name, bytes, |seed| seeds.push((seed.origin, seed.url.is_some()))).unwrap();
+        seeds
+    };
+    let text = b"t1.a.example\n7,t2.a.example\n*.b.example\nhttps://t3.a.example/x.json\n8,https://t4.a.example/x.json\n";
+    let (written, collected) = (SeedOrigin::File, SeedOrigin::Collected);
+    let lines = [
+        (written.clone(), false),
+        (collected.clone(), false),
+        (collected.clone(), false),
+        (written, true),
+        (collected.clone(), false),
+    ];
+    assert_eq!(origins("list.csv", text), lines);
+    assert_eq!(origins("list.csv", &gzipped(text)), lines);
+    assert_eq!(origins("list.zip", &archive_of([&text[..]])), lines);
+    for (name, bytes) in [
+        ("dump.json", &br#"[{"name_value":"t1.a.example"}]"#[..]),
+        ("cc-main-2026-host-vertices.txt", b"0\texample.a.t1\n"),
+        ("README.md", b"[one](https://t1.a.example/x.json)\n"),
+        ("feeds.opml", br#"<opml><body><outline xmlUrl="https://t1.a.example/rss"/></body></opml>"#),
+    ] {
+        assert_eq!(origins(name, bytes), [(collected.clone(), false)], "{name}");
+    }
+}
+
+#[test]
+fn what_the_operator_wrote_counts_also_after_another_list() {
+    let mut reader = SeedReader::new(SiteScope::Public);
+    let mut seeds = Vec::new();
+    for list in [&b"1,a.example\n"[..], b"a.example\n", b"a.example\n2,a.example\n"] {
+        reader.read("list", list, |seed| seeds.push(seed.origin)).unwrap();
+    }
+    assert_eq!(seeds, [SeedOrigin::Collected, SeedOrigin::File]);
+    let report = reader.into_report();
+    assert_eq!((report.read, report.duplicates), (1, 3));
+}
+
 #[test]
 fn reports_and_skips_bad_lines_by_number() {
     let (seeds, report) = read(b"a.example\nnot a domain\n10.0.0.1\nftp://a.example/x\na.example:8443\nco.uk\nb.example\xff\nb.example\n");

@@ -60,6 +60,8 @@ const WAIT_UNSAVED_MAX: TimeDelta = TimeDelta::hours(1);
 /// Waits for links of the site's own documents at its own hosts that may be longer. A site that asks for a delay of a day would
 /// otherwise never have these links requested.
 const WAITS_AT_OWN_HOSTS_MAX: u32 = 10;
+/// Longest wait for a host of others that asked for it before this visit.
+const WAIT_OF_EARLIER_VISIT_MAX: TimeDelta = TimeDelta::minutes(1);
 
 /// How a visit ended or was interrupted.
 #[derive(Debug)]
@@ -277,26 +279,27 @@ impl<'a> Visit<'a> {
     }
 
     /// Whether a task is left for a later visit rather than waited for: the site itself does not name it, or the host to request is not the
-    /// site's own, and the waits for all such tasks together become too long. They do not keep the visit from its end. A host that was
+    /// site's own, and the waits for all such tasks together become too long, or the host asked
+    /// for the wait in an earlier visit. They do not keep the visit from its end. A host that was
     /// never met has asked for nothing.
     fn is_left(&self, task: &Task, until: DateTime<Utc>) -> bool {
         let host = task.current().host();
         let is_own = self.own_hosts.contains(&host);
-        let is_met = || {
-            self.progress.traffic.robots.contains_key(&host)
-                || self.site.hosts.iter().any(|known| known.host == host)
-        };
+        let is_asked = self.progress.traffic.robots.contains_key(&host);
+        let known = self.site.hosts.iter().find(|known| known.host == host);
         let may_be_left = match task.named_by {
             NamedBy::Others => true,
             named_by if is_own => named_by != NamedBy::Site,
-            _ => is_met(),
+            _ => is_asked || known.is_some(),
         };
+        let earlier = known.and_then(|known| known.next_ok_at).filter(|_| !is_own && !is_asked);
+        let is_earlier = earlier.is_some_and(|at| at - clock::now() > WAIT_OF_EARLIER_VISIT_MAX);
         let waits = self.progress.waits_for_links;
         let is_link_of_site = is_own && task.named_by == NamedBy::Document;
         let has_turn = is_link_of_site && waits.at_own_hosts < WAITS_AT_OWN_HOSTS_MAX;
         let waited = TimeDelta::from_std(waits.time).unwrap_or(TimeDelta::MAX);
         let is_too_long = until - clock::now() > WAIT_UNSAVED_MAX - waited.min(WAIT_UNSAVED_MAX);
-        self.scope == Scope::Site && may_be_left && is_too_long && !has_turn
+        self.scope == Scope::Site && may_be_left && (is_too_long && !has_turn || is_earlier)
     }
 
     /// Counts a wait for a task that the site itself does not name, or at a host that is not its own.

@@ -126,6 +126,7 @@ mod tests {
     use crate::visit::fixtures::{host, manifest};
 
     const LISTED: &str = "https://listed.a.example/x.json";
+    const COLLECTED: &str = "https://collected.a.example/x.json";
     const NAMED: &str = "https://tenant.a.example/agent.json";
     const MET: &str = "https://met.a.example/agent.json";
     const UPLOAD: &str = "https://a.example/u/x.json";
@@ -137,7 +138,12 @@ mod tests {
 
     fn own() -> OwnHosts {
         let host = |at: &str, origin| host(ManifestUrl::parse(at).unwrap().host().as_str(), origin);
-        let origins = [(LISTED, HostOrigin::Listed), (NAMED, HostOrigin::Named), (MET, HostOrigin::Met)];
+        let origins = [
+            (LISTED, HostOrigin::Listed),
+            (COLLECTED, HostOrigin::Collected),
+            (NAMED, HostOrigin::Named),
+            (MET, HostOrigin::Met),
+        ];
         OwnHosts::of(&SiteState {
             hosts: origins.map(|(at, origin)| host(at, origin)).into(),
             ..crate::dry_run::unknown(SiteName::parse("a.example").unwrap())
@@ -151,6 +157,7 @@ mod tests {
             (UPLOAD, NamedBy::Site),
             ("https://www.a.example/", NamedBy::Site),
             (LISTED, NamedBy::Site),
+            (COLLECTED, NamedBy::Others),
             (NAMED, NamedBy::Others),
             (MET, NamedBy::Others),
             ("https://unknown.a.example/", NamedBy::Others),

@@ -1,6 +1,6 @@
 //! The remaining requests of a visit, and the hosts that it has finished.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::ControlFlow;
 
 use manifest::{Discovery, Host, ManifestUrl};
@@ -55,6 +55,9 @@ pub(crate) struct Plan {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     rules_of_links: BTreeMap<String, Box<VisitRules>>,
     pub(crate) ended: BTreeMap<Host, VisitEnd>,
+    /// Hosts that asked for a delay in response to what the site itself does not name: nothing more of that is added.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    limited: BTreeSet<Host>,
 }
 
 impl Plan {
@@ -100,6 +103,9 @@ impl Plan {
     /// Plans the URL of a task if it is new and there is room for it: up to `max` of the site itself with the parts of its manifests, and
     /// as many links of its documents.
     fn is_new(&mut self, task: &Task, max: usize) -> bool {
+        if task.named_by != NamedBy::Site && self.limited.contains(&task.url.host()) {
+            return false;
+        }
         let is_new = self.has_room(task, max) && self.planned.insert(fingerprint_of(&task.url));
         if is_new {
             self.count(task);
@@ -186,7 +192,8 @@ impl Plan {
 
     /// Ends one host, or breaks with the end of the visit where it applies to the whole site. After a response that is no evidence
     /// about the site, only the tasks that the same source named at the host are dropped, and returned. If the host itself cannot be
-    /// reached, those are dropped that others like this source named ([`NamedBy`]).
+    /// reached, those are dropped that others like this source named ([`NamedBy`]). A host that asks
+    /// for a delay gets no further request for what the site itself does not name.
     pub(crate) fn apply(&mut self, task: &Task, next: NextStep) -> ControlFlow<VisitEnd, Vec<Task>> {
         let host = task.url.host();
         let is_evidence = task.named_by == NamedBy::Site;
@@ -201,10 +208,17 @@ impl Plan {
             NextStep::Stop(VisitEnd::OptedOut) => return ControlFlow::Break(VisitEnd::OptedOut),
             NextStep::Stop(end) if !is_evidence => {
                 // a redirect may lead to another host, which fails
+                let asked = task.current().host();
+                let is_limited = end == VisitEnd::RateLimited;
+                if is_limited {
+                    self.limited.insert(asked.clone());
+                }
                 let is_of_host = task.hops.is_empty() && is_end_of_host(end);
                 let is_dropped = |other: &Task| {
                     let is_alike = other.named_by == task.named_by && other.url.host() == host;
-                    is_alike && (is_of_host || other.linked_from == task.linked_from)
+                    let is_of_limited =
+                        is_limited && other.named_by != NamedBy::Site && other.url.host() == asked;
+                    is_of_limited || is_alike && (is_of_host || other.linked_from == task.linked_from)
                 };
                 return ControlFlow::Continue(self.take(is_dropped));
             }
@@ -459,8 +473,7 @@ mod tests {
             (by_document("https://a.example/failed"), by_document(linked)),
             (by_others("https://a.example/failed"), by_others(theirs)),
         ] {
-            for end in [VisitEnd::Blocked, VisitEnd::ServerErrors, VisitEnd::CatchAll, VisitEnd::RateLimited]
-            {
+            for end in [VisitEnd::Blocked, VisitEnd::ServerErrors, VisitEnd::CatchAll] {
                 let mut plan = Plan::default();
                 for task in tasks() {
                     plan.add(task);
@@ -502,8 +515,7 @@ mod tests {
                 }
             };
             let failed = from("u/upload.json", named(&at("failed")));
-            for end in [VisitEnd::Blocked, VisitEnd::ServerErrors, VisitEnd::CatchAll, VisitEnd::RateLimited]
-            {
+            for end in [VisitEnd::Blocked, VisitEnd::ServerErrors, VisitEnd::CatchAll] {
                 assert_eq!(dropped_after(end, &failed), std::slice::from_ref(&upload), "{end}");
             }
             let both = [upload.clone(), catalog.clone()];
@@ -511,6 +523,28 @@ mod tests {
             let elsewhere = Task { hops: vec![url("https://t.a.example/x")], ..failed };
             let dropped = dropped_after(VisitEnd::Unreachable, &elsewhere);
             assert_eq!(dropped, std::slice::from_ref(&upload), "the target of a redirect");
+        }
+    }
+
+    #[test]
+    fn a_host_that_asks_for_a_delay_is_left_except_for_what_the_site_itself_names() {
+        let own = task("https://a.example/own");
+        let [linked, theirs] =
+            [by_document("https://a.example/linked"), by_others("https://a.example/theirs")];
+        let elsewhere = by_others("https://b.a.example/theirs");
+        for failed in [by_document("https://a.example/failed"), by_others("https://a.example/failed")] {
+            let mut plan = Plan::default();
+            for task in [&own, &linked, &theirs, &elsewhere] {
+                plan.add(task.clone());
+            }
+            let applied = plan.apply(&failed, NextStep::Stop(VisitEnd::RateLimited));
+            assert_eq!(applied, ControlFlow::Continue(vec![linked.clone(), theirs.clone()]));
+            let mut plan: Plan = serde_json::from_value(serde_json::to_value(&plan).unwrap()).unwrap();
+            let more = by_document("https://a.example/more");
+            assert_eq!(plan.add_next(vec![more.clone()]), [more], "the next visit follows it");
+            assert_eq!(plan.add_next(vec![by_document("https://b.a.example/more")]), []);
+            let left: Vec<String> = plan.tasks().map(|task| task.url.to_string()).collect();
+            assert_eq!(left, [own.url.as_str(), "https://b.a.example/more", elsewhere.url.as_str()]);
         }
     }
 

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use manifest::{Discovery, Host, ManifestUrl, SiteName};
 use policy::plan::{self, FullTableReason, LastCheck, PathPlan, Priors};
 use policy::{BodyKind, FetchOutcome, HostKnowledge, PathClass, Seed, Status, take_turns};
-use store::{Hint, HostState, PathSlots, ResourceState, SiteState, is_main_host};
+use store::{Hint, HostOrigin, HostState, PathSlots, ResourceState, SiteState, is_main_host};
 
 use super::claim;
 use super::own_hosts::OwnHosts;
@@ -45,6 +45,8 @@ const KNOWN_USUAL_MAX: usize = 20;
 const KNOWN_TURN: usize = KNOWN_OF_SITE_MAX - KNOWN_USUAL_MAX - KNOWN_WAITING_MAX;
 /// Known documents of further links per visit: two thirds of these. Those of each linking document take turns.
 const KNOWN_FURTHER_MAX: usize = TASKS_FURTHER_MAX / 3 * 2;
+/// Whose turn it is to name a host, where a collected list does. No site has this name.
+const COLLECTED: &str = "lists";
 
 /// A visit at its beginning.
 pub(crate) fn begin(site: &SiteState, own_hosts: &OwnHosts, priors: &Priors, now: DateTime<Utc>) -> Progress {
@@ -268,8 +270,8 @@ fn in_turn_by<T: Clone>(items: Vec<T>, step: usize, max: usize, visits: u32) -> 
 }
 
 /// Hosts that only others name and that have no manifest, up to [`HOSTS_NAMED_MAX`]. The sites that link to them take turns, as far as
-/// it is known who links: as long as a URL of the host is. Hosts that a submission names share one turn with the rest. In each visit
-/// the next ones of each site are searched.
+/// it is known who links: as long as a URL of the host is. Those of collected lists have a turn too, and hosts that a submission
+/// names share one turn with the rest. In each visit the next ones of each turn are searched.
 fn in_turn_of_linking_sites<'a>(site: &'a SiteState, hosts: Vec<&'a HostState>) -> Vec<&'a HostState> {
     let of_hints = site.hints.iter().map(|hint| (&hint.url, hint.linked_from.as_ref()));
     let of_resources = site.resources.iter().map(|known| (&known.url, known.linked_from.as_ref()));
@@ -278,7 +280,11 @@ fn in_turn_of_linking_sites<'a>(site: &'a SiteState, hosts: Vec<&'a HostState>) 
         linked.filter_map(|(url, from)| Some((url.host(), from?.site()))).collect();
     let mut by_source: BTreeMap<&str, Vec<&HostState>> = BTreeMap::new();
     for state in hosts {
-        let source = sources.get(&state.host).map_or("", SiteName::as_str);
+        let source = match sources.get(&state.host) {
+            _ if state.origin == HostOrigin::Collected => COLLECTED,
+            Some(site) => site.as_str(),
+            None => "",
+        };
         by_source.entry(source).or_default().push(state);
     }
     let share = HOSTS_NAMED_MAX.checked_div(by_source.len()).unwrap_or_default().max(1);
@@ -405,7 +411,6 @@ mod tests {
     use std::collections::HashSet;
 
     use policy::claim::Claim;
-    use store::HostOrigin;
 
     use super::*;
     use crate::visit::context::Scope;

@@ -59,7 +59,8 @@ pub(crate) struct Sources {
 }
 
 impl Sources {
-    /// Compares the links that were read with what is stored, and with what others named and this visit has requested.
+    /// Compares the links that were read with what is stored, and with what others named and this visit has requested. Where only
+    /// others name what was read, its links name nothing for the site, so that losing one causes no request.
     pub(super) fn compare(
         &mut self,
         (site, fetched): (&SiteState, &[Fetched]),
@@ -69,7 +70,7 @@ impl Sources {
         let links: HashMap<&ManifestUrl, &Task> = links.tasks.iter().map(|task| (&task.url, task)).collect();
         for known in site.resources.iter().filter(|known| !is_part(known)) {
             match links.get(&known.url) {
-                None if read.is_source_of(known) => {
+                None if named_by != NamedBy::Others && read.is_source_of(known) => {
                     self.unlinked.insert(known.url.clone());
                 }
                 Some(task) if named_by != NamedBy::Others && !read.is_source_of(known) => self.add(task),
@@ -395,6 +396,22 @@ mod tests {
         let mut sources = Sources::default();
         sources.add_unfollowed(&catalog);
         assert_eq!(sources.conclude(&site(), &[]).unread, [catalog]);
+    }
+
+    /// Otherwise such a document could have all documents of the site requested whole, in every visit.
+    #[test]
+    fn a_link_that_a_document_of_others_loses_causes_no_request() {
+        let upload = url("https://a.example/u/other.json");
+        let mut site = site();
+        let linked =
+            manifest("https://a.example/u/linked.json", Discovery::CatalogEntry, Some(upload.as_str()));
+        site.resources.push(linked);
+        for (named_by, unread) in [(NamedBy::Others, Vec::new()), (NamedBy::Document, vec![url(SECOND)])] {
+            let mut sources = Sources::default();
+            sources.compare((&site, &[]), ReadWhole::Document(&upload), (&FollowUps::default(), named_by));
+            let results = [fetched(SECOND, FetchOutcome::NotModified)];
+            assert_eq!(sources.conclude(&site, &results).unread, unread, "{named_by:?}");
+        }
     }
 
     #[test]

@@ -99,7 +99,7 @@ impl Reader<'_> {
         let origin = match (flags & IS_SEEDED != 0, flags & IS_LISTED != 0) {
             (false, _) => HostOrigin::Met,
             (true, false) => HostOrigin::Named,
-            (true, true) => HostOrigin::Listed,
+            (true, true) => HostOrigin::Collected,
         };
         let seeded = origin.code();
         let mut row = HostRow { host, site: site.to_owned(), seeded, ..HostRow::default() };

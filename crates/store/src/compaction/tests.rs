@@ -118,7 +118,7 @@ fn decodes_rows_of_earlier_schemas() {
     for (hex, site) in [
         (visited, site),
         (pending, CompactedSite::pending(SITE, named([SITE]), NOW_MS)),
-        (listed, CompactedSite::pending(SITE, [(SITE, HostOrigin::Listed)], NOW_MS)),
+        (listed, CompactedSite::pending(SITE, [(SITE, HostOrigin::Collected)], NOW_MS)),
     ] {
         let hex: String = hex.split_whitespace().collect();
         let packed = data_encoding::HEXLOWER.decode(hex.as_bytes()).unwrap();

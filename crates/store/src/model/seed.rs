@@ -56,7 +56,7 @@ impl SeedOrigin {
     pub fn source(&self) -> Option<&Arc<ManifestUrl>> {
         match self {
             Self::Linked { from } => Some(from),
-            Self::File | Self::Submitted => None,
+            Self::File | Self::Collected | Self::Submitted => None,
         }
     }
 }
@@ -64,8 +64,11 @@ impl SeedOrigin {
 /// Where a seed comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SeedOrigin {
-    /// A seed file of the operator.
+    /// A list that the operator wrote.
     File,
+    /// A list of names that were collected from elsewhere, such as certificates, a web graph or a ranking. Anybody can be in it, so it
+    /// does not say whose a host is.
+    Collected,
     /// A client of the API.
     Submitted,
     /// A manifest of another site.

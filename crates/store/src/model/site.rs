@@ -72,7 +72,10 @@ pub enum HostOrigin {
     Met,
     /// A link of another site or a submission names it. Rows of earlier versions also have it for listed hosts.
     Named,
-    /// A list of the operator names it.
+    /// A list that was collected from elsewhere has it ([`SeedOrigin::Collected`](super::SeedOrigin::Collected)). Rows of earlier
+    /// versions also have this for hosts of any list, until the list is read again.
+    Collected,
+    /// A list that the operator wrote names it.
     Listed,
 }
 
@@ -82,7 +85,8 @@ impl HostOrigin {
         match self {
             Self::Met => 0,
             Self::Named => 1,
-            Self::Listed => 2,
+            Self::Collected => 2,
+            Self::Listed => 3,
         }
     }
 
@@ -90,7 +94,8 @@ impl HostOrigin {
         match code {
             ..=0 => Self::Met,
             1 => Self::Named,
-            2.. => Self::Listed,
+            2 => Self::Collected,
+            3.. => Self::Listed,
         }
     }
 }

@@ -384,6 +384,7 @@ pub(super) enum NamedBy {
     #[default]
     Link,
     Submission,
+    Collection,
     List,
 }
 
@@ -392,6 +393,7 @@ impl NamedBy {
         match seed.origin {
             SeedOrigin::Linked { .. } => Self::Link,
             SeedOrigin::Submitted => Self::Submission,
+            SeedOrigin::Collected => Self::Collection,
             SeedOrigin::File => Self::List,
         }
     }
@@ -401,19 +403,20 @@ impl NamedBy {
         match self {
             Self::Link => HOSTS_LINKED_MAX,
             Self::Submission => HOSTS_SUBMITTED_MAX,
-            Self::List => HOSTS_MAX,
+            Self::Collection | Self::List => HOSTS_MAX,
         }
     }
 
     pub(super) const fn origin(self) -> HostOrigin {
         match self {
             Self::Link | Self::Submission => HostOrigin::Named,
+            Self::Collection => HostOrigin::Collected,
             Self::List => HostOrigin::Listed,
         }
     }
 }
 
-/// Whether a seed is from a list of the operator.
+/// Whether a seed is from a list that the operator wrote.
 fn is_listed(seed: &Seed) -> bool {
     matches!(seed.origin, SeedOrigin::File)
 }

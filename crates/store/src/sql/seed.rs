@@ -67,7 +67,7 @@ pub(crate) async fn seeds_add(
         total.known += u64::from(!is_new && !is_refused);
         match seed.origin {
             SeedOrigin::Linked { .. } if is_new => hinted.push(*site),
-            SeedOrigin::File | SeedOrigin::Submitted if is_new => due.push(*site),
+            SeedOrigin::File | SeedOrigin::Collected | SeedOrigin::Submitted if is_new => due.push(*site),
             _ => {}
         }
         if seed.revisit_now {
@@ -121,10 +121,12 @@ const fn priority(seed: &Seed) -> i32 {
     match (&seed.origin, seed.rank) {
         (SeedOrigin::Submitted, _) => PRIORITY_SUBMITTED,
         (SeedOrigin::Linked { .. }, _) => PRIORITY_LINKED,
-        (SeedOrigin::File, None | Some(0..=10_000)) => PRIORITY_LISTED,
-        (SeedOrigin::File, Some(10_001..=100_000)) => 3,
-        (SeedOrigin::File, Some(100_001..=1_000_000)) => 4,
-        (SeedOrigin::File, Some(_)) => 5,
+        (SeedOrigin::File | SeedOrigin::Collected, rank) => match rank {
+            None | Some(0..=10_000) => PRIORITY_LISTED,
+            Some(10_001..=100_000) => 3,
+            Some(100_001..=1_000_000) => 4,
+            Some(_) => 5,
+        },
     }
 }
 
@@ -278,9 +280,9 @@ async fn hosts_insert(connection: &mut Connection, open: &[SiteSeed<'_>]) -> Out
     }
     // These do not count as new: a list makes no visit due of a host that is known.
     sqlx::query(concat!(
-        "UPDATE host SET seeded = 2 WHERE seeded < 2 AND host IN (SELECT batch.host FROM ",
+        "UPDATE host SET seeded = batch.seeded FROM ",
         batch!(host TEXT, seeded INTEGER),
-        " WHERE batch.seeded = 2)"
+        " WHERE host.host = batch.host AND batch.seeded >= 2 AND host.seeded < batch.seeded"
     ))
     .bind(&batch)
     .execute(&mut *connection)
@@ -305,7 +307,7 @@ async fn hints_insert(connection: &mut Connection, open: &[SiteSeed<'_>]) -> Out
         let (discovery, linked_from) = match &seed.origin {
             SeedOrigin::Linked { from } => (Discovery::CatalogEntry, Some(from.as_str())),
             SeedOrigin::File => (Discovery::Listed, None),
-            SeedOrigin::Submitted => (Discovery::Submitted, None),
+            SeedOrigin::Collected | SeedOrigin::Submitted => (Discovery::Submitted, None),
         };
         let id = ManifestId::of(url).as_str().to_owned();
         let (url, discovery) = (url.as_str(), discovery.as_str());

@@ -1,6 +1,6 @@
 //! Versions of manifests: written by visits, read as history.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use manifest::model::PolicyChoice;
 use manifest::{ContentHash, ManifestId, SiteName};
@@ -10,7 +10,7 @@ use super::Connection;
 use super::capability::{capabilities_add, capabilities_remove};
 use super::document::{document_keep, documents_drop_unused};
 use super::rows::{Row, decode};
-use crate::convert::{RowRef, intact, log_damaged, millis, millis_of, names, to_i32, to_u32};
+use crate::convert::{RowRef, intact, log_damaged, millis, millis_of, names, to_i32, to_u32, to_u64};
 use crate::fault::Outcome;
 use crate::model::VersionRecord;
 use crate::packed::PackedVersion;
@@ -54,6 +54,34 @@ pub(crate) async fn manifests_known(
         Ok((manifest_id, manifest))
     });
     Ok(known.into_iter().collect())
+}
+
+/// Stored bytes of a site's manifests in the index and of the documents that complete them: models and documents, by document.
+pub(crate) async fn bytes_in_index(
+    connection: &mut Connection,
+    site: &SiteName,
+) -> Outcome<HashMap<ManifestId, u64>> {
+    let rows: Vec<(String, i64)> = sqlx::query_as(
+        "SELECT manifest.id, CAST(length(kept.model) AS BIGINT) + COALESCE(CAST(length(document.body) AS BIGINT), 0)
+         FROM manifest
+         JOIN manifest_version kept ON kept.manifest_id = manifest.id AND kept.version = manifest.version
+         LEFT JOIN document ON document.hash = kept.document_hash
+         WHERE manifest.site = $1 AND manifest.removed_at_ms IS NULL
+         UNION ALL
+         SELECT resource.id, CAST(length(document.body) AS BIGINT)
+         FROM resource JOIN document ON document.hash = resource.document_hash
+         WHERE resource.site = $1",
+    )
+    .bind(site.as_str())
+    .fetch_all(&mut *connection)
+    .await?;
+    let mut bytes: HashMap<ManifestId, u64> = HashMap::new();
+    for (id, length) in rows {
+        if let Some(id) = log_damaged(RowRef::new("manifest", &id).parse("id", &id)) {
+            *bytes.entry(id).or_default() += to_u64(length);
+        }
+    }
+    Ok(bytes)
 }
 
 /// Writes a new version and makes it the current one.

@@ -18,7 +18,9 @@ use super::resource::{
     KnownResource, part_save, resources_forget, resources_known, resources_save, resources_unlink,
 };
 use super::state::{dead_hosts_remove, host_origins, robots_save};
-use super::version::{index_count, manifest_remove, manifests_known, version_add, version_touch};
+use super::version::{
+    bytes_in_index, index_count, manifest_remove, manifests_known, version_add, version_touch,
+};
 use super::visit_save::{
     HeldVisit, VISITS_KEPT, visit_hosts_save, visit_robots_save, visit_states_save, visits_expand,
     visits_insert, visits_trim,
@@ -30,7 +32,7 @@ use crate::fault::Outcome;
 use crate::model::seed::Ranking;
 use crate::model::{FeedChange, HostOrigin, LeaseToken, VisitSaved};
 use crate::plan::{self, Known};
-use crate::prepare::VisitWrite;
+use crate::prepare::{self, VisitWrite};
 use crate::rows::{HostRow, RobotsRow};
 
 /// Stored bytes of a visit's new versions above which the old versions of its site are checked.
@@ -150,6 +152,7 @@ async fn visits_hold<'a>(
     let expanded = ended.values().filter(|row| row.compacted.packed.is_none());
     let mut known = known_load(connection, expanded.map(|row| row.name.as_str()).collect()).await?;
     known_hosts_load(connection, visits, &mut known).await?;
+    known_bytes_load(connection, visits, &mut known).await?;
     let mut held: BTreeMap<&str, HeldVisit<'_>> = BTreeMap::new();
     for write in visits {
         let site = write.token.site.as_str();
@@ -162,8 +165,11 @@ async fn visits_hold<'a>(
         let mut known = known.remove(site).unwrap_or_default();
         let hosts = compacted.iter().flat_map(|site| &site.hosts);
         known.hosts.extend(hosts.filter_map(|HostRow { host, seeded, .. }| host_origin(host, *seeded)));
-        let plan = plan::plan(write.visit, &known)?;
-        held.insert(site, HeldVisit { write, compacted, index_counts: None, plan });
+        let stored_bytes = |id: &ManifestId| write.prepared.stored_bytes(id);
+        let plan = plan::plan(write.visit, &known, &stored_bytes)?;
+        let reports =
+            (!plan.refused.is_empty()).then(|| prepare::reports(write.visit, &plan.refused)).transpose()?;
+        held.insert(site, HeldVisit { write, compacted, index_counts: None, plan, reports });
     }
     Ok(held)
 }
@@ -204,6 +210,22 @@ async fn known_hosts_load(
     }
     for (site, host, seeded) in host_origins(connection, &names(wanted)?).await? {
         known.entry(site).or_default().hosts.extend(host_origin(&host, seeded));
+    }
+    Ok(())
+}
+
+/// Adds the stored bytes of the sites whose visits read a document.
+async fn known_bytes_load(
+    connection: &mut Connection,
+    visits: &[VisitWrite<'_>],
+    known: &mut HashMap<String, Known>,
+) -> Outcome<()> {
+    for write in visits {
+        let has_read =
+            write.visit.fetches.iter().any(|fetch| fetch.body.is_some() || fetch.manifest.is_some());
+        if let Some(of_site) = known.get_mut(write.token.site.as_str()).filter(|_| has_read) {
+            of_site.bytes = bytes_in_index(connection, &write.token.site).await?;
+        }
     }
     Ok(())
 }

@@ -29,6 +29,8 @@ pub(super) struct HeldVisit<'a> {
     /// Counted where the visit changed the index.
     pub(super) index_counts: Option<IndexCounts>,
     pub(super) plan: Plan<'a>,
+    /// The reports of the fetches and their counts by outcome, where the site had no room for some of the documents.
+    pub(super) reports: Option<(Vec<u8>, String)>,
 }
 
 impl HeldVisit<'_> {
@@ -119,6 +121,9 @@ pub(super) async fn visits_insert(connection: &mut Connection, visits: &Visits<'
     );
     query.push_values(visits.values(), |mut row, held| {
         let (visit, prepared) = (held.write.visit, &held.write.prepared);
+        let reports =
+            held.reports.as_ref().map(|(fetches, outcomes)| (fetches.as_slice(), outcomes.as_str()));
+        let (fetches, outcomes) = reports.unwrap_or((&prepared.fetches, &prepared.outcomes));
         row.push_bind(visit.site.as_str())
             .push_bind(millis(visit.started_at))
             .push_bind(millis(visit.ended_at))
@@ -133,9 +138,9 @@ pub(super) async fn visits_insert(connection: &mut Connection, visits: &Visits<'
             .push_bind(to_i32(visit.phases.tls_ms))
             .push_bind(to_i32(visit.phases.ttfb_ms))
             .push_bind(to_i32(visit.phases.body_ms))
-            .push_bind(prepared.outcomes.as_str())
+            .push_bind(outcomes)
             .push_bind(text(&visit.crawler_version))
-            .push_bind(prepared.fetches.as_slice());
+            .push_bind(fetches);
     });
     query.build().execute(&mut *connection).await?;
     Ok(())

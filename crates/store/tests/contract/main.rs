@@ -24,6 +24,7 @@ mod read_attempts;
 mod reader_keys;
 mod reading;
 mod reports;
+mod room;
 mod seeds;
 mod slow;
 mod suffixes;
@@ -125,6 +126,9 @@ macro_rules! contract_tests {
                 errors_do_not_remove_a_manifest, removes_the_manifests_of_a_dead_site,
                 does_not_store_a_document_with_no_store, keeps_the_training_preference_of_the_last_response, stores_equal_documents_once, keeps_parts_of_manifests_while_permitted,
                 bounds_old_versions_of_a_site_by_bytes,
+            },
+            room::{
+                a_site_has_at_most_500_manifests_that_it_does_not_name, what_a_site_does_not_name_takes_at_most_256_mib,
             },
             naming::{
                 a_document_without_its_source_is_no_longer_named_by_the_site, the_links_that_a_site_keeps_are_bounded,

@@ -142,10 +142,15 @@ pub(crate) async fn others_name_a_new_version_and_a_returned_document_too(db: Db
 pub(crate) async fn the_operator_names_the_host_of_a_customer(db: Db) -> Result<()> {
     let store = &db.store;
     let submitted = Seed { origin: SeedOrigin::Submitted, ..Seed::of_host(host("tenant.shop.example")) };
-    store.seeds_add(&[seed(SHOP), submitted], later(0)).await?;
+    let collected = Seed { origin: SeedOrigin::Collected, ..Seed::of_host(host("tenant.shop.example")) };
+    store.seeds_add(&[seed(SHOP), submitted, collected], later(0)).await?;
     let card = || FetchRecord { discovery: Discovery::Root, ..found(TENANT, "card", &["book"], later(0)) };
     visited(store, SHOP, later(0), vec![card()]).await?;
-    assert_eq!(named_by(store, TENANT).await?, NamedBy::Others, "a submission names its host");
+    assert_eq!(
+        named_by(store, TENANT).await?,
+        NamedBy::Others,
+        "a submission and a collected list name its host"
+    );
     store.seeds_add(&[seed("tenant.shop.example")], later(1)).await?;
     let head = store.feed_head().await?.0;
     // No document is fetched.

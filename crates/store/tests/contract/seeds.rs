@@ -490,6 +490,22 @@ pub(crate) async fn host_keeps_its_most_trusted_origin(db: Db) -> Result<()> {
     let known = store.seeds_add(&[seed("a.inn.example"), seed("shop.example")], later(100_001)).await?;
     assert_eq!(known, added(0, 2, 0), "listing a known host makes no visit due");
     assert_eq!(origins("inn.example", later(100_002)).await?[0], named("a.inn.example", HostOrigin::Listed));
+    let collected = |name: &str| Seed { origin: SeedOrigin::Collected, rank: Some(7), ..seed(name) };
+    let names = ["a.inn.example", "b.inn.example", "d.inn.example", "a.new.example"].map(collected);
+    store.seeds_add(&names, later(100_003)).await?;
+    let of_inn = [
+        named("a.inn.example", HostOrigin::Listed),
+        named("b.inn.example", HostOrigin::Collected),
+        named("c.inn.example", HostOrigin::Listed),
+        named("d.inn.example", HostOrigin::Collected),
+    ];
+    assert_eq!(
+        origins("inn.example", later(100_004)).await?[..4],
+        of_inn,
+        "a collected list is not the operator's word"
+    );
+    store.seeds_add(&[seed("a.new.example")], later(100_005)).await?;
+    assert_eq!(origins("new.example", later(100_006)).await?, [named("a.new.example", HostOrigin::Listed)]);
     Ok(())
 }
 

@@ -51,9 +51,9 @@ impl Requester<'_> {
         traffic.count(took, self.session.timings(), wire_bytes);
     }
 
-    /// Applies and stores the Retry-After of any response. That of a host that only others name delays this host alone: it may belong
-    /// to somebody else. A 429 or 503 of such a host without Retry-After delays nothing: load balancers answer this way for names that
-    /// they do not know. `task` is the one in progress.
+    /// Applies and stores the Retry-After of any response. That of a host that is not the site's own delays this host alone, also
+    /// where a 429 or 503 has no header: it may belong to somebody else, or be a load balancer that does not know the name. `task` is the
+    /// one in progress.
     pub(super) async fn apply_retry_after(
         &mut self,
         host: &Host,
@@ -65,9 +65,6 @@ impl Requester<'_> {
             return Ok(());
         };
         let is_own = self.own_hosts.answers_for_site(host, task);
-        if matches!(retry_after, RetryAfter::Absent(_)) && !is_own {
-            return Ok(());
-        }
         if is_own {
             self.site_clock.not_before = self.site_clock.not_before.max(Some(retry_after.not_before()));
         }

@@ -1,0 +1,93 @@
+//! The room that a site has in the index.
+
+use anyhow::{Context as _, Result};
+use manifest::{Discovery, ManifestId};
+use policy::FetchOutcome;
+use store::{Backend, FetchRecord, FetchReport, Store};
+
+use crate::build::{fetch, found, later, site, url, visited};
+use crate::harness::Db;
+
+const SHOP: &str = "shop.example";
+const OWN: &str = "https://shop.example/agent.json";
+const EVIL: &str = "https://evil.example/.well-known/ai-catalog.json";
+
+fn upload(number: usize) -> String {
+    format!("https://shop.example/u/{number:03}/x.json")
+}
+
+/// A document that another site links to.
+fn linked(number: usize, text: &str, minutes: i64) -> FetchRecord {
+    let document = found(&upload(number), text, &["book"], later(minutes));
+    FetchRecord { discovery: Discovery::CatalogEntry, linked_from: Some(url(EVIL)), ..document }
+}
+
+async fn in_index(db: &Db) -> Result<i64> {
+    db.number("SELECT COUNT(*) FROM manifest WHERE removed_at_ms IS NULL").await
+}
+
+/// What the last visit reports of a document.
+async fn reported(store: &Store, at: &str) -> Result<FetchReport> {
+    let report = store.site_report(&site(SHOP), 1).await?.context("a report")?;
+    let last = report.visits.into_iter().next().context("a visit")?;
+    last.fetches.into_iter().find(|fetch| fetch.url == url(at)).context("a fetch")
+}
+
+pub(crate) async fn a_site_has_at_most_500_manifests_that_it_does_not_name(db: Db) -> Result<()> {
+    let store = &db.store;
+    visited(store, SHOP, later(0), vec![linked(0, "first", 0)]).await?;
+    let fetches = (0..501).map(|number| linked(number, "first", 1)).collect();
+    assert_eq!(visited(store, SHOP, later(1), fetches).await?.manifests_added, 499);
+    let documents = db.number("SELECT COUNT(*) FROM resource").await?;
+    assert_eq!((in_index(&db).await?, documents), (500, 500), "nothing of the last one is stored");
+
+    let fetches =
+        vec![linked(600, "another", 9), found(OWN, "own", &["book"], later(9)), linked(0, "changed", 9)];
+    visited(store, SHOP, later(9), fetches).await?;
+    assert_eq!(in_index(&db).await?, 501, "the site has room for its own");
+    let refused = reported(store, &upload(600)).await?;
+    assert_eq!((refused.outcome, refused.manifest_id), (FetchOutcome::TooLarge, None));
+    let reason = refused.reason.context("a reason")?;
+    assert!(reason.contains("500 manifests that it does not name itself"), "{reason}");
+    let changed = store.manifest_find(&ManifestId::of(&url(&upload(0)))).await?.context("a manifest")?;
+    assert_eq!(changed.versions, 2, "a change of one that is there has room");
+
+    visited(store, SHOP, later(20), vec![fetch(&upload(0), FetchOutcome::Gone, later(20))]).await?;
+    let saved = visited(store, SHOP, later(30), vec![linked(600, "another", 30)]).await?;
+    assert_eq!(saved.manifests_added, 1, "one that leaves makes room");
+    Ok(())
+}
+
+pub(crate) async fn what_a_site_does_not_name_takes_at_most_256_mib(db: Db) -> Result<()> {
+    let store = &db.store;
+    let fetches = (0..9).map(|number| linked(number, &format!("text {number}"), 0)).collect();
+    visited(store, SHOP, later(0), fetches).await?;
+    // Sets the stored sizes of large documents.
+    let bytes = 29 * 1024 * 1024;
+    db.execute(&match store.backend() {
+        Backend::Postgres => format!("UPDATE document SET body = decode(repeat('00', {bytes}), 'hex')"),
+        Backend::Sqlite => format!("UPDATE document SET body = zeroblob({bytes})"),
+    })
+    .await?;
+    let unchanged = fetch(&upload(1), FetchOutcome::NotModified, later(9));
+    let part = FetchRecord { manifest: None, ..linked(700, "part", 9) };
+    let fetches = vec![
+        linked(600, "another", 9),
+        part,
+        found(OWN, "own", &["book"], later(9)),
+        unchanged,
+        linked(0, "small", 9),
+    ];
+    visited(store, SHOP, later(9), fetches).await?;
+    for number in [600, 700] {
+        let refused = reported(store, &upload(number)).await?;
+        assert_eq!(refused.outcome, FetchOutcome::TooLarge, "{number}");
+        assert!(refused.reason.is_some_and(|reason| reason.contains("256 MiB")), "{number}");
+    }
+    assert_eq!(in_index(&db).await?, 10, "the site has room for its own");
+    let changed = store.manifest_find(&ManifestId::of(&url(&upload(0)))).await?.context("a manifest")?;
+    assert_eq!(changed.versions, 2, "it takes no more bytes than before");
+    let saved = visited(store, SHOP, later(20), vec![linked(600, "another", 20)]).await?;
+    assert_eq!(saved.manifests_added, 1, "there is room again");
+    Ok(())
+}
