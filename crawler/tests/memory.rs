@@ -2,10 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 
+#[path = "support/skipped.rs"]
+mod skipped;
 #[expect(dead_code, reason = "each test program uses its own part")]
 mod support;
 
 use policy::FetchOutcome;
+use skipped::skipped;
 use support::Crawl;
 use testweb::{Answer, Host};
 
@@ -34,7 +37,7 @@ async fn visit_all(crawl: &mut Crawl, answer: &Answer) -> FetchOutcome {
 #[tokio::test]
 async fn gzip_bombs_take_no_memory() {
     let Some(_) = peak_kib() else {
-        println!("skipped: this system does not tell its peak memory under /proc");
+        skipped("this system does not tell its peak memory under /proc");
         return;
     };
     // text that fills the largest accepted body

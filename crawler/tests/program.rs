@@ -9,13 +9,18 @@ mod support;
 mod fixture;
 #[path = "support/program.rs"]
 mod program_path;
+#[path = "support/skipped.rs"]
+mod skipped;
 #[path = "program/typed.rs"]
 mod typed;
 
 use std::process::Stdio;
 
 use fixture::{Fixture, text};
-use support::{AWP, shop};
+use manifest::{ContentHash, ManifestUrl, READER_VERSION, SiteName};
+use skipped::skipped;
+use store::{ReadAttempt, ReadAttemptWrite, Store};
+use support::{AWP, now, shop};
 use testweb::Host;
 use tokio::process::Command;
 
@@ -111,6 +116,57 @@ async fn explain_shows_the_timeline_of_a_site() {
     );
 }
 
+/// A document that ended its readers is not read, and the operator learns why.
+#[tokio::test]
+async fn explain_shows_a_quarantined_document() {
+    let fixture = Fixture::with([shop()]).await;
+    fixture.file("seeds", "shop.example\n");
+    let store = Store::open_in_data_dir(&fixture.dir.path().join("data")).await.unwrap();
+    let reason = "quarantined on 2026-01-02 03:04 UTC: the process that read it ended without a result";
+    let attempt = ReadAttempt {
+        hash: ContentHash::of(AWP.as_bytes()),
+        reader_version: READER_VERSION,
+        site: SiteName::parse("shop.example").unwrap(),
+        url: ManifestUrl::parse("https://shop.example/agent.json").unwrap(),
+        began_at: now(),
+    };
+    let quarantine = ReadAttemptWrite::Quarantine { attempt, at: now(), reason: reason.to_owned() };
+    store.read_attempts_write(&[quarantine]).await.unwrap();
+    store.close().await;
+    let summary = fixture.json(&["--seeds", "seeds", "--delay", "0s", "--format", "json"]).await;
+    assert_eq!(summary["capabilities"], 0, "{summary}");
+    let explained = text(&fixture.run(&["explain", "shop.example"]).await.stdout);
+    assert!(explained.contains(&format!("/agent.json  quarantined 200: {reason}")), "{explained}");
+}
+
+/// What a site wrote cannot control the terminal of the operator, start a line of its own or reorder the text.
+#[tokio::test]
+async fn texts_of_sites_cannot_control_the_terminal() {
+    const HOSTILE: &str = "\u{1b}]0;owned\u{7}\u{9b}2J\u{202e}\u{2028}x";
+    let robots = format!("User-agent: *\nDisalow: /{HOSTILE}\nAllow: /\n");
+    let quoted = serde_json::to_string(HOSTILE).unwrap();
+    let awp = AWP.replace("Sell books", quoted.trim_matches('"'));
+    let hostile = Host::new("shop.example").robots(&robots).file("/agent.json", "application/json", awp);
+    let fixture = Fixture::with([hostile]).await;
+    fixture.file("seeds", &format!("shop.example\n{HOSTILE}\n"));
+    for arguments in [
+        &["--seeds", "seeds", "--delay", "0s"][..],
+        &["explain", "shop.example"],
+        &["explain", "shop.example", "--format", "json"],
+        &["check", "shop.example", "--delay", "0s"],
+        &["status"],
+        &["explain", HOSTILE],
+    ] {
+        let output = fixture.run(arguments).await;
+        let printed = text(&output.stdout) + &text(&output.stderr);
+        let found = printed.chars().find(|letter| *letter != '\n' && settings::escape::is_unsafe(*letter));
+        assert_eq!(found, None, "{arguments:?}: {printed:?}");
+        if arguments == ["explain", "shop.example"] {
+            assert!(printed.contains(r"misspelt (/\u{1b}]0;owned\u{7}\u{9b}2J\u{202e}"), "{printed}");
+        }
+    }
+}
+
 /// The queue, the lag, the outcomes, and the sites that fail or are slow.
 #[tokio::test]
 async fn status_shows_the_state_of_the_crawl() {
@@ -203,7 +259,7 @@ async fn ranks_paths_by_results() {
     let fixture = Fixture::with(hosts.chain([Host::new("later.example")])).await;
     let seeds: Vec<String> = (0..40).map(|index| format!("https://llms{index}.example/llms.txt")).collect();
     fixture.file("seeds", &seeds.join("\n"));
-    store::Store::open_in_data_dir(&fixture.dir.path().join("data")).await.unwrap().close().await;
+    Store::open_in_data_dir(&fixture.dir.path().join("data")).await.unwrap().close().await;
     let before = fixture.json(&["paths", "--format", "json"]).await;
     let position = |paths: &serde_json::Value| {
         paths.as_array().unwrap().iter().position(|row| row["path"] == "/llms.txt").unwrap()
@@ -509,7 +565,7 @@ async fn signed_requests_are_verified_by_openssl() {
     let fixture = Fixture::with([shop()]).await;
     let dir = fixture.dir.path();
     if openssl(&["genpkey", "-algorithm", "ed25519", "-out", "key.pem"], dir).is_err() {
-        println!("skipped: openssl is not installed");
+        skipped("openssl is not installed");
         return;
     }
     fixture.file("seeds", "shop.example\n");

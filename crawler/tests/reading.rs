@@ -8,6 +8,7 @@ mod program_path;
 mod support;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use manifest::{ContentHash, Discovery, ManifestUrl, READER_VERSION, SiteName};
 use policy::FetchOutcome;
@@ -15,6 +16,7 @@ use runtime::{OwnedDocument, ReaderProgram, Unread};
 use store::{ReadAttempt, ReadAttemptWrite};
 use support::{AWP, Crawl, now};
 use testweb::Host;
+use tokio::time::Instant;
 
 const SHOP: &str = "shop.example";
 const PATH: &str = "/.well-known/agent.json";
@@ -81,6 +83,35 @@ async fn a_newer_reader_version_reads_quarantined_documents_again() {
     assert_eq!(summary.manifests_added, 1, "{summary:?}");
 }
 
+/// The stop waits neither for the document nor for its deadline, and the next pass reads it.
+#[tokio::test]
+async fn a_stop_ends_a_crawl_whose_reader_hangs() {
+    let long = AWP.replace("Sell books", &"Sell books. ".repeat(1_000));
+    let mut crawl = Crawl::of([Host::new(SHOP).file(PATH, "application/json", long)]).await;
+    let dir = tempfile::tempdir().unwrap();
+    let reads = dir.path().join("reads");
+    let script = format!("echo > {}; exec sleep 60", reads.display());
+    let hanging = ReaderProgram { path: "/bin/sh".into(), arguments: vec!["-c".to_owned(), script] };
+    crawl.config.reader = Some(hanging);
+    let cancel = crawler::Cancel::default();
+    let stops = async {
+        while !reads.exists() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        cancel.soft.cancel();
+        Instant::now()
+    };
+    let run = crawler::run(crawl.config.clone(), crawl.store.clone(), cancel.clone(), &|_| ());
+    let (summary, stopped_at) =
+        tokio::time::timeout(Duration::from_mins(1), async { tokio::join!(run, stops) }).await.unwrap();
+    assert!(stopped_at.elapsed() < Duration::from_secs(10), "{:?}", stopped_at.elapsed());
+    assert!(summary.unwrap().interrupted);
+    let arguments = vec!["read-document".to_owned()];
+    crawl.config.reader = Some(ReaderProgram { path: program_path::crawler(), arguments });
+    let summary = crawl.pass().await;
+    assert_eq!((summary.sites_visited, summary.manifests_added), (1, 1), "{summary:?}");
+}
+
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn the_reader_process_has_limits_of_memory_and_processor_time() {
@@ -103,10 +134,10 @@ async fn the_reader_process_has_limits_of_memory_and_processor_time() {
     let all = || expected.iter().all(|(name, value)| is_limited(name, value));
     let limited = async {
         while !all() {
-            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    let limited = tokio::time::timeout(std::time::Duration::from_secs(30), limited).await;
+    let limited = tokio::time::timeout(Duration::from_secs(30), limited).await;
     assert!(limited.is_ok(), "{}", limits());
     drop(process.stdin.take());
     assert_eq!(process.wait().unwrap().code(), Some(75), "no document");

@@ -182,7 +182,8 @@ async fn redirected_robots_uses_the_clock_of_its_host() {
     assert_eq!(report.visits[0].end, VisitEnd::RobotsDenied, "the rules for that path are not known");
 }
 
-/// The file is read for every 2xx, and a partial file permits nothing.
+/// The file is read for every 2xx, and a partial file permits nothing. A 204 and a 205 have no body (RFC 9110 §15.3.5, §15.3.6), which
+/// is an empty file.
 #[tokio::test]
 async fn robots_with_any_2xx_are_read() {
     let answers = (200..=299).filter(|status| ![204, 205].contains(status));
@@ -198,10 +199,12 @@ async fn robots_with_any_2xx_are_read() {
     for name in names {
         assert_eq!(crawl.paths(&name), ["/robots.txt"], "{name}");
     }
-    let empty = Host::new("empty.example").route("/robots.txt", Answer::status(204)).route(MANIFEST, AWP);
-    let crawl = Crawl::of([empty]).await;
-    crawl.pass().await;
-    assert_eq!(crawl.report("empty.example").await.visits[0].end, VisitEnd::Completed);
+    for status in [204, 205] {
+        let empty = Host::new("empty.example").route("/robots.txt", Answer::status(status));
+        let crawl = Crawl::of([empty.route(MANIFEST, AWP)]).await;
+        crawl.pass().await;
+        assert_eq!(crawl.report("empty.example").await.visits[0].end, VisitEnd::Completed, "{status}");
+    }
 }
 
 #[tokio::test]
@@ -621,15 +624,12 @@ async fn keeps_retry_after_of_a_seed_list() {
     assert!(report.state.not_before.is_some());
 }
 
-/// The daily budget applies to lists too, except on the operator's own addresses.
-#[tokio::test]
-async fn a_list_is_within_the_budget_of_its_host() {
-    let mut crawl = list_crawl(vec![list_host(Answer::text(""))]).await;
+/// Uses up the requests of the day of a host.
+async fn spend_budget(crawl: &mut Crawl, host: &str) {
     crawl.config.egress.own_rules = OwnRules::Strict;
-    let site = SiteName::parse("lists.example").unwrap();
-    crawl.store.site_add_unplanned(&site, now()).await.unwrap();
+    crawl.store.site_add_unplanned(&SiteName::parse(host).unwrap(), now()).await.unwrap();
     let spent = ClockWrite {
-        host: "lists.example".parse().unwrap(),
+        host: host.parse().unwrap(),
         address: None,
         next_ok_at: now(),
         address_next_ok_at: None,
@@ -641,9 +641,40 @@ async fn a_list_is_within_the_budget_of_its_host() {
         lease: None,
     };
     crawl.store.clocks_save(&[spent]).await.unwrap();
+}
+
+/// The daily budget applies to lists too, except on the operator's own addresses.
+#[tokio::test]
+async fn a_list_is_within_the_budget_of_its_host() {
+    let mut crawl = list_crawl(vec![list_host(Answer::text(""))]).await;
+    spend_budget(&mut crawl, "lists.example").await;
     let refused = refused_list(&mut crawl, "https://lists.example/top.txt").await;
     assert!(refused.contains("budget"), "{refused}");
     assert_eq!(crawl.web.log().hit_count(), 0);
+}
+
+/// Lists of two sites, and the visit of the site that they name, at one address.
+#[tokio::test]
+async fn lists_on_one_address_keep_its_gap() {
+    let lists = ["first.example", "second.example"];
+    let hosts = lists.map(|name| Host::new(name).robots("").file(LIST, "text/plain", "closed.example\n"));
+    let closed = Host::new("closed.example").robots("User-agent: *\nDisallow: /\n");
+    let shared = Addresses::Shared(Ipv4Addr::new(127, 66, 0, 2));
+    let web = Web::builder().addresses(shared).hosts(hosts).host(closed).start().await.unwrap();
+    let mut crawl = Crawl::on(web, "").await;
+    let url = |name: &str| ManifestUrl::parse(&format!("https://{name}{LIST}")).unwrap();
+    crawl.config.seeds = lists.map(|name| SeedSource::Url(url(name))).into();
+    crawl.config.egress.own_rules = OwnRules::Strict;
+    crawl.config.mode = Mode::Once { park_wait: Duration::from_secs(40) };
+    let summary = crawl.pass().await;
+    assert_eq!((summary.seeds.read, summary.sites_visited), (2, 1), "{summary:?}");
+    for name in lists {
+        assert_eq!(crawl.paths(name), ["/robots.txt", LIST], "{name}");
+    }
+    let mut at: Vec<u64> = crawl.web.log().hits().iter().map(|hit| hit.started_us).collect();
+    at.sort_unstable();
+    let gaps: Vec<u64> = at.windows(2).map(|pair| (pair[1] - pair[0]) / 1_000).collect();
+    assert!(gaps.len() == 4 && gaps.iter().all(|gap| *gap >= 450), "milliseconds between requests: {gaps:?}");
 }
 
 /// A registry is searched page by page with the gap, and pages that were read before a delay are used.
@@ -661,11 +692,44 @@ async fn searches_a_registry_under_its_rules_and_keeps_pages_read_before_a_delay
     assert_eq!(crawl.paths("registry.example"), ["/robots.txt", "/search", "/search"]);
     let forbidding = Host::new("registry.example").robots("User-agent: *\nDisallow: /search\n");
     let mut crawl = list_crawl(vec![forbidding.route("/search", Answer::json(page).taking_posts())]).await;
-    crawl.config.seeds = vec![SeedSource::Registry(ManifestUrl::parse("https://registry.example/").unwrap())];
-    let run = crawler::run(crawl.config.clone(), crawl.store.clone(), crawler::Cancel::default(), &|_| ());
-    let refused = run.await.expect_err("a registry that is not searched").to_string();
+    let refused = refused_registry(&mut crawl).await;
     assert!(refused.contains("does not allow it"), "{refused}");
     assert_eq!(crawl.paths("registry.example"), ["/robots.txt"]);
+}
+
+/// Why the registry was not searched.
+async fn refused_registry(crawl: &mut Crawl) -> String {
+    let url = ManifestUrl::parse("https://registry.example/").unwrap();
+    crawl.config.seeds = vec![SeedSource::Registry(url)];
+    let run = crawler::run(crawl.config.clone(), crawl.store.clone(), crawler::Cancel::default(), &|_| ());
+    let ran = tokio::time::timeout(Duration::from_mins(1), run).await.expect("an end");
+    ran.expect_err("a registry that is not searched").to_string()
+}
+
+#[tokio::test]
+async fn a_registry_is_not_searched_after_an_opt_out_or_beyond_its_budget_and_leads_nowhere_else() {
+    let registry = |answer: Answer| Host::new("registry.example").robots("").route("/search", answer);
+    let page = || Answer::json(r#"{"results":[]}"#).taking_posts();
+    let mut opted_out = list_crawl(vec![registry(page())]).await;
+    let site = SiteName::parse("registry.example").unwrap();
+    opted_out.store.site_block(&site, "by letter", now()).await.unwrap();
+    let refused = refused_registry(&mut opted_out).await;
+    assert!(refused.contains("opted out"), "{refused}");
+    assert_eq!(opted_out.web.log().hit_count(), 0);
+
+    let mut spent = list_crawl(vec![registry(page())]).await;
+    spend_budget(&mut spent, "registry.example").await;
+    let refused = refused_registry(&mut spent).await;
+    assert!(refused.contains("budget"), "{refused}");
+    assert_eq!(spent.web.log().hit_count(), 0);
+
+    let away = Answer::redirect(307, "https://victim.example/search").taking_posts();
+    let victim = Host::new(VICTIM).robots("").route("/search", page());
+    let mut redirected = list_crawl(vec![registry(away), victim]).await;
+    let refused = refused_registry(&mut redirected).await;
+    assert!(refused.contains("307"), "{refused}");
+    assert_eq!(redirected.paths("registry.example"), ["/robots.txt", "/search"]);
+    assert_eq!(redirected.hits(VICTIM).len(), 0);
 }
 
 #[tokio::test]

@@ -1,5 +1,5 @@
 //! The dependencies of docs/ARCHITECTURE.md, checked with `cargo metadata`: the allowed ones between crates, and the forbidden
-//! ones of the pure crates.
+//! ones of the pure crates. What every program has to start with is checked in its source.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -240,27 +240,103 @@ fn json_of_others_is_parsed_within_a_budget() {
 
 /// The calls in a folder, tests left out, by files that may not make them.
 fn calls_outside(folder: &str, calls: &[&str], may_call: &[&str]) -> Vec<String> {
-    let source = metadata().workspace_root.join(folder);
-    let mut folders = vec![source.clone()];
     let mut stray = Vec::new();
-    while let Some(folder) = folders.pop() {
-        for entry in folder.read_dir_utf8().expect("a folder") {
-            let path = entry.expect("an entry").into_path();
-            let name = path.strip_prefix(&source).expect("below the folder").as_str().to_owned();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension() == Some("rs")
-                && !name.ends_with("tests.rs")
-                && !may_call.contains(&name.as_str())
-            {
-                let text = std::fs::read_to_string(&path).expect("a file");
-                let text = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
-                let found = calls.iter().filter(|call| text.contains(**call));
-                stray.extend(found.map(|call| format!("{name} calls {call}")));
-            }
+    for (name, text) in sources(folder) {
+        let name = name.trim_start_matches(folder).trim_start_matches('/');
+        if !name.ends_with("tests.rs") && !may_call.contains(&name) {
+            let text = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+            let found = calls.iter().filter(|call| text.contains(**call));
+            stray.extend(found.map(|call| format!("{name} calls {call}")));
         }
     }
     stray
+}
+
+/// The paths and texts of the Rust files below a folder of the workspace.
+fn sources(folder: &str) -> Vec<(String, String)> {
+    let root = metadata().workspace_root;
+    let mut folders = vec![root.join(folder)];
+    let mut files = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in folder.read_dir_utf8().expect("a folder") {
+            let path = entry.expect("an entry").into_path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension() == Some("rs") {
+                let name = path.strip_prefix(&root).expect("below the workspace").as_str().to_owned();
+                files.push((name, std::fs::read_to_string(&path).expect("a file")));
+            }
+        }
+    }
+    files
+}
+
+/// The files of the programs that call a function.
+fn programs_that_call(call: &str) -> BTreeMap<String, String> {
+    let folders = ["api/src", "crawler/src", "indexer/src", "crates/agentdex/src"];
+    folders.into_iter().flat_map(sources).filter(|(_, text)| text.contains(call)).collect()
+}
+
+/// A thread of its own handles signals from the start, so that a program ends within its drain time whatever blocks it.
+#[test]
+fn every_program_handles_signals_before_it_opens_its_store() {
+    const OPENINGS: [(&str, &str); 5] = [
+        ("api/src/program.rs", "App::open("),
+        ("crates/agentdex/src/mcp.rs", "Store::open_existing("),
+        ("crates/agentdex/src/serve.rs", "Store::open_when_available("),
+        ("crawler/src/cli/app.rs", "Store::open_when_available("),
+        ("indexer/src/program.rs", "Store::open_when_available("),
+    ];
+    let programs = programs_that_call("::on_signals(");
+    let names: Vec<&str> = programs.keys().map(String::as_str).collect();
+    assert_eq!(names, OPENINGS.map(|(name, _)| name));
+    for (name, opening) in OPENINGS {
+        let (before, after) = programs[name].split_once("::on_signals(").expect("the call");
+        let time = after.split(')').next().unwrap_or_default();
+        assert!(time.ends_with("STOP_MAX"), "{name}: {time}");
+        assert!(!before.contains(opening) && after.contains(opening), "{name}: {opening}");
+    }
+    for name in programs_that_call("Store::open_when_available(").into_keys() {
+        assert!(names.contains(&name.as_str()) || name == "api/src/state.rs", "{name} handles no signals");
+    }
+}
+
+/// The watchdog ends when it is dropped, and `/readyz` asks it.
+#[test]
+fn every_program_keeps_its_watchdog() {
+    let programs = programs_that_call("runtime::start()");
+    let names: Vec<&str> = programs.keys().map(String::as_str).collect();
+    let expected = [
+        "api/src/program.rs",
+        "crates/agentdex/src/main.rs",
+        "crawler/src/cli/app.rs",
+        "indexer/src/program.rs",
+    ];
+    assert_eq!(names, expected);
+    for (name, text) in &programs {
+        assert!(text.contains("(runtime, watchdog)") || text.contains("(runtime, _watchdog)"), "{name}");
+    }
+    assert!(programs["api/src/program.rs"].contains("runtime_health: watchdog.health()"));
+    assert!(programs["crates/agentdex/src/main.rs"].contains("work(watchdog.health())"));
+    assert!(programs_that_call("ApiConfig { runtime_health,").contains_key("crates/agentdex/src/serve.rs"));
+}
+
+/// A program that cannot run itself as a reader says so, instead of reading documents in its own process.
+#[test]
+fn every_program_that_reads_documents_has_a_reader_process() {
+    let programs = programs_that_call("ReaderProgram::this_program()");
+    let names: Vec<&str> = programs.keys().map(String::as_str).collect();
+    let expected = [
+        "api/src/program.rs",
+        "crates/agentdex/src/main.rs",
+        "crates/agentdex/src/mcp.rs",
+        "crates/agentdex/src/serve.rs",
+        "crawler/src/cli/settings.rs",
+    ];
+    assert_eq!(names, expected);
+    for (name, text) in &programs {
+        assert!(!text.contains("this_program().ok()"), "{name} drops the error");
+    }
 }
 
 #[test]

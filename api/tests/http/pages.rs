@@ -512,6 +512,22 @@ async fn site_page_shows_fetches_findings_and_opt_out() {
 }
 
 #[tokio::test]
+async fn site_and_its_page_say_why_a_document_is_quarantined() {
+    let world = World::new().await;
+    let reason = "quarantined on 2026-01-02 03:04 UTC: the process that read it ended without a result";
+    let url = "https://skyhop.example/.well-known/agents.json";
+    world.quarantine(url, reason).await;
+    let site = world.get("/sites/skyhop.example").await.json();
+    let fetch = &site["visits"][0]["fetches"][0];
+    assert_eq!((&fetch["outcome"], &fetch["reason"]), (&json!("quarantined"), &json!(reason)), "{site}");
+    let page = world.page("/sites/skyhop.example").await.text();
+    assert!(
+        page.contains(reason) && page.matches("quarantined").count() > page.matches(reason).count(),
+        "{page}"
+    );
+}
+
+#[tokio::test]
 async fn assets_have_fingerprints_and_are_immutable() {
     let world = World::new().await;
     let page = world.page("/").await.text();

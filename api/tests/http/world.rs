@@ -7,9 +7,9 @@ use axum::http::Request;
 use chrono::{DateTime, TimeDelta, Utc};
 use manifest::model::PolicyChoice;
 use manifest::{Discovery, Host, Manifest, ManifestUrl, SiteName};
-use policy::RobotsKind;
 use policy::claim::{CheckResult, Claim, Proof};
 use policy::key::{KeyHash, KeyKind};
+use policy::{FetchOutcome, RobotsKind};
 use store::{FetchRecord, RobotsRecord, Seed, Store};
 
 use crate::answer::Answer;
@@ -112,6 +112,18 @@ impl World {
     pub(crate) async fn publish_with_training(&self, manifest: Manifest, training: PolicyChoice) {
         let now = fetched_at() + TimeDelta::hours(1);
         let fetch = FetchRecord { training, ..published(manifest, true, now) };
+        self.fixture.visit(vec![fetch], Vec::new(), now).await;
+    }
+
+    /// Saves a visit that did not read the document at this URL, for this reason.
+    pub(crate) async fn quarantine(&self, url: &str, reason: &str) {
+        let now = fetched_at() + TimeDelta::hours(1);
+        let fetch = FetchRecord {
+            outcome: FetchOutcome::Quarantined,
+            status: Some(200),
+            reason: Some(reason.to_owned()),
+            ..not_found(ManifestUrl::parse(url).unwrap(), now)
+        };
         self.fixture.visit(vec![fetch], Vec::new(), now).await;
     }
 

@@ -118,6 +118,12 @@ fn report(before: usize, stalled: usize, workers: usize) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
+    use tracing::field::Field;
+    use tracing::span::{Attributes, Id, Record};
+    use tracing::{Event, Metadata, Subscriber};
+
     use super::*;
 
     #[test]
@@ -136,6 +142,68 @@ mod tests {
             parked = parked.next(3, busy);
             assert!(!parked.is_stalled(), "a parked worker waits for work");
         }
+    }
+
+    /// The level and the message of each event.
+    #[derive(Clone, Default)]
+    struct Lines(Arc<Mutex<Vec<String>>>);
+
+    impl Subscriber for Lines {
+        fn enabled(&self, _: &Metadata<'_>) -> bool {
+            true
+        }
+
+        fn new_span(&self, _: &Attributes<'_>) -> Id {
+            Id::from_u64(1)
+        }
+
+        fn record(&self, _: &Id, _: &Record<'_>) {}
+
+        fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+        fn event(&self, event: &Event<'_>) {
+            let mut line = event.metadata().level().to_string();
+            event.record(&mut |field: &Field, value: &dyn std::fmt::Debug| {
+                if field.name() == "message" {
+                    line += &format!(" {value:?}");
+                }
+            });
+            self.0.lock().unwrap().push(line);
+        }
+
+        fn enter(&self, _: &Id) {}
+
+        fn exit(&self, _: &Id) {}
+    }
+
+    #[test]
+    fn a_blocked_runtime_is_told_in_the_log_and_in_metrics() {
+        let recorder = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder();
+        let lines = Lines::default();
+        let changes = [(0, 0), (0, 1), (1, 1), (1, 0)];
+        let seen = metrics::with_local_recorder(&recorder, || {
+            tracing::subscriber::with_default(lines.clone(), || {
+                changes.map(|(before, stalled)| {
+                    report(before, stalled, 2);
+                    let shown = recorder.handle().render();
+                    let value = |name: &str| {
+                        let line = shown.lines().find(|line| line.starts_with(name))?;
+                        line.split_once(' ').map(|(_, value)| value.to_owned())
+                    };
+                    (value(STALLED_WORKERS), value(STALLS), lines.0.lock().unwrap().len())
+                })
+            })
+        });
+        let number = |number: &str| Some(number.to_owned());
+        let expected = [
+            (None, None, 0),
+            (number("1"), number("1"), 1),
+            (number("1"), number("1"), 1),
+            (number("0"), number("1"), 2),
+        ];
+        assert_eq!(seen, expected);
+        let expected = ["ERROR the async runtime is blocked", "WARN the async runtime makes progress again"];
+        assert_eq!(*lines.0.lock().unwrap(), expected);
     }
 
     #[test]

@@ -229,7 +229,16 @@ fn crawl_config(
         } else {
             TextRecords::Ignored
         },
-        reader: ReaderProgram::this_program().ok(),
+        reader: Some(reader_program()?),
+    })
+}
+
+/// This program, which reads long documents in a process of its own.
+fn reader_program() -> Result<ReaderProgram, UsageError> {
+    ReaderProgram::this_program().map_err(|error| {
+        UsageError(format!(
+            "documents are read in a process of this program, and its path is not known: {error}"
+        ))
     })
 }
 

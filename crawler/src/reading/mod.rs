@@ -30,7 +30,8 @@ use crate::clock;
 const DEADLINE: Duration = Duration::from_secs(20);
 /// Longest wait for a thread. A visit waits rather than lose what it fetched.
 const QUEUE_WAIT: Duration = Duration::from_mins(2);
-/// Maximum number of documents that may wait for a thread: more than the concurrent visits on any machine that was tested.
+/// Maximum number of documents that may wait for a thread: more than the concurrent visits on any machine that was tested. What
+/// bounds the memory of those that wait is [`MemoryBudget`], from which a visit takes that of a document before it is read.
 const QUEUE_MAX: usize = 100_000;
 
 /// The result of reading a document.
@@ -277,16 +278,21 @@ mod tests {
 
     struct Fixture {
         reader: Reader,
-        _dir: tempfile::TempDir,
+        store: Store,
+        dir: tempfile::TempDir,
     }
 
     async fn fixture(deadline: Duration, program: Option<&str>) -> Fixture {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open_in_data_dir(dir.path()).await.unwrap();
         let program = program.map(|path| ReaderProgram { path: PathBuf::from(path), arguments: Vec::new() });
-        let reader = Reader::start(store, program, &TaskTracker::new());
+        let reader = Reader::start(store.clone(), program, &TaskTracker::new());
         let limits = ReaderLimits { threads: 1, queue: 8, queue_wait: DEADLINE, deadline };
-        Fixture { reader: Reader { pool: ReaderPool::new("test", limits), ..reader }, _dir: dir }
+        Fixture { reader: Reader { pool: ReaderPool::new("test", limits), ..reader }, store, dir }
+    }
+
+    fn shell(script: String) -> ReaderProgram {
+        ReaderProgram { path: PathBuf::from("/bin/sh"), arguments: vec!["-c".to_owned(), script] }
     }
 
     fn document(host: &str, text: &str) -> Arc<OwnedDocument> {
@@ -348,6 +354,31 @@ mod tests {
             matches!(unread, Err(ReadingError::Busy(_))),
             "that says nothing of the document: {unread:?}"
         );
+    }
+
+    /// A crawler that is killed while it reads a document cannot write anything any more.
+    #[tokio::test]
+    async fn the_attempt_is_stored_while_the_document_is_read() {
+        let Fixture { mut reader, store, dir } = fixture(DEADLINE, None).await;
+        let runs = dir.path().join("runs");
+        let counted = |rest: &str| shell(format!("echo run >> {}; {rest}", runs.display()));
+        reader.program = Some(counted("exec sleep 5"));
+        let long = format!(r#"{{"awp_version":"0.1","x":"{}"}}"#, "x".repeat(5_000));
+        let site = SiteName::parse("a.example").unwrap();
+        let started = async {
+            while !runs.exists() {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        tokio::select! {
+            read = reader.read(&site, document("a.example", &long)) => panic!("it was read: {read:?}"),
+            () = started => {} // and the future of the reading is dropped
+        }
+        let restarted = Reader::start(store, Some(counted("exit 1")), &TaskTracker::new());
+        let reason = reason(restarted.read(&site, document("a.example", &long)).await.unwrap());
+        assert!(reason.contains("ended without a result"), "{reason}");
+        let runs = std::fs::read_to_string(runs).unwrap();
+        assert_eq!(runs.lines().count(), 2, "after an unfinished attempt a document is read once, not twice");
     }
 
     /// A process that is not given processor time passes the deadline, whatever it reads.

@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use http::HeaderMap;
@@ -11,10 +12,10 @@ use manifest::web;
 use policy::freshness::{self, CacheRecord, NotModified};
 use policy::redirect::{Purpose, RedirectDecision, decide};
 use policy::usage::most_restrictive;
-use policy::{ContentUsage, FetchOutcome};
+use policy::{ContentUsage, FetchOutcome, VisitEnd};
 use store::ResourceState;
 
-use super::context::{Interrupt, NO_MEMORY, unless_busy};
+use super::context::{Interrupt, NO_MEMORY, Stop, unless_busy};
 use super::fetched::{Document, Fetched};
 use super::hold::read_within;
 use super::judge::{FirstJudgement, Judged};
@@ -35,6 +36,8 @@ const SEARCH_DENIED: &str =
     "the response denies the use of the document for search (Content-Usage or Content-Signal)";
 /// Maximum number of characters of a Location that the site owner is shown.
 const SHOWN_LOCATION_CHARS_MAX: usize = 200;
+/// How long a document is read after a stop. Nearly every document is read within it, and is not requested again.
+const READING_AFTER_STOP_MAX: Duration = Duration::from_secs(2);
 
 impl Visit<'_> {
     /// Sends requests and follows redirects until there is a final answer.
@@ -261,7 +264,14 @@ impl Visit<'_> {
             Reading::Read { memory_bytes, .. } => *memory_bytes,
             Reading::Quarantined(_) => 0,
         };
-        match read_within(&reader.memory, &mut self.requester.memory, read, bytes_of).await? {
+        let stop = self.requester.stop;
+        let reading = read_within(&reader.memory, &mut self.requester.memory, read, bytes_of);
+        let reading = tokio::select! {
+            reading = reading => reading?,
+            () = stopped_while_reading(stop) => return Err(Interrupt::End(VisitEnd::Interrupted)),
+            () = stop.lost.cancelled() => return Err(Interrupt::LeaseLost),
+        };
+        match reading {
             Ok(reading) => Ok(Ok(reading)),
             Err(none) => refused(none).map(Err),
         }
@@ -295,6 +305,13 @@ impl Visit<'_> {
         let fetched = answered(task, reply, outcome, at);
         ControlFlow::Break(Box::new(Fetched { reason: Some(reason), ..fetched }))
     }
+}
+
+/// Ends when a stop no longer waits for a document that is being read. The attempt stays in the store, so that the next visit reads
+/// the document in a process of its own.
+async fn stopped_while_reading(stop: &Stop) {
+    stop.soft.cancelled().await;
+    tokio::time::sleep(READING_AFTER_STOP_MAX).await;
 }
 
 fn without_memory(held: Result<(), NoMemory>) -> Result<Option<Judged>, Interrupt> {

@@ -1,7 +1,7 @@
 //! Requests to a site outside a visit: a list of seeds, a page of a registry.
 //!
 //! They follow the rules of their site by the code of visits: the site is
-//! leased, robots.txt comes first, clocks are written before the request, budgets, Crawl-delay, Retry-After and opt-outss
+//! leased, robots.txt comes first, clocks are written before the request, budgets, Crawl-delay, Retry-After and opt-outs
 //! apply, and robots.txt and clocks are saved. This is not a visit, and a parked visit is resumed as planned.
 //!
 //! In a fleet, they are sent whichever worker owns the address, by the clocks in the store: no other worker reads the list.

@@ -5,6 +5,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use crate::fixture::{Fixture, text};
+use crate::skipped::skipped;
 use crate::support::shop;
 
 const DELAY: Duration = Duration::from_millis(150);
@@ -19,7 +20,7 @@ const LIBRARIES: [&str; 3] = [
 #[tokio::test]
 async fn clock_steps_do_not_change_delays() {
     let Some(library) = LIBRARIES.iter().find(|path| Path::new(path).exists()) else {
-        println!("skipped: libfaketime is not installed (Debian: apt-get install libfaketime)");
+        skipped("libfaketime is not installed (Debian: apt-get install libfaketime)");
         return;
     };
     let fixture = Fixture::with([shop()]).await;

@@ -7,6 +7,7 @@ use testweb::Host;
 use tokio::process::Command;
 
 use crate::fixture::{Fixture, text};
+use crate::skipped::skipped;
 use crate::support::AWP;
 
 const SITES: usize = 12;
@@ -42,7 +43,7 @@ async fn may_mount() -> bool {
 #[tokio::test]
 async fn waits_while_the_disk_is_full() {
     if !may_mount().await {
-        println!("skipped: file systems cannot be mounted here, not even in a namespace of one's own");
+        skipped("file systems cannot be mounted here, not even in a namespace of one's own");
         return;
     }
     let names: Vec<String> = (0..SITES).map(|index| format!("shop{index}.example")).collect();

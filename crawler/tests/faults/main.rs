@@ -18,5 +18,7 @@ mod fixture;
 mod full;
 #[path = "../support/program.rs"]
 mod program_path;
+#[path = "../support/skipped.rs"]
+mod skipped;
 #[path = "../support/mod.rs"]
 mod support;

@@ -15,6 +15,7 @@ use tokio::net::{TcpListener, UdpSocket};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use crate::skipped::skipped;
 use crate::support::{AWP, Crawl};
 
 const A: u16 = 1;
@@ -203,7 +204,7 @@ async fn ignores_a_name_that_resolves_differently_during_a_visit() {
     let Some(web) =
         web_on_443(public, Host::new("rebind.example").file("/agent.json", "application/json", AWP)).await
     else {
-        println!("skipped: port 443 of {public} cannot be listened on here");
+        skipped(&format!("port 443 of {public} cannot be listened on here"));
         return;
     };
     let trap = TcpListener::bind(SocketAddr::from((private, 443))).await.unwrap();
@@ -227,7 +228,7 @@ async fn retries_truncated_dns_answers_over_tcp_and_follows_txt_records() {
     let address = Ipv4Addr::new(127, 53, 0, 2);
     let host = Host::new("long.example").file("/declared/agent.json", "application/json", AWP);
     let Some(web) = web_on_443(address, host).await else {
-        println!("skipped: port 443 of {address} cannot be listened on here");
+        skipped(&format!("port 443 of {address} cannot be listened on here"));
         return;
     };
     let responder = Responder::start([
@@ -252,7 +253,7 @@ async fn a_txt_record_proves_a_claim_whatever_the_site_answers() {
     let address = Ipv4Addr::new(127, 53, 0, 4);
     let host = Host::new("closed.example").robots("User-agent: *\nDisallow: /\n");
     let Some(web) = web_on_443(address, host).await else {
-        println!("skipped: port 443 of {address} cannot be listened on here");
+        skipped(&format!("port 443 of {address} cannot be listened on here"));
         return;
     };
     let site = manifest::SiteName::parse("closed.example").unwrap();
@@ -278,7 +279,7 @@ async fn a_failure_of_the_name_servers_is_no_missed_proof() {
     let address = Ipv4Addr::new(127, 53, 0, 5);
     let host = Host::new("owned.example").file("/agent.json", "application/json", AWP);
     let Some(web) = web_on_443(address, host).await else {
-        println!("skipped: port 443 of {address} cannot be listened on here");
+        skipped(&format!("port 443 of {address} cannot be listened on here"));
         return;
     };
     let site = manifest::SiteName::parse("owned.example").unwrap();
@@ -309,7 +310,7 @@ async fn a_txt_record_proves_a_claim_without_a_request_for_the_file() {
     let address = Ipv4Addr::new(127, 53, 0, 3);
     let host = Host::new("owned.example").file("/agent.json", "application/json", AWP);
     let Some(web) = web_on_443(address, host).await else {
-        println!("skipped: port 443 of {address} cannot be listened on here");
+        skipped(&format!("port 443 of {address} cannot be listened on here"));
         return;
     };
     let site = manifest::SiteName::parse("owned.example").unwrap();

@@ -1,8 +1,15 @@
 //! `agentdex validate URL`: one document, fetched like the crawler fetches it, with the rules about response headers.
 
+#[cfg(target_os = "linux")]
+use std::process::Stdio;
+#[cfg(target_os = "linux")]
+use std::time::Duration;
+
 use serde_json::Value;
 use testweb::{Host, Web};
 
+#[cfg(target_os = "linux")]
+use crate::world::client;
 use crate::world::{Backend, World, output, text_of};
 
 const MANIFEST: &str = r#"{"awp_version": "0.1", "domain": "shop.test", "intent": "Sells books.", "actions": [{"id": "find_book",
@@ -77,4 +84,57 @@ async fn requests_nothing_that_is_forbidden() {
     }
     let paths: Vec<String> = world.web.log().hits().into_iter().map(|hit| hit.path).collect();
     assert_eq!(paths, ["/robots.txt", "/robots.txt", "/page.json"]);
+}
+
+/// Whether a process that this one started reads a document now.
+#[cfg(target_os = "linux")]
+fn has_reader(parent: u32) -> bool {
+    let parent = parent.to_string();
+    std::fs::read_dir("/proc").unwrap().flatten().any(|process| {
+        let file = |name| std::fs::read_to_string(process.path().join(name)).unwrap_or_default();
+        let stat = file("stat");
+        // after the name of the program: its state and its parent
+        let mut fields = stat.rsplit(')').next().unwrap_or_default().split_ascii_whitespace();
+        fields.nth(1) == Some(parent.as_str())
+            && file("cmdline").split('\0').any(|argument| argument == "read-document")
+    })
+}
+
+/// Whether a program starts such a process before it ends.
+#[cfg(target_os = "linux")]
+async fn reads_in_a_process(mut command: std::process::Command) -> bool {
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut was_seen = false;
+    while child.try_wait().unwrap().is_none() {
+        was_seen |= has_reader(child.id());
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    was_seen
+}
+
+/// Each program runs itself as the reader.
+#[cfg(target_os = "linux")]
+#[expect(clippy::disallowed_methods, reason = "a client of the local api")]
+#[tokio::test(flavor = "multi_thread")]
+async fn every_program_reads_a_long_document_in_a_process() {
+    let long = MANIFEST.replace("Sells books.", &"Sells books. ".repeat(200_000));
+    let shop = Host::new("shop.test").file("/agent.json", "application/json", long.clone());
+    let world = World::start(Backend::Sqlite, Web::builder().host(shop)).await;
+    std::fs::write(world.path("long.json"), &long).unwrap();
+    let mut validate = world.program("agentdex");
+    validate.args(["validate", "long.json"]);
+    assert!(reads_in_a_process(validate).await, "agentdex validate");
+    world.write_seeds(["shop.test"]);
+    assert!(reads_in_a_process(world.crawler(&[])).await, "crawler");
+    world.index();
+    let api = world.api().await;
+    let url = format!("{}/validate?url=https://shop.test/agent.json", api.base());
+    let seen = async {
+        while !has_reader(api.id()) {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    };
+    let sent = client().post(url).header("content-type", "application/json").body(long).send();
+    let (seen, _) = tokio::join!(tokio::time::timeout(Duration::from_secs(20), seen), sent);
+    assert!(seen.is_ok(), "api");
 }

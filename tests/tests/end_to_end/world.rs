@@ -212,6 +212,12 @@ impl Api {
         self.wait_until_ready().await;
     }
 
+    /// The id of its process.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub(crate) fn base(&self) -> &str {
         &self.base
     }

@@ -353,7 +353,7 @@ pub(crate) async fn the_declarations_that_are_read_with_a_manifest_are_bounded(d
 }
 
 /// Processor time of this process in hundredths of a second; zero where the system does not say.
-fn cpu_ticks() -> u64 {
+pub(crate) fn cpu_ticks() -> u64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let fields = stat.rsplit(')').next().unwrap_or_default().split_ascii_whitespace();
     // User and system time are the fields 14 and 15; the name of the program is the second.

@@ -202,6 +202,8 @@ where
 
 #[expect(clippy::print_stdout, reason = "a run without PostgreSQL must say so")]
 fn skipped() {
+    let has_all = std::env::var_os("AGENTDEX_TEST_ALL").is_some();
+    assert!(!has_all, "AGENTDEX_TEST_ALL is set, and AGENTDEX_TEST_POSTGRES is not");
     println!("skipped: AGENTDEX_TEST_POSTGRES is not set");
 }
 

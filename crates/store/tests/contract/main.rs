@@ -38,6 +38,12 @@ async fn sqlite_many_declarations_are_saved_in_linear_time() {
     .await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sqlite_semantic_types_are_counted_in_linear_time() {
+    harness::run(harness::sqlite, |db| Box::pin(reading::semantic_types_are_counted_in_linear_time(db)))
+        .await;
+}
+
 /// One test for each case, on one backend.
 macro_rules! tests_on {
     ($backend:ident: $($module:ident :: { $($case:ident),* $(,)? }),* $(,)?) => {

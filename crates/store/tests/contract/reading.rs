@@ -15,6 +15,7 @@ use store::{
 use crate::build::{
     body, fetch, found, later, lease, leased, seed, site, start, url, visit, visited, worker,
 };
+use crate::declarations::cpu_ticks;
 use crate::harness::Db;
 
 pub(crate) async fn pages_manifests_by_id(Db { store, .. }: Db) -> Result<()> {
@@ -318,6 +319,37 @@ pub(crate) async fn a_type_counts_in_its_own_namespace_only(Db { store, .. }: Db
         namespaces.iter().map(|count| (count.namespace.as_str(), count.capabilities, count.sites)).collect();
     let once = ["a:///", "a:////", "https://a.example", "https://a.example/b", "https://a.example/b/c"];
     assert_eq!(listed, once.map(|namespace| (namespace, 1, 1)));
+    Ok(())
+}
+
+/// Semantic types in namespaces that are nested thirty deep, as far as the length of a name permits, each of ten capabilities.
+fn nested_types(types: usize) -> String {
+    let nested = "b/".repeat(30);
+    format!(
+        "DELETE FROM capability_type;
+         WITH RECURSIVE type (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM type WHERE i + 1 < {types}),
+                        capability (k) AS (SELECT 0 UNION ALL SELECT k + 1 FROM capability WHERE k < 9)
+         INSERT INTO capability_type (name, capability_id, manifest_id, site, declared)
+             SELECT printf('https://a.example/%d/%st', i / 30, substr('{nested}', 1, 2 * (i % 30))),
+                    printf('c%d', k), 'm', 'a.example', 1 FROM type, capability;"
+    )
+}
+
+/// On SQLite the statements run in this process. Eight times the types may take twenty times as long, apart from two seconds for the
+/// noise of the machine; with the square they take 64 times as long.
+pub(crate) async fn semantic_types_are_counted_in_linear_time(db: Db) -> Result<()> {
+    let mut ticks = Vec::new();
+    for types in [600, 4_800] {
+        db.execute(&nested_types(types)).await?;
+        let before = cpu_ticks();
+        let counts = db.store.semantic_types().await?;
+        let namespaces = db.store.semantic_namespaces(&counts).await?;
+        ticks.push(cpu_ticks() - before);
+        assert_eq!((counts.len(), namespaces.len()), (types, types));
+        assert!(namespaces.iter().all(|count| count.capabilities == 10));
+    }
+    let [few, many] = ticks.as_slice() else { anyhow::bail!("two times") };
+    assert!(*many <= 20 * few + 200, "{few} become {many} hundredths of a second");
     Ok(())
 }
 

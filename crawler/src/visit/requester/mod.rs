@@ -102,7 +102,7 @@ struct Authority {
 /// Sends requests to one leased site.
 pub(super) struct Requester<'a> {
     tools: &'a Tools,
-    stop: &'a Stop,
+    pub(super) stop: &'a Stop,
     /// The lease, with the address group of the host that was requested last.
     pub(super) token: LeaseToken,
     site: &'a SiteState,
