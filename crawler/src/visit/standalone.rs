@@ -1,7 +1,7 @@
 //! Requests to a site outside a visit: a list of seeds, a page of a registry.
 //!
 //! They follow the rules of their site by the code of visits: the site is
-//! leased, robots.txt comes first, clocks are written before the request, budgets, Crawl-delay, Retry-After and opt-outss
+//! leased, robots.txt comes first, clocks are written before the request, budgets, Crawl-delay, Retry-After and opt-outs
 //! apply, and robots.txt and clocks are saved. This is not a visit, and a parked visit is resumed as planned.
 //!
 //! In a fleet, they are sent whichever worker owns the address, by the clocks in the store: no other worker reads the list.
@@ -22,6 +22,7 @@ use super::requester::{Message, Requester, Robots};
 use super::task::Task;
 use crate::clock;
 use crate::groups::Groups;
+use crate::reading::Reader;
 use crate::retry::retry_while_unavailable;
 use egress::{Cause, Failure, Reply, Session};
 
@@ -74,6 +75,11 @@ impl StandaloneRequests {
     pub(crate) fn new(tools: &Tools, worker: WorkerId, wait_max: Duration, stop: Stop) -> Self {
         let tools = Tools { groups: Groups::unshared(), ..tools.clone() };
         Self { tools, worker, wait_max, stop, started: HashMap::new() }
+    }
+
+    /// Where the responses are parsed.
+    pub(crate) const fn reader(&self) -> &Reader {
+        &self.tools.reader
     }
 
     /// Sends one request when it is permitted.
