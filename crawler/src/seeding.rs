@@ -231,7 +231,7 @@ mod tests {
     #[test]
     fn reading_ends_inside_an_archive_and_a_compressed_file() {
         use std::io::Write as _;
-        let list: String = (0..200_000).map(|line| format!("{line}.example\n")).collect();
+        let list = (0..200_000).map(|line| format!("{line}.example\n")).collect::<Vec<_>>().concat();
         let mut zip = zip::ZipWriter::new(io::Cursor::new(Vec::new()));
         zip.start_file("list.csv", zip::write::SimpleFileOptions::default()).unwrap();
         zip.write_all(list.as_bytes()).unwrap();
@@ -251,7 +251,8 @@ mod tests {
     #[test]
     fn a_batch_of_long_urls_is_short() {
         let path = "x".repeat(8_000);
-        let list: String = (0..2_000).map(|line| format!("https://a.example/{line}/{path}\n")).collect();
+        let list =
+            (0..2_000).map(|line| format!("https://a.example/{line}/{path}\n")).collect::<Vec<_>>().concat();
         let (sender, mut batches) = mpsc::channel::<Vec<Seed>>(10);
         let sources = vec![("list".to_owned(), SourceContent::Fetched(list.into_bytes()))];
         read_sources(sources, SiteScope::Public, Reading::First, &sender).unwrap();

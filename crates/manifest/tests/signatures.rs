@@ -806,7 +806,7 @@ type Signed = (&'static str, fn(usize) -> (&'static str, String, Vec<(&'static s
 const HOSTILE_SIGNATURES: &[Signed] = &[
     ("keys of a set", |n| with_keys(&format!("{{\"keys\":[{}1]}}", "{\"kid\":\"other\"},".repeat(n)))),
     ("members of a key", |n| {
-        let members: String = (0..n).map(|at| format!("\"m{at}\":1,")).collect();
+        let members = (0..n).map(|at| format!("\"m{at}\":1,")).collect::<Vec<_>>().concat();
         with_keys(&format!("{{\"keys\":[{{{members}\"kid\":\"key-1\"}}]}}"))
     }),
     ("a long number of a key", |n| {
