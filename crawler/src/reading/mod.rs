@@ -435,12 +435,13 @@ mod tests {
 
     #[tokio::test]
     async fn a_page_that_stalled_or_failed_is_not_parsed_again() {
-        let Fixture { reader, .. } = fixture(Duration::from_millis(20), None).await;
+        let Fixture { reader, .. } = fixture(Duration::from_millis(500), None).await;
         let (release, released) = std::sync::mpsc::channel::<()>();
         let stalled = reader.run_unless_failed(b"<stalls>", move || released.recv().ok().map(|()| 0)).await;
         assert!(matches!(stalled, Err(ReadError::TimedOut { .. })), "{stalled:?}");
-        let failed = reader.run_unless_failed(b"<fails>", || panic!("as a parser may")).await;
-        assert!(matches!(failed, Err::<(), _>(ReadError::Panicked { .. })), "{failed:?}");
+        let failed: Result<(), _> = reader.run_unless_failed(b"<fails>", || panic!("as a parser may")).await;
+        // a busy machine may pass the deadline first
+        assert!(failed.as_ref().is_err_and(ReadError::is_caused_by_document), "{failed:?}");
         for bytes in [&b"<stalls>"[..], b"<fails>"] {
             let again: Result<(), _> =
                 reader.run_unless_failed(bytes, || panic!("it was parsed again")).await;
