@@ -89,7 +89,7 @@ async fn due_sites(store: &Store, now: DateTime<Utc>) -> Result<Vec<SiteName>, C
 }
 
 fn read_seeds(sources: &[SeedSource], scope: SiteScope) -> Result<(Vec<Seed>, SeedReport), SeedError> {
-    let (mut reader, mut seeds) = (SeedReader::new(scope), Vec::new());
+    let (mut reader, mut seeds) = (SeedReader::new(scope, &|| false), Vec::new());
     for source in sources {
         let name = source.name();
         let each = |seed| seeds.push(seed);

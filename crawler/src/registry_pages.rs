@@ -7,6 +7,7 @@ use policy::outcome::bot_wall_header;
 use serde_json::Value;
 
 use crate::egress::{Head, Reply};
+use crate::reading::Reader;
 use crate::seeds::SeedError;
 use crate::visit::{Message, StandaloneError, StandaloneRequests};
 
@@ -68,7 +69,7 @@ pub(crate) async fn read_pages<R: PagedRegistry>(
             }
             Err(error) => return Err(unfetched(error.to_string())),
         };
-        let answer = read_page(reply).map_err(unfetched)?;
+        let answer = read_page(requests.reader(), reply).await.map_err(unfetched)?;
         items.extend(registry.items(&answer));
         let next = registry.next_token(&answer).filter(|next| (1..=TOKEN_BYTES_MAX).contains(&next.len()));
         // the same page again would be an endless loop
@@ -89,14 +90,22 @@ async fn send(requests: &mut StandaloneRequests, request: &PageRequest) -> Resul
     requests.send(&request.url, request.limit, message).await
 }
 
-fn read_page(reply: Reply) -> Result<Value, String> {
+async fn read_page(reader: &Reader, reply: Reply) -> Result<Value, String> {
     let (StatusCode::OK, None, Some(body)) =
         (reply.head.status, bot_wall_header(&reply.head.headers), reply.body)
     else {
         return Err(denial_text(&reply.head));
     };
-    manifest::budget::parse_within_budget(&body.bytes, &manifest::budget::BODY)
-        .map_err(|error| format!("its response is not usable JSON: {error}"))
+    parse(reader, body.bytes).await
+}
+
+/// Parses a page of up to 16 MiB off the async runtime.
+async fn parse(reader: &Reader, bytes: Vec<u8>) -> Result<Value, String> {
+    let parsed = reader
+        .run(move || manifest::budget::parse_within_budget(&bytes, &manifest::budget::BODY))
+        .await
+        .map_err(|error| format!("its response was not read: {error}"))?;
+    parsed.map_err(|error| format!("its response is not usable JSON: {error}"))
 }
 
 /// Why a response has no usable content.
@@ -104,5 +113,36 @@ pub(crate) fn denial_text(head: &Head) -> String {
     match bot_wall_header(&head.headers) {
         Some(wall) => format!("a bot wall answered {} ({wall})", head.status),
         None => format!("the server answered {}", head.status),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use runtime::ReaderLimits;
+    use store::Store;
+    use tokio_util::task::TaskTracker;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_page_is_parsed_on_the_threads_of_the_readers() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open_in_data_dir(dir.path()).await.unwrap();
+        let wait = Duration::from_secs(20);
+        let limits = ReaderLimits { threads: 1, queue: 8, queue_wait: wait, deadline: wait };
+        let tracker = TaskTracker::new();
+        let reader = Reader::start(store, None, &tracker).with_limits(limits);
+        let (release, released) = std::sync::mpsc::channel::<()>();
+        let occupied = reader.clone();
+        tracker.spawn(async move { occupied.run(move || released.recv().ok()).await });
+        tokio::task::yield_now().await;
+        let mut page = std::pin::pin!(parse(&reader, b"{\"servers\":[]}".to_vec()));
+        let waits = tokio::time::timeout(Duration::from_millis(50), &mut page).await;
+        assert!(waits.is_err(), "the thread is occupied: {waits:?}");
+        drop(release);
+        assert!(page.await.unwrap()["servers"].is_array());
+        assert!(parse(&reader, b"{".to_vec()).await.unwrap_err().contains("not usable JSON"));
     }
 }

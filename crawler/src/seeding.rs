@@ -21,8 +21,10 @@ use crate::seed_files;
 use crate::seeds::{SeedError, SeedReader, SeedReport, fingerprint};
 use crate::visit::{StandaloneRequests, Stop, Tools};
 
-/// Seeds added by one call to the store.
+/// Maximum number of seeds added by one call to the store.
 const SEED_BATCH: usize = 20_000;
+/// Bytes of URLs after which a batch is complete. Four batches are in memory at a time.
+const SEED_BATCH_BYTES: usize = 4 * 1_024 * 1_024;
 /// Listed sites that are compared at a time.
 const LISTED_PAGE: u32 = 20_000;
 
@@ -84,7 +86,7 @@ pub(crate) async fn seed(
         tracing::warn!(
             source = cut.source,
             names = cut.names,
-            "a source has more names than are read of one"
+            "a source has more names or lines than are read of one"
         );
     } else if config.seed_lists == SeedLists::Followed {
         if may_be_incomplete || seed_files::states(&config.seeds) != files_before {
@@ -108,7 +110,7 @@ async fn contents(
     let mut sources = Vec::with_capacity(config.seeds.len());
     for source in &config.seeds {
         let content = match source {
-            SeedSource::Url(url) => SourceContent::Bytes(fetch_list(requests, url).await?),
+            SeedSource::Url(url) => SourceContent::Fetched(fetch_list(requests, url).await?),
             SeedSource::Registry(url) => {
                 SourceContent::Seeds(search_registry(requests, url, incomplete).await?)
             }
@@ -117,7 +119,7 @@ async fn contents(
             }
             SeedSource::File(path) => SourceContent::File(path.clone()),
             SeedSource::Stdin => SourceContent::Stdin,
-            SeedSource::Text { text, .. } => SourceContent::Bytes(text.clone().into_bytes()),
+            SeedSource::Text { text, .. } => SourceContent::Text(text.clone()),
         };
         sources.push((source.name(), content));
     }
@@ -164,23 +166,9 @@ async fn delete_unlisted(store: &Store, named: &HashSet<u64>) -> Result<u64, Sto
 enum SourceContent {
     File(PathBuf),
     Stdin,
-    Bytes(Vec<u8>),
+    Text(String),
+    Fetched(Vec<u8>),
     Seeds(Vec<Seed>),
-}
-
-/// A source that ends with an error once the receiver of its seeds is gone.
-struct WhileReceived<'a, R> {
-    source: R,
-    sender: &'a mpsc::Sender<Vec<Seed>>,
-}
-
-impl<R: io::Read> io::Read for WhileReceived<'_, R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.sender.is_closed() {
-            return Err(io::Error::other("reading was stopped"));
-        }
-        self.source.read(buffer)
-    }
 }
 
 fn read_sources(
@@ -189,12 +177,16 @@ fn read_sources(
     reading: Reading,
     sender: &mpsc::Sender<Vec<Seed>>,
 ) -> Result<SeedReport, SeedError> {
-    let mut reader = SeedReader::new(scope);
+    // nobody receives the seeds after a stop
+    let is_stopped = || sender.is_closed();
+    let mut reader = SeedReader::new(scope, &is_stopped);
     for (name, content) in sources {
-        let mut batch = Vec::with_capacity(SEED_BATCH);
-        let mut add = |seed| {
+        let (mut batch, mut batch_bytes) = (Vec::new(), 0);
+        let mut add = |seed: Seed| {
+            batch_bytes += seed.url.as_ref().map_or(0, |url| url.as_str().len());
             batch.push(seed);
-            if batch.len() == SEED_BATCH {
+            if batch.len() == SEED_BATCH || batch_bytes >= SEED_BATCH_BYTES {
+                batch_bytes = 0;
                 // a closed receiver ends the read
                 drop(sender.blocking_send(std::mem::take(&mut batch)));
             }
@@ -206,16 +198,11 @@ fn read_sources(
                     Reading::Again => seed_files::open_again(&path),
                 };
                 let source = opened.map_err(|source| SeedError::Unreadable { name: name.clone(), source })?;
-                reader.read(&name, WhileReceived { source, sender }, &mut add)?;
+                reader.read(&name, source, &mut add)?;
             }
-            SourceContent::Stdin => {
-                let source = io::stdin().lock();
-                reader.read(&name, WhileReceived { source, sender }, &mut add)?;
-            }
-            SourceContent::Bytes(bytes) => {
-                let source = bytes.as_slice();
-                reader.read(&name, WhileReceived { source, sender }, &mut add)?;
-            }
+            SourceContent::Stdin => reader.read(&name, io::stdin().lock(), &mut add)?,
+            SourceContent::Text(text) => reader.read(&name, text.as_bytes(), &mut add)?,
+            SourceContent::Fetched(bytes) => reader.read_fetched(&name, bytes.as_slice(), &mut add)?,
             SourceContent::Seeds(seeds) => reader.take_all(&name, seeds, &mut add),
         }
         drop(sender.blocking_send(batch));
@@ -231,13 +218,49 @@ mod tests {
     fn reading_ends_when_nobody_receives_the_seeds() {
         let (sender, batches) = mpsc::channel(2);
         drop(batches);
-        let fetched = SourceContent::Bytes(b"a.example\n".repeat(100_000));
+        let fetched = SourceContent::Fetched(b"a.example\n".repeat(100_000));
         for content in [SourceContent::File("/dev/zero".into()), fetched] {
             let sources = vec![("list".to_owned(), content)];
             let read = read_sources(sources, SiteScope::Public, Reading::First, &sender);
             let Err(SeedError::Unreadable { source, .. }) = read else { panic!("it was read") };
             assert_eq!(source.to_string(), "reading was stopped");
         }
+    }
+
+    /// The receiver goes away while a list is decompressed, after the bytes of its archive were read.
+    #[test]
+    fn reading_ends_inside_an_archive_and_a_compressed_file() {
+        use std::io::Write as _;
+        let list = (0..200_000).map(|line| format!("{line}.example\n")).collect::<Vec<_>>().concat();
+        let mut zip = zip::ZipWriter::new(io::Cursor::new(Vec::new()));
+        zip.start_file("list.csv", zip::write::SimpleFileOptions::default()).unwrap();
+        zip.write_all(list.as_bytes()).unwrap();
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        gzip.write_all(list.as_bytes()).unwrap();
+        for bytes in [zip.finish().unwrap().into_inner(), gzip.finish().unwrap()] {
+            let (sender, mut batches) = mpsc::channel::<Vec<Seed>>(2);
+            let receiver = std::thread::spawn(move || batches.blocking_recv().map(|batch| batch.len()));
+            let sources = vec![("list".to_owned(), SourceContent::Fetched(bytes))];
+            let read = read_sources(sources, SiteScope::Public, Reading::First, &sender);
+            let Err(SeedError::Unreadable { source, .. }) = read else { panic!("it was read") };
+            assert_eq!(source.to_string(), "reading was stopped");
+            assert_eq!(receiver.join().unwrap(), Some(SEED_BATCH));
+        }
+    }
+
+    #[test]
+    fn a_batch_of_long_urls_is_short() {
+        let path = "x".repeat(8_000);
+        let list =
+            (0..2_000).map(|line| format!("https://a.example/{line}/{path}\n")).collect::<Vec<_>>().concat();
+        let (sender, mut batches) = mpsc::channel::<Vec<Seed>>(10);
+        let sources = vec![("list".to_owned(), SourceContent::Fetched(list.into_bytes()))];
+        read_sources(sources, SiteScope::Public, Reading::First, &sender).unwrap();
+        drop(sender);
+        let lengths: Vec<usize> =
+            std::iter::from_fn(|| batches.blocking_recv()).map(|batch| batch.len()).collect();
+        assert_eq!(lengths.iter().sum::<usize>(), 2_000);
+        assert!(lengths.iter().all(|seeds| seeds * 8_000 <= SEED_BATCH_BYTES + 16_384), "{lengths:?}");
     }
 
     #[tokio::test]

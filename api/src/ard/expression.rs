@@ -183,6 +183,33 @@ mod tests {
         assert!(read.filters.updated_since.is_some());
     }
 
+    /// Hostile expressions by the number of their units.
+    const HOSTILE: &[(&str, fn(usize) -> String)] = &[
+        ("comparisons", |n| "type = a AND ".repeat(n)),
+        ("values", |n| format!("publisher = {}", "a.example,".repeat(n))),
+        ("listed values", |n| format!("publisher IN ({})", "'a.example', ".repeat(n))),
+        ("quotes", |n| format!("type = {}", "'".repeat(2 * n))),
+        ("open quotes", |n| format!("type = {}'", "\"'\"".repeat(n))),
+        ("operators", |n| format!("type {}", "=".repeat(n))),
+        ("separated operators", |n| format!("type {}", "= ".repeat(n))),
+        ("parentheses", |n| format!("type = {}", "(".repeat(n))),
+        ("spaces", |n| format!("type{}=", " ".repeat(n))),
+        ("a long word", |n| "w".repeat(n)),
+    ];
+
+    /// Twice as long an expression allocates at most twice as much; the longest URL has 8 KiB.
+    #[test]
+    fn cost_of_expressions_is_linear() {
+        for (name, make) in HOSTILE {
+            let cost = |units: usize| allocation_counter::measure(|| drop(read(&make(units)))).bytes_total;
+            // The first reading builds tables that all readings share.
+            cost(10);
+            let (one, two) = (cost(1_000), cost(2_000));
+            assert!(10 * two <= 23 * one + 10 * 4_096, "{name}: {one} bytes become {two}");
+            assert!(two <= 1_024 * 1_024, "{name}: {two} bytes");
+        }
+    }
+
     #[test]
     fn refuses_unknown_expressions() {
         for text in [

@@ -799,3 +799,98 @@ fn cards_that_this_service_signs_verify() {
     assert_eq!(check.key_id.as_deref(), signer.key_set()["keys"][0]["kid"].as_str());
     assert!(CardSigner::from_pkcs8(b"no key").is_err());
 }
+
+/// Hostile documents of keys and hostile signatures, by the number of their units: the document, its URL and what is linked.
+type Signed = (&'static str, fn(usize) -> (&'static str, String, Vec<(&'static str, Vec<u8>)>));
+
+const HOSTILE_SIGNATURES: &[Signed] = &[
+    ("keys of a set", |n| with_keys(&format!("{{\"keys\":[{}1]}}", "{\"kid\":\"other\"},".repeat(n)))),
+    ("members of a key", |n| {
+        let members = (0..n).map(|at| format!("\"m{at}\":1,")).collect::<Vec<_>>().concat();
+        with_keys(&format!("{{\"keys\":[{{{members}\"kid\":\"key-1\"}}]}}"))
+    }),
+    ("a long number of a key", |n| {
+        with_keys(&format!("{{\"keys\":[{{\"kty\":\"RSA\",\"n\":\"{}\",\"e\":\"AQAB\"}}]}}", "A".repeat(n)))
+    }),
+    ("nested keys", |n| with_keys(&"{\"keys\":[".repeat(n))),
+    ("an open string", |n| with_keys(&format!("{{\"keys\":[\"{}", "\\u0041".repeat(n)))),
+    ("methods of a DID document", |n| {
+        let methods =
+            "{\"id\":\"#a\",\"type\":\"JsonWebKey\",\"controller\":\"did:web:a.example\"},".repeat(n);
+        let did = format!(
+            "{{\"id\":\"did:web:a.example\",\"verificationMethod\":[{methods}1],\"assertionMethod\":[\"#a\"]}}"
+        );
+        (CARD_URL, with_did(&ed25519()).to_string(), vec![(DID_URL, did.into_bytes())])
+    }),
+    ("assertion methods", |n| {
+        let mut did = did_document(&ed25519());
+        did["assertionMethod"] = json!(vec!["#other"; n]);
+        (CARD_URL, with_did(&ed25519()).to_string(), vec![(DID_URL, did.to_string().into_bytes())])
+    }),
+    ("signatures of a card", |n| {
+        let mut card = signed(&ed25519(), &header(&ed25519()));
+        card["signatures"] = json!(vec![card["signatures"][0].clone(); n]);
+        with_own_key(&card)
+    }),
+    ("a long header", |n| {
+        let key = ed25519();
+        with_own_key(&signed(&key, &with(header(&key), &json!({"x": "a".repeat(n)}))))
+    }),
+    ("members of a header", |n| {
+        let key = ed25519();
+        let members: Map<String, Value> = (0..n).map(|at| (format!("m{at}"), json!(1))).collect();
+        with_own_key(&signed(&key, &with(header(&key), &Value::Object(members))))
+    }),
+    ("a signed card with many members", |n| {
+        let mut card = signed(&ed25519(), &header(&ed25519()));
+        card["signatures"] = json!(vec![card["signatures"][0].clone(); 8]);
+        card["x"] = (0..n)
+            .map(|at| (format!("m{at}"), json!({"b": 1.5, "a": "\u{e9}"})))
+            .collect::<Map<_, _>>()
+            .into();
+        with_own_key(&card)
+    }),
+    ("signed entries of a catalog", |n| {
+        let one = entry(&ed25519(), "urn:air:a.example:seats", "https://a.example/keys", "key-1");
+        let keys = key_set(&[ed25519().jwk("key-1")]).to_string().into_bytes();
+        let catalog = json!({"entries": vec![one; n / 4]}).to_string();
+        (CATALOG_URL, catalog, vec![("https://a.example/keys", keys)])
+    }),
+];
+
+fn with_keys(keys: &str) -> (&'static str, String, Vec<(&'static str, Vec<u8>)>) {
+    let card = signed(&ed25519(), &header(&ed25519()));
+    (CARD_URL, card.to_string(), vec![(JWKS_URL, keys.as_bytes().to_vec())])
+}
+
+fn with_own_key(card: &Value) -> (&'static str, String, Vec<(&'static str, Vec<u8>)>) {
+    let keys = key_set(&[ed25519().jwk("key-1")]).to_string().into_bytes();
+    (CARD_URL, card.to_string(), vec![(JWKS_URL, keys)])
+}
+
+/// Twice as much allocates at most twice as much, and eight times as much takes at most twenty times as long.
+#[test]
+fn cost_of_keys_and_signatures_is_linear() {
+    let cpu_time = || {
+        let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+        let nanos = stat.split(' ').next().and_then(|text| text.parse().ok()).unwrap_or_default();
+        std::time::Duration::from_nanos(nanos)
+    };
+    for (name, make) in HOSTILE_SIGNATURES {
+        let cost = |units: usize| {
+            let (url, text, linked) = make(units);
+            let start = cpu_time();
+            let spent = allocation_counter::measure(|| drop(read_at(url, &text, &linked)));
+            (spent, cpu_time().saturating_sub(start))
+        };
+        // The first reading builds tables that all readings share.
+        cost(10);
+        let ((one, _), (two, time), (sixteen, time_of_sixteen)) = (cost(150), cost(300), cost(2_400));
+        let within = |one: u64, two: u64, slack: u64| 10 * two <= 23 * one + 10 * slack;
+        assert!(within(one.bytes_total, two.bytes_total, 64 * 1_024), "{name}: {one:?} become {two:?}");
+        assert!(within(one.count_total, two.count_total, 300), "{name}: {one:?} become {two:?}");
+        assert!(sixteen.bytes_max <= 32 * 1_024 * 1_024, "{name}: {sixteen:?}");
+        let time_max = time * 20 + std::time::Duration::from_millis(250);
+        assert!(time_of_sixteen <= time_max, "{name}: {time:?} become {time_of_sixteen:?}");
+    }
+}

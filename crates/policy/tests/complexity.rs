@@ -9,7 +9,7 @@ use http::header::{AGE, CACHE_CONTROL, DATE, ETAG, EXPIRES, LAST_MODIFIED, RETRY
 use http::{HeaderMap, HeaderValue};
 use policy::freshness::CacheRecord;
 use policy::robots::{BODY_BYTES_MAX, PATH_WORK_MAX, PATHS_WORK_MAX, SHORT_BYTES_MAX};
-use policy::{RobotsFile, RobotsResponse, RobotsVerdict};
+use policy::{ContentUsage, RobotsFile, RobotsResponse, RobotsVerdict};
 
 /// Maximum cost of a doubled input, in tenths: twice as much, plus slack for containers that grow by powers of two.
 const FACTOR_TENTHS_MAX: u64 = 23;
@@ -54,6 +54,13 @@ const ROBOTS: &[(&str, Make)] = &[
     ("null characters", |n| "\0:\0\n".repeat(n)),
     ("line breaks of some editors", |n| format!("User-agent: *\n{}", "Disallow:a\u{b}".repeat(n))),
     ("colons of full width", |n| "a\u{ff1a}".repeat(n)),
+    ("statements on use", |n| format!("User-agent: *\n{}", "Content-Usage: /a train-ai=n\n".repeat(n))),
+    ("statements on use of many paths", |n| {
+        format!("User-agent: *\n{}", numbered(n, |at| format!("Content-Usage: /{at:06} search=n\n")))
+    }),
+    ("a long statement on use", |n| format!("User-agent: *\nContent-Usage: {}\n", "a=(b c);d=1, ".repeat(n))),
+    ("signals", |n| format!("User-agent: *\n{}", "Content-Signal: ai-train=no\n".repeat(n))),
+    ("a long signal", |n| format!("User-agent: *\nContent-Signal: {}\n", "search=yes, ".repeat(n))),
     ("rules with invisible characters", |n| format!("User-agent: *\n{}", "Disallow:a\u{ad}b\n".repeat(n))),
 ];
 
@@ -65,6 +72,22 @@ fn numbered(n: usize, unit: impl Fn(usize) -> String) -> String {
 fn cpu_time() -> Duration {
     let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     Duration::from_nanos(stat.split(' ').next().and_then(|text| text.parse().ok()).unwrap_or_default())
+}
+
+/// Work that allocates nothing shows in the processor time: eight times the input takes at most twenty times as long, apart from
+/// a quarter of a second for the noise of the machine. Work that grows with the square takes 64 times as long.
+#[track_caller]
+fn assert_time_is_linear(name: &str, make: impl Fn(usize) -> String, units: usize, work: impl Fn(&str)) {
+    let time = |text: &str| {
+        let once = || {
+            let start = cpu_time();
+            work(text);
+            cpu_time().saturating_sub(start)
+        };
+        once().min(once())
+    };
+    let (one, eight) = (time(&make(units)), time(&make(8 * units)));
+    assert!(eight <= one * 20 + Duration::from_millis(250), "{name}: {one:?} become {eight:?}");
 }
 
 #[track_caller]
@@ -88,6 +111,16 @@ fn parsing_robots_allocates_linearly() {
             let cost = |text: String| measure(|| drop(RobotsFile::parse(text.as_bytes(), "agentdex")));
             assert_linear(name, &cost(make(units)), &cost(make(2 * units)));
         }
+    }
+}
+
+#[test]
+fn processor_time_of_robots_grows_linearly() {
+    let path = format!("/{}", "a".repeat(500));
+    for (name, make) in ROBOTS {
+        assert_time_is_linear(name, make, 1_000, |text| {
+            drop(RobotsFile::parse(text.as_bytes(), "agentdex").decide(&path));
+        });
     }
 }
 
@@ -169,6 +202,10 @@ fn parsing_headers_allocates_linearly() {
         ("open quotes", |n| "a=\", ".repeat(n)),
         ("escapes", |n| format!("a=\"{}\"", "\\\"".repeat(n))),
         ("a long number", |n| format!("max-age={}", "9".repeat(n))),
+        ("inner lists", |n| format!("a=({})", "b ".repeat(n))),
+        ("open inner lists", |n| "a=(".repeat(n)),
+        ("parameters", |n| format!("a{}", ";b=1".repeat(n))),
+        ("statements on use", |n| "train-ai=n, search=yes, ".repeat(n)),
     ];
     for (name, make) in classes {
         for header in [CACHE_CONTROL, VARY, AGE, DATE, EXPIRES, ETAG, LAST_MODIFIED] {
@@ -182,6 +219,16 @@ fn parsing_headers_allocates_linearly() {
             };
             assert_linear(&format!("{name} in {header}"), &cost(make(500)), &cost(make(1_000)));
         }
+        let usage_of = |text: &str| {
+            let mut headers = HeaderMap::new();
+            for field in ["content-usage", "content-signal"] {
+                headers.append(field, HeaderValue::from_str(text).unwrap());
+            }
+            let _ = (ContentUsage::of_headers(&headers), ContentUsage::too_long_in(&headers));
+        };
+        let usage = |text: String| measure(|| usage_of(&text));
+        assert_linear(&format!("{name} in statements on use"), &usage(make(500)), &usage(make(1_000)));
+        assert_time_is_linear(name, make, 500, usage_of);
         let retry = |text: String| {
             let mut headers = HeaderMap::new();
             headers.insert(RETRY_AFTER, HeaderValue::from_str(&text).unwrap());

@@ -612,7 +612,7 @@ mod tests {
         let [SeedSource::Text { text, .. }] = settings.crawl.seeds.as_slice() else {
             panic!("{:?}", settings.crawl.seeds)
         };
-        let mut reader = crate::seeds::SeedReader::new(manifest::SiteScope::Public);
+        let mut reader = crate::seeds::SeedReader::new(manifest::SiteScope::Public, &|| false);
         reader.read("starter", text.as_bytes(), |_| ()).unwrap();
         let report = reader.into_report();
         assert_eq!((report.rejected_count, report.duplicates), (0, 0), "{report:?}");

@@ -9,7 +9,8 @@
 mod attempts;
 mod memory;
 
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -33,6 +34,8 @@ const QUEUE_WAIT: Duration = Duration::from_mins(2);
 /// Maximum number of documents that may wait for a thread: more than the concurrent visits on any machine that was tested. What
 /// bounds the memory of those that wait is [`MemoryBudget`], from which a visit takes that of a document before it is read.
 const QUEUE_MAX: usize = 100_000;
+/// Maximum number of inputs that are remembered because they failed; beyond it, all are forgotten.
+const FAILED_MAX: usize = 10_000;
 
 /// The result of reading a document.
 #[derive(Debug)]
@@ -63,9 +66,30 @@ pub(crate) struct Reader {
     pool: ReaderPool,
     attempts: Batcher<Attempts>,
     program: Option<ReaderProgram>,
+    failed: FailedInputs,
     /// Approximate start of reading in this process.
     began_at: DateTime<Utc>,
     pub(crate) memory: MemoryBudget,
+}
+
+/// Pages and robots.txt files that stalled a thread or failed in this process, by their hashes.
+#[derive(Clone, Default)]
+struct FailedInputs(Arc<Mutex<HashSet<ContentHash>>>);
+
+impl FailedInputs {
+    fn contains(&self, bytes: &[u8]) -> bool {
+        let hashes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // usually there are none, and nothing is hashed
+        !hashes.is_empty() && hashes.contains(&ContentHash::of(bytes))
+    }
+
+    fn insert(&self, bytes: &[u8]) {
+        let mut hashes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if hashes.len() == FAILED_MAX {
+            hashes.clear();
+        }
+        hashes.insert(ContentHash::of(bytes));
+    }
 }
 
 /// Where a document is read.
@@ -98,6 +122,7 @@ impl Reader {
             pool,
             attempts: Batcher::start(&Attempts(store), tracker),
             program,
+            failed: FailedInputs::default(),
             began_at: clock::now(),
             memory: MemoryBudget::new(MEMORY_WAIT),
         }
@@ -162,6 +187,28 @@ impl Reader {
         F: FnOnce() -> T + Send + 'static,
     {
         if is_short { Ok(work()) } else { Box::pin(self.run(work)).await }
+    }
+
+    /// Parses a page or a robots.txt. Bytes that passed the deadline once, or whose parser failed, fail at once until this
+    /// process ends: they do not take another thread in each visit.
+    ///
+    /// # Errors
+    ///
+    /// The same as those of [`Self::run`].
+    pub(crate) async fn run_unless_failed<T, F>(&self, bytes: &[u8], work: F) -> Result<T, ReadError>
+    where
+        T: Send + 'static,
+        F: FnOnce() -> T + Send + 'static,
+    {
+        if self.failed.contains(bytes) {
+            let message = "an earlier attempt to read the same bytes failed".to_owned();
+            return Err(ReadError::Panicked { message });
+        }
+        let done = Box::pin(self.run(work)).await;
+        if done.as_ref().is_err_and(ReadError::is_caused_by_document) {
+            self.failed.insert(bytes);
+        }
+        done
     }
 
     async fn read_here(
@@ -415,6 +462,25 @@ mod tests {
         assert!(waits.is_err(), "the thread is occupied");
         drop(release);
         assert_eq!(long.await.unwrap(), 2);
+    }
+
+    #[tokio::test]
+    async fn a_page_that_stalled_or_failed_is_not_parsed_again() {
+        let Fixture { reader, .. } = fixture(Duration::from_millis(500), None).await;
+        let (release, released) = std::sync::mpsc::channel::<()>();
+        let stalled = reader.run_unless_failed(b"<stalls>", move || released.recv().ok().map(|()| 0)).await;
+        assert!(matches!(stalled, Err(ReadError::TimedOut { .. })), "{stalled:?}");
+        let failed: Result<(), _> = reader.run_unless_failed(b"<fails>", || panic!("as a parser may")).await;
+        // a busy machine may pass the deadline first
+        assert!(failed.as_ref().is_err_and(ReadError::is_caused_by_document), "{failed:?}");
+        for bytes in [&b"<stalls>"[..], b"<fails>"] {
+            let again: Result<(), _> =
+                reader.run_unless_failed(bytes, || panic!("it was parsed again")).await;
+            let Err(ReadError::Panicked { message }) = again else { panic!("{again:?}") };
+            assert!(message.contains("an earlier attempt"), "{message}");
+        }
+        assert_eq!(reader.run_unless_failed(b"<other>", || 1).await.unwrap(), 1);
+        drop(release);
     }
 
     #[tokio::test]

@@ -2,12 +2,12 @@
 //!
 //! In memory are the archive itself, a table of its files, and the 32 KiB window of the decompressor; never the list.
 
-use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::io::{self, Cursor, Read};
 
 use zip::ZipArchive;
 
 /// Largest archive that is read; Tranco's million has 10 MB.
-const ARCHIVE_BYTES_MAX: u64 = 64 * 1024 * 1024;
+pub(super) const ARCHIVE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Maximum number of files in an archive, whose table the library builds in memory; archives of lists contain one.
 const FILES_MAX: usize = 1_000;
 /// First bytes of each entry in the table of files.
@@ -21,11 +21,11 @@ const LIST_BYTES_MIN: u64 = 1024 * 1024;
 pub(super) type Archive = ZipArchive<Cursor<Vec<u8>>>;
 
 /// Reads an archive whose table of files has an acceptable length.
-pub(super) fn open(source: impl Read) -> Result<Archive, String> {
+pub(super) fn open(source: impl Read, bytes_max: u64) -> Result<Archive, String> {
     let mut bytes = Vec::new();
-    source.take(ARCHIVE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-    if bytes.len() as u64 > ARCHIVE_BYTES_MAX {
-        return Err(format!("the archive is larger than {} MiB", ARCHIVE_BYTES_MAX >> 20));
+    source.take(bytes_max + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    if bytes.len() as u64 > bytes_max {
+        return Err(format!("the archive is larger than {} MiB", bytes_max >> 20));
     }
     if files(&bytes) > FILES_MAX {
         return Err(format!("the archive holds more than {FILES_MAX} files"));
@@ -39,14 +39,14 @@ fn files(bytes: &[u8]) -> usize {
 }
 
 /// The first file of an archive, decompressed as it is read.
-pub(super) fn list(archive: &mut Archive) -> Result<impl BufRead + use<'_>, String> {
+pub(super) fn list(archive: &mut Archive) -> Result<impl Read + use<'_>, String> {
     let is_list =
         |index: &usize| matches!(archive.name_for_index(*index), Some(Ok(name)) if !name.ends_with('/'));
     let first = (0..archive.len()).find(is_list).ok_or("the archive is empty")?;
     let file = archive.by_index(first).map_err(|error| broken(&error))?;
     let bytes_max =
         file.compressed_size().min(ARCHIVE_BYTES_MAX).saturating_mul(RATIO_MAX).max(LIST_BYTES_MIN);
-    Ok(BufReader::new(Capped { source: file, left: bytes_max }))
+    Ok(Capped { source: file, left: bytes_max })
 }
 
 fn broken(error: &zip::result::ZipError) -> String {

@@ -9,7 +9,8 @@
 //!
 //! The first bytes of a list and its name show its kind: a zip archive (Tranco's) contains such a list, gzip is any of these
 //! compressed, XML is an OPML file or a sitemap, of which the hosts count, as do those of the links in Markdown; JSON is a dump
-//! of certificates; Common Crawl writes names in reverse. Every source is read as a stream, up to a number of names.
+//! of certificates; Common Crawl writes names in reverse. Every source is read as a stream, up to a number of names; of a list
+//! from the web, less is read than of a file of the operator.
 
 mod archive;
 mod certificates;
@@ -34,6 +35,16 @@ const LINE_SKIPPED_BYTES_MAX: u64 = 16 * 1024 * 1024;
 const REJECTED_KEPT_MAX: usize = 1_000;
 /// Maximum number of names of one source. Their fingerprints take 2 GB; Common Crawl lists about as many domains.
 const NAMES_MAX: u64 = 100_000_000;
+/// Maximum number of names of a list from the web: with `--follow-seeds`, two sets of fingerprints take 57 MiB of the 128 MiB
+/// that the largest body may take. The usual lists have a million names.
+const FETCHED_NAMES_MAX: u64 = 1_500_000;
+/// Maximum number of lines of a list from the web, and of its entries, whether they are names or not: parsing takes a
+/// microsecond or two each.
+const FETCHED_LINES_MAX: u64 = 2_000_000;
+/// Maximum length of a list from the web after decompression.
+const FETCHED_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// Maximum length of an archive from the web; the cap of a fetched body.
+const FETCHED_ARCHIVE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// Maximum number of characters of a bad line that are shown.
 const SHOWN_CHARS_MAX: usize = 80;
 /// Maximum number of characters of a reason, which quotes the line.
@@ -55,7 +66,7 @@ pub struct SourceReport {
     pub kind: &'static str,
     /// Names that were read, duplicates included.
     pub names: u64,
-    /// The source has more names than are read of one.
+    /// The source has more names or lines than are read of one.
     pub is_cut: bool,
 }
 
@@ -94,34 +105,82 @@ pub enum SeedError {
     Unfetched { name: String, reason: String },
 }
 
+/// How much of one source is read.
+#[derive(Debug, Clone, Copy)]
+struct SourceLimits {
+    names: u64,
+    /// Lines of a list, and entries of any source.
+    lines: u64,
+    /// Bytes after decompression.
+    bytes: u64,
+    archive_bytes: u64,
+}
+
+/// Files and pipes of the operator.
+const LOCAL: SourceLimits = SourceLimits {
+    names: NAMES_MAX,
+    lines: u64::MAX,
+    bytes: u64::MAX,
+    archive_bytes: archive::ARCHIVE_BYTES_MAX,
+};
+
+/// Lists from the web.
+const FETCHED: SourceLimits = SourceLimits {
+    names: FETCHED_NAMES_MAX,
+    lines: FETCHED_LINES_MAX,
+    bytes: FETCHED_BYTES_MAX,
+    archive_bytes: FETCHED_ARCHIVE_BYTES_MAX,
+};
+
 /// Reads seeds from any number of sources, each seed once.
-#[derive(Debug)]
-pub struct SeedReader {
+pub struct SeedReader<'a> {
     scope: SiteScope,
     seen: HashSet<u64>,
     report: SeedReport,
-    names_max: u64,
+    is_stopped: &'a dyn Fn() -> bool,
 }
 
-impl SeedReader {
-    /// Accepts the names of this scope; lines with others are rejected.
-    pub fn new(scope: SiteScope) -> Self {
-        Self { scope, seen: HashSet::new(), report: SeedReport::default(), names_max: NAMES_MAX }
+impl<'a> SeedReader<'a> {
+    /// Accepts the names of this scope; lines with others are rejected. Reading ends with an error once `is_stopped`.
+    pub fn new(scope: SiteScope, is_stopped: &'a dyn Fn() -> bool) -> Self {
+        Self { scope, seen: HashSet::new(), report: SeedReport::default(), is_stopped }
     }
 
-    /// Reads one source, handing over each new seed.
+    /// Reads one source of the operator, handing over each new seed.
     pub fn read(
         &mut self,
         name: &str,
         source: impl io::Read,
+        each: impl FnMut(Seed),
+    ) -> Result<(), SeedError> {
+        self.read_within(&LOCAL, name, source, each)
+    }
+
+    /// Reads a list from the web, of which less is read.
+    pub(crate) fn read_fetched(
+        &mut self,
+        name: &str,
+        source: impl io::Read,
+        each: impl FnMut(Seed),
+    ) -> Result<(), SeedError> {
+        self.read_within(&FETCHED, name, source, each)
+    }
+
+    fn read_within(
+        &mut self,
+        limits: &SourceLimits,
+        name: &str,
+        source: impl io::Read,
         mut each: impl FnMut(Seed),
     ) -> Result<(), SeedError> {
-        let mut source = io::BufReader::new(source);
+        let is_stopped = self.is_stopped;
+        let mut source = io::BufReader::new(Guarded { source, left: limits.bytes, is_stopped });
         let is_gzip = gzip::is_gzip(source.fill_buf().map_err(|error| unreadable(name, error))?);
-        let mut tally = Tally::default();
+        let mut tally = Tally::within(*limits);
         let kind = if is_gzip {
             let uncompressed = name.strip_suffix(".gz").unwrap_or(name);
-            let list = io::BufReader::new(gzip::list(source));
+            let list = Guarded { source: gzip::list(source), left: limits.bytes, is_stopped };
+            let list = io::BufReader::new(list);
             self.read_content(name, Kind::of_source(list, uncompressed), &mut tally, &mut each)?
         } else {
             self.read_content(name, Kind::of_source(source, name), &mut tally, &mut each)?
@@ -132,7 +191,7 @@ impl SeedReader {
 
     /// Takes the seeds of a registry, which are already parsed.
     pub(crate) fn take_all(&mut self, name: &str, seeds: Vec<Seed>, mut each: impl FnMut(Seed)) {
-        let tally = Tally { used: seeds.len() as u64, ..Tally::default() };
+        let tally = Tally { used: seeds.len() as u64, ..Tally::within(LOCAL) };
         self.count_source(name, "registry", &tally);
         for seed in seeds {
             self.take(seed, &mut each);
@@ -154,9 +213,12 @@ impl SeedReader {
         let (kind, source) = source.map_err(|error| unreadable(name, error))?;
         match kind {
             Kind::Archive => {
-                let mut archive = archive::open(source).map_err(|reason| damaged(name, reason))?;
+                let limits = tally.limits;
+                let mut archive =
+                    archive::open(source, limits.archive_bytes).map_err(|reason| damaged(name, reason))?;
                 let list = archive::list(&mut archive).map_err(|reason| damaged(name, reason))?;
-                self.read_lines(name, Kind::Lines, list, tally, each)?;
+                let list = Guarded { source: list, left: limits.bytes, is_stopped: self.is_stopped };
+                self.read_lines(name, Kind::Lines, io::BufReader::new(list), tally, each)?;
             }
             Kind::Xml => {
                 let hosts = |text: &str| self.line(name, kind, 0, text, tally, each);
@@ -184,6 +246,9 @@ impl SeedReader {
         let mut lines = Lines::new(source);
         while !tally.is_cut {
             let Some((number, text)) = lines.next().map_err(|error| unreadable(name, error))? else { break };
+            if number > tally.limits.lines {
+                tally.is_cut = true;
+            }
             for text in kind.names(&text) {
                 self.line(name, kind, number, &text, tally, each);
             }
@@ -201,9 +266,15 @@ impl SeedReader {
         tally: &mut Tally,
         each: &mut impl FnMut(Seed),
     ) {
+        tally.entries += 1;
+        tally.is_cut |= tally.entries > tally.limits.lines;
+        // sources without lines are read to their end
+        if tally.is_cut {
+            return;
+        }
         match parse_line(text, self.scope) {
             Ok(None) => {}
-            Ok(Some(_)) if tally.used == self.names_max => tally.is_cut = true,
+            Ok(Some(_)) if tally.used == tally.limits.names => tally.is_cut = true,
             Ok(Some(seed)) => {
                 tally.used += 1;
                 let seed =
@@ -250,16 +321,23 @@ impl SeedReader {
 }
 
 /// The result for the lines of one source.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Tally {
+    limits: SourceLimits,
+    /// Names, duplicates, rejected ones and empty lines.
+    entries: u64,
     used: u64,
     rejected: u64,
-    /// There are more names than are read of one source.
+    /// There are more names or lines than are read of one source.
     is_cut: bool,
     first_rejected: Option<(u64, String)>,
 }
 
 impl Tally {
+    const fn within(limits: SourceLimits) -> Self {
+        Self { limits, entries: 0, used: 0, rejected: 0, is_cut: false, first_rejected: None }
+    }
+
     fn check(self, name: &str) -> Result<(), SeedError> {
         match self.first_rejected {
             _ if self.used > 0 => Ok(()),
@@ -268,6 +346,27 @@ impl Tally {
             }
             None => Err(SeedError::Empty { name: name.to_owned() }),
         }
+    }
+}
+
+/// A source that ends with an error after a number of bytes, or when its reader is stopped.
+struct Guarded<'a, R> {
+    source: R,
+    left: u64,
+    is_stopped: &'a dyn Fn() -> bool,
+}
+
+impl<R: io::Read> io::Read for Guarded<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if (self.is_stopped)() {
+            return Err(io::Error::other("reading was stopped"));
+        }
+        let read = self.source.read(buffer)?;
+        let left = self.left.checked_sub(read as u64);
+        self.left = left.ok_or_else(|| {
+            io::Error::other(format!("the list is longer than {} MiB", FETCHED_BYTES_MAX >> 20))
+        })?;
+        Ok(read)
     }
 }
 

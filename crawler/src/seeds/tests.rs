@@ -4,9 +4,16 @@ use std::io::Read as _;
 
 use super::*;
 
+#[path = "../../../crates/manifest/tests/support/damage.rs"]
+mod damage;
+
+fn reader() -> SeedReader<'static> {
+    SeedReader::new(SiteScope::Public, &|| false)
+}
+
 fn read(text: &[u8]) -> (Vec<Seed>, SeedReport) {
     let mut seeds = Vec::new();
-    let mut reader = SeedReader::new(SiteScope::Public);
+    let mut reader = reader();
     reader.read("list", text, |seed| seeds.push(seed)).unwrap();
     (seeds, reader.into_report())
 }
@@ -116,7 +123,7 @@ fn accepts_private_names_when_their_addresses_are_allowed() {
     let (seeds, report) = read(list);
     assert_eq!((seeds.len(), report.rejected_count), (1, 4));
     assert!(report.rejected[0].reason.contains("--allow-addresses"), "{}", report.rejected[0].reason);
-    let (mut reader, mut hosts) = (SeedReader::new(SiteScope::WithPrivateNames), Vec::new());
+    let (mut reader, mut hosts) = (SeedReader::new(SiteScope::WithPrivateNames, &|| false), Vec::new());
     reader.read("list", &list[..], |seed| hosts.push(seed.host.to_string())).unwrap();
     assert_eq!(hosts, ["a.example", "wiki.internal", "printer.local"]);
 }
@@ -134,7 +141,7 @@ fn shows_site_texts_truncated_and_without_control_characters() {
 
 #[test]
 fn duplicates_count_once_across_sources() {
-    let mut reader = SeedReader::new(SiteScope::Public);
+    let mut reader = reader();
     let mut hosts = Vec::new();
     reader.read("one", &b"a.example\nA.EXAMPLE.\n"[..], |seed| hosts.push(seed.host)).unwrap();
     reader.read("two", &b"a.example\nb.example"[..], |seed| hosts.push(seed.host)).unwrap();
@@ -144,13 +151,9 @@ fn duplicates_count_once_across_sources() {
 
 #[test]
 fn rejects_sources_without_seeds() {
-    let empty = SeedReader::new(SiteScope::Public)
-        .read("list", &b"# nothing\n\n"[..], |_| {})
-        .unwrap_err()
-        .to_string();
+    let empty = reader().read("list", &b"# nothing\n\n"[..], |_| {}).unwrap_err().to_string();
     assert!(empty.contains("list holds no seed"), "{empty}");
-    let wrong =
-        SeedReader::new(SiteScope::Public).read("list", &b"}\n}\n"[..], |_| {}).unwrap_err().to_string();
+    let wrong = reader().read("list", &b"}\n}\n"[..], |_| {}).unwrap_err().to_string();
     assert!(wrong.contains("none of the 2 lines") && wrong.contains("line 1"), "{wrong}");
 }
 
@@ -191,7 +194,7 @@ fn reads_archives_and_feeds_as_lists() {
 #[test]
 fn reports_files_that_only_look_like_archives_or_xml() {
     for bytes in [&b"PK\x03\x04nothing"[..], b"<opml><body>", b"<html><p>hello</html>"] {
-        let error = SeedReader::new(SiteScope::Public).read("list", bytes, |_| {}).unwrap_err().to_string();
+        let error = reader().read("list", bytes, |_| {}).unwrap_err().to_string();
         assert!(error.contains("list"), "{error}");
     }
 }
@@ -222,7 +225,7 @@ fn reads_archived_lists_without_holding_them_in_memory() {
     let bytes = archive_of([list.as_bytes()]);
     assert!(list.len() < 40 * bytes.len(), "the list has a lifelike ratio");
     let spent = allocation_counter::measure(|| {
-        let mut reader = SeedReader::new(SiteScope::Public);
+        let mut reader = reader();
         reader.read("list", bytes.as_slice(), |_| ()).unwrap();
         assert_eq!(reader.into_report().duplicates, 59_999);
     });
@@ -234,8 +237,7 @@ fn reads_archived_lists_without_holding_them_in_memory() {
 fn rejects_archives_that_expand_too_much() {
     let bomb = archive_of([vec![b'\n'; 32 << 20].as_slice()]);
     let spent = allocation_counter::measure(|| {
-        let error =
-            SeedReader::new(SiteScope::Public).read("list", bomb.as_slice(), |_| {}).unwrap_err().to_string();
+        let error = reader().read("list", bomb.as_slice(), |_| {}).unwrap_err().to_string();
         assert!(error.contains("50 times its size"), "{error}");
     });
     assert!(spent.bytes_max < 1 << 20, "{} bytes", spent.bytes_max);
@@ -244,15 +246,14 @@ fn rejects_archives_that_expand_too_much() {
 #[test]
 fn rejects_archives_of_too_many_files_early() {
     let crowd = archive_of(std::iter::repeat_n(&b"a.example\n"[..], 2_000));
-    let error =
-        SeedReader::new(SiteScope::Public).read("list", crowd.as_slice(), |_| {}).unwrap_err().to_string();
+    let error = reader().read("list", crowd.as_slice(), |_| {}).unwrap_err().to_string();
     assert!(error.contains("more than 1000 files"), "{error}");
 }
 
 /// The hosts and the report of a source with this name.
 fn read_named(name: &str, bytes: &[u8]) -> (Vec<String>, SeedReport) {
     let mut hosts = Vec::new();
-    let mut reader = SeedReader::new(SiteScope::Public);
+    let mut reader = reader();
     reader.read(name, bytes, |seed| hosts.push(seed.host.to_string())).unwrap();
     (hosts, reader.into_report())
 }
@@ -285,7 +286,7 @@ fn reads_the_hosts_of_links_in_markdown() {
     let text = b"# Awesome agents\n- [One](https://one.example/path#part) and <http://two.example/>, see https://three.example.\n\
                  ![logo](./logo.png) [mail](mailto:a@b.example)\n| [Four](https://four.example/a_(b)) |\n";
     let mut seeds = Vec::new();
-    let mut reader = SeedReader::new(SiteScope::Public);
+    let mut reader = reader();
     reader.read("README.md", &text[..], |seed| seeds.push(seed)).unwrap();
     let hosts: Vec<&str> = seeds.iter().map(|seed| seed.host.as_str()).collect();
     assert_eq!(hosts, ["one.example", "two.example", "three.example", "four.example"]);
@@ -306,7 +307,7 @@ fn reads_compressed_lists_and_refuses_bombs() {
     let graph = gzipped(b"0\tcom.example\t4\n");
     assert_eq!(read_named("cc-main-2026-domain-vertices.txt.gz", &graph).0, ["example.com"]);
     let bomb = gzipped(&vec![b'\n'; 20 * 1024 * 1024]);
-    let failed = SeedReader::new(SiteScope::Public).read("bomb.gz", bomb.as_slice(), |_| ()).unwrap_err();
+    let failed = reader().read("bomb.gz", bomb.as_slice(), |_| ()).unwrap_err();
     assert!(failed.to_string().contains("50 times its size"), "{failed}");
 }
 
@@ -317,8 +318,9 @@ fn a_source_is_cut_at_a_number_of_names() {
         ("dump", br#"{"names":["a.example","b.example","c.example","d.example"]}"#),
     ] {
         let mut hosts = Vec::new();
-        let mut reader = SeedReader { names_max: 2, ..SeedReader::new(SiteScope::Public) };
-        reader.read(name, text, |seed| hosts.push(seed.host.to_string())).unwrap();
+        let mut reader = reader();
+        let limits = SourceLimits { names: 2, ..LOCAL };
+        reader.read_within(&limits, name, text, |seed| hosts.push(seed.host.to_string())).unwrap();
         assert_eq!(hosts, ["a.example", "b.example"], "{name}");
         let report = reader.into_report();
         assert!(report.sources[0].is_cut && report.sources[0].names == 2, "{report:?}");
@@ -328,7 +330,123 @@ fn a_source_is_cut_at_a_number_of_names() {
 #[test]
 fn a_line_without_an_end_ends_the_source() {
     let endless = b"a.example\n".chain(io::repeat(b'x'));
-    let read = SeedReader::new(SiteScope::Public).read("list", endless, |_| ());
+    let read = reader().read("list", endless, |_| ());
     let Err(SeedError::Unreadable { source, .. }) = read else { panic!("it was read") };
     assert_eq!(source.to_string(), "line 2 has more than 16777216 bytes");
+}
+
+/// A line counts whether it is a name, a duplicate, rejected, a comment or empty.
+#[test]
+fn all_lines_of_a_fetched_list_are_bounded() {
+    let limits = SourceLimits { lines: 3, ..FETCHED };
+    for (name, text) in [
+        ("rejected", &b"a.example\nnot a domain\n10.0.0.1\nb.example\n"[..]),
+        ("empty", b"a.example\n\n# comment\nb.example\n"),
+        ("duplicates", b"a.example\na.example\na.example\nb.example\n"),
+        ("list.md", b"https://a.example/\ntext\ntext\nhttps://b.example/\n"),
+        ("cc-main-a.txt", b"0\texample.a\n#\n#\n1\texample.b\n"),
+        ("dump", br#"{"names":["a.example","-","10.0.0.1","b.example"]}"#),
+        (
+            "links",
+            b"<opml><outline xmlUrl='https://a.example/'/><outline xmlUrl='-'/><outline xmlUrl='-'/>\
+              <outline xmlUrl='https://b.example/'/></opml>",
+        ),
+    ] {
+        let (mut hosts, mut reader) = (Vec::new(), reader());
+        reader.read_within(&limits, name, text, |seed| hosts.push(seed.host.to_string())).unwrap();
+        assert_eq!(hosts.last().map(String::len), Some("a.example".len()), "{name}: {hosts:?}");
+        assert!(reader.into_report().sources[0].is_cut, "{name}");
+    }
+}
+
+#[test]
+fn the_length_of_a_fetched_list_is_bounded_after_decompression() {
+    let limits = SourceLimits { bytes: 2 << 20, ..FETCHED };
+    let list = (0..250_000).map(|line| format!("#{line:x}.example\n")).collect::<Vec<_>>().concat();
+    for bytes in [archive_of([list.as_bytes()]), gzipped(list.as_bytes()), list.clone().into_bytes()] {
+        let refused = reader().read_within(&limits, "list", bytes.as_slice(), |_| ()).unwrap_err();
+        assert!(refused.to_string().contains("is longer than"), "{refused}");
+    }
+    let bytes = archive_of([list.as_bytes()]);
+    let limits = SourceLimits { archive_bytes: 1_000, ..FETCHED };
+    let refused = reader().read_within(&limits, "list", bytes.as_slice(), |_| ()).unwrap_err().to_string();
+    assert!(refused.contains("the archive is larger than"), "{refused}");
+}
+
+/// A fetched list may take 128 MiB in addition to its bytes. Half of that is for the batches and for the names that
+/// `--follow-seeds` remembers; this reads a thirtieth of the largest list.
+#[test]
+fn a_fetched_list_stays_within_the_memory_budget() {
+    let part = FETCHED_NAMES_MAX / 30;
+    let list = (0..part).map(|line| format!("{line:x}.example\n")).collect::<Vec<_>>().concat();
+    for bytes in [archive_of([list.as_bytes()]), gzipped(list.as_bytes()), list.clone().into_bytes()] {
+        let spent = allocation_counter::measure(|| {
+            let mut reader = reader();
+            reader.read_fetched("list", bytes.as_slice(), |_| ()).unwrap();
+            assert_eq!(reader.into_report().read, part);
+        });
+        assert!(spent.bytes_max <= (64 << 20) / 30, "{} bytes for {part} names", spent.bytes_max);
+    }
+}
+
+/// Lists whose cost could grow faster than their length, by the number of their units.
+type List = (&'static str, fn(usize) -> Vec<u8>);
+
+const HOSTILE_LISTS: &[List] = &[
+    ("names", |n| (0..n).map(|at| format!("{at}.example\n")).collect::<Vec<_>>().concat().into_bytes()),
+    ("rejected lines", |n| "not a domain\n".repeat(n).into_bytes()),
+    ("a long line", |n| "a.".repeat(n).into_bytes()),
+    ("labels", |n| format!("{}\n", "a.".repeat(120)).repeat(n / 100).into_bytes()),
+    ("international names", |n| "b\u{fc}cher.example\n".repeat(n).into_bytes()),
+    ("list.md", |n| "[a](https://a.example/x) http http:// ".repeat(n).into_bytes()),
+    ("cc-main-list.txt", |n| format!("0\t{}\n", "a.".repeat(100)).repeat(n / 50).into_bytes()),
+    ("certificates", |n| format!("[{{\"names\":[{}", "\"a.example b.example\",".repeat(n)).into_bytes()),
+    ("nested certificates", |n| "[{\"names\":".repeat(n).into_bytes()),
+    ("a long string", |n| format!("{{\"names\":\"{}", "\\n\\u0041".repeat(n)).into_bytes()),
+    ("links", |n| {
+        format!("<opml>{}</opml>", "<outline xmlUrl='https://a.example/'/>".repeat(n)).into_bytes()
+    }),
+    ("files of an archive", |n| archive_of(std::iter::repeat_n(&b"a.example\n"[..], n / 4))),
+    ("an archived list", |n| archive_of(["a.example\n".repeat(n).as_bytes()])),
+    ("members of a gzip file", |n| gzipped(b"a.example\n").repeat(n)),
+    ("a compressed list", |n| gzipped("a.example\n".repeat(n).as_bytes())),
+    ("a gzip header with a long name", |n| {
+        [b"\x1f\x8b\x08\x08\0\0\0\0\0\xff".to_vec(), b"a".repeat(n)].concat()
+    }),
+];
+
+/// Doubling a list at most doubles what reading it allocates, apart from containers that grow by powers of two.
+#[test]
+fn cost_of_every_kind_of_list_is_linear() {
+    let cost = |name: &str, bytes: &[u8]| {
+        allocation_counter::measure(|| drop(reader().read_fetched(name, bytes, |_| ())))
+    };
+    for (name, make) in HOSTILE_LISTS {
+        // The first reading builds tables that all readings share.
+        cost(name, &make(100));
+        let (single, double) = (cost(name, &make(1_500)), cost(name, &make(3_000)));
+        let within = |one: u64, two: u64, slack: u64| 10 * two <= 23 * one + 10 * slack;
+        assert!(
+            within(single.bytes_total, double.bytes_total, 128 * 1_024),
+            "{name}: {single:?}, {double:?}"
+        );
+        assert!(within(single.count_total, double.count_total, 200), "{name}: {single:?}, {double:?}");
+        assert!(double.bytes_max <= 2 * 1_024 * 1_024, "{name}: {double:?}");
+    }
+}
+
+/// Damaged copies of every kind of list end in an error or in names.
+#[test]
+fn damaged_lists_end_in_an_error_or_in_names() {
+    const TOKENS: &[&str] =
+        &["PK\u{3}\u{4}", "PK\u{1}\u{2}", "\u{1f}", "<", ">", "\"", "[", "\n", "\0", "://", ".", "&#0;", "#"];
+    for (at, (name, make)) in HOSTILE_LISTS.iter().enumerate() {
+        let list = make(40);
+        for copy in 0..50 {
+            let bytes = damage::damaged(&list, TOKENS, (at * 50 + copy) as u64);
+            let (mut reader, mut read) = (reader(), 0);
+            let outcome = reader.read_fetched(name, bytes.as_slice(), |_| read += 1);
+            assert_eq!(read, reader.into_report().read, "{name}: {outcome:?}");
+        }
+    }
 }

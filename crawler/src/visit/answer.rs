@@ -244,7 +244,8 @@ impl Visit<'_> {
         served: &Served,
     ) -> Result<Option<Judged>, Interrupt> {
         let (bytes, site) = (body.bytes.clone(), self.site.name.clone());
-        let entries = self.tools.reader.run(move || web::page_entries(&bytes, &site)).await;
+        let entries = move || web::page_entries(&bytes, &site);
+        let entries = self.tools.reader.run_unless_failed(&body.bytes, entries).await;
         let Some(entries) = unless_busy(entries)?.flatten() else { return Ok(None) };
         body.bytes = entries;
         match self.hold_body(body).await? {
@@ -281,7 +282,9 @@ impl Visit<'_> {
     async fn follow_ups_of_page(&self, task: &Task, reply: &Reply) -> Result<Option<FollowUps>, Interrupt> {
         let (from, url, head) = (task.url.clone(), task.current().clone(), reply.head.clone());
         let bytes = reply.body.as_ref().map(|body| body.bytes.clone()).unwrap_or_default();
-        unless_busy(self.tools.reader.run(move || links::of_page((&from, &url), &head, &bytes)).await)
+        let shared = bytes.clone();
+        let links = move || links::of_page((&from, &url), &head, &shared);
+        unless_busy(self.tools.reader.run_unless_failed(&bytes, links).await)
     }
 
     fn redirected(&mut self, task: &mut Task, reply: &Reply, at: DateTime<Utc>) -> ControlFlow<Box<Fetched>> {

@@ -22,6 +22,7 @@ use super::requester::{Message, Requester, Robots};
 use super::task::Task;
 use crate::clock;
 use crate::groups::Groups;
+use crate::reading::Reader;
 use crate::retry::retry_while_unavailable;
 use egress::{Cause, Failure, Reply, Session};
 
@@ -74,6 +75,11 @@ impl StandaloneRequests {
     pub(crate) fn new(tools: &Tools, worker: WorkerId, wait_max: Duration, stop: Stop) -> Self {
         let tools = Tools { groups: Groups::unshared(), ..tools.clone() };
         Self { tools, worker, wait_max, stop, started: HashMap::new() }
+    }
+
+    /// Where the responses are parsed.
+    pub(crate) const fn reader(&self) -> &Reader {
+        &self.tools.reader
     }
 
     /// Sends one request when it is permitted.

@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 use manifest::model::Served;
-use manifest::{Discovery, Document, Format, LinkedDocument, Manifest, ManifestUrl, web};
+use manifest::{Discovery, Document, Format, LinkedDocument, Manifest, ManifestUrl, SiteName, budget, web};
 
 /// Name and function of a target.
 pub type Target = (&'static str, fn(&[u8]));
@@ -23,6 +23,9 @@ pub const TARGETS: &[Target] = &[
     ("html", html),
     ("link_header", link_header),
     ("xml", xml),
+    ("json_ld", json_ld),
+    ("keys", keys),
+    ("body", body),
 ];
 
 /// Paths that the detection uses.
@@ -148,6 +151,58 @@ pub fn xml(data: &[u8]) {
         assert_eq!(first, second, "two readings differ");
         assert!(first.iter().all(|url| url.len() <= 8_192), "a URL is longer than its cap");
     }
+}
+
+/// The JSON-LD of a page: the bytes are the page, and the content of a script.
+pub fn json_ld(data: &[u8]) {
+    let site = SiteName::parse("fuzz.example").expect("a valid name");
+    let script = [b"<script type=\"application/ld+json\">", data, b"</script>"].concat();
+    for page in [data, &script] {
+        let entries = web::page_entries(page, &site);
+        assert_eq!(entries, web::page_entries(page, &site), "two readings differ");
+        if let Some(entries) = entries {
+            assert!(entries.len() <= 1_024 * 1_024 + 2, "more entries than the cap");
+            check(&read(&entries, &url("/"), &[], None, None));
+        }
+    }
+}
+
+/// The protected header and the signature of a card, whose key is at `/jwks.json`.
+const HEADER: &str =
+    "eyJhbGciOiJFZERTQSIsImtpZCI6ImtleS0xIiwiamt1IjoiaHR0cHM6Ly9mdXp6LmV4YW1wbGUvandrcy5qc29uIn0";
+const SIGNATURE: &str =
+    "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+
+/// Documents of keys: the JSON Web Keys of a card and the DID document of a catalog entry; and the header and the signature.
+pub fn keys(data: &[u8]) {
+    let signed = |header: &str, signature: &str| {
+        format!(
+            r#"{{"name": "a", "description": "b", "version": "1", "capabilities": {{}}, "skills": [],
+                "supportedInterfaces": [{{"url": "https://fuzz.example/a2a", "protocolBinding": "JSONRPC"}}],
+                "signatures": [{{"protected": {header}, "signature": {signature}}}]}}"#
+        )
+    };
+    let catalog = format!(
+        r#"{{"entries": [{{"identifier": "urn:air:fuzz.example:a", "displayName": "a", "type": "text/plain",
+            "url": "https://fuzz.example/a", "trustManifest": {{"identity": "did:web:fuzz.example",
+            "signature": "{HEADER}..{SIGNATURE}"}}}}]}}"#
+    );
+    let (set, did) = (url("/jwks.json"), url("/.well-known/did.json"));
+    let linked = [LinkedDocument { url: &set, bytes: data }, LinkedDocument { url: &did, bytes: data }];
+    let card = signed(&quoted(HEADER), &quoted(SIGNATURE));
+    check(&read(card.as_bytes(), &url("/.well-known/agent-card.json"), &linked, None, None));
+    check(&read(catalog.as_bytes(), &url("/.well-known/ard.json"), &linked, None, None));
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    for card in [signed(&quoted(text), &quoted(SIGNATURE)), signed(&quoted(HEADER), &quoted(text))] {
+        check(&read(card.as_bytes(), &url("/.well-known/agent-card.json"), &linked, None, None));
+    }
+}
+
+/// The JSON of a request or of a registry: what is over the budget is never parsed.
+pub fn body(data: &[u8]) {
+    let parsed = budget::parse_within_budget::<Vec<Vec<String>>>(data, &budget::BODY);
+    let is_over = matches!(parsed, Err(budget::BodyError::OverBudget(_)));
+    assert_eq!(is_over, budget::check(data, &budget::BODY).is_err(), "two counts differ");
 }
 
 /// A JSON string.

@@ -1,12 +1,15 @@
-//! The fuzz target of robots.txt.
+//! The fuzz targets of robots.txt and of response headers.
 //!
 //! The same functions run over the regressions and seeded mutations in `tests/fuzz_targets.rs`, where no fuzzer is built.
 
-use policy::{RobotsDecision, RobotsFile};
+use chrono::DateTime;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use policy::freshness::CacheRecord;
+use policy::{ContentUsage, RetryAfter, RobotsDecision, RobotsFile};
 
 pub type Target = (&'static str, fn(&[u8]));
 
-pub const TARGETS: &[Target] = &[("robots", robots)];
+pub const TARGETS: &[Target] = &[("robots", robots), ("headers", headers)];
 
 /// Paths that are decided on.
 const PATHS: &[&str] =
@@ -26,5 +29,46 @@ pub fn robots(data: &[u8]) {
             !free || matches!(decision, RobotsDecision::Allowed(None)),
             "robots.txt itself is always allowed"
         );
+    }
+}
+
+/// Headers that decide on freshness, use and delays.
+const HEADERS: &[&str] = &[
+    "cache-control",
+    "vary",
+    "age",
+    "date",
+    "expires",
+    "etag",
+    "last-modified",
+    "retry-after",
+    "content-usage",
+    "content-signal",
+];
+
+/// Each line is the value of the next header; all of them are also the value of each header.
+pub fn headers(data: &[u8]) {
+    let mut by_line = HeaderMap::new();
+    for (name, line) in HEADERS.iter().cycle().zip(data.split(|byte| *byte == b'\n')).take(64) {
+        append(&mut by_line, name, line);
+    }
+    let mut whole = HeaderMap::new();
+    HEADERS.iter().for_each(|name| append(&mut whole, name, &data[..data.len().min(8_192)]));
+    let now = DateTime::from_timestamp(1_700_000_000, 0).expect("a valid time");
+    for headers in [by_line, whole] {
+        let read = || {
+            let record = CacheRecord::of(200, &headers, now);
+            let freshness = record.freshness(now);
+            let _ = (record.stated_lifetime(), record.conditional_headers());
+            let usage = (ContentUsage::of_headers(&headers), ContentUsage::too_long_in(&headers));
+            format!("{freshness:?} {usage:?} {:?}", RetryAfter::of_response(&headers, None, now))
+        };
+        assert_eq!(read(), read(), "two readings differ");
+    }
+}
+
+fn append(headers: &mut HeaderMap, name: &'static str, value: &[u8]) {
+    if let Ok(value) = HeaderValue::from_bytes(value) {
+        headers.append(HeaderName::from_static(name), value);
     }
 }

@@ -107,9 +107,9 @@ impl Requester<'_> {
         record: &RobotsRecord,
         is_checked: bool,
     ) -> Result<Arc<RobotsVerdict>, Interrupt> {
-        let bytes = record.body.as_ref().map_or(0, |body| body.len());
+        let body = record.body.clone().unwrap_or_else(|| Arc::from([].as_slice()));
         let shared = record.clone();
-        let (verdict, memory) = self.parse(bytes, move || restore(&shared)).await?;
+        let (verdict, memory) = self.parse(&body, move || restore(&shared)).await?;
         let verdict = Arc::new(verdict);
         self.adopt(&record.host, Arc::clone(&verdict), memory, is_checked);
         Ok(verdict)
@@ -123,12 +123,12 @@ impl Requester<'_> {
     ) -> Result<(RobotsVerdict, HeldMemory), Interrupt> {
         match (answer, body) {
             (RobotsResponse::Answered { status, .. }, Some(body)) => {
-                let (bytes, body) = (body.len(), Arc::clone(body));
+                let shared = Arc::clone(body);
                 let parse = move || {
-                    let answer = RobotsResponse::Answered { status, body: Some(&body) };
+                    let answer = RobotsResponse::Answered { status, body: Some(&shared) };
                     RobotsVerdict::of(answer, PRODUCT_TOKEN)
                 };
-                self.parse(bytes, parse).await
+                self.parse(body, parse).await
             }
             (answer, _) => Ok((RobotsVerdict::of(answer, PRODUCT_TOKEN), HeldMemory::default())),
         }
@@ -138,15 +138,19 @@ impl Requester<'_> {
     /// parsed in time permits nothing.
     async fn parse(
         &mut self,
-        bytes: usize,
+        body: &[u8],
         parse: impl FnOnce() -> RobotsVerdict + Send + 'static,
     ) -> Result<(RobotsVerdict, HeldMemory), Interrupt> {
         self.parsed = None;
         let (reader, mut memory) = (&self.tools.reader, HeldMemory::default());
-        if reader.memory.hold_rules(&mut memory, bytes).await.is_err() {
+        if reader.memory.hold_rules(&mut memory, body.len()).await.is_err() {
             return Err(Interrupt::busy(NO_MEMORY));
         }
-        let parsed = unless_busy(reader.run_unless_short(bytes <= SHORT_BYTES_MAX, parse).await)?;
+        let parsed = if body.len() <= SHORT_BYTES_MAX {
+            Some(parse())
+        } else {
+            unless_busy(reader.run_unless_failed(body, parse).await)?
+        };
         Ok((parsed.unwrap_or(RobotsVerdict::Unreachable(RobotsCause::BodyNotRead)), memory))
     }
 

@@ -1,0 +1,5 @@
+//! The fuzzer's way into `keys`.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| manifest_fuzz::keys(data));

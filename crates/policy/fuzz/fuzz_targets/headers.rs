@@ -1,0 +1,5 @@
+//! The fuzzer's way into `headers`.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| policy_fuzz::headers(data));
