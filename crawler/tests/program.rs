@@ -162,7 +162,7 @@ async fn texts_of_sites_cannot_control_the_terminal() {
         let found = printed.chars().find(|letter| *letter != '\n' && settings::escape::is_unsafe(*letter));
         assert_eq!(found, None, "{arguments:?}: {printed:?}");
         if arguments == ["explain", "shop.example"] {
-            assert!(printed.contains(r"misspelt (/\u{1b}]0;owned\u{7}\u{9b}2J\u{202e}"), "{printed}");
+            assert!(printed.contains("misspelt (/*]0;owned*2J"), "{printed}");
         }
     }
 }
@@ -437,7 +437,9 @@ async fn daemon_prints_schedules_serves_metrics_and_drains_on_a_signal() {
     let count = |event: &str| recorded.iter().filter(|line| line["event"] == event).count();
     assert_eq!(count("request"), count("answer"));
     assert_eq!(count("request"), fixture.web.log().hit_count());
-    assert_eq!((count("seeded"), count("scheduled"), count("stopped")), (1, 1, 1), "{recorded:?}");
+    assert_eq!((count("seeded"), count("stopped")), (1, 1), "{recorded:?}");
+    // at the full minute, and perhaps before that because the file has changed
+    assert!((1..=2).contains(&count("scheduled")), "{recorded:?}");
 }
 
 /// A plain GET of `/metrics`, without a client.

@@ -79,9 +79,7 @@ impl Plan {
         let (mut new, mut without_room) = (Vec::new(), Vec::new());
         for task in tasks {
             if self.planned.contains(&fingerprint_of(&task.url)) {
-                if task.named_by != NamedBy::Others && task.linked_from.is_some() {
-                    self.queue.link(&task);
-                }
+                self.queue.link(&task);
             } else if new.len() < LINKS_FOLLOWED_MAX && self.is_new(&task, TASKS_MAX) {
                 new.push(task);
             } else {

@@ -7,7 +7,7 @@ use manifest::{Discovery, Host};
 use policy::plan::{PATHS, PlannedPath};
 use serde::{Deserialize, Serialize};
 
-use super::task::{NamedBy, Task, Validators};
+use super::task::{NamedBy, Role, Task, Validators};
 
 /// Tasks in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -105,15 +105,20 @@ impl Queue {
         taken
     }
 
-    /// Records that a document of the site links to a queued URL that others named, which the site may name thereby. The task keeps
-    /// its place and its caution until the next visit. A URL of the operator's list stays one.
+    /// Records a link to a queued URL. A part that something with at least its standing links to as a manifest is read as one, too. A URL
+    /// that others named, and to which a document of the site links, may be named by the site thereby: the task keeps its place and its
+    /// caution until the next visit. A URL of the operator's list stays one.
     pub(crate) fn link(&mut self, linked: &Task) {
         for segment in &mut self.0 {
-            if let Segment::Task(task) = segment
-                && task.named_by == NamedBy::Others
-                && task.discovery != Discovery::Listed
-                && task.url == linked.url
-            {
+            let Segment::Task(task) = segment else { continue };
+            if task.url != linked.url {
+                continue;
+            }
+            if task.role == Role::Part && linked.role == Role::Manifest && linked.named_by <= task.named_by {
+                task.role = Role::Manifest;
+            }
+            let is_of_site = linked.named_by != NamedBy::Others && linked.linked_from.is_some();
+            if is_of_site && task.named_by == NamedBy::Others && task.discovery != Discovery::Listed {
                 task.discovery = linked.discovery;
                 task.linked_from.clone_from(&linked.linked_from);
             }
@@ -190,7 +195,6 @@ mod tests {
     use manifest::ManifestUrl;
     use policy::BodyKind;
 
-    use super::super::task::Role;
     use super::*;
 
     fn planned(host: &str) -> impl Iterator<Item = Task> {
