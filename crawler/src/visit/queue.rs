@@ -285,6 +285,23 @@ mod tests {
 
     /// Earlier versions wrote whole tasks.
     #[test]
+    fn a_queued_part_becomes_a_manifest_for_a_link_of_at_least_its_standing() {
+        let at = |role, named_by| {
+            let url = ManifestUrl::parse("https://a.example/tools.json").unwrap();
+            Task { role, named_by, ..Task::new(url, BodyKind::Manifest, Discovery::Pointer) }
+        };
+        for (linked_by, expected) in [
+            (NamedBy::Site, Role::Manifest),
+            (NamedBy::Document, Role::Manifest),
+            (NamedBy::Others, Role::Part),
+        ] {
+            let mut queue: Queue = [at(Role::Part, NamedBy::Document)].into_iter().collect();
+            queue.link(&at(Role::Manifest, linked_by));
+            assert_eq!(queue.tasks().next().unwrap().role, expected, "{linked_by:?}");
+        }
+    }
+
+    #[test]
     fn reads_tasks_of_earlier_versions() {
         let queue: Vec<Task> = planned("a.example").collect();
         let text = serde_json::to_string(&queue).unwrap();
