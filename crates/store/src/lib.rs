@@ -14,6 +14,7 @@ mod dump;
 mod error;
 mod fault;
 mod from_row;
+mod known;
 mod model;
 mod open;
 mod operations;
@@ -25,6 +26,7 @@ mod room;
 mod rows;
 mod schema;
 mod sqlite;
+mod verdict;
 
 pub use config::{Backend, DatabaseUrl, SITE_LISTS_MAX, SLOW_STATEMENT_DEFAULT, StoreConfig};
 pub use error::StoreError;

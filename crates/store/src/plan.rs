@@ -13,12 +13,11 @@ use policy::naming::{FoundBy, SiteNaming, named_by_url};
 use policy::{FetchOutcome, Status, VisitEnd};
 
 use crate::StoreError;
+use crate::known::{Known, KnownManifest};
 use crate::model::seed::kept_source;
 use crate::model::{FeedChange, FetchRecord, HostOrigin, LinkChanges, NewSource, ResourceState, VisitRecord};
 use crate::room;
-
-/// Visits in a row that must not find a manifest before it leaves the index.
-const MISSES_TO_REMOVE: u32 = 2;
+use crate::verdict::{Verdict, misses, verdict_of_end, verdict_of_fetch};
 
 /// Rows of a site for URLs that were requested or linked. Beyond it, those without a manifest or a stored document are deleted, the oldest
 /// first, down to [`BARE_KEPT`].
@@ -27,35 +26,6 @@ const RESOURCES_MAX: usize = 2_000;
 const BARE_KEPT: usize = 100;
 /// Rows that one visit deletes. The next one continues.
 const FORGOTTEN_MAX: usize = 10_000;
-
-/// A manifest before the visit.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct KnownManifest {
-    pub(crate) hash: ContentHash,
-    pub(crate) status: Status,
-    pub(crate) training: PolicyChoice,
-    /// `None` if a program of an earlier schema wrote it.
-    pub(crate) named_by: Option<NamedBy>,
-    pub(crate) version: i32,
-    pub(crate) in_index: bool,
-    /// Its capabilities lack what groups and merges them: it is the only manifest, or a program of an earlier schema wrote it.
-    pub(crate) lacks_statements: bool,
-    /// Other manifests declare a capability of it too, or one of its capabilities has the id of another.
-    pub(crate) shares_capabilities: bool,
-}
-
-/// The state of a site before the visit, by id of the URL.
-#[derive(Debug, Default)]
-pub(crate) struct Known {
-    pub(crate) resources: HashMap<ManifestId, ResourceState>,
-    /// URLs that were seeded or linked and never fetched.
-    pub(crate) hints: Vec<ManifestId>,
-    pub(crate) manifests: BTreeMap<ManifestId, KnownManifest>,
-    /// The hosts of a site that has manifests, or whose visit found one.
-    pub(crate) hosts: HashMap<Host, HostOrigin>,
-    /// Stored bytes of what a site has in the index, by document, if its visit read a document.
-    pub(crate) bytes: HashMap<ManifestId, u64>,
-}
 
 /// A change for the feed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -132,15 +102,6 @@ impl Plan<'_> {
         let returned = self.touches.iter().filter_map(|touch| touch.returned);
         self.versions.iter().map(|new| new.manifest).chain(returned)
     }
-}
-
-/// The result of a visit for one manifest.
-enum Verdict {
-    Confirmed,
-    Unknown,
-    StatusOnly(Status),
-    Missed(Status),
-    Removed(Status),
 }
 
 /// Plans a visit. Where a URL was fetched more than once, the last fetch counts. `stored_bytes` is what storing a document takes.
@@ -437,79 +398,6 @@ fn plan_verdict(
     let version = before.version;
     let id = id.clone();
     plan.touches.push(Touch { id, version, status, training, seen_at, reread: None, returned: None });
-}
-
-/// Responses without a manifest, and denials.
-const fn is_miss(outcome: FetchOutcome) -> bool {
-    outcome.is_absent()
-        || matches!(
-            outcome,
-            FetchOutcome::Blocked
-                | FetchOutcome::RedirectedAway
-                | FetchOutcome::RedirectRefused
-                | FetchOutcome::RedirectLoop
-        )
-}
-
-/// Errors neither add to the misses in a row nor reset them.
-fn misses(outcome: FetchOutcome, before: Option<&ResourceState>) -> u32 {
-    let so_far = before.map_or(0, |resource| resource.misses_in_row);
-    match outcome {
-        outcome if outcome.is_present() => 0,
-        outcome if is_miss(outcome) => so_far.saturating_add(1),
-        _ => so_far,
-    }
-}
-
-fn verdict_of_fetch(outcome: FetchOutcome, misses_in_row: u32) -> Verdict {
-    let missed = |status| {
-        if misses_in_row >= MISSES_TO_REMOVE {
-            Verdict::Removed(status)
-        } else {
-            Verdict::Missed(Status::Stale)
-        }
-    };
-    match outcome {
-        FetchOutcome::Found | FetchOutcome::NotModified => Verdict::Confirmed,
-        FetchOutcome::Fresh | FetchOutcome::OverBudget | FetchOutcome::NotReached => Verdict::Unknown,
-        FetchOutcome::Gone => Verdict::Removed(Status::Gone),
-        FetchOutcome::RobotsDenied => Verdict::Removed(Status::Denied),
-        FetchOutcome::Blocked => missed(Status::Denied),
-        FetchOutcome::Html => missed(Status::CatchAll),
-        FetchOutcome::RateLimited
-        | FetchOutcome::ServerError
-        | FetchOutcome::TooLarge
-        | FetchOutcome::BadEncoding
-        | FetchOutcome::Quarantined => Verdict::StatusOnly(Status::Stale),
-        FetchOutcome::RobotsUnreachable | FetchOutcome::AddressRefused => {
-            Verdict::StatusOnly(Status::Unreachable)
-        }
-        outcome if outcome.is_transport_error() => Verdict::StatusOnly(Status::Unreachable),
-        _ => missed(Status::Gone),
-    }
-}
-
-/// The effect of a visit's end on manifests that it did not fetch.
-const fn verdict_of_end(end: VisitEnd, site: Status) -> Verdict {
-    match (end, site) {
-        (VisitEnd::RobotsDenied, _) => Verdict::Removed(Status::Denied),
-        (VisitEnd::OptedOut, _) => Verdict::Removed(Status::OptedOut),
-        (VisitEnd::DnsDead, Status::Gone) => Verdict::Removed(Status::Gone),
-        (
-            VisitEnd::DnsDead
-            | VisitEnd::DnsFailed
-            | VisitEnd::Unreachable
-            | VisitEnd::TlsFailed
-            | VisitEnd::TransportErrors
-            | VisitEnd::RobotsUnreachable
-            | VisitEnd::AddressRefused,
-            _,
-        ) => Verdict::StatusOnly(Status::Unreachable),
-        (VisitEnd::ServerErrors | VisitEnd::RateLimited | VisitEnd::Blocked, _) => {
-            Verdict::StatusOnly(Status::Stale)
-        }
-        _ => Verdict::Unknown,
-    }
 }
 
 /// The resource after the fetch. A body that was read replaces the validators; any other answer keeps them.

@@ -7,8 +7,8 @@ use manifest::{ManifestId, NamedBy};
 use policy::FetchOutcome;
 use policy::naming::SiteNaming;
 
+use crate::known::Known;
 use crate::model::FetchRecord;
-use crate::plan::Known;
 
 /// Manifests of a site in the index that the site itself does not name.
 const MANIFESTS_OF_OTHERS_MAX: usize = 500;

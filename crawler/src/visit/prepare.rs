@@ -119,8 +119,12 @@ fn known_of_site<'a>(site: &'a SiteState, own_hosts: &OwnHosts) -> Vec<&'a Resou
     let mut known = of_this_visit(site, published);
     known.extend(of_this_visit(site, linked));
     known.extend(take_turns(further).into_iter().take(KNOWN_FURTHER_MAX));
-    // in the order of the store, and what the site itself publishes before what users may have written
-    known.sort_by_cached_key(|known| (own_hosts.links_away(&known.url), known.url.clone()));
+    // what the site itself publishes comes before what users may have written, and what was not requested for the longest time first:
+    // each visit continues where a budget or a delay ended the last one
+    known.sort_by_cached_key(|known| {
+        let is_requested = known.outcome != FetchOutcome::NotReached;
+        (own_hosts.links_away(&known.url), is_requested, known.fetched_at, known.url.clone())
+    });
     known
 }
 
@@ -602,6 +606,20 @@ mod tests {
         let few = planned(&site_with_known(KNOWN_OF_SITE_MAX - 1, 7));
         let known = site_with_known(KNOWN_OF_SITE_MAX - 1, 7).resources;
         assert!(known.iter().all(|known| few.contains(&known.url.to_string())), "few need no turns");
+    }
+
+    #[test]
+    fn a_visit_continues_with_the_documents_at_which_a_budget_ended_the_last_one() {
+        let mut site = site_with_known(60, 1);
+        let requested_at = clock::now() + TimeDelta::days(1);
+        site.resources.iter_mut().take(39).for_each(|known| known.fetched_at = requested_at);
+        site.resources[59].outcome = FetchOutcome::NotReached;
+        let planned = planned(&site);
+        let place = |number: usize| {
+            let url = format!("https://a.example/x/{number:03}.json");
+            planned.iter().position(|planned| *planned == url).unwrap()
+        };
+        assert!(place(59) < place(39) && place(39) < place(0), "{planned:?}");
     }
 
     #[test]

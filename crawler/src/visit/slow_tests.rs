@@ -160,6 +160,18 @@ async fn disallowed_links_of_others_do_not_deny_the_site() {
     assert!(!fixture.paths().iter().any(|path| path.starts_with("/private/")));
 }
 
+/// The usual paths are forbidden, and a document to which others link is not.
+#[tokio::test]
+async fn an_allowed_document_is_requested_where_robots_forbids_the_usual_paths() {
+    let fixture = slow_site(Answer::text("User-agent: *\nDisallow: /\nAllow: /agents/\n")).await;
+    fixture.tools.store.standalone_end(&fixture.leased.token, &[]).await.unwrap();
+    let seed = submitted(&format!("https://{NAME}/agents/1.json"));
+    fixture.tools.store.seeds_add(&[seed], clock::now()).await.unwrap();
+    clock::advance(LATE);
+    open_until_the_end(&fixture).await;
+    assert!(fixture.paths().iter().any(|path| path == "/agents/1.json"), "{:?}", fixture.paths());
+}
+
 /// The catalog of the site lists documents at the host of a customer, or others submit them. This host asks for a delay of 50 minutes.
 #[tokio::test]
 async fn delays_of_a_customers_host_hold_a_visit_for_an_hour_at_most() {

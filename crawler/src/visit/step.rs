@@ -88,8 +88,12 @@ impl Visit<'_> {
         if self.progress.traffic.robots_applied.contains(host) {
             return Ok(NextStep::Continue);
         }
-        let paths = self.paths_of_evidence(host, task);
-        let decisions = self.requester.decisions(verdict, paths).await?;
+        let mut decisions = self.requester.decisions(verdict, self.paths_of_evidence(host, task)).await?;
+        // one that is allowed keeps the host from its end, whoever named it
+        let mut planned = self.progress.plan.paths_at(host, |_| true);
+        planned.push(task.url.path_and_query());
+        let planned = self.requester.decisions(verdict, planned).await?;
+        decisions.extend(planned.into_iter().filter(|decision| decision.outcome().is_none()));
         self.progress.traffic.robots_applied.insert(host.clone());
         let rules = self.progress.plan.rules(task);
         let next = rules.observe_robots(verdict, &decisions);
@@ -105,8 +109,7 @@ impl Visit<'_> {
     }
 
     /// The paths of a host that say together whether its robots.txt forbids everything: those that the site itself names and that this visit
-    /// has requested or will. Where there are none, those of the path table and everything that is planned there: no choice of others ends
-    /// a host.
+    /// has requested or will; where there are none, those of the path table. No choice of others ends a host.
     fn paths_of_evidence(&self, host: &Host, task: &Task) -> Vec<String> {
         let Progress { plan, findings, .. } = &self.progress;
         let is_site = |named_by| named_by == NamedBy::Site;
@@ -118,8 +121,6 @@ impl Visit<'_> {
             .filter(|fetched| is_site(fetched.named_by) && fetched.url.host() == *host);
         paths.extend(requested.map(|fetched| fetched.url.path_and_query()));
         if paths.is_empty() {
-            paths = plan.paths_at(host, |_| true);
-            paths.push(task.url.path_and_query());
             paths.extend(PATHS.iter().map(|row| row.path.to_owned()));
         }
         paths

@@ -12,9 +12,10 @@ use super::document::{document_keep, documents_drop_unused};
 use super::rows::{Row, decode};
 use crate::convert::{RowRef, intact, log_damaged, millis, millis_of, names, to_i32, to_u32, to_u64};
 use crate::fault::Outcome;
+use crate::known::KnownManifest;
 use crate::model::VersionRecord;
 use crate::packed::PackedVersion;
-use crate::plan::{KnownManifest, NewVersion, Touch};
+use crate::plan::{NewVersion, Touch};
 use crate::prepare::{PreparedDocument, PreparedManifest, PreparedVisit};
 
 type KnownRow =

@@ -29,9 +29,10 @@ use super::{Connection, feed, lease, link, retention, seed};
 use crate::StoreError;
 use crate::convert::{RowRef, log_damaged, millis, names, to_u32};
 use crate::fault::Outcome;
+use crate::known::Known;
 use crate::model::seed::Ranking;
 use crate::model::{FeedChange, HostOrigin, LeaseToken, VisitSaved};
-use crate::plan::{self, Known};
+use crate::plan;
 use crate::prepare::{self, VisitWrite};
 use crate::rows::{HostRow, RobotsRow};
 

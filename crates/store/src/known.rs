@@ -1,0 +1,38 @@
+//! What the store knows of a site before a visit is saved.
+
+use std::collections::{BTreeMap, HashMap};
+
+use manifest::model::PolicyChoice;
+use manifest::{ContentHash, Host, ManifestId, NamedBy};
+use policy::Status;
+
+use crate::model::{HostOrigin, ResourceState};
+
+/// A manifest before the visit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct KnownManifest {
+    pub(crate) hash: ContentHash,
+    pub(crate) status: Status,
+    pub(crate) training: PolicyChoice,
+    /// `None` if a program of an earlier schema wrote it.
+    pub(crate) named_by: Option<NamedBy>,
+    pub(crate) version: i32,
+    pub(crate) in_index: bool,
+    /// Its capabilities lack what groups and merges them: it is the only manifest, or a program of an earlier schema wrote it.
+    pub(crate) lacks_statements: bool,
+    /// Other manifests declare a capability of it too, or one of its capabilities has the id of another.
+    pub(crate) shares_capabilities: bool,
+}
+
+/// The state of a site before the visit, by id of the URL.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    pub(crate) resources: HashMap<ManifestId, ResourceState>,
+    /// URLs that were seeded or linked and never fetched.
+    pub(crate) hints: Vec<ManifestId>,
+    pub(crate) manifests: BTreeMap<ManifestId, KnownManifest>,
+    /// The hosts of a site that has manifests, or whose visit found one.
+    pub(crate) hosts: HashMap<Host, HostOrigin>,
+    /// Stored bytes of what a site has in the index, by document, if its visit read a document.
+    pub(crate) bytes: HashMap<ManifestId, u64>,
+}

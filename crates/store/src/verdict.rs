@@ -1,0 +1,90 @@
+//! What the response to a URL, or the end of a visit, says about a known manifest.
+
+use policy::{FetchOutcome, Status, VisitEnd};
+
+use crate::model::ResourceState;
+
+/// Visits in a row that must not find a manifest before it leaves the index.
+const MISSES_TO_REMOVE: u32 = 2;
+
+/// The result of a visit for one manifest.
+pub(crate) enum Verdict {
+    Confirmed,
+    Unknown,
+    StatusOnly(Status),
+    Missed(Status),
+    Removed(Status),
+}
+
+/// Responses without a manifest, and denials.
+const fn is_miss(outcome: FetchOutcome) -> bool {
+    outcome.is_absent()
+        || matches!(
+            outcome,
+            FetchOutcome::Blocked
+                | FetchOutcome::RedirectedAway
+                | FetchOutcome::RedirectRefused
+                | FetchOutcome::RedirectLoop
+        )
+}
+
+/// Errors neither add to the misses in a row nor reset them.
+pub(crate) fn misses(outcome: FetchOutcome, before: Option<&ResourceState>) -> u32 {
+    let so_far = before.map_or(0, |resource| resource.misses_in_row);
+    match outcome {
+        outcome if outcome.is_present() => 0,
+        outcome if is_miss(outcome) => so_far.saturating_add(1),
+        _ => so_far,
+    }
+}
+
+pub(crate) fn verdict_of_fetch(outcome: FetchOutcome, misses_in_row: u32) -> Verdict {
+    let missed = |status| {
+        if misses_in_row >= MISSES_TO_REMOVE {
+            Verdict::Removed(status)
+        } else {
+            Verdict::Missed(Status::Stale)
+        }
+    };
+    match outcome {
+        FetchOutcome::Found | FetchOutcome::NotModified => Verdict::Confirmed,
+        FetchOutcome::Fresh | FetchOutcome::OverBudget | FetchOutcome::NotReached => Verdict::Unknown,
+        FetchOutcome::Gone => Verdict::Removed(Status::Gone),
+        FetchOutcome::RobotsDenied => Verdict::Removed(Status::Denied),
+        FetchOutcome::Blocked => missed(Status::Denied),
+        FetchOutcome::Html => missed(Status::CatchAll),
+        FetchOutcome::RateLimited
+        | FetchOutcome::ServerError
+        | FetchOutcome::TooLarge
+        | FetchOutcome::BadEncoding
+        | FetchOutcome::Quarantined => Verdict::StatusOnly(Status::Stale),
+        FetchOutcome::RobotsUnreachable | FetchOutcome::AddressRefused => {
+            Verdict::StatusOnly(Status::Unreachable)
+        }
+        outcome if outcome.is_transport_error() => Verdict::StatusOnly(Status::Unreachable),
+        _ => missed(Status::Gone),
+    }
+}
+
+/// The effect of a visit's end on manifests that it did not fetch.
+pub(crate) const fn verdict_of_end(end: VisitEnd, site: Status) -> Verdict {
+    match (end, site) {
+        (VisitEnd::RobotsDenied, _) => Verdict::Removed(Status::Denied),
+        (VisitEnd::OptedOut, _) => Verdict::Removed(Status::OptedOut),
+        (VisitEnd::DnsDead, Status::Gone) => Verdict::Removed(Status::Gone),
+        (
+            VisitEnd::DnsDead
+            | VisitEnd::DnsFailed
+            | VisitEnd::Unreachable
+            | VisitEnd::TlsFailed
+            | VisitEnd::TransportErrors
+            | VisitEnd::RobotsUnreachable
+            | VisitEnd::AddressRefused,
+            _,
+        ) => Verdict::StatusOnly(Status::Unreachable),
+        (VisitEnd::ServerErrors | VisitEnd::RateLimited | VisitEnd::Blocked, _) => {
+            Verdict::StatusOnly(Status::Stale)
+        }
+        _ => Verdict::Unknown,
+    }
+}
