@@ -414,6 +414,7 @@ fn standing(site: &SiteState, own_hosts: &OwnHosts, host: &Host) -> HostKnowledg
 mod tests {
     use std::collections::HashSet;
 
+    use chrono::TimeDelta;
     use policy::claim::Claim;
 
     use super::*;
