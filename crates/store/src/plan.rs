@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
 use manifest::model::PolicyChoice;
-use manifest::{ContentHash, Format, Host, Manifest, ManifestId, ManifestUrl, NamedBy};
+use manifest::{ContentHash, Format, Manifest, ManifestId, ManifestUrl, NamedBy};
 use policy::naming::{FoundBy, SiteNaming, named_by_url};
-use policy::{FetchOutcome, Status, VisitEnd};
+use policy::{FetchOutcome, Status};
 
 use crate::StoreError;
 use crate::known::{Known, KnownManifest};

@@ -47,7 +47,7 @@ fn reads_every_schedule_syntax() {
 fn only_plain_lines_without_a_rank_are_the_word_of_the_operator() {
     let origins = |name: &str, bytes: &[u8]| {
         let mut seeds = Vec::new();
-        let mut reader = SeedReader::new(SiteScope::Public);
+        let mut reader = SeedReader::new(SiteScope::Public, &|| false);
         reader.read(name, bytes, |seed| seeds.push((seed.origin, seed.url.is_some()))).unwrap();
         seeds
     };
@@ -75,7 +75,7 @@ fn only_plain_lines_without_a_rank_are_the_word_of_the_operator() {
 
 #[test]
 fn what_the_operator_wrote_counts_also_after_another_list() {
-    let mut reader = SeedReader::new(SiteScope::Public);
+    let mut reader = SeedReader::new(SiteScope::Public, &|| false);
     let mut seeds = Vec::new();
     for list in [&b"1,a.example\n"[..], b"a.example\n", b"a.example\n2,a.example\n"] {
         reader.read("list", list, |seed| seeds.push(seed.origin)).unwrap();

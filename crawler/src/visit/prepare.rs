@@ -612,7 +612,7 @@ mod tests {
     #[test]
     fn a_visit_continues_with_the_documents_at_which_a_budget_ended_the_last_one() {
         let mut site = site_with_known(60, 1);
-        let requested_at = clock::now() + TimeDelta::days(1);
+        let requested_at = crate::clock::now() + TimeDelta::days(1);
         site.resources.iter_mut().take(39).for_each(|known| known.fetched_at = requested_at);
         site.resources[59].outcome = FetchOutcome::NotReached;
         let planned = planned(&site);
