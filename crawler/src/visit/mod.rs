@@ -64,7 +64,7 @@ const WAITS_AT_OWN_HOSTS_MAX: u32 = 10;
 /// Longest wait for a host of others that asked for it before this visit.
 const WAIT_OF_EARLIER_VISIT_MAX: TimeDelta = TimeDelta::minutes(1);
 
-/// Longest time of a visit for requests for what the site itself does not name, all together. Their answers may be slow on purpose.
+/// Longest time of a visit for requests for links and for what others name, all together. Their answers may be slow on purpose.
 const TIME_FOR_LINKS_MAX: Duration = Duration::from_mins(1);
 
 /// How a visit ended or was interrupted.
@@ -254,7 +254,7 @@ impl<'a> Visit<'a> {
             let active_before = self.progress.traffic.active;
             let done = self.step(&mut task).await;
             self.progress.plan.current = None;
-            self.progress.traffic.count_for_links(task.named_by, active_before);
+            self.progress.traffic.count_for_links(&task, active_before);
             match done {
                 Ok(next) => match self.progress.plan.apply(&task, next) {
                     ControlFlow::Break(end) => {
@@ -278,18 +278,19 @@ impl<'a> Visit<'a> {
                 }
             }
             if let NextStep::Stop(end) = self.observe_time(&task) {
-                return Ok(end);
+                let is_evidence = task.named_by == NamedBy::Site;
+                return Ok(if is_evidence { end } else { self.overall_end() });
             }
         }
         Ok(self.overall_end())
     }
 
-    /// Stops the visit when the time for what the site itself names is used up. When that for everything else is, only the rest of that is
-    /// left for a later visit, and whatever the site's own documents still lead to.
+    /// Stops the visit when the time for what the site itself names, with the parts of its manifests, is used up. When that for everything
+    /// else is, only the rest of that is left for a later visit, and whatever the site's own documents still lead to.
     fn observe_time(&mut self, task: &Task) -> NextStep {
         let Progress { plan, traffic, findings, .. } = &mut self.progress;
         if traffic.active_for_links >= TIME_FOR_LINKS_MAX {
-            findings.leave(plan.take(|_| true), self.site);
+            findings.leave(plan.take(Task::is_link), self.site);
         }
         plan.rules(task).observe_time(traffic.active.saturating_sub(traffic.active_for_links))
     }

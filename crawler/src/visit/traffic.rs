@@ -10,7 +10,7 @@ use policy::delay::day_of;
 use serde::{Deserialize, Serialize};
 use store::{HostState, Phases, RobotsRecord, SiteState};
 
-use super::task::NamedBy;
+use super::task::Task;
 use egress::Timings;
 
 /// Maximum bytes of the robots.txt files of a parked visit. The others are fetched again.
@@ -33,8 +33,8 @@ pub(crate) struct Resolved {
 pub(crate) struct Traffic {
     /// Time spent on requests, without waits for permits.
     pub(crate) active: Duration,
-    /// The part of it for what the site itself does not name.
-    #[serde(default)]
+    /// The part of it for links and for what others name.
+    #[serde(default, skip_serializing_if = "Duration::is_zero")]
     pub(crate) active_for_links: Duration,
     /// Boxed, since a map allocates space for eleven hosts, and nearly every site has one.
     pub(crate) robots: BTreeMap<Host, Box<RobotsRecord>>,
@@ -90,9 +90,9 @@ impl Traffic {
         }
     }
 
-    /// Counts the time since `active_before` for a task that was named like this.
-    pub(crate) fn count_for_links(&mut self, named_by: NamedBy, active_before: Duration) {
-        if named_by != NamedBy::Site {
+    /// Counts the time since `active_before`, which a task took.
+    pub(crate) fn count_for_links(&mut self, task: &Task, active_before: Duration) {
+        if task.is_link() {
             self.active_for_links += self.active.saturating_sub(active_before);
         }
     }
