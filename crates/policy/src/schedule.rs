@@ -33,6 +33,10 @@ const TOMBSTONE_AFTER: u32 = 5;
 const FIRST_VISIT_SPREAD_MS: u64 = 60_000;
 /// Links from other sites bring the visit of a site forward at most once in this interval.
 pub const HINT_INTERVAL: TimeDelta = TimeDelta::days(1);
+/// Longest delay of a host of others for whose end a visit is planned: a day with its jitter, within the 48 hours of a copy of robots.txt.
+const REST_WITHIN: TimeDelta = TimeDelta::hours(30);
+/// How much later than usual such a visit may be.
+const REST_DELAY_MAX: TimeDelta = TimeDelta::hours(6);
 /// Delay of the next visit of a site that opted out. The site is not leased while it is blocked.
 const OPTED_OUT_WAIT: Duration = days(365);
 
@@ -73,6 +77,8 @@ string_enum! {
         KeyExpiry = "key_expiry",
         /// It was requested while the last one was in progress.
         Requested = "requested",
+        /// The delay of a host ends that the last visit left after a request for its robots.txt alone.
+        Rest = "rest",
     }
 }
 
@@ -192,6 +198,24 @@ pub fn with_check_by(
     let at = by.max(later(now, POSITIVE_MIN));
     let at = history.not_before.map_or(at, |not_before| at.max(not_before));
     if at < next.at { NextVisit { at, reason } } else { next }
+}
+
+/// The next visit after one that left a host of others for its delay, which ends at `from`, and requested its robots.txt alone: that copy
+/// counts for one request if the visit begins soon after the delay, and at least a day after the last one. Otherwise each visit would
+/// request nothing but robots.txt there. The visit comes later for it by at most six hours. Visits after failures stay as they are.
+pub fn with_rest(
+    next: NextVisit,
+    from: Option<DateTime<Utc>>,
+    history: &SiteHistory,
+    now: DateTime<Utc>,
+) -> NextVisit {
+    use NextVisitReason as Reason;
+    let may_move =
+        matches!(next.reason, Reason::ChangeRate | Reason::FreshUntil | Reason::Negative | Reason::Revisit);
+    let Some(from) = from.filter(|from| may_move && *from <= now + REST_WITHIN) else { return next };
+    let at = from.max(later(now, POSITIVE_MIN).min(next.at));
+    let at = history.not_before.map_or(at, |not_before| at.max(not_before));
+    if at - next.at <= REST_DELAY_MAX { NextVisit { at, reason: Reason::Rest } } else { next }
 }
 
 /// The next visit after one during which another was requested: at once. What the site asked for comes first: a delay, or no

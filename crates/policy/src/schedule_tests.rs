@@ -82,6 +82,31 @@ fn a_proof_that_has_to_be_looked_for_brings_the_next_visit_forward() {
 }
 
 #[test]
+fn the_next_visit_follows_the_delay_of_a_host_that_was_left_for_it() {
+    let after = |hours: i64| now() + TimeDelta::hours(hours);
+    let history = positive(1, 0, 0, 0);
+    let planned = |hours, reason| NextVisit { at: after(hours), reason };
+    let (rate, rest) = (NextVisitReason::ChangeRate, NextVisitReason::Rest);
+    // the usual time of the next visit, the end of the delay, the time of the next visit
+    for (usual, from, expected) in [
+        (30 * 24, 2, planned(24, rest)),
+        (30 * 24, 29, planned(29, rest)),
+        (24, 29, planned(29, rest)),
+        (20, 29, planned(20, rate)),
+        (30 * 24, 31, planned(30 * 24, rate)),
+    ] {
+        let found = with_rest(planned(usual, rate), Some(after(from)), &history, now());
+        assert_eq!(found, expected, "after {usual} h, delay of {from} h");
+    }
+    assert_eq!(with_rest(planned(99, rate), None, &history, now()), planned(99, rate));
+    let delayed = SiteHistory { not_before: Some(after(60)), ..history };
+    assert_eq!(with_rest(planned(99, rate), Some(after(25)), &delayed, now()), planned(60, rest));
+    for reason in [NextVisitReason::RetryAfter, NextVisitReason::OptedOut, NextVisitReason::Transport] {
+        assert_eq!(with_rest(planned(99, reason), Some(after(25)), &history, now()), planned(99, reason));
+    }
+}
+
+#[test]
 fn a_visit_that_was_requested_during_another_one_follows_it() {
     let (day, week) = (now() + TimeDelta::days(1), now() + TimeDelta::days(7));
     let history = positive(1, 0, 0, 0);

@@ -117,8 +117,9 @@ pub(crate) fn plan<'a>(
     let mut plan = Plan::default();
     for (id, fetch) in &last {
         let before = known.resources.get(id);
-        // the document that links to it may not be read again until it changes
-        let is_left = fetch.outcome == FetchOutcome::NotReached && fetch.linked_from.is_some();
+        // the document that links to it may not be read again until it changes; a redirect to a host that was left is shown
+        let leads_here = fetch.linked_from.is_some() || fetch.final_url.is_some();
+        let is_left = fetch.outcome == FetchOutcome::NotReached && leads_here;
         if before.is_some() || known.hints.contains(id) || fetch.outcome.is_present() || is_left {
             plan.resources.push(resource_after(fetch, before, misses(fetch.outcome, before)));
         }

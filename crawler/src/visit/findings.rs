@@ -34,7 +34,8 @@ const NO_ROOM: &str = "the visit had no room for it; the next one requests it";
 /// Links of a site that are left at a time. Those beyond are found again when their document changes.
 const LEFT_MAX: usize = 100;
 /// Why a link is left for a later visit.
-const LEFT: &str = "its host asks for a long delay or answers with failures; a later visit requests it";
+const LEFT: &str =
+    "its host asks for a long delay, is slow or answers with failures; a later visit requests it";
 
 /// The part of a visit's progress that becomes its record.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -105,7 +106,7 @@ impl Findings {
     }
 
     /// Records the links in documents of the site that are left for a later visit, so that they are requested even if those documents
-    /// do not change. Parts come with their manifest.
+    /// do not change, and what the site itself names and redirects to a host that is left. Parts come with their manifest.
     pub(crate) fn leave(&mut self, tasks: impl IntoIterator<Item = Task>, site: &SiteState) {
         let room = self.room_for_left(site);
         for task in tasks.into_iter().filter(|task| is_new_link(task, site)).take(room) {
@@ -249,10 +250,11 @@ pub(super) fn is_of_site(fetched: &Fetched, own: &OwnHosts) -> bool {
     is_named || own.names(&fetched.url)
 }
 
-/// Whether a task is a link of the site to a document that is not known.
+/// Whether a task is a link of the site to a document that is not known, or a redirect of the site.
 fn is_new_link(task: &Task, site: &SiteState) -> bool {
     let is_link = task.named_by != NamedBy::Others && task.linked_from.is_some();
-    is_link && task.role == Role::Manifest && known(site, &task.url).is_none()
+    let is_redirect = task.named_by == NamedBy::Site && !task.hops.is_empty();
+    (is_link || is_redirect) && task.role == Role::Manifest && known(site, &task.url).is_none()
 }
 
 /// The stored state of a URL of the site.

@@ -39,6 +39,7 @@ impl Visit<'_> {
         let next = schedule::with_check_by(next, check_by, NextVisitReason::OwnersProof, &history, now);
         let keys_expire_at = self.progress.findings.keys_expire_at.filter(|end| *end > now);
         let next = schedule::with_check_by(next, keys_expire_at, NextVisitReason::KeyExpiry, &history, now);
+        let next = schedule::with_rest(next, self.progress.rest_from, &history, now);
         let next = match self.progress.request {
             VisitRequest::DuringVisit => schedule::with_request(next, &history, now),
             VisitRequest::None => next,
@@ -116,6 +117,7 @@ fn in_words(next: &NextVisit) -> String {
         Reason::OwnersProof => "to look for the proof of its owner",
         Reason::KeyExpiry => "a key that verified a signature expires",
         Reason::Requested => "it was requested during the last visit",
+        Reason::Rest => "a host that the last visit left for its delay may be requested again",
     }
     .to_owned()
 }

@@ -66,16 +66,24 @@ pub(crate) fn first_judgement(task: &Task, reply: &Reply) -> FirstJudgement {
     }
 }
 
+/// Whether a document that was read is a manifest, or an attempt at one.
+pub(crate) fn is_manifest(bytes: &[u8], manifest: &Manifest) -> bool {
+    match manifest.format() {
+        Format::Unrelated | Format::Opaque => false,
+        Format::Malformed => bytes.trim_ascii_start().first().is_some_and(|byte| matches!(byte, b'{' | b'[')),
+        _ => true,
+    }
+}
+
 /// Judges a document that was read.
 pub(crate) fn judge_manifest(bytes: &[u8], manifest: Box<Manifest>) -> Judged {
-    let is_attempt = bytes.trim_ascii_start().first().is_some_and(|byte| matches!(byte, b'{' | b'['));
     match manifest.format() {
-        Format::Unrelated | Format::Opaque => {
-            let evidence = manifest.detection.evidence.first().cloned().unwrap_or_default();
-            Judged::of(FetchOutcome::NotAManifest, format!("{}: {evidence}", manifest.format()))
-        }
-        Format::Malformed if !is_attempt => {
+        Format::Malformed if !is_manifest(bytes, &manifest) => {
             Judged::of(FetchOutcome::NotAManifest, "neither JSON nor a known text format")
+        }
+        format if !is_manifest(bytes, &manifest) => {
+            let evidence = manifest.detection.evidence.first().cloned().unwrap_or_default();
+            Judged::of(FetchOutcome::NotAManifest, format!("{format}: {evidence}"))
         }
         format => {
             let reason = (format == Format::Malformed).then(|| "the document is not valid JSON".to_owned());

@@ -31,6 +31,7 @@ mod traffic;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use manifest::ManifestUrl;
@@ -62,6 +63,9 @@ const WAIT_UNSAVED_MAX: TimeDelta = TimeDelta::hours(1);
 const WAITS_AT_OWN_HOSTS_MAX: u32 = 10;
 /// Longest wait for a host of others that asked for it before this visit.
 const WAIT_OF_EARLIER_VISIT_MAX: TimeDelta = TimeDelta::minutes(1);
+
+/// Longest time of a visit for requests for links and for what others name, all together. Their answers may be slow on purpose.
+const TIME_FOR_LINKS_MAX: Duration = Duration::from_mins(1);
 
 /// How a visit ended or was interrupted.
 #[derive(Debug)]
@@ -247,8 +251,10 @@ impl<'a> Visit<'a> {
         Box::pin(self.check_claim_records()).await?;
         while let Some(mut task) = self.progress.plan.next(&self.scope) {
             self.progress.plan.current = Some(task.clone());
+            let active_before = self.progress.traffic.active;
             let done = self.step(&mut task).await;
             self.progress.plan.current = None;
+            self.progress.traffic.count_for_links(&task, active_before);
             match done {
                 Ok(next) => match self.progress.plan.apply(&task, next) {
                     ControlFlow::Break(end) => {
@@ -260,7 +266,9 @@ impl<'a> Visit<'a> {
                         self.hold_seeds().await?;
                     }
                 },
-                Err(Interrupt::Park { until, .. }) if self.is_left(&task, until) => self.leave(task.clone()),
+                Err(Interrupt::Park { until, .. }) if self.is_left(&task, until) => {
+                    self.leave(task.clone(), until);
+                }
                 Err(interrupt) => {
                     if let Interrupt::Park { until, .. } = &interrupt {
                         self.count_wait(&task, *until);
@@ -269,13 +277,22 @@ impl<'a> Visit<'a> {
                     return Err(interrupt);
                 }
             }
-            let active = self.progress.traffic.active;
-            if let NextStep::Stop(end) = self.progress.plan.rules(&task).observe_time(active) {
+            if let NextStep::Stop(end) = self.observe_time(&task) {
                 let is_evidence = task.named_by == NamedBy::Site;
                 return Ok(if is_evidence { end } else { self.overall_end() });
             }
         }
         Ok(self.overall_end())
+    }
+
+    /// Stops the visit when the time for what the site itself names, with the parts of its manifests, is used up. When that for everything
+    /// else is, only the rest of that is left for a later visit, and whatever the site's own documents still lead to.
+    fn observe_time(&mut self, task: &Task) -> NextStep {
+        let Progress { plan, traffic, findings, .. } = &mut self.progress;
+        if traffic.active_for_links >= TIME_FOR_LINKS_MAX {
+            findings.leave(plan.take(Task::is_link), self.site);
+        }
+        plan.rules(task).observe_time(traffic.active.saturating_sub(traffic.active_for_links))
     }
 
     /// Whether a task is left for a later visit rather than waited for: the site itself does not name it, or the host to request is not the
@@ -314,9 +331,14 @@ impl<'a> Visit<'a> {
         waits.at_own_hosts += u32::from(is_own && task.named_by == NamedBy::Document);
     }
 
-    /// Leaves a task for a later visit, with all that would wait at the same host.
-    fn leave(&mut self, task: Task) {
+    /// Leaves a task for a later visit, with all that would wait until then at the same host. If nothing but the robots.txt of this
+    /// host was requested, the next visit follows its delay.
+    fn leave(&mut self, task: Task, until: DateTime<Utc>) {
         let host = task.current().host();
+        let is_of_site = matches!(task.named_by, NamedBy::Site | NamedBy::Document);
+        if is_of_site && self.progress.traffic.robots_last.contains(&host) {
+            self.progress.rest_from = self.progress.rest_from.max(Some(until));
+        }
         let left = self.progress.plan.take(|other| other.current().host() == host);
         self.progress.findings.leave(std::iter::once(task).chain(left), self.site);
     }

@@ -93,9 +93,7 @@ impl Visit<'_> {
                 force: None,
             });
             let is_manifest = match Box::pin(self.read_within_memory(&document)).await? {
-                Ok(Reading::Read { manifest, .. }) => {
-                    judge::judge_manifest(&document.bytes, manifest).outcome == FetchOutcome::Found
-                }
+                Ok(Reading::Read { manifest, .. }) => judge::is_manifest(&document.bytes, &manifest),
                 Ok(Reading::Quarantined(_)) | Err(_) => false,
             };
             if !is_manifest {
@@ -177,6 +175,12 @@ impl Visit<'_> {
         match reading {
             Err(_) => whole.reject(FetchOutcome::TooLarge, TOO_MUCH.to_owned()),
             Ok(Reading::Read { manifest, .. }) => {
+                let is_first = whole.outcome == FetchOutcome::Found && whole.manifest.is_none();
+                if is_first && !judge::is_manifest(&document.bytes, &manifest) {
+                    // a link to a part as a manifest makes none of it
+                    whole.role = Role::Part;
+                    return Ok(());
+                }
                 whole.hash = Some(manifest.content_hash.clone());
                 whole.manifest = Some(manifest);
                 whole.body = Some(fetched::Document(
@@ -313,5 +317,49 @@ impl Visit<'_> {
     async fn stored_manifest(&self, url: &ManifestUrl) -> Result<Option<StoredManifest>, StoreError> {
         let id = ManifestId::of(url);
         retry_while_unavailable("read manifest", || self.tools.store.manifest_find(&id)).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use manifest::Discovery;
+    use policy::BodyKind;
+
+    use super::super::context::{Scope, Stop};
+    use super::super::fetched::{Document, Fetched};
+    use super::super::requester::tests::fixture;
+    use super::super::task::NamedBy;
+    use super::*;
+
+    #[tokio::test]
+    async fn a_link_to_a_part_makes_a_manifest_only_of_what_is_one() {
+        const AWP: &str = r#"{"awp_version":"0.1","domain":"a.example","intent":"Sell books","actions":[
+            {"id":"buy_book","description":"Buy a book","method":"POST","endpoint":"/api/books"}]}"#;
+        let fixture = fixture(testweb::Host::new("a.example")).await;
+        let stop = Stop::default();
+        let session = fixture.tools.egress.session(fixture.leased.token.site.clone());
+        let mut visit = Visit::new(&fixture.tools, &stop, &fixture.leased, Scope::Site, session);
+        let url = |path: &str| ManifestUrl::parse(&format!("https://a.example{path}")).unwrap();
+        for (path, body) in [("/jwks.json", r#"{"keys":[]}"#), ("/agent.json", AWP)] {
+            let part = Task {
+                role: Role::Part,
+                named_by: NamedBy::Document,
+                linked_from: Some(Box::new(url("/whole.json"))),
+                ..Task::new(url(path), BodyKind::Manifest, Discovery::Pointer)
+            };
+            let received = Fetched {
+                hash: Some(ContentHash::of(body.as_bytes())),
+                body: Some(Document(body.as_bytes().to_vec())),
+                ..Fetched::unanswered(&part, FetchOutcome::Found, None, clock::now())
+            };
+            visit.progress.findings.record(None, received);
+            let link =
+                Task { role: Role::Manifest, linked_from: Some(Box::new(url("/agents.json"))), ..part };
+            assert!(!visit.progress.findings.treat_part_as_manifest(&link), "it was received");
+        }
+        assert!(visit.read_together().await.is_ok());
+        let read = visit.progress.findings.fetched.iter();
+        let read: Vec<_> = read.map(|fetched| (fetched.role, fetched.manifest.is_some())).collect();
+        assert_eq!(read, [(Role::Part, false), (Role::Manifest, true)]);
     }
 }

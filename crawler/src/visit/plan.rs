@@ -27,6 +27,9 @@ pub(super) const TASKS_OF_OTHERS_MAX: usize = 60;
 pub(super) const TASKS_FURTHER_MAX: usize = 60;
 /// Those of them to which one document links.
 pub(super) const FURTHER_OF_ONE_MAX: usize = 10;
+/// Requests of a visit at one host of others for links of one document: its own documents, which share the daily budget of the host,
+/// have their turn too.
+const LINKS_AT_OTHERS_MAX: usize = 10;
 /// Links followed from one document. The document is requested whole in the next visit, which follows others.
 const LINKS_FOLLOWED_MAX: usize = 50;
 
@@ -49,6 +52,9 @@ pub(crate) struct Plan {
     /// How many of them others named.
     #[serde(default)]
     of_others: usize,
+    /// How many links were followed at a host of others, by fingerprint of host and source ([`source_of`]).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    at_others: BTreeMap<String, usize>,
     rules: BTreeMap<Host, Box<VisitRules>>,
     /// Those for responses to tasks that something else than the site itself named, by fingerprint of host and source
     /// ([`source_of`]). They are at most as many as the tasks.
@@ -91,6 +97,26 @@ impl Plan {
         last.into_iter().for_each(|task| self.queue.insert_last(task));
         first.into_iter().rev().for_each(|task| self.put_next(task));
         without_room
+    }
+
+    /// Removes new links beyond [`LINKS_AT_OTHERS_MAX`] of one document at a host that is neither the site's own nor that of the document,
+    /// and returns them.
+    pub(crate) fn take_beyond_host(
+        &mut self,
+        tasks: &mut Vec<Task>,
+        is_own: impl Fn(&Host) -> bool,
+    ) -> Vec<Task> {
+        let is_beyond = |task: &mut Task| {
+            let host = task.url.host();
+            let is_at_others = task.linked_from.as_deref().is_some_and(|from| from.host() != host);
+            if !is_at_others || is_own(&host) || self.planned.contains(&fingerprint_of(&task.url)) {
+                return false;
+            }
+            let followed = self.at_others.entry(source_of(task)).or_default();
+            *followed += 1;
+            *followed > LINKS_AT_OTHERS_MAX
+        };
+        tasks.extract_if(.., is_beyond).collect()
     }
 
     /// Adds a task, also of a URL that was requested, before those of its rank.
@@ -143,7 +169,10 @@ impl Plan {
             self.queue.push_front(task);
         }
         let queued: HashSet<u64> = self.queue.tasks().map(|task| fingerprint_of(&task.url)).collect();
-        self.planned = queued.into_iter().chain(fetched.map(fingerprint_of)).collect();
+        // at a host that has ended, also known documents have a result that were not in the plan
+        let fetched = fetched.filter(|url| !self.ended.contains_key(&url.host())).map(fingerprint_of);
+        let planned = queued.into_iter().chain(fetched).collect();
+        self.planned = planned;
         // progress of earlier versions has no such counts
         let queued = |is_counted: fn(&Task) -> bool| self.queue.tasks().filter(is_counted).count();
         let of_documents = queued(|task| task.named_by == NamedBy::Document && task.role != Role::Part);
@@ -394,6 +423,50 @@ mod tests {
         let count = |rank| ranks.iter().filter(|of| **of == rank).count();
         assert_eq!([0, 1, 2, 3].map(count), [TASKS_BEGUN_MAX - 1, 1, TASKS_MAX, TASKS_FURTHER_MAX]);
         assert!(ranks.is_sorted(), "{ranks:?}");
+    }
+
+    #[test]
+    fn one_document_has_ten_requests_at_a_host_of_others() {
+        let is_own = |host: &Host| host.as_str() == "a.example";
+        let links = |from: &str, named_by, at: &str, numbers: std::ops::Range<usize>| {
+            let linked = numbers.map(|number| Task {
+                named_by,
+                linked_from: Some(Box::new(url(from))),
+                ..task(&format!("https://{at}/{number:03}"))
+            });
+            linked.collect::<Vec<_>>()
+        };
+        let (catalog, card) = ("https://a.example/agents.json", "https://t1.a.example/card.json");
+        for (from, named_by, at, expected) in [
+            (catalog, NamedBy::Document, "t1.a.example", LINKS_AT_OTHERS_MAX),
+            (card, NamedBy::Further, "t2.a.example", LINKS_AT_OTHERS_MAX),
+            (card, NamedBy::Others, "t2.a.example", LINKS_AT_OTHERS_MAX),
+            (card, NamedBy::Others, "t1.a.example", 30),
+            (catalog, NamedBy::Document, "a.example", 30),
+        ] {
+            let mut plan = Plan::default();
+            let mut tasks = links(from, named_by, at, 0..30);
+            let beyond = plan.take_beyond_host(&mut tasks, is_own);
+            assert_eq!([tasks.len(), beyond.len()], [expected, 30 - expected], "{from} to {at}");
+            plan.add_next(tasks.clone());
+            let mut plan: Plan = serde_json::from_value(serde_json::to_value(&plan).unwrap()).unwrap();
+            plan.resume([].iter());
+            assert_eq!(plan.take_beyond_host(&mut tasks, is_own), [], "they are planned");
+            let mut more = links(from, named_by, at, 40..41);
+            assert_eq!(plan.take_beyond_host(&mut more, is_own).is_empty(), expected == 30, "{from} to {at}");
+            let mut of_another = links("https://a.example/x.json", named_by, at, 50..51);
+            assert_eq!(plan.take_beyond_host(&mut of_another, is_own), []);
+        }
+    }
+
+    #[test]
+    fn results_without_a_request_at_a_host_that_has_ended_take_no_room_after_an_interruption() {
+        let mut plan = Plan::default();
+        plan.end_host(Host::parse("b.a.example").unwrap(), VisitEnd::RobotsDenied);
+        let denied: Vec<ManifestUrl> =
+            (0..TASKS_MAX).map(|number| url(&format!("https://b.a.example/{number}"))).collect();
+        plan.resume(denied.iter());
+        assert_eq!(plan.add_next(vec![task("https://a.example/linked")]), []);
     }
 
     #[test]

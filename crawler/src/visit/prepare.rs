@@ -17,6 +17,7 @@ use super::plan::{
 };
 use super::progress::Progress;
 use super::task::{NamedBy, Role, Task, body_of_path};
+use super::traffic::Traffic;
 
 /// A resource that was missing this often in a row is left to the path table.
 const MISSES_MAX: u32 = 3;
@@ -51,6 +52,7 @@ const COLLECTED: &str = "lists";
 /// A visit at its beginning.
 pub(crate) fn begin(site: &SiteState, own_hosts: &OwnHosts, priors: &Priors, now: DateTime<Utc>) -> Progress {
     let mut progress = Progress::new(now, site.paths_checked.clone());
+    progress.traffic = Traffic::after_earlier_visits(site, |host| own_hosts.contains(host), now);
     if let Some(task) = claim::task(site, now, now) {
         progress.plan.add(task);
     }
@@ -688,7 +690,7 @@ mod tests {
         let link = Task::new(unplanned.clone(), BodyKind::Manifest, Discovery::CatalogEntry);
         let mut follow = |task: Task| {
             let follow_ups = FollowUps { tasks: vec![task], seeds: Vec::new() };
-            assert_eq!(progress.follow(follow_ups, NamedBy::Document, &in_turns), []);
+            assert_eq!(progress.follow(follow_ups, NamedBy::Document, &in_turns, |_| true), []);
             progress.plan.tasks().collect::<Vec<_>>()
         };
         assert_eq!(follow(link.clone()).len(), before, "it has its turn");

@@ -97,6 +97,9 @@ pub(crate) struct Progress {
     pub(crate) ended_as: Option<VisitEnd>,
     #[serde(default, skip_serializing_if = "WaitsForLinks::is_none")]
     pub(crate) waits_for_links: WaitsForLinks,
+    /// When the delays end of hosts of others that were left after a request for their robots.txt alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) rest_from: Option<DateTime<Utc>>,
     /// The host whose response ended the whole visit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ended_at: Option<Host>,
@@ -127,6 +130,7 @@ impl Progress {
             results_at_claim_file: 0,
             ended_as: None,
             waits_for_links: WaitsForLinks::default(),
+            rest_from: None,
             ended_at: None,
             parked_bytes: 0,
             written_bytes: 0,
@@ -223,12 +227,14 @@ impl Progress {
 
     /// Plans the requests that an answer leads to, and keeps its links to other sites. `named_by` says whose word the links are.
     /// The documents `in_turns` are not requested for a link: they have turns, whoever links to them. As parts they are, and read as
-    /// manifests. Returns the tasks for which there was no room.
+    /// manifests. One document has few requests at a host of others, for which `is_own` is false. Returns the tasks for which there was
+    /// no room.
     pub(crate) fn follow(
         &mut self,
         follow_ups: FollowUps,
         named_by: NamedBy,
         in_turns: &HashSet<&ManifestUrl>,
+        is_own: impl Fn(&Host) -> bool,
     ) -> Vec<Task> {
         let mut tasks: Vec<Task> =
             follow_ups.tasks.into_iter().map(|task| Task { named_by, ..task }).collect();
@@ -242,7 +248,10 @@ impl Progress {
             task.role = Role::Manifest;
         }
         self.findings.add_seeds(follow_ups.seeds);
-        self.plan.add_next(tasks)
+        let beyond = self.plan.take_beyond_host(&mut tasks, is_own);
+        let mut without_room = self.plan.add_next(tasks);
+        without_room.extend(beyond);
+        without_room
     }
 
     /// How the visit ended: completed if any host was, else as the first host did. Only the site's own hosts count, if any of
@@ -318,7 +327,12 @@ mod tests {
             progress.findings.fetched.push(fetched);
         }
         let linked = Task { role: Role::Manifest, ..part };
-        progress.follow(FollowUps { tasks: vec![linked], seeds: Vec::new() }, NamedBy::Site, &HashSet::new());
+        progress.follow(
+            FollowUps { tasks: vec![linked], seeds: Vec::new() },
+            NamedBy::Site,
+            &HashSet::new(),
+            |_| true,
+        );
         let roles: Vec<Role> = progress.findings.fetched.iter().map(|fetched| fetched.role).collect();
         assert_eq!(roles, [Role::Manifest, Role::Part]);
     }
@@ -333,7 +347,12 @@ mod tests {
             progress.findings.fetched.push(Fetched::unanswered(&part, FetchOutcome::NotModified, None, now));
             progress.plan.resume(progress.findings.fetched.iter().map(|fetched| &fetched.url));
             let linked = Task { role: Role::Manifest, named_by: NamedBy::Site, ..part };
-            progress.follow(FollowUps { tasks: vec![linked], seeds: Vec::new() }, linked_by, &HashSet::new());
+            progress.follow(
+                FollowUps { tasks: vec![linked], seeds: Vec::new() },
+                linked_by,
+                &HashSet::new(),
+                |_| true,
+            );
             let is_manifest = progress.findings.fetched[0].role == Role::Manifest;
             let tasks: Vec<Task> = progress.plan.tasks().collect();
             assert_eq!(tasks.len(), 1 + usize::from(is_manifest), "{tasks:?}");
@@ -433,13 +452,19 @@ mod tests {
             (0..count).map(|number| Seed::linked(to(number), Arc::clone(&from))).collect()
         };
         let mut progress = begun();
-        progress.follow(FollowUps { tasks: Vec::new(), seeds: seeds(1_000) }, NamedBy::Site, &HashSet::new());
+        progress.follow(
+            FollowUps { tasks: Vec::new(), seeds: seeds(1_000) },
+            NamedBy::Site,
+            &HashSet::new(),
+            |_| true,
+        );
         assert!(progress.write_json(now).is_some_and(|state| state.len() < 64 * 1024));
         let mut many_links = progress.clone();
         many_links.follow(
             FollowUps { tasks: Vec::new(), seeds: seeds(20_000) },
             NamedBy::Site,
             &HashSet::new(),
+            |_| true,
         );
         assert!(many_links.write_json(now).is_none(), "too many links");
         for number in 0..120 {

@@ -205,6 +205,90 @@ async fn delays_of_a_customers_host_hold_a_visit_for_an_hour_at_most() {
     }
 }
 
+/// The catalog of the site lists a document at the host of a customer, or a path of the site redirects there. This host asks for a delay
+/// for which no visit waits.
+#[tokio::test]
+async fn a_customers_host_with_a_long_delay_is_requested_in_the_next_visit() {
+    const CUSTOMER: &str = "t1.slow.example";
+    const LISTED: &str = "/u/listed.json";
+    let listed = format!("https://{CUSTOMER}{LISTED}");
+    let catalog =
+        format!(r#"{{"linkset":[{{"anchor":"https://{NAME}/","service-desc":[{{"href":"{listed}"}}]}}]}}"#);
+    for (delay, is_redirect) in [(86_400, false), (3_700, false), (86_400, true)] {
+        let site = testweb::Host::new(NAME).robots("").file(MANIFEST, "application/json", AWP);
+        let site = if is_redirect {
+            site.redirect("/.well-known/agents.json", 302, &listed)
+        } else {
+            site.file("/.well-known/api-catalog", "application/linkset+json", catalog.clone())
+        };
+        let customer = testweb::Host::new(CUSTOMER)
+            .robots(&format!("User-agent: *\nCrawl-delay: {delay}\n"))
+            .file(LISTED, "application/json", AWP.replace("buy_book", "sell_book"));
+        let fixture = fixture_with(site, customer).await;
+        fixture.tools.store.standalone_end(&fixture.leased.token, &[]).await.unwrap();
+        let requested = || {
+            let hits = fixture.web.log().hits_on(CUSTOMER);
+            hits.into_iter().map(|hit| hit.path).collect::<Vec<_>>()
+        };
+        for number in 0..4 {
+            let began_at = clock::now();
+            open_until_the_end(&fixture).await;
+            assert!(clock::now() - began_at < TimeDelta::hours(1), "{delay}: no visit waits");
+            let paths = requested();
+            let expected: Vec<&str> = [ROBOTS_PATH, LISTED].into_iter().cycle().take(paths.len()).collect();
+            assert_eq!(paths, expected, "delay of {delay}, visit {number}");
+            let state = report(&fixture).await.state;
+            let waiting = |known: &&store::ResourceState| known.outcome == policy::FetchOutcome::NotReached;
+            let left = state.resources.iter().filter(waiting).count();
+            if number < 2 {
+                assert_eq!((paths.len(), left), (number + 1, 1 - number), "delay of {delay}: {paths:?}");
+            }
+            advance_until_due(&fixture).await;
+        }
+        assert!(requested().len() >= 3, "its robots.txt is requested again: {:?}", requested());
+    }
+}
+
+/// What documents link to has used up its time.
+#[tokio::test]
+async fn slow_links_end_no_visit_and_are_left() {
+    let linked: Vec<String> = (0..20).map(|number| format!("/u/{number}.json")).collect();
+    let links: Vec<String> =
+        linked.iter().map(|path| format!(r#"{{"href":"https://{NAME}{path}"}}"#)).collect();
+    let catalog =
+        format!(r#"{{"linkset":[{{"anchor":"https://{NAME}/","service-desc":[{}]}}]}}"#, links.join(","));
+    let slow = Answer::status(404).after(std::time::Duration::from_millis(20));
+    let site = testweb::Host::new(NAME).robots("").file(MANIFEST, "application/json", AWP).file(
+        "/.well-known/api-catalog",
+        "application/linkset+json",
+        catalog,
+    );
+    let fixture = fixture(linked.iter().fold(site, |site, path| site.route(path, slow.clone()))).await;
+    let stop = Stop::default();
+    for is_used_up in [true, false] {
+        let before = fixture.paths().len();
+        let session = fixture.tools.egress.session(fixture.leased.token.site.clone());
+        let mut visit = Visit::new(&fixture.tools, &stop, &fixture.leased, Scope::Site, session);
+        if is_used_up {
+            let traffic = &mut visit.progress.traffic;
+            (traffic.active, traffic.active_for_links) = (TIME_FOR_LINKS_MAX * 2, TIME_FOR_LINKS_MAX * 2);
+        }
+        let time_before = visit.progress.traffic.active_for_links;
+        assert!(matches!(visit.work().await, Ok(VisitEnd::Completed)), "used up: {is_used_up}");
+        let paths = fixture.paths().split_off(before);
+        for own in [MANIFEST, "/llms.txt", "/.well-known/llms.txt", "/"] {
+            assert!(paths.iter().any(|path| path == own), "used up: {is_used_up}: {own} in {paths:?}");
+        }
+        let requested = paths.iter().filter(|path| linked.contains(path)).count();
+        assert_eq!(requested, if is_used_up { 0 } else { linked.len() }, "{paths:?}");
+        let fetched = visit.progress.findings.fetched.iter();
+        let left = fetched.filter(|fetched| fetched.outcome == policy::FetchOutcome::NotReached).count();
+        assert_eq!(left, if is_used_up { linked.len() } else { 0 });
+        let took = visit.progress.traffic.active_for_links - time_before;
+        assert_eq!(took >= std::time::Duration::from_millis(20 * 20), !is_used_up, "{took:?}");
+    }
+}
+
 /// The catalog of the site lists documents at its own host, which asks for a delay of a day.
 #[tokio::test]
 async fn links_of_a_site_with_a_long_delay_are_requested_in_later_visits() {

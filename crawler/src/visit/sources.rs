@@ -198,7 +198,7 @@ fn is_part(known: &ResourceState) -> bool {
 
 /// Keeps the source by which the operator or the site names a known document, where only others name it in this visit.
 pub(super) fn keep_source(task: &mut Task, known: &ResourceState, own: &OwnHosts) {
-    let is_of_site = || known.manifest_id.is_some() && own.names(&known.url) && !is_linked_by_site(task, own);
+    let is_of_site = || !is_part(known) && own.names(&known.url) && !is_linked_by_site(task, own);
     if known.discovery == Discovery::Listed || is_of_site() {
         task.discovery = known.discovery;
         task.linked_from = known.linked_from.clone().map(Box::new);
@@ -434,6 +434,10 @@ mod tests {
         let kept = (Discovery::CatalogEntry, Some(url(CATALOG)), NamedBy::Others);
         assert_eq!(after(named, upload), kept);
         assert_eq!(after(named, SECOND).1, Some(url(SECOND)), "a link of the site");
+        let gone = ResourceState { manifest_id: None, outcome: FetchOutcome::NotFound, ..named.clone() };
+        assert_eq!(after(&gone, upload), kept, "also if it comes back after it was missing");
+        let part = ResourceState { manifest_id: None, ..named.clone() };
+        assert_eq!(after(&part, upload).1, Some(url(upload)), "a part comes with its manifest");
         assert_eq!(after(&theirs, upload).1, Some(url(upload)), "the site does not name it");
         assert_eq!(after(&listed, CATALOG), (Discovery::Listed, None, NamedBy::Others));
     }

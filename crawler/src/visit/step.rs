@@ -160,7 +160,8 @@ impl Visit<'_> {
     /// Plans what a response links to. Returns whether there was room for all of it; links of the site that found none are recorded for
     /// the next visit.
     pub(super) fn follow(&mut self, follow_ups: FollowUps, named_by: NamedBy) -> bool {
-        let without_room = self.progress.follow(follow_ups, named_by, &self.in_turns);
+        let is_own = |host: &Host| self.own_hosts.contains(host);
+        let without_room = self.progress.follow(follow_ups, named_by, &self.in_turns, is_own);
         let has_room = without_room.is_empty();
         self.progress.findings.leave_without_room(without_room, self.site);
         has_room
@@ -192,10 +193,13 @@ impl Visit<'_> {
         self.follow_word_of_host(FullTableReason::Linked, task, read, found);
     }
 
-    /// Records the denial of every known document of a host.
+    /// Records the denial of every known document of a host. A URL without one has nothing to lose.
     async fn deny_known(&mut self, host: &Host, verdict: &Arc<RobotsVerdict>) -> Result<(), Interrupt> {
         let now = clock::now();
-        let known: Vec<_> = self.site.resources.iter().filter(|known| known.url.host() == *host).collect();
+        let has_document =
+            |known: &&ResourceState| known.manifest_id.is_some() || known.content_hash.is_some();
+        let at_host = self.site.resources.iter().filter(|known| known.url.host() == *host);
+        let known: Vec<_> = at_host.filter(has_document).collect();
         let paths = known.iter().map(|known| known.url.path_and_query()).collect();
         let decisions = self.requester.decisions(verdict, paths).await?;
         let denied: Vec<Fetched> = known

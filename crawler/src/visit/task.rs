@@ -144,6 +144,11 @@ impl Task {
         }
     }
 
+    /// Whether the task is neither of the site itself nor a part of its manifests.
+    pub(crate) fn is_link(&self) -> bool {
+        self.rank() > 1
+    }
+
     /// The URL to request next.
     pub(crate) fn current(&self) -> &ManifestUrl {
         self.hops.last().unwrap_or(&self.url)

@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use manifest::{Host, ManifestUrl};
+use policy::delay::day_of;
 use serde::{Deserialize, Serialize};
-use store::{Phases, RobotsRecord};
+use store::{HostState, Phases, RobotsRecord, SiteState};
 
+use super::task::Task;
 use egress::Timings;
 
 /// Maximum bytes of the robots.txt files of a parked visit. The others are fetched again.
@@ -16,6 +18,8 @@ const PARKED_ROBOTS_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// The next worker uses resolved addresses for this long. A name that resolves differently each time would otherwise be handed
 /// over for ever.
 const RESOLVED_AGE_MAX: TimeDelta = TimeDelta::minutes(10);
+/// Longer delays of a host of others are such that a visit may leave the host with nothing but its robots.txt requested.
+const LONG_DELAY_MIN: TimeDelta = TimeDelta::minutes(5);
 
 /// Addresses that names resolved to.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -29,11 +33,17 @@ pub(crate) struct Resolved {
 pub(crate) struct Traffic {
     /// Time spent on requests, without waits for permits.
     pub(crate) active: Duration,
+    /// The part of it for links and for what others name.
+    #[serde(default, skip_serializing_if = "Duration::is_zero")]
+    pub(crate) active_for_links: Duration,
     /// Boxed, since a map allocates space for eleven hosts, and nearly every site has one.
     pub(crate) robots: BTreeMap<Host, Box<RobotsRecord>>,
     /// Hosts whose robots.txt was applied to the plan. One that is fetched again is applied again.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) robots_applied: BTreeSet<Host>,
+    /// When the visit began, if earlier ones left hosts of others for their delays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) began_at: Option<DateTime<Utc>>,
     /// Hosts whose last request was that for their robots.txt.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) robots_last: BTreeSet<Host>,
@@ -57,6 +67,18 @@ pub(crate) struct Traffic {
 }
 
 impl Traffic {
+    /// The traffic of a new visit. The copies of robots.txt count for one request at hosts of others that received no other one since,
+    /// and asked for a long delay.
+    pub(crate) fn after_earlier_visits(
+        site: &SiteState,
+        is_own: impl Fn(&Host) -> bool,
+        now: DateTime<Utc>,
+    ) -> Self {
+        let left = site.hosts.iter().filter(|state| !is_own(&state.host) && is_left_after_robots(state));
+        let robots_last: BTreeSet<Host> = left.map(|state| state.host.clone()).collect();
+        Self { began_at: (!robots_last.is_empty()).then_some(now), robots_last, ..Self::default() }
+    }
+
     /// Adds the duration and the phases of a request.
     pub(crate) fn count(&mut self, took: Duration, timings: Timings, wire_bytes: u64) {
         self.active += took;
@@ -65,6 +87,13 @@ impl Traffic {
         let Phases { connect_ms, tls_ms, ttfb_ms, body_ms, .. } = &mut self.phases;
         for (sum, phase) in [(connect_ms, connect), (tls_ms, tls), (ttfb_ms, first_byte), (body_ms, body)] {
             *sum = sum.saturating_add(millis(phase));
+        }
+    }
+
+    /// Counts the time since `active_before`, which a task took.
+    pub(crate) fn count_for_links(&mut self, task: &Task, active_before: Duration) {
+        if task.is_link() {
+            self.active_for_links += self.active.saturating_sub(active_before);
         }
     }
 
@@ -113,6 +142,15 @@ impl Traffic {
     }
 }
 
+/// Whether a host received nothing on the day of its last request but the one for its robots.txt, and asked for a long delay then.
+fn is_left_after_robots(state: &HostState) -> bool {
+    let is_left = |fetched_at: DateTime<Utc>| {
+        let is_last = (state.requests_today, state.requests_day) == (1, day_of(fetched_at));
+        is_last && state.next_ok_at.is_some_and(|at| at - fetched_at > LONG_DELAY_MIN)
+    };
+    state.robots.as_ref().is_some_and(|record| is_left(record.fetched_at))
+}
+
 fn body_bytes(record: &RobotsRecord) -> usize {
     record.body.as_ref().map_or(0, |body| body.len())
 }
@@ -123,6 +161,10 @@ pub(super) fn millis(duration: Duration) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use policy::RobotsKind;
+    use store::HostOrigin;
+
+    use super::super::fixtures::host;
     use super::*;
 
     #[test]
@@ -134,6 +176,45 @@ mod tests {
         traffic.count_resolution(Duration::MAX);
         assert_eq!((traffic.active, traffic.bytes_in), (Duration::from_millis(10), u64::MAX));
         assert_eq!((traffic.phases.connect_ms, traffic.phases.dns_ms), (10, u32::MAX));
+    }
+
+    #[test]
+    fn a_copy_of_robots_counts_in_the_next_visit_where_nothing_else_was_requested_before_a_long_delay() {
+        let now = crate::clock::now();
+        let fetched_at = now - TimeDelta::hours(25);
+        let record = RobotsRecord {
+            host: Host::parse("t1.a.example").unwrap(),
+            kind: RobotsKind::Rules,
+            cause: None,
+            status: Some(200),
+            body: None,
+            fetched_at,
+            expires_at: fetched_at + TimeDelta::days(1),
+            failures_in_row: 0,
+            etag: None,
+            last_modified: None,
+        };
+        let left = HostState {
+            robots: Some(record),
+            next_ok_at: Some(fetched_at + TimeDelta::hours(2)),
+            requests_today: 1,
+            requests_day: day_of(fetched_at),
+            ..host("t1.a.example", HostOrigin::Named)
+        };
+        let begun = |state: HostState, is_own| {
+            let name = manifest::SiteName::parse("a.example").unwrap();
+            let site = SiteState { hosts: vec![state], ..crate::dry_run::unknown(name) };
+            let traffic = Traffic::after_earlier_visits(&site, |_| is_own, now);
+            assert_eq!(traffic.began_at.is_some(), !traffic.robots_last.is_empty());
+            !traffic.robots_last.is_empty()
+        };
+        assert!(begun(left.clone(), false));
+        assert!(!begun(left.clone(), true), "a visit waits at the site's own hosts");
+        assert!(!begun(HostState { requests_today: 2, ..left.clone() }, false));
+        assert!(!begun(HostState { requests_day: day_of(now) + 1, ..left.clone() }, false));
+        let short = Some(fetched_at + TimeDelta::minutes(5));
+        assert!(!begun(HostState { next_ok_at: short, ..left.clone() }, false));
+        assert!(!begun(HostState { robots: None, ..left }, false));
     }
 
     #[test]

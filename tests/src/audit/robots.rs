@@ -1,5 +1,5 @@
 //! robots.txt by RFC 9309, as agentdex reads it: first on every authority, never older than 24 hours except for one request after
-//! a delay that is nearly as long, and a failure is never a permission. A path whose use for search is denied by Content-Usage or Content-Signal is disallowed. Two parsers judge the bodies that were sent: that of agentdex and `robotxt`; the stricter one applies. A redirect
+//! a long delay, and a failure is never a permission. A path whose use for search is denied by Content-Usage or Content-Signal is disallowed. Two parsers judge the bodies that were sent: that of agentdex and `robotxt`; the stricter one applies. A redirect
 //! to another site permits nothing: the robots.txt that redirects is unreachable, and its target is subject to the
 //! robots.txt of the other authority.
 
@@ -16,8 +16,10 @@ use super::{
 
 /// RFC 9309 §2.4.
 const COPY_AGE_MAX_US: u64 = 24 * HOUR_US;
-/// The same for the first request after that for robots.txt, where its Crawl-delay leaves less than an hour of the copy.
+/// The same for the first request after that for robots.txt, where its Crawl-delay is long: it leaves less than an hour of the copy, or a
+/// visit does not wait for it, and the next one begins a day later.
 const COPY_AGE_DELAYED_MAX_US: u64 = 48 * HOUR_US;
+const LONG_DELAY_MIN: Duration = Duration::from_mins(5);
 const HOUR_US: u64 = 3_600 * 1_000_000;
 /// RFC 9309 §2.3.1.2: at least five; agentdex follows no more.
 const REDIRECTS_MAX: usize = 5;
@@ -101,8 +103,7 @@ fn copy_age_max_us(round: &Round, verdict: &Verdict, hit: &Hit, hits: &[&Hit]) -
     let delay = ours.crawl_delay().map_or(Duration::ZERO, |delay| delay.wait * 6 / 5);
     let is_between = |other: &&&Hit| round.known_us < other.started_us && other.started_us < hit.started_us;
     let is_next = !hits.iter().any(|other| is_between(&other));
-    let is_outlasted = delay + Duration::from_micros(HOUR_US) >= Duration::from_micros(COPY_AGE_MAX_US);
-    if is_next && is_outlasted { COPY_AGE_DELAYED_MAX_US } else { COPY_AGE_MAX_US }
+    if is_next && delay >= LONG_DELAY_MIN { COPY_AGE_DELAYED_MAX_US } else { COPY_AGE_MAX_US }
 }
 
 /// The latest round that had ended at a time, and its verdict or the one it confirms.

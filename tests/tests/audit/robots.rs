@@ -32,7 +32,7 @@ fn reports_the_use_of_a_robots_copy_older_than_a_day() {
 }
 
 #[test]
-fn a_robots_copy_counts_for_one_request_after_a_delay_of_a_day() {
+fn a_robots_copy_counts_for_one_request_after_a_long_delay() {
     let policy = Policy { passes_began_us: vec![HOUR_US], ..Policy::default() };
     let after = |delay: u64, hours: u64| {
         let robots = format!("User-agent: *\nCrawl-delay: {delay}\n");
@@ -40,6 +40,8 @@ fn a_robots_copy_counts_for_one_request_after_a_delay_of_a_day() {
     };
     after(86_400, 30).keeps(&policy);
     after(86_400, 49).breaks(Rule::RobotsStale, 1, &policy);
+    after(3_700, 30).keeps(&policy);
+    after(3_700, 49).breaks(Rule::RobotsStale, 1, &policy);
     after(60, 25).breaks(Rule::RobotsStale, 1, &policy);
     after(86_400, 25).wait(25 * HOUR_US).get("/agents.json").breaks(Rule::RobotsStale, 1, &policy);
 }

@@ -250,7 +250,7 @@ impl CopyUse {
     }
 
     /// How a copy that was fetched and expires at these times may be used at `now`, if the request for it was the last one to its
-    /// host, which permits the next one from `delay_ends_at` on. Where this leaves less than an hour of the copy, it counts
+    /// host, and the next one is possible from `delay_ends_at` on: it is permitted, and the visit that sends it has begun. Where this leaves less than an hour of the copy, it counts
     /// for that one request: otherwise the host would be requested for robots.txt alone, again and again. RFC 9309 §2.4 says that
     /// a copy should not be used for more than 24 hours, and leaves room for such a reason.
     pub fn after_delay(

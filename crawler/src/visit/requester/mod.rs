@@ -249,7 +249,7 @@ impl<'a> Requester<'a> {
         let mut permit = self.acquire_permit(&host).await?;
         let group_use = self.enter(&host)?;
         if body != BodyKind::Robots {
-            progress.traffic.robots_last.remove(&host);
+            self.end_use_after_delay(&mut progress.traffic, &host);
         }
         let member = group_use.as_ref().map(|group_use| group_use.member);
         let leave = Box::pin(self.write_clocks(progress, &host, &mut permit, member)).await?;

@@ -60,6 +60,16 @@ impl Requester<'_> {
         Box::pin(self.fetch_robots(progress, host, stored)).await
     }
 
+    /// Notes a request to a host that is not for its robots.txt. A copy that has expired counted for this one alone.
+    pub(super) fn end_use_after_delay(&mut self, traffic: &mut Traffic, host: &Host) {
+        if traffic.robots_last.remove(host)
+            && robots_use(self.site, traffic, host, clock::now()) == CopyUse::DenyOnly
+            && let Some(known) = self.robots.get_mut(host)
+        {
+            known.is_checked = false;
+        }
+    }
+
     /// The record of a host's robots.txt, of this visit or an earlier one, with its file.
     async fn stored_robots(
         &self,
@@ -300,10 +310,13 @@ pub(in super::super) fn robots_use(
     of_visit.or_else(of_site).map_or(CopyUse::DenyOnly, |record| copy_use(site, traffic, record, now))
 }
 
-/// How a copy may be used at `now`. It counts for the request after its own where the delay of its host outlasts it.
+/// How a copy may be used at `now`. It counts for the request after its own where the delay of its host outlasts it. After a long delay
+/// for which an earlier visit did not wait, the next request cannot come before this visit.
 fn copy_use(site: &SiteState, traffic: &Traffic, record: &RobotsRecord, now: DateTime<Utc>) -> CopyUse {
     let state = site.hosts.iter().find(|state| state.host == record.host);
-    let delay_ends_at = state.and_then(|state| state.next_ok_at);
+    let began_at = traffic.began_at.filter(|at| record.fetched_at < *at);
+    let delay_ends_at =
+        state.and_then(|state| state.next_ok_at).map(|at| began_at.map_or(at, |began| at.max(began)));
     match delay_ends_at.filter(|_| traffic.robots_last.contains(&record.host)) {
         Some(at) => CopyUse::after_delay((record.fetched_at, record.expires_at), at, now),
         None => CopyUse::at(record.expires_at, now),
