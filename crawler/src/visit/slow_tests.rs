@@ -39,7 +39,7 @@ async fn open(fixture: &Fixture) -> Opening {
     let request = LeaseRequest {
         worker: WorkerId::new("test"),
         sites_max: 1,
-        duration: std::time::Duration::from_mins(3),
+        duration: Duration::from_mins(3),
         due_before: began_at,
         only: None,
         groups: GroupSet::all(),
@@ -257,7 +257,7 @@ async fn slow_links_end_no_visit_and_are_left() {
         linked.iter().map(|path| format!(r#"{{"href":"https://{NAME}{path}"}}"#)).collect();
     let catalog =
         format!(r#"{{"linkset":[{{"anchor":"https://{NAME}/","service-desc":[{}]}}]}}"#, links.join(","));
-    let slow = Answer::status(404).after(std::time::Duration::from_millis(20));
+    let slow = Answer::status(404).after(Duration::from_millis(20));
     let site = testweb::Host::new(NAME).robots("").file(MANIFEST, "application/json", AWP).file(
         "/.well-known/api-catalog",
         "application/linkset+json",
@@ -285,7 +285,7 @@ async fn slow_links_end_no_visit_and_are_left() {
         let left = fetched.filter(|fetched| fetched.outcome == policy::FetchOutcome::NotReached).count();
         assert_eq!(left, if is_used_up { linked.len() } else { 0 });
         let took = visit.progress.traffic.active_for_links - time_before;
-        assert_eq!(took >= std::time::Duration::from_millis(20 * 20), !is_used_up, "{took:?}");
+        assert_eq!(took >= Duration::from_millis(20 * 20), !is_used_up, "{took:?}");
     }
 }
 
