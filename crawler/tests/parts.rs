@@ -5,9 +5,12 @@
 #[expect(dead_code, reason = "each test program uses its own part")]
 mod support;
 
+use chrono::TimeDelta;
 use manifest::{ManifestId, ManifestUrl};
 use policy::FetchOutcome;
-use support::Crawl;
+use policy::delay::day_of;
+use store::ClockWrite;
+use support::{Crawl, now};
 use testweb::Host;
 
 const WHOLE: &str = "/.well-known/agent-manifest.json";
@@ -100,6 +103,35 @@ async fn keeps_capabilities_while_a_part_fails() {
     crawl.web.set("museum.example", PART, testweb::Answer::status(500));
     crawl.pass_again().await;
     assert_eq!(operations(&crawl).await, ["buy_ticket"]);
+}
+
+/// The host of the part asked for a delay, so that a visit that finds another version of the manifest does not request the part.
+#[tokio::test]
+async fn keeps_capabilities_while_a_part_is_not_requested() {
+    let whole = |name: &str| whole(name).replace("//museum.example/openapi", "//api.museum.example/openapi");
+    let museum = Host::new("museum.example").robots("").file(WHOLE, "application/json", whole("Museum"));
+    let api = Host::new("api.museum.example").robots("").file(PART, "application/json", part("buy_ticket"));
+    let mut crawl = Crawl::of([museum, api]).await;
+    crawl.pass().await;
+    assert_eq!(operations(&crawl).await, ["buy_ticket"]);
+    crawl.web.set_file("museum.example", WHOLE, "application/json", whole("Grand Museum"));
+    let delayed = ClockWrite {
+        host: "api.museum.example".parse().unwrap(),
+        address: None,
+        next_ok_at: now() + TimeDelta::days(1),
+        address_next_ok_at: None,
+        not_before: None,
+        requests_add: 0,
+        day: day_of(now()),
+        progress: None,
+        member: None,
+        lease: None,
+    };
+    crawl.store.clocks_save(&[delayed]).await.unwrap();
+    crawl.pass_again().await;
+    assert_eq!(manifest(&crawl).await.name.as_deref(), Some("Grand Museum"));
+    assert_eq!(operations(&crawl).await, ["buy_ticket"], "from the stored copy");
+    assert!(crawl.web.log().hits_on("api.museum.example").is_empty());
 }
 
 #[tokio::test]

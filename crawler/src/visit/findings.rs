@@ -106,11 +106,20 @@ impl Findings {
     }
 
     /// Records the links in documents of the site that are left for a later visit, so that they are requested even if those documents
-    /// do not change, and what the site itself names and redirects to a host that is left. Parts come with their manifest.
+    /// do not change, and what the site itself names and redirects to a host that is left. For new parts, and for links without room, the
+    /// document that has them is requested whole in the next visit.
     pub(crate) fn leave(&mut self, tasks: impl IntoIterator<Item = Task>, site: &SiteState) {
-        let room = self.room_for_left(site);
-        for task in tasks.into_iter().filter(|task| is_new_link(task, site)).take(room) {
-            self.record_left(&task, LEFT);
+        let mut room = self.room_for_left(site);
+        for task in tasks {
+            if is_new_link(&task, site) && room > 0 {
+                room -= 1;
+                self.record_left(&task, LEFT);
+            } else if task.named_by != NamedBy::Others
+                && known(site, &task.url).is_none()
+                && let Some(from) = task.linked_from.as_deref()
+            {
+                self.sources.add_unfollowed(from);
+            }
         }
     }
 

@@ -16,7 +16,7 @@ use store::{ResourceState, StoreError, StoredManifest};
 use super::Visit;
 use super::answer::TOO_MUCH;
 use super::context::Interrupt;
-use super::fetched;
+use super::fetched::{self, Fetched};
 use super::findings::{is_of_site, known};
 use super::judge;
 use super::links::{self, FollowUps};
@@ -119,6 +119,9 @@ impl Visit<'_> {
             if is_found && whole.manifest.is_none() {
                 self.read_with_parts(index, &url, &[]).await?;
             }
+            if is_found {
+                self.add_unrequested_parts(index);
+            }
             let parts = self.parts_of(index, &url).await?;
             self.restrict_training(index, &url, &parts);
             let has_changed = is_found || parts.iter().any(|part| self.has_changed(*part));
@@ -138,6 +141,35 @@ impl Visit<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Adds the known parts of a manifest that arrived whole and whose parts this visit has not requested, for example because their
+    /// host asked for a delay: they are read from their stored copies, so that the manifest keeps what they declare.
+    fn add_unrequested_parts(&mut self, index: usize) {
+        let fetched = &self.progress.findings.fetched;
+        let Some(whole) = fetched.get(index) else { return };
+        let Some(manifest) = &whole.manifest else { return };
+        let is_requested = |url: &ManifestUrl| fetched.iter().any(|other| other.url == *url);
+        let parts = links::of_manifest(manifest).tasks.into_iter();
+        let parts = parts.filter(|task| task.role == Role::Part && !is_requested(&task.url));
+        let unrequested = parts.filter_map(|task| {
+            let known = known(self.site, &task.url)?;
+            let is_withdrawn = known.outcome.is_absent()
+                || matches!(known.outcome, FetchOutcome::RobotsDenied | FetchOutcome::Blocked);
+            let has_copy = known.content_hash.is_some() && !is_withdrawn;
+            has_copy.then(|| Task {
+                discovery: known.discovery,
+                linked_from: known.linked_from.clone().map(Box::new),
+                named_by: whole.named_by.of_links(),
+                ..task
+            })
+        });
+        let unrequested: Vec<Task> = unrequested.collect();
+        for task in unrequested {
+            let reason = Some("this visit did not request it; its stored copy was read".to_owned());
+            let part = Fetched::unanswered(&task, FetchOutcome::NotReached, reason, clock::now());
+            self.progress.findings.record(None, part);
+        }
     }
 
     async fn read_with_parts(
@@ -326,7 +358,7 @@ mod tests {
     use policy::BodyKind;
 
     use super::super::context::{Scope, Stop};
-    use super::super::fetched::{Document, Fetched};
+    use super::super::fetched::Document;
     use super::super::requester::tests::fixture;
     use super::super::task::NamedBy;
     use super::*;
