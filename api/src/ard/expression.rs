@@ -183,8 +183,10 @@ mod tests {
         assert!(read.filters.updated_since.is_some());
     }
 
+    type Make = fn(usize) -> String;
+
     /// Hostile expressions by the number of their units.
-    const HOSTILE: &[(&str, fn(usize) -> String)] = &[
+    const HOSTILE: &[(&str, Make)] = &[
         ("comparisons", |n| "type = a AND ".repeat(n)),
         ("values", |n| format!("publisher = {}", "a.example,".repeat(n))),
         ("listed values", |n| format!("publisher IN ({})", "'a.example', ".repeat(n))),

@@ -21,8 +21,9 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use rmcp::{RoleServer, ServerHandler, ServiceExt};
 use serde_json::Value;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::{AbortOnDropHandle, TaskTracker};
+use tokio_util::task::TaskTracker;
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
@@ -221,7 +222,8 @@ pub async fn serve_stdio(app: App, cancel: CancellationToken) -> Result<(), McpE
 async fn serve_once(app: App, cancel: CancellationToken) -> Result<(), McpError> {
     let (messages, passed_on) = tokio::io::duplex(PIPE_BYTES);
     let input = tokio::io::BufReader::new(tokio::io::stdin());
-    let mut passing = AbortOnDropHandle::new(tokio::spawn(pass_on(input, passed_on)));
+    let mut passing = JoinSet::new();
+    passing.spawn(pass_on(input, passed_on));
     let transport = (messages, tokio::io::stdout());
     let begun = Server::new(app).serve_with_ct(transport, cancel).await;
     let served = match begun {
@@ -229,7 +231,7 @@ async fn serve_once(app: App, cancel: CancellationToken) -> Result<(), McpError>
         Err(error) => Err(McpError::Begin(Box::new(error))),
     };
     // A message that was refused ended the session.
-    match (&mut passing).now_or_never() {
+    match passing.join_next().now_or_never().flatten() {
         Some(passed) => passed.map_err(McpError::Broken)?.map_err(McpError::Message).and(served),
         None => served,
     }

@@ -86,7 +86,7 @@ pub(crate) async fn list(Request { app, client, context, query }: Request) -> Ht
             break;
         }
         // Manifests that left the index meanwhile count as read.
-        page.after = ids.last().cloned().or(page.after.take());
+        page.after = ids.last().cloned().or_else(|| page.after.take());
         has_more = !is_last;
         if is_last || bytes_left == 0 {
             break;

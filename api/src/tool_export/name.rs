@@ -14,7 +14,7 @@ pub(super) fn of(capability: &Capability) -> String {
     let readable = [capability.native_id.as_str(), capability.name.as_str(), capability.kind.as_str()]
         .into_iter()
         .map(|text| slug(text, room))
-        .find(|slug| !slug.is_empty() && !(capability.addresses_reader && addresses_reader(slug)))
+        .find(|slug| !(slug.is_empty() || capability.addresses_reader && addresses_reader(slug)))
         .unwrap_or_default();
     format!("{readable}_{id}")
 }

@@ -88,7 +88,7 @@ fn next_steps(url: &str, program: &str, data_dir: &str) -> String {
 /// What to do while no manifest is stored.
 fn nothing_found(url: &str, program: &str, data_dir: &str, reasons: &[String]) -> String {
     let (program, data_dir) = (quoted(program), quoted(data_dir));
-    let reasons: String = reasons.iter().map(|reason| format!("{reason}\n")).collect();
+    let reasons = reasons.iter().flat_map(|reason| [reason, "\n"]).collect::<String>();
     format!(
         "\nNothing has been found yet.\n{reasons}\
          {url}/crawl and the first of these commands show the state of the crawl; the second checks this machine:\n  \

@@ -228,7 +228,7 @@ impl Visit<'_> {
     /// requested for another reason, for example because a page links to the same description.
     async fn parts_of(&self, index: usize, url: &ManifestUrl) -> Result<Vec<usize>, StoreError> {
         let named = self.named_parts(index, url).await?;
-        let is_part = |part: &fetched::Fetched| {
+        let is_part = |part: &Fetched| {
             let was_asked_as_part = part.role == Role::Part && part.linked_from.as_deref() == Some(url);
             was_asked_as_part || named.contains(&part.url)
         };
@@ -248,12 +248,12 @@ impl Visit<'_> {
             return Ok(named(manifest));
         }
         // a part that is gone is requested by itself
-        let is_changed = |other: &fetched::Fetched| {
+        let is_changed = |other: &Fetched| {
             let is_linked = other.linked_from.as_deref() == Some(url);
             other.outcome == FetchOutcome::Found || (is_linked && other.outcome.is_absent())
         };
         let is_other_change =
-            |other: &fetched::Fetched| other.url != *url && other.role == Role::Manifest && is_changed(other);
+            |other: &Fetched| other.url != *url && other.role == Role::Manifest && is_changed(other);
         if !self.progress.findings.fetched.iter().any(is_other_change) {
             return Ok(Vec::new());
         }
@@ -271,14 +271,14 @@ impl Visit<'_> {
     }
 
     /// Whether a part is gone for the second time in a row: a signature by its keys is not verified any more.
-    fn is_gone(&self, part: &fetched::Fetched) -> bool {
+    fn is_gone(&self, part: &Fetched) -> bool {
         let was_missed = || known(self.site, &part.url).is_some_and(|known| known.misses_in_row > 0);
         part.outcome.is_absent() && was_missed()
     }
 
     /// Whether a part may not be used any more, as a manifest would leave the index: robots.txt or the response denies it, or
     /// its server denied access twice in a row.
-    fn is_denied(&self, part: &fetched::Fetched) -> bool {
+    fn is_denied(&self, part: &Fetched) -> bool {
         let was_missed = || known(self.site, &part.url).is_some_and(|known| known.misses_in_row > 0);
         part.outcome == FetchOutcome::RobotsDenied || (part.outcome == FetchOutcome::Blocked && was_missed())
     }

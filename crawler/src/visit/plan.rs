@@ -76,7 +76,9 @@ impl Plan {
 
     /// Adds tasks of the site itself, after its other tasks, once per URL.
     pub(crate) fn add_own(&mut self, tasks: Vec<Task>) {
-        tasks.into_iter().for_each(|task| self.add(task));
+        for task in tasks {
+            self.add(task);
+        }
     }
 
     /// Adds tasks that a response leads to in their order, once per URL: those that the site itself or only others named are first of their
@@ -94,8 +96,12 @@ impl Plan {
         }
         let is_last = |task: &Task| matches!(task.named_by, NamedBy::Document | NamedBy::Further);
         let (last, first): (Vec<Task>, Vec<Task>) = new.into_iter().partition(is_last);
-        last.into_iter().for_each(|task| self.queue.insert_last(task));
-        first.into_iter().rev().for_each(|task| self.put_next(task));
+        for task in last {
+            self.queue.insert_last(task);
+        }
+        for task in first.into_iter().rev() {
+            self.put_next(task);
+        }
         without_room
     }
 

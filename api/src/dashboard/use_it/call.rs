@@ -146,10 +146,8 @@ fn http(method: &str, endpoint: &str, values: &[(&Row, Value)], secret: Option<S
             "header" if is_token(&row.name) && !text.contains(escape::is_unsafe) => {
                 headers.push((row.name.clone(), text));
             }
-            // it would become another header, or a command of the terminal
-            "header" => {}
-            // a path without the variable cannot take the value
-            "path" => {}
+            // it would become another header, or a command of the terminal; a path without the variable cannot take the value
+            "header" | "path" => {}
             _ => drop(members.insert(row.name.clone(), value.clone())),
         }
     }

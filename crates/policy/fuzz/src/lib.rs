@@ -53,7 +53,9 @@ pub fn headers(data: &[u8]) {
         append(&mut by_line, name, line);
     }
     let mut whole = HeaderMap::new();
-    HEADERS.iter().for_each(|name| append(&mut whole, name, &data[..data.len().min(8_192)]));
+    for name in HEADERS {
+        append(&mut whole, name, &data[..data.len().min(8_192)]);
+    }
     let now = DateTime::from_timestamp(1_700_000_000, 0).expect("a valid time");
     for headers in [by_line, whole] {
         let read = || {

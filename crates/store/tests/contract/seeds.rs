@@ -491,8 +491,8 @@ pub(crate) async fn host_keeps_its_most_trusted_origin(db: Db) -> Result<()> {
     assert_eq!(known, added(0, 2, 0), "listing a known host makes no visit due");
     assert_eq!(origins("inn.example", later(100_002)).await?[0], named("a.inn.example", HostOrigin::Listed));
     let collected = |name: &str| Seed { origin: SeedOrigin::Collected, rank: Some(7), ..seed(name) };
-    let names = ["a.inn.example", "b.inn.example", "d.inn.example", "a.new.example"].map(collected);
-    store.seeds_add(&names, later(100_003)).await?;
+    let list = ["a.inn.example", "b.inn.example", "d.inn.example", "a.new.example"].map(collected);
+    store.seeds_add(&list, later(100_003)).await?;
     let of_inn = [
         named("a.inn.example", HostOrigin::Listed),
         named("b.inn.example", HostOrigin::Collected),
