@@ -1092,15 +1092,15 @@ async fn links_of_a_user_keep_no_link_of_the_site_out() {
     let mut crawl = Crawl::on(web, VICTIM).await;
     for pass in 0..3 {
         crawl.pass_again().await;
-        let copied = crawl.paths(VICTIM).iter().filter(|path| path.starts_with("/u/s.json")).count();
-        assert!((1..=20).contains(&copied), "pass {pass}: {copied}");
+        let repeated = crawl.paths(VICTIM).iter().filter(|path| path.starts_with("/u/s.json")).count();
+        assert!((1..=20).contains(&repeated), "pass {pass}: {repeated}");
     }
     crawl.web.set_file(VICTIM, CATALOG, LINKSET, catalog_of(&[listed.as_str(), own.as_str()]));
     crawl.pass_again().await;
     assert_eq!(naming_of(&crawl, &own).await, NamedBy::Site);
-    let copied = crawl.report(VICTIM).await.state.resources.into_iter();
-    let copied = copied.filter(|known| known.url.path() == "/u/s.json" && known.manifest_id.is_some());
-    assert_eq!(copied.count(), 1, "one document is one manifest");
+    let repeated = crawl.report(VICTIM).await.state.resources.into_iter();
+    let repeated = repeated.filter(|known| known.url.path() == "/u/s.json" && known.manifest_id.is_some());
+    assert_eq!(repeated.count(), 1, "one document is one manifest");
 }
 
 /// The victim has no manifest. The card of a customer is fresh for a year.
