@@ -122,12 +122,21 @@ fn known_of_site<'a>(site: &'a SiteState, own_hosts: &OwnHosts) -> Vec<&'a Resou
     known.extend(of_this_visit(site, linked));
     known.extend(take_turns(further).into_iter().take(KNOWN_FURTHER_MAX));
     // what the site itself publishes comes before what users may have written, and what was not requested for the longest time first:
-    // each visit continues where a budget or a delay ended the last one
+    // each visit continues where a budget or a delay ended the last one. What failed comes last, since it may end the rest: two users
+    // whose documents fail may not keep a visit from those of the others
     known.sort_by_cached_key(|known| {
         let is_requested = known.outcome != FetchOutcome::NotReached;
-        (own_hosts.links_away(&known.url), is_requested, known.fetched_at, known.url.clone())
+        let links = own_hosts.links_away(&known.url);
+        (links, has_failed(known.outcome), is_requested, known.fetched_at, known.url.clone())
     });
     known
+}
+
+/// Whether such an outcome may end the visit of its host, or of what the same document links to there.
+const fn has_failed(outcome: FetchOutcome) -> bool {
+    let is_failure =
+        matches!(outcome, FetchOutcome::RateLimited | FetchOutcome::ServerError | FetchOutcome::Blocked);
+    is_failure || outcome.is_transport_error()
 }
 
 /// Those of known documents that this visit requests. If they are more than [`KNOWN_OF_SITE_MAX`], they take turns: each visit requests
@@ -623,6 +632,27 @@ mod tests {
             planned.iter().position(|planned| *planned == url).unwrap()
         };
         assert!(place(59) < place(39) && place(39) < place(0), "{planned:?}");
+    }
+
+    #[test]
+    fn a_visit_ends_with_the_documents_that_failed_in_the_last_one() {
+        for outcome in [
+            FetchOutcome::RateLimited,
+            FetchOutcome::ServerError,
+            FetchOutcome::Blocked,
+            FetchOutcome::Timeout,
+        ] {
+            let mut site = site_with_known(9, 1);
+            let earlier = crate::clock::now() - TimeDelta::days(1);
+            for failed in &mut site.resources[0..2] {
+                (failed.outcome, failed.fetched_at) = (outcome, earlier);
+            }
+            let planned = planned(&site);
+            let linked = planned.iter().filter(|url| url.contains("/x/"));
+            let numbers: Vec<String> = linked.map(|url| url.replace("https://a.example/x/", "")).collect();
+            assert_eq!(numbers.len(), 9, "{planned:?}");
+            assert_eq!(numbers[7..], ["000.json", "001.json"], "{outcome}: {numbers:?}");
+        }
     }
 
     #[test]
