@@ -634,7 +634,7 @@ async fn no_further_manifest_is_read_when_what_is_kept_reaches_the_limit() {
             ControlFlow::Continue(())
         }
     };
-    let problem = reader.each_of(&ids, reader.counted(Texts(Vec::new())), keep).await.unwrap_err();
+    let problem = reader.each_of(&ids, reader.counted(Texts(Vec::new())).unwrap(), keep).await.unwrap_err();
     assert!(problem.body().status.is_client_error() || problem.body().status.is_server_error());
     assert_eq!(read.load(std::sync::atomic::Ordering::Relaxed), 2, "the second is beyond 16 MiB");
     assert_eq!(reader.buffered.taken(), 0);

@@ -143,10 +143,10 @@ fn finds_and_explains_a_request_in_other_words() {
     assert_eq!(names(&answer), ["hire_vehicle"]);
     assert_eq!(answer.total, 1);
     assert!(answer.coverage > 0.9, "{}", answer.coverage);
-    let explanation = answer.hits[0].explanation.as_ref().unwrap();
+    let explanation = support::explanation(&answer.hits[0]);
     assert!(explanation["cosine"].as_f64().unwrap() > 0.9, "{explanation}");
     let answer = words_alone.search(&request("flight")).unwrap();
-    assert!(answer.hits[0].explanation.as_ref().unwrap().get("cosine").is_none());
+    assert!(support::explanation(&answer.hits[0]).get("cosine").is_none());
 }
 
 #[test]

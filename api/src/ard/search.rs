@@ -210,7 +210,7 @@ async fn page(
     }
     let mut page = EntryPage { entries: Vec::new(), token: request.cursor.clone(), share: None };
     let (mut candidates, mut counted) = (0, HashSet::new());
-    let mut read = app.manifests(client).counted(HitEntries::default());
+    let mut read = app.manifests(client).counted(HitEntries::default())?;
     while candidates < CANDIDATES_MAX && page.entries.len() < request.limit {
         let part = SearchRequest { limit: PAGE_MAX, cursor: page.token.clone(), ..request.clone() };
         let found = search_readable(&app.index, app.manifests(client), part.clone()).await?.answer;
@@ -284,7 +284,7 @@ pub(super) async fn entries<'a, T: Serialize>(
     hits: &'a [Hit],
     wanted: impl Fn(CatalogEntry) -> Option<T> + Clone + Send + 'static,
 ) -> Result<(Vec<(ObjectText, &'a Hit)>, Option<Share>), Problem> {
-    let entries = app.manifests(client).counted(HitEntries::default());
+    let entries = app.manifests(client).counted(HitEntries::default())?;
     let entries = entries_of(app, client, entries, hits, wanted).await?;
     let (HitEntries { mut by_id, .. }, share) = entries.into_parts();
     let in_order = hits.iter().filter_map(|hit| Some((by_id.remove(&hit.id)?, hit)));
