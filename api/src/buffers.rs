@@ -90,6 +90,21 @@ async fn read_until(
     }
 }
 
+/// Enlarges a share to what is kept of a request, beyond the first bytes.
+pub(crate) fn enlarge(
+    share: &mut Option<Share>,
+    bytes: usize,
+    shares: &Arc<Shares>,
+    client: IpAddr,
+) -> Result<(), LimitReached> {
+    match (bytes.saturating_sub(SMALL_BYTES), share) {
+        (0, _) => {}
+        (bytes, Some(share)) => share.grow_to(bytes)?,
+        (bytes, none @ None) => *none = Some(shares.take(client, bytes)?),
+    }
+    Ok(())
+}
+
 /// What is kept in memory for a client. Beyond the first bytes, it counts for the client until it is dropped.
 #[derive(Debug)]
 pub(crate) struct ByteCount {

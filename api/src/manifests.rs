@@ -303,9 +303,11 @@ impl ManifestReader<'_> {
         Ok(Some(Permitted { value: SiteManifests { report, visited, left_out }, permit }))
     }
 
-    /// Counts what a page keeps of manifests from now on.
-    pub(crate) fn counted<S: Kept>(self, kept: S) -> Counted<S> {
-        Counted { kept, count: self.byte_count() }
+    /// Counts what a page keeps, now and after each of its manifests.
+    pub(crate) fn counted<S: Kept>(self, kept: S) -> Result<Counted<S>, Problem> {
+        let mut counted = Counted { kept, count: self.byte_count() };
+        counted.count().map_err(|full| capacity_problem("bytes", full))?;
+        Ok(counted)
     }
 
     /// A count of bytes for the client.

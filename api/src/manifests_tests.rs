@@ -612,6 +612,43 @@ async fn what_a_page_keeps_between_manifests_counts_for_its_client() {
     }
 }
 
+/// The rows of a page count for its client before it waits for the first manifest.
+#[tokio::test]
+async fn rows_of_a_page_count_before_it_waits_for_details() {
+    let world = Arc::new(World::new(&[]).await);
+    let (url, mut manifest) = (url_of("wordy"), declared("wordy", 400_000));
+    for number in 0..60 {
+        let (name, pointer) = (format!("lend {number}"), format!("/actions/{number}"));
+        let kind = CapabilityKind::Action;
+        let mut capability = Capability::new(&url, Format::Awp, &name, &name, kind, pointer);
+        capability.description = Some(format!("{number} {}", "borrow books ".repeat(100)));
+        manifest.capabilities.push(capability);
+    }
+    visit(&world.app, "wordy", manifest).await;
+    world.index_again().await;
+    let buffered = &world.app.capacity.buffered_bytes;
+    let all = world.app.manifests(client(200)).permits.acquire(client(200), u64::MAX).await.unwrap();
+    let asking = Arc::clone(&world);
+    let asked = tokio::spawn(async move {
+        let path = "/search?q=borrow+books&group_by=none&limit=100&view=full&explain=true";
+        asking.send(client(1), Request::get(path), "").await
+    });
+    let waiting = tokio::time::timeout(WAIT_MAX / 2, async {
+        while buffered.taken() < 60 * 1_300 - 32 * 1024 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    });
+    assert!(waiting.await.is_ok(), "{} bytes count", buffered.taken());
+    drop(all);
+    let (status, page) = asked.await.unwrap();
+    assert_eq!(status, StatusCode::OK, "{page}");
+    let results = page["results"].as_array().unwrap();
+    assert!(results.len() >= 60 && results[0]["invocation"].is_object(), "{}", results[0]);
+    let explained = results.iter().filter(|row| row["explanation"].is_object()).count();
+    assert_eq!(explained, 10);
+    assert_eq!(buffered.taken(), 0);
+}
+
 #[tokio::test]
 async fn no_further_manifest_is_read_when_what_is_kept_reaches_the_limit() {
     #[derive(Debug)]
@@ -634,7 +671,7 @@ async fn no_further_manifest_is_read_when_what_is_kept_reaches_the_limit() {
             ControlFlow::Continue(())
         }
     };
-    let problem = reader.each_of(&ids, reader.counted(Texts(Vec::new())), keep).await.unwrap_err();
+    let problem = reader.each_of(&ids, reader.counted(Texts(Vec::new())).unwrap(), keep).await.unwrap_err();
     assert!(problem.body().status.is_client_error() || problem.body().status.is_server_error());
     assert_eq!(read.load(std::sync::atomic::Ordering::Relaxed), 2, "the second is beyond 16 MiB");
     assert_eq!(reader.buffered.taken(), 0);

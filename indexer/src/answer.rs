@@ -11,7 +11,7 @@ use manifest::model::{
 use manifest::{CapabilityId, Host, IdentityMark, ManifestId, SiteName};
 use policy::Status;
 use serde::{Deserialize, Serialize, Serializer};
-use serde_json::Value;
+use serde_json::value::RawValue;
 use store::StoredManifest;
 
 use crate::declarations::Declaration;
@@ -78,9 +78,27 @@ pub struct Hit {
     /// Part of the publisher's text as HTML: escaped, with the words that match inside `<mark>`.
     #[serde(default)]
     pub snippet: String,
-    /// The parts of the score, if the request has `explain`.
+    /// The parts of the score, for the first results of a request with `explain`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub explanation: Option<Value>,
+    pub explanation: Option<Explanation>,
+}
+
+/// The parts of a score as the text of a JSON object: a tree of values takes several times as much memory.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Explanation(pub(crate) Box<RawValue>);
+
+impl Explanation {
+    /// At most 16 KiB of JSON.
+    pub fn as_str(&self) -> &str {
+        self.0.get()
+    }
+}
+
+impl PartialEq for Explanation {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
 }
 
 impl Hit {

@@ -26,7 +26,7 @@ pub mod vectors;
 #[doc(hidden)]
 pub use analysis::stems_of;
 pub use answer::{
-    FacetBuckets, FacetCount, Group, GroupMember, Hit, SearchAnswer, Suggestion, SuggestionKind,
+    Explanation, FacetBuckets, FacetCount, Group, GroupMember, Hit, SearchAnswer, Suggestion, SuggestionKind,
 };
 pub use build::IndexBuilder;
 #[doc(hidden)]

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use manifest::SiteName;
+
 use crate::filter::{FacetKey, Filters};
 
 manifest::string_enum! {
@@ -48,8 +50,10 @@ pub struct SearchRequest {
     /// `next_cursor` of the previous page.
     pub cursor: Option<String>,
     pub facets: Vec<FacetKey>,
-    /// Whether each hit has the parts of its score.
+    /// Whether the first hits have the parts of their scores.
     pub explain: bool,
+    /// With `explain`: the best hit of this site has them as well, wherever it is on the page.
+    pub explain_best_of: Option<SiteName>,
     /// Whether a search by relevance ends with its relevant results, [`SearchAnswer::relevant`](crate::SearchAnswer::relevant).
     pub is_relevant_only: bool,
     pub time_max: Duration,
@@ -66,6 +70,7 @@ impl Default for SearchRequest {
             cursor: None,
             facets: Vec::new(),
             explain: false,
+            explain_best_of: None,
             is_relevant_only: false,
             time_max: TIME_MAX,
         }

@@ -186,7 +186,7 @@ async fn examples_of_the_operator_are_indexed_and_removed_with_their_lines() {
     assert!(explained.was_rebuilt);
     let request = SearchRequest { phrasings: vec!["circus".to_owned()], explain: true, ..request };
     let answer = Searcher::open(&index.dir).unwrap().search(&request).unwrap();
-    let explanation = answer.hits[0].explanation.clone().unwrap().to_string();
+    let explanation = answer.hits[0].explanation.as_ref().unwrap().as_str();
     assert!(explanation.contains("\"example\""), "{explanation}");
 
     std::fs::write(&file, (0..20).map(|at| line(&format!("request {at}"))).collect::<String>()).unwrap();

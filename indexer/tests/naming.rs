@@ -2,8 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
+mod explained;
 mod support;
 
+use explained::explanation;
 use indexer::{FacetKey, Filters, Grouping, Hit, IndexBuilder, SearchRequest, Searcher};
 use manifest::model::{SemanticType, TypeSource};
 use manifest::{IdentityMark, ManifestId, ManifestUrl, NamedBy};
@@ -56,7 +58,7 @@ fn found(searcher: &Searcher, query: &str, filters: Filters) -> Vec<Hit> {
 }
 
 fn is_exact(hit: &Hit) -> bool {
-    hit.explanation.as_ref().unwrap()["exact"] == true
+    explanation(hit)["exact"] == true
 }
 
 #[test]
@@ -69,7 +71,7 @@ fn what_only_others_name_comes_behind_what_a_site_declares() {
     let hits = found(&searcher, "cancel an order", Filters::default());
     let sites: Vec<&str> = hits.iter().map(|hit| hit.site.as_str()).collect();
     assert_eq!(sites, ["books.example", "files.example"]);
-    let reason = |hit: &Hit| hit.explanation.as_ref().unwrap().get("demoted").cloned();
+    let reason = |hit: &Hit| explanation(hit).get("demoted").cloned();
     assert_eq!(reason(&hits[0]), None);
     assert_eq!(reason(&hits[1]), Some("named_by_others".into()));
     assert_eq!(hits[0].identity_marks, [IdentityMark::Unsigned, IdentityMark::Bound]);
@@ -124,7 +126,7 @@ fn a_file_of_a_user_is_no_part_of_its_site() {
     let alone = searcher(std::slice::from_ref(&declared));
     let score = |searcher: &Searcher| {
         let hits = found(searcher, "cancel an order", Filters::default());
-        hits.iter().find(|hit| hit.is_of_site()).unwrap().explanation.as_ref().unwrap()["site"].as_f64()
+        explanation(hits.iter().find(|hit| hit.is_of_site()).unwrap())["site"].as_f64()
     };
     let both = searcher(&[declared, upload(site, "cancel_orders", "Cancels an order of books at once.")]);
     let (before, after) = (score(&alone.1).unwrap(), score(&both.1).unwrap());

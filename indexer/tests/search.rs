@@ -2,8 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
+mod explained;
 mod support;
 
+use explained::explanation;
 use std::collections::HashSet;
 
 use chrono::{DateTime, Utc};
@@ -530,8 +532,33 @@ fn phrasings_are_fused_and_explained() {
     let request = SearchRequest { phrasings, explain: true, ..SearchRequest::default() };
     let answer = searcher.search(&request).unwrap();
     assert_eq!(names(&answer)[0], "reserve_room");
-    let explanation = answer.hits[0].explanation.clone().unwrap();
-    assert!(explanation["terms"][1][0]["score"].as_f64().unwrap() > 0.0, "{explanation}");
+    let explained = explanation(&answer.hits[0]);
+    assert!(explained["terms"][1][0]["score"].as_f64().unwrap() > 0.0, "{explained}");
+}
+
+#[test]
+fn explanations_are_few_and_short() {
+    let words: Vec<String> = (0..40).map(|at| format!("zq{}{}", char::from(b'a' + at % 26), at)).collect();
+    let mut manifest = support::manifest("many.example", "Many");
+    for at in 0..12 {
+        support::add(&mut manifest, &format!("tool_{at}"), &words.join(" "));
+    }
+    let (_dir, searcher) = searcher(&[manifest]);
+    let phrasings = vec![words.join(" "), words.iter().rev().cloned().collect::<Vec<_>>().join(" ")];
+    let request = SearchRequest { phrasings, explain: true, ..SearchRequest::default() };
+    let hits = searcher.search(&request).unwrap().hits;
+    assert_eq!(hits.len(), 12);
+    assert!(hits[..10].iter().all(|hit| hit.explanation.is_some()));
+    assert!(hits[10..].iter().all(|hit| hit.explanation.is_none()), "only ten results are explained");
+    let explained = explanation(&hits[0]);
+    for terms in explained["terms"].as_array().unwrap() {
+        let terms = terms.as_array().unwrap().iter();
+        let listed: std::collections::BTreeSet<_> =
+            terms.map(|term| term["term"].as_str().unwrap()).collect();
+        assert_eq!(listed.len(), 16, "{listed:?}");
+    }
+    assert!(explained["terms_left_out"].as_u64().unwrap() >= 2 * (40 - 16), "{explained}");
+    assert!(hits[0].explanation.as_ref().unwrap().as_str().len() <= 16 * 1024);
 }
 
 /// The MCP server of a card without words of the request counts for the site's other documents, private addresses do not.

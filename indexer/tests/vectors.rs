@@ -2,8 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
+mod explained;
 mod support;
 
+use explained::explanation;
 use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
@@ -143,10 +145,10 @@ fn finds_and_explains_a_request_in_other_words() {
     assert_eq!(names(&answer), ["hire_vehicle"]);
     assert_eq!(answer.total, 1);
     assert!(answer.coverage > 0.9, "{}", answer.coverage);
-    let explanation = answer.hits[0].explanation.as_ref().unwrap();
-    assert!(explanation["cosine"].as_f64().unwrap() > 0.9, "{explanation}");
+    let explained = explanation(&answer.hits[0]);
+    assert!(explained["cosine"].as_f64().unwrap() > 0.9, "{explained}");
     let answer = words_alone.search(&request("flight")).unwrap();
-    assert!(answer.hits[0].explanation.as_ref().unwrap().get("cosine").is_none());
+    assert!(explanation(&answer.hits[0]).get("cosine").is_none());
 }
 
 #[test]

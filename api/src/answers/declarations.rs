@@ -127,7 +127,7 @@ impl SharedDeclarations {
             ControlFlow::Continue(())
         };
         let ids = without_statement.get(..readable).unwrap_or(&without_statement);
-        let reading = manifests.counted(Reading { shared, held });
+        let reading = manifests.counted(Reading { shared, held })?;
         let (Reading { shared, held }, _) = manifests.each_of(ids, reading, add).await?.into_parts();
         Ok(Self { shared, _share: held.check()?.count.into_share() })
     }

@@ -23,7 +23,7 @@ use super::{TEXT_IS, record};
 use crate::client::Client;
 use crate::index::IndexHandle;
 use crate::json_text::ObjectText;
-use crate::manifests::{Counted, Kept, ManifestReader};
+use crate::manifests::{Counted, Kept, ManifestReader, off_runtime};
 use crate::parameters::unknown_value;
 use crate::problem::Problem;
 use runtime::Share;
@@ -148,20 +148,28 @@ pub(crate) fn index_problem(error: &IndexError) -> Problem {
     }
 }
 
-/// The page of results as it is answered, and the share that counts its details for the client.
+/// The page of results as it is answered, and the share that counts its rows for the client. Rows are made off the runtime, as
+/// text, and counted before the page waits for details.
 pub(crate) async fn page(
     manifests: ManifestReader<'_>,
     found: SearchResults,
     parameters: &SearchParameters,
 ) -> Result<(SearchPage, Option<Share>), Problem> {
-    let SearchResults { answer, took_ms } = found;
-    let (mut details, share) = match parameters.view {
-        View::Compact => (HashMap::new(), None),
-        View::Full => details_of(manifests, &answer.hits, &parameters.fields).await?,
-    };
-    let rows = answer.hits.iter().map(|hit| detailed_row(hit, details.remove(&hit.id), &parameters.fields));
+    let SearchResults { mut answer, took_ms } = found;
+    let fields: Arc<[String]> = parameters.fields.as_slice().into();
+    let (of_rows, hits) = (Arc::clone(&fields), std::mem::take(&mut answer.hits));
+    let (rows, hits) = off_runtime(move || {
+        let rows = PageRows::of(&hits, &of_rows);
+        (rows, hits.into_iter().map(without_texts).collect::<Vec<_>>())
+    })
+    .await?;
+    let mut rows = manifests.counted(rows?)?;
+    if parameters.view == View::Full {
+        rows = with_details(manifests, &hits, rows, Arc::clone(&fields)).await?;
+    }
+    let (rows, share) = rows.into_parts();
     let page = SearchPage {
-        results: rows.collect::<Result<_, _>>()?,
+        results: off_runtime(move || rows.into_texts(&hits, &fields)).await??,
         total: answer.total,
         relevant: answer.relevant,
         total_is_exact: true,
@@ -173,6 +181,23 @@ pub(crate) async fn page(
         took_ms,
     };
     Ok((page, share))
+}
+
+/// What is needed of a result to read its declarations: its texts are in its row.
+fn without_texts(hit: Hit) -> Hit {
+    Hit {
+        key: String::new(),
+        native_id: String::new(),
+        name: String::new(),
+        description: None,
+        semantic_types: Vec::new(),
+        endpoint: None,
+        contradictions: Vec::new(),
+        group: None,
+        snippet: String::new(),
+        explanation: None,
+        ..hit
+    }
 }
 
 /// Calls `visit` off the runtime with each result of a page that the store still has, and the manifest that leads it. The
@@ -227,28 +252,43 @@ enum Details {
     LeftOut,
 }
 
-/// The details of the first rows of a page.
-#[derive(Default)]
-struct PageDetails {
-    by_id: HashMap<CapabilityId, Details>,
-    bytes: usize,
+/// The rows of a page as text, and the details of the first of them.
+struct PageRows {
+    rows: Vec<ObjectText>,
+    row_bytes: usize,
+    details: HashMap<CapabilityId, Details>,
+    detail_bytes: usize,
     failed: Option<Problem>,
 }
 
-impl Kept for PageDetails {
+impl Kept for PageRows {
     fn bytes(&self) -> usize {
-        self.bytes
+        self.row_bytes + self.detail_bytes
     }
 }
 
-impl PageDetails {
+impl PageRows {
+    /// The rows with only the members in `fields` (all if empty).
+    fn of(hits: &[Hit], fields: &[String]) -> Result<Self, Problem> {
+        let text = |hit: &Hit| {
+            let mut row = row(hit)?;
+            if !fields.is_empty() {
+                row.retain(|name, _| fields.contains(name));
+            }
+            ObjectText::of(&row)
+        };
+        let rows = hits.iter().map(text).collect::<Result<Vec<_>, _>>()?;
+        let row_bytes = rows.iter().map(ObjectText::len).sum();
+        Ok(Self { rows, row_bytes, details: HashMap::new(), detail_bytes: 0, failed: None })
+    }
+
     /// Adds the details of a result, as far as they fit.
     fn add(&mut self, stored: &StoredManifest, merged: &MergedCapability, fields: &[String]) {
-        let details = if self.bytes < PAGE_BYTES_MAX {
+        let details = if self.detail_bytes < PAGE_BYTES_MAX {
             let text = ObjectText::of(&record::detail(stored, merged)).and_then(|text| text.only(fields));
             match text {
-                Ok(text) if self.bytes == 0 || self.bytes + text.len() <= PAGE_BYTES_MAX => {
-                    self.bytes += text.len();
+                Ok(text) if self.detail_bytes == 0 || self.detail_bytes + text.len() <= PAGE_BYTES_MAX => {
+                    self.detail_bytes += text.len();
                     Details::Whole(text)
                 }
                 Ok(_) => Details::LeftOut,
@@ -260,25 +300,37 @@ impl PageDetails {
         } else {
             Details::LeftOut
         };
-        self.by_id.insert(merged.capability.id.clone(), details);
+        self.details.insert(merged.capability.id.clone(), details);
+    }
+
+    /// The rows of these results with their details.
+    fn into_texts(mut self, hits: &[Hit], fields: &[String]) -> Result<Vec<ObjectText>, Problem> {
+        let with_details = |(row, hit): (ObjectText, &Hit)| match self.details.remove(&hit.id) {
+            Some(Details::Whole(details)) => row.with(&details),
+            Some(Details::LeftOut) => {
+                let left_out = Map::from_iter([("details_left_out".to_owned(), Value::from(true))]);
+                row.with(&ObjectText::of(&left_out)?.only(fields)?)
+            }
+            None => Ok(row),
+        };
+        self.rows.into_iter().zip(hits).map(with_details).collect()
     }
 }
 
-/// The details of the results of a page, up to a number of bytes, and the share that counts them for the client.
-async fn details_of(
+/// Adds the details of the results of a page, up to a number of bytes; they have only the members in `fields`.
+async fn with_details(
     manifests: ManifestReader<'_>,
     hits: &[Hit],
-    fields: &[String],
-) -> Result<(HashMap<CapabilityId, Details>, Option<Share>), Problem> {
+    rows: Counted<PageRows>,
+    fields: Arc<[String]>,
+) -> Result<Counted<PageRows>, Problem> {
     let (read, unread) = hits.split_at(readable(manifests, hits).await?.min(hits.len()));
-    let fields: Arc<[String]> = fields.into();
-    let add = move |details: &mut PageDetails, stored: &StoredManifest, merged: &MergedCapability| {
-        details.add(stored, merged, &fields);
+    let add = move |rows: &mut PageRows, stored: &StoredManifest, merged: &MergedCapability| {
+        rows.add(stored, merged, &fields);
     };
-    let details = for_each_stored(manifests, read, manifests.counted(PageDetails::default()), add).await?;
-    let (PageDetails { mut by_id, failed, .. }, share) = details.into_parts();
-    by_id.extend(unread.iter().map(|hit| (hit.id.clone(), Details::LeftOut)));
-    failed.map_or(Ok((by_id, share)), Err)
+    let mut rows = for_each_stored(manifests, read, rows, add).await?;
+    rows.details.extend(unread.iter().map(|hit| (hit.id.clone(), Details::LeftOut)));
+    rows.failed.take().map_or(Ok(rows), Err)
 }
 
 /// One result: the row of the index.
@@ -286,22 +338,6 @@ pub(crate) fn row(hit: &Hit) -> Result<Map<String, Value>, Problem> {
     let mut row = object_of(hit)?;
     row.insert("text_is".to_owned(), Value::from(TEXT_IS));
     Ok(row)
-}
-
-/// One result with the details from the store, which have only the members in `fields`; so has the row (all if empty).
-fn detailed_row(hit: &Hit, details: Option<Details>, fields: &[String]) -> Result<ObjectText, Problem> {
-    let mut row = row(hit)?;
-    if matches!(details, Some(Details::LeftOut)) {
-        row.insert("details_left_out".to_owned(), Value::from(true));
-    }
-    if !fields.is_empty() {
-        row.retain(|name, _| fields.contains(name));
-    }
-    let row = ObjectText::of(&row)?;
-    match details {
-        Some(Details::Whole(details)) => row.with(&details),
-        Some(Details::LeftOut) | None => Ok(row),
-    }
 }
 
 pub(crate) fn object_of<T: Serialize>(value: &T) -> Result<Map<String, Value>, Problem> {

@@ -84,6 +84,6 @@ pub(crate) struct ResultsQuery {
     group_by: Option<GroupingWord>,
     #[param(inline)]
     view: Option<ViewWord>,
-    /// Whether each result explains its score.
+    /// Whether the first ten results explain their scores.
     explain: Option<bool>,
 }

@@ -159,7 +159,7 @@ async fn manifests(
         }
         ControlFlow::Continue(())
     };
-    let state = app.manifests(client).counted(KeptEntries::default());
+    let state = app.manifests(client).counted(KeptEntries::default())?;
     let (items, share) = app.manifests(client).each_of(&ids, state, add).await?.into_parts();
     Ok((ListAnswer { items: items.into_entries()?, total: None, page_token }, share))
 }

@@ -138,7 +138,7 @@ pub(super) async fn entries_of_site(
         }
         if entries.listed < ENTRIES_MAX { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
-    let state = manifests.counted(SiteEntries::default());
+    let state = manifests.counted(SiteEntries::default())?;
     let (entries, share) = manifests.each_of_site(site, state, add).await?.into_parts();
     Ok((entries.kept.into_entries()?, share))
 }

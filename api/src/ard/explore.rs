@@ -88,7 +88,14 @@ impl From<FacetBuckets> for Buckets {
 )]
 pub(crate) async fn answer(Request { app, client, query, .. }: Request, bytes: Bytes) -> HttpResult {
     query.only(&[])?;
-    let body: ExploreBody = parse(&bytes)?;
+    let (request, fields) = parse(&bytes, asked)?;
+    let counted = explore(&app.index, client, request).await?;
+    let facets = fields.into_iter().zip(counted.into_iter().map(Buckets::from)).collect();
+    Ok(fresh(&ExploreAnswer { result_type: "facets", facets }))
+}
+
+/// What a body asks for, and the names of its fields.
+fn asked(body: ExploreBody) -> Result<(ExploreRequest, Vec<String>), Problem> {
     let requested = body.result_type.facets;
     if requested.is_empty() || requested.len() > FACETS_MAX {
         let detail = format!("\"resultType.facets\" lists 1 to {FACETS_MAX} fields to count by");
@@ -109,10 +116,7 @@ pub(crate) async fn answer(Request { app, client, query, .. }: Request, bytes: B
         return Err(Problem::bad_request(detail).with_parameter("filter").with_known(filter::known_paths()));
     }
     let request = ExploreRequest { phrasings: body.query.phrasings(), filters: of_sites(filters)?, facets };
-    let counted = explore(&app.index, client, request).await?;
-    let fields = requested.into_iter().map(|facet| facet.field);
-    let facets = fields.zip(counted.into_iter().map(Buckets::from)).collect();
-    Ok(fresh(&ExploreAnswer { result_type: "facets", facets }))
+    Ok((request, requested.into_iter().map(|facet| facet.field).collect()))
 }
 
 fn wanted(facet: &Facet, context: &TermContext) -> Result<FacetRequest, Problem> {

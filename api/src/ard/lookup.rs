@@ -73,7 +73,7 @@ async fn of_manifest(app: &App, client: Client, identifier: &str) -> Result<Opti
         }
         ControlFlow::Break(())
     };
-    let state = app.manifests(client).counted(KeptEntries::default());
+    let state = app.manifests(client).counted(KeptEntries::default())?;
     let (entry, _) = app.manifests(client).each_of(&[id], state, add).await?.into_parts();
     Ok(entry.into_entries()?.pop())
 }

@@ -153,21 +153,8 @@ struct Referral {
 )]
 pub(crate) async fn answer(Request { app, client, query, .. }: Request, bytes: Bytes) -> HttpResult {
     query.only(&[])?;
-    let body: SearchBody = parse(&bytes)?;
-    let phrasings = body.query.phrasings();
-    if phrasings.is_empty() {
-        let detail = "\"query.text\" says in words what is looked for; give it, or browse with GET /agents";
-        return Err(Problem::bad_request(detail).with_parameter("query.text"));
-    }
-    let EntryFilter { filters, terms } = body.query.filter(&body.query.context()?)?;
-    let request = SearchRequest {
-        phrasings: phrasings.clone(),
-        filters: of_sites(filters)?,
-        limit: bounded("pageSize", body.page_size, PAGE_DEFAULT, PAGE_MAX)?,
-        cursor: body.page_token.filter(|token| !token.is_empty()),
-        is_relevant_only: true,
-        ..SearchRequest::default()
-    };
+    let Asked { request, terms, federation } = parse(&bytes, asked)?;
+    let phrasings = request.phrasings.clone();
     let page = page(&app, client, request, terms.into())
         .await
         .map_err(|problem| problem.renamed("cursor", "pageToken"))?;
@@ -177,13 +164,38 @@ pub(crate) async fn answer(Request { app, client, query, .. }: Request, bytes: B
         score: score(relevance),
         source: source.clone(),
     });
-    let referrals = match body.federation {
+    let referrals = match federation {
         Federation::Referrals => Some(referrals(&app, client, phrasings).await?),
         Federation::Auto | Federation::None => None,
     };
     let mut response = fresh(&SearchAnswer { results: results.collect(), referrals, page_token: page.token });
     Reserved::attach(&mut response, page.share);
     Ok(response)
+}
+
+/// What a body asks for.
+struct Asked {
+    request: SearchRequest,
+    terms: Vec<TermFilter>,
+    federation: Federation,
+}
+
+fn asked(body: SearchBody) -> Result<Asked, Problem> {
+    let phrasings = body.query.phrasings();
+    if phrasings.is_empty() {
+        let detail = "\"query.text\" says in words what is looked for; give it, or browse with GET /agents";
+        return Err(Problem::bad_request(detail).with_parameter("query.text"));
+    }
+    let EntryFilter { filters, terms } = body.query.filter(&body.query.context()?)?;
+    let request = SearchRequest {
+        phrasings,
+        filters: of_sites(filters)?,
+        limit: bounded("pageSize", body.page_size, PAGE_DEFAULT, PAGE_MAX)?,
+        cursor: body.page_token.filter(|token| !token.is_empty()),
+        is_relevant_only: true,
+        ..SearchRequest::default()
+    };
+    Ok(Asked { request, terms, federation: body.federation })
 }
 
 /// The entries of a page with their relevance, and the share that counts them for the client.
@@ -210,7 +222,7 @@ async fn page(
     }
     let mut page = EntryPage { entries: Vec::new(), token: request.cursor.clone(), share: None };
     let (mut candidates, mut counted) = (0, HashSet::new());
-    let mut read = app.manifests(client).counted(HitEntries::default());
+    let mut read = app.manifests(client).counted(HitEntries::default())?;
     while candidates < CANDIDATES_MAX && page.entries.len() < request.limit {
         let part = SearchRequest { limit: PAGE_MAX, cursor: page.token.clone(), ..request.clone() };
         let found = search_readable(&app.index, app.manifests(client), part.clone()).await?.answer;
@@ -284,7 +296,7 @@ pub(super) async fn entries<'a, T: Serialize>(
     hits: &'a [Hit],
     wanted: impl Fn(CatalogEntry) -> Option<T> + Clone + Send + 'static,
 ) -> Result<(Vec<(ObjectText, &'a Hit)>, Option<Share>), Problem> {
-    let entries = app.manifests(client).counted(HitEntries::default());
+    let entries = app.manifests(client).counted(HitEntries::default())?;
     let entries = entries_of(app, client, entries, hits, wanted).await?;
     let (HitEntries { mut by_id, .. }, share) = entries.into_parts();
     let in_order = hits.iter().filter_map(|hit| Some((by_id.remove(&hit.id)?, hit)));

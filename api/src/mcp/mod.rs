@@ -77,7 +77,7 @@ impl ServerHandler for Server {
 
     async fn call_tool(
         &self,
-        request: CallToolRequestParams,
+        mut request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         if !self.tools.iter().any(|tool| tool.name == request.name) {
@@ -94,8 +94,11 @@ impl ServerHandler for Server {
         }
         let client = parts.and_then(|parts| parts.extensions.get::<Client>()).copied();
         let client = client.unwrap_or_else(Client::on_this_machine);
-        let arguments = request.arguments.unwrap_or_default();
-        let called = run_by_name(&self.app, client, &request.name, arguments).await;
+        let arguments = request.arguments.take().unwrap_or_default();
+        let name = request.name.clone();
+        // What the client sends beside the arguments is not held while the tool waits.
+        drop((request, context));
+        let called = run_by_name(&self.app, client, &name, arguments).await;
         Ok(called.map_or_else(|problem| refused(&problem), CallToolResult::structured).into())
     }
 }
@@ -182,9 +185,10 @@ pub enum MessageError {
     Io(#[from] std::io::Error),
     #[error("a message has more than {BODY_BYTES_MAX} bytes in one line")]
     TooLong,
-    #[error("a message is over budget: {0}")]
-    OverBudget(budget::OverBudget),
 }
+
+/// Passed on for a message that is over budget: the library answers it with "Invalid Request" (JSON-RPC 2.0 §5.1).
+const NO_REQUEST: &[u8] = b"{}\n";
 
 /// Passes the messages of a client on, one line each, until the input ends or a message is larger than a request to `/mcp` may be:
 /// the library reads lines of any size and builds any tree.
@@ -201,8 +205,8 @@ async fn pass_on(
         if line.len() > BODY_BYTES_MAX {
             return Err(MessageError::TooLong);
         }
-        budget::check(&line, &budget::BODY).map_err(MessageError::OverBudget)?;
-        output.write_all(&line).await?;
+        let is_within = budget::check(&line, &budget::REQUEST).is_ok();
+        output.write_all(if is_within { &line } else { NO_REQUEST }).await?;
     }
 }
 
@@ -256,11 +260,39 @@ mod tests {
         assert_eq!(before, ping, "nothing of a message that is too long is passed on");
         assert!(refused.unwrap_err().contains("4194304 bytes"));
         let deep = format!("{ping}{}\n{ping}", "[".repeat(100_000));
-        let (before, refused) = passed(&deep).await;
-        assert_eq!(before, ping);
-        assert!(refused.unwrap_err().contains("levels of nesting"));
-        let wide = format!("[{}1]\n", "1,".repeat(300_000));
-        assert!(passed(&wide).await.1.unwrap_err().contains("values; the limit is"));
+        assert_eq!(passed(&deep).await, (format!("{ping}{{}}\n{ping}"), Ok(())), "the session goes on");
+        let wide = format!("[{}1]\n{ping}", "1,".repeat(300_000));
+        assert_eq!(passed(&wide).await, (format!("{{}}\n{ping}"), Ok(())));
+    }
+
+    #[tokio::test]
+    async fn a_message_over_budget_is_refused_and_the_next_one_answered() {
+        let (app, _dir) = crate::test_app::app(Default::default(), Default::default()).await;
+        let (client, server) = tokio::io::duplex(PIPE_BYTES);
+        let serving = tokio::spawn(async move {
+            let running = Server::new(app).serve(server).await.unwrap();
+            running.waiting().await.unwrap();
+        });
+        let (answers, mut requests) = tokio::io::split(client);
+        let mut answers = tokio::io::BufReader::new(answers).lines();
+        let begin = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-06-18\",\
+                     \"capabilities\":{},\"clientInfo\":{\"name\":\"test\",\"version\":\"1\"}}}\n\
+                     {\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n";
+        let deep = format!("{}\n", "[".repeat(200));
+        let ping = "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ping\"}\n";
+        let input = format!("{begin}{deep}{ping}");
+        let passing = async { pass_on(input.as_bytes(), &mut requests).await.unwrap() };
+        let read = async {
+            let mut read = Vec::new();
+            while read.len() < 3 {
+                read.push(answers.next_line().await.unwrap().unwrap());
+            }
+            read
+        };
+        let ((), read) = tokio::join!(passing, read);
+        assert!(read[0].contains("\"id\":1") && read[1].contains("-32600"), "{read:?}");
+        assert!(read[2].contains("\"id\":2") && read[2].contains("result"), "{read:?}");
+        serving.abort();
     }
 
     #[test]

@@ -30,6 +30,8 @@ const NEVER_LIMITED: &str = "/healthz";
 const RECHECK: &str = "/sites/{domain}/recheck";
 /// Parsed by the library of the protocol, without a budget; other routes parse bodies within a budget.
 const READ_BY_A_LIBRARY: &str = "/mcp";
+/// Its body is a document, which is read in a process of its own.
+const READS_DOCUMENTS: &str = "/validate";
 
 pub(crate) async fn guard(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let started = Instant::now();
@@ -146,7 +148,8 @@ fn place(app: &App, client: Client) -> Result<Share, Problem> {
     Ok(place)
 }
 
-/// The request with its body in memory, and the share for that memory.
+/// The request with its body in memory, and the share for that memory: of the tree of a body in JSON, which may take many times
+/// its bytes.
 async fn with_body(
     app: &App,
     client: Client,
@@ -163,11 +166,27 @@ async fn with_body(
     let (parts, body) = request.into_parts();
     let pace = app.config.timeouts.sends;
     let read = buffers::read(body, BODY_BYTES_MAX, pace, &app.capacity.buffered_bytes, client.address).await;
-    let (bytes, share) = read.map_err(unread)?;
-    if route == Some(READ_BY_A_LIBRARY) {
-        budget::check(&bytes, &budget::BODY).map_err(|over| Problem::bad_request(over.to_string()))?;
+    let (bytes, mut share) = read.map_err(unread)?;
+    if route != Some(READS_DOCUMENTS) && is_json_container(&bytes) {
+        match budget::check(&bytes, &budget::REQUEST) {
+            Ok(tree_bytes) => {
+                let counted =
+                    buffers::enlarge(&mut share, tree_bytes, &app.capacity.buffered_bytes, client.address);
+                counted.map_err(|full| unread(BodyError::OverCapacity(full)))?;
+            }
+            Err(over) if route == Some(READ_BY_A_LIBRARY) => {
+                return Err(Problem::bad_request(over.to_string()));
+            }
+            // The route refuses it as well, before it builds a tree.
+            Err(_) => {}
+        }
     }
     Ok((Request::from_parts(parts, Body::from(bytes)), share))
+}
+
+/// Whether a body has a tree of values, if it is JSON.
+fn is_json_container(body: &[u8]) -> bool {
+    body.iter().find(|byte| !byte.is_ascii_whitespace()).is_some_and(|byte| matches!(byte, b'{' | b'['))
 }
 
 fn announced_bytes(request: &Request) -> u64 {

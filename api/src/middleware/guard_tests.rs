@@ -47,7 +47,7 @@ impl World {
             "done"
         };
         let router = Router::new()
-            .route("/wait", get(wait))
+            .route("/wait", get(wait.clone()).post(wait))
             .route("/echo", post(async |body: Bytes| body))
             .route("/large", get(async || vec![b'x'; 700_000]))
             .route("/metrics", get(async || vec![b'x'; 700_000]))
@@ -188,6 +188,25 @@ async fn unread_large_responses_are_bounded_per_client() {
     );
     drop(first);
     assert_eq!(world.get(client(1), "/large").await.status(), StatusCode::OK);
+}
+
+#[tokio::test]
+async fn tree_of_a_body_counts_for_its_client_until_the_response() {
+    let world = Arc::new(World::new().await);
+    let wide = || Body::from(format!("[{}1]", "{\"a\":1},".repeat(8_000)));
+    let waiting = {
+        let world = Arc::clone(&world);
+        tokio::spawn(async move { world.send(client(1), Request::post("/wait"), wide()).await.status() })
+    };
+    until(|| world.app.capacity.requests.taken() == 1).await;
+    assert!(world.app.capacity.buffered_bytes.taken() > 2_000_000, "64 KB are megabytes as a tree");
+    let second = world.send(client(1), Request::post("/wait"), wide()).await;
+    assert_eq!(second.status(), StatusCode::TOO_MANY_REQUESTS);
+    let small = world.send(client(1), Request::post("/echo"), Body::from("{\"a\":[1,2]}")).await;
+    assert_eq!(small.status(), StatusCode::OK, "small bodies are not counted");
+    world.may_end.add_permits(1);
+    assert_eq!(waiting.await.unwrap(), StatusCode::OK);
+    assert_eq!(world.app.capacity.buffered_bytes.taken(), 0);
 }
 
 #[tokio::test]

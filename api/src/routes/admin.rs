@@ -190,7 +190,7 @@ fn reason(body: &[u8]) -> Result<String, Problem> {
     let request: BlockRequest = if body.iter().all(u8::is_ascii_whitespace) {
         BlockRequest::default()
     } else {
-        manifest::budget::parse_within_budget(body, &manifest::budget::BODY).map_err(|error| {
+        manifest::budget::parse_within_budget(body, &manifest::budget::REQUEST).map_err(|error| {
             Problem::bad_request(format!(
                 "the body is not what was expected ({error}): send {{\"reason\": \"…\"}}"
             ))

@@ -125,7 +125,7 @@ pub(crate) async fn unsuspend(
 }
 
 fn suspension(body: &[u8]) -> Result<SuspensionRecord, Problem> {
-    let request: SuspendRequest = manifest::budget::parse_within_budget(body, &manifest::budget::BODY)
+    let request: SuspendRequest = manifest::budget::parse_within_budget(body, &manifest::budget::REQUEST)
         .map_err(|error| {
             Problem::bad_request(format!(
                 "the body is not what was expected ({error}): send {{\"reason\": \"spam\", \"note\": \"…\"}}"

@@ -98,7 +98,7 @@ fn read(body: &[u8]) -> Result<(String, CapabilityId), Problem> {
         let detail = format!("the body is larger than {BODY_BYTES_MAX} bytes");
         return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail));
     }
-    let request: FeedbackRequest = manifest::budget::parse_within_budget(body, &manifest::budget::BODY).map_err(|error| {
+    let request: FeedbackRequest = manifest::budget::parse_within_budget(body, &manifest::budget::REQUEST).map_err(|error| {
         Problem::bad_request(format!(
             "the body is not what was expected ({error}): send {{\"query\": \"book flight\", \"capability\": \"c…\"}}"
         ))

@@ -184,7 +184,7 @@ async fn found(app: &App, client: Client, name: &str) -> Result<Counted<Versions
     let site = host.as_ref().map(Host::site);
     let manifests = app.manifests(client);
     let versions = Versions { name: name.to_owned(), host, is_of_host: false, found: Vec::new() };
-    let mut versions = manifests.counted(versions);
+    let mut versions = manifests.counted(versions)?;
     let add = |versions: &mut Versions, stored: StoredManifest| versions.add(&stored);
     if let Ok(id) = ManifestId::parse(own) {
         versions = manifests.each_of(&[id], versions, add).await?;

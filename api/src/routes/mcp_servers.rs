@@ -75,7 +75,7 @@ pub(crate) async fn list(Request { app, client, context, query }: Request) -> Ht
     let after = query.one("cursor")?.map(|text| position(&listing, text)).transpose()?;
     let filter = ServerFilter { since, search, version };
     let page = Page { filter, limit, body: Vec::new(), servers: 0, after, is_complete: false };
-    let mut page = app.manifests(client).counted(page);
+    let mut page = app.manifests(client).counted(page)?;
     let mut bytes_left = READ_BYTES_MAX;
     let mut has_more = true;
     for _ in 0..PAGES_MAX {

@@ -1,10 +1,9 @@
 //! `GET /sites/{domain}/rank?q=`: the rank of a site for a query, and the results above it with their scores.
 
 use axum::extract::Path;
-use indexer::{Hit, SearchRequest};
+use indexer::{Explanation, Hit, SearchRequest};
 use manifest::{CapabilityId, SiteName};
 use serde::Serialize;
-use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::answers::search::search;
@@ -52,7 +51,7 @@ pub(crate) struct Placed {
     score: f32,
     /// The parts of the score, word by word.
     #[schema(value_type = Option<Object>)]
-    why: Option<Value>,
+    why: Option<Explanation>,
 }
 
 /// The rank of a site for a query.
@@ -84,6 +83,7 @@ pub(crate) async fn show(
         phrasings: vec![q.clone()],
         limit: RESULTS_MAX,
         explain: true,
+        explain_best_of: Some(site.clone()),
         ..SearchRequest::default()
     };
     let found = search(&app.index, client, request).await?.answer;

@@ -136,7 +136,7 @@ fn read(body: &[u8]) -> Result<(Subject, AbuseReason, String), Problem> {
 /// JSON, or the fields of a form as browsers send them. Empty fields count as not given.
 fn request(body: &[u8]) -> Result<ReportRequest, Problem> {
     if body.trim_ascii_start().starts_with(b"{") {
-        return manifest::budget::parse_within_budget(body, &manifest::budget::BODY).map_err(|error| {
+        return manifest::budget::parse_within_budget(body, &manifest::budget::REQUEST).map_err(|error| {
             let detail = format!(
                 "the body is not what was expected ({error}): send {{\"site\": \"skyhop.example\", \"reason\": \"spam\"}}"
             );

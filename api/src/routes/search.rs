@@ -46,14 +46,14 @@ pub(crate) async fn show(Request { app, client, context, query }: Request) -> Ht
     let results = search::search(&app.index, client, parameters.request.clone()).await?;
     app.count_search(&results.answer.hits);
     let (page, share) = search::page(app.manifests(client), results, &parameters).await?;
-    if parameters.view == View::Compact {
-        let body = serde_json::to_vec(&page).map_err(|error| Problem::internal(&error))?;
-        return Ok(response::tagged(body, "application/json", &tag, Caching::Search));
-    }
     let response = off_runtime(move || {
         // Details come from the store, which may be ahead of the index: their own bytes make the tag.
-        let rows: Vec<&[u8]> = page.results.iter().map(|row| row.as_str().as_bytes()).collect();
-        let tag = tag.and(&rows);
+        let tag = if parameters.view == View::Full {
+            let rows: Vec<&[u8]> = page.results.iter().map(|row| row.as_str().as_bytes()).collect();
+            tag.and(&rows)
+        } else {
+            tag
+        };
         if let Some(unchanged) = context.unchanged(&tag, Caching::Search) {
             return Ok(unchanged);
         }

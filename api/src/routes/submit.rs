@@ -114,7 +114,7 @@ fn read(body: &[u8]) -> Result<(Host, Option<ManifestUrl>), Problem> {
 /// JSON, or the fields of a form as browsers send them.
 fn submission(body: &[u8]) -> Result<Submission, Problem> {
     if body.trim_ascii_start().starts_with(b"{") {
-        return manifest::budget::parse_within_budget(body, &manifest::budget::BODY).map_err(|error| {
+        return manifest::budget::parse_within_budget(body, &manifest::budget::REQUEST).map_err(|error| {
             let detail = format!(
                 "the body is not what was expected ({error}): send {{\"domain\": \"skyhop.example\"}}"
             );

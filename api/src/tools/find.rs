@@ -259,7 +259,7 @@ async fn with_schemas(
     let add = |schemas: &mut Schemas, _: &StoredManifest, merged: &MergedCapability| {
         schemas.add(&merged.capability);
     };
-    let schemas = for_each_stored(manifests, read, manifests.counted(Schemas::default()), add).await?;
+    let schemas = for_each_stored(manifests, read, manifests.counted(Schemas::default())?, add).await?;
     is_cut |= schemas.is_cut;
     for (row, hit) in rows.iter_mut().zip(hits) {
         let Some(members) = row.as_object_mut() else { continue };

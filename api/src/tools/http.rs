@@ -200,7 +200,7 @@ async fn run(
 
 /// A JSON body of any accepted size: it may hold a document to validate.
 fn body<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
-    manifest::budget::parse_within_budget(bytes, &manifest::budget::BODY)
+    manifest::budget::parse_within_budget(bytes, &manifest::budget::REQUEST)
         .map_err(|error| Problem::bad_request(format!("the body is not the JSON expected here: {error}")))
 }
 

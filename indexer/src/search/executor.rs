@@ -6,6 +6,7 @@ use fixedbitset::FixedBitSet;
 use manifest::model::SafetyClass;
 use manifest::{CapabilityId, IdentityMark};
 use serde_json::Value;
+use serde_json::value::to_raw_value;
 use tantivy::DocAddress;
 
 use super::accumulate::accumulate;
@@ -25,7 +26,7 @@ use super::snippet::Highlighter;
 use super::term_scores::{TermScope, TermScores, rarity_of};
 use super::vector_search::VectorSearch;
 use super::window::{Window, WindowQuery};
-use crate::answer::{FacetBuckets, Group, GroupMember, Hit, SearchAnswer};
+use crate::answer::{Explanation, FacetBuckets, Group, GroupMember, Hit, SearchAnswer};
 use crate::error::{IndexError, SearchError};
 use crate::query::{Correction, ParsedQuery, Plan, REQUEST_ATTEMPTS_MAX, corrections};
 use crate::request::{ExploreRequest, Grouping, LIMIT_MAX, SearchRequest, Sort};
@@ -37,6 +38,12 @@ const COVERAGE_MIN: f32 = 0.05;
 const HARMLESS_AMONG: usize = 10;
 /// Maximum number of results of a group that are listed; the others are counted.
 const MEMBERS_MAX: usize = 5;
+/// Results of a page that are explained: the cost is that of a search over one document, for each phrasing.
+const EXPLAINED_MAX: usize = 10;
+/// Maximum number of bytes of an explanation, as JSON.
+const EXPLANATION_BYTES_MAX: usize = 16 * 1024;
+/// Bytes of an explanation without the scores of its words.
+const SCORE_BYTES_MAX: usize = 512;
 /// Maximum number of characters of a capability's own text that similar ones are searched by.
 const SIMILAR_CHARS_MAX: usize = 600;
 
@@ -184,6 +191,7 @@ impl<'a> SearchExecutor<'a> {
             return Ok(answer);
         }
         let highlighter = Highlighter::of(self.opened, &self.plans);
+        let mut best_of = self.request.explain_best_of.as_ref();
         let mut seen = self.cursor.seen.clone();
         let mut is_beyond = self.cursor.is_beyond;
         if !is_beyond {
@@ -191,7 +199,13 @@ impl<'a> SearchExecutor<'a> {
             let tie = |hit: &Ranked| short_tie(hit.candidate.traits.tie);
             let mut fresh = window.ranked.iter().filter(|hit| !already.contains(&tie(hit)));
             for hit in fresh.by_ref().take(self.limit) {
-                answer.hits.push(self.ranked_hit(hit, &highlighter)?);
+                let mut found = self.ranked_hit(hit, &highlighter)?;
+                let is_best = best_of.is_some_and(|site| *site == found.site && found.is_of_site());
+                if self.request.explain && (is_best || answer.hits.len() < EXPLAINED_MAX) {
+                    found.explanation = Some(self.explanation(&found, hit)?);
+                }
+                best_of = best_of.filter(|_| !is_best);
+                answer.hits.push(found);
                 seen.push(tie(hit));
                 seen.extend(hit.members.iter().map(|member| short_tie(member.traits.tie)));
             }
@@ -338,25 +352,35 @@ impl<'a> SearchExecutor<'a> {
     }
 
     fn ranked_hit(&self, ranked: &Ranked, highlighter: &Highlighter) -> Result<Hit, IndexError> {
-        let address = ranked.candidate.address;
-        let mut hit = self.hit(address, highlighter)?;
+        let mut hit = self.hit(ranked.candidate.address, highlighter)?;
         hit.score = ranked.score;
         hit.group = self.group(ranked)?;
-        if self.request.explain {
-            let mut terms = Vec::with_capacity(self.plans.len());
-            let mut spoken_of = 0.0_f32;
-            for plan in &self.plans {
-                let scores = TermScores::of(self.opened, plan, &[address], TermScope::All)?;
-                spoken_of = spoken_of.max(evidence(plan, &scores, 0));
-                terms.push(explained_terms(plan, &scores, 0));
-            }
-            let mut explanation = ranked.explanation(spoken_of, &Value::Array(terms));
-            if !hit.is_of_site() {
-                explanation["demoted"] = Value::from(IdentityMark::NamedByOthers.as_str());
-            }
-            hit.explanation = Some(explanation);
-        }
         Ok(hit)
+    }
+
+    /// The parts of a score, at most [`EXPLANATION_BYTES_MAX`] bytes.
+    fn explanation(&self, hit: &Hit, ranked: &Ranked) -> Result<Explanation, SearchError> {
+        self.deadline.check()?;
+        let bytes_max = (EXPLANATION_BYTES_MAX - SCORE_BYTES_MAX) / self.plans.len().max(1);
+        let (mut terms, mut left_out) = (Vec::with_capacity(self.plans.len()), 0);
+        let mut spoken_of = 0.0_f32;
+        for plan in &self.plans {
+            let scores = TermScores::of(self.opened, plan, &[ranked.candidate.address], TermScope::All)?;
+            spoken_of = spoken_of.max(evidence(plan, &scores, 0));
+            let explained = explained_terms(plan, &scores, 0, bytes_max);
+            left_out += explained.left_out;
+            terms.push(Value::Array(explained.terms));
+        }
+        let mut explanation = ranked.explanation(spoken_of);
+        explanation["terms"] = Value::Array(terms);
+        if left_out > 0 {
+            explanation["terms_left_out"] = Value::from(left_out);
+        }
+        if !hit.is_of_site() {
+            explanation["demoted"] = Value::from(IdentityMark::NamedByOthers.as_str());
+        }
+        let text = to_raw_value(&explanation).map_err(IndexError::Row)?;
+        Ok(Explanation(text))
     }
 
     /// The results that are grouped behind a result.

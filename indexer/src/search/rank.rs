@@ -3,7 +3,7 @@
 //! score = (text score + share of the site's best scores) × prior. The text score mixes the whole request with its best part.
 //! Results that crowd a page (many of one site, copies of one text) are then demoted below others of nearly the same score.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
@@ -30,6 +30,8 @@ const SITE_CAP: usize = 6;
 const SITE_CAP_AMONG: usize = 10;
 /// Factor of a copy of a text that ranks higher.
 const COPY_FACTOR: f32 = 0.7;
+/// Words of a phrasing whose scores an explanation lists.
+const EXPLAINED_WORDS_MAX: usize = 16;
 /// Added to exact matches; larger than every text score.
 const EXACT_BONUS: f32 = 4.0;
 
@@ -68,14 +70,14 @@ impl Ranked {
         self.score / self.crowding
     }
 
-    pub(super) fn explanation(&self, evidence: f32, terms: &Value) -> Value {
+    /// The parts of the score, without its words.
+    pub(super) fn explanation(&self, evidence: f32) -> Value {
         let Candidate { text_score, traits, is_exact, cosine, .. } = self.candidate;
         let mut explanation = json!({"text": text_score, "site": self.site_score, "prior": traits.prior,
                                      "crowding": self.crowding, "exact": is_exact, "evidence": evidence});
         if let Some(cosine) = cosine {
             explanation["cosine"] = json!(cosine);
         }
-        explanation["terms"] = terms.clone();
         explanation
     }
 }
@@ -253,16 +255,38 @@ fn ratio(score: f32, best: f32) -> f32 {
     if best > 0.0 { score / best } else { 0.0 }
 }
 
-/// The scores of the terms in one candidate, largest first.
-pub(super) fn explained_terms(plan: &Plan, term_scores: &TermScores, row: usize) -> Value {
+/// The scores of the terms in one candidate.
+pub(super) struct ExplainedTerms {
+    /// Largest first.
+    pub(super) terms: Vec<Value>,
+    /// Scores beyond [`EXPLAINED_WORDS_MAX`] words, or beyond the bytes.
+    pub(super) left_out: usize,
+}
+
+/// The largest scores of the terms in one candidate, up to `bytes_max` bytes of JSON.
+pub(super) fn explained_terms(
+    plan: &Plan,
+    term_scores: &TermScores,
+    row: usize,
+    bytes_max: usize,
+) -> ExplainedTerms {
     let cells = term_scores.row(row).iter().zip(&term_scores.columns);
-    let mut terms: Vec<(f32, Value)> = cells
-        .filter(|(value, _)| **value > 0.0)
-        .filter_map(|(value, column)| {
-            let term = plan.terms.get(column.term)?;
-            Some((*value, json!({"term": term.text, "field": column.field_name, "score": value})))
-        })
-        .collect();
-    terms.sort_by(|(a, _), (b, _)| b.total_cmp(a));
-    Value::Array(terms.into_iter().map(|(_, term)| term).collect())
+    let mut cells: Vec<_> = cells.filter(|(value, _)| **value > 0.0).collect();
+    cells.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    let (mut words, mut bytes) = (HashSet::new(), 0);
+    let mut explained = ExplainedTerms { terms: Vec::new(), left_out: 0 };
+    for (value, column) in cells {
+        let Some(term) = plan.terms.get(column.term) else { continue };
+        if words.contains(&column.term) || words.len() < EXPLAINED_WORDS_MAX {
+            let score = json!({"term": term.text, "field": column.field_name, "score": value});
+            bytes += score.to_string().len() + 1;
+            if bytes <= bytes_max {
+                words.insert(column.term);
+                explained.terms.push(score);
+                continue;
+            }
+        }
+        explained.left_out += 1;
+    }
+    explained
 }

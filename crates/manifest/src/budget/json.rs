@@ -64,9 +64,9 @@ pub(crate) fn check_json(text: &[u8], limits: Limits) -> Result<CheckedJson, Ove
     Ok(CheckedJson { spent: meter.spent(), outline: Outline { sizes, may_escape_hidden } })
 }
 
-/// Whether JSON text is within limits.
-pub fn check(text: &[u8], limits: &Limits) -> Result<(), OverBudget> {
-    check_json(text, *limits).map(drop)
+/// Checks the limits of JSON text, and returns the bytes of memory that its tree takes, estimated from above.
+pub fn check(text: &[u8], limits: &Limits) -> Result<usize, OverBudget> {
+    Ok(check_json(text, *limits)?.spent.tree_bytes)
 }
 
 /// Bytes of a string up to its closing quote. Remembers an escape that may encode a hidden character.

@@ -54,13 +54,18 @@ pub(crate) const YAML: Limits = Limits { depth: crate::json::DEPTH_MAX, nodes: 4
 /// A small value can become a large entry of the model, so this bounds the model too: 2 KiB a value.
 pub(crate) const MANIFEST_NODES_MAX: usize = 60_000;
 
-/// Bodies of requests and responses: registries, agents, forms.
+/// Bodies of responses: registries, agents.
 ///
 /// - depth: the default recursion limit of `serde_json`.
 /// - nodes and scalar bytes: ten times a registry page with a thousand entries.
-/// - tree bytes: at most 32 MiB for a request.
+/// - tree bytes: at most 32 MiB for a response.
 pub const BODY: Limits =
     Limits { depth: 128, nodes: 200_000, scalar_bytes: 4 * 1_024 * 1_024, tree_bytes: 32 * 1_024 * 1_024 };
+
+/// Bodies of requests: searches, calls of tools.
+///
+/// - tree bytes: the text of the largest document, and 1 MiB for other values.
+pub const REQUEST: Limits = Limits { tree_bytes: 5 * 1_024 * 1_024, ..BODY };
 
 /// The limit that a document exceeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
