@@ -100,6 +100,18 @@ impl SiteNaming {
         self.links_away(url).is_some()
     }
 
+    /// Whether the site itself publishes a document: at a usual path of one of its hosts, in the operator's list, or where the robots.txt,
+    /// the DNS records or the home page of such a host lead, at one of its hosts. A user may have written what its documents link to.
+    pub fn publishes(&self, url: &ManifestUrl) -> bool {
+        let is_linked = || {
+            let found_by = self.found.get(url);
+            found_by.is_some_and(|found_by| naming(&self.site, found_by) != Naming::Site)
+        };
+        let is_at_own_host =
+            || self.names_host(&url.host()) && (is_usual(url) || self.names(url) && !is_linked());
+        self.links_away(url) == Some(0) || is_at_own_host()
+    }
+
     /// The number of links from what the site itself publishes to a document, at most 32: 0 at a usual path of the
     /// domain and of a listed host, and for a URL of the operator's list. At a usual path of another host it is that of the host.
     /// `None` if only others name the document.
@@ -222,6 +234,32 @@ mod tests {
         let links = [catalog, listed, one, from_page, two].map(|at| naming.links_away(&url(at)));
         assert_eq!(links, [Some(0), Some(0), Some(1), Some(1), Some(2)]);
         assert_eq!(naming.links_away(&url("https://a.example/u/unknown.json")), None);
+    }
+
+    #[test]
+    fn what_documents_link_to_is_not_published_by_the_site_itself() {
+        let (catalog, page) = ("https://a.example/.well-known/ard.json", "https://a.example/");
+        let found_by = |discovery, from: Option<&str>| FoundBy { discovery, linked_from: from.map(url) };
+        let upload = "https://a.example/u/one.json";
+        let (at_api, at_home) = ("https://api.a.example/x.json", "https://a.example/x.json");
+        let found = HashMap::from([
+            (url(catalog), found_by(Discovery::WellKnown, None)),
+            (url(upload), found_by(Discovery::CatalogEntry, Some(catalog))),
+            (url(at_api), found_by(Discovery::HtmlLink, Some(page))),
+            (url(at_home), found_by(Discovery::Agentmap, Some("https://a.example/robots.txt"))),
+        ]);
+        let naming = SiteNaming::new(SiteName::parse("a.example").unwrap(), found, []);
+        for (at, expected) in [
+            (catalog, true),
+            ("https://a.example/agent.json", true),
+            (at_api, true),
+            ("https://api.a.example/agent.json", true),
+            (at_home, true),
+            (upload, false),
+            ("https://t1.a.example/agent.json", false),
+        ] {
+            assert_eq!(naming.publishes(&url(at)), expected, "{at}");
+        }
     }
 
     #[test]

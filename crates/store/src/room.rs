@@ -3,24 +3,33 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use manifest::{ManifestId, NamedBy};
+use manifest::{Host, ManifestId, ManifestUrl};
 use policy::FetchOutcome;
 use policy::naming::SiteNaming;
 
 use crate::known::Known;
 use crate::model::FetchRecord;
 
-/// Manifests of a site in the index that the site itself does not name.
+const MIB: u64 = 1024 * 1024;
+/// Stored bytes of what a site itself publishes, models and documents together. Nothing else counts here.
+const BYTES_PUBLISHED_MAX: u64 = 256 * MIB;
+/// Stored bytes of the other documents that the site names, with those that complete its manifests. Users may have written them.
+const BYTES_LINKED_MAX: u64 = 1024 * MIB;
+/// Manifests of a site in the index that the site itself does not name. Beyond it, only hosts with less than an equal share have room.
 const MANIFESTS_OF_OTHERS_MAX: usize = 500;
-/// Stored bytes of these, models and documents together, with the documents that complete them.
-const BYTES_OF_OTHERS_MAX: u64 = 256 * 1024 * 1024;
-/// Stored bytes of those that the site names.
-const BYTES_OF_SITE_MAX: u64 = 1024 * 1024 * 1024;
+/// Manifests that these may reach with such hosts.
+const MANIFESTS_OF_OTHERS_MOST: usize = 550;
+/// Stored bytes of these, and what they may reach with such hosts.
+const BYTES_OF_OTHERS_MAX: u64 = 256 * MIB;
+const BYTES_OF_OTHERS_MOST: u64 = 282 * MIB;
+/// Bytes by which a document in the index may grow where a new one has no room.
+const SMALL_CHANGE_BYTES: u64 = 64 * 1024;
 
 /// Why there is no room for a document.
 const TOO_MANY: &str = "the site has 500 manifests that it does not name itself";
 const TOO_MANY_BYTES_OF_OTHERS: &str = "the documents that the site does not name itself take 256 MiB";
-const TOO_MANY_BYTES: &str = "the documents of the site take 1 GiB";
+const TOO_MANY_BYTES_PUBLISHED: &str = "the documents that the site itself publishes take 256 MiB";
+const TOO_MANY_BYTES_LINKED: &str = "the documents to which those of the site link take 1 GiB";
 
 /// What a site has in the index, of one kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -29,55 +38,125 @@ struct Share {
     bytes: u64,
 }
 
+impl Share {
+    const fn plus(self, added: Self) -> Self {
+        Self {
+            manifests: self.manifests.saturating_add(added.manifests),
+            bytes: self.bytes.saturating_add(added.bytes),
+        }
+    }
+}
+
+/// Who stands for a document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Standing {
+    /// The site itself publishes it.
+    Published,
+    /// A document of the site links to it.
+    Linked,
+    /// Others name it; it is at this host.
+    Others(Host),
+}
+
+impl Standing {
+    fn of(naming: &SiteNaming, url: &ManifestUrl) -> Self {
+        match () {
+            () if naming.publishes(url) => Self::Published,
+            () if naming.names(url) => Self::Linked,
+            () => Self::Others(url.host()),
+        }
+    }
+}
+
+/// What a document adds to the index.
+#[derive(Debug, Clone, Copy)]
+struct Added {
+    share: Share,
+    is_in_index: bool,
+}
+
 #[derive(Debug, Default)]
 struct Room {
-    of_site: Share,
+    published: Share,
+    linked: Share,
     of_others: Share,
+    /// Those of others by host.
+    hosts: HashMap<Host, Share>,
 }
 
 impl Room {
     /// The room that is taken before a visit, as the site names its documents after it.
     fn taken(known: &Known, naming: &SiteNaming) -> Self {
         let mut room = Self::default();
+        let of = |id: &ManifestId| known.resources.get(id).map(|known| Standing::of(naming, &known.url));
         for (id, bytes) in &known.bytes {
-            room.share(naming_of(known, naming, id)).bytes += bytes;
+            if let Some(standing) = of(id) {
+                room.add(&standing, Share { manifests: 0, bytes: *bytes });
+            }
         }
         for (id, _) in known.manifests.iter().filter(|(_, manifest)| manifest.in_index) {
-            room.share(naming_of(known, naming, id)).manifests += 1;
+            if let Some(standing) = of(id) {
+                room.add(&standing, Share { manifests: 1, bytes: 0 });
+            }
         }
         room
     }
 
-    const fn share(&mut self, named_by: NamedBy) -> &mut Share {
-        match named_by {
-            NamedBy::Site => &mut self.of_site,
-            NamedBy::Others => &mut self.of_others,
-        }
+    fn add(&mut self, standing: &Standing, added: Share) {
+        let share = match standing {
+            Standing::Published => &mut self.published,
+            Standing::Linked => &mut self.linked,
+            Standing::Others(host) => {
+                let of_host = self.hosts.entry(host.clone()).or_default();
+                *of_host = of_host.plus(added);
+                &mut self.of_others
+            }
+        };
+        *share = share.plus(added);
     }
 
     /// Takes room for a document, or says why there is none. What takes no more bytes than before always has room.
-    fn take(&mut self, named_by: NamedBy, added: Share) -> Result<(), &'static str> {
-        let share = self.share(named_by);
-        let after = Share {
-            manifests: share.manifests + added.manifests,
-            bytes: share.bytes.saturating_add(added.bytes),
-        };
-        match named_by {
-            _ if added == Share::default() => {}
-            NamedBy::Site if after.bytes > BYTES_OF_SITE_MAX => return Err(TOO_MANY_BYTES),
-            NamedBy::Others if added.manifests > 0 && after.manifests > MANIFESTS_OF_OTHERS_MAX => {
-                return Err(TOO_MANY);
+    fn take(&mut self, standing: &Standing, added: Added) -> Result<(), &'static str> {
+        let refusal = match standing {
+            _ if added.share == Share::default() => None,
+            Standing::Published => {
+                let is_full = self.published.plus(added.share).bytes > BYTES_PUBLISHED_MAX;
+                is_full.then_some(TOO_MANY_BYTES_PUBLISHED)
             }
-            NamedBy::Others if after.bytes > BYTES_OF_OTHERS_MAX => return Err(TOO_MANY_BYTES_OF_OTHERS),
-            _ => {}
+            Standing::Linked => {
+                let is_full = self.linked.plus(added.share).bytes > BYTES_LINKED_MAX;
+                is_full.then_some(TOO_MANY_BYTES_LINKED)
+            }
+            Standing::Others(host) => self.refusal_of_others(host, added),
+        };
+        match refusal {
+            Some(reason) => Err(reason),
+            None => {
+                self.add(standing, added.share);
+                Ok(())
+            }
         }
-        *share = after;
-        Ok(())
     }
-}
 
-fn naming_of(known: &Known, naming: &SiteNaming, id: &ManifestId) -> NamedBy {
-    known.resources.get(id).map_or(NamedBy::Others, |resource| naming.named_by(&resource.url))
+    /// Why there is no room for a document that others name. No host takes the room of the others: one with less than an equal share
+    /// has room up to a tenth beyond the limits, and there for small changes always.
+    fn refusal_of_others(&self, host: &Host, added: Added) -> Option<&'static str> {
+        let of_host = self.hosts.get(host).copied();
+        let hosts = self.hosts.len() + usize::from(of_host.is_none());
+        let (of_host, after) = (of_host.unwrap_or_default(), self.of_others.plus(added.share));
+        let manifests_share = MANIFESTS_OF_OTHERS_MAX.checked_div(hosts).unwrap_or_default().max(1);
+        let has_room = of_host.manifests < manifests_share && after.manifests <= MANIFESTS_OF_OTHERS_MOST;
+        if added.share.manifests > 0 && after.manifests > MANIFESTS_OF_OTHERS_MAX && !has_room {
+            return Some(TOO_MANY);
+        }
+        let hosts = u64::try_from(hosts).unwrap_or(u64::MAX);
+        let is_below_share = of_host.bytes < BYTES_OF_OTHERS_MAX.checked_div(hosts).unwrap_or_default();
+        let is_below_most = after.bytes <= BYTES_OF_OTHERS_MOST;
+        let is_small_change = added.is_in_index && added.share.bytes <= SMALL_CHANGE_BYTES;
+        let has_room =
+            if is_small_change { is_below_share || is_below_most } else { is_below_share && is_below_most };
+        (after.bytes > BYTES_OF_OTHERS_MAX && !has_room).then_some(TOO_MANY_BYTES_OF_OTHERS)
+    }
 }
 
 /// The documents of a visit for which its site has no room, with the reason. Those that the site has already come first, so that others
@@ -107,8 +186,9 @@ pub(crate) fn refused(
         let before = known.bytes.get(id).copied().unwrap_or_default();
         let is_new = fetch.manifest.is_some() && !is_in_index(id);
         let bytes = (stored_bytes(id) as u64).saturating_sub(before);
-        let added = Share { manifests: usize::from(is_new), bytes };
-        if let Err(reason) = room.take(naming.named_by(&fetch.url), added) {
+        let share = Share { manifests: usize::from(is_new), bytes };
+        let added = Added { share, is_in_index: known.bytes.contains_key(id) };
+        if let Err(reason) = room.take(&Standing::of(naming, &fetch.url), added) {
             refused.insert(id.clone(), reason);
         }
     }
@@ -119,37 +199,78 @@ pub(crate) fn refused(
 mod tests {
     use super::*;
 
-    const NOTHING: Share = Share { manifests: 0, bytes: 0 };
+    fn others(host: &str) -> Standing {
+        Standing::Others(Host::parse(host).unwrap())
+    }
+
+    const fn new(bytes: u64) -> Added {
+        Added { share: Share { manifests: 1, bytes }, is_in_index: false }
+    }
+
+    const fn change(bytes: u64) -> Added {
+        Added { share: Share { manifests: 0, bytes }, is_in_index: true }
+    }
 
     #[test]
     fn what_others_name_has_a_limit_of_its_own() {
-        let one = Share { manifests: 1, bytes: 0 };
         let mut room = Room::default();
+        let evil = others("evil.a.example");
         for _ in 0..MANIFESTS_OF_OTHERS_MAX {
-            assert_eq!(room.take(NamedBy::Others, one), Ok(()));
+            assert_eq!(room.take(&evil, new(0)), Ok(()));
         }
-        assert_eq!(room.take(NamedBy::Others, one), Err(TOO_MANY));
-        assert_eq!(
-            room.take(NamedBy::Others, Share { manifests: 0, bytes: 9 }),
-            Ok(()),
-            "a change of one of them"
-        );
+        assert_eq!(room.take(&evil, new(0)), Err(TOO_MANY));
+        assert_eq!(room.take(&evil, change(9)), Ok(()), "a change of one of them");
         for _ in 0..2 * MANIFESTS_OF_OTHERS_MAX {
-            assert_eq!(room.take(NamedBy::Site, one), Ok(()));
+            assert_eq!(room.take(&Standing::Published, new(0)), Ok(()));
+            assert_eq!(room.take(&Standing::Linked, new(0)), Ok(()));
+        }
+    }
+
+    #[test]
+    fn a_host_with_many_manifests_leaves_room_for_those_of_other_hosts() {
+        let mut room = Room::default();
+        let (evil, few) = (others("evil.a.example"), others("few.a.example"));
+        for _ in 0..MANIFESTS_OF_OTHERS_MAX {
+            assert_eq!(room.take(&evil, new(BYTES_OF_OTHERS_MAX / 500)), Ok(()));
+        }
+        assert_eq!(room.take(&few, new(1)), Ok(()));
+        assert_eq!(room.take(&few, change(MIB)), Ok(()));
+        assert_eq!(room.take(&evil, new(0)), Err(TOO_MANY));
+        for number in 1..MANIFESTS_OF_OTHERS_MOST - MANIFESTS_OF_OTHERS_MAX {
+            assert_eq!(room.take(&others(&format!("h{number}.a.example")), new(1)), Ok(()), "{number}");
+        }
+        assert_eq!(room.take(&others("last.a.example"), new(1)), Err(TOO_MANY));
+    }
+
+    #[test]
+    fn changes_of_a_host_with_few_bytes_have_room() {
+        let mut room = Room::default();
+        let (evil, few, late) = (others("evil.a.example"), others("few.a.example"), others("late.a.example"));
+        assert_eq!(room.take(&few, new(1)), Ok(()));
+        room.add(&evil, Share { manifests: 1, bytes: BYTES_OF_OTHERS_MOST });
+        assert_eq!(room.take(&few, change(SMALL_CHANGE_BYTES)), Ok(()));
+        for (standing, added) in [(&few, change(SMALL_CHANGE_BYTES + 1)), (&evil, change(1)), (&late, new(1))]
+        {
+            assert_eq!(room.take(standing, added), Err(TOO_MANY_BYTES_OF_OTHERS), "{standing:?}");
         }
     }
 
     #[test]
     fn bytes_are_bounded_for_the_site_and_for_others() {
-        for (named_by, max, reason) in [
-            (NamedBy::Site, BYTES_OF_SITE_MAX, TOO_MANY_BYTES),
-            (NamedBy::Others, BYTES_OF_OTHERS_MAX, TOO_MANY_BYTES_OF_OTHERS),
+        for (standing, max, reason) in [
+            (Standing::Published, BYTES_PUBLISHED_MAX, TOO_MANY_BYTES_PUBLISHED),
+            (Standing::Linked, BYTES_LINKED_MAX, TOO_MANY_BYTES_LINKED),
+            (others("evil.a.example"), BYTES_OF_OTHERS_MAX, TOO_MANY_BYTES_OF_OTHERS),
         ] {
-            let bytes = |bytes| Share { manifests: 1, bytes };
             let mut room = Room::default();
-            assert_eq!(room.take(named_by, bytes(max)), Ok(()));
-            assert_eq!(room.take(named_by, bytes(1)), Err(reason));
-            assert_eq!(room.take(named_by, NOTHING), Ok(()), "it takes no more than before");
+            assert_eq!(room.take(&standing, new(max)), Ok(()));
+            assert_eq!(room.take(&standing, new(1)), Err(reason));
+            assert_eq!(room.take(&standing, change(0)), Ok(()), "it takes no more than before");
+            for other in
+                [Standing::Published, Standing::Linked].into_iter().filter(|other| *other != standing)
+            {
+                assert_eq!(room.take(&other, new(1)), Ok(()), "{other:?} has room of its own");
+            }
         }
     }
 }

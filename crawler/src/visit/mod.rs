@@ -34,7 +34,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use manifest::ManifestUrl;
+use manifest::{Host, ManifestUrl};
 use policy::plan::{PathPlan, PlannedPath, Priors, ROBOTS_PATH};
 use policy::robots::CopyUse;
 use policy::{NextStep, VisitEnd};
@@ -58,9 +58,14 @@ use egress::Session;
 /// Longest wait for the rest of a visit that found a new manifest, and for all URLs together that the site itself does not name or that
 /// are at hosts of others. Beyond it the visit ends and its findings are saved, or the URL is left for a later visit.
 const WAIT_UNSAVED_MAX: TimeDelta = TimeDelta::hours(1);
-/// Waits for links of the site's own documents at its own hosts that may be longer. A site that asks for a delay of a day would
-/// otherwise never have these links requested.
+/// Waits for links of the site's own documents at its own hosts that may exceed it together. Only its Crawl-delay makes one of them longer:
+/// a site that asks for a delay of a day would otherwise never have these links requested. Any other such wait would keep what the visit
+/// read of the site's own documents from being saved, and users of the site may cause it.
 const WAITS_AT_OWN_HOSTS_MAX: u32 = 10;
+/// Shorter waits there are not counted.
+const WAIT_AT_OWN_HOSTS_MIN: TimeDelta = TimeDelta::minutes(1);
+/// Longest wait for links at one host that is not the site's own, so that it does not take the time of the others.
+const WAIT_AT_HOST_MAX: TimeDelta = TimeDelta::minutes(20);
 /// Longest wait for a host of others that asked for it before this visit.
 const WAIT_OF_EARLIER_VISIT_MAX: TimeDelta = TimeDelta::minutes(1);
 
@@ -311,24 +316,55 @@ impl<'a> Visit<'a> {
         };
         let earlier = known.and_then(|known| known.next_ok_at).filter(|_| !is_own && !is_asked);
         let is_earlier = earlier.is_some_and(|at| at - clock::now() > WAIT_OF_EARLIER_VISIT_MAX);
-        let waits = self.progress.waits_for_links;
-        let is_link_of_site = is_own && task.named_by == NamedBy::Document;
-        let has_turn = is_link_of_site && waits.at_own_hosts < WAITS_AT_OWN_HOSTS_MAX;
-        let waited = TimeDelta::from_std(waits.time).unwrap_or(TimeDelta::MAX);
-        let is_too_long = until - clock::now() > WAIT_UNSAVED_MAX - waited.min(WAIT_UNSAVED_MAX);
-        self.scope == Scope::Site && may_be_left && (is_too_long && !has_turn || is_earlier)
+        let wait = until - clock::now();
+        let is_too_long = self.exceeds_waits(task, wait) && !self.has_turn(task, wait);
+        self.scope == Scope::Site && may_be_left && (is_too_long || is_earlier)
+    }
+
+    /// Whether the visit would wait too long with this wait: for all links together, or for those at one host that is not the site's own.
+    fn exceeds_waits(&self, task: &Task, wait: TimeDelta) -> bool {
+        let waits = &self.progress.waits_for_links;
+        let exceeds = |max: TimeDelta, waited: Duration| {
+            wait > max - TimeDelta::from_std(waited).unwrap_or(TimeDelta::MAX).min(max)
+        };
+        let host = task.current().host();
+        let is_shared = task.is_link() && !self.own_hosts.contains(&host);
+        let at_host = waits.at_hosts.get(&host).copied().unwrap_or_default();
+        exceeds(WAIT_UNSAVED_MAX, waits.time) || is_shared && exceeds(WAIT_AT_HOST_MAX, at_host)
+    }
+
+    /// Whether the visit waits for a link of the site's own documents at its own hosts all the same: if the wait is short, or the site's
+    /// robots.txt asks for it.
+    fn has_turn(&self, task: &Task, wait: TimeDelta) -> bool {
+        let host = task.current().host();
+        let crawl_delay = self.requester.crawl_delay(&host).unwrap_or_default();
+        let is_by_robots = wait <= TimeDelta::from_std(crawl_delay * 2).unwrap_or(TimeDelta::MAX);
+        self.is_link_at_own_host(task, &host)
+            && self.progress.waits_for_links.at_own_hosts < WAITS_AT_OWN_HOSTS_MAX
+            && (wait <= WAIT_UNSAVED_MAX || is_by_robots)
+    }
+
+    fn is_link_at_own_host(&self, task: &Task, host: &Host) -> bool {
+        task.named_by == NamedBy::Document && self.own_hosts.contains(host)
     }
 
     /// Counts a wait for a task that the site itself does not name, or at a host that is not its own.
     fn count_wait(&mut self, task: &Task, until: DateTime<Utc>) {
-        let is_own = self.own_hosts.contains(&task.current().host());
+        let host = task.current().host();
+        let is_own = self.own_hosts.contains(&host);
         if task.named_by == NamedBy::Site && is_own {
             return;
         }
-        let wait = (until - clock::now()).to_std().unwrap_or_default();
+        let wait = until - clock::now();
+        let is_turn = wait > WAIT_AT_OWN_HOSTS_MIN && self.is_link_at_own_host(task, &host);
+        let wait = wait.to_std().unwrap_or_default();
         let waits = &mut self.progress.waits_for_links;
         waits.time = waits.time.saturating_add(wait);
-        waits.at_own_hosts += u32::from(is_own && task.named_by == NamedBy::Document);
+        waits.at_own_hosts += u32::from(is_turn);
+        if !is_own {
+            let at_host = waits.at_hosts.entry(host).or_default();
+            *at_host = at_host.saturating_add(wait);
+        }
     }
 
     /// Leaves a task for a later visit, with all that would wait until then at the same host. If nothing but the robots.txt of this

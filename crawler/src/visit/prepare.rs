@@ -46,6 +46,9 @@ const KNOWN_USUAL_MAX: usize = 20;
 const KNOWN_TURN: usize = KNOWN_OF_SITE_MAX - KNOWN_USUAL_MAX - KNOWN_WAITING_MAX;
 /// Known documents of further links per visit: two thirds of these. Those of each linking document take turns.
 const KNOWN_FURTHER_MAX: usize = TASKS_FURTHER_MAX / 3 * 2;
+/// Linked documents that failed are requested after the others, except in each eighth visit: a daily budget would otherwise never leave
+/// one for them.
+const FAILED_IN_ORDER_EVERY: u32 = 8;
 /// Whose turn it is to name a host, where a collected list does. No site has this name.
 const COLLECTED: &str = "lists";
 
@@ -85,8 +88,8 @@ pub(crate) fn begin(site: &SiteState, own_hosts: &OwnHosts, priors: &Priors, now
 /// other hosts. Home pages are last. The plan puts what documents link to after what the site itself publishes.
 fn of_site(site: &SiteState, own_hosts: &OwnHosts, priors: &Priors) -> Vec<Task> {
     let is_main = |url: &ManifestUrl| is_main_host(site.name.as_str(), url.host().as_str());
-    let known = known_of_site(site, own_hosts);
-    let urls: HashSet<&ManifestUrl> = known.iter().map(|known| &known.url).collect();
+    let (known, failed) = known_of_site(site, own_hosts);
+    let urls: HashSet<&ManifestUrl> = known.iter().chain(&failed).map(|known| &known.url).collect();
     let published = known.iter().filter(|known| own_hosts.publishes(&known.url)).count();
     let rows = own(site, own_hosts).flat_map(|state| rows_of(site, own_hosts, state, priors));
     let rows = rows.filter(|task| !urls.contains(&task.url));
@@ -97,11 +100,16 @@ fn of_site(site: &SiteState, own_hosts: &OwnHosts, priors: &Priors) -> Vec<Task>
     let (main, others): (Vec<&ResourceState>, Vec<&ResourceState>) =
         known.into_iter().partition(|known| is_main(&known.url));
     let main = main.into_iter().map(known_task).chain(main_rows);
-    main.chain(others.into_iter().map(known_task)).chain(other_rows).chain(pages).collect()
+    let others = others.into_iter().map(known_task).chain(other_rows);
+    main.chain(others).chain(failed.into_iter().map(known_task)).chain(pages).collect()
 }
 
-/// The known documents that the site names, nearest first. What users may have written takes no turn of what the site itself publishes.
-fn known_of_site<'a>(site: &'a SiteState, own_hosts: &OwnHosts) -> Vec<&'a ResourceState> {
+/// The known documents that the site names, nearest first, and those of them that failed ([`has_failed`]). What users may have written
+/// takes no turn of what the site itself publishes.
+fn known_of_site<'a>(
+    site: &'a SiteState,
+    own_hosts: &OwnHosts,
+) -> (Vec<&'a ResourceState>, Vec<&'a ResourceState>) {
     let (mut published, mut linked, mut further) = (Vec::new(), Vec::new(), BTreeMap::new());
     for known in in_turns(site, own_hosts) {
         match own_hosts.word_on(&known_task(known)) {
@@ -127,7 +135,20 @@ fn known_of_site<'a>(site: &'a SiteState, own_hosts: &OwnHosts) -> Vec<&'a Resou
         let is_requested = known.outcome != FetchOutcome::NotReached;
         (own_hosts.links_away(&known.url), is_requested, known.fetched_at, known.url.clone())
     });
-    known
+    let is_last = |known: &&ResourceState| {
+        let may_be_last = !site.visits.is_multiple_of(FAILED_IN_ORDER_EVERY);
+        may_be_last && has_failed(known.outcome) && !own_hosts.publishes(&known.url)
+    };
+    let (failed, known) = known.into_iter().partition(is_last);
+    (known, failed)
+}
+
+/// Whether such an outcome may end the visit of its host, or of what the same document links to there. What is linked and failed comes
+/// last: users whose documents fail may not keep visits from those of others.
+const fn has_failed(outcome: FetchOutcome) -> bool {
+    let is_failure =
+        matches!(outcome, FetchOutcome::RateLimited | FetchOutcome::ServerError | FetchOutcome::Blocked);
+    is_failure || outcome.is_transport_error()
 }
 
 /// Those of known documents that this visit requests. If they are more than [`KNOWN_OF_SITE_MAX`], they take turns: each visit requests
@@ -623,6 +644,34 @@ mod tests {
             planned.iter().position(|planned| *planned == url).unwrap()
         };
         assert!(place(59) < place(39) && place(39) < place(0), "{planned:?}");
+    }
+
+    #[test]
+    fn a_visit_ends_with_the_documents_that_failed_in_the_last_one() {
+        for outcome in [
+            FetchOutcome::RateLimited,
+            FetchOutcome::ServerError,
+            FetchOutcome::Blocked,
+            FetchOutcome::Timeout,
+        ] {
+            let mut site = site_with_known(9, 1);
+            site.hosts.push(host("api.a.example", HostOrigin::Named));
+            let at_api = url("https://api.a.example/x/008.json");
+            site.resources[8].url = at_api;
+            for failed in &mut site.resources[0..2] {
+                (failed.outcome, failed.fetched_at) = (outcome, crate::clock::now() - TimeDelta::days(1));
+            }
+            let mut numbers = |visits: u32| {
+                site.visits = visits;
+                let planned = planned(&site);
+                let linked = planned.iter().filter_map(|url| url.split_once("/x/"));
+                linked.map(|(_, number)| number.to_owned()).collect::<Vec<_>>()
+            };
+            let last = numbers(7);
+            assert_eq!(last.len(), 9, "{last:?}");
+            assert_eq!(last[7..], ["000.json", "001.json"], "{outcome}: {last:?}");
+            assert_eq!(numbers(8)[..2], ["000.json", "001.json"], "a budget does not keep them out for ever");
+        }
     }
 
     #[test]

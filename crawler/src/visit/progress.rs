@@ -1,6 +1,6 @@
 //! The progress of a visit, as it is written to the store: enough to resume the visit in any process.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -54,12 +54,15 @@ impl VisitRequest {
 }
 
 /// How long a visit was parked for links of documents, for what others name, and at hosts of others.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct WaitsForLinks {
     /// All of them together.
     pub(crate) time: Duration,
-    /// How many of them were for links of the site's own documents at its own hosts.
+    /// How many of the longer ones were for links of the site's own documents at its own hosts.
     pub(crate) at_own_hosts: u32,
+    /// Those at hosts that are not the site's own, by host.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) at_hosts: BTreeMap<Host, Duration>,
 }
 
 impl WaitsForLinks {

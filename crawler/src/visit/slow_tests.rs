@@ -164,7 +164,6 @@ async fn disallowed_links_of_others_do_not_deny_the_site() {
 #[tokio::test]
 async fn an_allowed_document_is_requested_where_robots_forbids_the_usual_paths() {
     let fixture = slow_site(Answer::text("User-agent: *\nDisallow: /\nAllow: /agents/\n")).await;
-    fixture.tools.store.standalone_end(&fixture.leased.token, &[]).await.unwrap();
     let seed = submitted(&format!("https://{NAME}/agents/1.json"));
     fixture.tools.store.seeds_add(&[seed], clock::now()).await.unwrap();
     clock::advance(LATE);
@@ -306,6 +305,62 @@ async fn links_of_a_site_with_a_long_delay_are_requested_in_later_visits() {
     }
     let paths = fixture.paths();
     assert!(paths.contains(&"/x/listed.json".to_owned()), "{paths:?}");
+}
+
+/// The catalog of the site lists documents of users, one of which asks for a delay of a day with each answer.
+#[tokio::test]
+async fn no_document_of_a_user_keeps_what_the_site_publishes_from_being_saved() {
+    let links = (0..3).map(|number| format!(r#"{{"href":"https://{NAME}/u/{number}.json"}}"#));
+    let links = links.collect::<Vec<_>>().join(",");
+    let catalog = format!(r#"{{"linkset":[{{"anchor":"https://{NAME}/","service-desc":[{links}]}}]}}"#);
+    let slow = Answer::status(404).header("Retry-After", "86400");
+    let site = testweb::Host::new(NAME).robots("").file(MANIFEST, "application/json", AWP);
+    let site = site.file("/.well-known/api-catalog", "application/linkset+json", catalog);
+    let fixture =
+        fixture((0..3).fold(site, |site, number| site.route(&format!("/u/{number}.json"), slow.clone())));
+    let fixture = fixture.await;
+    fixture.tools.store.standalone_end(&fixture.leased.token, &[]).await.unwrap();
+    let mut requested = Vec::new();
+    for visit in 0..3 {
+        let opening = open(&fixture).await;
+        assert!(!opening.is_parked, "visit {visit}: {:?}", opening.requested);
+        requested.extend(opening.requested.into_iter().filter(|path| path.starts_with("/u/")));
+        assert_eq!(requested.len(), visit + 1, "{requested:?}");
+        advance_until_due(&fixture).await;
+    }
+    requested.sort();
+    assert_eq!(requested, ["/u/0.json", "/u/1.json", "/u/2.json"], "each has its turn");
+}
+
+#[tokio::test]
+async fn waits_for_links_are_bounded_for_each_host() {
+    let fixture = slow_site(Answer::text("")).await;
+    let stop = Stop::default();
+    let session = fixture.tools.egress.session(fixture.leased.token.site.clone());
+    let mut visit = Visit::new(&fixture.tools, &stop, &fixture.leased, Scope::Site, session);
+    let task = |host: &str, named_by| {
+        let url = ManifestUrl::parse(&format!("https://{host}/x/1.json")).unwrap();
+        Task { named_by, ..Task::new(url, policy::BodyKind::Manifest, manifest::Discovery::CatalogEntry) }
+    };
+    let mut waits = |task: &Task, wait: TimeDelta| {
+        let until = clock::now() + wait;
+        let is_left = visit.is_left(task, until);
+        if !is_left {
+            visit.count_wait(task, until);
+        }
+        !is_left
+    };
+    let [t1, t2] = ["t1.slow.example", "t2.slow.example"].map(|host| task(host, NamedBy::Others));
+    assert!(!waits(&t1, TimeDelta::minutes(50)) && waits(&t1, TimeDelta::minutes(15)));
+    assert!(!waits(&t1, TimeDelta::minutes(15)), "its time is used up");
+    assert!(waits(&t2, TimeDelta::minutes(15)), "the other host has time of its own");
+    let own = task(NAME, NamedBy::Document);
+    assert!(!waits(&own, TimeDelta::hours(2)), "the visit is saved first");
+    assert!((0..60).all(|_| waits(&own, TimeDelta::seconds(59))), "short waits are no turns");
+    let turns = (0..20).filter(|_| waits(&own, TimeDelta::minutes(10))).count();
+    assert_eq!(turns, usize::try_from(WAITS_AT_OWN_HOSTS_MAX).unwrap());
+    let t3 = task("t3.slow.example", NamedBy::Others);
+    assert!(!waits(&t3, TimeDelta::minutes(1)), "the hour is used up");
 }
 
 #[tokio::test]

@@ -69,7 +69,13 @@ pub(crate) async fn what_a_site_does_not_name_takes_at_most_256_mib(db: Db) -> R
         Backend::Sqlite => format!("UPDATE document SET body = zeroblob({bytes})"),
     })
     .await?;
-    let unchanged = fetch(&upload(1), FetchOutcome::NotModified, later(9));
+    // others still name it
+    let source = linked(1, "text 1", 9);
+    let unchanged = FetchRecord {
+        discovery: source.discovery,
+        linked_from: source.linked_from,
+        ..fetch(&upload(1), FetchOutcome::NotModified, later(9))
+    };
     let part = FetchRecord { manifest: None, ..linked(700, "part", 9) };
     let fetches = vec![
         linked(600, "another", 9),

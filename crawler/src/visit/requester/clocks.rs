@@ -31,7 +31,7 @@ impl Requester<'_> {
     }
 
     /// The Crawl-delay of a host; that of its stored robots.txt until this visit has checked it.
-    pub(super) fn crawl_delay(&self, host: &Host) -> Option<Duration> {
+    pub(in crate::visit) fn crawl_delay(&self, host: &Host) -> Option<Duration> {
         self.robots.get(host)?.crawl_delay
     }
 
