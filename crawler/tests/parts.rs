@@ -11,7 +11,7 @@ use policy::FetchOutcome;
 use policy::delay::day_of;
 use store::ClockWrite;
 use support::{Crawl, now};
-use testweb::Host;
+use testweb::{Host, Web};
 
 const WHOLE: &str = "/.well-known/agent-manifest.json";
 const PART: &str = "/openapi.json";
@@ -111,7 +111,8 @@ async fn keeps_capabilities_while_a_part_is_not_requested() {
     let whole = |name: &str| whole(name).replace("//museum.example/openapi", "//api.museum.example/openapi");
     let museum = Host::new("museum.example").robots("").file(WHOLE, "application/json", whole("Museum"));
     let api = Host::new("api.museum.example").robots("").file(PART, "application/json", part("buy_ticket"));
-    let mut crawl = Crawl::of([museum, api]).await;
+    let web = Web::builder().hosts([museum, api]).start().await.unwrap();
+    let mut crawl = Crawl::on(web, "museum.example").await;
     crawl.pass().await;
     assert_eq!(operations(&crawl).await, ["buy_ticket"]);
     crawl.web.set_file("museum.example", WHOLE, "application/json", whole("Grand Museum"));
@@ -128,8 +129,8 @@ async fn keeps_capabilities_while_a_part_is_not_requested() {
         lease: None,
     };
     crawl.store.clocks_save(&[delayed]).await.unwrap();
-    crawl.pass_again().await;
-    assert_eq!(manifest(&crawl).await.name.as_deref(), Some("Grand Museum"));
+    let summary = crawl.pass_again().await;
+    assert_eq!(manifest(&crawl).await.name.as_deref(), Some("Grand Museum"), "{summary:?}");
     assert_eq!(operations(&crawl).await, ["buy_ticket"], "from the stored copy");
     assert!(crawl.web.log().hits_on("api.museum.example").is_empty());
 }
