@@ -129,13 +129,11 @@ impl Room {
             }
             Standing::Others(host) => self.refusal_of_others(host, added),
         };
-        match refusal {
-            Some(reason) => Err(reason),
-            None => {
-                self.add(standing, added.share);
-                Ok(())
-            }
+        if let Some(reason) = refusal {
+            return Err(reason);
         }
+        self.add(standing, added.share);
+        Ok(())
     }
 
     /// Why there is no room for a document that others name. No host takes the room of the others: one with less than an equal share
