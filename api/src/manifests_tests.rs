@@ -614,6 +614,7 @@ async fn what_a_page_keeps_between_manifests_counts_for_its_client() {
 
 /// The rows of a page count for its client before it waits for the first manifest.
 #[tokio::test]
+#[expect(clippy::disallowed_methods, reason = "the test waits for the task")]
 async fn rows_of_a_page_count_before_it_waits_for_details() {
     let world = Arc::new(World::new(&[]).await);
     let (url, mut manifest) = (url_of("wordy"), declared("wordy", 400_000));

@@ -244,6 +244,8 @@ async fn serve_once(app: App, cancel: CancellationToken) -> Result<(), McpError>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::LimitsConfig;
+    use crate::timeouts::ClientTimeouts;
 
     #[tokio::test]
     async fn messages_over_standard_streams_have_a_size_and_a_budget() {
@@ -266,8 +268,9 @@ mod tests {
     }
 
     #[tokio::test]
+    #[expect(clippy::disallowed_methods, reason = "the test waits for the task")]
     async fn a_message_over_budget_is_refused_and_the_next_one_answered() {
-        let (app, _dir) = crate::test_app::app(Default::default(), Default::default()).await;
+        let (app, _dir) = crate::test_app::app(LimitsConfig::default(), ClientTimeouts::default()).await;
         let (client, server) = tokio::io::duplex(PIPE_BYTES);
         let serving = tokio::spawn(async move {
             let running = Server::new(app).serve(server).await.unwrap();

@@ -191,6 +191,7 @@ async fn unread_large_responses_are_bounded_per_client() {
 }
 
 #[tokio::test]
+#[expect(clippy::disallowed_methods, reason = "the test waits for the task")]
 async fn tree_of_a_body_counts_for_its_client_until_the_response() {
     let world = Arc::new(World::new().await);
     let wide = || Body::from(format!("[{}1]", "{\"a\":1},".repeat(8_000)));

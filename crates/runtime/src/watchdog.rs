@@ -165,7 +165,7 @@ mod tests {
             let mut line = event.metadata().level().to_string();
             event.record(&mut |field: &Field, value: &dyn std::fmt::Debug| {
                 if field.name() == "message" {
-                    line += &format!(" {value:?}");
+                    line = format!("{line} {value:?}");
                 }
             });
             self.0.lock().unwrap().push(line);

@@ -250,7 +250,7 @@ mod tests {
     fn tasks_wait_in_the_order_of_their_ranks() {
         let task = |path: &str, named_by, role| {
             let url = ManifestUrl::parse(&format!("https://a.example/{path}")).unwrap();
-            Task { named_by, role, ..Task::new(url, BodyKind::Manifest, Discovery::CatalogEntry) }
+            Task { role, named_by, ..Task::new(url, BodyKind::Manifest, Discovery::CatalogEntry) }
         };
         let ranked = |number| {
             [
@@ -263,7 +263,9 @@ mod tests {
         };
         let mut queue = Queue::default();
         ranked(1).into_iter().rev().for_each(|task| queue.insert_last(task));
-        ranked(2).into_iter().for_each(|task| queue.insert_last(task));
+        for task in ranked(2) {
+            queue.insert_last(task);
+        }
         ranked(0).into_iter().rev().for_each(|task| queue.insert_first(task));
         planned("a.example").for_each(|row| queue.insert_last(row));
         let mut expected: Vec<Task> = Vec::new();
