@@ -278,7 +278,7 @@ test("the page of the crawl shows what happens without being asked again", async
     const submitted = await fetch(`${demo.url}/sites`, { method: "POST", body: JSON.stringify({ domain: "newcomer.example" }) });
     assert.equal(submitted.status, 202);
     await page.waitForFunction((text) => document.querySelector("[data-live=queue] dl").innerText !== text, before);
-    await page.locator("[data-live=visits] li.new", { hasText: "newcomer.example" }).waitFor();
+    await page.locator("[data-live=visits] li.new", { hasText: "newcomer.example" }).waitFor({ timeout: 60_000 });
     assert.equal(await page.locator("[data-live-state]").isVisible(), true);
     assert.equal(await page.evaluate(() => document.documentElement.dataset.same), "page", "the page was loaded anew");
   });
