@@ -86,7 +86,7 @@ impl IndexHandle {
         }
     }
 
-    /// Clients are told what is wrong without paths of this machine, which the log has, once.
+    /// The error for clients, without paths of this machine. The log has the path, once.
     fn set_unavailable(&self, error: &IndexError) {
         let reason = error.in_public();
         if !matches!(self.state(), IndexState::Unavailable(known) if known == reason) {

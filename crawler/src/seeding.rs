@@ -177,7 +177,7 @@ fn read_sources(
     reading: Reading,
     sender: &mpsc::Sender<Vec<Seed>>,
 ) -> Result<SeedReport, SeedError> {
-    // nobody receives the seeds after a stop
+    // the seeds have no receiver after a stop
     let is_stopped = || sender.is_closed();
     let mut reader = SeedReader::new(scope, &is_stopped);
     for (name, content) in sources {

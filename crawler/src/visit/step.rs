@@ -89,7 +89,7 @@ impl Visit<'_> {
             return Ok(NextStep::Continue);
         }
         let mut decisions = self.requester.decisions(verdict, self.paths_of_evidence(host, task)).await?;
-        // one that is allowed keeps the host from its end, whoever named it
+        // a host with one allowed path does not end, whoever named the path
         let mut planned = self.progress.plan.paths_at(host, |_| true);
         planned.push(task.url.path_and_query());
         let planned = self.requester.decisions(verdict, planned).await?;
