@@ -72,7 +72,7 @@ impl OwnHosts {
     /// Who names the URL of a task that the store knows or the path table has.
     pub(super) fn word_on(&self, task: &Task) -> NamedBy {
         let is_own = self.contains(&task.url.host());
-        // without the link, nobody would request what is below `/.well-known/` and not in the path table
+        // without the link, the visit would not request what is below `/.well-known/` and not in the path table
         let is_linked = is_of_document(task.discovery) && !(is_own && is_in_table(&task.url));
         let is_link_of_site =
             || !is_linked || task.linked_from.as_deref().is_some_and(|from| self.publishes(from));
