@@ -229,7 +229,7 @@ impl Progress {
     }
 
     /// Plans the requests that an answer leads to, and keeps its links to other sites. `named_by` says whose word the links are.
-    /// The documents `in_turns` are not requested for a link: they have turns, whoever links to them. As parts they are, and read as
+    /// A link causes no request for the documents `in_turns`, which visits request in turns. As parts they are requested, and read as
     /// manifests. One document has few requests at a host of others, for which `is_own` is false. Returns the tasks for which there was
     /// no room.
     pub(crate) fn follow(
