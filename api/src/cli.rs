@@ -19,7 +19,7 @@ pub struct Arguments {
     #[arg(long, value_name = "URL")]
     pub public_url: Option<String>,
     /// Serve from snapshots that an indexer publishes to this directory or, with the feature `s3`, to `s3://bucket/prefix`.
-    #[arg(long, value_name = "PLACE")]
+    #[arg(long, value_name = "LOCATION")]
     pub index_from: Option<SnapshotLocation>,
     /// Proxies whose X-Forwarded-For is trusted, as addresses or ranges.
     #[arg(long, value_name = "CIDR,…", value_delimiter = ',')]

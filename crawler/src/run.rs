@@ -10,12 +10,12 @@ use crate::config::{CrawlConfig, Mode};
 use crate::daemon::DaemonContext;
 use crate::error::CrawlError;
 use crate::events::{Event, Events};
-use crate::fleet::{Cancel, Fleet, Progress};
 use crate::groups::Groups;
 use crate::seeding::{Reading, seed};
 use crate::seeds::SeedReport;
 use crate::summary::Summary;
 use crate::visit::Tools;
+use crate::worker::{Cancel, Progress, Worker};
 use crate::{clock, daemon};
 
 /// Times of a schedule that are shown at the start.
@@ -54,18 +54,18 @@ pub async fn run(
             progress(Progress::Scheduled { task, next: &next });
         }
     }
-    let mut fleet = Fleet { summary, ..Fleet::new(&config, tools, cancel, progress, &tracker) };
-    let ran = fleet.run(config.mode).await;
+    let mut worker = Worker { summary, ..Worker::new(&config, tools, cancel, progress, &tracker) };
+    let ran = worker.run(config.mode).await;
     if let Err(error) = &ran {
         tracing::error!(%error, "the crawl failed: the crawler exits");
     }
     schedules_stop.cancel();
-    summary = fleet.summary;
+    summary = worker.summary;
     if matches!(config.mode, Mode::Once { .. }) && ran.is_ok() && !summary.interrupted {
-        fleet.tools.store.housekeeping(clock::now()).await?;
-        summary.next_due_at = fleet.tools.store.next_due_at().await?;
+        worker.tools.store.housekeeping(clock::now()).await?;
+        summary.next_due_at = worker.tools.store.next_due_at().await?;
     }
-    drop((fleet.tools, fleet.writer, fleet.hand_overs));
+    drop((worker.tools, worker.writer, worker.hand_overs));
     tracker.close();
     tracker.wait().await;
     ran?;
@@ -128,16 +128,16 @@ pub async fn check(
     store.seeds_add(&[Seed { revisit_now: true, ..seed }], clock::now()).await?;
     let groups = groups_of(&config, &store, Share::None);
     if let Some(SiteGroup { group, owner: None }) = store.site_group(&site).await? {
-        groups.claim(&store, group).await?;
+        groups.take_unowned(&store, group).await?;
     }
     let tracker = TaskTracker::new();
     let tools = Tools::start(&config, &store, (groups, open_events(&config)?), &tracker).await?;
-    let fleet = Fleet::new(&config, tools, cancel, progress, &tracker);
-    let mut fleet = Fleet { concurrency: 1, only: Some(vec![site]), ..fleet };
+    let worker = Worker::new(&config, tools, cancel, progress, &tracker);
+    let mut worker = Worker { concurrency: 1, only: Some(vec![site]), ..worker };
     let park_wait = config.mode.park_wait();
-    let ran = fleet.run(Mode::Once { park_wait }).await;
-    let mut summary = fleet.summary;
-    drop((fleet.tools, fleet.writer, fleet.hand_overs));
+    let ran = worker.run(Mode::Once { park_wait }).await;
+    let mut summary = worker.summary;
+    drop((worker.tools, worker.writer, worker.hand_overs));
     tracker.close();
     tracker.wait().await;
     ran?;

@@ -13,13 +13,13 @@ use tokio_util::sync::CancellationToken;
 use crate::clock;
 use crate::config::{CrawlConfig, Mode, SeedLists, SeedSource};
 use crate::error::CrawlError;
-use crate::fleet::Progress;
 use crate::mcp_registry::list_mcp_registry;
 use crate::registry_pages::Incomplete;
 use crate::remote_seeds::{fetch_list, search_registry};
 use crate::seed_files;
 use crate::seeds::{SeedError, SeedReader, SeedReport, fingerprint};
 use crate::visit::{StandaloneRequests, Stop, Tools};
+use crate::worker::Progress;
 
 /// Maximum number of seeds added by one call to the store.
 const SEED_BATCH: usize = 20_000;
@@ -86,7 +86,7 @@ pub(crate) async fn seed(
         tracing::warn!(
             source = cut.source,
             names = cut.names,
-            "a source has more names or lines than are read of one"
+            "a source has too many names or lines: the rest is not read"
         );
     } else if config.seed_lists == SeedLists::Followed {
         if may_be_incomplete || seed_files::states(&config.seeds) != files_before {

@@ -53,7 +53,7 @@ async fn classifies_answers_that_are_not_http() {
         assert_eq!(outcome_of(Answer::raw(raw)).await, FetchOutcome::ProtocolError, "{raw:?}");
     }
     assert_eq!(outcome_of(Answer::reset()).await, FetchOutcome::ProtocolError);
-    assert_eq!(outcome_of(Answer::json("{}").claiming_length(100)).await, FetchOutcome::ProtocolError);
+    assert_eq!(outcome_of(Answer::json("{}").with_content_length(100)).await, FetchOutcome::ProtocolError);
     assert_eq!(outcome_of(Answer::json("{}").padded(101, 1)).await, FetchOutcome::ProtocolError);
     assert_eq!(outcome_of(Answer::json("{}").padded(20, 2_000)).await, FetchOutcome::ProtocolError);
 }

@@ -29,7 +29,7 @@ pub struct Arguments {
     pub once: bool,
     /// Publish snapshots of the index to this directory or, with the feature `s3`, to `s3://bucket/prefix`, for replicas of the
     /// api that have no indexer.
-    #[arg(long, value_name = "PLACE", global = true)]
+    #[arg(long, value_name = "LOCATION", global = true)]
     pub publish: Option<SnapshotLocation>,
     /// Index the example requests of this file, lines of JSON with `query` and `capability`, as `agentdex feedback export` writes
     /// them. If the content of the file changes, the index is rebuilt at the next start.

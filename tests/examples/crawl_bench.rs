@@ -100,9 +100,10 @@ fn site(index: usize, profile: &str) -> Host {
     let host = Host::new("").robots(&format!("User-agent: *\n{delay}Allow: {allowed}$\nDisallow: /\n"));
     match (profile, index % 20) {
         ("hostile", 0..=5) => host.refusing_connections(),
-        ("hostile", 6 | 7) => {
-            host.route(PATHS[1], Answer::json("x").dripping(1, Duration::from_secs(1)).claiming_length(9_000))
-        }
+        ("hostile", 6 | 7) => host.route(
+            PATHS[1],
+            Answer::json("x").dripping(1, Duration::from_secs(1)).with_content_length(9_000),
+        ),
         ("hostile", 8) => host.route(PATHS[1], Answer::retry_after(503, "120")),
         _ if is_positive(index) => host.file("/agent.json", "application/json", MANIFEST),
         _ => host,

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use super::identity::{DESCRIPTION, Identity, NAME, TAGS, VERSION};
+use super::identity::{DESCRIPTION, NAME, ServerIdentity, TAGS, VERSION};
 use crate::body::fresh;
 use crate::request::Request;
 use crate::response::HttpResult;
@@ -32,7 +32,7 @@ const INVALID_PARAMS: i32 = -32_602;
 const KEY_SET: &str = "/.well-known/jwks.json";
 
 /// The card, signed if the operator gave a key.
-pub(super) fn card(identity: &Identity) -> Value {
+pub(super) fn card(identity: &ServerIdentity) -> Value {
     let mut card = unsigned_card(identity);
     if let (Some(signer), Some(members)) = (&identity.signer, card.as_object_mut()) {
         signer.sign(members, &identity.url(KEY_SET));
@@ -40,7 +40,7 @@ pub(super) fn card(identity: &Identity) -> Value {
     card
 }
 
-fn unsigned_card(identity: &Identity) -> Value {
+fn unsigned_card(identity: &ServerIdentity) -> Value {
     let definition = Tool::FindCapability.definition();
     json!({
         "protocolVersion": "0.3.0",

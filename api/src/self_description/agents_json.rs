@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::identity::{DESCRIPTION, Identity, NAME};
+use super::identity::{DESCRIPTION, NAME, ServerIdentity};
 use crate::tools::Tool;
 
-pub(super) fn manifest(identity: &Identity) -> Value {
+pub(super) fn manifest(identity: &ServerIdentity) -> Value {
     let capabilities: Vec<Value> = Tool::ALL.iter().copied().map(capability).collect();
     json!({
         "schema_version": "0.1.0",

@@ -1,9 +1,9 @@
 //! `/agents.txt`: agents.txt 0.1, the summary of agents.json.
 
-use super::identity::{DESCRIPTION, Identity, NAME};
+use super::identity::{DESCRIPTION, NAME, ServerIdentity};
 use crate::tools::Tool;
 
-pub(super) fn file(identity: &Identity) -> String {
+pub(super) fn file(identity: &ServerIdentity) -> String {
     let names: Vec<&str> = Tool::ALL.iter().map(|tool| tool.as_str()).collect();
     [
         format!("Name: {NAME}"),

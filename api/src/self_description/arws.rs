@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::identity::{DESCRIPTION, Identity, NAME};
+use super::identity::{DESCRIPTION, NAME, ServerIdentity};
 
-pub(super) fn manifest(identity: &Identity) -> Value {
+pub(super) fn manifest(identity: &ServerIdentity) -> Value {
     json!({
         "name": NAME,
         "description": DESCRIPTION,

@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::identity::{DESCRIPTION, Identity, NAME, VERSION};
+use super::identity::{DESCRIPTION, NAME, ServerIdentity, VERSION};
 use crate::tools::{ArgumentLocation, Tool};
 
-pub(super) fn manifest(identity: &Identity) -> Value {
+pub(super) fn manifest(identity: &ServerIdentity) -> Value {
     let capabilities: Vec<Value> = Tool::ALL.iter().copied().map(capability).collect();
     json!({
         "@context": "https://atp.dev/schema/v1",

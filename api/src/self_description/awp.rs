@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::identity::{DESCRIPTION, Identity};
+use super::identity::{DESCRIPTION, ServerIdentity};
 use crate::tools::Tool;
 
-pub(super) fn manifest(identity: &Identity) -> Value {
+pub(super) fn manifest(identity: &ServerIdentity) -> Value {
     let actions: Vec<Value> = Tool::ALL.iter().copied().map(action).collect();
     json!({
         "awp_version": "0.1",

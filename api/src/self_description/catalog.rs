@@ -5,15 +5,15 @@ use manifest::Format;
 use manifest::entry::{REGISTRY_MEDIA_TYPE, media_type_of};
 use serde_json::{Value, json};
 
-use super::identity::{DESCRIPTION, Identity, NAME, TAGS, VERSION};
+use super::identity::{DESCRIPTION, NAME, ServerIdentity, TAGS, VERSION};
 use crate::tools::Tool;
 
 /// The entries of ARD 0.91, which has no other member at the root.
-pub(super) fn manifest(identity: &Identity) -> Value {
+pub(super) fn manifest(identity: &ServerIdentity) -> Value {
     json!({"entries": ard_entries(identity)})
 }
 
-pub(super) fn catalog(identity: &Identity) -> Value {
+pub(super) fn catalog(identity: &ServerIdentity) -> Value {
     let mut entries = ard_entries(identity);
     entries.push(entry(
         identity,
@@ -38,7 +38,7 @@ pub(super) fn catalog(identity: &Identity) -> Value {
     })
 }
 
-fn ard_entries(identity: &Identity) -> Vec<Value> {
+fn ard_entries(identity: &ServerIdentity) -> Vec<Value> {
     let card = media_type_of(Format::A2a);
     let agent = "Answers requests in plain words with matching capabilities, over A2A.";
     vec![
@@ -48,7 +48,7 @@ fn ard_entries(identity: &Identity) -> Vec<Value> {
 }
 
 fn entry(
-    identity: &Identity,
+    identity: &ServerIdentity,
     name: &str,
     title: &str,
     media_type: &str,

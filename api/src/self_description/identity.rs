@@ -12,18 +12,18 @@ pub(super) const DESCRIPTION: &str = "Searches what web sites declare that agent
 pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub(super) const TAGS: [&str; 4] = ["registry", "discovery", "search", "agents"];
 
-/// The public address of this server.
+/// Public address of this server, and the key that signs its A2A card.
 #[derive(Debug, Clone)]
-pub(super) struct Identity {
+pub(super) struct ServerIdentity {
     /// Base URL of this server, without a slash at the end.
     pub(super) base: String,
-    /// The name alone.
+    /// Host name of `base`.
     pub(super) host: String,
     /// Signs the card.
     pub(super) signer: Option<Arc<CardSigner>>,
 }
 
-impl Identity {
+impl ServerIdentity {
     pub(super) fn at(base: &str) -> Self {
         let host = Url::parse(base).ok().and_then(|url| url.host_str().map(ToOwned::to_owned));
         Self { base: base.to_owned(), host: host.unwrap_or_default(), signer: None }

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::identity::Identity;
+use super::identity::ServerIdentity;
 
-pub(super) fn catalog(identity: &Identity) -> Value {
+pub(super) fn catalog(identity: &ServerIdentity) -> Value {
     let openapi = |path: &str, title: &str| json!({"href": identity.url(path), "type": "application/json", "title": title});
     json!({"linkset": [{
         "anchor": identity.url("/"),

@@ -26,7 +26,7 @@ use axum::response::Response;
 use axum::routing::{get, post};
 use serde_json::Value;
 
-use self::identity::Identity;
+use self::identity::ServerIdentity;
 use crate::clock;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
@@ -45,7 +45,7 @@ const TEXT: &str = "text/plain; charset=utf-8";
 const MARKDOWN: &str = "text/markdown; charset=utf-8";
 
 /// A path and the document served there.
-type DocumentRoute = (&'static str, fn(&Identity) -> SelfDescription);
+type DocumentRoute = (&'static str, fn(&ServerIdentity) -> SelfDescription);
 
 /// All paths.
 const DOCUMENTS: [DocumentRoute; 17] = [
@@ -85,7 +85,7 @@ pub(crate) fn routes() -> Router<App> {
     DOCUMENTS.into_iter().fold(router, |router, (path, make)| {
         let serve = move |State(app): State<App>, context: RequestContext, query: QueryPairs| async move {
             query.only(&[])?;
-            let identity = Identity::at(&app.base_url()).signed_by(app.config.card_signer.clone());
+            let identity = ServerIdentity::at(&app.base_url()).signed_by(app.config.card_signer.clone());
             served(&context, make(&identity))
         };
         router.route(path, get(serve))

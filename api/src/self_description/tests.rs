@@ -8,7 +8,7 @@ use crate::tools::Tool;
 const BASE: &str = "https://dex.example";
 
 fn read(path: &str, linked: &[LinkedDocument<'_>]) -> Manifest {
-    let identity = Identity::at(BASE);
+    let identity = ServerIdentity::at(BASE);
     let (_, make) = DOCUMENTS.iter().find(|(place, _)| *place == path).unwrap();
     let bytes = match make(&identity) {
         SelfDescription::Json(value, _) => serde_json::to_vec(&value).unwrap(),
@@ -92,7 +92,7 @@ fn remaining_descriptions_parse_without_findings() {
 
 #[test]
 fn arws_manifest_parses_with_its_openapi_document() {
-    let identity = Identity::at(BASE);
+    let identity = ServerIdentity::at(BASE);
     let tools = serde_json::to_vec(&tools::document(&identity)).unwrap();
     let url = ManifestUrl::parse(&identity.url("/tools/openapi.json")).unwrap();
     let manifest = read("/.well-known/agent-manifest.json", &[LinkedDocument { url: &url, bytes: &tools }]);
@@ -109,7 +109,7 @@ fn a_signed_card_verifies_with_the_served_key() {
         .unwrap();
     let signer = std::sync::Arc::new(manifest::CardSigner::from_pkcs8(&der).unwrap());
     let keys = signer.key_set().to_string();
-    let identity = Identity::at(BASE).signed_by(Some(signer));
+    let identity = ServerIdentity::at(BASE).signed_by(Some(signer));
     let card = a2a::card(&identity).to_string();
     let url = |path: &str| ManifestUrl::parse(&identity.url(path)).unwrap();
     let manifest = manifest::read(&Document {
@@ -127,7 +127,7 @@ fn a_signed_card_verifies_with_the_served_key() {
 
 #[test]
 fn every_linked_address_is_served() {
-    let identity = Identity::at(BASE);
+    let identity = ServerIdentity::at(BASE);
     for (path, make) in DOCUMENTS {
         let text = match make(&identity) {
             SelfDescription::Json(value, _) => value.to_string(),

@@ -4,10 +4,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::identity::{DESCRIPTION, Identity, NAME, VERSION};
+use super::identity::{DESCRIPTION, NAME, ServerIdentity, VERSION};
 use crate::tools::Tool;
 
-pub(super) fn document(identity: &Identity) -> Value {
+pub(super) fn document(identity: &ServerIdentity) -> Value {
     let reading = Tool::ALL.iter().copied().filter(|tool| tool.is_read_only());
     let paths: Map<String, Value> =
         reading.map(|tool| (format!("/tools/{tool}"), json!({"get": operation(tool)}))).collect();

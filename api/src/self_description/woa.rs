@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::identity::{Identity, VERSION};
+use super::identity::{ServerIdentity, VERSION};
 use crate::tools::Tool;
 
-pub(super) fn document(identity: &Identity) -> Value {
+pub(super) fn document(identity: &ServerIdentity) -> Value {
     let agent = |tool: Tool| {
         let definition = tool.definition();
         json!({

@@ -65,12 +65,12 @@ fn is_email(text: &str) -> bool {
 
 /// The identifying headers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Identity {
+pub struct CrawlerIdentity {
     pub user_agent: HeaderValue,
     pub from: Option<HeaderValue>,
 }
 
-impl Identity {
+impl CrawlerIdentity {
     /// The identity of an operator.
     pub fn new(contact: &Contact) -> Self {
         let page = contact.url.as_ref().map_or(PROJECT_URL, Url::as_str);
@@ -92,11 +92,11 @@ mod tests {
 
     #[test]
     fn user_agent_names_product_version_and_contact() {
-        let project = Identity::new(&Contact::default());
+        let project = CrawlerIdentity::new(&Contact::default());
         assert_eq!(project.user_agent, format!("agentdex/{VERSION} (+{PROJECT_URL})").as_str());
         assert_eq!(project.from, None);
         let own = Contact::parse(Some("https://example.org/bot"), Some("bot@example.org")).unwrap();
-        let own = Identity::new(&own);
+        let own = CrawlerIdentity::new(&own);
         assert_eq!(
             own.user_agent,
             format!("agentdex/{VERSION} (+https://example.org/bot; mailto:bot@example.org)").as_str()

@@ -27,7 +27,7 @@ pub use dns::name_servers_know;
 pub use failure::{Cause, Failure};
 pub use head::Head;
 pub use hosts::{HostsError, HostsFile};
-pub use identity::{Contact, ContactError, Identity, VERSION};
+pub use identity::{Contact, ContactError, CrawlerIdentity, VERSION};
 pub use leave::LeaveCheck;
 pub use probe::{Stage, Timings};
 pub use response::{Body, Extent, Reply};

@@ -5,13 +5,13 @@ use std::net::SocketAddr;
 use policy::OwnNetworks;
 
 use crate::hosts::HostsFile;
-use crate::identity::Identity;
+use crate::identity::CrawlerIdentity;
 use crate::signing::Signer;
 
 /// Settings of the operator for outgoing requests.
 #[derive(Debug, Clone)]
 pub struct EgressSettings {
-    pub identity: Identity,
+    pub identity: CrawlerIdentity,
     /// PEM text of authorities to trust besides Mozilla's.
     pub additional_roots_pem: Option<Vec<u8>>,
     pub own_networks: OwnNetworks,

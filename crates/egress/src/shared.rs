@@ -10,13 +10,13 @@ use policy::OwnNetworks;
 use crate::dns::Dns;
 use crate::failure::{Cause, Failure};
 use crate::hosts::HostsFile;
-use crate::identity::Identity;
+use crate::identity::CrawlerIdentity;
 use crate::settings::{OwnRules, Reach};
 use crate::signing::Signer;
 
 /// State that all sessions of a process share.
 pub(crate) struct Shared {
-    pub(crate) identity: Identity,
+    pub(crate) identity: CrawlerIdentity,
     pub(crate) tls: rustls::ClientConfig,
     pub(crate) own: Arc<OwnNetworks>,
     pub(crate) own_rules: OwnRules,

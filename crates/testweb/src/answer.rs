@@ -20,7 +20,7 @@ pub struct Answer {
     pub(crate) last_modified_s: Option<u64>,
     pub(crate) delay: Duration,
     pub(crate) pace: Option<Pace>,
-    pub(crate) claimed_bytes: Option<u64>,
+    pub(crate) content_length: Option<u64>,
     pub(crate) takes_posts: bool,
     /// Whether TLS ends without `close_notify` after a raw answer.
     pub(crate) is_cut: bool,
@@ -253,8 +253,8 @@ impl Answer {
 
     /// Sends this Content-Length for any body. If it is too long, the connection ends early.
     #[must_use]
-    pub fn claiming_length(mut self, bytes: u64) -> Self {
-        self.claimed_bytes = Some(bytes);
+    pub fn with_content_length(mut self, bytes: u64) -> Self {
+        self.content_length = Some(bytes);
         self
     }
 
@@ -297,7 +297,7 @@ impl Answer {
             last_modified_s: None,
             delay: Duration::ZERO,
             pace: None,
-            claimed_bytes: None,
+            content_length: None,
             takes_posts: false,
             is_cut: false,
         }

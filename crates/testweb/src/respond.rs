@@ -41,9 +41,9 @@ impl Reply {
         }
         let mut reply =
             Self { status: answer.status, headers, segments, content_length: ContentLength::Exact };
-        if let Some(claimed) = answer.claimed_bytes {
+        if let Some(length) = answer.content_length {
             reply.content_length = ContentLength::Other;
-            reply.headers.insert(header::CONTENT_LENGTH, claimed.into());
+            reply.headers.insert(header::CONTENT_LENGTH, length.into());
         }
         if head.method == Method::HEAD {
             reply.drop_body();

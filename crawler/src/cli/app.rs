@@ -16,8 +16,8 @@ use super::report::{self, Audience};
 use super::settings::{Settings, log_level, resolve};
 use super::watch::Watch;
 use super::{commands, explain, paths, reader_keys, shown, status};
-use crate::fleet::{Cancel, STOP_MAX};
 use crate::output::{self, OutputFormat};
+use crate::worker::{Cancel, STOP_MAX};
 use crate::{CrawlError, UsageError};
 
 /// The file in the data directory from which `api` serves the key directory.

@@ -16,8 +16,8 @@ use super::flags::Command;
 use super::report::{self, counted, plural};
 use super::settings::Settings;
 use super::watch::Watch;
-use crate::fleet::{Cancel, Progress};
 use crate::output::{self, OutputFormat};
+use crate::worker::{Cancel, Progress};
 use crate::{UsageError, clock, site_of};
 
 /// Maximum number of findings shown of one manifest.

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::duration::in_words;
 use super::report::{counted, end_label};
-use crate::fleet::{CrawlState, STATE_EVERY};
+use crate::worker::{CrawlState, STATE_EVERY};
 
 /// The rate is a mean over this time: a visit takes about as long.
 const WINDOW: Duration = Duration::from_mins(1);

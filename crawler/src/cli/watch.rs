@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::progress::{Rate, Shown};
 use super::report::counted;
 use super::settings::{SharedSettings, Verbosity};
-use crate::fleet::Progress;
+use crate::worker::Progress;
 
 /// Interval of progress lines without a terminal.
 const LINE_EVERY: Duration = Duration::from_secs(10);

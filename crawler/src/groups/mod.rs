@@ -57,9 +57,10 @@ impl Lifetimes {
 
 /// The groups of this process; cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Groups(Option<Arc<Fleet>>);
+pub(crate) struct Groups(Option<Arc<SharedGroups>>);
 
-struct Fleet {
+/// The groups of one worker of a fleet.
+struct SharedGroups {
     worker: WorkerId,
     share: Share,
     life: Duration,
@@ -75,7 +76,7 @@ pub(crate) struct Ownership {
 
 /// A request in flight in a group; the group is not released before this is dropped.
 pub(crate) struct GroupUse {
-    fleet: Arc<Fleet>,
+    shared: Arc<SharedGroups>,
     group: u16,
     /// The membership to write the clock of the request under.
     pub(crate) member: MemberId,
@@ -97,7 +98,7 @@ impl Groups {
     /// A worker among others; it owns nothing before its first [`Groups::heartbeat`].
     pub(crate) fn shared(worker: WorkerId, share: Share, lease: Duration) -> Self {
         let table = Mutex::new(GroupTable::new(share));
-        Self(Some(Arc::new(Fleet { worker, share, life: Lifetimes::of(lease).member, table })))
+        Self(Some(Arc::new(SharedGroups { worker, share, life: Lifetimes::of(lease).member, table })))
     }
 
     pub(crate) const fn is_unshared(&self) -> bool {
@@ -106,50 +107,54 @@ impl Groups {
 
     /// The groups whose sites may be leased.
     pub(crate) fn leasable(&self) -> GroupSet {
-        self.0.as_ref().map_or_else(GroupSet::all, |fleet| {
-            let table = fleet.table();
+        self.0.as_ref().map_or_else(GroupSet::all, |shared| {
+            let table = shared.table();
             GroupSet::of(|group| table.ownership(group).is_some())
         })
     }
 
     /// The ownership of a group, unless it is about to be released.
     pub(crate) fn ownership(&self, group: u16) -> Option<Ownership> {
-        let epoch = self.0.as_ref().map_or(Some(0), |fleet| fleet.table().ownership(group))?;
+        let epoch = self.0.as_ref().map_or(Some(0), |shared| shared.table().ownership(group))?;
         Some(Ownership { group, epoch })
     }
 
     /// Begins a request in a group; `None` if the ownership has ended.
     pub(crate) fn enter(&self, ownership: Ownership) -> Option<GroupUse> {
-        let fleet = self.0.as_ref()?;
-        let member = fleet.table().enter(ownership.group, ownership.epoch)?;
-        Some(GroupUse { fleet: Arc::clone(fleet), group: ownership.group, member })
+        let shared = self.0.as_ref()?;
+        let member = shared.table().enter(ownership.group, ownership.epoch)?;
+        Some(GroupUse { shared: Arc::clone(shared), group: ownership.group, member })
     }
 
     /// Takes a single group that has no owner, for a worker without a share.
-    pub(crate) async fn claim(&self, store: &Store, group: u16) -> Result<Option<Ownership>, StoreError> {
-        let Some(fleet) = self.0.as_ref().filter(|fleet| fleet.share == Share::None) else {
+    pub(crate) async fn take_unowned(
+        &self,
+        store: &Store,
+        group: u16,
+    ) -> Result<Option<Ownership>, StoreError> {
+        let Some(shared) = self.0.as_ref().filter(|shared| shared.share == Share::None) else {
             return Ok(self.ownership(group));
         };
-        let member = fleet.member(store).await?;
+        let member = shared.member(store).await?;
         let owned = store.groups_settle(member, &[], &[group]).await?;
-        fleet.table().set_owned(&owned);
+        shared.table().set_owned(&owned);
         Ok(self.ownership(group))
     }
 
     /// Sends a heartbeat, and takes and releases groups.
     pub(crate) async fn heartbeat(&self, store: &Store) -> Result<HeartbeatResult, StoreError> {
-        let Some(fleet) = &self.0 else { return Ok(HeartbeatResult::default()) };
-        let member = fleet.member(store).await?;
-        let Some(members) = store.member_beat(member, fleet.life, clock::now()).await? else {
-            tracing::warn!(worker = %fleet.worker, "the fleet declared this worker dead; it joins again");
+        let Some(shared) = &self.0 else { return Ok(HeartbeatResult::default()) };
+        let member = shared.member(store).await?;
+        let Some(members) = store.member_beat(member, shared.life, clock::now()).await? else {
+            tracing::warn!(worker = %shared.worker, "the fleet declared this worker dead; it joins again");
             metrics::membership_lost();
-            fleet.table().forget();
+            shared.table().forget();
             return Ok(HeartbeatResult::default());
         };
-        let plan = fleet.table().plan(&members, Instant::now());
+        let plan = shared.table().plan(&members, Instant::now());
         let Some(plan) = plan else { return Ok(HeartbeatResult::default()) };
         let owned = store.groups_settle(member, &plan.given_up, &plan.wanted).await?;
-        let gained = fleet.table().set_owned(&owned);
+        let gained = shared.table().set_owned(&owned);
         metrics::groups_owned(owned.len());
         tracing::debug!(owned = owned.len(), gained, members = members.len(), "address groups settled");
         Ok(HeartbeatResult { gained: gained > 0 })
@@ -157,21 +162,21 @@ impl Groups {
 
     /// When to send the next heartbeat.
     pub(crate) fn heartbeat_interval(&self) -> Duration {
-        self.0.as_ref().map_or(Duration::MAX, |fleet| {
-            let usual = (fleet.life / HEARTBEATS_PER_LIFE).min(HEARTBEAT_INTERVAL_MAX);
-            if fleet.table().is_settled() { usual } else { usual.min(HEARTBEAT_INTERVAL_UNSETTLED) }
+        self.0.as_ref().map_or(Duration::MAX, |shared| {
+            let usual = (shared.life / HEARTBEATS_PER_LIFE).min(HEARTBEAT_INTERVAL_MAX);
+            if shared.table().is_settled() { usual } else { usual.min(HEARTBEAT_INTERVAL_UNSETTLED) }
         })
     }
 
     /// Drops all groups; the store deletes the worker.
     pub(crate) fn leave(&self) {
-        if let Some(fleet) = &self.0 {
-            fleet.table().forget();
+        if let Some(shared) = &self.0 {
+            shared.table().forget();
         }
     }
 }
 
-impl Fleet {
+impl SharedGroups {
     fn table(&self) -> MutexGuard<'_, GroupTable> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -190,7 +195,7 @@ impl Fleet {
 
 impl Drop for GroupUse {
     fn drop(&mut self) {
-        self.fleet.table().exit(self.group, Instant::now());
+        self.shared.table().exit(self.group, Instant::now());
     }
 }
 

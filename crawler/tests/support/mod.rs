@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crawler::config::{CrawlConfig, Mode, SeedLists, SeedSource, TextRecords};
-use crawler::egress::{Contact, EgressSettings, HostsFile, Identity, OwnRules, Reach};
+use crawler::egress::{Contact, CrawlerIdentity, EgressSettings, HostsFile, OwnRules, Reach};
 use crawler::{Cancel, Schedules, Summary};
 use manifest::SiteName;
 use policy::{FetchOutcome, OwnNetworks};
@@ -36,7 +36,7 @@ impl Crawl {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open_in_data_dir(dir.path()).await.unwrap();
         let egress = EgressSettings {
-            identity: Identity::new(&Contact::default()),
+            identity: CrawlerIdentity::new(&Contact::default()),
             additional_roots_pem: Some(web.ca_pem().into_bytes()),
             own_networks: OwnNetworks::new(["127.0.0.0/8".parse().unwrap()]),
             own_rules: OwnRules::Relaxed,

@@ -32,10 +32,10 @@ pub(crate) struct DoctorArgs {
     #[arg(long, value_name = "DIR")]
     index_dir: Option<PathBuf>,
     /// Where the indexer publishes snapshots, if the configuration does not name it
-    #[arg(long, value_name = "PLACE")]
+    #[arg(long, value_name = "LOCATION")]
     publish: Option<SnapshotLocation>,
     /// Where the API fetches snapshots, if the configuration does not name it
-    #[arg(long, value_name = "PLACE")]
+    #[arg(long, value_name = "LOCATION")]
     index_from: Option<SnapshotLocation>,
 }
 

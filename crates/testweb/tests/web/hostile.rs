@@ -13,7 +13,7 @@ fn hostile() -> Host {
         .route("/drip", Answer::raw("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").dripping(9, TICK))
         .route("/slow-body", Answer::text("four").dripping(1, TICK))
         .route("/slow-head", Answer::text("late").after(TICK))
-        .route("/short", Answer::text("short").claiming_length(1000))
+        .route("/short", Answer::text("short").with_content_length(1000))
         .route("/endless", Answer::endless("application/json"))
         .route("/reset", Answer::reset())
         .route("/close", Answer::close())

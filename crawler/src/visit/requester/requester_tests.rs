@@ -20,7 +20,7 @@ use crate::pace::Pace;
 use crate::priors::PathPriors;
 use crate::reading::{MemoryBudget, Reader};
 use crate::visit::fixtures::host;
-use egress::{Contact, Egress, EgressSettings, HostsFile, Identity, OwnRules, Reach};
+use egress::{Contact, CrawlerIdentity, Egress, EgressSettings, HostsFile, OwnRules, Reach};
 
 const CARD: &str = "/.well-known/agent-card.json";
 
@@ -48,7 +48,7 @@ async fn fixture_behind(closed: &[&str], host: testweb::Host, other: Option<test
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open_in_data_dir(dir.path()).await.unwrap();
     let settings = EgressSettings {
-        identity: Identity::new(&Contact::default()),
+        identity: CrawlerIdentity::new(&Contact::default()),
         additional_roots_pem: Some(web.ca_pem().into_bytes()),
         own_networks: OwnNetworks::new(["127.0.0.0/8".parse().unwrap()]),
         own_rules: OwnRules::Relaxed,

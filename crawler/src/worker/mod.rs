@@ -57,11 +57,11 @@ pub use runtime::Shutdown as Cancel;
 pub use self::progress::{CrawlState, Progress};
 
 /// Runs concurrent visits.
-pub(crate) struct Fleet<'a> {
+pub(crate) struct Worker<'a> {
     pub(crate) tools: Tools,
     pub(crate) writer: VisitWriter,
     pub(crate) hand_overs: Batcher<HandOverWriter>,
-    pub(crate) worker: WorkerId,
+    pub(crate) id: WorkerId,
     pub(crate) concurrency: usize,
     /// How long a site is leased for.
     pub(crate) lease: Duration,
@@ -92,7 +92,7 @@ struct Work {
     next_state_at: Instant,
 }
 
-impl<'a> Fleet<'a> {
+impl<'a> Worker<'a> {
     /// Starts the tasks that save visits.
     pub(crate) fn new(
         config: &CrawlConfig,
@@ -105,7 +105,7 @@ impl<'a> Fleet<'a> {
             writer: VisitWriter::start(tools.store.clone(), tracker),
             hand_overs: Batcher::start(&HandOverWriter(tools.store.clone()), tracker),
             tools,
-            worker: config.worker.clone(),
+            id: config.worker.clone(),
             concurrency: config.concurrency,
             lease: config.lease,
             cancel,
@@ -350,7 +350,7 @@ impl<'a> Fleet<'a> {
         now: DateTime<Utc>,
     ) -> Result<Vec<LeasedSite>, StoreError> {
         let request = LeaseRequest {
-            worker: self.worker.clone(),
+            worker: self.id.clone(),
             sites_max: u32::try_from(free).unwrap_or(u32::MAX),
             duration: self.lease,
             due_before: now,
@@ -466,7 +466,7 @@ impl<'a> Fleet<'a> {
         }
         work.running.shutdown().await;
         self.tools.groups.leave();
-        if let Err(error) = self.tools.store.worker_forget(&self.worker).await {
+        if let Err(error) = self.tools.store.worker_forget(&self.id).await {
             tracing::warn!(%error, "the leases are left to expire");
         }
     }
