@@ -63,7 +63,7 @@ impl AdminTokens {
             || Problem::unauthenticated("send a token of this instance as Authorization: Bearer TOKEN");
         let token = authorization.and_then(bearer).ok_or_else(refused)?;
         let text = tokio::fs::read_to_string(path).await.map_err(|error| {
-            tracing::error!(path = %path.display(), error = &error as &dyn std::error::Error, "admin tokens unreadable");
+            tracing::error!(path = %path.display(), error = &error as &dyn std::error::Error, "the file of admin tokens cannot be read");
             Problem::unavailable("the admin tokens cannot be read at the moment")
         })?;
         let known = parsed(&text);

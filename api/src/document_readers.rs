@@ -2,7 +2,7 @@
 //! few KiB are read in a process with limits of the operating system.
 //!
 //! Clients get the threads in turn (see `fair_permits`), so that greedy ones delay a new one by the documents that are being read. How many
-//! wait is bounded by the requests under way, and their bytes by those that are buffered.
+//! wait is bounded by the active requests, and their bytes by those that are buffered.
 
 use std::sync::Arc;
 use std::time::Duration;

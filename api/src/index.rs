@@ -107,7 +107,7 @@ impl IndexHandle {
 }
 
 /// Opens the index, or makes its newest commit visible.
-pub(crate) async fn look(index: &Arc<IndexHandle>) {
+pub(crate) async fn refresh(index: &Arc<IndexHandle>) {
     let handle = Arc::clone(index);
     if let Err(error) = tokio::task::spawn_blocking(move || handle.refresh()).await {
         tracing::error!(error = &error as &dyn std::error::Error, "index refresh failed");
@@ -117,6 +117,6 @@ pub(crate) async fn look(index: &Arc<IndexHandle>) {
 /// Keeps an open index current until it is cancelled.
 pub(crate) async fn follow(index: Arc<IndexHandle>, cancel: CancellationToken) {
     while cancel.run_until_cancelled(tokio::time::sleep(RELOAD_INTERVAL)).await.is_some() {
-        look(&index).await;
+        refresh(&index).await;
     }
 }

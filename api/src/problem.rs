@@ -242,7 +242,7 @@ impl From<StoreError> for Problem {
             });
         }
         if error.is_transient() {
-            tracing::warn!(error = &error as &dyn std::error::Error, "database away");
+            tracing::warn!(error = &error as &dyn std::error::Error, "the database is unavailable");
             return Self::unavailable("the database does not answer at the moment");
         }
         Self::internal(&error)

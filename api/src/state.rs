@@ -158,14 +158,14 @@ impl App {
         self.search_counts.owners().of(site)
     }
 
-    /// Counts a search that showed these results for the sites that stand for them.
+    /// Counts a search that showed these results for the sites that name their documents.
     pub(crate) fn count_search<'a>(&self, shown: impl IntoIterator<Item = &'a Hit>) {
         let shown = shown.into_iter().filter(|hit| hit.is_of_site());
         self.search_counts.count(shown.map(|hit| &hit.site), clock::now());
     }
 
     /// The path of a file that another program of this installation writes to the data directory.
-    pub(crate) fn beside_the_index(&self, name: &str) -> PathBuf {
+    pub(crate) fn sibling_of_index(&self, name: &str) -> PathBuf {
         self.config.index_dir.with_file_name(name)
     }
 

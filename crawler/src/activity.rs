@@ -48,7 +48,7 @@ pub struct ActivityCounts {
     pub begun: u64,
     /// Requests that these visits have planned and not sent yet.
     pub planned: u64,
-    /// How long the longest of these visits still takes at least.
+    /// Minimum remaining time of the longest of these visits.
     pub longest: Duration,
 }
 

@@ -14,7 +14,7 @@ use store::VisitSaved;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::summary::Counted;
+use crate::summary::VisitCounts;
 
 const VISITS: &str = "agentdex_crawler_visits_total";
 const FETCHES: &str = "agentdex_crawler_fetches_total";
@@ -80,7 +80,7 @@ fn describe() {
     describe_gauge!(RESIDENT_BYTES, Unit::Bytes, "resident memory of the process");
 }
 
-pub(crate) fn visit_saved(visit: &Counted, saved: &VisitSaved) {
+pub(crate) fn visit_saved(visit: &VisitCounts, saved: &VisitSaved) {
     counter!(VISITS, "end" => visit.end.as_str()).increment(1);
     counter!(REQUESTS).increment(visit.requests.into());
     counter!(BYTES_IN).increment(visit.bytes_in);

@@ -71,12 +71,12 @@ impl Summary {
     }
 
     /// Whether no site was due, and none waits.
-    pub fn had_nothing_to_do(&self) -> bool {
+    pub fn had_nothing_due(&self) -> bool {
         self.sites_visited == 0 && self.failed == 0 && self.parked.is_empty() && !self.interrupted
     }
 
     /// Counts a visit that was saved.
-    pub(crate) fn count(&mut self, visit: &Counted, saved: &VisitSaved) {
+    pub(crate) fn count(&mut self, visit: &VisitCounts, saved: &VisitSaved) {
         self.sites_visited += 1;
         self.requests += u64::from(visit.requests);
         self.bytes_in += visit.bytes_in;
@@ -102,7 +102,7 @@ impl Summary {
 
 /// The counts of a visit, taken before it is passed to the store.
 #[derive(Debug, Clone)]
-pub(crate) struct Counted {
+pub(crate) struct VisitCounts {
     pub(crate) site: SiteName,
     pub(crate) end: VisitEnd,
     pub(crate) requests: u32,
@@ -113,7 +113,7 @@ pub(crate) struct Counted {
     next_visit: NextVisit,
 }
 
-impl Counted {
+impl VisitCounts {
     pub(crate) fn of(visit: &VisitRecord) -> Self {
         let manifests = || visit.fetches.iter().filter_map(|fetch| fetch.manifest.as_ref());
         let sample = manifests().find_map(|manifest| {

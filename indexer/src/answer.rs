@@ -145,7 +145,7 @@ impl Hit {
         }
     }
 
-    /// Whether the site stands for the document that declares it.
+    /// Whether the site itself names the document that declares it.
     pub fn is_of_site(&self) -> bool {
         !self.identity_marks.contains(&IdentityMark::NamedByOthers)
     }

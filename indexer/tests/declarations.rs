@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 mod support;
+mod visits;
 
 use std::path::Path;
 
@@ -11,14 +12,8 @@ use indexer::follow::{self, Mode};
 use indexer::{DeclarationRole, FacetKey, Hit, IndexConfig, SearchRequest, Searcher, SharedCapabilities};
 use manifest::declaration::Member;
 use manifest::model::Protocol;
-use manifest::{
-    CapabilityId, ContentHash, Discovery, Format, Host, Manifest, ManifestId, ManifestUrl, SiteName,
-};
-use policy::{FetchOutcome, Status, VisitEnd};
-use store::{
-    FetchRecord, LeaseRequest, NextVisit, PathSlots, Phases, Seed, SharedCapability, Store, VisitRecord,
-    WorkerId,
-};
+use manifest::{CapabilityId, ContentHash, Format, Manifest, ManifestId, ManifestUrl};
+use store::{FetchRecord, SharedCapability, Store};
 use tokio_util::sync::CancellationToken;
 
 const SITE: &str = "shop.example";
@@ -54,59 +49,11 @@ fn declares(at: &str, description: &str, path: &str, level: u8) -> Manifest {
 }
 
 fn fetch(at: &str, manifest: Option<Manifest>, now: DateTime<Utc>) -> FetchRecord {
-    FetchRecord {
-        url: ManifestUrl::parse(at).unwrap(),
-        final_url: None,
-        discovery: Discovery::Root,
-        linked_from: None,
-        outcome: if manifest.is_some() { FetchOutcome::Found } else { FetchOutcome::Gone },
-        reason: None,
-        robots_rule: None,
-        status: Some(if manifest.is_some() { 200 } else { 410 }),
-        headers: Vec::new(),
-        etag: None,
-        last_modified: None,
-        cache: None,
-        fresh_until: None,
-        content_hash: manifest.as_ref().map(|manifest| manifest.content_hash.clone()),
-        body: None,
-        store_body: false,
-        manifest: manifest.map(Box::new),
-        training: manifest::model::PolicyChoice::Unset,
-        at: now,
-        duration_ms: 1,
-        address: None,
-        bytes: 1,
-    }
+    visits::fetched(at, manifest, None, now)
 }
 
 async fn visit(store: &Store, fetches: Vec<FetchRecord>, now: DateTime<Utc>) {
-    let record = VisitRecord {
-        site: SiteName::parse(SITE).unwrap(),
-        started_at: now,
-        ended_at: now,
-        end: VisitEnd::Completed,
-        status: Status::Fresh,
-        next_visit: NextVisit { at: now, reason: "for the test".into() },
-        robots: Vec::new(),
-        changed_any: true,
-        fetches,
-        paths_checked: PathSlots::new(),
-        failures_in_row: 0,
-        negatives_in_row: 0,
-        new_seeds: Vec::new(),
-        links: store::LinkChanges::default(),
-        phases: Phases { dns_ms: 0, connect_ms: 0, tls_ms: 0, ttfb_ms: 0, body_ms: 0 },
-        requests: 1,
-        bytes_in: 1,
-        crawler_version: "0".into(),
-        claim: None,
-    };
-    store.seeds_add(&[Seed::of_host(Host::parse(SITE).unwrap())], now).await.unwrap();
-    let only = Some(vec![SiteName::parse(SITE).unwrap()]);
-    let request = LeaseRequest { only, ..LeaseRequest::due_now(WorkerId::new("test"), 1, now) };
-    let leased = store.sites_lease(&request, now).await.unwrap();
-    store.visit_save(&leased.first().unwrap().token, &record).await.unwrap();
+    visits::save(store, SITE, fetches, now).await;
 }
 
 /// Follows the feed to its end, and returns everything in the index.

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 mod support;
+mod visits;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,12 +12,9 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use indexer::follow::{self, Mode, Summary};
 use indexer::{Examples, IndexConfig, IndexError, SearchRequest, Searcher};
-use manifest::{ContentHash, Discovery, Host, ManifestId, ManifestUrl, SiteName};
-use policy::{AbuseReason, FetchOutcome, Status, VisitEnd};
-use store::{
-    FeedPosition, FetchRecord, LeaseRequest, NextVisit, PathSlots, Phases, Seed, Store, SuspensionRecord,
-    VisitRecord, WorkerId,
-};
+use manifest::{ContentHash, Discovery, ManifestId, ManifestUrl, SiteName};
+use policy::AbuseReason;
+use store::{FeedPosition, FetchRecord, Store, SuspensionRecord};
 use tokio_util::sync::CancellationToken;
 
 fn day(number: i64) -> DateTime<Utc> {
@@ -25,77 +23,18 @@ fn day(number: i64) -> DateTime<Utc> {
 
 /// A visit that finds one manifest with one capability, or that the manifest is gone.
 async fn visit(store: &Store, name: &str, capability: Option<&str>, now: DateTime<Utc>) {
-    save(store, name, fetched(name, capability, now)).await;
+    visits::save(store, name, vec![fetched(name, capability, now)], now).await;
 }
 
 fn fetched(name: &str, capability: Option<&str>, now: DateTime<Utc>) -> FetchRecord {
-    let url = ManifestUrl::parse(&format!("https://{name}/agent.json")).unwrap();
     let manifest = capability.map(|capability| {
         let mut stored = support::manifest(name, name);
         support::add(&mut stored, capability, &format!("Can {capability} for you."));
         stored.manifest.content_hash = ContentHash::of(capability.as_bytes());
         stored.manifest
     });
-    let outcome = if capability.is_some() { FetchOutcome::Found } else { FetchOutcome::Gone };
-    FetchRecord {
-        url,
-        final_url: None,
-        discovery: Discovery::Root,
-        linked_from: None,
-        outcome,
-        reason: None,
-        robots_rule: None,
-        status: Some(if capability.is_some() { 200 } else { 410 }),
-        headers: Vec::new(),
-        etag: None,
-        last_modified: None,
-        cache: None,
-        fresh_until: None,
-        content_hash: manifest.as_ref().map(|manifest| manifest.content_hash.clone()),
-        body: capability.map(|capability| capability.as_bytes().to_vec()),
-        store_body: true,
-        manifest: manifest.map(Box::new),
-        training: manifest::model::PolicyChoice::Unset,
-        at: now,
-        duration_ms: 1,
-        address: None,
-        bytes: 1,
-    }
-}
-
-/// Saves a visit with one fetch.
-async fn save(store: &Store, name: &str, fetch: FetchRecord) {
-    let now = fetch.at;
-    let record = VisitRecord {
-        site: SiteName::parse(name).unwrap(),
-        started_at: now,
-        ended_at: now,
-        end: VisitEnd::Completed,
-        status: Status::Fresh,
-        next_visit: NextVisit { at: now, reason: "for the test".into() },
-        robots: Vec::new(),
-        changed_any: true,
-        fetches: vec![fetch],
-        paths_checked: PathSlots::new(),
-        failures_in_row: 0,
-        negatives_in_row: 0,
-        new_seeds: Vec::new(),
-        links: store::LinkChanges::default(),
-        phases: Phases { dns_ms: 0, connect_ms: 0, tls_ms: 0, ttfb_ms: 0, body_ms: 0 },
-        requests: 1,
-        bytes_in: 1,
-        crawler_version: "0".into(),
-        claim: None,
-    };
-    store.seeds_add(&[Seed::of_host(Host::parse(name).unwrap())], now).await.unwrap();
-    let only = Some(vec![SiteName::parse(name).unwrap()]);
-    let request = LeaseRequest {
-        duration: Duration::from_mins(3),
-        only,
-        ..LeaseRequest::due_now(WorkerId::new("test"), 1, now)
-    };
-    let leased = store.sites_lease(&request, now).await.unwrap();
-    store.visit_save(&leased.first().unwrap().token, &record).await.unwrap();
+    let body = capability.map(|capability| capability.as_bytes().to_vec());
+    visits::fetched(&format!("https://{name}/agent.json"), manifest, body, now)
 }
 
 async fn once(store: &Store, dir: &Path) -> Summary {
@@ -146,7 +85,7 @@ async fn follows_a_change_of_who_names_a_document() {
         (fetch.discovery, fetch.linked_from) = (Discovery::CatalogEntry, Some(url(from)));
         let manifest = fetch.manifest.as_mut().unwrap();
         (manifest.id, manifest.url) = (ManifestId::of(&fetch.url), fetch.url.clone());
-        save(&store, "one.example", fetch).await;
+        visits::save(&store, "one.example", vec![fetch], day(number)).await;
         let summary = once(&store, dir.path()).await;
         let searcher = Searcher::open(&IndexConfig::in_data_dir(dir.path()).dir).unwrap();
         let request = SearchRequest { phrasings: vec!["juggle".to_owned()], ..SearchRequest::default() };

@@ -3,15 +3,16 @@
 #![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 mod explained;
+mod indexed;
 mod support;
 
 use explained::explanation;
-use indexer::{FacetKey, Filters, Grouping, Hit, IndexBuilder, SearchRequest, Searcher};
+use indexed::searcher;
+use indexer::{FacetKey, Filters, Grouping, Hit, SearchRequest, Searcher};
 use manifest::model::{SemanticType, TypeSource};
 use manifest::{IdentityMark, ManifestId, ManifestUrl, NamedBy};
 use policy::Status;
-use store::{FeedPosition, StoredManifest};
-use tempfile::TempDir;
+use store::StoredManifest;
 
 /// A site that declares a capability poorly.
 fn own(site: &str, native_id: &str, description: &str) -> StoredManifest {
@@ -38,17 +39,6 @@ fn upload(site: &str, native_id: &str, description: &str) -> StoredManifest {
         rule: None,
     }];
     stored
-}
-
-fn searcher(manifests: &[StoredManifest]) -> (TempDir, Searcher) {
-    let dir = tempfile::tempdir().unwrap();
-    let builder = IndexBuilder::begin(dir.path(), "feed").unwrap();
-    for stored in manifests {
-        builder.add(stored).unwrap();
-    }
-    builder.finish(FeedPosition(1)).unwrap();
-    let searcher = Searcher::open(dir.path()).unwrap();
-    (dir, searcher)
 }
 
 fn found(searcher: &Searcher, query: &str, filters: Filters) -> Vec<Hit> {

@@ -2,25 +2,15 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
+mod indexed;
 mod support;
 
 use std::time::Duration;
 
-use indexer::{FacetKey, IndexBuilder, SearchError, SearchRequest, Searcher};
+use indexed::searcher;
+use indexer::{FacetKey, SearchError, SearchRequest, Searcher};
 use manifest::model::{SemanticType, TypeSource};
-use store::{FeedPosition, StoredManifest};
-use tempfile::TempDir;
-
-fn searcher(manifests: &[StoredManifest]) -> (TempDir, Searcher) {
-    let dir = tempfile::tempdir().unwrap();
-    let builder = IndexBuilder::begin(dir.path(), "feed").unwrap();
-    for stored in manifests {
-        builder.add(stored).unwrap();
-    }
-    builder.finish(FeedPosition(1)).unwrap();
-    let searcher = Searcher::open(dir.path()).unwrap();
-    (dir, searcher)
-}
+use store::StoredManifest;
 
 fn request(query: &str) -> SearchRequest {
     SearchRequest { phrasings: vec![query.to_owned()], ..SearchRequest::default() }

@@ -2,12 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
+mod indexed;
 mod support;
 
-use indexer::{IndexBuilder, SearchRequest, Searcher};
+use indexed::searcher;
+use indexer::{SearchRequest, Searcher};
 use manifest::model::SafetyClass;
-use store::{FeedPosition, StoredManifest};
-use tempfile::TempDir;
+use store::StoredManifest;
 
 /// Shops, a bank, travel and maps.
 fn web() -> Vec<StoredManifest> {
@@ -41,17 +42,6 @@ fn web() -> Vec<StoredManifest> {
         "Calculates a route for cars and bicycles, with the traffic at the time of travel.",
     );
     vec![food, bank, travel, trams, museum, maps]
-}
-
-fn searcher(manifests: &[StoredManifest]) -> (TempDir, Searcher) {
-    let dir = tempfile::tempdir().unwrap();
-    let builder = IndexBuilder::begin(dir.path(), "feed").unwrap();
-    for stored in manifests {
-        builder.add(stored).unwrap();
-    }
-    builder.finish(FeedPosition(1)).unwrap();
-    let searcher = Searcher::open(dir.path()).unwrap();
-    (dir, searcher)
 }
 
 fn found(searcher: &Searcher, query: &str) -> Vec<String> {

@@ -299,7 +299,7 @@ test("filters begin with what the close results have, and their counts are kept"
     const first = group.locator("a").first();
     assert.match(await first.innerText(), /flight/);
     const closest = await page.locator("#found .summary").innerText();
-    assert.match(closest, /^\d+ results for book flight, \d+ of them close$/);
+    assert.match(closest, /^\d+ results for book flight, \d+ of them relevant$/);
     await group.locator("summary").click();
     const other = group.locator("details a").first();
     const count = Number(await other.locator(".count").innerText());

@@ -31,7 +31,7 @@ use runtime::Share;
 /// Maximum number of bytes of details, or of servers, on one page, as JSON; the first row is complete whatever its size.
 pub(crate) const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// The answer, names and order as documented.
+/// A page of results.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct SearchPage {
     #[schema(value_type = Vec<crate::openapi::schemas::CapabilityRow>)]

@@ -21,7 +21,7 @@ pub(crate) struct SearchQuery;
 #[into_params(parameter_in = Query)]
 #[expect(dead_code, reason = "describes search_parameters")]
 struct WordsQuery {
-    /// Words; may be left out when a filter is given. Knows "phrases", -word, site:, type:, format:, method:, safety: and auth:.
+    /// Words; may be left out when a filter is given. Supports "phrases", -word, site:, type:, format:, method:, safety: and auth:.
     /// Repeats are phrasings of one query.
     #[param(max_length = 1024)]
     q: Option<String>,

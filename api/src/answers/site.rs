@@ -203,7 +203,7 @@ pub(crate) struct ManifestLine {
 }
 
 impl ManifestLine {
-    /// Whether the site stands for the document.
+    /// Whether the site itself names the document.
     pub(crate) fn is_of_site(&self) -> bool {
         !self.profile.identity.contains(&IdentityMark::NamedByOthers)
     }

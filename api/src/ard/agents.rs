@@ -12,7 +12,7 @@ use store::StoredManifest;
 use utoipa::ToSchema;
 
 use super::expression::{self, Entries, Expression};
-use super::{CatalogEntry, KeptEntries, of_sites, search};
+use super::{CatalogEntry, PageEntries, of_sites, search};
 use crate::answers::search::search_readable;
 use crate::buffers::Reserved;
 use crate::client::Client;
@@ -153,13 +153,13 @@ async fn manifests(
     let last = ids.last().filter(|_| has_more);
     let page_token = last.map(|last| cursor::encode(MANIFESTS, last.as_str()));
     let base = app.base_url();
-    let add = move |items: &mut KeptEntries, stored: StoredManifest| {
+    let add = move |items: &mut PageEntries, stored: StoredManifest| {
         if stored.is_of_site() {
             items.add(&CatalogEntry::of_manifest(&stored, &base));
         }
         ControlFlow::Continue(())
     };
-    let state = app.manifests(client).counted(KeptEntries::default())?;
+    let state = app.manifests(client).counted(PageEntries::default())?;
     let (items, share) = app.manifests(client).each_of(&ids, state, add).await?.into_parts();
     Ok((ListAnswer { items: items.into_entries()?, total: None, page_token }, share))
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use store::StoredManifest;
 use utoipa::ToSchema;
 
-use super::{CatalogEntry, KeptEntries};
+use super::{CatalogEntry, PageEntries};
 use crate::answers::declarations::SharedDeclarations;
 use crate::buffers::Reserved;
 use crate::client::Client;
@@ -100,7 +100,7 @@ async fn answer(Request { app, client, context, query }: Request, domain: &str) 
 struct SiteEntries {
     /// Entries of the catalog, with those that are not kept.
     listed: usize,
-    kept: KeptEntries,
+    kept: PageEntries,
 }
 
 impl Kept for SiteEntries {

@@ -12,7 +12,7 @@ use manifest::entry::{is_identifier, publisher_of};
 use manifest::{Host, ManifestId};
 use store::StoredManifest;
 
-use super::{CatalogEntry, KeptEntries, catalog, of_sites, search};
+use super::{CatalogEntry, PageEntries, catalog, of_sites, search};
 use crate::answers::search::search_readable;
 use crate::client::Client;
 use crate::json_text::ObjectText;
@@ -64,7 +64,7 @@ async fn of_manifest(app: &App, client: Client, identifier: &str) -> Result<Opti
     let Ok(id) = ManifestId::parse(last) else { return Ok(None) };
     let base = app.base_url();
     let wanted = identifier.to_owned();
-    let add = move |entries: &mut KeptEntries, stored: StoredManifest| {
+    let add = move |entries: &mut PageEntries, stored: StoredManifest| {
         if stored.is_of_site() {
             let entry = CatalogEntry::of_manifest(&stored, &base);
             if entry.identifier == wanted {
@@ -73,7 +73,7 @@ async fn of_manifest(app: &App, client: Client, identifier: &str) -> Result<Opti
         }
         ControlFlow::Break(())
     };
-    let state = app.manifests(client).counted(KeptEntries::default())?;
+    let state = app.manifests(client).counted(PageEntries::default())?;
     let (entry, _) = app.manifests(client).each_of(&[id], state, add).await?.into_parts();
     Ok(entry.into_entries()?.pop())
 }

@@ -33,13 +33,13 @@ fn of_sites(filters: Filters) -> Result<Filters, Problem> {
 
 /// The entries of a page so far, as text.
 #[derive(Default)]
-struct KeptEntries {
+struct PageEntries {
     entries: Vec<ObjectText>,
     bytes: usize,
     failed: Option<Problem>,
 }
 
-impl KeptEntries {
+impl PageEntries {
     fn add(&mut self, entry: &CatalogEntry) {
         match ObjectText::of(entry) {
             Ok(entry) => {
@@ -55,7 +55,7 @@ impl KeptEntries {
     }
 }
 
-impl Kept for KeptEntries {
+impl Kept for PageEntries {
     fn bytes(&self) -> usize {
         self.bytes
     }

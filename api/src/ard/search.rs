@@ -153,7 +153,7 @@ struct Referral {
 )]
 pub(crate) async fn answer(Request { app, client, query, .. }: Request, bytes: Bytes) -> HttpResult {
     query.only(&[])?;
-    let Asked { request, terms, federation } = parse(&bytes, asked)?;
+    let EntrySearch { request, terms, federation } = parse(&bytes, parsed)?;
     let phrasings = request.phrasings.clone();
     let page = page(&app, client, request, terms.into())
         .await
@@ -173,14 +173,14 @@ pub(crate) async fn answer(Request { app, client, query, .. }: Request, bytes: B
     Ok(response)
 }
 
-/// What a body asks for.
-struct Asked {
+/// The search that a body requests.
+struct EntrySearch {
     request: SearchRequest,
     terms: Vec<TermFilter>,
     federation: Federation,
 }
 
-fn asked(body: SearchBody) -> Result<Asked, Problem> {
+fn parsed(body: SearchBody) -> Result<EntrySearch, Problem> {
     let phrasings = body.query.phrasings();
     if phrasings.is_empty() {
         let detail = "\"query.text\" says in words what is looked for; give it, or browse with GET /agents";
@@ -195,7 +195,7 @@ fn asked(body: SearchBody) -> Result<Asked, Problem> {
         is_relevant_only: true,
         ..SearchRequest::default()
     };
-    Ok(Asked { request, terms, federation: body.federation })
+    Ok(EntrySearch { request, terms, federation: body.federation })
 }
 
 /// The entries of a page with their relevance, and the share that counts them for the client.

@@ -119,7 +119,7 @@ pub(crate) struct CapabilityPage {
     description: Option<String>,
     deprecated: Option<String>,
     addresses_reader: bool,
-    /// Whether the site does not stand for the document.
+    /// Whether only others name the document.
     is_named_by_others: bool,
     call_facts: Vec<Fact>,
     use_it: UseIt,
@@ -359,7 +359,7 @@ fn execution_words(capability: &Capability) -> Option<String> {
         ExecutionModel::Unknown => return None,
     };
     let poll = capability.execution.poll_url.as_deref();
-    Some(poll.map_or_else(|| words.to_owned(), |url| format!("{words}; ask {url} how far it is")))
+    Some(poll.map_or_else(|| words.to_owned(), |url| format!("{words}; poll {url} for its progress")))
 }
 
 fn safety_facts(capability: &Capability) -> Vec<Fact> {

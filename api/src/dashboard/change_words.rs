@@ -188,16 +188,16 @@ fn parameter_words(name: &str, change: &FieldChange) -> String {
         (false, true, _) if change.breaks.is_some() => format!("now requires {name}"),
         (false, true, _) => format!("now takes {name}"),
         (false, _, true) => format!("no longer takes {name}"),
-        _ => format!("takes {name} in another form"),
+        _ => format!("takes {name} with another schema"),
     }
 }
 
 fn response_words(name: &str, change: &FieldChange) -> String {
     let name = text::cut(name, NAME_CHARS_MAX);
     match (change.values_left_out, change.from.is_null(), change.to.is_null()) {
-        (false, true, _) => format!("now answers {name}"),
-        (false, _, true) => format!("no longer answers {name}"),
-        _ => format!("answers {name} in another form"),
+        (false, true, _) => format!("now returns {name}"),
+        (false, _, true) => format!("no longer returns {name}"),
+        _ => format!("returns {name} with another schema"),
     }
 }
 

@@ -167,7 +167,7 @@ fn row(entry: &FeedEntry, summary: Summary, now: DateTime<Utc>) -> Row {
                 format!("declares {} in several documents", capabilities_of(ids))
             }
             (FeedChange::Split, Some(ids)) => {
-                format!("now declares {} apart that were one", capabilities_of(ids))
+                format!("now declares {} separately", capabilities_of(ids))
             }
             (change, _) => what(change, 1),
         },
@@ -190,7 +190,7 @@ fn what(change: FeedChange, count: u64) -> String {
         FeedChange::StatusChanged => "has another status".to_owned(),
         FeedChange::Removed => format!("no longer has {}", manifests()),
         FeedChange::Merged => "declares capabilities in several documents".to_owned(),
-        FeedChange::Split => "declares capabilities apart that were one".to_owned(),
+        FeedChange::Split => "declares capabilities separately".to_owned(),
     }
 }
 

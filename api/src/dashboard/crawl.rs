@@ -74,12 +74,12 @@ pub(crate) fn page(answer: &CrawlAnswer, context: &PageContext) -> CrawlPage {
         |worker: &store::WorkerLoad| NamedText { site: worker.worker.to_string(), text: load(worker) };
     let slow = |slow: &store::SlowSite| NamedText {
         site: slow.site.to_string(),
-        text: format!("{} ms until it answers", slow.first_byte_ms),
+        text: format!("{} ms to the first byte", slow.first_byte_ms),
     };
     CrawlPage {
         frame: Frame::new("The crawl", Section::Crawl)
             .at(context, "/crawl")
-            .described("What the crawler does at this moment: visits, the queue, and sites in trouble."),
+            .described("What the crawler does now: visits, the queue, and failing sites."),
         sites: answer.sites,
         up_to_date: up_to_date(answer),
         progress_words: progress_words(answer),

@@ -232,8 +232,8 @@ pub(crate) const fn discovery(discovery: Discovery) -> &'static str {
 pub(crate) const fn strength(strength: Strength) -> &'static str {
     match strength {
         Strength::Strong => "unambiguous",
-        Strength::Medium => "by its place and shape",
-        Strength::Weak => "by its shape only",
+        Strength::Medium => "by its path and content",
+        Strength::Weak => "by its content only",
     }
 }
 

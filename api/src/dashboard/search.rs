@@ -296,7 +296,7 @@ pub(crate) fn results(
         suggested: fallback.overview.as_ref().map(suggested).unwrap_or_default(),
         dropped: dropped(query, fallback),
         summary,
-        close: close.map(|close| format!("{} of them close", labels::grouped(close))),
+        close: close.map(|close| format!("{} of them relevant", labels::grouped(close))),
         previous: paging.previous(query),
         next: paging.next(query, &answer),
         atom: links::with_query(
@@ -309,7 +309,7 @@ pub(crate) fn results(
 /// A sentence with the number of results that are grouped behind those of the page, since the page has fewer rows than the count.
 fn grouped_words(others: u64, by: Grouping, is_one_page: bool) -> Option<String> {
     let place = if is_one_page { "" } else { " on this page" };
-    let how = if by == Grouping::Site { "behind the best of their site" } else { "grouped as copies" };
+    let how = if by == Grouping::Site { "below the best of their site" } else { "grouped as copies" };
     (others > 0).then(|| format!("{} {how}{place}", labels::grouped(others)))
 }
 
@@ -431,7 +431,7 @@ mod tests {
             (0, Grouping::Copies, true, None),
             (3, Grouping::Copies, true, Some("3 grouped as copies")),
             (1, Grouping::Copies, false, Some("1 grouped as copies on this page")),
-            (2, Grouping::Site, true, Some("2 behind the best of their site")),
+            (2, Grouping::Site, true, Some("2 below the best of their site")),
         ] {
             assert_eq!(grouped_words(others, by, is_one_page).as_deref(), words);
         }

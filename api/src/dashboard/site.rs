@@ -123,7 +123,7 @@ pub(crate) struct SitePage {
     dialects: Vec<(&'static str, &'static str)>,
     groups: Vec<Group>,
     more_capabilities: Option<Link>,
-    /// Documents that the site does not stand for.
+    /// Documents that only others name.
     of_others: Option<Link>,
     schemes: Vec<Scheme>,
     endpoints: Vec<Endpoint>,

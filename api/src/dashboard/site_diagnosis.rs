@@ -6,7 +6,7 @@ use policy::{RobotsKind, VisitEnd};
 use super::labels;
 use crate::answers::site::SiteAnswer;
 
-/// Lines of a robots.txt that allow the usual places of manifests and nothing else.
+/// Lines of a robots.txt that allow the usual paths of manifests and nothing else.
 const ROBOTS_THAT_ALLOWS: &str =
     "User-agent: agentdex\nAllow: /.well-known/\nAllow: /agent.json\nAllow: /llms.txt\nDisallow: /";
 
@@ -49,7 +49,7 @@ fn diagnosis(
         VisitEnd::RobotsDenied => Diagnosis {
             lines: Some(ROBOTS_THAT_ALLOWS),
             ..Diagnosis::new(
-                "Its robots.txt forbids agentdex to read the places of manifests.",
+                "Its robots.txt forbids agentdex the paths of manifests.",
                 "Nothing needs to be done if that is meant. To be found, add these lines to robots.txt:",
             )
         },
@@ -79,7 +79,7 @@ fn diagnosis(
         ),
         VisitEnd::Completed | VisitEnd::NothingNew => nothing_declared(formats),
         end => Diagnosis::new(
-            format!("The last visit did not end: {}.", end.description()),
+            format!("The last visit is not complete: {}.", end.description()),
             "Nothing needs to be done: it continues.",
         ),
     }

@@ -46,7 +46,7 @@ pub(crate) fn page(answer: &SitesAnswer, query: &QueryPairs, context: &PageConte
     SitesPage {
         frame: Frame::new("Sites", Section::Sites)
             .at(context, "/sites")
-            .described("Every site that is known to offer something to AI agents, or was looked at."),
+            .described("Every site that is known to offer something to AI agents, or was visited."),
         summary: match answer.total {
             Some(total) => {
                 format!("{}, in the order of their names.", labels::counted(total, "site", "sites"))

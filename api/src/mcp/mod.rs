@@ -172,7 +172,7 @@ pub(crate) fn routes(app: &App) -> Router<App> {
 pub enum McpError {
     #[error("the client did not start the session as the protocol requires: {0}")]
     Begin(#[source] Box<rmcp::service::ServerInitializeError>),
-    #[error("serving over the standard streams broke off: {0}")]
+    #[error("the session over the standard streams failed: {0}")]
     Broken(#[source] tokio::task::JoinError),
     #[error("the session ended: {0}")]
     Message(#[from] MessageError),
@@ -192,7 +192,7 @@ const NO_REQUEST: &[u8] = b"{}\n";
 
 /// Passes the messages of a client on, one line each, until the input ends or a message is larger than a request to `/mcp` may be:
 /// the library reads lines of any size and builds any tree.
-async fn pass_on(
+async fn forward_messages(
     mut input: impl AsyncBufRead + Unpin,
     mut output: impl AsyncWrite + Unpin,
 ) -> Result<(), MessageError> {
@@ -227,7 +227,7 @@ async fn serve_once(app: App, cancel: CancellationToken) -> Result<(), McpError>
     let (messages, passed_on) = tokio::io::duplex(PIPE_BYTES);
     let input = tokio::io::BufReader::new(tokio::io::stdin());
     let mut passing = JoinSet::new();
-    passing.spawn(pass_on(input, passed_on));
+    passing.spawn(forward_messages(input, passed_on));
     let transport = (messages, tokio::io::stdout());
     let begun = Server::new(app).serve_with_ct(transport, cancel).await;
     let served = match begun {
@@ -251,7 +251,7 @@ mod tests {
     async fn messages_over_standard_streams_have_a_size_and_a_budget() {
         let passed = async |input: &str| {
             let mut output = Vec::new();
-            let result = pass_on(input.as_bytes(), &mut output).await;
+            let result = forward_messages(input.as_bytes(), &mut output).await;
             (String::from_utf8(output).unwrap(), result.map_err(|error| error.to_string()))
         };
         let ping = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";
@@ -284,7 +284,7 @@ mod tests {
         let deep = format!("{}\n", "[".repeat(200));
         let ping = "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ping\"}\n";
         let input = format!("{begin}{deep}{ping}");
-        let passing = async { pass_on(input.as_bytes(), &mut requests).await.unwrap() };
+        let passing = async { forward_messages(input.as_bytes(), &mut requests).await.unwrap() };
         let read = async {
             let mut read = Vec::new();
             while read.len() < 3 {

@@ -65,7 +65,7 @@ async fn guarded(
         Some(METRICS) => app.admin_tokens.allow_metrics(client, request.headers()).await,
         route => route.is_some_and(|route| ALWAYS_ANSWERED.contains(&route)),
     };
-    let place = if is_watching { None } else { Some(place(app, client)?) };
+    let place = if is_watching { None } else { Some(take_slot(app, client)?) };
     let in_progress = (!is_watching).then(|| app.load.begin());
     let response = next.run(request).await;
     drop((in_progress, place, body_share));
@@ -141,7 +141,7 @@ pub(super) fn read_quota(app: &App, client: Client) -> Result<RemainingQuota, Pr
 }
 
 /// A slot for one request in progress.
-fn place(app: &App, client: Client) -> Result<Share, Problem> {
+fn take_slot(app: &App, client: Client) -> Result<Share, Problem> {
     let place =
         app.capacity.requests.take(client.address, 1).map_err(|full| capacity_problem("requests", full))?;
     metrics::requests_in_progress(app.capacity.requests.taken());
@@ -158,7 +158,7 @@ async fn with_body(
 ) -> Result<(Request, Option<Share>), Problem> {
     let announced = request.body().size_hint().lower().max(announced_bytes(&request));
     if announced > u64::try_from(BODY_BYTES_MAX).unwrap_or(u64::MAX) {
-        return Err(unread(BodyError::TooLarge));
+        return Err(body_problem(BodyError::TooLarge));
     }
     if request.body().is_end_stream() {
         return Ok((request, None));
@@ -166,13 +166,13 @@ async fn with_body(
     let (parts, body) = request.into_parts();
     let pace = app.config.timeouts.sends;
     let read = buffers::read(body, BODY_BYTES_MAX, pace, &app.capacity.buffered_bytes, client.address).await;
-    let (bytes, mut share) = read.map_err(unread)?;
+    let (bytes, mut share) = read.map_err(body_problem)?;
     if route != Some(READS_DOCUMENTS) && is_json_container(&bytes) {
         match budget::check(&bytes, &budget::REQUEST) {
             Ok(tree_bytes) => {
                 let counted =
                     buffers::enlarge(&mut share, tree_bytes, &app.capacity.buffered_bytes, client.address);
-                counted.map_err(|full| unread(BodyError::OverCapacity(full)))?;
+                counted.map_err(|full| body_problem(BodyError::OverCapacity(full)))?;
             }
             Err(over) if route == Some(READ_BY_A_LIBRARY) => {
                 return Err(Problem::bad_request(over.to_string()));
@@ -194,14 +194,14 @@ fn announced_bytes(request: &Request) -> u64 {
     length.and_then(|length| length.parse().ok()).unwrap_or(0)
 }
 
-fn unread(why: BodyError) -> Problem {
+fn body_problem(why: BodyError) -> Problem {
     match why {
         BodyError::TooLarge => Problem::of_status(StatusCode::PAYLOAD_TOO_LARGE),
         BodyError::TooSlow => {
             metrics::cut("slow_body");
             Problem::new(StatusCode::REQUEST_TIMEOUT, "the body of the request did not arrive in time")
         }
-        BodyError::Broken => Problem::bad_request("the body of the request broke off"),
+        BodyError::Broken => Problem::bad_request("the body of the request is incomplete"),
         BodyError::OverCapacity(full) => capacity_problem("bytes", full),
     }
 }

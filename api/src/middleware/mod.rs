@@ -70,7 +70,7 @@ const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'self'; scr
 const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
 
 /// Browsers that connect over TLS use it for a year.
-const STAY_WITH_TLS: &str = "max-age=31536000";
+const HSTS: &str = "max-age=31536000";
 
 pub(crate) fn wrapped(routes: Router, app: &App) -> Router {
     routes
@@ -85,7 +85,7 @@ pub(crate) fn wrapped(routes: Router, app: &App) -> Router {
         .layer(layers::map_response(tag_compressed))
         .layer(cors())
         .layer(layers::from_fn_with_state(app.clone(), guard_preflight))
-        .layer(layers::map_response_with_state(Secured::of(&app.config), secured))
+        .layer(layers::map_response_with_state(HeaderSettings::of(&app.config), add_security_headers))
         .layer(PropagateRequestIdLayer::new(REQUEST_ID))
         .layer(TraceLayer::new_for_http().make_span_with(span).on_response(answered).on_failure(()))
         .layer(SetRequestIdLayer::new(REQUEST_ID, CountedRequestIds::default()))
@@ -252,23 +252,26 @@ async fn tag_compressed(mut response: Response) -> Response {
 
 /// What the configuration adds to the headers of every response.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Secured {
+pub(crate) struct HeaderSettings {
     is_behind_tls: bool,
     is_private: bool,
 }
 
-impl Secured {
+impl HeaderSettings {
     pub(crate) fn of(config: &ApiConfig) -> Self {
         Self { is_behind_tls: config.is_behind_tls(), is_private: config.reads == Reads::Keys }
     }
 }
 
-async fn secured(State(of): State<Secured>, mut response: Response) -> Response {
-    secure(response.headers_mut(), of);
+async fn add_security_headers(State(of): State<HeaderSettings>, mut response: Response) -> Response {
+    set_security_headers(response.headers_mut(), of);
     response
 }
 
-fn secure(headers: &mut HeaderMap, Secured { is_behind_tls, is_private }: Secured) {
+fn set_security_headers(
+    headers: &mut HeaderMap,
+    HeaderSettings { is_behind_tls, is_private }: HeaderSettings,
+) {
     headers
         .entry(header::CONTENT_SECURITY_POLICY)
         .or_insert(HeaderValue::from_static(CONTENT_SECURITY_POLICY));
@@ -276,7 +279,7 @@ fn secure(headers: &mut HeaderMap, Secured { is_behind_tls, is_private }: Secure
     // With `no-referrer`, browsers would omit the origin of this server's own forms.
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("same-origin"));
     if is_behind_tls {
-        headers.insert(header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static(STAY_WITH_TLS));
+        headers.insert(header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static(HSTS));
     }
     // Browsers send the key also with images that a page of another origin embeds, and their sizes tell what is in them.
     if is_private {
@@ -285,11 +288,11 @@ fn secure(headers: &mut HeaderMap, Secured { is_behind_tls, is_private }: Secure
 }
 
 /// The response to requests that are rejected before routing, with the headers that this middleware would add.
-pub(crate) fn rejected(of: Secured) -> RejectionResponse {
+pub(crate) fn rejected(of: HeaderSettings) -> RejectionResponse {
     let problem = Problem::unavailable("too many requests in progress; try again in a moment");
     let body = serde_json::to_vec(problem.body()).unwrap_or_default().into();
     let mut headers = vary_by_accept(problem.into_response()).headers().clone();
-    secure(&mut headers, of);
+    set_security_headers(&mut headers, of);
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
     let exposed = EXPOSED.map(|name| name.to_string()).join(",");
     headers
@@ -298,7 +301,7 @@ pub(crate) fn rejected(of: Secured) -> RejectionResponse {
 }
 
 /// Sets the request id of a rejection: that of the request if it is valid, or one of the time and a number.
-pub(crate) fn name_turned_away(response: &mut HeaderMap, request: &HeaderMap, number: u64) {
+pub(crate) fn set_rejection_id(response: &mut HeaderMap, request: &HeaderMap, number: u64) {
     let made = || {
         let millis = crate::clock::now().timestamp_millis();
         HeaderValue::from_str(&format!("{millis:x}-away-{number:x}")).ok()
@@ -381,8 +384,8 @@ mod tests {
         let busy = || async { Problem::unavailable("busy") };
         let usual = wrapped(Router::new().route("/busy", get(busy)), &app);
         let usual = usual.oneshot(Request::get("/busy").body(Body::empty()).unwrap()).await.unwrap();
-        let RejectionResponse { mut headers, .. } = rejected(Secured::of(&app.config));
-        name_turned_away(&mut headers, &HeaderMap::new(), 7);
+        let RejectionResponse { mut headers, .. } = rejected(HeaderSettings::of(&app.config));
+        set_rejection_id(&mut headers, &HeaderMap::new(), 7);
         let own = [header::CONTENT_LENGTH, header::VARY, REQUEST_ID];
         for (name, value) in usual.headers() {
             if !name.as_str().starts_with("ratelimit-") && !own.contains(name) {
@@ -391,7 +394,7 @@ mod tests {
         }
         assert!(headers[REQUEST_ID].to_str().unwrap().ends_with("-away-7"));
         let own = HeaderMap::from_iter([(REQUEST_ID, HeaderValue::from_static("trace-1"))]);
-        name_turned_away(&mut headers, &own, 8);
+        set_rejection_id(&mut headers, &own, 8);
         assert_eq!(headers[REQUEST_ID], "trace-1");
     }
 }

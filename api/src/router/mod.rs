@@ -78,7 +78,7 @@ fn documented() -> OpenApiRouter<App> {
         .routes(routes!(admin_feedback::list, admin_feedback::remove))
         .routes(routes!(admin_keys::list))
         .routes(routes!(metrics::show))
-        .routes(routes!(health::alive))
+        .routes(routes!(health::healthz))
         .routes(routes!(health::ready))
         .routes(routes!(docs::openapi))
         .merge(crate::ard::routes())

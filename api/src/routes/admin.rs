@@ -111,10 +111,22 @@ pub(crate) async fn block(
 /// Blocks a site and removes it from every answer of this process at once.
 pub(super) async fn block_site(app: &App, site: &SiteName, reason: &str) -> Result<BlockOutcome, Problem> {
     let outcome = app.store.site_block(site, reason, clock::now()).await?;
-    // The index follows within a second or two; until then its rows of this site are left out here.
+    suppress(app, site).await;
+    Ok(outcome)
+}
+
+/// Leaves a site out of every answer of this process until the index has removed it, which takes a second or two.
+pub(super) async fn suppress(app: &App, site: &SiteName) {
     app.index.suppressed().add(site);
     app.clear_caches().await;
-    Ok(outcome)
+}
+
+/// Ends [`suppress`] after a block or a suspension was lifted, unless the other one still applies.
+pub(super) async fn end_suppression(app: &App, site: &SiteName) -> Result<(), Problem> {
+    if app.store.blocked_among(std::slice::from_ref(site)).await?.is_empty() {
+        app.index.suppressed().remove(site);
+    }
+    Ok(())
 }
 
 /// Lifts a block; the site is visited soon, unless it is suspended.
@@ -134,9 +146,7 @@ pub(crate) async fn unblock(
     query.only(&[])?;
     let site = site_of(&domain)?;
     let changed = app.store.site_unblock(&site, clock::now()).await?;
-    if app.store.blocked_among(std::slice::from_ref(&site)).await?.is_empty() {
-        app.index.suppressed().remove(&site);
-    }
+    end_suppression(&app, &site).await?;
     tracing::info!(admin.name = admin.name, site.name = %site, "site unblocked");
     let answer = BlockAnswer { site, blocked: false, changed, manifests_removed: 0, documents_removed: 0 };
     context.json(&answer, Caching::Never)

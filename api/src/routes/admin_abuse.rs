@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use store::{ReportFilter, ReportLine, ReportedSite, SuspensionOutcome, SuspensionRecord};
 use utoipa::ToSchema;
 
+use super::admin::{end_suppression, suppress};
 use crate::admin::Admin;
 use crate::answers::site::site_of;
 use crate::clock;
@@ -84,9 +85,7 @@ pub(crate) async fn suspend(
     let site = site_of(&domain)?;
     let suspension = suspension(&body)?;
     let outcome = app.store.site_suspend(&site, &suspension).await?;
-    // The index follows within a second or two; until then its rows of this site are left out here.
-    app.index.suppressed().add(&site);
-    app.clear_caches().await;
+    suppress(&app, &site).await;
     tracing::info!(admin.name = admin.name, site.name = %site, reason = %suspension.reason, "site suspended");
     let (changed, manifests_removed, documents_removed) = match outcome {
         SuspensionOutcome::AlreadySuspended => (false, 0, 0),
@@ -115,9 +114,7 @@ pub(crate) async fn unsuspend(
     query.only(&[])?;
     let site = site_of(&domain)?;
     let changed = app.store.site_unsuspend(&site, clock::now()).await?;
-    if app.store.blocked_among(std::slice::from_ref(&site)).await?.is_empty() {
-        app.index.suppressed().remove(&site);
-    }
+    end_suppression(&app, &site).await?;
     tracing::info!(admin.name = admin.name, site.name = %site, "suspension lifted");
     let answer =
         SuspendAnswer { site, suspended: false, changed, manifests_removed: 0, documents_removed: 0 };

@@ -54,7 +54,7 @@ pub(crate) async fn list(Request { app, context, query, .. }: Request, admin: Ad
     let max = query.limit(LIMIT_DEFAULT, LIMIT_MAX)?;
     let before = query.one_parsed("before")?;
     let feedback = app.store.feedback_page(&filter(&query)?, before, max).await?;
-    tracing::debug!(admin.name = admin.name, "feedback looked at");
+    tracing::debug!(admin.name = admin.name, "feedback read");
     let is_full = u32::try_from(feedback.len()).is_ok_and(|found| found == max);
     let next_before = feedback.last().filter(|_| is_full).map(|line| line.id);
     let text_is = "what clients sent, untrusted";

@@ -15,7 +15,7 @@ const BYTES_MAX: usize = 64 * 1024;
 const CONTENT_TYPE: &str = "application/http-message-signatures-directory+json";
 
 pub(crate) async fn show(State(app): State<App>, context: RequestContext) -> HttpResult {
-    let path = app.beside_the_index(FILE_NAME);
+    let path = app.sibling_of_index(FILE_NAME);
     let read = tokio::task::spawn_blocking(move || std::fs::read(path)).await;
     match read {
         Ok(Ok(bytes)) if bytes.len() <= BYTES_MAX => Ok(context.bytes(bytes, CONTENT_TYPE, Caching::Record)),

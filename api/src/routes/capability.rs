@@ -54,7 +54,7 @@ pub(crate) async fn show(
     response.await
 }
 
-/// The owner of the site that stands for a manifest. The owner of a host below the site, and of a file of its users, is another.
+/// The owner of the site that names a manifest. The owner of a host below the site, and of a file of its users, is another.
 fn owner_of(app: &App, stored: &StoredManifest) -> Option<OwnerMark> {
     app.owner_of(&stored.manifest.url.site()).filter(|_| stored.is_of_site())
 }

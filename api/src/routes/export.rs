@@ -116,7 +116,7 @@ impl Export {
             Err(broken) => Err(broken),
         };
         if let Err(ExportError::Store(error)) = ended {
-            tracing::warn!(error = &error as &dyn std::error::Error, "export broke off");
+            tracing::warn!(error = &error as &dyn std::error::Error, "export aborted");
         }
     }
 
@@ -294,7 +294,7 @@ fn body(chunks: mpsc::Receiver<Chunk>) -> impl Stream<Item = io::Result<Bytes>> 
         match chunks.recv().await {
             Some(Chunk::Lines(lines)) => Some((Ok(lines), Some(chunks))),
             Some(Chunk::End) => None,
-            None => Some((Err(io::Error::other("the export broke off")), None)),
+            None => Some((Err(io::Error::other("the export was aborted")), None)),
         }
     });
     stream.fuse()

@@ -31,7 +31,7 @@ const BODY_BYTES_MAX: usize = 4 * 1024;
 /// Longest request that is stored; people type a sentence.
 const QUERY_CHARS_MAX: usize = 300;
 /// Number of first results that may be chosen: people read no further.
-const LOOKED_AT_MAX: usize = 100;
+const RANK_MAX: usize = 100;
 /// A person chooses a few dozen times a day; a site's lines beyond some hundreds teach nothing new; all of them together
 /// are some megabytes.
 const CAPS: FeedbackCaps =
@@ -80,7 +80,7 @@ pub(crate) async fn submit(Request { app, client, query, .. }: Request, body: By
         .limits
         .feedback(client)
         .map_err(|exhausted| exhausted.problem("this address has sent too much feedback"))?;
-    let feedback = place(&app, client, query, capability).await?;
+    let feedback = feedback_of(&app, client, query, capability).await?;
     let kept = match app.store.feedback_save(&feedback, CAPS).await? {
         FeedbackOutcome::Saved => true,
         FeedbackOutcome::Duplicate => false,
@@ -118,24 +118,24 @@ fn read(body: &[u8]) -> Result<(String, CapabilityId), Problem> {
 }
 
 /// Whether an id is that of a result, or of one of its declarations.
-fn answers(hit: &Hit, id: &CapabilityId) -> bool {
+fn is_result(hit: &Hit, id: &CapabilityId) -> bool {
     hit.id == *id || hit.declarations.iter().any(|declaration| declaration.id == *id)
 }
 
 /// Searches as the client did: what the request does not find cannot have been chosen.
-async fn place(
+async fn feedback_of(
     app: &App,
     client: Client,
     query: String,
     capability: CapabilityId,
 ) -> Result<Feedback, Problem> {
     let request =
-        SearchRequest { phrasings: vec![query.clone()], limit: LOOKED_AT_MAX, ..SearchRequest::default() };
+        SearchRequest { phrasings: vec![query.clone()], limit: RANK_MAX, ..SearchRequest::default() };
     let found =
         search(&app.index, client, request).await.map_err(|problem| problem.renamed("q", "query"))?.answer;
-    let at = found.hits.iter().position(|hit| answers(hit, &capability)).ok_or_else(|| {
+    let at = found.hits.iter().position(|hit| is_result(hit, &capability)).ok_or_else(|| {
         let detail = format!(
-            "{capability} is not among the first {LOOKED_AT_MAX} results for this query; send the query that found it"
+            "{capability} is not among the first {RANK_MAX} results for this query; send the query that found it"
         );
         Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail).with_parameter("capability")
     })?;

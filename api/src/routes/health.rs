@@ -44,7 +44,7 @@ pub(crate) struct Readiness {
 /// Whether the process runs.
 #[utoipa::path(get, path = "/healthz", tag = "service",
     responses((status = 200, description = "It runs", body = Health)))]
-pub(crate) async fn alive(context: RequestContext) -> HttpResult {
+pub(crate) async fn healthz(context: RequestContext) -> HttpResult {
     context.json(&Health { status: "ok" }, Caching::Never)
 }
 
@@ -117,7 +117,7 @@ async fn try_search(app: &App) -> Result<(), String> {
     let failure = match tried {
         Ok(Ok(Ok(()))) => return Ok(()),
         Ok(Ok(Err(error))) => {
-            tracing::error!(error = &error as &dyn std::error::Error, "a search of our own failed");
+            tracing::error!(error = &error as &dyn std::error::Error, "the readiness search failed");
             "a search failed".to_owned()
         }
         Ok(Err(problem)) => problem.body().detail.clone(),

@@ -27,7 +27,7 @@ use super::stream::{MayStillSend, ReadDeadline};
 use crate::buffers::KeptInMemory;
 use crate::client::{Client, client_network, is_trusted};
 use crate::metrics;
-use crate::middleware::name_turned_away;
+use crate::middleware::set_rejection_id;
 use crate::overload::{ALWAYS_ANSWERED, METRICS, RETRY_AFTER_S, Refused, RejectionResponse, spread};
 use crate::problem::Problem;
 use crate::server_names::host;
@@ -106,7 +106,7 @@ impl Dispatcher {
         let mut response = Response::new(Body::from(body.clone()));
         *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
         response.headers_mut().clone_from(headers);
-        name_turned_away(response.headers_mut(), requested, number);
+        set_rejection_id(response.headers_mut(), requested, number);
         let seconds = spread(number, RETRY_AFTER_S);
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         response

@@ -70,7 +70,7 @@ impl AdmissionControl {
             connections: Arc::clone(&app.capacity.connections),
             requests: Arc::clone(&app.capacity.requests),
             load: app.load.clone(),
-            rejected: middleware::rejected(middleware::Secured::of(config)),
+            rejected: middleware::rejected(middleware::HeaderSettings::of(config)),
             trusted_proxies: config.trusted_proxies.as_slice().into(),
             names: app.names.clone(),
             admin_tokens: app.admin_tokens.clone(),
@@ -101,7 +101,7 @@ pub async fn serve(listener: TcpListener, app: App, cancel: CancellationToken) -
     let location = config.index_from.as_ref();
     let snapshots = location.map(|location| location.open(stop_following.clone())).transpose()?;
     // An existing index is opened and warmed before the first request is served.
-    index::look(&app.index).await;
+    index::refresh(&app.index).await;
     let tasks = TaskTracker::new();
     tasks.spawn(index::follow(Arc::clone(&app.index), stop_following.clone()));
     tasks.spawn(prune(app.clone(), stop_following.clone()));
@@ -169,7 +169,7 @@ async fn accept_until(
             let until = broken_off.clone();
             connections.spawn(async move {
                 if let Some(Err(error)) = until.run_until_cancelled(connection).await {
-                    tracing::debug!(error = &error as &dyn std::error::Error, "connection broke off");
+                    tracing::debug!(error = &error as &dyn std::error::Error, "connection failed");
                 }
             });
         }
@@ -180,7 +180,7 @@ async fn accept_until(
     drop(listener);
     connections.close();
     if tokio::time::timeout(drain, connections.wait()).await.is_err() {
-        tracing::info!("stopping with requests under way");
+        tracing::info!("stopping with active requests");
         broken_off.cancel();
     }
     connections.wait().await;

@@ -43,7 +43,7 @@ impl Served {
             connections,
             requests: Shares::new(places, places),
             load: Load::new(tokio::time::Instant::now()),
-            rejected: middleware::rejected(middleware::Secured::default()),
+            rejected: middleware::rejected(middleware::HeaderSettings::default()),
             trusted_proxies: Arc::from(["127.0.0.9/32".parse().unwrap()]),
             names: ServerNames::of_loopback(),
             admin_tokens: AdminTokens::default(),

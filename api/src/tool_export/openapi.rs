@@ -171,12 +171,12 @@ impl Split {
             in_path.iter().copied().chain(in_query.iter().map(|(_, variable)| *variable)).collect();
         for (name, property) in properties.iter().filter(|(name, _)| !in_address.contains(name.as_str())) {
             let is_required = required.contains(name.as_str());
-            split.add(name, property, is_required, place(property, verb));
+            split.add(name, property, is_required, location_of(property, verb));
         }
         // An address can repeat a variable.
         let mut copies = Copies::new();
         let mut schema_of = |name: &str| {
-            let declared = properties.get(name).filter(|property| copies.affords(property));
+            let declared = properties.get(name).filter(|property| copies.charge(property));
             declared.map_or_else(|| json!({"type": "string"}), schema::inner)
         };
         for name in in_path {
@@ -255,7 +255,7 @@ fn variable(value: &str) -> Option<&str> {
     value.strip_prefix('{')?.strip_suffix('}').filter(|name| !name.contains(['{', '}']))
 }
 
-fn place(property: &Value, verb: &str) -> ParameterLocation {
+fn location_of(property: &Value, verb: &str) -> ParameterLocation {
     match property.get("x-in").and_then(Value::as_str) {
         Some("path") => ParameterLocation::Path,
         Some("query") => ParameterLocation::Query,

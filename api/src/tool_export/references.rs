@@ -76,7 +76,7 @@ impl Copies {
     }
 
     /// Charges for a copy. After one was too large, nothing more is copied, so that measuring stays cheap.
-    pub(super) fn affords(&mut self, target: &Value) -> bool {
+    pub(super) fn charge(&mut self, target: &Value) -> bool {
         let left = bytes_left_after(target, self.bytes_left);
         self.bytes_left = left.unwrap_or_default();
         left.is_some()
@@ -116,7 +116,7 @@ impl<'a> Inliner<'a> {
             out.insert(key.clone(), value);
         }
         let (Some(target), Some(reference)) = (named, reference) else { return out };
-        beside(self.target(reference, target), out)
+        with_siblings(self.target(reference, target), out)
     }
 
     /// The target of a reference into this schema.
@@ -127,10 +127,10 @@ impl<'a> Inliner<'a> {
 
     fn target(&mut self, reference: &'a str, target: &'a Value) -> Map<String, Value> {
         if self.open.contains(&reference) {
-            return left_open(reference, "contains itself and is not repeated here");
+            return unexpanded(reference, "contains itself and is not repeated here");
         }
-        if self.open.len() > REFERENCES_DEPTH_MAX || !self.copies.affords(target) {
-            return left_open(reference, "is too large to be written out here");
+        if self.open.len() > REFERENCES_DEPTH_MAX || !self.copies.charge(target) {
+            return unexpanded(reference, "is too large to be written out here");
         }
         self.open.push(reference);
         let schema = self.schema(target);
@@ -144,7 +144,7 @@ impl<'a> Inliner<'a> {
 }
 
 /// A schema that accepts everything, with a description of the missing part.
-fn left_open(reference: &str, why: &str) -> Map<String, Value> {
+fn unexpanded(reference: &str, why: &str) -> Map<String, Value> {
     let name = reference.rsplit('/').next().unwrap_or(reference);
     let name = percent_decode_str(name).decode_utf8_lossy().replace("~1", "/").replace("~0", "~");
     let name = if name == "#" { "The whole schema".to_owned() } else { one_line(&name, NAME_CHARS_MAX) };
@@ -153,9 +153,9 @@ fn left_open(reference: &str, why: &str) -> Map<String, Value> {
 
 /// A named schema with the keywords next to the reference to it, which take precedence over those of the
 /// target. An open schema keeps its description.
-fn beside(mut named: Map<String, Value>, beside: Map<String, Value>) -> Map<String, Value> {
+fn with_siblings(mut named: Map<String, Value>, siblings: Map<String, Value>) -> Map<String, Value> {
     let is_open = named.len() == 1 && named.contains_key("description");
-    for (key, value) in beside {
+    for (key, value) in siblings {
         match (key.as_str(), named.get("description").and_then(Value::as_str), value.as_str()) {
             ("description", Some(open), Some(description)) if is_open => {
                 let combined = format!("{description} ({open})");

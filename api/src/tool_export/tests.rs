@@ -72,7 +72,7 @@ fn says_that_a_site_does_not_stand_for_what_only_others_name() {
     for shape in ToolShape::ALL {
         let of_others = compile((&manifest, NamedBy::Others), &manifest.capabilities[0], *shape).unwrap();
         let text = of_others.definition.to_string();
-        assert!(text.contains("[served by skyhop.example, which does not stand for it;"), "{text}");
+        assert!(text.contains("[served by skyhop.example, but named only by others;"), "{text}");
         assert!(!text.contains("declared by"), "{text}");
     }
 }

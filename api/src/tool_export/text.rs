@@ -35,7 +35,7 @@ pub(super) fn description(parts: &Parts<'_>, hash: Option<&str>) -> String {
     let site = parts.manifest.url.site();
     let declared = match parts.named_by {
         NamedBy::Site => format!("declared by {site}"),
-        NamedBy::Others => format!("served by {site}, which does not stand for it"),
+        NamedBy::Others => format!("served by {site}, but named only by others"),
     };
     let stamp = hash.and_then(|hash| hash.get(..HASH_SHOWN)).map_or(String::new(), |hash| format!(" {hash}"));
     ours.push(format!("[{declared}; agentdex {}{stamp}]", capability.id));

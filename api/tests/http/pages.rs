@@ -435,7 +435,7 @@ async fn facets_begin_with_what_relevant_results_have() {
     let (listed, folded) = types.split_once("<details>").unwrap();
     assert!(listed.contains("flight booking") && !listed.contains("data: query"), "{types}");
     assert!(folded.contains("data: query"), "{types}");
-    assert!(page.contains(" of them close"), "{page}");
+    assert!(page.contains(" of them relevant"), "{page}");
 }
 
 #[tokio::test]

@@ -214,7 +214,7 @@ mod tests {
         let typed = format!("agentdex --seeds{}", command.replace("YOU", "you@example.org"));
         let flags = Flags::try_parse_from(typed.split(' ')).unwrap();
         let settings = crawler::cli::resolve(&flags.shared, &flags.crawl).unwrap();
-        assert!(settings.going_on().is_ok(), "{typed}");
+        assert!(settings.continuous().is_ok(), "{typed}");
     }
 
     #[test]

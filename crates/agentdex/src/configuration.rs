@@ -65,7 +65,7 @@ fn obstacles(settings: Settings, file: Option<&Path>) -> Vec<String> {
     }
     let unreadable = seeds.iter().filter_map(|source| source.check_readable().err());
     let mut obstacles: Vec<String> = unreadable.map(|error| error.to_string()).collect();
-    obstacles.extend(settings.going_on().err().map(|error| error.to_string()));
+    obstacles.extend(settings.continuous().err().map(|error| error.to_string()));
     obstacles
 }
 

@@ -100,7 +100,7 @@ pub(crate) async fn run(
     }
     let after_pass = if crawl.once { AfterPass::End } else { AfterPass::GoOn };
     let resolved = match after_pass {
-        AfterPass::GoOn => resolved.going_on()?,
+        AfterPass::GoOn => resolved.continuous()?,
         AfterPass::End => resolved,
     };
     let resolved = locked(resolved)?;
@@ -274,7 +274,7 @@ impl Node {
             watch.finish();
             return Announcement::Stopped.print(self.output);
         }
-        let again = going_on(&config)?;
+        let again = continuous(&config)?;
         let crawled =
             crawler::run(config, self.store.clone(), cancel.clone(), &|news| watch.show(&news)).await;
         watch.finish();
@@ -331,7 +331,7 @@ impl Node {
         let announcement = if has_manifests(&self.store).await? {
             Announcement::Indexed { url, program, data_dir }
         } else {
-            let reasons = if summary.had_nothing_to_do() { self.reasons().await? } else { Vec::new() };
+            let reasons = if summary.had_nothing_due() { self.reasons().await? } else { Vec::new() };
             Announcement::NothingFound { url, program, data_dir, reasons }
         };
         announcement.print(self.output)?;
@@ -350,7 +350,7 @@ pub(crate) async fn has_manifests(store: &Store) -> Result<bool, store::StoreErr
 
 /// The crawl after its first pass, which reads the seeds from now on.
 #[expect(clippy::disallowed_methods, reason = "the times of files are compared with this machine's clock")]
-fn going_on(pass: &CrawlConfig) -> anyhow::Result<CrawlConfig> {
+fn continuous(pass: &CrawlConfig) -> anyhow::Result<CrawlConfig> {
     let housekeeping = match &pass.schedules.housekeeping {
         Some(schedule) => schedule.clone(),
         None => Crontab::parse(HOUSEKEEPING).map_err(usage)?,

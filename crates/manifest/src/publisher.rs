@@ -24,7 +24,7 @@ crate::string_enum! {
         Bound = "bound",
         /// It names a publisher of another site.
         Foreign = "foreign",
-        /// Only others name the document, so the site does not stand for what it declares.
+        /// Only others name the document, so what it declares is not attributed to the site.
         NamedByOthers = "named_by_others",
     }
 }

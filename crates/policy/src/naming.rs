@@ -1,7 +1,7 @@
 //! Decides whether a site itself names a document or a host.
 //!
 //! Sites may serve files of their users: raw files of repositories, attachments of a wiki. Others can link to such a file and
-//! submit it. It is read as a document of the site, but the site does not stand for it, so what it declares must not
+//! submit it. It is read as a document of the site, but it is not attributed to the site, so what it declares must not
 //! become part of what the site declares.
 
 use std::collections::HashMap;

@@ -122,7 +122,7 @@ async fn connection(
         .serve_connection(TokioIo::new(stream), service)
         .await;
     if let Err(error) = served {
-        tracing::debug!(%peer, %error, "connection for metrics broke off");
+        tracing::debug!(%peer, %error, "connection for metrics failed");
     }
 }
 

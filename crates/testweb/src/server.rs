@@ -102,7 +102,7 @@ impl Server {
         let name = name.ok_or(HandshakeOutcome::UnknownName)?;
         let host = self.names.host(&name).ok_or(HandshakeOutcome::UnknownName)?;
         if host.handshake != Handshake::Complete {
-            misbehave(start, host.handshake).await;
+            fail_handshake(start, host.handshake).await;
             return Err(HandshakeOutcome::Misbehaved);
         }
         let config = match host.protocols {
@@ -226,7 +226,7 @@ fn status_in(bytes: &[u8]) -> Option<u16> {
 }
 
 /// Ends or holds a connection in the middle of its handshake.
-async fn misbehave(mut start: StartHandshake<TcpStream>, handshake: Handshake) {
+async fn fail_handshake(mut start: StartHandshake<TcpStream>, handshake: Handshake) {
     match handshake {
         Handshake::Reset => reset_on_close(&start.io),
         Handshake::Complete | Handshake::Close => {}

@@ -38,11 +38,11 @@ pub fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) => complain(&error, format),
+        Err(error) => report_error(&error, format),
     }
 }
 
-fn complain(error: &anyhow::Error, format: LogFormat) -> ExitCode {
+fn report_error(error: &anyhow::Error, format: LogFormat) -> ExitCode {
     ::settings::log::report("crawler", format, &error.to_string());
     ExitCode::from(if is_usage(error) { exit::USAGE } else { exit::FAILURE })
 }

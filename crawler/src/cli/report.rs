@@ -76,7 +76,7 @@ fn body(summary: &Summary) -> Result<String, std::fmt::Error> {
     let out = &mut text;
     let took = duration::in_words(Duration::from_secs_f64(summary.seconds.max(0.0)));
     let stopped = if summary.interrupted { "Stopped. " } else { "" };
-    if summary.had_nothing_to_do() {
+    if summary.had_nothing_due() {
         writeln!(out, "{}", nothing_due(summary))?;
     } else {
         let sites = counted(summary.sites_visited, "site");

@@ -98,7 +98,7 @@ impl Settings {
     /// # Errors
     ///
     /// If there is no contact, and no network of the operator's own.
-    pub fn going_on(mut self) -> Result<Self, UsageError> {
+    pub fn continuous(mut self) -> Result<Self, UsageError> {
         if !self.contact.is_missing() {
             return Ok(self);
         }
@@ -142,7 +142,7 @@ pub fn resolve(shared: &SharedFlags, crawl: &CrawlFlags) -> Result<Settings, Usa
         metrics: crawl.operator.metrics.or(file.crawler.metrics),
         dry_run: crawl.operator.dry_run,
     };
-    if mode == Mode::Daemon { settings.going_on() } else { Ok(settings) }
+    if mode == Mode::Daemon { settings.continuous() } else { Ok(settings) }
 }
 
 /// The log level of the flags and the current file; read again at SIGHUP.

@@ -86,7 +86,7 @@ impl Watch {
                     bar.set_message(format!("{} read", counted(*seeds_read, "seed")));
                 }
             }
-            Progress::Seeded(summary) => self.say(&format!(
+            Progress::Seeded(summary) => self.print(&format!(
                 "{} read, {} skipped",
                 counted(summary.seeds.read, "seed"),
                 counted(summary.seeds.rejected_count, "line")
@@ -94,7 +94,7 @@ impl Watch {
             Progress::Scheduled { task, next } => {
                 let times: Vec<String> =
                     next.iter().map(|at| at.format("%Y-%m-%d %H:%M UTC").to_string()).collect();
-                self.say(&format!("{task}: next at {}", times.join(", ")));
+                self.print(&format!("{task}: next at {}", times.join(", ")));
             }
             Progress::State(state) => {
                 let shown = self.lock().rate.shown(state, Instant::now());
@@ -117,7 +117,7 @@ impl Watch {
                     until.format("%H:%M:%S UTC")
                 ));
             }
-            Progress::Outage(error) => self.say(&format!("the crawl waits for the database: {error}")),
+            Progress::Outage(error) => self.print(&format!("the crawl waits for the database: {error}")),
         }
     }
 
@@ -181,7 +181,7 @@ impl Watch {
         }
     }
 
-    fn say(&self, text: &str) {
+    fn print(&self, text: &str) {
         match &self.output {
             Output::Bar(bar) => bar.println(escape::line(text)),
             Output::Lines => write_line(text),

@@ -37,7 +37,7 @@ const HEARTBEAT_INTERVAL_MAX: Duration = Duration::from_secs(5);
 /// Heartbeat interval while groups move from one worker to another.
 const HEARTBEAT_INTERVAL_UNSETTLED: Duration = Duration::from_secs(1);
 
-/// How long what a worker holds outlives the clock that renewed it.
+/// How long a lease and a membership last after the clock that renewed them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Lifetimes {
     pub(crate) lease: Duration,

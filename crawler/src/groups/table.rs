@@ -142,7 +142,7 @@ impl GroupTable {
         }
         let mut gained = 0;
         for (group_state, is_owned) in self.groups.iter_mut().zip(is_owned) {
-            // a worker without a share keeps the groups it claimed
+            // a worker without a share keeps the groups that it took
             group_state.assigned |= is_owned && self.share == Share::None;
             let stays = group_state.since.is_some() && !group_state.leaving;
             let leaving = is_owned && !group_state.assigned;

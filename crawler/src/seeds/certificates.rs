@@ -18,12 +18,12 @@ pub(super) fn each_name(source: impl BufRead, mut each: impl FnMut(&str)) -> io:
     while let Some(byte) = bytes.next().transpose()? {
         match byte {
             b'"' => {
-                tell(last.take(), is_name, &mut each);
+                pass_names(last.take(), is_name, &mut each);
                 last = Some(string(&mut bytes)?);
             }
             b':' => is_name = last.take().is_some_and(|member| MEMBERS.contains(&member.as_str())),
             b',' | b']' | b'}' => {
-                tell(last.take(), is_name, &mut each);
+                pass_names(last.take(), is_name, &mut each);
                 is_name &= byte == b',';
             }
             _ => {}
@@ -32,7 +32,7 @@ pub(super) fn each_name(source: impl BufRead, mut each: impl FnMut(&str)) -> io:
     Ok(())
 }
 
-fn tell(text: Option<String>, is_name: bool, each: &mut impl FnMut(&str)) {
+fn pass_names(text: Option<String>, is_name: bool, each: &mut impl FnMut(&str)) {
     let text = text.filter(|_| is_name).unwrap_or_default();
     text.split_whitespace().for_each(each);
 }

@@ -66,7 +66,7 @@ pub struct SourceReport {
     pub kind: &'static str,
     /// Names that were read, duplicates included.
     pub names: u64,
-    /// The source has more names or lines than are read of one.
+    /// The source has more names or lines than the limits of one source allow.
     pub is_cut: bool,
 }
 
@@ -328,7 +328,7 @@ struct Tally {
     entries: u64,
     used: u64,
     rejected: u64,
-    /// There are more names or lines than are read of one source.
+    /// There are more names or lines than the limits of one source allow.
     is_cut: bool,
     first_rejected: Option<(u64, String)>,
 }

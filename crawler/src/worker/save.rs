@@ -10,14 +10,14 @@ use super::{Cancel, HandOverWriter, VisitWriter};
 use crate::batcher::Batcher;
 use crate::clock;
 use crate::retry::retry_while_unavailable;
-use crate::summary::{Counted, ParkedSite};
+use crate::summary::{ParkedSite, VisitCounts};
 use crate::visit::{Outcome, Scope, Stop, Tools, Visited, visit};
 
 /// The result of a visit.
 #[derive(Debug)]
 pub(super) enum Done {
     Saved {
-        counted: Box<Counted>,
+        counted: Box<VisitCounts>,
         saved: VisitSaved,
     },
     Parked(ParkedSite),
@@ -83,7 +83,7 @@ async fn fail(tools: &Tools, token: LeaseToken, error: StoreError) -> Done {
 
 async fn save(writer: &VisitWriter, token: &LeaseToken, record: VisitRecord) -> Result<Done, StoreError> {
     tracing::Span::current().record("visit.end", record.end.as_str());
-    let counted = Box::new(Counted::of(&record));
+    let counted = Box::new(VisitCounts::of(&record));
     let saved = writer.save(token.clone(), record).await?;
     Ok(Done::Saved { counted, saved })
 }

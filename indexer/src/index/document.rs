@@ -305,7 +305,7 @@ impl<'a> CapabilityText<'a> {
         let is_long = own.len().saturating_sub(site.len()) >= SKETCHED_STEMS_MIN;
         let print = if is_long { sketch(&own, &site) } else { hash(&self.own()) };
         document.add_u64(fields.sketch, print);
-        document.add_u64(fields.name_number, hash(&squeezed(&self.capability.name)));
+        document.add_u64(fields.name_number, hash(&without_separators(&self.capability.name)));
         document.add_u64(fields.address_number, self.address_number(manifest));
         let given = manifest.given.map(|examples| examples.of(&self.capability.id)).unwrap_or_default();
         let examples = self.capability.examples.iter().chain(given);
@@ -439,7 +439,7 @@ impl Terms {
 }
 
 /// A name without case and separators: `bookFlight` and `book_flight` become equal.
-fn squeezed(name: &str) -> String {
+fn without_separators(name: &str) -> String {
     fold_exact(name).chars().filter(|c| c.is_alphanumeric()).collect()
 }
 

@@ -34,8 +34,8 @@ use crate::request::{ExploreRequest, Grouping, LIMIT_MAX, SearchRequest, Sort};
 /// Below this coverage the best result is irrelevant. Chosen on the dev queries of the public sets: at 0.05 none of the right
 /// results is lost, at 0.12 one in twenty of the most conversational set.
 const COVERAGE_MIN: f32 = 0.05;
-/// Results among which one is sought that can be undone.
-const HARMLESS_AMONG: usize = 10;
+/// Number of leading results of which the best one that can be undone is moved to the front.
+const REVERSIBLE_AMONG: usize = 10;
 /// Maximum number of results of a group that are listed; the others are counted.
 const MEMBERS_MAX: usize = 5;
 /// Results of a page that are explained: the cost is that of a search over one document, for each phrasing.
@@ -177,7 +177,7 @@ impl<'a> SearchExecutor<'a> {
     /// The re-ranked documents first, then the rest by the score of their text.
     fn by_relevance(&self, window: &mut Window) -> Result<SearchAnswer, SearchError> {
         if self.plans.iter().any(|plan| plan.asks_to_look) {
-            self.put_harmless_first(&mut window.ranked)?;
+            self.put_reversible_first(&mut window.ranked)?;
         }
         let mut answer = SearchAnswer {
             total: window.total,
@@ -231,17 +231,17 @@ impl<'a> SearchExecutor<'a> {
 
     /// Moves the best result that can be undone before one that cannot: the request asks to look. What only others name is not moved
     /// before what a site declares itself.
-    fn put_harmless_first(&self, ranked: &mut [Ranked]) -> Result<(), IndexError> {
+    fn put_reversible_first(&self, ranked: &mut [Ranked]) -> Result<(), IndexError> {
         let Some(best) = ranked.first().filter(|hit| !hit.candidate.is_exact).map(|hit| hit.score) else {
             return Ok(());
         };
         let mut leads_for_others = false;
-        for at in 0..ranked.len().min(HARMLESS_AMONG) {
+        for at in 0..ranked.len().min(REVERSIBLE_AMONG) {
             let Some(hit) = ranked.get(at) else { break };
             let row = rows::row(self.opened, hit.candidate.address)?;
             leads_for_others |= at == 0 && !row.is_of_site();
-            let is_harmless = !matches!(row.safety, SafetyClass::Irreversible | SafetyClass::Destructive);
-            if is_harmless && (row.is_of_site() || leads_for_others) {
+            let is_reversible = !matches!(row.safety, SafetyClass::Irreversible | SafetyClass::Destructive);
+            if is_reversible && (row.is_of_site() || leads_for_others) {
                 if let Some(leading) = ranked.get_mut(..=at) {
                     leading.rotate_right(1);
                 }

@@ -39,7 +39,7 @@ impl<'s> SiteCounts<'s> {
     }
 
     /// Leaves deleted documents out.
-    pub(super) fn alive(self, segment: &'s SegmentReader) -> Self {
+    pub(super) fn without_deleted(self, segment: &'s SegmentReader) -> Self {
         Self { alive: segment.alive_bitset(), ..self }
     }
 

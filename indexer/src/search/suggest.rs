@@ -169,7 +169,7 @@ fn count_sites(opened: &OpenedIndex, found: &mut [(String, u64)]) -> tantivy::Re
     let mut of_entries = vec![(HashSet::new(), 0); found.len()];
     let field = opened.fields.suggest;
     for segment in opened.searcher.segment_readers() {
-        let mut counts = SiteCounts::of(segment, &opened.fields, field, WALK_MAX)?.alive(segment);
+        let mut counts = SiteCounts::of(segment, &opened.fields, field, WALK_MAX)?.without_deleted(segment);
         for ((entry, _), (sites, documents)) in found.iter().zip(&mut of_entries) {
             *documents += counts.add_term(&Term::from_field_text(field, entry), sites)?;
         }

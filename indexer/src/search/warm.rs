@@ -28,7 +28,7 @@ const COMPONENTS: [SegmentComponent; 5] = [
 /// Reads ahead a commit that replaces another. If that fails, the commit is served nevertheless.
 pub(super) fn warm(index: &Index, searcher: &Searcher, fields: &Fields, before: &Searcher) {
     if let Err(error) = read_ahead(index, searcher, fields, Some(before)) {
-        tracing::warn!(%error, "cannot read the new commit ahead: the first searches may be slow");
+        tracing::warn!(%error, "cannot preload the new commit: the first searches may be slow");
     }
 }
 

@@ -233,7 +233,7 @@ impl WindowQuery<'_> {
             let mut document = 0;
             while found.len() < EXACT_MAX {
                 self.deadline.tantivy_check()?;
-                let reached = postings.iter_mut().map(|postings| sought(postings, document));
+                let reached = postings.iter_mut().map(|postings| seek_from(postings, document));
                 let (first, last) =
                     reached.fold((TERMINATED, 0), |(first, last), at| (first.min(at), last.max(at)));
                 if last == TERMINATED {
@@ -250,7 +250,7 @@ impl WindowQuery<'_> {
 }
 
 /// The first document of the postings from this one on.
-fn sought(postings: &mut impl DocSet, document: DocId) -> DocId {
+fn seek_from(postings: &mut impl DocSet, document: DocId) -> DocId {
     if postings.doc() < document { postings.seek(document) } else { postings.doc() }
 }
 

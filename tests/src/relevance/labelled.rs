@@ -11,17 +11,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
-use chrono::DateTime;
 use indexer::{IndexBuilder, SearchRequest, Searcher, WordWeights};
 use manifest::{CapabilityId, Discovery, Document, ManifestUrl};
-use policy::Status;
 use serde::Deserialize;
 use store::{FeedPosition, StoredManifest};
 
 use super::examples::is_judging;
 use super::judge::{CUT, Scores, judge};
 use super::measures::{Measures, Outcome, is_short, measures};
-use super::sets::{Tool, capability, folder};
+use super::sets::{Tool, capability, folder, stored};
 
 /// Largest published file that is read, in bytes: larger files are generated lists of thousands of entries.
 const FILE_BYTES_MAX: usize = 1 << 20;
@@ -313,16 +311,5 @@ fn read(path: &Path, url: &str) -> anyhow::Result<Option<StoredManifest>> {
     if manifest.capabilities.is_empty() {
         return Ok(None);
     }
-    let seen = DateTime::from_timestamp(1_790_000_000, 0).unwrap_or_default();
-    Ok(Some(StoredManifest {
-        manifest,
-        training: manifest::model::PolicyChoice::Unset,
-        named_by: manifest::NamedBy::Site,
-        status: Status::Fresh,
-        first_seen_at: seen,
-        last_seen_at: seen,
-        changed_at: seen,
-        versions: 1,
-        body_kept: true,
-    }))
+    Ok(Some(stored(manifest)))
 }

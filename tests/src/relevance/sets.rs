@@ -176,8 +176,13 @@ pub fn manifest(host: &str, name: &str) -> anyhow::Result<StoredManifest> {
         "origin": url.origin(), "discovery": "root", "name": name,
         "detection": {"format": "awp", "strength": "strong", "evidence": []},
     }))?;
+    Ok(stored(manifest))
+}
+
+/// A manifest as the store returns it, seen once at a fixed time.
+pub(super) fn stored(manifest: Manifest) -> StoredManifest {
     let seen = DateTime::from_timestamp(1_790_000_000, 0).unwrap_or_default();
-    Ok(StoredManifest {
+    StoredManifest {
         manifest,
         training: manifest::model::PolicyChoice::Unset,
         named_by: manifest::NamedBy::Site,
@@ -187,7 +192,7 @@ pub fn manifest(host: &str, name: &str) -> anyhow::Result<StoredManifest> {
         changed_at: seen,
         versions: 1,
         body_kept: true,
-    })
+    }
 }
 
 /// A tool as a capability of a manifest.

@@ -44,11 +44,11 @@ pub(super) fn print(checked: &Checked<'_>, out: &mut impl Write) -> anyhow::Resu
             out,
             &format!("{}:{line}:{column}: {}: {}", checked.name, finding.severity.as_str(), finding.text),
         )?;
-        write_line(out, &format!("  {} ({}) at {}", finding.code, finding.spec, place(finding)))?;
+        write_line(out, &format!("  {} ({}) at {}", finding.code, finding.spec, location(finding)))?;
         write_line(out, &format!("  {}", finding.fix))?;
     }
     writeln!(out)?;
-    write_line(out, &tally(checked))?;
+    write_line(out, &counts(checked))?;
     Ok(())
 }
 
@@ -77,7 +77,7 @@ fn write_line(out: &mut impl Write, text: &str) -> std::io::Result<()> {
     writeln!(out, "{}", escape::line(text))
 }
 
-fn place(finding: &Finding) -> String {
+fn location(finding: &Finding) -> String {
     let pointer = if finding.pointer.is_empty() { "the whole document" } else { finding.pointer.as_str() };
     match &finding.pointer_document {
         Some(document) => format!("{pointer} of {document}"),
@@ -85,7 +85,7 @@ fn place(finding: &Finding) -> String {
     }
 }
 
-fn tally(checked: &Checked<'_>) -> String {
+fn counts(checked: &Checked<'_>) -> String {
     let count =
         |severity| checked.manifest.findings.iter().filter(|finding| finding.severity == severity).count();
     let counts = [Severity::Must, Severity::Should, Severity::May, Severity::Note]

@@ -259,7 +259,7 @@ impl PolicyChoice {
 string_enum! {
     /// Who names a document of a site: `policy::naming` decides it.
     NamedBy, "value of named_by" {
-        /// The site itself, which stands for it.
+        /// The site itself.
         Site = "site",
         /// Only other sites and clients.
         Others = "others",

@@ -6,7 +6,7 @@
 mod sites;
 
 use crate::{Answer, Host, Web, WebBuilder};
-use sites::{File, Manner, SITES, Site};
+use sites::{Behaviour, File, SITES, Site};
 
 /// Freshness lifetime of a demo file: so short that a second visit revalidates.
 const MAX_AGE_S: u32 = 2;
@@ -21,8 +21,8 @@ pub fn web() -> WebBuilder {
 
 /// The hosts of the demo, for webs with further hosts.
 pub fn hosts() -> Vec<Host> {
-    let elsewhere = SITES.iter().filter_map(|site| match site.manner {
-        Manner::MovedTo(host) => Some(open_host(host, site)),
+    let elsewhere = SITES.iter().filter_map(|site| match site.behaviour {
+        Behaviour::MovedTo(host) => Some(open_host(host, site)),
         _ => None,
     });
     SITES.iter().map(host).chain(elsewhere).collect()
@@ -34,18 +34,18 @@ pub fn seeds() -> Vec<&'static str> {
 }
 
 fn host(site: &Site) -> Host {
-    match site.manner {
-        Manner::Open => open_host(site.domain, site),
-        Manner::Robots(text) => {
+    match site.behaviour {
+        Behaviour::Open => open_host(site.domain, site),
+        Behaviour::Robots(text) => {
             open_host(site.domain, site).route("/robots.txt", with_cache_headers(Answer::text(text)))
         }
-        Manner::RobotsUnavailable => {
+        Behaviour::RobotsUnavailable => {
             open_host(site.domain, site).route("/robots.txt", Answer::retry_after(503, "3600"))
         }
-        Manner::MovedTo(host) => {
+        Behaviour::MovedTo(host) => {
             Host::new(site.domain).catch_all(Answer::moved_to(301, &format!("https://{host}")))
         }
-        Manner::OnePageForAll(page) => {
+        Behaviour::OnePageForAll(page) => {
             Host::new(site.domain).catch_all(Answer::html(page).without_validators())
         }
     }

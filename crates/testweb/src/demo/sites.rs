@@ -6,7 +6,7 @@ pub(super) struct Site {
     pub(super) title: &'static str,
     pub(super) lead: &'static str,
     pub(super) files: &'static [File],
-    pub(super) manner: Manner,
+    pub(super) behaviour: Behaviour,
 }
 
 /// One file of a site.
@@ -17,7 +17,7 @@ pub(super) struct File {
 }
 
 /// The behaviour of a site.
-pub(super) enum Manner {
+pub(super) enum Behaviour {
     /// It serves its files.
     Open,
     /// It serves its files, and this robots.txt.
@@ -48,15 +48,15 @@ macro_rules! file {
 /// A site that serves its files: domain, title, one sentence, and the files of its folder.
 macro_rules! site {
     ($folder:literal, $domain:literal, $title:literal, $lead:literal, [$(($path:literal, $media:expr)),*]) => {
-        site!($folder, $domain, $title, $lead, [$(($path, $media)),*], Manner::Open)
+        site!($folder, $domain, $title, $lead, [$(($path, $media)),*], Behaviour::Open)
     };
-    ($folder:literal, $domain:literal, $title:literal, $lead:literal, [$(($path:literal, $media:expr)),*], $manner:expr) => {
+    ($folder:literal, $domain:literal, $title:literal, $lead:literal, [$(($path:literal, $media:expr)),*], $behaviour:expr) => {
         Site {
             domain: $domain,
             title: $title,
             lead: $lead,
             files: &[$(file!($folder, $path, $media)),*],
-            manner: $manner,
+            behaviour: $behaviour,
         }
     };
 }
@@ -238,7 +238,7 @@ pub(super) const SITES: &[Site] = &[
         "Roomkeeper",
         "Meeting rooms by the hour, from a small machine.",
         [("/agent.json", JSON)],
-        Manner::Robots(include_str!("../../demo/roomkeeper/robots.txt"))
+        Behaviour::Robots(include_str!("../../demo/roomkeeper/robots.txt"))
     ),
     site!(
         "gardenia",
@@ -246,7 +246,7 @@ pub(super) const SITES: &[Site] = &[
         "Gardenia",
         "Plants, seeds and advice.",
         [("/.well-known/agents.json", JSON)],
-        Manner::MovedTo("www.gardenia.example")
+        Behaviour::MovedTo("www.gardenia.example")
     ),
     site!(
         "quillmoor",
@@ -282,7 +282,7 @@ pub(super) const SITES: &[Site] = &[
         "Fernweh Studio",
         "One page for every path.",
         [],
-        Manner::OnePageForAll(include_str!("../../demo/single-page/index.html"))
+        Behaviour::OnePageForAll(include_str!("../../demo/single-page/index.html"))
     ),
     site!(
         "keepout",
@@ -290,7 +290,7 @@ pub(super) const SITES: &[Site] = &[
         "Keep Out",
         "A diary that is not for machines.",
         [("/agent.json", JSON)],
-        Manner::Robots(include_str!("../../demo/keepout/robots.txt"))
+        Behaviour::Robots(include_str!("../../demo/keepout/robots.txt"))
     ),
     site!(
         "tavola",
@@ -298,7 +298,7 @@ pub(super) const SITES: &[Site] = &[
         "Drowsy",
         "A site whose robots.txt is always asleep.",
         [("/.well-known/agent.json", JSON)],
-        Manner::RobotsUnavailable
+        Behaviour::RobotsUnavailable
     ),
     site!(
         "trickster",
