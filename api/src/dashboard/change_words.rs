@@ -264,7 +264,7 @@ mod tests {
             ("parameters.day", null.clone(), json!({}), "Now takes day: Book"),
             ("parameters.day", json!({}), null.clone(), "No longer takes day: Book"),
             ("parameters.day.required", json!(false), json!(true), "Now requires day: Book"),
-            ("response.fare", null, json!({}), "Now answers fare: Book"),
+            ("response.fare", null, json!({}), "Now returns fare: Book"),
             ("description", json!("a"), json!("b"), "Has another description: Book"),
         ] {
             assert_eq!(sentence(field, &from, &to), expected, "{field}");

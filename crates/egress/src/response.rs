@@ -56,7 +56,7 @@ impl Body {
     }
 }
 
-/// An answer.
+/// A response, with the durations of its phases.
 #[derive(Debug, Clone)]
 pub struct Reply {
     pub head: Head,
