@@ -1,8 +1,7 @@
 //! Stored manifests, read for clients within a bounded amount of memory.
 //!
-//! All responses read manifests through this module, except exports, which have their own limits (see
-//! `routes::export`). Before a manifest is read, its size is known and a permit for the memory of its tree is taken; the
-//! permit is held as long as the manifest. Small manifests have separate permits, so that large ones never delay them.
+//! All responses read manifests through this module. Before a manifest is read, its size is known and a permit for the memory of
+//! its tree is taken; the permit is held as long as the manifest. Small manifests have separate permits, so that large ones never delay them.
 //! Clients get permits in turn (see `fair_permits`). A request that waits for too long is rejected.
 //!
 //! The time of work on a manifest is proportional to its size. It runs on the blocking pool, so that it does not block a
@@ -10,7 +9,8 @@
 //! concurrent work.
 //!
 //! A page reads several manifests, a few at a time, and has no permit while it waits for the next ones. What it keeps of those
-//! that it has read is [`Kept`]: text, which is counted for its client before the permit of its manifest is released.
+//! that it has read is [`Kept`]: text, which is counted for its client before the permit of its manifest is released. An export
+//! keeps manifests as the database does, and unpacks one at a time, with a permit.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::{ControlFlow, Deref, DerefMut};
@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use manifest::{CapabilityId, ContentHash, Manifest, ManifestId, SiteName};
-use store::{ManifestBatch, ManifestSize, SiteReport, Store, StoredManifest};
+use store::{ManifestBatch, ManifestSize, PackedManifest, SiteReport, Store, StoreError, StoredManifest};
 
 use crate::buffers::ByteCount;
 use crate::client::Client;
@@ -128,12 +128,15 @@ impl ManifestPermits {
 
     /// Waits for a permit for `bytes` of memory.
     pub(crate) async fn acquire(&self, client: Client, bytes: u64) -> Result<Permit, Problem> {
+        let permit = tokio::time::timeout(WAIT_MAX, self.acquire_in_background(client, bytes)).await;
+        permit.map_err(|_| capacity_problem("bytes", LimitReached::All))?
+    }
+
+    /// The same without a limit of the wait, for work that no request waits for.
+    async fn acquire_in_background(&self, client: Client, bytes: u64) -> Result<Permit, Problem> {
         let permits = if bytes <= SMALL_BYTES { &self.small } else { &self.large };
         let amount = usize::try_from(bytes.max(LEAST_BYTES)).unwrap_or(usize::MAX);
-        let permit = tokio::time::timeout(WAIT_MAX, permits.acquire(client.address, amount)).await;
-        permit
-            .map_err(|_| capacity_problem("bytes", LimitReached::All))?
-            .map_err(|error| Problem::internal(&error))
+        permits.acquire(client.address, amount).await.map_err(|error| Problem::internal(&error))
     }
 }
 
@@ -370,6 +373,23 @@ impl ManifestReader<'_> {
         Ok(self.store.manifest_sizes_after(after, max).await?)
     }
 
+    /// The listed manifests that are in the index, in the given order, as the database keeps them: without a permit, since they
+    /// take a fraction of the memory of their trees.
+    pub(crate) async fn packed(self, ids: &[ManifestId]) -> Result<Vec<PackedManifest>, StoreError> {
+        self.store.manifests_packed(ids).await
+    }
+
+    /// Runs work that unpacks manifests of at most `json_bytes` bytes, one after the other, on the blocking pool. Waits for the
+    /// permit as long as it takes, so no request may wait for it.
+    pub(crate) async fn unpacking<R, F>(self, json_bytes: u64, work: F) -> Result<R, Problem>
+    where
+        R: Send + 'static,
+        F: FnOnce() -> R + Send + 'static,
+    {
+        let permit = self.permits.acquire_in_background(self.client, memory_of(json_bytes)).await?;
+        Permitted { value: (), permit }.work(|()| work()).await
+    }
+
     async fn each_in<S, V>(
         self,
         batches: Vec<ManifestBatch>,
@@ -440,4 +460,4 @@ pub(crate) fn not_kept() -> Problem {
 
 #[cfg(test)]
 #[path = "manifests_tests.rs"]
-mod tests;
+pub(crate) mod tests;

@@ -20,9 +20,9 @@ use crate::state::App;
 use crate::test_app;
 use crate::timeouts::ClientTimeouts;
 
-struct World {
-    app: App,
-    router: Router,
+pub(crate) struct World {
+    pub(crate) app: App,
+    pub(crate) router: Router,
     dir: tempfile::TempDir,
 }
 
@@ -34,16 +34,16 @@ fn client(number: u8) -> Client {
     Client { address: [192, 0, 2, number].into(), is_local: false }
 }
 
-fn url_of(name: &str) -> ManifestUrl {
+pub(crate) fn url_of(name: &str) -> ManifestUrl {
     ManifestUrl::parse(&format!("https://{name}.example/agent.json")).unwrap()
 }
 
-fn capability_of(name: &str) -> CapabilityId {
+pub(crate) fn capability_of(name: &str) -> CapabilityId {
     declared(name, 0).capabilities[0].id.clone()
 }
 
 /// A manifest with one capability whose response takes `bytes` bytes.
-fn declared(name: &str, bytes: usize) -> Manifest {
+pub(crate) fn declared(name: &str, bytes: usize) -> Manifest {
     let url = url_of(name);
     let body = format!("the document of {name}").into_bytes();
     let mut manifest: Manifest = serde_json::from_value(json!({
@@ -63,7 +63,7 @@ fn declared(name: &str, bytes: usize) -> Manifest {
 }
 
 impl World {
-    async fn new(sites: &[(&str, usize)]) -> Self {
+    pub(crate) async fn new(sites: &[(&str, usize)]) -> Self {
         let few = LimitsConfig { reads_burst: 10_000.try_into().unwrap(), ..LimitsConfig::default() };
         let (app, dir) = test_app::app(few, ClientTimeouts::default()).await;
         for (name, bytes) in sites {
@@ -104,7 +104,7 @@ impl World {
 }
 
 /// Saves a visit that found a manifest.
-async fn visit(app: &App, name: &str, manifest: Manifest) {
+pub(crate) async fn visit(app: &App, name: &str, manifest: Manifest) {
     let host = url_of(name).host();
     let seed = Seed { revisit_now: true, ..Seed::of_host(host.clone()) };
     app.store.seeds_add(&[seed], now()).await.unwrap();
@@ -676,6 +676,33 @@ async fn no_further_manifest_is_read_when_what_is_kept_reaches_the_limit() {
     assert!(problem.body().status.is_client_error() || problem.body().status.is_server_error());
     assert_eq!(read.load(std::sync::atomic::Ordering::Relaxed), 2, "the second is beyond 16 MiB");
     assert_eq!(reader.buffered.taken(), 0);
+}
+
+/// An export that waits for its client keeps no permit, and unpacks nothing without one.
+#[tokio::test]
+async fn an_export_unpacks_with_permits_and_keeps_none_while_its_client_reads() {
+    let sites: Vec<String> = (0..20).map(|number| format!("s{number}")).collect();
+    let world = World::new(&sites.iter().map(|name| (name.as_str(), 200_000)).collect::<Vec<_>>()).await;
+    let permits = world.app.manifests(client(200)).permits;
+    let free = (permits.small.free(), permits.large.free());
+    let all = [
+        permits.acquire(client(200), u64::MAX).await.unwrap(),
+        permits.small.acquire(client(200).address, usize::MAX).await.unwrap(),
+    ];
+    let mut request = Request::get("/export.jsonl").header("host", "localhost").body(Body::empty()).unwrap();
+    request.extensions_mut().insert(ConnectInfo(std::net::SocketAddr::new(client(1).address, 4711)));
+    let mut body = world.router.clone().oneshot(request).await.unwrap().into_body();
+    let early = tokio::time::timeout(Duration::from_millis(300), body.frame()).await;
+    assert!(early.is_err(), "a manifest was unpacked without a permit");
+    drop(all);
+    let first = body.frame().await.unwrap().unwrap().into_data().unwrap();
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert_eq!((permits.small.free(), permits.large.free()), free, "while the client does not read");
+    let rest = body.collect().await.unwrap().to_bytes();
+    let text = String::from_utf8([first, rest].concat()).unwrap();
+    let records: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let count = |record: &str| records.iter().filter(|line| line["record"] == record).count();
+    assert_eq!((count("manifest"), count("capability"), count("end")), (20, 20, 1));
 }
 
 /// A document states its schemes once, and each of its capabilities is a line of the export.

@@ -39,6 +39,7 @@ use crate::page_context::PageContext;
 use crate::problem::Problem;
 use crate::reader_keys::ReaderKeys;
 use crate::replica::Replica;
+use crate::response::{HttpResult, RequestContext};
 use crate::scan_cache::{self, ScanCache};
 use crate::search_counts::SearchCounts;
 use crate::server_names::ServerNames;
@@ -104,6 +105,8 @@ pub struct State {
     pub(crate) names: ServerNames,
     pub(crate) document_readers: DocumentReaders,
     pub(crate) manifest_permits: ManifestPermits,
+    /// Makes pages and feeds.
+    rendering: ConcurrencyLimit,
 }
 
 impl App {
@@ -143,6 +146,7 @@ impl App {
             names: ServerNames::new(config.listen.ip(), config.public_url.as_ref()),
             document_readers: DocumentReaders::for_this_machine(config.reader.clone()),
             manifest_permits: ManifestPermits::for_this_machine(),
+            rendering: ConcurrencyLimit::for_this_machine(),
             config,
             store: store.with_scan_time_max(scan_cache::TIME_MAX),
         }))
@@ -239,6 +243,16 @@ impl App {
     /// What pages are rendered with.
     pub(crate) fn page_context(&self) -> PageContext {
         PageContext { base: self.base_url(), now: clock::now(), owners: self.search_counts.owners() }
+    }
+
+    /// A page or a feed. Making it takes time in proportion to what a client asks for and to texts of publishers, so it is made on
+    /// the blocking pool, a few at a time, in the turn of the client.
+    pub(crate) async fn rendered<F>(&self, client: Client, context: &RequestContext, render: F) -> HttpResult
+    where
+        F: FnOnce(&RequestContext) -> HttpResult + Send + 'static,
+    {
+        let context = context.clone();
+        self.rendering.run(client, move || render(&context)).await?
     }
 
     /// An answer that is counted from whole tables. Counting ends when the process stops.

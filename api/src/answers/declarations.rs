@@ -134,10 +134,9 @@ impl SharedDeclarations {
 
     /// What manifests share with others that may be exported: of a capability, the first declaration that may be exported
     /// leads. Declarations are read for the manifest that leads them.
-    pub(crate) async fn exported(store: &Store, page: &[StoredManifest]) -> Result<Self, StoreError> {
-        let ids: Vec<ManifestId> = page.iter().map(|stored| stored.manifest.id.clone()).collect();
-        let in_page: HashSet<&ManifestId> = ids.iter().collect();
-        let capabilities = store.capabilities_shared_by(&ids).await?;
+    pub(crate) async fn exported(store: &Store, page: &[ManifestId]) -> Result<Self, StoreError> {
+        let in_page: HashSet<&ManifestId> = page.iter().collect();
+        let capabilities = store.capabilities_shared_by(page).await?;
         let denied = Mutex::new(HashSet::new());
         let read = |stored: StoredDeclaration| {
             if stored.training_policy() == PolicyChoice::Deny

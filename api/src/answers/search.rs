@@ -20,10 +20,12 @@ use utoipa::ToSchema;
 use super::declarations::SharedDeclarations;
 use super::search_parameters::{SearchParameters, View};
 use super::{TEXT_IS, record};
+use crate::buffers::ByteCount;
 use crate::client::Client;
 use crate::index::IndexHandle;
 use crate::json_text::ObjectText;
 use crate::manifests::{Counted, Kept, ManifestReader, off_runtime};
+use crate::overload::capacity_problem;
 use crate::parameters::unknown_value;
 use crate::problem::Problem;
 use runtime::Share;
@@ -198,6 +200,22 @@ fn without_texts(hit: Hit) -> Hit {
         explanation: None,
         ..hit
     }
+}
+
+/// Counts the texts of results for a client, for a page or a feed that waits to be made.
+pub(crate) fn counted(manifests: ManifestReader<'_>, hits: &[Hit]) -> Result<ByteCount, Problem> {
+    let mut count = manifests.byte_count();
+    count.reach(hits.iter().map(bytes_of).sum()).map_err(|full| capacity_problem("bytes", full))?;
+    Ok(count)
+}
+
+/// About how many bytes of memory a result takes.
+fn bytes_of(hit: &Hit) -> usize {
+    let texts = [&hit.key, &hit.native_id, &hit.name, &hit.snippet];
+    let optional = [&hit.description, &hit.endpoint].into_iter().flatten();
+    let members = hit.group.as_ref().map_or(0, |group| group.members.len());
+    let lists = hit.declarations.len() + hit.contradictions.len() + hit.semantic_types.len() + members;
+    size_of::<Hit>() * (1 + lists) + texts.into_iter().chain(optional).map(String::len).sum::<usize>()
 }
 
 /// Calls `visit` off the runtime with each result of a page that the store still has, and the manifest that leads it. The
