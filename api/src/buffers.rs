@@ -11,7 +11,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use axum::http::header;
+use axum::http::{HeaderMap, header};
 use axum::response::Response;
 use http_body_util::BodyExt as _;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
@@ -28,8 +28,13 @@ pub(crate) const BUFFERED_BYTES_MAX: usize = 32 * 1024 * 1024;
 const SMALL_BYTES: usize = 32 * 1024;
 /// Bytes of a large response that are passed to the connection in one piece.
 const CHUNK_BYTES: usize = 16 * 1024;
-/// Assumed size of a response of unknown size: the pieces produced ahead of the client, and their compression.
+/// Assumed size of a response of unknown size: the pieces produced ahead of the client.
 const STREAM_BYTES: usize = 256 * 1024;
+/// Larger responses, compressed, may wait in the compressor until their client reads them; smaller ones fit into the kernel's buffer.
+const COMPRESSOR_IDLE_BYTES: usize = 64 * 1024;
+/// Memory of a compressor of zstd at the fastest level, and of gzip.
+const ZSTD_BYTES: usize = 512 * 1024;
+const GZIP_BYTES: usize = 256 * 1024;
 
 /// Time in which a body beyond the first bytes has to arrive, as long as a large response may take to be read: it is kept in
 /// memory meanwhile. 4 MiB need 70 kB per second.
@@ -210,9 +215,26 @@ fn is_event_stream(response: &Response) -> bool {
     kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"))
 }
 
-/// Counts the memory of a response until its client has received it.
+/// Memory of the compressor of a large response to a request with these headers.
+pub(crate) fn compressor_bytes(headers: &HeaderMap) -> usize {
+    let accepts = |coding: &str| {
+        let mut values =
+            headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
+        values.any(|value| value.to_ascii_lowercase().contains(coding))
+    };
+    if accepts("zstd") {
+        ZSTD_BYTES
+    } else if accepts("gzip") {
+        GZIP_BYTES
+    } else {
+        0
+    }
+}
+
+/// Counts the memory of a response until its client has received it, with that of its compressor.
 pub(crate) fn counted(
     mut response: Response,
+    compressor_bytes: usize,
     shares: &Arc<Shares>,
     client: IpAddr,
 ) -> Result<Response, LimitReached> {
@@ -225,6 +247,7 @@ pub(crate) fn counted(
     if bytes <= SMALL_BYTES {
         return Ok(response);
     }
+    let bytes = if bytes > COMPRESSOR_IDLE_BYTES { bytes.saturating_add(compressor_bytes) } else { bytes };
     let share = match reserved {
         Some(reserved) => reserved.enlarged(bytes.saturating_sub(SMALL_BYTES))?,
         None => Arc::new(shares.take(client, bytes)?),
@@ -302,13 +325,13 @@ mod tests {
     async fn large_response_counts_until_its_last_chunk_is_sent() {
         let shares = Shares::new(300_000, 150_000);
         let whole: Vec<u8> = (0..100_000_u32).map(|at| u8::try_from(at % 251).unwrap()).collect();
-        let answer = counted(Response::new(Body::from(whole.clone())), &shares, CLIENT).unwrap();
+        let answer = counted(Response::new(Body::from(whole.clone())), 0, &shares, CLIENT).unwrap();
         assert_eq!(shares.taken(), whole.len());
         assert_eq!(answer.body().size_hint().exact(), Some(100_000), "Content-Length is still sent");
         let second = Response::new(Body::from(vec![0; 60_000]));
-        assert_eq!(counted(second, &shares, CLIENT).unwrap_err(), LimitReached::Client);
+        assert_eq!(counted(second, 0, &shares, CLIENT).unwrap_err(), LimitReached::Client);
         let small = Response::new(Body::from(vec![0; SMALL_BYTES]));
-        assert!(counted(small, &shares, CLIENT).is_ok(), "small ones are always sent");
+        assert!(counted(small, 0, &shares, CLIENT).is_ok(), "small ones are always sent");
         let mut body = answer.into_body();
         let mut seen = Vec::new();
         while let Some(frame) = body.frame().await {
@@ -319,6 +342,24 @@ mod tests {
         assert_eq!(seen, whole);
         drop(body);
         assert_eq!(shares.taken(), 0);
+    }
+
+    #[test]
+    fn compressor_of_a_large_response_counts() {
+        let shares = Shares::new(10_000_000, 10_000_000);
+        for (accepted, bytes) in
+            [("gzip, deflate, br, ZSTD", ZSTD_BYTES), ("gzip", GZIP_BYTES), ("identity", 0)]
+        {
+            let headers = HeaderMap::from_iter([(header::ACCEPT_ENCODING, accepted.parse().unwrap())]);
+            let compressor = compressor_bytes(&headers);
+            let large = counted(Response::new(Body::from(vec![0; 135_000])), compressor, &shares, CLIENT);
+            assert_eq!(shares.taken(), 135_000 + bytes, "{accepted}");
+            drop(large);
+            let usual = counted(Response::new(Body::from(vec![0; 60_000])), compressor, &shares, CLIENT);
+            assert_eq!(shares.taken(), 60_000, "the kernel takes it at once");
+            drop(usual);
+        }
+        assert_eq!(compressor_bytes(&HeaderMap::new()), 0);
     }
 
     #[tokio::test]
@@ -396,9 +437,9 @@ mod tests {
         let shares = Shares::new(2 * STREAM_BYTES, STREAM_BYTES);
         let endless = || Body::from_stream(futures::stream::pending::<Result<Vec<u8>, std::io::Error>>());
         let events = Response::builder().header("content-type", "text/event-stream").body(endless()).unwrap();
-        let held = counted(events, &shares, CLIENT).unwrap();
+        let held = counted(events, 0, &shares, CLIENT).unwrap();
         assert_eq!(shares.taken(), 0);
-        let lines = counted(Response::new(endless()), &shares, CLIENT).unwrap();
+        let lines = counted(Response::new(endless()), 0, &shares, CLIENT).unwrap();
         assert_eq!(shares.taken(), STREAM_BYTES);
         drop((held, lines));
     }
@@ -409,7 +450,7 @@ mod tests {
         let mut response = Response::new(Body::from(vec![0; 150_000]));
         let share = shares.take(CLIENT, 150_000).unwrap();
         response.extensions_mut().insert(Reserved::new(share));
-        let answer = counted(response, &shares, CLIENT).unwrap();
+        let answer = counted(response, 0, &shares, CLIENT).unwrap();
         assert_eq!(shares.taken(), 150_000);
         drop(answer);
         assert_eq!(shares.taken(), 0);

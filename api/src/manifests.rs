@@ -8,9 +8,10 @@
 //! worker of the async runtime. The permit is held until the work ends, even if the client has disconnected, so permits limit
 //! concurrent work.
 //!
-//! A page reads several manifests, a few at a time, and has no permit while it waits for the next ones. What it keeps of those
-//! that it has read is [`Kept`]: text, which is counted for its client before the permit of its manifest is released. An export
-//! keeps manifests as the database does, and unpacks one at a time, with a permit.
+//! A page reads several manifests, and an export reads all of them. They are loaded packed, as the database keeps them, a few at a
+//! time, and unpacked one after the other, so a permit for the largest is enough. A page waits for it once: work that has begun
+//! never waits behind work that has not. What it keeps is [`Kept`]: text, which is counted for its client before the permit is
+//! released. An export waits for its client between its manifests, and has no permit then.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::{ControlFlow, Deref, DerefMut};
@@ -55,8 +56,7 @@ const fn memory_of(json_bytes: u64) -> u64 {
     json_bytes.saturating_mul(TREE_FACTOR)
 }
 
-/// What a page keeps of the manifests that it has read, while it waits for the next ones: text, and no trees of values, whose
-/// memory is many times their text.
+/// What a page keeps of the manifests that it has read: text, and no trees of values, whose memory is many times their text.
 pub(crate) trait Kept: Send + 'static {
     /// About how many bytes it takes in memory.
     fn bytes(&self) -> usize;
@@ -67,12 +67,19 @@ pub(crate) trait Kept: Send + 'static {
 pub(crate) struct Counted<S> {
     kept: S,
     count: ByteCount,
+    /// The permit to read manifests, kept until the page has read all of its manifests, and its bytes.
+    permit: Option<(Permit, u64)>,
 }
 
 impl<S: Kept> Counted<S> {
     /// Counts what was added since the last call.
     fn count(&mut self) -> Result<(), LimitReached> {
         self.count.reach(self.kept.bytes())
+    }
+
+    /// Returns the permit, before the page waits for something else than manifests.
+    pub(crate) fn without_permit(self) -> Self {
+        Self { permit: None, ..self }
     }
 
     /// What is kept, and the share that counts it: for the response that contains it.
@@ -308,7 +315,7 @@ impl ManifestReader<'_> {
 
     /// Counts what a page keeps, now and after each of its manifests.
     pub(crate) fn counted<S: Kept>(self, kept: S) -> Result<Counted<S>, Problem> {
-        let mut counted = Counted { kept, count: self.byte_count() };
+        let mut counted = Counted { kept, count: self.byte_count(), permit: None };
         counted.count().map_err(|full| capacity_problem("bytes", full))?;
         Ok(counted)
     }
@@ -400,19 +407,22 @@ impl ManifestReader<'_> {
         S: Kept,
         V: Fn(&mut S, StoredManifest) -> ControlFlow<()> + Clone + Send + 'static,
     {
+        let needed = batches.iter().map(|batch| memory_of(batch.largest).max(batch.bytes)).max().unwrap_or(0);
+        if needed > 0 && state.permit.as_ref().is_none_or(|(_, bytes)| *bytes < needed) {
+            state = state.without_permit();
+            state.permit = Some((self.permit(needed).await?, needed));
+        }
         for batch in batches {
-            let permit = self.permit(memory_of(batch.bytes)).await?;
-            let manifests = self.store.manifests_load(&batch.ids).await?;
+            let packed = self.packed(&batch.ids).await?;
             let visit = visit.clone();
             let visited = off_runtime(move || {
-                let next = manifests.into_iter().try_for_each(|stored| {
+                let next = packed.iter().filter_map(PackedManifest::unpacked).try_for_each(|stored| {
                     let next = visit(&mut state.kept, stored);
                     match state.count() {
                         Ok(()) => next.map_break(Ok),
                         Err(full) => ControlFlow::Break(Err(full)),
                     }
                 });
-                drop(permit);
                 (state, next)
             });
             let next;
