@@ -137,6 +137,11 @@ impl ByteCount {
         Ok(())
     }
 
+    /// The bytes that are counted.
+    pub(crate) const fn counted(&self) -> usize {
+        self.counted
+    }
+
     /// The share of the client, for a response that contains the bytes.
     pub(crate) fn into_share(self) -> Option<Share> {
         self.share

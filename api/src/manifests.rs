@@ -77,6 +77,11 @@ impl<S: Kept> Counted<S> {
         self.count.reach(self.kept.bytes())
     }
 
+    /// A reader for the same request, which what is kept does not refuse.
+    pub(crate) const fn beside<'r>(&self, manifests: ManifestReader<'r>) -> ManifestReader<'r> {
+        manifests.holding(self.count.counted())
+    }
+
     /// Returns the permit, before the page waits for something else than manifests.
     pub(crate) fn without_permit(self) -> Self {
         Self { permit: None, ..self }
@@ -213,6 +218,8 @@ pub(crate) struct ManifestReader<'a> {
     /// Bytes kept in memory for clients.
     pub(crate) buffered: &'a Arc<Shares>,
     pub(crate) client: Client,
+    /// Bytes among them that this request keeps besides what it reads now.
+    pub(crate) held: usize,
 }
 
 impl ManifestReader<'_> {
@@ -410,7 +417,7 @@ impl ManifestReader<'_> {
         let needed = batches.iter().map(|batch| memory_of(batch.largest).max(batch.bytes)).max().unwrap_or(0);
         if needed > 0 && state.permit.as_ref().is_none_or(|(_, bytes)| *bytes < needed) {
             state = state.without_permit();
-            state.permit = Some((self.permit(needed).await?, needed));
+            state.permit = Some((self.holding(state.count.counted()).permit(needed).await?, needed));
         }
         for batch in batches {
             let packed = self.packed(&batch.ids).await?;
@@ -447,7 +454,12 @@ impl ManifestReader<'_> {
         Ok(Some((document, share)))
     }
 
-    /// A permit for `bytes` of memory. Fails for a client that could not be sent the response.
+    /// The same reader, for a request that keeps more bytes.
+    pub(crate) const fn holding(self, bytes: usize) -> Self {
+        Self { held: self.held.saturating_add(bytes), ..self }
+    }
+
+    /// A permit for `bytes` of memory. Fails for a client that could not be sent the response, because of its other requests.
     async fn permit(self, bytes: u64) -> Result<Permit, Problem> {
         self.has_room()?;
         let permit = self.permits.acquire(self.client, bytes).await?;
@@ -456,7 +468,7 @@ impl ManifestReader<'_> {
     }
 
     fn has_room(self) -> Result<(), Problem> {
-        let is_at_limit = self.buffered.is_at_limit(self.client.address);
+        let is_at_limit = self.buffered.is_at_limit(self.client.address, self.held);
         if is_at_limit { Err(capacity_problem("bytes", LimitReached::Client)) } else { Ok(()) }
     }
 }

@@ -240,7 +240,9 @@ where
         of_manifest.push(hit.declared_id().clone());
     }
     let shared = hits.iter().filter(|hit| !hit.declarations.is_empty()).map(shared_of).collect();
-    let shared = Arc::new(SharedDeclarations::following(manifests, shared).await?);
+    let shared = SharedDeclarations::following(state.beside(manifests), shared).await?;
+    let manifests = shared.beside(manifests);
+    let shared = Arc::new(shared);
     let by_manifest = Arc::new(by_manifest);
     let each = move |state: &mut S, stored: StoredManifest| {
         for id in by_manifest.get(&stored.manifest.id).into_iter().flatten() {

@@ -7,6 +7,8 @@ use axum::response::Response;
 use http_body_util::BodyExt as _;
 use tower::ServiceExt as _;
 
+use crate::answers::search::{counted, search};
+use crate::client::Client;
 use crate::manifests::tests::{World, capability_of};
 use crate::response::RenderedOn;
 
@@ -109,4 +111,20 @@ async fn a_page_repeats_a_bounded_request() {
         let bytes = text_of(response).await.len();
         assert!(bytes < 1024 * 1024, "{path:.100}: {bytes} bytes");
     }
+}
+
+/// A page waits for its turn with the texts of its results.
+#[tokio::test]
+async fn results_that_wait_for_their_page_count() {
+    let world = World::new(&[("small", 10)]).await;
+    let client = Client { address: [192, 0, 2, 1].into(), is_local: false };
+    let request =
+        indexer::SearchRequest { phrasings: vec!["book".to_owned()], ..indexer::SearchRequest::default() };
+    let mut hits = search(&world.app.index, client, request).await.unwrap().answer.hits;
+    hits[0].description = Some("x".repeat(1_000_000));
+    let counted = counted(world.app.manifests(client), &hits).unwrap();
+    let taken = world.app.capacity.buffered_bytes.taken();
+    assert!((900_000..1_100_000).contains(&taken), "{taken}");
+    drop(counted);
+    assert_eq!(world.app.capacity.buffered_bytes.taken(), 0);
 }

@@ -93,7 +93,12 @@ impl Call {
                 let tool = invocation.native.clone().unwrap_or_else(|| capability.native_id.clone());
                 let arguments =
                     Value::Object(values.into_iter().map(|(row, value)| (row.name.clone(), value)).collect());
-                return Ok(Self::Mcp { url: harmless_url(endpoint), tool, arguments, secret });
+                return Ok(Self::Mcp {
+                    url: escape::address(endpoint).into_owned(),
+                    tool,
+                    arguments,
+                    secret,
+                });
             }
             Some(Protocol::A2a) => return Ok(Self::Http(a2a(endpoint, capability, secret))),
             Some(other) => {
@@ -161,7 +166,7 @@ fn http(method: &str, endpoint: &str, values: &[(&Row, Value)], secret: Option<S
         let joint = if url.contains('?') { '&' } else { '?' };
         url = format!("{url}{joint}{}", query.join("&"));
     }
-    let url = harmless_url(&url);
+    let url = escape::address(&url).into_owned();
     let body = (!members.is_empty()).then_some(Value::Object(members));
     Some(HttpCall { method: method.to_owned(), url, headers, cookies, body, secret })
 }
@@ -199,7 +204,7 @@ fn a2a(endpoint: &str, capability: &Capability, secret: Option<Secret>) -> HttpC
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": {"message": message}});
     HttpCall {
         method: "POST".to_owned(),
-        url: harmless_url(endpoint),
+        url: escape::address(endpoint).into_owned(),
         headers: Vec::new(),
         cookies: Vec::new(),
         body: Some(body),
@@ -219,14 +224,6 @@ fn wrapped(envelope: &Value, parameters: &Value) -> Value {
         }
         other => other.clone(),
     }
-}
-
-/// Percent-encodes control characters and those that reorder text.
-fn harmless_url(url: &str) -> String {
-    let encoded = |letter: char| {
-        if escape::is_unsafe(letter) { escaped(letter.encode_utf8(&mut [0; 4])) } else { letter.to_string() }
-    };
-    url.chars().map(encoded).collect()
 }
 
 /// Whether a text may be the name of a header, or a method (RFC 9110 section 5.6.2).
