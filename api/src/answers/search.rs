@@ -24,7 +24,7 @@ use crate::buffers::ByteCount;
 use crate::client::Client;
 use crate::index::IndexHandle;
 use crate::json_text::ObjectText;
-use crate::manifests::{Counted, Kept, ManifestReader, off_runtime};
+use crate::manifests::{Counted, Kept, ManifestReader, PageBytes, off_runtime};
 use crate::overload::capacity_problem;
 use crate::parameters::unknown_value;
 use crate::problem::Problem;
@@ -104,9 +104,25 @@ pub(crate) async fn search_readable(
     manifests: ManifestReader<'_>,
     request: SearchRequest,
 ) -> Result<SearchResults, Problem> {
-    let found = search(index, manifests.client, request.clone()).await?;
-    let readable = readable(manifests, &found.answer.hits).await?;
+    search_readable_in(index, manifests, request, &mut PageBytes::default()).await
+}
+
+/// The same for the next results of a page, which may be none although others follow.
+pub(crate) async fn search_readable_in(
+    index: &IndexHandle,
+    manifests: ManifestReader<'_>,
+    request: SearchRequest,
+    page: &mut PageBytes,
+) -> Result<SearchResults, Problem> {
+    let mut found = search(index, manifests.client, request.clone()).await?;
+    let ids: Vec<&ManifestId> = found.answer.hits.iter().map(|hit| &hit.manifest_id).collect();
+    let readable = manifests.readable_in(&ids, page).await?;
     if readable == found.answer.hits.len() {
+        return Ok(found);
+    }
+    if readable == 0 {
+        found.answer.hits.clear();
+        found.answer.next_cursor = request.cursor;
         return Ok(found);
     }
     search(index, manifests.client, SearchRequest { limit: readable, ..request }).await
@@ -240,6 +256,8 @@ where
         of_manifest.push(hit.declared_id().clone());
     }
     let shared = hits.iter().filter(|hit| !hit.declarations.is_empty()).map(shared_of).collect();
+    // Whoever holds a permit must not wait for another one.
+    let state = state.without_permit();
     let shared = SharedDeclarations::following(state.beside(manifests), shared).await?;
     let manifests = shared.beside(manifests);
     let shared = Arc::new(shared);
