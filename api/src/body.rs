@@ -8,20 +8,11 @@ use serde::de::DeserializeOwned;
 
 use crate::problem::Problem;
 
-/// Largest body of a query: the longest text and every filter several times over.
-const BODY_BYTES_MAX: usize = 64 * 1024;
-
 /// Reads a body. Its tree, whose memory is many times its bytes, exists only in `read`: no request holds it while it waits.
 pub(crate) fn parse<T: DeserializeOwned, R>(
     bytes: &[u8],
     read: impl FnOnce(T) -> Result<R, Problem>,
 ) -> Result<R, Problem> {
-    if bytes.len() > BODY_BYTES_MAX {
-        return Err(Problem::new(
-            http::StatusCode::PAYLOAD_TOO_LARGE,
-            format!("the body is larger than the {BODY_BYTES_MAX} bytes that a query may have"),
-        ));
-    }
     let body = manifest::budget::parse_within_budget(bytes, &manifest::budget::REQUEST)
         .map_err(|error| Problem::bad_request(format!("the body is not the JSON expected here: {error}")))?;
     read(body)

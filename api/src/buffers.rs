@@ -11,7 +11,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use axum::http::header;
+use axum::http::{HeaderMap, header};
 use axum::response::Response;
 use http_body_util::BodyExt as _;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
@@ -28,8 +28,13 @@ pub(crate) const BUFFERED_BYTES_MAX: usize = 32 * 1024 * 1024;
 const SMALL_BYTES: usize = 32 * 1024;
 /// Bytes of a large response that are passed to the connection in one piece.
 const CHUNK_BYTES: usize = 16 * 1024;
-/// Assumed size of a response of unknown size: the pieces produced ahead of the client, and their compression.
+/// Assumed size of a response of unknown size: the pieces produced ahead of the client.
 const STREAM_BYTES: usize = 256 * 1024;
+/// Larger responses, compressed, may wait in the compressor until their client reads them; smaller ones fit into the kernel's buffer.
+const COMPRESSOR_IDLE_BYTES: usize = 64 * 1024;
+/// Memory of a compressor of zstd at the fastest level, and of gzip.
+const ZSTD_BYTES: usize = 512 * 1024;
+const GZIP_BYTES: usize = 256 * 1024;
 
 /// Time in which a body beyond the first bytes has to arrive, as long as a large response may take to be read: it is kept in
 /// memory meanwhile. 4 MiB need 70 kB per second.
@@ -132,6 +137,11 @@ impl ByteCount {
         Ok(())
     }
 
+    /// The bytes that are counted.
+    pub(crate) const fn counted(&self) -> usize {
+        self.counted
+    }
+
     /// The share of the client, for a response that contains the bytes.
     pub(crate) fn into_share(self) -> Option<Share> {
         self.share
@@ -210,9 +220,26 @@ fn is_event_stream(response: &Response) -> bool {
     kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"))
 }
 
-/// Counts the memory of a response until its client has received it.
+/// Memory of the compressor of a large response to a request with these headers.
+pub(crate) fn compressor_bytes(headers: &HeaderMap) -> usize {
+    let accepts = |coding: &str| {
+        let mut values =
+            headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
+        values.any(|value| value.to_ascii_lowercase().contains(coding))
+    };
+    if accepts("zstd") {
+        ZSTD_BYTES
+    } else if accepts("gzip") {
+        GZIP_BYTES
+    } else {
+        0
+    }
+}
+
+/// Counts the memory of a response until its client has received it, with that of its compressor.
 pub(crate) fn counted(
     mut response: Response,
+    compressor_bytes: usize,
     shares: &Arc<Shares>,
     client: IpAddr,
 ) -> Result<Response, LimitReached> {
@@ -225,6 +252,7 @@ pub(crate) fn counted(
     if bytes <= SMALL_BYTES {
         return Ok(response);
     }
+    let bytes = if bytes > COMPRESSOR_IDLE_BYTES { bytes.saturating_add(compressor_bytes) } else { bytes };
     let share = match reserved {
         Some(reserved) => reserved.enlarged(bytes.saturating_sub(SMALL_BYTES))?,
         None => Arc::new(shares.take(client, bytes)?),

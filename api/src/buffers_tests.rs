@@ -10,13 +10,13 @@ const PACE: MinRate = MinRate { allowance: Duration::from_millis(100), bytes_per
 async fn large_response_counts_until_its_last_chunk_is_sent() {
     let shares = Shares::new(300_000, 150_000);
     let whole: Vec<u8> = (0..100_000_u32).map(|at| u8::try_from(at % 251).unwrap()).collect();
-    let answer = counted(Response::new(Body::from(whole.clone())), &shares, CLIENT).unwrap();
+    let answer = counted(Response::new(Body::from(whole.clone())), 0, &shares, CLIENT).unwrap();
     assert_eq!(shares.taken(), whole.len());
     assert_eq!(answer.body().size_hint().exact(), Some(100_000), "Content-Length is still sent");
     let second = Response::new(Body::from(vec![0; 60_000]));
-    assert_eq!(counted(second, &shares, CLIENT).unwrap_err(), LimitReached::Client);
+    assert_eq!(counted(second, 0, &shares, CLIENT).unwrap_err(), LimitReached::Client);
     let small = Response::new(Body::from(vec![0; SMALL_BYTES]));
-    assert!(counted(small, &shares, CLIENT).is_ok(), "small ones are always sent");
+    assert!(counted(small, 0, &shares, CLIENT).is_ok(), "small ones are always sent");
     let mut body = answer.into_body();
     let mut seen = Vec::new();
     while let Some(frame) = body.frame().await {
@@ -27,6 +27,23 @@ async fn large_response_counts_until_its_last_chunk_is_sent() {
     assert_eq!(seen, whole);
     drop(body);
     assert_eq!(shares.taken(), 0);
+}
+
+#[test]
+fn compressor_of_a_large_response_counts() {
+    let shares = Shares::new(10_000_000, 10_000_000);
+    for (accepted, bytes) in [("gzip, deflate, br, ZSTD", ZSTD_BYTES), ("gzip", GZIP_BYTES), ("identity", 0)]
+    {
+        let headers = HeaderMap::from_iter([(header::ACCEPT_ENCODING, accepted.parse().unwrap())]);
+        let compressor = compressor_bytes(&headers);
+        let large = counted(Response::new(Body::from(vec![0; 135_000])), compressor, &shares, CLIENT);
+        assert_eq!(shares.taken(), 135_000 + bytes, "{accepted}");
+        drop(large);
+        let usual = counted(Response::new(Body::from(vec![0; 60_000])), compressor, &shares, CLIENT);
+        assert_eq!(shares.taken(), 60_000, "the kernel takes it at once");
+        drop(usual);
+    }
+    assert_eq!(compressor_bytes(&HeaderMap::new()), 0);
 }
 
 #[tokio::test]
@@ -95,9 +112,9 @@ fn event_streams_count_no_buffered_bytes() {
     let shares = Shares::new(2 * STREAM_BYTES, STREAM_BYTES);
     let endless = || Body::from_stream(futures::stream::pending::<Result<Vec<u8>, std::io::Error>>());
     let events = Response::builder().header("content-type", "text/event-stream").body(endless()).unwrap();
-    let held = counted(events, &shares, CLIENT).unwrap();
+    let held = counted(events, 0, &shares, CLIENT).unwrap();
     assert_eq!(shares.taken(), 0);
-    let lines = counted(Response::new(endless()), &shares, CLIENT).unwrap();
+    let lines = counted(Response::new(endless()), 0, &shares, CLIENT).unwrap();
     assert_eq!(shares.taken(), STREAM_BYTES);
     drop((held, lines));
 }
@@ -108,7 +125,7 @@ fn reserved_bytes_of_a_response_are_counted_once() {
     let mut response = Response::new(Body::from(vec![0; 150_000]));
     let share = shares.take(CLIENT, 150_000).unwrap();
     response.extensions_mut().insert(Reserved::new(share));
-    let answer = counted(response, &shares, CLIENT).unwrap();
+    let answer = counted(response, 0, &shares, CLIENT).unwrap();
     assert_eq!(shares.taken(), 150_000);
     drop(answer);
     assert_eq!(shares.taken(), 0);

@@ -1,8 +1,8 @@
-//! A concurrency limit for searches.
+//! A concurrency limit for work that blocks: searches, and pages, each kind with a limit of its own.
 //!
-//! A search blocks, so it runs on the blocking pool and needs a permit. Waiting clients get permits in turn (see
-//! `fair_permits`); a search that waits for too long is rejected. A started search holds its permit until it ends, even if its
-//! client has disconnected. Documents of clients are read elsewhere (see `document_readers`).
+//! The work runs on the blocking pool and needs a permit. Waiting clients get permits in turn (see `fair_permits`); work that waits
+//! for too long is rejected. Started work holds its permit until it ends, even if its client has disconnected. Documents of clients
+//! are read elsewhere (see `document_readers`).
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::problem::Problem;
 
 /// Longest wait for a free permit; the work takes milliseconds, so a longer queue would only grow.
 const WAIT_MAX: Duration = Duration::from_secs(2);
-/// Concurrent searches per core: two, so that one may wait for the disk.
+/// Concurrent pieces of work per core: two, so that one may wait for the disk.
 const PER_CORE: usize = 2;
 
 /// A permit in use; it is released before waiting clients are notified, also after a panic.
@@ -39,7 +39,7 @@ pub(crate) struct ConcurrencyLimit(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     permits: FairPermits,
-    /// Notified whenever a search ends.
+    /// Notified whenever work ends.
     ended: Notify,
 }
 

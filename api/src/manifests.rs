@@ -1,16 +1,17 @@
 //! Stored manifests, read for clients within a bounded amount of memory.
 //!
-//! All responses read manifests through this module, except exports, which have their own limits (see
-//! `routes::export`). Before a manifest is read, its size is known and a permit for the memory of its tree is taken; the
-//! permit is held as long as the manifest. Small manifests have separate permits, so that large ones never delay them.
+//! All responses read manifests through this module. Before a manifest is read, its size is known and a permit for the memory of
+//! its tree is taken; the permit is held as long as the manifest. Small manifests have separate permits, so that large ones never delay them.
 //! Clients get permits in turn (see `fair_permits`). A request that waits for too long is rejected.
 //!
 //! The time of work on a manifest is proportional to its size. It runs on the blocking pool, so that it does not block a
 //! worker of the async runtime. The permit is held until the work ends, even if the client has disconnected, so permits limit
 //! concurrent work.
 //!
-//! A page reads several manifests, a few at a time, and has no permit while it waits for the next ones. What it keeps of those
-//! that it has read is [`Kept`]: text, which is counted for its client before the permit of its manifest is released.
+//! A page reads several manifests, and an export reads all of them. They are loaded packed, as the database keeps them, a few at a
+//! time, and unpacked one after the other, so a permit for the largest is enough. A page waits for it once: work that has begun
+//! never waits behind work that has not. What it keeps is [`Kept`]: text, which is counted for its client before the permit is
+//! released. An export waits for its client between its manifests, and has no permit then.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::{ControlFlow, Deref, DerefMut};
@@ -19,7 +20,7 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use manifest::{CapabilityId, ContentHash, Manifest, ManifestId, SiteName};
-use store::{ManifestBatch, ManifestSize, SiteReport, Store, StoredManifest};
+use store::{ManifestBatch, ManifestSize, PackedManifest, SiteReport, Store, StoreError, StoredManifest};
 
 use crate::buffers::ByteCount;
 use crate::client::Client;
@@ -55,8 +56,7 @@ const fn memory_of(json_bytes: u64) -> u64 {
     json_bytes.saturating_mul(TREE_FACTOR)
 }
 
-/// What a page keeps of the manifests that it has read, while it waits for the next ones: text, and no trees of values, whose
-/// memory is many times their text.
+/// What a page keeps of the manifests that it has read: text, and no trees of values, whose memory is many times their text.
 pub(crate) trait Kept: Send + 'static {
     /// About how many bytes it takes in memory.
     fn bytes(&self) -> usize;
@@ -67,12 +67,24 @@ pub(crate) trait Kept: Send + 'static {
 pub(crate) struct Counted<S> {
     kept: S,
     count: ByteCount,
+    /// The permit to read manifests, kept until the page has read all of its manifests, and its bytes.
+    permit: Option<(Permit, u64)>,
 }
 
 impl<S: Kept> Counted<S> {
     /// Counts what was added since the last call.
     fn count(&mut self) -> Result<(), LimitReached> {
         self.count.reach(self.kept.bytes())
+    }
+
+    /// A reader for the same request, which what is kept does not refuse.
+    pub(crate) const fn beside<'r>(&self, manifests: ManifestReader<'r>) -> ManifestReader<'r> {
+        manifests.holding(self.count.counted())
+    }
+
+    /// Returns the permit, before the page waits for something else than manifests.
+    pub(crate) fn without_permit(self) -> Self {
+        Self { permit: None, ..self }
     }
 
     /// What is kept, and the share that counts it: for the response that contains it.
@@ -96,8 +108,8 @@ impl<S> DerefMut for Counted<S> {
 }
 
 /// The bytes of manifests that are read for a page so far.
-#[derive(Default)]
-struct PageBytes(u64);
+#[derive(Debug, Default)]
+pub(crate) struct PageBytes(u64);
 
 impl PageBytes {
     /// Whether a manifest is read in addition.
@@ -128,12 +140,15 @@ impl ManifestPermits {
 
     /// Waits for a permit for `bytes` of memory.
     pub(crate) async fn acquire(&self, client: Client, bytes: u64) -> Result<Permit, Problem> {
+        let permit = tokio::time::timeout(WAIT_MAX, self.acquire_in_background(client, bytes)).await;
+        permit.map_err(|_| capacity_problem("bytes", LimitReached::All))?
+    }
+
+    /// The same without a limit of the wait, for work that no request waits for.
+    async fn acquire_in_background(&self, client: Client, bytes: u64) -> Result<Permit, Problem> {
         let permits = if bytes <= SMALL_BYTES { &self.small } else { &self.large };
         let amount = usize::try_from(bytes.max(LEAST_BYTES)).unwrap_or(usize::MAX);
-        let permit = tokio::time::timeout(WAIT_MAX, permits.acquire(client.address, amount)).await;
-        permit
-            .map_err(|_| capacity_problem("bytes", LimitReached::All))?
-            .map_err(|error| Problem::internal(&error))
+        permits.acquire(client.address, amount).await.map_err(|error| Problem::internal(&error))
     }
 }
 
@@ -203,6 +218,8 @@ pub(crate) struct ManifestReader<'a> {
     /// Bytes kept in memory for clients.
     pub(crate) buffered: &'a Arc<Shares>,
     pub(crate) client: Client,
+    /// Bytes among them that this request keeps besides what it reads now.
+    pub(crate) held: usize,
 }
 
 impl ManifestReader<'_> {
@@ -305,7 +322,7 @@ impl ManifestReader<'_> {
 
     /// Counts what a page keeps, now and after each of its manifests.
     pub(crate) fn counted<S: Kept>(self, kept: S) -> Result<Counted<S>, Problem> {
-        let mut counted = Counted { kept, count: self.byte_count() };
+        let mut counted = Counted { kept, count: self.byte_count(), permit: None };
         counted.count().map_err(|full| capacity_problem("bytes", full))?;
         Ok(counted)
     }
@@ -351,12 +368,20 @@ impl ManifestReader<'_> {
     /// How many of these manifests, from the first on, may be read for one page: at most [`PAGE_READ_BYTES_MAX`] in all, and at
     /// least one. Those that left the index take nothing.
     pub(crate) async fn readable(self, ids: &[&ManifestId]) -> Result<usize, Problem> {
+        self.readable_in(ids, &mut PageBytes::default()).await
+    }
+
+    /// The same for the next manifests of a page, which may be none.
+    pub(crate) async fn readable_in(
+        self,
+        ids: &[&ManifestId],
+        page: &mut PageBytes,
+    ) -> Result<usize, Problem> {
         let each_once: HashSet<&ManifestId> = ids.iter().copied().collect();
         let each_once: Vec<ManifestId> = each_once.into_iter().cloned().collect();
         let sizes = self.store.manifest_sizes(&each_once).await?;
         let mut sizes: HashMap<ManifestId, u64> =
             sizes.into_iter().map(|size| (size.id, size.bytes)).collect();
-        let mut page = PageBytes::default();
         let fits = |id: &&&ManifestId| page.fits(sizes.remove(**id).unwrap_or_default(), PAGE_READ_BYTES_MAX);
         Ok(ids.iter().take_while(fits).count())
     }
@@ -370,6 +395,23 @@ impl ManifestReader<'_> {
         Ok(self.store.manifest_sizes_after(after, max).await?)
     }
 
+    /// The listed manifests that are in the index, in the given order, as the database keeps them: without a permit, since they
+    /// take a fraction of the memory of their trees.
+    pub(crate) async fn packed(self, ids: &[ManifestId]) -> Result<Vec<PackedManifest>, StoreError> {
+        self.store.manifests_packed(ids).await
+    }
+
+    /// Runs work that unpacks manifests of at most `json_bytes` bytes, one after the other, on the blocking pool. Waits for the
+    /// permit as long as it takes, so no request may wait for it.
+    pub(crate) async fn unpacking<R, F>(self, json_bytes: u64, work: F) -> Result<R, Problem>
+    where
+        R: Send + 'static,
+        F: FnOnce() -> R + Send + 'static,
+    {
+        let permit = self.permits.acquire_in_background(self.client, memory_of(json_bytes)).await?;
+        Permitted { value: (), permit }.work(|()| work()).await
+    }
+
     async fn each_in<S, V>(
         self,
         batches: Vec<ManifestBatch>,
@@ -380,19 +422,22 @@ impl ManifestReader<'_> {
         S: Kept,
         V: Fn(&mut S, StoredManifest) -> ControlFlow<()> + Clone + Send + 'static,
     {
+        let needed = batches.iter().map(|batch| memory_of(batch.largest).max(batch.bytes)).max().unwrap_or(0);
+        if needed > 0 && state.permit.as_ref().is_none_or(|(_, bytes)| *bytes < needed) {
+            state = state.without_permit();
+            state.permit = Some((self.holding(state.count.counted()).permit(needed).await?, needed));
+        }
         for batch in batches {
-            let permit = self.permit(memory_of(batch.bytes)).await?;
-            let manifests = self.store.manifests_load(&batch.ids).await?;
+            let packed = self.packed(&batch.ids).await?;
             let visit = visit.clone();
             let visited = off_runtime(move || {
-                let next = manifests.into_iter().try_for_each(|stored| {
+                let next = packed.iter().filter_map(PackedManifest::unpacked).try_for_each(|stored| {
                     let next = visit(&mut state.kept, stored);
                     match state.count() {
                         Ok(()) => next.map_break(Ok),
                         Err(full) => ControlFlow::Break(Err(full)),
                     }
                 });
-                drop(permit);
                 (state, next)
             });
             let next;
@@ -417,7 +462,12 @@ impl ManifestReader<'_> {
         Ok(Some((document, share)))
     }
 
-    /// A permit for `bytes` of memory. Fails for a client that could not be sent the response.
+    /// The same reader, for a request that keeps more bytes.
+    pub(crate) const fn holding(self, bytes: usize) -> Self {
+        Self { held: self.held.saturating_add(bytes), ..self }
+    }
+
+    /// A permit for `bytes` of memory. Fails for a client that could not be sent the response, because of its other requests.
     async fn permit(self, bytes: u64) -> Result<Permit, Problem> {
         self.has_room()?;
         let permit = self.permits.acquire(self.client, bytes).await?;
@@ -426,7 +476,7 @@ impl ManifestReader<'_> {
     }
 
     fn has_room(self) -> Result<(), Problem> {
-        let is_at_limit = self.buffered.is_at_limit(self.client.address);
+        let is_at_limit = self.buffered.is_at_limit(self.client.address, self.held);
         if is_at_limit { Err(capacity_problem("bytes", LimitReached::Client)) } else { Ok(()) }
     }
 }
@@ -440,4 +490,4 @@ pub(crate) fn not_kept() -> Problem {
 
 #[cfg(test)]
 #[path = "manifests_tests.rs"]
-mod tests;
+pub(crate) mod tests;

@@ -13,6 +13,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use data_encoding::BASE64URL_NOPAD;
 use serde::Serialize;
+use settings::escape::is_unsafe;
 use sha2::{Digest, Sha256};
 
 use crate::negotiate::Representation;
@@ -127,17 +128,29 @@ impl RequestContext {
         Ok(self.bytes(body, "application/json", caching))
     }
 
-    /// A page, with the tag of its body.
+    /// A page, with the tag of its body. Blocking: see `App::rendered`.
     pub(crate) fn page<T: Template>(&self, page: &T, caching: Caching) -> HttpResult {
-        let mut body = PageText(String::new());
-        match page.render_into(&mut body) {
-            Ok(()) => Ok(self.bytes(body.0.into_bytes(), "text/html; charset=utf-8", caching)),
-            Err(askama::Error::Fmt) => Err(Problem::new(
+        self.template(page, "text/html; charset=utf-8", caching)
+    }
+
+    /// The same with another type.
+    pub(crate) fn template<T: Template>(
+        &self,
+        template: &T,
+        content_type: &'static str,
+        caching: Caching,
+    ) -> HttpResult {
+        let body = page_text(template).map_err(|error| match error {
+            askama::Error::Fmt => Problem::new(
                 StatusCode::NOT_ACCEPTABLE,
                 "this page would be too large for a browser; ask for application/json",
-            )),
-            Err(error) => Err(Problem::internal(&error)),
-        }
+            ),
+            error => Problem::internal(&error),
+        })?;
+        let response = self.bytes(body.into_bytes(), content_type, caching);
+        #[cfg(test)]
+        let response = rendered_here(response);
+        Ok(response)
     }
 
     /// Any body, with the tag of its bytes.
@@ -147,17 +160,53 @@ impl RequestContext {
     }
 }
 
-/// The text of a page, at most [`PAGE_BYTES_MAX`] long.
+/// The text of a page. Fails with [`askama::Error::Fmt`] beyond [`PAGE_BYTES_MAX`].
+pub(crate) fn page_text<T: Template>(page: &T) -> Result<String, askama::Error> {
+    let mut text = PageText(String::new());
+    page.render_into(&mut text)?;
+    Ok(text.0)
+}
+
+/// The text of a page, at most [`PAGE_BYTES_MAX`] long. Control characters and those that reorder text become character references,
+/// so that a page shown in a terminal does nothing to it, whatever a client typed.
 struct PageText(String);
 
 impl fmt::Write for PageText {
     fn write_str(&mut self, text: &str) -> fmt::Result {
+        let is_unsafe = |letter| !matches!(letter, '\n' | '\t') && is_unsafe(letter);
+        let mut rest = text;
+        while let Some(at) = rest.find(is_unsafe) {
+            let (before, from) = rest.split_at(at);
+            self.push(before)?;
+            let mut letters = from.chars();
+            if let Some(letter) = letters.next() {
+                self.push(&format!("&#x{:x};", u32::from(letter)))?;
+            }
+            rest = letters.as_str();
+        }
+        self.push(rest)
+    }
+}
+
+impl PageText {
+    fn push(&mut self, text: &str) -> fmt::Result {
         if self.0.len() + text.len() > PAGE_BYTES_MAX {
             return Err(fmt::Error);
         }
         self.0.push_str(text);
         Ok(())
     }
+}
+
+/// The thread on which a template was rendered.
+#[cfg(test)]
+#[derive(Debug, Clone)]
+pub(crate) struct RenderedOn(pub(crate) std::thread::ThreadId);
+
+#[cfg(test)]
+fn rendered_here(mut response: Response) -> Response {
+    response.extensions_mut().insert(RenderedOn(std::thread::current().id()));
+    response
 }
 
 /// A body with a tag that was computed before the body.
@@ -198,6 +247,16 @@ mod tests {
         for names in [format!("\"{sent}x\""), "\"\"".into(), String::new()] {
             assert!(!tag.is_named_by(&names), "{names}");
         }
+    }
+
+    #[test]
+    fn pages_have_no_characters_that_a_terminal_interprets() {
+        let mut page = PageText(String::new());
+        let typed = "a\u{1b}[31m\r\n\t\u{9b}b\u{202e}\u{feff}é";
+        fmt::Write::write_str(&mut page, typed).unwrap();
+        assert_eq!(page.0, "a&#x1b;[31m&#xd;\n\t&#x9b;b&#x202e;&#xfeff;é");
+        let mut full = PageText("x".repeat(PAGE_BYTES_MAX - 3));
+        assert!(fmt::Write::write_str(&mut full, "\u{1b}").is_err(), "references count");
     }
 
     #[test]

@@ -22,7 +22,7 @@ use crate::answers::claim::OwnerMark;
 use crate::answers::crawl::{self, CrawlAnswer, Visit};
 use crate::answers::home::{self, Topic};
 use crate::answers::semantic_types::{self, SemanticTypesAnswer};
-use crate::answers::sites::SiteListPermits;
+use crate::answers::sites::{self, SiteLine, SiteListPermits};
 use crate::answers::stats::{self, StatsAnswer};
 use crate::answers::submit::Submissions;
 use crate::capacity::Capacity;
@@ -39,6 +39,7 @@ use crate::page_context::PageContext;
 use crate::problem::Problem;
 use crate::reader_keys::ReaderKeys;
 use crate::replica::Replica;
+use crate::response::{HttpResult, RequestContext};
 use crate::scan_cache::{self, ScanCache};
 use crate::search_counts::SearchCounts;
 use crate::server_names::ServerNames;
@@ -47,6 +48,9 @@ use crate::{clock, metrics};
 
 /// Longest time from the first signal to the exit of the process: open requests finish, and streams are closed.
 pub const STOP_MAX: Duration = Duration::from_secs(12);
+
+/// How many times longer than a count the sites of the sitemap are kept: minutes, since its readers keep it for hours.
+const SITEMAP_KEPT_TIMES: u32 = 60;
 
 /// Why the API cannot start or run; the text contains the remedy.
 #[derive(Debug, thiserror::Error)]
@@ -93,6 +97,8 @@ pub struct State {
     pub(crate) stats: ScanCache<StatsAnswer>,
     pub(crate) semantic_types: ScanCache<SemanticTypesAnswer>,
     pub(crate) topics: ScanCache<Vec<Topic>>,
+    /// The sites of the sitemap.
+    pub(crate) sites_with_manifests: ScanCache<Vec<SiteLine>>,
     pub(crate) totals: CountCache,
     pub(crate) site_lists: SiteListPermits,
     /// Whether a recent search could run, or why not.
@@ -104,6 +110,8 @@ pub struct State {
     pub(crate) names: ServerNames,
     pub(crate) document_readers: DocumentReaders,
     pub(crate) manifest_permits: ManifestPermits,
+    /// Makes pages and feeds.
+    rendering: ConcurrencyLimit,
 }
 
 impl App {
@@ -135,6 +143,7 @@ impl App {
             stats: ScanCache::default(),
             semantic_types: ScanCache::default(),
             topics: ScanCache::default(),
+            sites_with_manifests: ScanCache::default(),
             totals: CountCache::default(),
             site_lists: SiteListPermits::default(),
             searchable: TtlCache::default(),
@@ -143,6 +152,7 @@ impl App {
             names: ServerNames::new(config.listen.ip(), config.public_url.as_ref()),
             document_readers: DocumentReaders::for_this_machine(config.reader.clone()),
             manifest_permits: ManifestPermits::for_this_machine(),
+            rendering: ConcurrencyLimit::for_this_machine(),
             config,
             store: store.with_scan_time_max(scan_cache::TIME_MAX),
         }))
@@ -189,7 +199,13 @@ impl App {
     /// Reads stored manifests for a client.
     pub(crate) fn manifests(&self, client: Client) -> ManifestReader<'_> {
         let State { store, manifest_permits, capacity, .. } = &**self;
-        ManifestReader { store, permits: manifest_permits, buffered: &capacity.buffered_bytes, client }
+        ManifestReader {
+            store,
+            permits: manifest_permits,
+            buffered: &capacity.buffered_bytes,
+            client,
+            held: 0,
+        }
     }
 
     /// Queues sites for a client.
@@ -236,9 +252,27 @@ impl App {
         self.counted(&self.0.topics, self.config.counts_kept_for, find).await
     }
 
+    /// The first sites with manifests, at most a few minutes old.
+    pub(crate) async fn sites_with_manifests(&self) -> Result<Arc<Vec<SiteLine>>, Problem> {
+        let (app, kept_for) = (self.clone(), self.config.counts_kept_for);
+        let list =
+            async move { sites::with_manifests(&app.store, &app.totals, kept_for, &app.site_lists).await };
+        self.counted(&self.0.sites_with_manifests, kept_for.saturating_mul(SITEMAP_KEPT_TIMES), list).await
+    }
+
     /// What pages are rendered with.
     pub(crate) fn page_context(&self) -> PageContext {
         PageContext { base: self.base_url(), now: clock::now(), owners: self.search_counts.owners() }
+    }
+
+    /// A page or a feed. Making it takes time in proportion to what a client asks for and to texts of publishers, so it is made on
+    /// the blocking pool, a few at a time, in the turn of the client.
+    pub(crate) async fn rendered<F>(&self, client: Client, context: &RequestContext, render: F) -> HttpResult
+    where
+        F: FnOnce(&RequestContext) -> HttpResult + Send + 'static,
+    {
+        let context = context.clone();
+        self.rendering.run(client, move || render(&context)).await?
     }
 
     /// An answer that is counted from whole tables. Counting ends when the process stops.
@@ -261,6 +295,7 @@ impl App {
         self.stats.clear().await;
         self.semantic_types.clear().await;
         self.topics.clear().await;
+        self.sites_with_manifests.clear().await;
         self.totals.clear();
     }
 

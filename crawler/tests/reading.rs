@@ -143,6 +143,46 @@ async fn the_reader_process_has_limits_of_memory_and_processor_time() {
     assert_eq!(process.wait().unwrap().code(), Some(75), "no document");
 }
 
+/// A reader that waits without using the processor, as one that hangs.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn the_reader_process_ends_with_the_program_that_started_it() {
+    use std::io::BufRead as _;
+
+    let mut parent = std::process::Command::new("/bin/sh")
+        .args(["-c", "exec 3<&0; \"$0\" read-document <&3 & echo $!; wait"])
+        .arg(program_path::crawler())
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut id = String::new();
+    std::io::BufReader::new(parent.stdout.take().unwrap()).read_line(&mut id).unwrap();
+    let file =
+        |name: &str| std::fs::read_to_string(format!("/proc/{}/{name}", id.trim())).unwrap_or_default();
+    let is_limited =
+        || file("limits").lines().any(|line| line.starts_with("Max data size") && line.contains("268435456"));
+    let has_ended = || {
+        let state = file("stat");
+        state.is_empty() || state.contains(") Z ")
+    };
+    let until = async |is_so: &dyn Fn() -> bool| {
+        let waiting = async {
+            while !is_so() {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(30), waiting).await.is_ok()
+    };
+    assert!(until(&is_limited).await, "{}", file("limits"));
+    let input = parent.stdin.take();
+    assert!(!has_ended());
+    parent.kill().unwrap();
+    parent.wait().unwrap();
+    assert!(until(&has_ended).await, "{}", file("stat"));
+    drop(input);
+}
+
 #[cfg(target_os = "linux")]
 fn read_in_a_process(document: &OwnedDocument) -> Result<manifest::Manifest, Unread> {
     let program =

@@ -12,6 +12,7 @@ use manifest::{CapabilityId, Host, IdentityMark, ManifestId, SiteName};
 use policy::Status;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
+use settings::escape;
 use store::StoredManifest;
 
 use crate::declarations::Declaration;
@@ -119,7 +120,7 @@ impl Hit {
             semantic_types: capability.semantic_types.clone(),
             protocol: capability.invocation.protocol,
             method: capability.invocation.method.clone(),
-            endpoint: capability.invocation.endpoint().map(str::to_owned),
+            endpoint: capability.invocation.endpoint().map(|address| escape::address(address).into_owned()),
             safety: capability.safety.class,
             safety_source: capability.safety.source,
             confirmation: capability.safety.confirmation,

@@ -125,6 +125,8 @@ pub struct SharedCapabilities<T> {
     read: HashMap<CapabilityId, T>,
     /// Bytes that may still be read of the declarations of each capability.
     bytes_left: Vec<usize>,
+    /// Bytes of the declarations that were read and fit.
+    bytes_kept: usize,
 }
 
 /// How a declaration is shown.
@@ -146,7 +148,12 @@ impl<T> SharedCapabilities<T> {
             by_declaration.extend(capability.members.iter().map(|member| (member.id.clone(), number)));
         }
         let bytes_left = vec![bytes_max / capabilities.len().max(1); capabilities.len()];
-        Self { capabilities, by_declaration, read: HashMap::new(), bytes_left }
+        Self { capabilities, by_declaration, read: HashMap::new(), bytes_left, bytes_kept: 0 }
+    }
+
+    /// Bytes of the declarations that were read and fit.
+    pub const fn bytes_kept(&self) -> usize {
+        self.bytes_kept
     }
 
     pub fn capabilities(&self) -> &[SharedCapability] {
@@ -253,6 +260,7 @@ impl<T> SharedCapabilities<T> {
         match left.checked_sub(bytes) {
             Some(rest) => {
                 *left = rest;
+                self.bytes_kept += bytes;
                 self.read.insert(id.clone(), declared);
             }
             None => *left = 0,

@@ -74,7 +74,7 @@ pub(crate) async fn find(
     let leading = shared.as_ref().and_then(|shared| shared.members.first());
     let declaration = leading.map_or_else(|| id.clone(), |leader| leader.id.clone());
     let shared = SharedDeclarations::following(manifests, shared.into_iter().collect()).await?;
-    let stored = manifests.of_capability(&id).await?.ok_or_else(|| unknown(&id))?;
+    let stored = shared.beside(manifests).of_capability(&id).await?.ok_or_else(|| unknown(&id))?;
     Ok(FoundCapability { declaration, shared, stored })
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use indexer::{DeclarationRole, Declared, MergedCapability, SharedCapabilities, listed};
 use manifest::declaration::{Contradiction, Member, contradictions, findings_of};
@@ -12,65 +12,39 @@ use manifest::{Capability, CapabilityId, Finding, ManifestId};
 use serde::Serialize;
 use store::{SharedCapability, Store, StoreError, StoredDeclaration, StoredManifest};
 
-use crate::buffers::ByteCount;
 use crate::manifests::{Kept, ManifestReader};
-use crate::overload::capacity_problem;
 use crate::problem::Problem;
-use runtime::{LimitReached, Share};
+use runtime::Share;
 
 /// Maximum number of capabilities of one site or manifest whose declarations are compared for an answer; the others are
 /// answered one by one.
 const COMPARED_MAX: usize = 200;
 /// Contradictions of an answer after which no further capability is compared.
 const CONTRADICTIONS_MAX: usize = 500;
-/// Maximum number of bytes of the declarations that are held for an answer; the others are not listed.
-const DECLARED_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// Maximum number of bytes of the declarations that are held for an answer; the others are not listed. A quarter of what a client
+/// may have, so that its own declarations never refuse a request.
+const DECLARED_BYTES_MAX: usize = 2 * 1024 * 1024;
+/// Bytes that a declaration counts as before it is read: the largest that is stored.
+const STATEMENT_BYTES_MAX: usize = 64 * 1024;
 
 /// Shared capabilities with the declarations that were read, which count for the client while they are held.
 #[derive(Debug)]
 pub(crate) struct SharedDeclarations {
     shared: SharedCapabilities<Declared>,
     /// Counts them. Exports have none, since they have limits of their own.
-    _share: Option<Share>,
+    share: Option<Share>,
 }
 
-/// The bytes of the declarations that are held for a client.
-#[derive(Debug)]
-struct HeldBytes {
-    count: ByteCount,
-    bytes: usize,
-    full: Option<LimitReached>,
-}
-
-impl HeldBytes {
-    /// A declaration and its bytes. It fits nowhere when the limit of the client is reached.
-    fn read(&mut self, stored: StoredDeclaration) -> (Declared, usize) {
-        let (declared, bytes) = read(stored);
-        self.bytes = self.bytes.saturating_add(bytes);
-        match self.count.reach(self.bytes) {
-            Ok(()) => (declared, bytes),
-            Err(full) => {
-                self.full = Some(full);
-                (declared, usize::MAX)
-            }
-        }
-    }
-
-    /// Fails if the limit of the client was reached.
-    fn check(self) -> Result<Self, Problem> {
-        self.full.map_or(Ok(self), |full| Err(capacity_problem("bytes", full)))
-    }
-}
-
-/// Declarations that are being read from manifests. `held` counts each when it is read.
+/// Declarations that are being read.
 struct Reading {
     shared: SharedCapabilities<Declared>,
-    held: HeldBytes,
+    /// Bytes that count before they are read.
+    reserved: usize,
 }
 
 impl Kept for Reading {
     fn bytes(&self) -> usize {
-        0
+        self.shared.bytes_kept().max(self.reserved)
     }
 }
 
@@ -83,7 +57,12 @@ fn read(stored: StoredDeclaration) -> (Declared, usize) {
 
 impl SharedDeclarations {
     fn new(capabilities: Vec<SharedCapability>) -> Self {
-        Self { shared: SharedCapabilities::new(capabilities, DECLARED_BYTES_MAX), _share: None }
+        Self { shared: SharedCapabilities::new(capabilities, DECLARED_BYTES_MAX), share: None }
+    }
+
+    /// A reader for the same request, which these declarations do not refuse.
+    pub(crate) fn beside<'r>(&self, manifests: ManifestReader<'r>) -> ManifestReader<'r> {
+        manifests.holding(self.share.as_ref().map_or(0, Share::amount))
     }
 
     /// Reads the declarations that do not lead.
@@ -111,33 +90,29 @@ impl SharedDeclarations {
         manifests: ManifestReader<'_>,
         is_wanted: impl Fn(&SharedCapability, &Member) -> bool,
     ) -> Result<Self, Problem> {
-        let mut shared = self.shared;
-        let held = Mutex::new(HeldBytes { count: manifests.byte_count(), bytes: 0, full: None });
-        let read = |stored| held.lock().unwrap_or_else(PoisonError::into_inner).read(stored);
-        let without_statement = shared.load(manifests.store, is_wanted, read).await?;
-        let held = held.into_inner().unwrap_or_else(PoisonError::into_inner).check()?;
-        if without_statement.is_empty() {
-            return Ok(Self { shared, _share: held.count.into_share() });
-        }
+        let shared = self.shared;
+        let wanted = shared.capabilities().iter().flat_map(|shared| {
+            let is_wanted = &is_wanted;
+            listed(shared).iter().filter(move |member| is_wanted(shared, member))
+        });
+        let reserved = wanted.count().saturating_mul(STATEMENT_BYTES_MAX).min(DECLARED_BYTES_MAX);
+        let mut reading = manifests.counted(Reading { shared, reserved })?;
+        let without_statement = reading.shared.load(manifests.store, is_wanted, read).await?;
         let readable = manifests.readable(&without_statement.iter().collect::<Vec<_>>()).await?;
         let add = |reading: &mut Reading, stored: StoredManifest| {
-            let Reading { shared, held } = reading;
-            let held = Mutex::new(held);
-            shared.add(&stored, |stored| held.lock().unwrap_or_else(PoisonError::into_inner).read(stored));
+            reading.shared.add(&stored, read);
             ControlFlow::Continue(())
         };
         let ids = without_statement.get(..readable).unwrap_or(&without_statement);
-        let reading = manifests.counted(Reading { shared, held })?;
-        let (Reading { shared, held }, _) = manifests.each_of(ids, reading, add).await?.into_parts();
-        Ok(Self { shared, _share: held.check()?.count.into_share() })
+        let (reading, share) = manifests.each_of(ids, reading, add).await?.into_parts();
+        Ok(Self { shared: reading.shared, share })
     }
 
     /// What manifests share with others that may be exported: of a capability, the first declaration that may be exported
     /// leads. Declarations are read for the manifest that leads them.
-    pub(crate) async fn exported(store: &Store, page: &[StoredManifest]) -> Result<Self, StoreError> {
-        let ids: Vec<ManifestId> = page.iter().map(|stored| stored.manifest.id.clone()).collect();
-        let in_page: HashSet<&ManifestId> = ids.iter().collect();
-        let capabilities = store.capabilities_shared_by(&ids).await?;
+    pub(crate) async fn exported(store: &Store, page: &[ManifestId]) -> Result<Self, StoreError> {
+        let in_page: HashSet<&ManifestId> = page.iter().collect();
+        let capabilities = store.capabilities_shared_by(page).await?;
         let denied = Mutex::new(HashSet::new());
         let read = |stored: StoredDeclaration| {
             if stored.training_policy() == PolicyChoice::Deny

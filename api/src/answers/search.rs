@@ -20,10 +20,12 @@ use utoipa::ToSchema;
 use super::declarations::SharedDeclarations;
 use super::search_parameters::{SearchParameters, View};
 use super::{TEXT_IS, record};
+use crate::buffers::ByteCount;
 use crate::client::Client;
 use crate::index::IndexHandle;
 use crate::json_text::ObjectText;
-use crate::manifests::{Counted, Kept, ManifestReader, off_runtime};
+use crate::manifests::{Counted, Kept, ManifestReader, PageBytes, off_runtime};
+use crate::overload::capacity_problem;
 use crate::parameters::unknown_value;
 use crate::problem::Problem;
 use runtime::Share;
@@ -102,9 +104,25 @@ pub(crate) async fn search_readable(
     manifests: ManifestReader<'_>,
     request: SearchRequest,
 ) -> Result<SearchResults, Problem> {
-    let found = search(index, manifests.client, request.clone()).await?;
-    let readable = readable(manifests, &found.answer.hits).await?;
+    search_readable_in(index, manifests, request, &mut PageBytes::default()).await
+}
+
+/// The same for the next results of a page, which may be none although others follow.
+pub(crate) async fn search_readable_in(
+    index: &IndexHandle,
+    manifests: ManifestReader<'_>,
+    request: SearchRequest,
+    page: &mut PageBytes,
+) -> Result<SearchResults, Problem> {
+    let mut found = search(index, manifests.client, request.clone()).await?;
+    let ids: Vec<&ManifestId> = found.answer.hits.iter().map(|hit| &hit.manifest_id).collect();
+    let readable = manifests.readable_in(&ids, page).await?;
     if readable == found.answer.hits.len() {
+        return Ok(found);
+    }
+    if readable == 0 {
+        found.answer.hits.clear();
+        found.answer.next_cursor = request.cursor;
         return Ok(found);
     }
     search(index, manifests.client, SearchRequest { limit: readable, ..request }).await
@@ -200,6 +218,22 @@ fn without_texts(hit: Hit) -> Hit {
     }
 }
 
+/// Counts the texts of results for a client, for a page or a feed that waits to be made.
+pub(crate) fn counted(manifests: ManifestReader<'_>, hits: &[Hit]) -> Result<ByteCount, Problem> {
+    let mut count = manifests.byte_count();
+    count.reach(hits.iter().map(bytes_of).sum()).map_err(|full| capacity_problem("bytes", full))?;
+    Ok(count)
+}
+
+/// About how many bytes of memory a result takes.
+fn bytes_of(hit: &Hit) -> usize {
+    let texts = [&hit.key, &hit.native_id, &hit.name, &hit.snippet];
+    let optional = [&hit.description, &hit.endpoint].into_iter().flatten();
+    let members = hit.group.as_ref().map_or(0, |group| group.members.len());
+    let lists = hit.declarations.len() + hit.contradictions.len() + hit.semantic_types.len() + members;
+    size_of::<Hit>() * (1 + lists) + texts.into_iter().chain(optional).map(String::len).sum::<usize>()
+}
+
 /// Calls `visit` off the runtime with each result of a page that the store still has, and the manifest that leads it. The
 /// manifests come in the order of the results and are held a few at a time. Returns the state.
 pub(crate) async fn for_each_stored<S, V>(
@@ -222,7 +256,11 @@ where
         of_manifest.push(hit.declared_id().clone());
     }
     let shared = hits.iter().filter(|hit| !hit.declarations.is_empty()).map(shared_of).collect();
-    let shared = Arc::new(SharedDeclarations::following(manifests, shared).await?);
+    // Whoever holds a permit must not wait for another one.
+    let state = state.without_permit();
+    let shared = SharedDeclarations::following(state.beside(manifests), shared).await?;
+    let manifests = shared.beside(manifests);
+    let shared = Arc::new(shared);
     let by_manifest = Arc::new(by_manifest);
     let each = move |state: &mut S, stored: StoredManifest| {
         for id in by_manifest.get(&stored.manifest.id).into_iter().flatten() {

@@ -312,7 +312,7 @@ pub(crate) async fn site<R: Send + 'static>(
 ) -> Result<R, Problem> {
     let shared = manifests.store.capabilities_shared_of_site(site).await?;
     let compared = SharedDeclarations::compared(manifests, shared).await?;
-    let found = manifests.site(site, VISITS_MAX, HOSTS_MAX, add_line).await?;
+    let found = compared.beside(manifests).site(site, VISITS_MAX, HOSTS_MAX, add_line).await?;
     let found = found.ok_or_else(|| unknown(site))?;
     found.work(move |found| respond(&answer(found, compared.disagreements(), contact))).await
 }

@@ -1,6 +1,6 @@
 //! Sites a page at a time, in the order of their names.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -19,6 +19,10 @@ use crate::problem::Problem;
 const TIME_MAX: Duration = Duration::from_secs(2);
 /// Longest wait for a permit: with the time for both, less than the deadline of a request.
 const WAIT_MAX: Duration = Duration::from_secs(5);
+
+/// Maximum number of sites of the sitemap, which may have 50,000 addresses, and of those that are read at once.
+const LISTED_MAX: usize = 5_000;
+const LISTED_PAGE: u32 = 500;
 
 /// One page of sites.
 #[derive(Debug, Serialize, ToSchema)]
@@ -83,6 +87,30 @@ impl SiteListPermits {
             permit.map_err(|_| Problem::unavailable("too many lists are read; try again in a moment"))?;
         permit.map_err(|error| Problem::internal(&error))
     }
+}
+
+/// The first sites with manifests, in the order of their names: at most [`LISTED_MAX`]. Each page has a permit of its own.
+pub(crate) async fn with_manifests(
+    store: &Store,
+    totals: &CountCache,
+    kept_for: Duration,
+    permits: &SiteListPermits,
+) -> Result<Vec<SiteLine>, Problem> {
+    let mut listed: Vec<SiteLine> = Vec::new();
+    while listed.len() < LISTED_MAX {
+        let after = listed.last().map(|line| line.site.clone());
+        let request =
+            SitesRequest { after, max: LISTED_PAGE, with_manifests: Some(true), ..SitesRequest::default() };
+        let permit = permits.acquire(IpAddr::V4(Ipv4Addr::LOCALHOST)).await?;
+        let page = sites(store, totals, kept_for, "with manifests", request).await?;
+        drop(permit);
+        let is_last = page.next_cursor.is_none();
+        listed.extend(page.sites);
+        if is_last {
+            break;
+        }
+    }
+    Ok(listed)
 }
 
 /// A page of sites. `listing` names the filters: cursors are bound to it, and the count is kept for it.

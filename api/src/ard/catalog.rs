@@ -120,7 +120,9 @@ pub(super) async fn entries_of_site(
     let base = app.base_url();
     let manifests = app.manifests(client);
     let shared = app.store.capabilities_shared_of_site(site).await?;
-    let shared = Arc::new(SharedDeclarations::following(manifests, shared).await?);
+    let shared = SharedDeclarations::following(manifests, shared).await?;
+    let manifests = shared.beside(manifests);
+    let shared = Arc::new(shared);
     let add = move |entries: &mut SiteEntries, stored: StoredManifest| {
         if !stored.is_of_site() {
             return ControlFlow::Continue(());

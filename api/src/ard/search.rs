@@ -16,12 +16,12 @@ use utoipa::ToSchema;
 use super::filter::EntryFilter;
 use super::terms::TermFilter;
 use super::{CatalogEntry, filter, of_sites, terms};
-use crate::answers::search::{for_each_stored, object_of, search, search_readable};
+use crate::answers::search::{for_each_stored, object_of, search, search_readable, search_readable_in};
 use crate::body::{bounded, fresh, parse};
 use crate::buffers::Reserved;
 use crate::client::Client;
 use crate::json_text::ObjectText;
-use crate::manifests::{Counted, Kept};
+use crate::manifests::{Counted, Kept, PageBytes};
 use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::HttpResult;
@@ -205,8 +205,8 @@ struct EntryPage {
     share: Option<Share>,
 }
 
-/// One page. Filters that the index does not have are compared with up to [`CANDIDATES_MAX`] entries, so such a page may be
-/// shorter than its limit although another one follows.
+/// One page. Filters that the index does not have are compared with up to [`CANDIDATES_MAX`] entries, of as many bytes of manifests as
+/// a page reads, so such a page may be shorter than its limit although another one follows.
 async fn page(
     app: &App,
     client: Client,
@@ -221,16 +221,17 @@ async fn page(
         return Ok(EntryPage { entries, token: found.next_cursor, share });
     }
     let mut page = EntryPage { entries: Vec::new(), token: request.cursor.clone(), share: None };
-    let (mut candidates, mut counted) = (0, HashSet::new());
+    let (mut candidates, mut counted, mut bytes) = (0, HashSet::new(), PageBytes::default());
     let mut read = app.manifests(client).counted(HitEntries::default())?;
     while candidates < CANDIDATES_MAX && page.entries.len() < request.limit {
         let part = SearchRequest { limit: PAGE_MAX, cursor: page.token.clone(), ..request.clone() };
-        let found = search_readable(&app.index, app.manifests(client), part.clone()).await?.answer;
+        let reader = read.beside(app.manifests(client));
+        let found = search_readable_in(&app.index, reader, part.clone(), &mut bytes).await?.answer;
         candidates += found.hits.len();
         let room = request.limit - page.entries.len();
         let terms = Arc::clone(&terms);
         let matching = move |entry: CatalogEntry| Some(entry).filter(|entry| is_matching(entry, &terms));
-        read = entries_of(app, client, read, &found.hits, matching).await?;
+        read = entries_of(app, client, read, &found.hits, matching).await?.without_permit();
         let with_entry = found.hits.iter().enumerate().filter_map(|(position, hit)| {
             let entry = read.by_id.remove(&hit.id)?;
             Some((position, entry, hit.score))

@@ -112,7 +112,7 @@ impl Frame {
 
     /// Adds structured data. Markup is escaped, so that a publisher's text cannot end the script element.
     pub(crate) fn with_json_ld(mut self, data: &Value) -> Self {
-        let json = data.to_string().replace('<', "\\u003c").replace('>', "\\u003e");
+        let json = settings::escape::json(&data.to_string()).replace('<', "\\u003c").replace('>', "\\u003e");
         self.json_ld = Some(json.replace('&', "\\u0026"));
         self
     }
@@ -154,11 +154,11 @@ mod tests {
 
     #[test]
     fn structured_data_cannot_end_its_script_element() {
-        let frame =
-            Frame::new("x", Section::None).with_json_ld(&json!({"name": "</script><script>alert(1)"}));
+        let frame = Frame::new("x", Section::None)
+            .with_json_ld(&json!({"name": "</script><script>alert(1)\u{202e}"}));
         assert_eq!(
             frame.json_ld.unwrap(),
-            "{\"name\":\"\\u003c/script\\u003e\\u003cscript\\u003ealert(1)\"}"
+            "{\"name\":\"\\u003c/script\\u003e\\u003cscript\\u003ealert(1)\\u202e\"}"
         );
     }
 }

@@ -337,7 +337,7 @@ fn suggested(counted: &SearchAnswer) -> Vec<Link> {
     types.iter().take(VALUES_MAX).map(|facet| link(&facet.value)).collect()
 }
 
-pub(crate) fn is_filter(name: &str) -> bool {
+fn is_filter(name: &str) -> bool {
     !matches!(
         name,
         "q" | "cursor" | "page" | "limit" | "sort" | "view" | "fields" | "facets" | "explain" | "group_by"
@@ -350,11 +350,16 @@ fn hidden_fields(query: &QueryPairs) -> Vec<(String, String)> {
     kept.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
-/// The active filters: name, value, and the link that removes it.
-pub(crate) fn active(query: &QueryPairs) -> impl Iterator<Item = (&str, &str, Link)> {
+/// The values of filters, with their names.
+pub(crate) fn filter_values(query: &QueryPairs) -> impl Iterator<Item = (&str, &str)> {
     let filters = query.pairs().filter(|(name, _)| is_filter(name));
     let values = filters.flat_map(|(name, text)| text.split(',').map(move |value| (name, value.trim())));
-    values.filter(|(_, value)| !value.is_empty()).map(|(name, value)| {
+    values.filter(|(_, value)| !value.is_empty())
+}
+
+/// The active filters: name, value, and the link that removes it.
+fn active(query: &QueryPairs) -> impl Iterator<Item = (&str, &str, Link)> {
+    filter_values(query).map(|(name, value)| {
         let key = name.parse::<FacetKey>().ok();
         let label = key.map_or_else(|| name.replace('_', " "), |key| key.filter().label.to_owned());
         let shown = key.map_or_else(|| value.to_owned(), |key| labels::facet_value(key, value));

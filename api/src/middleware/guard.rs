@@ -4,17 +4,18 @@
 //! with a `Retry-After`. The body is read before the request takes a slot, so that a client that
 //! sends slowly occupies none. The memory of responses is counted, too (see `buffers`).
 
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use hyper::body::Body as _;
-use manifest::budget;
+use manifest::budget::{self, OverBudget};
 use tokio::time::Instant;
 
 use crate::buffers::{self, BODY_BYTES_MAX, BodyError};
 use crate::client::Client;
+use crate::manifests::off_runtime;
 use crate::metrics;
 use crate::overload::{ALWAYS_ANSWERED, METRICS, Refused, capacity_problem};
 use crate::owner::OwnerCredentials;
@@ -32,6 +33,11 @@ const RECHECK: &str = "/sites/{domain}/recheck";
 const READ_BY_A_LIBRARY: &str = "/mcp";
 /// Its body is a document, which is read in a process of its own.
 const READS_DOCUMENTS: &str = "/validate";
+/// Routes whose bodies may contain a document. They have up to [`BODY_BYTES_MAX`].
+const TAKE_DOCUMENTS: [&str; 4] = [READS_DOCUMENTS, READ_BY_A_LIBRARY, "/tools/{name}", "/woa/{agent}"];
+/// Largest body of another route: the longest query with every filter several times over. Its values are counted in less than a
+/// millisecond; those of a larger one outside the async runtime.
+const QUERY_BYTES_MAX: usize = 64 * 1024;
 
 pub(crate) async fn guard(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let started = Instant::now();
@@ -61,6 +67,7 @@ async fn guarded(
     let (quota, admission) = admit(app, client, route, request.headers()).await?;
     request.extensions_mut().insert(admission);
     let (request, body_share) = with_body(app, client, route, request).await?;
+    let compressor_bytes = buffers::compressor_bytes(request.headers());
     let is_watching = match route {
         Some(METRICS) => app.admin_tokens.allow_metrics(client, request.headers()).await,
         route => route.is_some_and(|route| ALWAYS_ANSWERED.contains(&route)),
@@ -72,7 +79,8 @@ async fn guarded(
     let mut response = if is_watching {
         response
     } else {
-        let counted = buffers::counted(response, &app.capacity.buffered_bytes, client.address);
+        let shares = &app.capacity.buffered_bytes;
+        let counted = buffers::counted(response, compressor_bytes, shares, client.address);
         counted.map_err(|full| capacity_problem("bytes", full))?
     };
     metrics::buffered(app.capacity.buffered_bytes.taken());
@@ -156,8 +164,10 @@ async fn with_body(
     route: Option<&str>,
     request: Request,
 ) -> Result<(Request, Option<Share>), Problem> {
+    let takes_documents = route.is_some_and(|route| TAKE_DOCUMENTS.contains(&route));
+    let bytes_max = if takes_documents { BODY_BYTES_MAX } else { QUERY_BYTES_MAX };
     let announced = request.body().size_hint().lower().max(announced_bytes(&request));
-    if announced > u64::try_from(BODY_BYTES_MAX).unwrap_or(u64::MAX) {
+    if announced > u64::try_from(bytes_max).unwrap_or(u64::MAX) {
         return Err(body_problem(BodyError::TooLarge));
     }
     if request.body().is_end_stream() {
@@ -165,10 +175,10 @@ async fn with_body(
     }
     let (parts, body) = request.into_parts();
     let pace = app.config.timeouts.sends;
-    let read = buffers::read(body, BODY_BYTES_MAX, pace, &app.capacity.buffered_bytes, client.address).await;
+    let read = buffers::read(body, bytes_max, pace, &app.capacity.buffered_bytes, client.address).await;
     let (bytes, mut share) = read.map_err(body_problem)?;
     if route != Some(READS_DOCUMENTS) && is_json_container(&bytes) {
-        match budget::check(&bytes, &budget::REQUEST) {
+        match checked(bytes.clone()).await? {
             Ok(tree_bytes) => {
                 let counted =
                     buffers::enlarge(&mut share, tree_bytes, &app.capacity.buffered_bytes, client.address);
@@ -182,6 +192,14 @@ async fn with_body(
         }
     }
     Ok((Request::from_parts(parts, Body::from(bytes)), share))
+}
+
+/// Bytes of the tree of a body.
+async fn checked(bytes: Bytes) -> Result<Result<usize, OverBudget>, Problem> {
+    if bytes.len() <= QUERY_BYTES_MAX {
+        return Ok(budget::check(&bytes, &budget::REQUEST));
+    }
+    off_runtime(move || budget::check(&bytes, &budget::REQUEST)).await
 }
 
 /// Whether a body has a tree of values, if it is JSON.

@@ -9,6 +9,7 @@ use axum::body::Bytes;
 use axum::extract::ConnectInfo;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
+use futures::StreamExt as _;
 use http::Request;
 use http_body_util::BodyExt as _;
 use tokio::sync::Semaphore;
@@ -49,6 +50,7 @@ impl World {
         let router = Router::new()
             .route("/wait", get(wait.clone()).post(wait))
             .route("/echo", post(async |body: Bytes| body))
+            .route("/validate", post(async |_: Bytes| "done"))
             .route("/large", get(async || vec![b'x'; 700_000]))
             .route("/metrics", get(async || vec![b'x'; 700_000]))
             .route("/readyz", get(async || "ready"))
@@ -216,6 +218,32 @@ async fn slow_reader_of_a_large_response_may_send_small_requests() {
     let _unread = world.app.capacity.buffered_bytes.take(client(1), 2_000_000).unwrap();
     let small = world.send(client(1), Request::post("/echo"), Body::from("hello")).await;
     assert_eq!(small.status(), StatusCode::OK);
+}
+
+/// Only routes whose bodies may contain a document take large ones.
+#[tokio::test]
+async fn a_large_body_is_refused_unread_where_no_document_is_expected() {
+    let world = World::new().await;
+    for path in ["/echo", "/nothing"] {
+        for announced in [true, false] {
+            let request = Request::post(path);
+            let request = if announced { request.header("content-length", 1_000_000) } else { request };
+            let taken = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+            let pieces = {
+                let taken = Arc::clone(&taken);
+                futures::stream::iter(std::iter::repeat_n((), 100)).map(move |()| {
+                    taken.fetch_add(10_000, std::sync::atomic::Ordering::Relaxed);
+                    Ok::<_, std::io::Error>(Bytes::from(vec![b' '; 10_000]))
+                })
+            };
+            let answer = world.send(client(1), request, Body::from_stream(pieces)).await;
+            assert_eq!(answer.status(), StatusCode::PAYLOAD_TOO_LARGE, "{path}");
+            let taken = taken.load(std::sync::atomic::Ordering::Relaxed);
+            assert!(taken <= if announced { 0 } else { 80_000 }, "{path}: {taken} bytes were read");
+        }
+    }
+    let document = world.send(client(1), Request::post("/validate"), Body::from(vec![b' '; 1_000_000])).await;
+    assert_eq!(document.status(), StatusCode::OK);
 }
 
 #[tokio::test]

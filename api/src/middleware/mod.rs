@@ -11,7 +11,6 @@ use std::any::Any;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use askama::Template;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, Request, State};
@@ -36,6 +35,7 @@ use crate::negotiate::Representation;
 use crate::overload::{Refused, RejectionResponse};
 use crate::problem::Problem;
 use crate::reader_keys::Reads;
+use crate::response::page_text;
 use crate::state::App;
 
 /// Deadline of a request: a search takes milliseconds, so this is only reached when something is wrong.
@@ -213,8 +213,9 @@ async fn format_errors(request: Request, next: Next) -> Response {
 }
 
 fn problem_page(problem: Problem, path: &str) -> Response {
+    // The texts of a problem are short, so the page is made here: a refusal must not wait.
     let page = ProblemPage::new(problem.body(), path);
-    let Ok(body) = page.render() else { return problem.into_response() };
+    let Ok(body) = page_text(&page) else { return problem.into_response() };
     let mut response = problem.into_response();
     *response.body_mut() = Body::from(body);
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));

@@ -4,7 +4,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 
 use crate::dashboard;
 use crate::request::Request;
-use crate::response::{Caching, HttpResult};
+use crate::response::{Caching, HttpResult, RequestContext};
 
 /// This document.
 #[utoipa::path(get, path = "/openapi.json", tag = "service",
@@ -15,9 +15,13 @@ pub(crate) async fn openapi(Request { context, query, .. }: Request) -> HttpResu
 }
 
 /// The API reference.
-pub(crate) async fn index(Request { app, context, query, .. }: Request) -> HttpResult {
+pub(crate) async fn index(Request { app, client, context, query }: Request) -> HttpResult {
     query.only(&[])?;
-    context.page(&dashboard::docs::page(&super::DOCUMENT, &app.page_context()), Caching::Record)
+    let here = app.page_context();
+    let render = move |context: &RequestContext| {
+        context.page(&dashboard::docs::page(&super::DOCUMENT, &here), Caching::Record)
+    };
+    app.rendered(client, &context, render).await
 }
 
 /// Addresses of earlier versions.

@@ -8,7 +8,7 @@ use store::SiteSummary;
 use crate::answers::site::site_of;
 use crate::problem::Problem;
 use crate::request::Request;
-use crate::response::{Caching, HttpResult};
+use crate::response::{Caching, HttpResult, RequestContext};
 
 /// Width of a character of the badge's font, in tenths of a pixel: the widest of the usual sans-serif fonts.
 const CHARACTER_TENTHS: usize = 65;
@@ -34,7 +34,7 @@ struct Badge {
     responses((status = 200, description = "A picture", body = String, content_type = "image/svg+xml")),
 )]
 pub(crate) async fn show(
-    Request { app, context, query, .. }: Request,
+    Request { app, client, context, query }: Request,
     Path(file): Path<String>,
 ) -> HttpResult {
     query.only(&[])?;
@@ -45,8 +45,8 @@ pub(crate) async fn show(
     let summary = app.store.site_summary(&site).await?;
     let facts = summary.map_or_else(|| "not known here".to_owned(), |summary| facts(&summary));
     let badge = Badge { label: LABEL, label_width: width(LABEL), facts_width: width(&facts), facts };
-    let body = badge.render().map_err(|error| Problem::internal(&error))?;
-    Ok(context.bytes(body.into_bytes(), "image/svg+xml", Caching::Record))
+    let render = move |context: &RequestContext| context.template(&badge, "image/svg+xml", Caching::Record);
+    app.rendered(client, &context, render).await
 }
 
 fn facts(summary: &SiteSummary) -> String {

@@ -99,8 +99,12 @@ async fn page(
     changes.reverse();
     let earlier = (after >= first).then(|| cursor_at(feed_id, after));
     let mut summaries = summaries(app, client, &changes).await;
-    let page = dashboard::changes::page(&changes, &mut summaries, earlier.as_deref(), &app.page_context());
-    context.page(&page, Caching::Search)
+    let here = app.page_context();
+    let render = move |context: &RequestContext| {
+        let page = dashboard::changes::page(&changes, &mut summaries, earlier.as_deref(), &here);
+        context.page(&page, Caching::Search)
+    };
+    app.rendered(client, context, render).await
 }
 
 /// Summaries of the changes, from their versions. If they fail or time out, the page is shown without them.

@@ -3,7 +3,7 @@
 use crate::answers::crawl::CrawlAnswer;
 use crate::dashboard;
 use crate::request::Request;
-use crate::response::{Caching, HttpResult};
+use crate::response::{Caching, HttpResult, RequestContext};
 
 /// The health of the crawl.
 #[utoipa::path(
@@ -12,11 +12,15 @@ use crate::response::{Caching, HttpResult};
     tag = "service",
     responses((status = 200, description = "The queue, the last day by the hour, and the sites that fail", body = CrawlAnswer)),
 )]
-pub(crate) async fn show(Request { app, context, query, .. }: Request) -> HttpResult {
+pub(crate) async fn show(Request { app, client, context, query }: Request) -> HttpResult {
     query.only(&[])?;
     let answer = app.crawl().await?;
     if context.wants_page() {
-        return context.page(&dashboard::crawl::page(&answer, &app.page_context()), Caching::Search);
+        let here = app.page_context();
+        let render = move |context: &RequestContext| {
+            context.page(&dashboard::crawl::page(&answer, &here), Caching::Search)
+        };
+        return app.rendered(client, &context, render).await;
     }
     context.json(&answer, Caching::Search)
 }

@@ -1,14 +1,14 @@
 //! `GET /export.jsonl`: everything, or everything since a time, as lines of JSON.
 //!
-//! Read and written page by page. A page has a bounded number of bytes or one manifest, so memory grows neither with the
-//! index nor with the number of large manifests. For a client that stops reading or is too slow, the body is aborted, so
-//! that it is visibly incomplete. The member `record` of a line is `manifest` (the capabilities with its id as `manifest_id`
+//! Read and written page by page. A page has a bounded number of bytes or one manifest, and stays packed as the database keeps
+//! it: one manifest at a time is unpacked, with a permit, until the next lines are made. So nothing but packed manifests and
+//! text waits for the client, and memory grows neither with the index nor with the number of large manifests. For a client that
+//! stops reading or is too slow, the body is aborted, so that it is visibly incomplete. The member `record` of a line is `manifest` (the capabilities with its id as `manifest_id`
 //! follow and replace all earlier ones with it), `capability` (with its declarations; replaces an earlier one with its id),
 //! `tombstone` (the manifest is gone, and why), or `end`, the last line of a complete export.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::io;
-use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderValue, header};
@@ -20,7 +20,9 @@ use indexer::MergedCapability;
 use manifest::ManifestId;
 use manifest::model::PolicyChoice;
 use serde_json::{Map, Value, json};
-use store::{FeedChange, FeedEntry, FeedPage, FeedPosition, StoredManifest};
+use store::{
+    FeedChange, FeedEntry, FeedPage, FeedPosition, ManifestBatch, PackedManifest, StoreError, StoredManifest,
+};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
 
@@ -28,7 +30,7 @@ use super::changes::cursor_at;
 use crate::answers::declarations::SharedDeclarations;
 use crate::answers::search_parameters::instant;
 use crate::answers::{TEXT_IS, capability};
-use crate::manifests::off_runtime;
+use crate::client::Client;
 use crate::metrics;
 use crate::problem::Problem;
 use crate::reader_keys::Admission;
@@ -38,8 +40,14 @@ use crate::state::App;
 use crate::timeouts::{Allowance, MinRate};
 use runtime::Share;
 
-/// Manifests read at once, at most; the store bounds their bytes, too.
+/// Maximum number of manifests of a page.
 const MANIFESTS_MAX: u32 = 50;
+/// Bytes of a page, as JSON, unless it has a single manifest.
+const PAGE_BYTES_MAX: u64 = 1024 * 1024;
+/// Bytes of lines that are made at once from a page of up to eight times as much. A larger manifest is unpacked again for each eighth
+/// of its bytes, so that neither the lines nor the processor time grow out of proportion.
+const LINES_BYTES: u64 = 1024 * 1024;
+const PARTS_OF_A_MANIFEST: u64 = 8;
 /// Changes read at once.
 const CHANGES_MAX: u32 = 200;
 /// Chunks written ahead of the client.
@@ -70,7 +78,8 @@ pub(crate) async fn stream(
         .export_share(client)
         .ok_or_else(|| Problem::unavailable("too many exports are under way; try again in a moment"))?;
     let (lines, chunks) = LineSender::new(app.config.timeouts.exports);
-    let export = Export { app: app.clone(), lines, capabilities: 0, tombstones: 0, admission, _share: share };
+    let export =
+        Export { app: app.clone(), client, lines, capabilities: 0, tombstones: 0, admission, _share: share };
     app.tasks.spawn(export.run(since, feed_id, head));
     let mut response = Response::new(Body::from_stream(body(chunks)));
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/jsonl"));
@@ -81,17 +90,20 @@ pub(crate) async fn stream(
 enum ExportError {
     /// The client is gone, does not read, or its key was revoked.
     Client,
-    Store(store::StoreError),
+    Store(StoreError),
+    /// The error was logged where it happened.
+    Logged,
 }
 
-impl From<store::StoreError> for ExportError {
-    fn from(error: store::StoreError) -> Self {
+impl From<StoreError> for ExportError {
+    fn from(error: StoreError) -> Self {
         Self::Store(error)
     }
 }
 
 struct Export {
     app: App,
+    client: Client,
     lines: LineSender,
     capabilities: u64,
     tombstones: u64,
@@ -111,7 +123,7 @@ impl Export {
                     "record": "end", "capabilities": self.capabilities, "tombstones": self.tombstones,
                     "changes_cursor": cursor_at(&feed_id, head),
                 });
-                self.lines.end(line(&end)).await
+                self.complete(line(&end)).await
             }
             Err(broken) => Err(broken),
         };
@@ -120,14 +132,22 @@ impl Export {
         }
     }
 
+    /// Sends the last line, which makes the export complete.
+    async fn complete(&mut self, line: Vec<u8>) -> Result<(), ExportError> {
+        self.send(line).await?;
+        self.lines.end().await
+    }
+
     /// Every manifest in the order of ids.
     async fn everything(&mut self) -> Result<(), ExportError> {
         let mut after: Option<ManifestId> = None;
         loop {
-            let page = self.app.store.manifests_page(after.as_ref(), MANIFESTS_MAX).await?;
-            let Some(last) = page.last() else { return Ok(()) };
-            after = Some(last.manifest.id.clone());
-            self.manifests(page).await?;
+            let sizes = self.app.store.manifest_sizes_after(after.as_ref(), MANIFESTS_MAX).await?;
+            let Some(last) = sizes.last() else { return Ok(()) };
+            after = Some(last.id.clone());
+            for batch in ManifestBatch::split(sizes, PAGE_BYTES_MAX) {
+                self.manifests(batch).await?;
+            }
         }
     }
 
@@ -144,15 +164,14 @@ impl Export {
             let changed: Vec<ManifestId> = latest.iter().map(|entry| entry.manifest_id.clone()).collect();
             let mut found = HashSet::new();
             for batch in self.app.store.manifest_batches(&self.with_sharing(changed).await?).await? {
-                let page = self.app.store.manifests_load(&batch.ids).await?;
-                found.extend(self.manifests(page).await?);
+                found.extend(self.manifests(batch).await?);
             }
             let mut text = Vec::new();
             for entry in latest.into_iter().filter(|entry| !found.contains(&entry.manifest_id)) {
                 self.tombstones += 1;
                 text.extend(line(&tombstone(entry)));
             }
-            self.lines.send(text).await?;
+            self.send(text).await?;
         }
     }
 
@@ -166,69 +185,114 @@ impl Export {
         Ok(manifests)
     }
 
-    /// Sends the lines of those of the manifests that may be exported, each of which is dropped when it was sent. Returns their
-    /// ids.
-    async fn manifests(&mut self, mut page: Vec<StoredManifest>) -> Result<Vec<ManifestId>, ExportError> {
-        page.retain(may_be_exported);
-        let ids: Vec<ManifestId> = page.iter().map(|stored| stored.manifest.id.clone()).collect();
-        let shared = Arc::new(SharedDeclarations::exported(&self.app.store, &page).await?);
-        for stored in page {
+    /// Sends the lines of those of the manifests that may be exported. Returns their ids.
+    async fn manifests(&mut self, batch: ManifestBatch) -> Result<Vec<ManifestId>, ExportError> {
+        let app = self.app.clone();
+        let reader = app.manifests(self.client);
+        let packed = reader.packed(&batch.ids).await?;
+        let shared = SharedDeclarations::exported(&app.store, &batch.ids).await?;
+        let mut sent = Vec::new();
+        let mut rest = Some(UnsentPage { packed: packed.into(), shared, next: None });
+        while let Some(page) = rest {
+            let made = reader.unpacking(page.largest_bytes(), move || page.next_lines()).await;
+            let lines;
+            (lines, rest) = made.map_err(|_| ExportError::Logged)?;
+            sent.extend(lines.manifests);
+            self.capabilities += lines.capabilities;
+            self.send(lines.text).await?;
+        }
+        Ok(sent)
+    }
+
+    /// Sends lines, as long as the key of the client is valid.
+    async fn send(&mut self, text: Vec<u8>) -> Result<(), ExportError> {
+        let mut text = Bytes::from(text);
+        while !text.is_empty() {
             if !self.admission.is_valid(&self.app.reader_keys, &self.app.store).await {
                 return Err(ExportError::Client);
             }
-            let mut rest = Some(ManifestLines { stored, shared: Arc::clone(&shared), next: None });
-            while let Some(lines) = rest {
-                let chunk = off_runtime(move || lines.next_chunk()).await;
-                let sent;
-                // The error was logged where it happened.
-                (sent, rest) = chunk.map_err(|_| ExportError::Client)?;
-                self.capabilities += sent.capabilities;
-                self.lines.send(sent.text).await?;
-            }
+            self.lines.send(text.split_to(text.len().min(CHUNK_BYTES))).await?;
         }
-        Ok(ids)
+        Ok(())
     }
 }
 
-/// Lines, and how many of them are capabilities.
-struct Sent {
+/// Lines, the manifests that begin in them, and how many lines are capabilities.
+#[derive(Default)]
+struct Lines {
     text: Vec<u8>,
+    manifests: Vec<ManifestId>,
     capabilities: u64,
 }
 
-/// The lines of one manifest that are not sent yet.
-struct ManifestLines {
-    stored: StoredManifest,
-    shared: Arc<SharedDeclarations>,
-    /// The next capability; `None` before the line of the manifest.
+/// The manifests of a page whose lines are not all made yet.
+struct UnsentPage {
+    packed: VecDeque<PackedManifest>,
+    shared: SharedDeclarations,
+    /// The next capability of the first manifest; `None` before the line of the manifest.
     next: Option<usize>,
 }
 
-impl ManifestLines {
-    /// The next lines, about a chunk and at least one of them, and the rest.
-    fn next_chunk(mut self) -> (Sent, Option<Self>) {
-        let manifest = &self.stored.manifest;
-        let (mut text, mut capabilities) = (Vec::new(), 0);
-        let mut next = self.next.unwrap_or_else(|| {
-            text = line(&json!({
-                "record": "manifest", "id": manifest.id, "url": manifest.url, "site": manifest.url.site(),
-                "format": manifest.format(), "status": self.stored.status, "named_by": self.stored.named_by,
-                "changed_at": self.stored.changed_at, "capabilities": manifest.capabilities.len(),
-            }));
-            0
-        });
-        for capability in manifest.capabilities.iter().skip(next) {
+impl UnsentPage {
+    /// Bytes of the largest manifest, as JSON.
+    fn largest_bytes(&self) -> u64 {
+        self.packed.iter().map(PackedManifest::json_bytes).max().unwrap_or_default()
+    }
+
+    /// The next lines and the rest of the page. One manifest at a time is unpacked.
+    fn next_lines(mut self) -> (Lines, Option<Self>) {
+        let mut lines = Lines::default();
+        let bytes_max = LINES_BYTES.max(self.largest_bytes() / PARTS_OF_A_MANIFEST);
+        let is_full = |lines: &Lines| lines.text.len() as u64 >= bytes_max;
+        while let Some(packed) = self.packed.front()
+            && !is_full(&lines)
+        {
+            self.next = packed.unpacked().filter(may_be_exported).and_then(|stored| {
+                let next = self.next.unwrap_or_else(|| lines.begin(&stored));
+                lines.add(&stored, &self.shared, next, is_full)
+            });
+            if self.next.is_none() {
+                self.packed.pop_front();
+            }
+        }
+        let has_more = !self.packed.is_empty();
+        (lines, has_more.then_some(self))
+    }
+}
+
+impl Lines {
+    /// Adds the line of a manifest, after which those of its capabilities follow from the first on.
+    fn begin(&mut self, stored: &StoredManifest) -> usize {
+        let manifest = &stored.manifest;
+        self.manifests.push(manifest.id.clone());
+        self.text.extend(line(&json!({
+            "record": "manifest", "id": manifest.id, "url": manifest.url, "site": manifest.url.site(),
+            "format": manifest.format(), "status": stored.status, "named_by": stored.named_by,
+            "changed_at": stored.changed_at, "capabilities": manifest.capabilities.len(),
+        })));
+        0
+    }
+
+    /// Adds the lines of capabilities from the number `next` on, at least one, until it is full. Returns the number after them if
+    /// there are more.
+    fn add(
+        &mut self,
+        stored: &StoredManifest,
+        shared: &SharedDeclarations,
+        mut next: usize,
+        is_full: impl Fn(&Self) -> bool,
+    ) -> Option<usize> {
+        let capabilities = &stored.manifest.capabilities;
+        for capability in capabilities.iter().skip(next) {
             next += 1;
-            let Some(merged) = self.shared.merged(&self.stored, capability) else { continue };
-            capabilities += 1;
-            text.extend(line(&Value::Object(capability_line(&self.stored, &merged))));
-            if text.len() >= CHUNK_BYTES {
+            let Some(merged) = shared.merged(stored, capability) else { continue };
+            self.capabilities += 1;
+            self.text.extend(line(&Value::Object(capability_line(stored, &merged))));
+            if is_full(self) {
                 break;
             }
         }
-        let has_more = next < manifest.capabilities.len();
-        self.next = Some(next);
-        (Sent { text, capabilities }, has_more.then_some(self))
+        (next < capabilities.len()).then_some(next)
     }
 }
 
@@ -256,18 +320,13 @@ impl LineSender {
         (Self { chunks, allowance: Allowance::new(pace) }, received)
     }
 
-    async fn send(&mut self, text: Vec<u8>) -> Result<(), ExportError> {
-        let mut text = Bytes::from(text);
-        while !text.is_empty() {
-            let chunk = text.split_to(text.len().min(CHUNK_BYTES));
-            self.chunk(Chunk::Lines(chunk)).await?;
-        }
-        Ok(())
+    /// Sends one chunk of lines, of at most [`CHUNK_BYTES`].
+    async fn send(&mut self, lines: Bytes) -> Result<(), ExportError> {
+        self.chunk(Chunk::Lines(lines)).await
     }
 
-    /// The last line, which makes the export complete.
-    async fn end(&mut self, text: Vec<u8>) -> Result<(), ExportError> {
-        self.send(text).await?;
+    /// Makes the export complete.
+    async fn end(&mut self) -> Result<(), ExportError> {
         self.chunk(Chunk::End).await
     }
 
@@ -333,7 +392,6 @@ fn line(value: &Value) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use crate::client::Client;
     use std::net::SocketAddr;
     use std::time::Duration;
 
@@ -343,6 +401,7 @@ mod tests {
 
     use super::*;
     use crate::limits::LimitsConfig;
+    use crate::manifests::tests::{declared, url_of, visit};
     use crate::test_app;
     use crate::timeouts::ClientTimeouts;
 
@@ -351,8 +410,11 @@ mod tests {
     #[tokio::test]
     async fn aborts_an_export_whose_client_stops_reading() {
         let (mut lines, chunks) = LineSender::new(PACE);
-        let sent = lines.send(vec![b'x'; CHUNK_BYTES * (AHEAD + 1)]).await;
-        assert!(matches!(sent, Err(ExportError::Client)));
+        let chunk = Bytes::from(vec![b'x'; CHUNK_BYTES]);
+        for _ in 0..AHEAD {
+            assert!(lines.send(chunk.clone()).await.is_ok());
+        }
+        assert!(matches!(lines.send(chunk).await, Err(ExportError::Client)));
         drop(lines);
         let seen: Vec<io::Result<Bytes>> = body(chunks).collect().await;
         let (last, before) = seen.split_last().unwrap();
@@ -381,14 +443,15 @@ mod tests {
     async fn export_with_an_end_record_is_complete() {
         let (mut lines, chunks) = LineSender::new(PACE);
         let sending = async {
-            lines.send(vec![b'x'; CHUNK_BYTES * AHEAD * 2]).await.ok().unwrap();
-            lines.end(b"end".to_vec()).await.ok().unwrap();
+            for _ in 0..AHEAD * 2 {
+                lines.send(Bytes::from(vec![b'x'; CHUNK_BYTES])).await.ok().unwrap();
+            }
+            lines.end().await.ok().unwrap();
             drop(lines);
         };
         let ((), seen) = tokio::join!(sending, body(chunks).collect::<Vec<_>>());
         let seen: Vec<Bytes> = seen.into_iter().map(Result::unwrap).collect();
-        assert!(seen.iter().all(|chunk| chunk.len() <= CHUNK_BYTES));
-        assert_eq!(seen.concat().len(), CHUNK_BYTES * AHEAD * 2 + 3);
+        assert_eq!(seen.concat().len(), CHUNK_BYTES * AHEAD * 2);
     }
 
     /// 100 bytes a step, each a tenth of a second: a client below the least rate is aborted in the end.
@@ -406,7 +469,7 @@ mod tests {
         };
         let sending = async {
             let mut sent = 0;
-            while lines.send(vec![b'x'; 100]).await.is_ok() {
+            while lines.send(Bytes::from(vec![b'x'; 100])).await.is_ok() {
                 sent += 1;
             }
             drop(lines);
@@ -414,5 +477,69 @@ mod tests {
         };
         let (read, sent) = tokio::join!(reading, sending);
         assert_eq!(read, sent * 100);
+    }
+
+    /// A page of the manifests of these sites, in their order, that are alone in declaring their capabilities.
+    async fn page_of(app: &App, sites: &[String]) -> UnsentPage {
+        let ids: Vec<ManifestId> = sites.iter().map(|name| ManifestId::of(&url_of(name))).collect();
+        let shared = SharedDeclarations::exported(&app.store, &ids).await.unwrap();
+        let packed = app.store.manifests_packed(&ids).await.unwrap();
+        UnsentPage { packed: packed.into(), shared, next: None }
+    }
+
+    /// Objects of one member take many times the memory of their JSON.
+    #[tokio::test]
+    async fn a_page_holds_the_tree_of_one_manifest_and_none_while_it_waits() {
+        let (app, _dir) = test_app::app(LimitsConfig::default(), ClientTimeouts::default()).await;
+        let sites: Vec<String> = (0..8).map(|number| format!("s{number}")).collect();
+        let many = vec![json!({"a": 1}); 12_000];
+        let tree = allocation_counter::measure(|| drop(std::hint::black_box(many.clone()))).bytes_max;
+        for name in &sites {
+            let mut manifest = declared(name, 0);
+            manifest.capabilities[0].response = Some(json!({"enum": many}));
+            visit(&app, name, manifest).await;
+        }
+        let page = page_of(&app, &sites).await;
+        let mut made = None;
+        let spent = allocation_counter::measure(|| made = Some(page.next_lines()));
+        let (lines, rest) = made.unwrap();
+        assert_eq!((lines.manifests.len(), lines.capabilities, rest.is_none()), (8, 8, true));
+        // The manifest, its merged capability, and the value of its line.
+        assert!(spent.bytes_max < 5 * tree, "{} bytes, a tree has {tree}", spent.bytes_max);
+        assert!(spent.bytes_current < 2 * 1024 * 1024, "{} bytes stay", spent.bytes_current);
+    }
+
+    #[tokio::test]
+    async fn lines_of_a_large_manifest_are_made_in_parts() {
+        let (app, _dir) = test_app::app(LimitsConfig::default(), ClientTimeouts::default()).await;
+        let mut manifest = declared("large", 60_000);
+        let first = manifest.capabilities[0].clone();
+        for number in 1..60 {
+            let native_id = format!("book-{number}");
+            let id = manifest::CapabilityId::of_key(&native_id);
+            let other = manifest::Capability { id, native_id: native_id.clone(), ..first.clone() };
+            manifest.capabilities.push(manifest::Capability { key: native_id, ..other });
+        }
+        visit(&app, "large", manifest).await;
+        visit(&app, "small", declared("small", 0)).await;
+        let mut rest = Some(page_of(&app, &["large".to_owned(), "small".to_owned()]).await);
+        let (mut text, mut parts) = (Vec::new(), 0);
+        while let Some(page) = rest {
+            let lines;
+            (lines, rest) = page.next_lines();
+            assert!(lines.text.len() < 1_200_000, "{} bytes", lines.text.len());
+            text.extend(lines.text);
+            parts += 1;
+        }
+        let records: Vec<Value> = text
+            .split(|byte| *byte == b'\n')
+            .filter(|line| !line.is_empty())
+            .map(|line| serde_json::from_slice(line).unwrap())
+            .collect();
+        let names: Vec<&str> = records.iter().map(|line| line["record"].as_str().unwrap()).collect();
+        let expected = [&["manifest"][..], &["capability"; 60], &["manifest", "capability"]].concat();
+        assert!(parts > 2 && names == expected, "{parts} parts: {names:?}");
+        let ids: HashSet<&str> = records.iter().filter_map(|line| line["id"].as_str()).collect();
+        assert_eq!(ids.len(), 63, "each capability is listed once");
     }
 }

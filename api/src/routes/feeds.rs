@@ -19,20 +19,23 @@ const NOT_HERE: [&str; 4] = ["cursor", "fields", "facets", "view"];
 /// The latest changes as an Atom feed.
 #[utoipa::path(get, path = "/changes.atom", tag = "feed",
     responses((status = 200, description = "The latest changes", body = String, content_type = "application/atom+xml")))]
-pub(crate) async fn changes(Request { app, context, query, .. }: Request) -> HttpResult {
+pub(crate) async fn changes(Request { app, client, context, query }: Request) -> HttpResult {
     query.only(&[])?;
     let (first, head) = feed_bounds(&app).await?;
     let changes = app.store.feed_read(latest_after(first, head, ENTRIES_MAX), ENTRIES_MAX).await?;
     let feed_id = app.store.feed_id().await?;
     let base = app.base_url();
-    let entries = changes.iter().map(|change| change_entry(&base, &feed_id, change));
-    let feed = Feed::new(
-        "agentdex: changes of the index",
-        format!("{base}/changes.atom"),
-        format!("{base}/"),
-        entries.collect(),
-    );
-    written(&context, &feed)
+    let render = move |context: &RequestContext| {
+        let entries = changes.iter().map(|change| change_entry(&base, &feed_id, change));
+        let feed = Feed::new(
+            "agentdex: changes of the index",
+            format!("{base}/changes.atom"),
+            format!("{base}/"),
+            entries.collect(),
+        );
+        context.template(&feed, atom::MEDIA_TYPE, Caching::Search)
+    };
+    app.rendered(client, &context, render).await
 }
 
 /// The latest changes of one site as an Atom feed.
@@ -40,7 +43,7 @@ pub(crate) async fn changes(Request { app, context, query, .. }: Request) -> Htt
     params(("domain" = String, Path, description = "A domain name")),
     responses((status = 200, description = "Its latest changes", body = String, content_type = "application/atom+xml")))]
 pub(crate) async fn site_changes(
-    Request { app, context, query, .. }: Request,
+    Request { app, client, context, query }: Request,
     Path(domain): Path<String>,
 ) -> HttpResult {
     query.only(&[])?;
@@ -51,14 +54,17 @@ pub(crate) async fn site_changes(
     }
     let feed_id = app.store.feed_id().await?;
     let base = app.base_url();
-    let entries = changes.iter().map(|change| change_entry(&base, &feed_id, change));
-    let feed = Feed::new(
-        &format!("agentdex: changes of {site}"),
-        format!("{base}/sites/{site}/changes.atom"),
-        format!("{base}/sites/{site}"),
-        entries.collect(),
-    );
-    written(&context, &feed)
+    let render = move |context: &RequestContext| {
+        let entries = changes.iter().map(|change| change_entry(&base, &feed_id, change));
+        let feed = Feed::new(
+            &format!("agentdex: changes of {site}"),
+            format!("{base}/sites/{site}/changes.atom"),
+            format!("{base}/sites/{site}"),
+            entries.collect(),
+        );
+        context.template(&feed, atom::MEDIA_TYPE, Caching::Search)
+    };
+    app.rendered(client, &context, render).await
 }
 
 /// What answers a search, the latest first among the best.
@@ -81,21 +87,20 @@ pub(crate) async fn search(Request { app, client, context, query }: Request) -> 
     }
     let found = answers::search::search(&app.index, client, parameters.request).await?;
     let base = app.base_url();
-    let asked_for = context.uri.query().unwrap_or_default();
-    let entries = found.answer.hits.iter().map(|hit| hit_entry(&base, hit));
-    let feed = Feed::new(
-        &format!("agentdex: {}", query.texts("q").join(", ")),
-        format!("{base}/search.atom?{asked_for}"),
-        format!("{base}/search?{asked_for}"),
-        entries.collect(),
-    );
-    written(&context, &feed)
-}
-
-fn written(context: &RequestContext, feed: &Feed) -> HttpResult {
-    use askama::Template as _;
-    let body = feed.render().map_err(|error| Problem::internal(&error))?;
-    Ok(context.bytes(body.into_bytes(), atom::MEDIA_TYPE, Caching::Search))
+    let counted = answers::search::counted(app.manifests(client), &found.answer.hits)?;
+    let render = move |context: &RequestContext| {
+        let asked_for = context.uri.query().unwrap_or_default();
+        let entries = found.answer.hits.iter().map(|hit| hit_entry(&base, hit));
+        let feed = Feed::new(
+            &format!("agentdex: {}", query.texts("q").join(", ")),
+            format!("{base}/search.atom?{asked_for}"),
+            format!("{base}/search?{asked_for}"),
+            entries.collect(),
+        );
+        drop(counted);
+        context.template(&feed, atom::MEDIA_TYPE, Caching::Search)
+    };
+    app.rendered(client, &context, render).await
 }
 
 fn change_entry(base: &str, feed_id: &str, change: &FeedEntry) -> Entry {

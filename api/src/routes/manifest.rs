@@ -86,9 +86,11 @@ pub(crate) async fn show(
     Path(id): Path<String>,
 ) -> HttpResult {
     query.only(&[])?;
-    let shared = app.store.capabilities_shared_by(&[parse_id(&id)?]).await?;
+    let id = parse_id(&id)?;
+    let shared = app.store.capabilities_shared_by(std::slice::from_ref(&id)).await?;
     let compared = SharedDeclarations::compared(app.manifests(client), shared).await?;
-    let response = find(&app, client, &id).await?.work(move |mut stored| {
+    let found = compared.beside(app.manifests(client)).find(&id).await?.ok_or_else(|| unknown(&id))?;
+    let response = found.work(move |mut stored| {
         let mut disagreements = compared.disagreements();
         let findings = disagreements.findings.remove(&stored.manifest.id);
         stored.manifest.findings.extend(findings.unwrap_or_default());

@@ -195,6 +195,7 @@ async fn found(app: &App, client: Client, name: &str) -> Result<Counted<Versions
         versions = manifests.each_of_site(&site, versions, add).await?;
     }
     if versions.found.is_empty() {
+        versions = versions.without_permit();
         let ids = named(app, client, name).await?;
         versions = manifests.each_of(&ids, versions, add).await?;
     }

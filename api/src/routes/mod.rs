@@ -43,3 +43,6 @@ pub(crate) mod suggest;
 pub(crate) mod tool;
 pub(crate) mod validate;
 pub(crate) mod validator;
+
+#[cfg(test)]
+mod page_tests;

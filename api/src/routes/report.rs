@@ -20,7 +20,7 @@ use crate::clock;
 use crate::dashboard;
 use crate::problem::Problem;
 use crate::request::Request;
-use crate::response::{Caching, HttpResult};
+use crate::response::{Caching, HttpResult, RequestContext};
 use crate::state::App;
 use crate::text::one_line;
 
@@ -89,7 +89,10 @@ pub(crate) async fn submit(Request { app, client, context, query }: Request, bod
     };
     let answer = ReportAnswer { site: report.site, kept };
     let mut response = if context.wants_page() {
-        context.page(&dashboard::reported::page(&answer.site, answer.kept), Caching::Never)?
+        let render = move |context: &RequestContext| {
+            context.page(&dashboard::reported::page(&answer.site, answer.kept), Caching::Never)
+        };
+        app.rendered(client, &context, render).await?
     } else {
         axum::Json(answer).into_response()
     };

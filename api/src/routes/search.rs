@@ -20,6 +20,10 @@ use crate::state::App;
 
 /// Filters that are left out one after the other when a page has no results.
 const FILTERS_TRIED_MAX: usize = 5;
+/// Bytes of the names and values of a page's query, and its filters: each of up to two hundred links repeats them. A person types at
+/// most 500 characters into the search box.
+const PAGE_QUERY_BYTES_MAX: usize = 3 * 1024;
+const PAGE_FILTERS_MAX: usize = 24;
 /// Largest number of a page of results.
 const PAGE_MAX: usize = 1_000_000;
 
@@ -79,9 +83,11 @@ async fn page(app: &App, client: Client, context: &RequestContext, query: &Query
     let parameters = SearchParameters::read(&query.without("page"))?;
     let here = app.page_context();
     if parameters.is_empty() {
-        return home(app, context, &here).await;
+        return home(app, client, context, here).await;
     }
+    require_short(query)?;
     let mut request = parameters.request;
+    request.explain = false;
     let per_page = request.limit;
     let paging = Paging {
         page: number,
@@ -101,8 +107,27 @@ async fn page(app: &App, client: Client, context: &RequestContext, query: &Query
     } else {
         Fallback::default()
     };
-    let page = dashboard::search::results(query, &request, results, paging, &fallback, &here);
-    context.page(&page, Caching::Search)
+    let counted = search::counted(app.manifests(client), &results.answer.hits)?;
+    let query = query.clone();
+    let render = move |context: &RequestContext| {
+        let page = dashboard::search::results(&query, &request, results, paging, &fallback, &here);
+        drop(counted);
+        context.page(&page, Caching::Search)
+    };
+    app.rendered(client, context, render).await
+}
+
+/// Refuses a query that is too long to be repeated in the links of a page.
+fn require_short(query: &QueryPairs) -> Result<(), Problem> {
+    let repeated = query.pairs().filter(|(name, _)| *name != "cursor");
+    let bytes: usize = repeated.map(|(name, value)| name.len() + value.len()).sum();
+    if bytes > PAGE_QUERY_BYTES_MAX || dashboard::search::filter_values(query).count() > PAGE_FILTERS_MAX {
+        return Err(Problem::bad_request(format!(
+            "a page of results repeats the request in its links, so it takes at most {PAGE_QUERY_BYTES_MAX} bytes and \
+             {PAGE_FILTERS_MAX} filters; ask for application/json instead"
+        )));
+    }
+    Ok(())
 }
 
 /// The number of a page of results.
@@ -116,22 +141,22 @@ fn page_number(query: &QueryPairs) -> Result<usize, Problem> {
     Ok(number.max(1))
 }
 
-async fn home(app: &App, context: &RequestContext, here: &PageContext) -> HttpResult {
+async fn home(app: &App, client: Client, context: &RequestContext, here: PageContext) -> HttpResult {
     let trouble = app.index.searcher().err().map(|problem| problem.body().detail.clone());
     let stats = app.stats().await?;
     let topics = if trouble.is_some() { Arc::default() } else { app.topics().await? };
-    let shown = HomeContent { topics: &topics, stats: &stats, trouble };
-    context.page(&dashboard::search::home(shown, here), Caching::Search)
+    let render = move |context: &RequestContext| {
+        let shown = HomeContent { topics: &topics, stats: &stats, trouble };
+        context.page(&dashboard::search::home(shown, &here), Caching::Search)
+    };
+    app.rendered(client, context, render).await
 }
 
 /// What there is instead of a search without results: without its filters, without each of them, and in the whole index.
 async fn fallback(app: &App, client: Client, query: &QueryPairs) -> Result<Fallback, Problem> {
     let mut fallback = Fallback::default();
     let words = query.texts("q");
-    let active: Vec<(&str, &str)> = dashboard::search::active(query)
-        .map(|(name, value, _)| (name, value))
-        .take(FILTERS_TRIED_MAX)
-        .collect();
+    let active: Vec<(&str, &str)> = dashboard::search::filter_values(query).take(FILTERS_TRIED_MAX).collect();
     for dropped in &active {
         let others: Vec<(&str, &str)> = active.iter().filter(|other| *other != dropped).copied().collect();
         let answer = found(app, client, &words, &others, Vec::new()).await?;

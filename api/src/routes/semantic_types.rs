@@ -3,16 +3,20 @@
 use crate::answers::semantic_types::SemanticTypesAnswer;
 use crate::dashboard;
 use crate::request::Request;
-use crate::response::{Caching, HttpResult};
+use crate::response::{Caching, HttpResult, RequestContext};
 
 /// The semantic types in the index, the most frequent first; at most 5,000 of them.
 #[utoipa::path(get, path = "/semantic-types", tag = "search",
     responses((status = 200, description = "Types with counts", body = SemanticTypesAnswer)))]
-pub(crate) async fn list(Request { app, context, query, .. }: Request) -> HttpResult {
+pub(crate) async fn list(Request { app, client, context, query }: Request) -> HttpResult {
     query.only(&[])?;
     let answer = app.semantic_types().await?;
     if context.wants_page() {
-        return context.page(&dashboard::semantic_types::page(&answer, &app.page_context()), Caching::Record);
+        let here = app.page_context();
+        let render = move |context: &RequestContext| {
+            context.page(&dashboard::semantic_types::page(&answer, &here), Caching::Record)
+        };
+        return app.rendered(client, &context, render).await;
     }
     context.json(&*answer, Caching::Record)
 }

@@ -3,38 +3,36 @@
 
 use std::fmt::Write as _;
 
-use store::SitesRequest;
-
-use crate::answers::sites::{SiteLine, sites};
-use crate::client::Client;
-use crate::problem::Problem;
+use crate::answers::sites::SiteLine;
 use crate::request::Request;
-use crate::response::{Caching, HttpResult};
-use crate::state::App;
+use crate::response::{Caching, HttpResult, RequestContext};
 use crate::xml::escaped;
 
 const PAGES: [&str; 7] = ["/", "/semantic-types", "/sites", "/changes", "/stats", "/validate", "/docs"];
-/// Maximum number of sites of one listing, and listings: a sitemap may have 50,000 addresses, and a reader of this one waits
-/// for it.
-const LISTING_MAX: u32 = 500;
-const LISTINGS_MAX: usize = 10;
-const LISTING: &str = "sitemap";
 
 pub(crate) async fn show(Request { app, client, context, query }: Request) -> HttpResult {
     query.only(&[])?;
+    let sites = app.sites_with_manifests().await?;
     let base = escaped(&app.base_url());
+    let render = move |context: &RequestContext| {
+        Ok(context.bytes(body(&base, &sites).into_bytes(), "application/xml", Caching::Description))
+    };
+    app.rendered(client, &context, render).await
+}
+
+fn body(base: &str, sites: &[SiteLine]) -> String {
     let mut body = String::from(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\n",
     );
     for path in PAGES {
-        body.push_str(&entry(&base, path, None));
+        body.push_str(&entry(base, path, None));
     }
-    for line in with_something(&app, client).await? {
+    for line in sites {
         let changed = line.last_visit_at.map(|at| at.format("%Y-%m-%d").to_string());
-        body.push_str(&entry(&base, &format!("/sites/{}", line.site), changed.as_deref()));
+        body.push_str(&entry(base, &format!("/sites/{}", line.site), changed.as_deref()));
     }
     body.push_str("</urlset>\n");
-    Ok(context.bytes(body.into_bytes(), "application/xml", Caching::Description))
+    body
 }
 
 fn entry(base: &str, path: &str, changed: Option<&str>) -> String {
@@ -47,20 +45,41 @@ fn entry(base: &str, path: &str, changed: Option<&str>) -> String {
     entry
 }
 
-/// The sites with manifests, in the order of their names.
-async fn with_something(app: &App, client: Client) -> Result<Vec<SiteLine>, Problem> {
-    let _permit = app.site_lists.acquire(client.address).await?;
-    let mut listed: Vec<SiteLine> = Vec::new();
-    for _ in 0..LISTINGS_MAX {
-        let after = listed.last().map(|line| line.site.clone());
-        let request =
-            SitesRequest { after, max: LISTING_MAX, with_manifests: Some(true), ..SitesRequest::default() };
-        let page = sites(&app.store, &app.totals, app.config.counts_kept_for, LISTING, request).await?;
-        let is_last = page.next_cursor.is_none();
-        listed.extend(page.sites);
-        if is_last {
-            break;
-        }
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use axum::body::Body;
+    use axum::extract::ConnectInfo;
+    use axum::http::{Request, StatusCode};
+    use tower::ServiceExt as _;
+
+    use crate::config::ApiConfig;
+    use crate::limits::LimitsConfig;
+    use crate::state::App;
+    use crate::test_app;
+    use crate::timeouts::ClientTimeouts;
+
+    /// Crawlers ask for it again and again, and it reads the list of all sites.
+    #[tokio::test]
+    async fn a_sitemap_is_made_once_for_all_clients() {
+        let (app, _dir) = test_app::app(LimitsConfig::default(), ClientTimeouts::default()).await;
+        let config = ApiConfig { counts_kept_for: Duration::from_secs(5), ..app.config.clone() };
+        let app = App::with_store(config, app.store.clone());
+        let get = async |number: u8| {
+            let mut request =
+                Request::get("/sitemap.xml").header("host", "localhost").body(Body::empty()).unwrap();
+            request
+                .extensions_mut()
+                .insert(ConnectInfo(std::net::SocketAddr::from(([192, 0, 2, number], 4711))));
+            crate::router::router(&app).oneshot(request).await.unwrap().status()
+        };
+        assert_eq!(get(1).await, StatusCode::OK);
+        let permits = [8, 9].map(|number| std::net::IpAddr::from([192, 0, 2, number]));
+        let _held = [
+            app.site_lists.acquire(permits[0]).await.unwrap(),
+            app.site_lists.acquire(permits[1]).await.unwrap(),
+        ];
+        assert_eq!(get(2).await, StatusCode::OK, "while others read all lists");
     }
-    Ok(listed)
 }

@@ -8,7 +8,7 @@ use crate::client::Client;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
 use crate::request::Request;
-use crate::response::{Caching, HttpResult};
+use crate::response::{Caching, HttpResult, RequestContext};
 use crate::state::App;
 use crate::{cursor, dashboard};
 
@@ -38,7 +38,11 @@ pub(crate) async fn list(Request { app, client, context, query }: Request) -> Ht
     request.after = query.one("cursor")?.map(|text| after(&listing, text)).transpose()?;
     let answer = answer(&app, client, &listing, request).await?;
     if context.wants_page() {
-        return context.page(&dashboard::sites::page(&answer, &query, &app.page_context()), Caching::Record);
+        let here = app.page_context();
+        let render = move |context: &RequestContext| {
+            context.page(&dashboard::sites::page(&answer, &query, &here), Caching::Record)
+        };
+        return app.rendered(client, &context, render).await;
     }
     context.json(&answer, Caching::Record)
 }

@@ -3,16 +3,20 @@
 use crate::answers::stats::StatsAnswer;
 use crate::dashboard;
 use crate::request::Request;
-use crate::response::{Caching, HttpResult};
+use crate::response::{Caching, HttpResult, RequestContext};
 
 /// The store in numbers.
 #[utoipa::path(get, path = "/stats", tag = "service",
     responses((status = 200, description = "The numbers", body = StatsAnswer)))]
-pub(crate) async fn show(Request { app, context, query, .. }: Request) -> HttpResult {
+pub(crate) async fn show(Request { app, client, context, query }: Request) -> HttpResult {
     query.only(&[])?;
     let answer = app.stats().await?;
     if context.wants_page() {
-        return context.page(&dashboard::stats::page(&answer, &app.page_context()), Caching::Record);
+        let here = app.page_context();
+        let render = move |context: &RequestContext| {
+            context.page(&dashboard::stats::page(&answer, &here), Caching::Record)
+        };
+        return app.rendered(client, &context, render).await;
     }
     context.json(&*answer, Caching::Record)
 }

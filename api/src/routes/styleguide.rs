@@ -3,14 +3,17 @@
 use crate::dashboard;
 use crate::problem::Problem;
 use crate::request::Request;
-use crate::response::{Caching, HttpResult};
+use crate::response::{Caching, HttpResult, RequestContext};
 
-pub(crate) async fn show(Request { app, context, query, .. }: Request) -> HttpResult {
+pub(crate) async fn show(Request { app, client, context, query }: Request) -> HttpResult {
     query.only(&[])?;
     if !app.config.styleguide {
         return Err(Problem::not_found(
             "the style guide is off; the operator turns it on with styleguide = true in the table [api]",
         ));
     }
-    context.page(&dashboard::styleguide::page(&app.page_context()), Caching::Record)
+    let here = app.page_context();
+    let render =
+        move |context: &RequestContext| context.page(&dashboard::styleguide::page(&here), Caching::Record);
+    app.rendered(client, &context, render).await
 }

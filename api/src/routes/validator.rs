@@ -34,11 +34,14 @@ const FIELDS_MAX: usize = 16;
 pub(crate) async fn show(Request { app, client, context, query }: Request) -> HttpResult {
     if context.wants_page() {
         query.only(&["url", "as"])?;
-        let Some(url) = query.one("url")? else { return context.page(&page::blank(), Caching::Record) };
+        let Some(url) = query.one("url")? else {
+            let render = |context: &RequestContext| context.page(&page::blank(), Caching::Record);
+            return app.rendered(client, &context, render).await;
+        };
         let typed = FormInput { url: url.to_owned(), force: query.one_closed("as")?, ..FormInput::default() };
         return match ManifestUrl::parse(url) {
             Ok(url) => of_stored(&app, client, context, typed, url).await,
-            Err(error) => context.page(&page::refused(typed, &error.to_string()), Caching::Never),
+            Err(error) => refused(&app, client, &context, typed, error.to_string()).await,
         };
     }
     query.only(&[])?;
@@ -95,11 +98,21 @@ async fn of_stored(
             };
             app.document_readers.run(client, judge).await?
         }
-        Err(problem) => {
-            let trouble = problem.body().in_words();
-            context.page(&page::refused(typed, &trouble), Caching::Never)
-        }
+        Err(problem) => refused(app, client, &context, typed, problem.body().in_words()).await,
     }
+}
+
+/// The form with the reason why there is no result.
+async fn refused(
+    app: &App,
+    client: Client,
+    context: &RequestContext,
+    typed: FormInput,
+    trouble: String,
+) -> HttpResult {
+    let render =
+        move |context: &RequestContext| context.page(&page::refused(typed, &trouble), Caching::Never);
+    app.rendered(client, context, render).await
 }
 
 /// The request of a form.

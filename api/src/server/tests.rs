@@ -179,7 +179,7 @@ async fn closes_connections_that_read_a_large_response_too_slowly() {
     let of_route = Arc::clone(&shares);
     let large = async move || {
         let whole = Response::new(Body::from(vec![b'x'; 16 << 20]));
-        buffers::counted(whole, &of_route, [192, 0, 2, 1].into()).unwrap()
+        buffers::counted(whole, 0, &of_route, [192, 0, 2, 1].into()).unwrap()
     };
     let timeouts = ClientTimeouts { large_responses: Duration::from_secs(1), ..ClientTimeouts::default() };
     let served = Served::start(Router::new().route("/", get(large)), timeouts).await;

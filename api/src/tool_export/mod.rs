@@ -103,7 +103,8 @@ pub(crate) fn compile(
     refuse_too_large(manifest, capability)?;
     let response = capability.response.as_ref().filter(|response| is_small(response));
     let harmless = |schema: &Value| {
-        let schema = inlined(schema);
+        let mut schema = inlined(schema);
+        text::unstamped_value(&mut schema);
         if capability.addresses_reader { references::without_texts(&schema) } else { schema }
     };
     let parameters = capability.parameters.as_ref().map(harmless);

@@ -47,7 +47,7 @@ pub(super) fn document(parts: &Parts<'_>, description: &str, hash: Option<&str>)
     let declared = parts.manifest.document_version.clone().filter(|_| !parts.capability.addresses_reader);
     let mut document = json!({
         "openapi": "3.1.0",
-        "info": {"title": title, "version": declared.unwrap_or(version),
+        "info": {"title": title, "version": text::unstamped(declared.unwrap_or(version)),
                  "x-agentdex": parts.origin(hash)},
         "servers": [{"url": address.server}],
     });
@@ -57,6 +57,7 @@ pub(super) fn document(parts: &Parts<'_>, description: &str, hash: Option<&str>)
     document["paths"] = Value::Object(Map::from_iter([(address.path, Value::Object(item))]));
     if !schemes.is_empty() {
         document["components"] = json!({"securitySchemes": schemes});
+        text::unstamped_value(&mut document["components"]);
     }
     Ok(document)
 }
@@ -117,7 +118,7 @@ fn operation(
     let mut operation = json!({
         "operationId": parts.name,
         "summary": text::title(parts.capability),
-        "description": description,
+        "description": "",
         "x-safety": safety.class,
         "x-confirmation": safety.confirmation,
         "x-openai-isConsequential": parts.needs_person(),
@@ -141,6 +142,8 @@ fn operation(
     if let Some(security) = security {
         operation["security"] = security;
     }
+    text::unstamped_value(&mut operation);
+    operation["description"] = description.into();
     operation
 }
 

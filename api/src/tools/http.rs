@@ -14,6 +14,7 @@ use utoipa_axum::routes;
 use super::Tool;
 use crate::body::fresh;
 use crate::client::Client;
+use crate::manifests::off_runtime;
 use crate::openapi::schemas::vocabulary;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
@@ -194,13 +195,14 @@ async fn run(
     bytes: Bytes,
 ) -> HttpResult {
     query.only(&[])?;
-    let arguments = if bytes.is_empty() { Map::new() } else { body(&bytes)? };
+    let arguments = if bytes.is_empty() { Map::new() } else { body(bytes).await? };
     Ok(fresh(&run_by_name(&app, client, &name, arguments).await?))
 }
 
-/// A JSON body of any accepted size: it may hold a document to validate.
-fn body<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
-    manifest::budget::parse_within_budget(bytes, &manifest::budget::REQUEST)
+/// A JSON body of any accepted size, since it may hold a document to validate: parsed outside the async runtime.
+async fn body<T: DeserializeOwned + Send + 'static>(bytes: Bytes) -> Result<T, Problem> {
+    off_runtime(move || manifest::budget::parse_within_budget(&bytes, &manifest::budget::REQUEST))
+        .await?
         .map_err(|error| Problem::bad_request(format!("the body is not the JSON expected here: {error}")))
 }
 
@@ -230,7 +232,7 @@ async fn invoke(
     bytes: Bytes,
 ) -> HttpResult {
     query.only(&[])?;
-    let envelope: Envelope = body(&bytes)?;
+    let envelope: Envelope = body(bytes).await?;
     if envelope.agent.as_ref().is_some_and(|named| *named != agent) {
         let detail = "\"agent\" in the envelope names another agent than the address";
         return Err(Problem::bad_request(detail).with_parameter("agent"));

@@ -1,15 +1,19 @@
 //! Reads a document in a separate process, under limits of the operating system.
 //!
 //! The process gets the document on its standard input (one line of JSON, then the bytes) and writes the manifest as
-//! JSON on its standard output. It ends at its limits of memory and processor time.
+//! JSON on its standard output. It ends at its limits of memory and processor time. The program that started it ends it after
+//! a longer time, and on Linux the kernel ends it with that program.
 
 use std::io::{self, BufReader, Read as _, Write as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
 
 use manifest::Manifest;
-use rustix::process::{Resource, Rlimit, setrlimit};
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, setrlimit};
 
 use crate::OwnedDocument;
 
@@ -21,6 +25,9 @@ const IN_PROCESS_BYTES_MAX: usize = 4 * 1_024;
 const DATA_BYTES: u64 = 256 * 1_024 * 1_024;
 /// Processor time of the process: the largest document takes one second in a release build, and ten times as much in others.
 const CPU_SECONDS: u64 = if cfg!(debug_assertions) { 30 } else { 3 };
+/// Longest time until the process ends, also without using the processor: the processor time on a machine that has 20 times as much
+/// to do as it can.
+const TIME_MAX: Duration = Duration::from_secs(20 * CPU_SECONDS);
 /// Maximum length of the answer: longer than the JSON of any manifest within the memory limit of a model.
 const ANSWER_BYTES_MAX: u64 = 80 * 1_024 * 1_024;
 /// Exit code if the process failed for a reason other than the document (`EX_TEMPFAIL` of sysexits.h).
@@ -66,19 +73,29 @@ impl ReaderProgram {
         Ok(Self { path, arguments: vec![SUBCOMMAND.to_owned()] })
     }
 
-    /// The manifest of a document. Blocks until the process ends.
+    /// The manifest of a document. Blocks until the process ends, which it does within a minute, or ten in a debug build.
     ///
     /// # Errors
     ///
     /// If the process returns no manifest.
     pub fn read(&self, document: &OwnedDocument) -> Result<Manifest, Unread> {
+        self.read_within(TIME_MAX, document)
+    }
+
+    fn read_within(&self, time_max: Duration, document: &OwnedDocument) -> Result<Manifest, Unread> {
         let failed = |error: io::Error| Unread::Process(format!("no process could read it: {error}"));
         let mut child = self.start().map_err(failed)?;
-        let answer = exchange(&mut child, document);
+        let answer = exchange_within(time_max, &mut child, document);
         // ends a process that still writes; fails if it has ended
         drop(child.kill());
         let status = child.wait().map_err(failed)?;
-        answer.map_err(|_| unread(status))
+        match answer.map_err(failed)? {
+            Exchange::Answered(manifest) => Ok(*manifest),
+            Exchange::NotAnswered => Err(unread(status)),
+            Exchange::OutOfTime => {
+                Err(Unread::Document(format!("the process that read it did not end within {time_max:?}")))
+            }
+        }
     }
 
     fn start(&self) -> io::Result<Child> {
@@ -92,6 +109,35 @@ impl ReaderProgram {
             .process_group(0)
             .spawn()
     }
+}
+
+/// What the process did with a document.
+enum Exchange {
+    Answered(Box<Manifest>),
+    NotAnswered,
+    /// It was ended.
+    OutOfTime,
+}
+
+/// Sends the document and parses the answer; ends the process after a time. Fails if the operating system refuses a thread.
+fn exchange_within(time_max: Duration, child: &mut Child, document: &OwnedDocument) -> io::Result<Exchange> {
+    let id = Pid::from_child(child);
+    let (end, ended) = channel::<()>();
+    thread::scope(|scope| {
+        // No other process has the id of the child until it is waited for.
+        let timer = thread::Builder::new().spawn_scoped(scope, move || {
+            let is_late = ended.recv_timeout(time_max) == Err(RecvTimeoutError::Timeout);
+            is_late && kill_process(id, Signal::KILL).is_ok()
+        })?;
+        let answer = exchange(child, document);
+        drop(end);
+        let was_ended = timer.join().unwrap_or_default();
+        Ok(match answer {
+            Ok(manifest) => Exchange::Answered(Box::new(manifest)),
+            Err(_) if was_ended => Exchange::OutOfTime,
+            Err(_) => Exchange::NotAnswered,
+        })
+    })
 }
 
 /// Sends the document and parses the answer.
@@ -140,11 +186,25 @@ pub fn read_from_stdin() -> ExitCode {
 }
 
 fn answer() -> io::Result<()> {
+    end_with_parent()?;
     limit_this_process()?;
     let document = OwnedDocument::read_from(&mut io::stdin().lock())?;
     let mut output = io::BufWriter::new(io::stdout().lock());
     serde_json::to_writer(&mut output, &document.read())?;
     output.flush()
+}
+
+/// Has the kernel end this process with the thread that started it, which waits for it: a hanging reader must not outlive its
+/// program. Elsewhere than on Linux, the program ends it after [`TIME_MAX`].
+#[cfg(target_os = "linux")]
+fn end_with_parent() -> io::Result<()> {
+    Ok(rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?)
+}
+
+#[cfg(not(target_os = "linux"))]
+#[expect(clippy::unnecessary_wraps, reason = "as on Linux")]
+const fn end_with_parent() -> io::Result<()> {
+    Ok(())
 }
 
 /// Limits the memory and the processor time of this process.
@@ -206,6 +266,16 @@ mod tests {
         let answer = serde_json::to_string(&manifest).unwrap();
         let program = shell(&format!("cat >/dev/null; cat <<'END'\n{answer}\nEND"));
         assert_eq!(program.read(&document(10)).unwrap(), manifest);
+    }
+
+    #[test]
+    fn a_process_that_hangs_is_ended_and_its_document_is_blamed() {
+        for script in ["exec sleep 600", "cat >/dev/null; exec sleep 600", "exec >&-; exec sleep 600"] {
+            let unread = shell(script).read_within(Duration::from_millis(300), &document(1_000_000));
+            assert!(matches!(unread, Err(Unread::Document(_))), "{script}: {unread:?}");
+        }
+        let unread = shell("exec sleep 600").read_within(Duration::from_millis(300), &document(10));
+        assert!(unread.unwrap_err().to_string().contains("300ms"));
     }
 
     #[test]

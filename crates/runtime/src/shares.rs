@@ -107,10 +107,10 @@ impl Shares {
         self.is_shrinking && free < self.all_max / 4 && held > 1 && !self.leaves_room(&state, client, 0)
     }
 
-    /// Whether the limit of a client is reached.
-    pub fn is_at_limit(&self, client: IpAddr) -> bool {
+    /// Whether the limit of a client is reached, besides an amount that the caller holds for it.
+    pub fn is_at_limit(&self, client: IpAddr, besides: usize) -> bool {
         let state = self.state();
-        state.by_client.get(&client).is_some_and(|held| *held >= state.client_max)
+        state.by_client.get(&client).is_some_and(|held| held.saturating_sub(besides) >= state.client_max)
     }
 
     /// Whether the limit for all clients is reached.
@@ -143,6 +143,10 @@ impl Share {
     /// Whether its client should give it back, see [`Shares::holds_too_much`].
     pub fn is_too_much(&self) -> bool {
         self.of.holds_too_much(self.client)
+    }
+
+    pub const fn amount(&self) -> usize {
+        self.amount
     }
 
     /// Enlarges the share to at least this amount.

@@ -56,6 +56,23 @@ pub fn json(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
+/// An address on one line: white space and unsafe characters are percent-encoded, as a browser would send them.
+pub fn address(text: &str) -> Cow<'_, str> {
+    let is_encoded = |letter: char| letter.is_whitespace() || is_unsafe(letter);
+    if !text.chars().any(is_encoded) {
+        return Cow::Borrowed(text);
+    }
+    let mut encoded = String::with_capacity(text.len() + 16);
+    for letter in text.chars() {
+        if is_encoded(letter) {
+            encoded.extend(letter.encode_utf8(&mut [0; 4]).bytes().map(|byte| format!("%{byte:02X}")));
+        } else {
+            encoded.push(letter);
+        }
+    }
+    Cow::Owned(encoded)
+}
+
 fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
     if !text.chars().any(&is_escaped) {
         return Cow::Borrowed(text);
@@ -112,6 +129,14 @@ impl<W: Write> Write for Escaping<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_address_is_on_one_line() {
+        let hostile = "https://a.example/{id}\n- b\r\u{2028}\u{85}\u{202e}\t\u{a0}?q=é";
+        let encoded = address(hostile);
+        assert_eq!(encoded, "https://a.example/{id}%0A-%20b%0D%E2%80%A8%C2%85%E2%80%AE%09%C2%A0?q=é");
+        assert!(matches!(address("https://a.example/é?q={x}"), Cow::Borrowed(_)));
+    }
 
     #[test]
     fn escapes_controls_separators_and_bidi_marks() {

@@ -6,10 +6,15 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use manifest::model::PolicyChoice;
+use manifest::{ManifestUrl, NamedBy};
+use policy::Status;
+use policy::naming::named_by_url;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::StoreError;
+use crate::from_row::from_row;
 
 /// The default of zstd; higher levels gain little on JSON.
 const ZSTD_LEVEL: i32 = 3;
@@ -78,6 +83,14 @@ pub(crate) fn compress(bytes: &[u8], what: &'static str) -> Result<Vec<u8>, Stor
 /// The size before compression that the first bytes of a frame announce; `None` where they do not.
 pub(crate) fn decompressed_bytes(frame_start: &[u8]) -> Option<u64> {
     zstd::zstd_safe::get_frame_content_size(frame_start).ok().flatten()
+}
+
+/// Assumed size of a manifest of a version that did not write it: the most that the capabilities of one document may take.
+const UNRECORDED_BYTES: u64 = 32 * 1024 * 1024;
+
+/// The size of a manifest before compression, from the first bytes of its model.
+pub(crate) fn manifest_bytes(frame_start: &[u8]) -> u64 {
+    decompressed_bytes(frame_start).unwrap_or(UNRECORDED_BYTES)
 }
 
 /// Decodes one frame of at most `bytes_max` bytes.
@@ -186,6 +199,36 @@ impl<T> Page<T> {
     }
 }
 
+/// The columns of [`ManifestState`].
+#[derive(Debug)]
+pub(crate) struct ManifestStateColumns {
+    status: String,
+    training: Option<String>,
+    named_by: Option<String>,
+    first_seen_at_ms: i64,
+    last_seen_at_ms: i64,
+    changed_at_ms: i64,
+}
+
+from_row!(ManifestStateColumns {
+    status,
+    training,
+    named_by,
+    first_seen_at_ms,
+    last_seen_at_ms,
+    changed_at_ms
+});
+
+/// What the table `manifest` says about the current version of a manifest, besides its number.
+pub(crate) struct ManifestState {
+    pub(crate) status: Status,
+    pub(crate) training: PolicyChoice,
+    pub(crate) named_by: NamedBy,
+    pub(crate) first_seen_at: DateTime<Utc>,
+    pub(crate) last_seen_at: DateTime<Utc>,
+    pub(crate) changed_at: DateTime<Utc>,
+}
+
 /// Range to which damaged times are limited: 1970 to the end of the year 9999.
 const TIMES_MS: RangeInclusive<i64> = 0..=253_402_300_799_000;
 
@@ -228,6 +271,23 @@ impl<'a> RowRef<'a> {
         T::Err: ToString,
     {
         value.map(|value| self.parse(column, value)).transpose()
+    }
+
+    /// The state of the manifest of a URL.
+    pub(crate) fn manifest_state(
+        &self,
+        columns: &ManifestStateColumns,
+        url: &ManifestUrl,
+    ) -> Result<ManifestState, StoreError> {
+        let named_by = self.parse_of("named_by", columns.named_by.as_ref())?;
+        Ok(ManifestState {
+            status: self.parse("status", &columns.status)?,
+            training: self.parse_of("training", columns.training.as_ref())?.unwrap_or_default(),
+            named_by: named_by.unwrap_or_else(|| named_by_url(url)),
+            first_seen_at: self.time("first_seen_at_ms", columns.first_seen_at_ms)?,
+            last_seen_at: self.time("last_seen_at_ms", columns.last_seen_at_ms)?,
+            changed_at: self.time("changed_at_ms", columns.changed_at_ms)?,
+        })
     }
 
     pub(crate) fn time(&self, column: &'static str, millis: i64) -> Result<DateTime<Utc>, StoreError> {

@@ -2,10 +2,12 @@
 //! large ones outside the async runtime, since that takes processor time in proportion to what a publisher wrote.
 
 use manifest::{ContentHash, Manifest};
-use policy::naming::named_by_url;
 
 use crate::StoreError;
-use crate::convert::{RowRef, decompressed_bytes, intact, to_u32};
+use crate::convert::{
+    ManifestState, ManifestStateColumns, RowRef, decompressed_bytes, intact, log_damaged, manifest_bytes,
+    to_u32,
+};
 use crate::from_row::from_row;
 use crate::model::StoredManifest;
 
@@ -18,7 +20,7 @@ pub(crate) trait Packed: Send + 'static {
 
     /// The compressed column.
     fn frame(&self) -> &[u8];
-    fn unpack(self) -> Result<Self::Unpacked, StoreError>;
+    fn unpack(&self) -> Result<Self::Unpacked, StoreError>;
 }
 
 /// Unpacks one value.
@@ -37,7 +39,8 @@ pub(crate) async fn all_unpacked<P: Packed>(
     operation: &'static str,
 ) -> Result<Vec<P::Unpacked>, StoreError> {
     let bytes = packed.iter().map(bytes_of).fold(0, u64::saturating_add);
-    off_runtime(bytes, operation, move || intact(packed.into_iter().map(Ok), Packed::unpack)).await
+    off_runtime(bytes, operation, move || intact(packed.into_iter().map(Ok), |packed: P| packed.unpack()))
+        .await
 }
 
 /// Bytes before compression; a frame that does not say them counts as large.
@@ -64,32 +67,30 @@ async fn off_runtime<T: Send + 'static>(
     }
 }
 
-/// The current version of a manifest, with its status.
-pub(crate) struct PackedManifest {
+/// The current version of a manifest with its status, as the database keeps it: compressed. It takes a fraction of the memory of
+/// a [`StoredManifest`].
+#[derive(Debug)]
+pub struct PackedManifest {
     pub(crate) id: String,
-    status: String,
     version: i32,
-    first_seen_at_ms: i64,
-    last_seen_at_ms: i64,
-    changed_at_ms: i64,
-    training: Option<String>,
-    named_by: Option<String>,
     model: Vec<u8>,
     document_hash: Option<String>,
+    state: ManifestStateColumns,
 }
 
-from_row!(PackedManifest {
-    id,
-    status,
-    version,
-    first_seen_at_ms,
-    last_seen_at_ms,
-    changed_at_ms,
-    training,
-    named_by,
-    model,
-    document_hash
-});
+from_row!(PackedManifest { id, version, model, document_hash; state });
+
+impl PackedManifest {
+    /// Bytes of the manifest as JSON.
+    pub fn json_bytes(&self) -> u64 {
+        manifest_bytes(&self.model)
+    }
+
+    /// The manifest; `None` if it is damaged, which is logged. Takes processor time in proportion to its size.
+    pub fn unpacked(&self) -> Option<StoredManifest> {
+        log_damaged(self.unpack())
+    }
+}
 
 impl Packed for PackedManifest {
     type Unpacked = StoredManifest;
@@ -98,22 +99,23 @@ impl Packed for PackedManifest {
         &self.model
     }
 
-    fn unpack(self) -> Result<StoredManifest, StoreError> {
+    fn unpack(&self) -> Result<StoredManifest, StoreError> {
         let at = RowRef::new("manifest", &self.id);
         let version = RowRef::new("manifest_version", &self.id);
         let manifest: Manifest = version.json("model", &version.bytes("model", &self.model)?)?;
         if manifest.id.as_str() != self.id {
             return Err(version.damaged("model", &format!("it is the model of {}", manifest.id)));
         }
-        let named_by = at.parse_of("named_by", self.named_by.as_ref())?;
+        let state = at.manifest_state(&self.state, &manifest.url)?;
+        let ManifestState { training, named_by, status, first_seen_at, last_seen_at, changed_at } = state;
         Ok(StoredManifest {
-            named_by: named_by.unwrap_or_else(|| named_by_url(&manifest.url)),
             manifest,
-            training: at.parse_of("training", self.training.as_ref())?.unwrap_or_default(),
-            status: at.parse("status", &self.status)?,
-            first_seen_at: at.time("first_seen_at_ms", self.first_seen_at_ms)?,
-            last_seen_at: at.time("last_seen_at_ms", self.last_seen_at_ms)?,
-            changed_at: at.time("changed_at_ms", self.changed_at_ms)?,
+            training,
+            named_by,
+            status,
+            first_seen_at,
+            last_seen_at,
+            changed_at,
             versions: to_u32(self.version),
             body_kept: self.document_hash.is_some(),
         })
@@ -133,7 +135,7 @@ impl Packed for PackedVersion {
         &self.model
     }
 
-    fn unpack(self) -> Result<Manifest, StoreError> {
+    fn unpack(&self) -> Result<Manifest, StoreError> {
         let at = RowRef::new("manifest_version", &self.manifest_id);
         at.json("model", &at.bytes("model", &self.model)?)
     }
@@ -154,10 +156,10 @@ impl Packed for PackedDocument {
         &self.body
     }
 
-    fn unpack(self) -> Result<Vec<u8>, StoreError> {
+    fn unpack(&self) -> Result<Vec<u8>, StoreError> {
         let at = RowRef::new("document", &self.hash);
         let body = at.bytes("body", &self.body)?;
-        if let Some(kept) = self.body_hash {
+        if let Some(kept) = &self.body_hash {
             let found = ContentHash::of(&body);
             if found.as_str() != kept {
                 let reason = format!("its bytes have the SHA-256 {found}, those that were kept had {kept}");
@@ -185,7 +187,7 @@ mod tests {
             &self.0
         }
 
-        fn unpack(self) -> Result<ThreadId, StoreError> {
+        fn unpack(&self) -> Result<ThreadId, StoreError> {
             Ok(current().id())
         }
     }

@@ -38,6 +38,7 @@ pub(super) struct HttpCall {
     pub(super) method: String,
     pub(super) url: String,
     pub(super) headers: Vec<(String, String)>,
+    pub(super) cookies: Vec<(String, String)>,
     pub(super) body: Option<Value>,
     pub(super) secret: Option<Secret>,
 }
@@ -60,8 +61,9 @@ impl Call {
         let written = |value: &Value| value.to_string().len();
         match self {
             Self::Http(http) => {
-                let headers = http.headers.iter().map(|(name, value)| name.len() + value.len());
-                http.url.len() + headers.sum::<usize>() + http.body.as_ref().map_or(0, written)
+                let named = http.headers.iter().chain(&http.cookies);
+                let named = named.map(|(name, value)| name.len() + value.len());
+                http.url.len() + named.sum::<usize>() + http.body.as_ref().map_or(0, written)
             }
             Self::Mcp { url, tool, arguments, .. } => url.len() + tool.len() + written(arguments),
         }
@@ -91,7 +93,12 @@ impl Call {
                 let tool = invocation.native.clone().unwrap_or_else(|| capability.native_id.clone());
                 let arguments =
                     Value::Object(values.into_iter().map(|(row, value)| (row.name.clone(), value)).collect());
-                return Ok(Self::Mcp { url: harmless_url(endpoint), tool, arguments, secret });
+                return Ok(Self::Mcp {
+                    url: escape::address(endpoint).into_owned(),
+                    tool,
+                    arguments,
+                    secret,
+                });
             }
             Some(Protocol::A2a) => return Ok(Self::Http(a2a(endpoint, capability, secret))),
             Some(other) => {
@@ -134,7 +141,7 @@ fn http(method: &str, endpoint: &str, values: &[(&Row, Value)], secret: Option<S
         values.iter().map(|(row, value)| (row.name.as_str(), escaped(&examples::plain(value)))).collect();
     let (mut url, filled) = filled(endpoint, &variables)?;
     let mut query: Vec<String> = Vec::new();
-    let mut headers = Vec::new();
+    let (mut headers, mut cookies) = (Vec::new(), Vec::new());
     let mut members = Map::new();
     for (row, value) in values {
         if filled.contains(row.name.as_str()) {
@@ -146,18 +153,22 @@ fn http(method: &str, endpoint: &str, values: &[(&Row, Value)], secret: Option<S
             "header" if is_token(&row.name) && !text.contains(escape::is_unsafe) => {
                 headers.push((row.name.clone(), text));
             }
-            // it would become another header, or a command of the terminal; a path without the variable cannot take the value
-            "header" | "path" => {}
-            _ => drop(members.insert(row.name.clone(), value.clone())),
+            "cookie" if is_token(&row.name) && text.bytes().all(is_of_cookie) => {
+                cookies.push((row.name.clone(), text));
+            }
+            "body" | "formData" => drop(members.insert(row.name.clone(), value.clone())),
+            // it would become another header or cookie, or a command of the terminal; a path without the variable cannot take the
+            // value, and no request has other places
+            _ => {}
         }
     }
     if !query.is_empty() {
         let joint = if url.contains('?') { '&' } else { '?' };
         url = format!("{url}{joint}{}", query.join("&"));
     }
-    let url = harmless_url(&url);
+    let url = escape::address(&url).into_owned();
     let body = (!members.is_empty()).then_some(Value::Object(members));
-    Some(HttpCall { method: method.to_owned(), url, headers, body, secret })
+    Some(HttpCall { method: method.to_owned(), url, headers, cookies, body, secret })
 }
 
 /// An address with the values of its variables, and the names of those. `None` beyond [`TEXT_BYTES_MAX`].
@@ -193,8 +204,9 @@ fn a2a(endpoint: &str, capability: &Capability, secret: Option<Secret>) -> HttpC
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": {"message": message}});
     HttpCall {
         method: "POST".to_owned(),
-        url: harmless_url(endpoint),
+        url: escape::address(endpoint).into_owned(),
         headers: Vec::new(),
+        cookies: Vec::new(),
         body: Some(body),
         secret,
     }
@@ -214,18 +226,15 @@ fn wrapped(envelope: &Value, parameters: &Value) -> Value {
     }
 }
 
-/// Percent-encodes control characters and those that reorder text.
-fn harmless_url(url: &str) -> String {
-    let encoded = |letter: char| {
-        if escape::is_unsafe(letter) { escaped(letter.encode_utf8(&mut [0; 4])) } else { letter.to_string() }
-    };
-    url.chars().map(encoded).collect()
-}
-
 /// Whether a text may be the name of a header, or a method (RFC 9110 section 5.6.2).
 pub(super) fn is_token(text: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     !text.is_empty() && text.bytes().all(is_part)
+}
+
+/// Whether a byte may be in the value of a cookie (RFC 6265 section 4.1.1).
+const fn is_of_cookie(byte: u8) -> bool {
+    matches!(byte, 0x21 | 0x23..=0x2b | 0x2d..=0x3a | 0x3c..=0x5b | 0x5d..=0x7e)
 }
 
 fn escaped(text: &str) -> String {

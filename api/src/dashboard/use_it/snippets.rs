@@ -20,6 +20,7 @@ pub(super) fn curl(call: &Call) -> String {
                 method: "POST".to_owned(),
                 url: url.clone(),
                 headers: vec![("Accept".to_owned(), ACCEPT_MCP.to_owned())],
+                cookies: Vec::new(),
                 body: Some(body),
                 secret: secret.clone(),
             };
@@ -48,8 +49,12 @@ fn curl_http(call: &HttpCall) -> String {
     lines.extend(match &call.secret {
         Some(Secret::Bearer) => Some(format!("-H \"Authorization: Bearer ${TOKEN}\"")),
         Some(Secret::Header(name)) => Some(format!("-H {}\"${API_KEY}\"", shell(&format!("{name}: ")))),
-        Some(Secret::Cookie(name)) => Some(format!("-b {}\"${API_KEY}\"", shell(&format!("{name}=")))),
-        Some(Secret::Query(_)) | None => None,
+        Some(Secret::Cookie(_) | Secret::Query(_)) | None => None,
+    });
+    let cookies = stated_cookies(call);
+    lines.extend(match secret_cookie(call) {
+        Some(start) => Some(format!("-b {}\"${API_KEY}\"", shell(&start))),
+        None => (!cookies.is_empty()).then(|| format!("-b {}", shell(&cookies))),
     });
     if let Some(body) = &call.body {
         lines.push("-H 'Content-Type: application/json'".to_owned());
@@ -107,10 +112,14 @@ fn python_http(call: &HttpCall) -> String {
         Some(Secret::Query(name)) => {
             arguments.push(format!("params={{{}: {key}}}", quoted(name)));
         }
-        Some(Secret::Cookie(name)) => {
-            arguments.push(format!("cookies={{{}: {key}}}", quoted(name)));
-        }
-        None => {}
+        Some(Secret::Cookie(_)) | None => {}
+    }
+    let mut cookies: Vec<String> = call.cookies.iter().map(member).collect();
+    if let Some(Secret::Cookie(name)) = &call.secret {
+        cookies.push(format!("{}: {key}", quoted(name)));
+    }
+    if !cookies.is_empty() {
+        arguments.push(format!("cookies={{{}}}", cookies.join(", ")));
     }
     if !headers.is_empty() {
         arguments.push(format!("headers={{{}}}", headers.join(", ")));
@@ -186,9 +195,12 @@ fn typescript_http(call: &HttpCall) -> String {
             let joint = if call.url.contains('?') { '&' } else { '?' };
             url = format!("{} + {key}", quoted(&format!("{}{joint}{name}=", call.url)));
         }
-        Some(Secret::Cookie(name)) => {
-            headers.push(format!("Cookie: {} + {key}", quoted(&format!("{name}="))));
-        }
+        Some(Secret::Cookie(_)) | None => {}
+    }
+    let cookies = stated_cookies(call);
+    match secret_cookie(call) {
+        Some(start) => headers.push(format!("Cookie: {} + {key}", quoted(&start))),
+        None if !cookies.is_empty() => headers.push(format!("Cookie: {}", quoted(&cookies))),
         None => {}
     }
     if call.body.is_some() {
@@ -206,7 +218,25 @@ fn typescript_http(call: &HttpCall) -> String {
 
 /// The headers of a call apart from the credential's, as members of an object.
 fn stated_headers(call: &HttpCall) -> Vec<String> {
-    call.headers.iter().map(|(name, value)| format!("{}: {}", quoted(name), quoted(value))).collect()
+    call.headers.iter().map(member).collect()
+}
+
+fn member((name, value): &(String, String)) -> String {
+    format!("{}: {}", quoted(name), quoted(value))
+}
+
+/// The cookies of a call apart from the credential's, as the header Cookie has them.
+fn stated_cookies(call: &HttpCall) -> String {
+    let cookies: Vec<String> = call.cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    cookies.join("; ")
+}
+
+/// All cookies up to the value of the credential, if that is a cookie.
+fn secret_cookie(call: &HttpCall) -> Option<String> {
+    let Some(Secret::Cookie(name)) = &call.secret else { return None };
+    let stated = stated_cookies(call);
+    let joint = if stated.is_empty() { "" } else { "; " };
+    Some(format!("{stated}{joint}{name}="))
 }
 
 /// A literal of JSON, which Python and TypeScript read as well.

@@ -64,6 +64,35 @@ fn typed_values_replace_examples_and_are_quoted() {
     assert!(typescript.contains("lang=en&key=\" + process.env.API_KEY!"), "{typescript}");
 }
 
+/// A parameter is sent in its place or left out, never in another one.
+#[test]
+fn cookies_and_unknown_places_are_not_put_into_the_body() {
+    let place = |place: &str| json!({"type": "string", "x-in": place});
+    let mut manifest = manifest_of(&json!({
+        "invocation": {"protocol": "http", "method": "POST", "url": "https://skyhop.example/seats"},
+        "parameters": {"type": "object", "required": ["lang", "bad", "odd", "b", "f"], "properties": {
+            "lang": {"type": "string", "x-in": "cookie", "default": "en"},
+            "bad": {"type": "string", "x-in": "cookie", "default": "en; admin=1"},
+            "odd": place("trailer"), "b": place("body"), "f": place("formData")}},
+        "auth": {"required": "yes", "schemes": ["api_key"]},
+    }));
+    manifest.auth =
+        serde_json::from_value(json!([{"scheme": "api_key", "in": "cookie", "name": "sid"}])).unwrap();
+    let [curl, python, typescript] = written(&manifest, "");
+    assert!(curl.contains("-b 'lang=en; sid='\"$API_KEY\""), "{curl}");
+    assert!(python.contains("cookies={\"lang\": \"en\", \"sid\": os.environ[\"API_KEY\"]}"), "{python}");
+    assert!(typescript.contains("Cookie: \"lang=en; sid=\" + process.env.API_KEY!"), "{typescript}");
+    manifest.auth.clear();
+    manifest.capabilities[0].auth.schemes.clear();
+    let without = written(&manifest, "");
+    assert!(without[0].contains("-b 'lang=en'") && without[2].contains("Cookie: \"lang=en\""), "{without:?}");
+    for text in [curl, python, typescript].iter().chain(&without) {
+        assert!(!text.contains("admin") && !text.contains("ODD"), "{text}");
+        assert!(text.contains("\"b\": \"B\"") || text.contains(r#""b":"B""#), "{text}");
+        assert!(text.contains("\"F\""), "{text}");
+    }
+}
+
 #[test]
 fn curl_sends_one_request_for_brackets_in_an_address() {
     let manifest = manifest_of(&json!({"invocation": {"protocol": "http", "method": "GET",

@@ -106,6 +106,8 @@ pub struct ManifestBatch {
     pub ids: Vec<ManifestId>,
     /// Total size of the manifests in bytes.
     pub bytes: u64,
+    /// Size of the largest of them in bytes.
+    pub largest: u64,
 }
 
 impl ManifestBatch {
@@ -116,9 +118,10 @@ impl ManifestBatch {
             match batches.last_mut().filter(|last| last.bytes.saturating_add(size.bytes) <= bytes_max) {
                 Some(last) => {
                     last.bytes = last.bytes.saturating_add(size.bytes);
+                    last.largest = last.largest.max(size.bytes);
                     last.ids.push(size.id);
                 }
-                None => batches.push(Self { ids: vec![size.id], bytes: size.bytes }),
+                None => batches.push(Self { ids: vec![size.id], bytes: size.bytes, largest: size.bytes }),
             }
         }
         batches

@@ -11,7 +11,7 @@ use crate::model::{
     ManifestBatch, ManifestSize, NamespaceCount, SemanticTypeCount, SharedCapability, StoredDeclaration,
     StoredManifest, VersionRecord,
 };
-use crate::packed::{all_unpacked, unpacked};
+use crate::packed::{PackedManifest, all_unpacked, unpacked};
 
 /// Bytes of a batch of manifests, as JSON. In memory they take a few times as much.
 const BATCH_BYTES: u64 = 1024 * 1024;
@@ -28,11 +28,16 @@ impl Store {
     /// bounds the memory.
     #[boxed]
     pub async fn manifests_load(&self, ids: &[ManifestId]) -> Result<Vec<StoredManifest>, StoreError> {
-        let packed = reading!(self, "manifests_load", manifest::manifests_load(ids))?;
-        let mut loaded = all_unpacked(packed, "manifests_load").await?;
-        let places: HashMap<&ManifestId, usize> = ids.iter().zip(0..).collect();
-        loaded.sort_by_key(|stored| places.get(&stored.manifest.id).copied());
-        Ok(loaded)
+        all_unpacked(self.manifests_packed(ids).await?, "manifests_load").await
+    }
+
+    /// The same manifests as [`Self::manifests_load`], compressed: for a caller that waits between them.
+    #[boxed]
+    pub async fn manifests_packed(&self, ids: &[ManifestId]) -> Result<Vec<PackedManifest>, StoreError> {
+        let mut packed = reading!(self, "manifests_packed", manifest::manifests_load(ids))?;
+        let places: HashMap<&str, usize> = ids.iter().map(ManifestId::as_str).zip(0..).collect();
+        packed.sort_by_key(|packed| places.get(packed.id.as_str()).copied());
+        Ok(packed)
     }
 
     /// The next manifests in the index, in the order of their ids: at most `max`, and at most 1 MiB of JSON or one larger

@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, HashSet};
 use chrono::{DateTime, Utc};
 use manifest::declaration::{Before, Declared, Excerpt, Member, Moves, Named, SiteManifest, group, name};
 use manifest::{Capability, CapabilityId, Manifest, ManifestId, ManifestUrl, SiteName};
-use policy::naming::{SiteNaming, named_by_url};
+use policy::naming::SiteNaming;
 use serde::Serialize;
 
 use super::manifest::manifest_find;
 use super::rows::decode;
 use super::{Connection, batch};
 use crate::StoreError;
-use crate::convert::{RowRef, intact, json, log_damaged, names, to_i32};
+use crate::convert::{ManifestState, ManifestStateColumns, RowRef, intact, json, log_damaged, names, to_i32};
 use crate::fault::{Fault, Outcome};
 use crate::from_row::from_row;
 use crate::model::{FeedChange, SharedCapability, StoredDeclaration};
@@ -255,24 +255,10 @@ async fn statements_complete(connection: &mut Connection, site: &SiteName) -> Ou
 struct StatementsRow {
     id: String,
     statement: String,
-    status: String,
-    training: Option<String>,
-    named_by: Option<String>,
-    first_seen_at_ms: i64,
-    last_seen_at_ms: i64,
-    changed_at_ms: i64,
+    state: ManifestStateColumns,
 }
 
-from_row!(StatementsRow {
-    id,
-    statement,
-    status,
-    training,
-    named_by,
-    first_seen_at_ms,
-    last_seen_at_ms,
-    changed_at_ms
-});
+from_row!(StatementsRow { id, statement; state });
 
 impl TryFrom<StatementsRow> for StoredDeclaration {
     type Error = StoreError;
@@ -283,16 +269,9 @@ impl TryFrom<StatementsRow> for StoredDeclaration {
         if excerpt.statement.id.as_str() != row.id {
             return Err(at.damaged("statement", &format!("it is that of {}", excerpt.statement.id)));
         }
-        let named_by = at.parse_of("named_by", row.named_by.as_ref())?;
-        Ok(Self {
-            named_by: named_by.unwrap_or_else(|| named_by_url(&excerpt.statement.url)),
-            excerpt,
-            training: at.parse_of("training", row.training.as_ref())?.unwrap_or_default(),
-            status: at.parse("status", &row.status)?,
-            first_seen_at: at.time("first_seen_at_ms", row.first_seen_at_ms)?,
-            last_seen_at: at.time("last_seen_at_ms", row.last_seen_at_ms)?,
-            changed_at: at.time("changed_at_ms", row.changed_at_ms)?,
-        })
+        let state = at.manifest_state(&row.state, &excerpt.statement.url)?;
+        let ManifestState { training, named_by, status, first_seen_at, last_seen_at, changed_at } = state;
+        Ok(Self { excerpt, training, named_by, status, first_seen_at, last_seen_at, changed_at })
     }
 }
 

@@ -6,12 +6,9 @@ use super::Connection;
 use super::manifest::leading_manifest;
 use super::rows::{Cursor, decode};
 use crate::StoreError;
-use crate::convert::{Page, RowRef, decompressed_bytes, intact, names};
+use crate::convert::{Page, RowRef, intact, manifest_bytes, names};
 use crate::fault::Outcome;
 use crate::model::ManifestSize;
-
-/// Assumed size of a manifest of a version that did not write it: the most that the capabilities of one document may take.
-const UNRECORDED_BYTES: u64 = 32 * 1024 * 1024;
 
 /// Selects ids and first bytes of models by a condition. The header of a frame has at most 18 bytes.
 macro_rules! select_sizes {
@@ -29,13 +26,9 @@ type SizeRow = (String, Vec<u8>);
 /// Tables of the columns of [`SizeRow`].
 const TABLES: [&str; 2] = ["manifest", "manifest_version"];
 
-fn bytes(frame_start: &[u8]) -> u64 {
-    decompressed_bytes(frame_start).unwrap_or(UNRECORDED_BYTES)
-}
-
 fn size((id, frame_start): SizeRow) -> Result<ManifestSize, StoreError> {
     let id = RowRef::new("manifest", &id).parse("id", &id)?;
-    Ok(ManifestSize { id, bytes: bytes(&frame_start) })
+    Ok(ManifestSize { id, bytes: manifest_bytes(&frame_start) })
 }
 
 /// Size of the current version, also of a manifest that left the index.
@@ -61,7 +54,7 @@ pub(crate) async fn size_of_version(
     .bind(hash.as_str())
     .fetch_optional(&mut *connection)
     .await?;
-    Ok(frame_start.map(|frame_start| bytes(&frame_start)))
+    Ok(frame_start.map(|frame_start| manifest_bytes(&frame_start)))
 }
 
 /// Size of the manifest, in the index, of the leading declaration of a capability.

@@ -8,8 +8,8 @@ use manifest::{CapabilityId, ContentHash, Format, Manifest, ManifestId};
 use policy::{FetchOutcome, Status, VisitEnd};
 use sqlx::Connection as _;
 use store::{
-    Backend, DatabaseUrl, FeedPosition, FetchRecord, PathCheck, PathSlots, SemanticTypeCount, SitesRequest,
-    Store, StoreError, VisitRecord, VisitsOfInterval, WorkerLoad,
+    Backend, DatabaseUrl, FeedPosition, FetchRecord, PackedManifest, PathCheck, PathSlots, SemanticTypeCount,
+    SitesRequest, Store, StoreError, StoredManifest, VisitRecord, VisitsOfInterval, WorkerLoad,
 };
 
 use crate::build::{
@@ -94,7 +94,12 @@ pub(crate) async fn loads_manifests_in_the_requested_order(Db { store, .. }: Db)
     assert_eq!(batches.iter().map(|batch| batch.ids.len()).collect::<Vec<_>>(), [2, 2, 2]);
     assert_eq!(batches.iter().flat_map(|batch| batch.ids.clone()).collect::<Vec<_>>(), ids);
     let loaded = store.manifests_load(&ids).await?;
-    assert_eq!(loaded.into_iter().map(|stored| stored.manifest.id).collect::<Vec<_>>(), ids);
+    let of = |stored: &StoredManifest| stored.manifest.id.clone();
+    assert_eq!(loaded.iter().map(of).collect::<Vec<_>>(), ids);
+    let packed = store.manifests_packed(&ids).await?;
+    assert!(packed.iter().all(|packed| (400_000..500_000).contains(&packed.json_bytes())));
+    let unpacked: Vec<StoredManifest> = packed.iter().filter_map(PackedManifest::unpacked).collect();
+    assert_eq!(unpacked, loaded);
     Ok(())
 }
 

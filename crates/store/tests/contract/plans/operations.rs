@@ -294,7 +294,9 @@ async fn manifests(store: &Store, judge: &Judge) -> Result<()> {
         store.manifest_find(&manifest_id(number)).await?.context("a manifest")?;
         judge.judge("manifest_find", 10);
         let ids: Vec<_> = (number..WITH_MANIFESTS).step_by(700).map(manifest_id).collect();
-        store.manifests_load(&ids).await?;
+        let packed = store.manifests_packed(&ids).await?;
+        judge.judge("manifests_packed", 200);
+        assert_eq!(packed.len(), store.manifests_load(&ids).await?.len());
         judge.judge("manifests_load", 200);
         let after = manifest_id(number * 5);
         assert_eq!(store.manifests_page(Some(&after), 100).await?.len(), 100);
