@@ -21,6 +21,7 @@ mod prepare;
 mod progress;
 mod queue;
 mod requester;
+mod room;
 mod seeds;
 mod sources;
 mod standalone;
@@ -46,7 +47,9 @@ pub(crate) use self::context::{Scope, Stop, Tools};
 pub(crate) use self::requester::Message;
 pub(crate) use self::standalone::{StandaloneError, StandaloneRequests};
 
+use self::answer::TOO_MUCH;
 use self::context::Interrupt;
+use self::findings::LEFT;
 use self::own_hosts::OwnHosts;
 use self::progress::Progress;
 use self::requester::Requester;
@@ -267,7 +270,7 @@ impl<'a> Visit<'a> {
                         return Ok(end);
                     }
                     ControlFlow::Continue(dropped) => {
-                        self.progress.findings.leave(dropped, self.site);
+                        self.progress.findings.leave(dropped, LEFT, (self.site, &*self.own_hosts));
                         self.hold_seeds().await?;
                     }
                 },
@@ -290,12 +293,16 @@ impl<'a> Visit<'a> {
         Ok(self.overall_end())
     }
 
-    /// Stops the visit when the time for what the site itself names, with the parts of its manifests, is used up. When that for everything
-    /// else is, only the rest of that is left for a later visit, and whatever the site's own documents still lead to.
+    /// Stops the visit when the time for what the site itself names, with the parts of its manifests, is used up. When the time or the
+    /// memory for everything else is, only the rest of that is left for a later visit, and whatever the site's own documents still lead
+    /// to.
     fn observe_time(&mut self, task: &Task) -> NextStep {
-        let Progress { plan, traffic, findings, .. } = &mut self.progress;
-        if traffic.active_for_links >= TIME_FOR_LINKS_MAX {
-            findings.leave(plan.take(Task::is_link), self.site);
+        let site = (self.site, self.own_hosts.as_ref());
+        let Progress { plan, traffic, findings, links_exceed_memory, .. } = &mut self.progress;
+        if *links_exceed_memory {
+            findings.leave(plan.take(Task::is_link), TOO_MUCH, site);
+        } else if traffic.active_for_links >= TIME_FOR_LINKS_MAX {
+            findings.leave(plan.take(Task::is_link), LEFT, site);
         }
         plan.rules(task).observe_time(traffic.active.saturating_sub(traffic.active_for_links))
     }
@@ -376,7 +383,8 @@ impl<'a> Visit<'a> {
             self.progress.rest_from = self.progress.rest_from.max(Some(until));
         }
         let left = self.progress.plan.take(|other| other.current().host() == host);
-        self.progress.findings.leave(std::iter::once(task).chain(left), self.site);
+        let left = std::iter::once(task).chain(left).collect();
+        self.progress.findings.leave(left, LEFT, (self.site, &*self.own_hosts));
     }
 
     /// How the visit ended at the site's own hosts.
@@ -401,7 +409,7 @@ impl<'a> Visit<'a> {
             is_part && findings::known(self.site, &task.url).is_none()
         };
         let left = plan.keep(is_new_part);
-        findings.leave(left, self.site);
+        findings.leave(left, LEFT, (self.site, &*self.own_hosts));
         plan.tasks().next().is_none()
     }
 

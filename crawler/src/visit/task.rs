@@ -77,6 +77,24 @@ impl NamedBy {
         }
     }
 
+    /// The place of what is named like this among the tasks of a visit, lowest first: what the site itself names, the parts that complete
+    /// its manifests, what its documents link to, what those link to, and what others name. A part is requested directly after its
+    /// manifest.
+    pub(crate) const fn rank(self, role: Role) -> u8 {
+        match (self, role) {
+            (Self::Site, _) => 0,
+            (Self::Document, Role::Part) => 1,
+            (Self::Document, _) | (Self::Further, Role::Part) => 2,
+            (Self::Further, _) => 3,
+            (Self::Others, _) => 4,
+        }
+    }
+
+    /// Whether what is named like this is neither of the site itself nor a part of its manifests.
+    pub(crate) const fn is_link(self, role: Role) -> bool {
+        self.rank(role) > 1
+    }
+
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
     pub(super) fn is_site(&self) -> bool {
         *self == Self::Site
@@ -132,21 +150,14 @@ impl Task {
         Some(Self { slot: Some(row.slot), role, ..Self::new(url, row.body, discovery) })
     }
 
-    /// The place of the task among those that wait, lowest first: what the site itself names, the parts that complete its manifests, what
-    /// its documents link to, what those link to, and what others name.
-    pub(crate) fn rank(&self) -> u8 {
-        match (self.named_by, self.role) {
-            (NamedBy::Site, _) => 0,
-            (NamedBy::Document, Role::Part) => 1,
-            (NamedBy::Document, _) => 2,
-            (NamedBy::Further, _) => 3,
-            (NamedBy::Others, _) => 4,
-        }
+    /// The place of the task among those that wait, lowest first.
+    pub(crate) const fn rank(&self) -> u8 {
+        self.named_by.rank(self.role)
     }
 
     /// Whether the task is neither of the site itself nor a part of its manifests.
-    pub(crate) fn is_link(&self) -> bool {
-        self.rank() > 1
+    pub(crate) const fn is_link(&self) -> bool {
+        self.named_by.is_link(self.role)
     }
 
     /// The URL to request next.

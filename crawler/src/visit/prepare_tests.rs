@@ -1,0 +1,361 @@
+//! What a visit begins with, and whose turn it is.
+
+use std::collections::HashSet;
+
+use chrono::TimeDelta;
+use policy::claim::Claim;
+
+use super::*;
+use crate::visit::context::Scope;
+use crate::visit::fixtures::{host, manifest};
+use crate::visit::links::FollowUps;
+use crate::visit::plan::Plan;
+
+const TASKS_BEGUN_MAX: usize = Room::of(NamedBy::Site).begun;
+const KNOWN_OF_SITE_MAX: usize = Room::of(NamedBy::Site).known;
+const FURTHER_OF_ONE_MAX: usize = Room::of(NamedBy::Further).of_one;
+
+fn url(text: &str) -> ManifestUrl {
+    ManifestUrl::parse(text).unwrap()
+}
+
+#[test]
+fn manifests_that_only_others_name_come_last_and_as_theirs() {
+    let evil = Some("https://evil.example/.well-known/ai-catalog.json");
+    let site = SiteState {
+        hosts: vec![
+            host("a.example", HostOrigin::Listed),
+            host("tenant.a.example", HostOrigin::Named),
+            host("docs.a.example", HostOrigin::Named),
+            host("met.a.example", HostOrigin::Met),
+        ],
+        resources: vec![
+            manifest("https://a.example/-/upload.json", Discovery::CatalogEntry, evil),
+            manifest("https://a.example/agent.json", Discovery::Root, None),
+            manifest(
+                "https://a.example/x/linked.json",
+                Discovery::Pointer,
+                Some("https://a.example/agent.json"),
+            ),
+            manifest("https://tenant.a.example/agent.json", Discovery::Root, None),
+            manifest(
+                "https://docs.a.example/api.json",
+                Discovery::Pointer,
+                Some("https://a.example/agent.json"),
+            ),
+            manifest("https://docs.a.example/.well-known/mcp.json", Discovery::WellKnown, None),
+            manifest("https://met.a.example/agent.json", Discovery::CatalogEntry, evil),
+        ],
+        ..crate::dry_run::unknown(SiteName::parse("a.example").unwrap())
+    };
+    let mut plan = begun(&site);
+    let tasks: Vec<(String, NamedBy)> = std::iter::from_fn(|| plan.next(&Scope::Site))
+        .map(|task| (task.url.to_string(), task.named_by))
+        .collect();
+    let at = |text: &str| tasks.iter().position(|(url, _)| url == text).unwrap();
+    let own = [
+        "https://a.example/agent.json",
+        "https://a.example/x/linked.json",
+        "https://docs.a.example/api.json",
+    ];
+    for of_others in [
+        "https://a.example/-/upload.json",
+        "https://tenant.a.example/agent.json",
+        "https://docs.a.example/.well-known/mcp.json",
+        "https://met.a.example/agent.json",
+    ] {
+        assert!(own.iter().all(|own| at(own) < at(of_others)), "{of_others} in {tasks:?}");
+        assert_eq!(tasks[at(of_others)].1, NamedBy::Others, "{of_others}");
+    }
+    let named_by = own.map(|own| tasks[at(own)].1);
+    assert_eq!(named_by, [NamedBy::Site, NamedBy::Document, NamedBy::Document], "{tasks:?}");
+}
+
+#[test]
+fn sites_that_link_to_a_site_take_turns() {
+    let hint = |from: &str, number: usize| Hint {
+        url: url(&format!("https://a.example/x/{number:03}.json")),
+        linked_from: Some(url(&format!("https://{from}/catalog.json"))),
+        discovery: Discovery::CatalogEntry,
+    };
+    // in the order of the store, by URL
+    let hints: Vec<Hint> =
+        (0..900).map(|number| hint("many.example", number)).chain([hint("few.example", 900)]).collect();
+    let mut firsts = HashSet::new();
+    for visits in 0..20 {
+        let site = SiteState {
+            hosts: vec![host("a.example", HostOrigin::Listed)],
+            hints: hints.clone(),
+            visits,
+            ..crate::dry_run::unknown(SiteName::parse("a.example").unwrap())
+        };
+        let linked: Vec<ManifestUrl> = named_by_others(&site).map(|task| task.url).collect();
+        assert_eq!(linked.len(), LINKED_BY_OTHERS_MAX);
+        let few = url("https://a.example/x/900.json");
+        assert!(linked[..2].contains(&few), "visit {visits}: {linked:?}");
+        firsts.insert(linked[0] == few);
+    }
+    assert_eq!(firsts.len(), 2, "another site is first in another visit");
+}
+
+fn begun(site: &SiteState) -> Plan {
+    begin(site, &OwnHosts::of(site), &Priors::default(), crate::clock::now()).plan
+}
+
+fn planned(site: &SiteState) -> Vec<String> {
+    let mut plan = begun(site);
+    std::iter::from_fn(|| plan.next(&Scope::Site)).map(|task| task.url.to_string()).collect()
+}
+
+/// A site with this many hosts that only others name, and those that `more` adds.
+fn site_with_named(count: usize, visits: u32, more: &[&str]) -> SiteState {
+    let named = (0..count).map(|number| format!("a{number:03}.a.example"));
+    let named = named.chain(more.iter().map(|name| (*name).to_owned()));
+    let own = host("a.example", HostOrigin::Listed);
+    SiteState {
+        hosts: named.map(|name| host(&name, HostOrigin::Named)).chain([own]).collect(),
+        visits,
+        ..crate::dry_run::unknown(SiteName::parse("a.example").unwrap())
+    }
+}
+
+#[test]
+fn no_number_of_named_hosts_displaces_the_manifests_of_others() {
+    let tenants = ["t1.a.example", "t2.a.example"];
+    let manifests = tenants.map(|name| format!("https://{name}/agent.json"));
+    let submitted = |number| Hint {
+        url: url(&format!("https://a.example/s/{number}.json")),
+        linked_from: None,
+        discovery: Discovery::Submitted,
+    };
+    for visits in 0..20 {
+        let site = SiteState {
+            resources: manifests.iter().map(|at| manifest(at, Discovery::Root, None)).collect(),
+            hints: (0..900).map(submitted).collect(),
+            ..site_with_named(1_000, visits, &tenants)
+        };
+        let planned = planned(&site);
+        assert!(
+            manifests.iter().all(|manifest| planned.contains(manifest)),
+            "visit {visits}: {planned:?}"
+        );
+    }
+}
+
+#[test]
+fn a_host_with_many_manifests_leaves_room_for_those_of_other_hosts() {
+    let evil = Some("https://evil.example/.well-known/ai-catalog.json");
+    let at = |host: &str, number: usize| format!("https://{host}/x/{number:03}.json");
+    let many = (0..200).flat_map(|number| [at("t1.a.example", number), at("a.example", number)]);
+    let many: Vec<String> = many.collect();
+    let few = at("t2.a.example", 0);
+    let mut requested = HashSet::new();
+    for visits in 0..20 {
+        let linked = many.iter().chain([&few]);
+        let site = SiteState {
+            resources: linked.map(|at| manifest(at, Discovery::CatalogEntry, evil)).collect(),
+            ..site_with_named(0, visits, &["t1.a.example", "t2.a.example"])
+        };
+        let planned = planned(&site);
+        assert!(planned.contains(&few), "visit {visits}: {planned:?}");
+        let of_others = planned.iter().filter(|url| many.contains(*url)).count();
+        assert_eq!(of_others, 2 * KNOWN_OF_ONE_MAX, "visit {visits}");
+        requested.extend(planned);
+    }
+    assert!(many.iter().all(|url| requested.contains(url)), "every document has its turn");
+}
+
+/// A site whose catalog links to this many documents.
+fn site_with_known(count: usize, visits: u32) -> SiteState {
+    let catalog = "https://a.example/agents.json";
+    let linked = (0..count).map(|number| format!("https://a.example/x/{number:03}.json"));
+    let linked = linked.map(|at| manifest(&at, Discovery::CatalogEntry, Some(catalog)));
+    SiteState {
+        hosts: vec![host("a.example", HostOrigin::Listed)],
+        resources: linked.chain([manifest(catalog, Discovery::Root, None)]).collect(),
+        visits,
+        ..crate::dry_run::unknown(SiteName::parse("a.example").unwrap())
+    }
+}
+
+#[test]
+fn known_documents_of_a_site_take_turns_and_leave_room_for_new_links() {
+    let mut requested = HashSet::new();
+    for visits in 0..10 {
+        let mut plan = begun(&site_with_known(300, visits));
+        let urls: Vec<String> = plan.tasks().map(|task| task.url.to_string()).collect();
+        assert_eq!(urls[0], "https://a.example/agents.json", "visit {visits}");
+        assert!(urls.iter().any(|url| url == "https://a.example/agent.json"), "paths of the table too");
+        assert!(urls.len() <= TASKS_BEGUN_MAX, "visit {visits}: {}", urls.len());
+        let link = |number| {
+            let url = url(&format!("https://a.example/new/{number}.json"));
+            Task::new(url, BodyKind::Manifest, Discovery::CatalogEntry)
+        };
+        assert_eq!(plan.add_next((0..TASKS_BEGUN_MAX / 3).map(link).collect()), [], "visit {visits}");
+        requested.extend(urls);
+    }
+    let known = site_with_known(300, 0).resources;
+    assert!(known.iter().all(|known| requested.contains(known.url.as_str())), "each has its turn");
+    let few = planned(&site_with_known(KNOWN_OF_SITE_MAX - 1, 7));
+    let known = site_with_known(KNOWN_OF_SITE_MAX - 1, 7).resources;
+    assert!(known.iter().all(|known| few.contains(&known.url.to_string())), "few need no turns");
+}
+
+#[test]
+fn a_visit_continues_with_the_documents_at_which_a_budget_ended_the_last_one() {
+    let mut site = site_with_known(60, 1);
+    let requested_at = crate::clock::now() + TimeDelta::days(1);
+    site.resources.iter_mut().take(39).for_each(|known| known.fetched_at = requested_at);
+    site.resources[59].outcome = FetchOutcome::NotReached;
+    let planned = planned(&site);
+    let place = |number: usize| {
+        let url = format!("https://a.example/x/{number:03}.json");
+        planned.iter().position(|planned| *planned == url).unwrap()
+    };
+    assert!(place(59) < place(39) && place(39) < place(0), "{planned:?}");
+}
+
+#[test]
+fn a_visit_ends_with_the_documents_that_failed_in_the_last_one() {
+    for outcome in [
+        FetchOutcome::TooLarge,
+        FetchOutcome::RateLimited,
+        FetchOutcome::ServerError,
+        FetchOutcome::Blocked,
+        FetchOutcome::Timeout,
+    ] {
+        let mut site = site_with_known(9, 1);
+        site.hosts.push(host("api.a.example", HostOrigin::Named));
+        let at_api = url("https://api.a.example/x/008.json");
+        site.resources[8].url = at_api;
+        for failed in &mut site.resources[0..2] {
+            (failed.outcome, failed.fetched_at) = (outcome, crate::clock::now() - TimeDelta::days(1));
+        }
+        let mut numbers = |visits: u32| {
+            site.visits = visits;
+            let planned = planned(&site);
+            let linked = planned.iter().filter_map(|url| url.split_once("/x/"));
+            linked.map(|(_, number)| number.to_owned()).collect::<Vec<_>>()
+        };
+        let last = numbers(7);
+        assert_eq!(last.len(), 9, "{last:?}");
+        assert_eq!(last[7..], ["000.json", "001.json"], "{outcome}: {last:?}");
+        assert_eq!(numbers(8)[..2], ["000.json", "001.json"], "a budget does not keep them out for ever");
+    }
+}
+
+#[test]
+fn documents_of_users_take_no_turn_of_what_the_site_itself_publishes() {
+    let catalog = "https://a.example/agents.json";
+    let upload = |number: usize| format!("https://a.example/u/{number:02}.json");
+    let deep = |of: usize, number: usize| format!("https://a.example/d/{of:02}/{number:03}.json");
+    let own = (0..30).map(|number| format!("https://api.a.example/own/{number:02}.json"));
+    let own: Vec<String> = own.collect();
+    let mut requested = HashSet::new();
+    for visits in 0..30 {
+        let published =
+            own.iter().map(|at| manifest(at, Discovery::Agentmap, Some("https://a.example/")));
+        let uploads =
+            (0..100).map(|number| manifest(&upload(number), Discovery::CatalogEntry, Some(catalog)));
+        let linked = (0..2).flat_map(|of| {
+            let from = upload(of);
+            let many = (0..if of == 0 { 200 } else { 1 }).map(move |number| deep(of, number));
+            many.map(move |at| manifest(&at, Discovery::CatalogEntry, Some(&from))).collect::<Vec<_>>()
+        });
+        let resources =
+            published.chain(uploads).chain(linked).chain([manifest(catalog, Discovery::Root, None)]);
+        let site = SiteState {
+            hosts: vec![host("a.example", HostOrigin::Listed), host("api.a.example", HostOrigin::Named)],
+            resources: resources.collect(),
+            visits,
+            ..crate::dry_run::unknown(SiteName::parse("a.example").unwrap())
+        };
+        let planned = planned(&site);
+        assert!(own.iter().all(|own| planned.contains(own)), "visit {visits}: {planned:?}");
+        assert!(planned.contains(&deep(1, 0)), "visit {visits}: {planned:?}");
+        let of_one = planned.iter().filter(|url| url.starts_with("https://a.example/d/00/")).count();
+        assert_eq!(of_one, FURTHER_OF_ONE_MAX, "visit {visits}");
+        requested.extend(planned);
+    }
+    assert!((0..100).all(|number| requested.contains(&upload(number))));
+    assert!((0..200).all(|number| requested.contains(&deep(0, number))), "every document has its turn");
+}
+
+#[test]
+fn links_that_found_no_room_are_requested_in_the_next_visit() {
+    for visits in 0..5 {
+        let mut site = site_with_known(300, visits);
+        for waiting in &mut site.resources[290..295] {
+            (waiting.outcome, waiting.manifest_id, waiting.cache) =
+                (FetchOutcome::NotReached, None, None);
+        }
+        site.resources[295].cache = None;
+        let planned = planned(&site);
+        for waiting in &site.resources[290..=295] {
+            assert!(planned.contains(&waiting.url.to_string()), "visit {visits}: {}", waiting.url);
+        }
+    }
+}
+
+#[test]
+fn a_link_to_a_known_document_takes_no_room_of_new_ones() {
+    let site = site_with_known(300, 0);
+    let own_hosts = OwnHosts::of(&site);
+    let in_turns: HashSet<&ManifestUrl> = in_turns(&site, &own_hosts).map(|known| &known.url).collect();
+    assert_eq!(in_turns.len(), 301);
+    let mut progress = begin(&site, &own_hosts, &Priors::default(), crate::clock::now());
+    let before = progress.plan.tasks().count();
+    let unplanned = url("https://a.example/x/299.json");
+    let link = Task::new(unplanned.clone(), BodyKind::Manifest, Discovery::CatalogEntry);
+    let mut follow = |task: Task| {
+        let follow_ups = FollowUps { tasks: vec![task], seeds: Vec::new() };
+        assert_eq!(progress.follow(follow_ups, NamedBy::Document, &in_turns, |_| true), []);
+        progress.plan.tasks().collect::<Vec<_>>()
+    };
+    assert_eq!(follow(link.clone()).len(), before, "it has its turn");
+    let planned = follow(Task { role: Role::Part, ..link });
+    let as_part = planned.iter().find(|task| task.url == unplanned).expect("a part of another manifest");
+    assert_eq!(as_part.role, Role::Manifest, "it is read as a manifest too");
+}
+
+#[test]
+fn sites_that_link_to_hosts_take_turns() {
+    let linked = |from: &str, to: &str| Hint {
+        url: url(&format!("https://{to}/x/agent.json")),
+        linked_from: Some(url(&format!("https://{from}/catalog.json"))),
+        discovery: Discovery::CatalogEntry,
+    };
+    let mut searched = HashSet::new();
+    for visits in 0..100 {
+        let site = site_with_named(300, visits, &["few.a.example", "submitted.a.example"]);
+        let names = (0..300).map(|number| format!("a{number:03}.a.example"));
+        let hints = names.map(|name| linked("many.example", &name));
+        let hints = hints.chain([linked("few.example", "few.a.example")]).collect();
+        let site = SiteState { hints, ..site };
+        let linked_hosts = site.hosts.iter().filter(|state| state.origin == HostOrigin::Named).collect();
+        let turns: Vec<&str> = in_turn_of_linking_sites(&site, linked_hosts)
+            .iter()
+            .map(|state| state.host.as_str())
+            .collect();
+        assert_eq!(turns.len(), HOSTS_NAMED_MAX, "visit {visits}");
+        for name in ["few.a.example", "submitted.a.example"] {
+            assert!(turns.contains(&name), "visit {visits}: {turns:?}");
+        }
+        searched.extend(turns.into_iter().map(str::to_owned));
+    }
+    assert_eq!(searched.len(), 302, "every host has its turn");
+}
+
+#[test]
+fn the_file_of_a_claim_comes_first() {
+    let now = crate::clock::now();
+    let site = SiteState {
+        hosts: vec![host("a.example", HostOrigin::Listed)],
+        resources: vec![manifest("https://a.example/agent.json", Discovery::Root, None)],
+        claim: Some(Claim { asked_at: Some(now), ..Claim::default() }),
+        ..crate::dry_run::unknown(SiteName::parse("a.example").unwrap())
+    };
+    let planned = crate::visit::planned_urls(&site, &Priors::default(), now);
+    assert_eq!(planned[0].path(), policy::claim::FILE_PATH);
+    assert_eq!(planned[1].path(), "/agent.json");
+}
