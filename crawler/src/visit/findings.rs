@@ -24,8 +24,7 @@ const FETCHED_MORE: usize = 4;
 /// Maximum bytes of the documents of a parked visit: one of the largest. All of them are written each time the visit is parked.
 const PARKED_DOCUMENT_BYTES_MAX: usize = manifest::DOCUMENT_BYTES_MAX;
 /// Why a larger document is dropped.
-const TOO_LARGE_TO_PARK: &str =
-    "the visit had to wait, and carries at most 16 MiB of documents from one request to the next; a later visit reads it";
+const TOO_LARGE_TO_PARK: &str = "the visit had to wait, and carries at most 16 MiB of documents from one request to the next; a later visit reads it";
 
 /// Links of a visit that found no room and are recorded for the next one: as many as it begins with. Those beyond are read again with
 /// their document.
@@ -143,7 +142,7 @@ impl Findings {
     fn left_so_far(&self, site: &SiteState, own: &OwnHosts) -> Counts {
         let mut left = Counts::default();
         for known in site.resources.iter().filter(|known| known.outcome == FetchOutcome::NotReached) {
-            let task = known_task(known);
+            let task = known_task(site, known);
             left.add(&of_left(Task { named_by: own.word_on(&task), ..task }));
         }
         for fetched in self.not_reached(site) {

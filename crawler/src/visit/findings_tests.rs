@@ -47,11 +47,7 @@ fn site(visits: u32, manifests: &[(&str, &[u8])]) -> SiteState {
         content_hash: Some(ContentHash::of(bytes)),
         ..fixtures::manifest(text, Discovery::Root, None)
     };
-    SiteState {
-        visits,
-        resources: manifests.iter().map(resource).collect(),
-        ..crate::dry_run::unknown(name)
-    }
+    SiteState { visits, resources: manifests.iter().map(resource).collect(), ..crate::dry_run::unknown(name) }
 }
 
 fn own(site: &SiteState) -> OwnHosts {
@@ -108,12 +104,10 @@ fn a_copy_at_the_host_of_one_customer_is_no_original_of_the_document_of_another(
         let expected = expected.then(|| url(original));
         let stored = site(1, &[(original, b"{}")]);
         let of_site = Findings::default().original_of(&copied, &stored, is_found).cloned();
-        let of_visit =
-            of([found(original, b"{}")]).original_of(&copied, &site(1, &[]), is_found).cloned();
+        let of_visit = of([found(original, b"{}")]).original_of(&copied, &site(1, &[]), is_found).cloned();
         assert_eq!((&of_site, &of_visit), (&expected, &expected), "{copy} of {original}");
     }
-    for (copy, expected) in [(UPLOAD, false), ("https://t2.a.example/u/x.json?2", true), (SECOND, false)]
-    {
+    for (copy, expected) in [(UPLOAD, false), ("https://t2.a.example/u/x.json?2", true), (SECOND, false)] {
         let (stored, copied) = (site(1, &[(UPLOAD, b"{}")]), named(NamedBy::Further, found(copy, b"{}")));
         let original = Findings::default().original_of(&copied, &stored, is_found).cloned();
         assert_eq!(original, expected.then(|| url(UPLOAD)), "{copy}");
@@ -159,7 +153,8 @@ fn links_of_users_leave_places_for_those_of_the_site_and_of_other_users() {
         linked_from: Some(Box::new(url(from))),
         ..Task::new(url(&format!("https://t1.a.example/{path}")), BodyKind::Manifest, Discovery::CatalogEntry)
     };
-    let uploads = (0..6).map(|number| fixtures::manifest(&upload(number), Discovery::CatalogEntry, Some(CATALOG)));
+    let uploads =
+        (0..6).map(|number| fixtures::manifest(&upload(number), Discovery::CatalogEntry, Some(CATALOG)));
     let catalog = fixtures::manifest(CATALOG, Discovery::Root, None);
     let mut site = SiteState { resources: uploads.chain([catalog]).collect(), ..site(1, &[]) };
     let leave = |site: &mut SiteState, tasks: Vec<Task>| {
@@ -167,7 +162,11 @@ fn links_of_users_leave_places_for_those_of_the_site_and_of_other_users() {
         findings.leave(tasks, LEFT, (site, &own(site)));
         let left = findings.fetched.iter().map(|left| ResourceState {
             outcome: FetchOutcome::NotReached,
-            ..fixtures::manifest(left.url.as_str(), left.discovery, left.linked_from.as_ref().map(|from| from.as_str()))
+            ..fixtures::manifest(
+                left.url.as_str(),
+                left.discovery,
+                left.linked_from.as_ref().map(|from| from.as_str()),
+            )
         });
         site.resources.extend(left);
         let unread = findings.sources.conclude(site, &findings.fetched).unread;
@@ -177,9 +176,8 @@ fn links_of_users_leave_places_for_those_of_the_site_and_of_other_users() {
     for visit in 0..3 {
         for number in 0..6 {
             let from = upload(number);
-            let links = (0..30).map(|link_number| {
-                link(&from, NamedBy::Further, format!("{visit}/{number}/{link_number}"))
-            });
+            let links = (0..30)
+                .map(|link_number| link(&from, NamedBy::Further, format!("{visit}/{number}/{link_number}")));
             let (left, unread) = leave(&mut site, links.collect());
             all += left;
             assert!(left <= 10, "one document");
@@ -187,7 +185,9 @@ fn links_of_users_leave_places_for_those_of_the_site_and_of_other_users() {
         }
     }
     assert_eq!(all, 40);
-    let links = |count: usize| (0..count).map(|number| link(CATALOG, NamedBy::Document, format!("own/{number}"))).collect();
+    let links = |count: usize| {
+        (0..count).map(|number| link(CATALOG, NamedBy::Document, format!("own/{number}"))).collect()
+    };
     assert_eq!(leave(&mut site, links(50)), (50, Vec::new()));
     assert_eq!(leave(&mut site, links(80)), (10, vec![url(CATALOG)]));
     let theirs = link("https://t2.a.example/card.json", NamedBy::Others, "theirs".to_owned());
@@ -234,10 +234,8 @@ fn other_bytes_and_missing_manifests_are_changes_after_the_first_visit() {
 fn is_fresh_until_the_first_manifest_becomes_stale() {
     let at = clock::now();
     let later = at + chrono::TimeDelta::hours(1);
-    let until = |text, fresh_until| ResourceState {
-        fresh_until,
-        ..fixtures::manifest(text, Discovery::Root, None)
-    };
+    let until =
+        |text, fresh_until| ResourceState { fresh_until, ..fixtures::manifest(text, Discovery::Root, None) };
     let known = |second| {
         let resources = vec![until(ONE, Some(later)), until(TWO, second)];
         SiteState { resources, ..site(1, &[]) }

@@ -105,6 +105,8 @@ struct Visit<'a> {
     own_hosts: Arc<OwnHosts>,
     /// Known documents that have turns: no link makes this visit request them.
     in_turns: HashSet<&'a ManifestUrl>,
+    /// Known documents that are requested after all others.
+    retries: HashSet<&'a ManifestUrl>,
     scope: Scope,
     requester: Requester<'a>,
     progress: Progress,
@@ -239,6 +241,7 @@ impl<'a> Visit<'a> {
             tools,
             site,
             in_turns: prepare::in_turns(site, &own_hosts).map(|known| &known.url).collect(),
+            retries: prepare::retries(site).map(|known| &known.url).collect(),
             own_hosts,
             scope,
             requester,

@@ -96,8 +96,7 @@ fn links_leave_room_for_what_the_site_itself_names_and_further_links_for_those()
     let mut plan = Plan::default();
     for number in 0..20 {
         let without_room = plan.add_next(of_upload(&format!("u/{number}"), 200)).len();
-        let followed =
-            if number < TASKS_FURTHER_MAX / FURTHER_OF_ONE_MAX { FURTHER_OF_ONE_MAX } else { 0 };
+        let followed = if number < TASKS_FURTHER_MAX / FURTHER_OF_ONE_MAX { FURTHER_OF_ONE_MAX } else { 0 };
         assert_eq!(without_room, 200 - followed, "upload {number}");
     }
     let mut plan: Plan = serde_json::from_value(serde_json::to_value(&plan).unwrap()).unwrap();
@@ -111,9 +110,7 @@ fn links_leave_room_for_what_the_site_itself_names_and_further_links_for_those()
     assert_eq!(plan.add_next(vec![link(TASKS_MAX)]).len(), 1);
     let part = linked(NamedBy::Document, "agent.json", Role::Part, "openapi.json".to_owned());
     assert_eq!(plan.add_next(vec![part]), []);
-    plan.add_own(
-        (1..TASKS_BEGUN_MAX).map(|number| task(&format!("https://a.example/{number}"))).collect(),
-    );
+    plan.add_own((1..TASKS_BEGUN_MAX).map(|number| task(&format!("https://a.example/{number}"))).collect());
     let ranks: Vec<u8> = std::iter::from_fn(|| plan.next(&Scope::Site)).map(|task| task.rank()).collect();
     let count = |rank: u8| ranks.iter().map(|of| usize::from(*of == rank)).sum::<usize>();
     assert_eq!([0, 1, 2, 3].map(count), [TASKS_BEGUN_MAX - 1, 1, TASKS_MAX, TASKS_FURTHER_MAX]);
@@ -333,8 +330,7 @@ fn failing_links_of_one_document_skip_no_links_of_another() {
 #[test]
 fn a_host_that_asks_for_a_delay_is_left_except_for_what_the_site_itself_names() {
     let own = task("https://a.example/own");
-    let [linked, theirs] =
-        [by_document("https://a.example/linked"), by_others("https://a.example/theirs")];
+    let [linked, theirs] = [by_document("https://a.example/linked"), by_others("https://a.example/theirs")];
     let elsewhere = by_others("https://b.a.example/theirs");
     for failed in [by_document("https://a.example/failed"), by_others("https://a.example/failed")] {
         let mut plan = Plan::default();

@@ -37,10 +37,7 @@ const KNOWN_OF_ONE_MAX: usize = 10;
 pub(super) const KNOWN_WAITING_MAX: usize = 20;
 /// Those that are at paths of the table of the main hosts, such as its catalogs: each visit begins with these.
 const KNOWN_USUAL_MAX: usize = 20;
-/// Documents by which each visit begins later with the rest. There is always room for as many.
-const KNOWN_TURN: usize = Room::of(NamedBy::Site).known - KNOWN_USUAL_MAX - KNOWN_WAITING_MAX;
-/// Linked documents that failed are requested after the others, except in each eighth visit: a daily budget would otherwise never leave
-/// one for them.
+/// What failed is requested after everything else, except in each eighth visit: a daily budget would otherwise never leave one for it.
 const FAILED_IN_ORDER_EVERY: u32 = 8;
 /// Whose turn it is to name a host, where a collected list does. No site has this name.
 const COLLECTED: &str = "lists";
@@ -52,7 +49,8 @@ pub(crate) fn begin(site: &SiteState, own_hosts: &OwnHosts, priors: &Priors, now
     if let Some(task) = claim::task(site, now, now) {
         progress.plan.add(task);
     }
-    for task in of_site(site, own_hosts, priors) {
+    let turns = Turns { site, now };
+    for task in of_site(turns, own_hosts, priors) {
         progress.plan.add(Task { named_by: own_hosts.word_on(&task), ..task });
     }
     let is_of_others = |state: &&HostState| !own_hosts.contains(&state.host) && is_requested(site, state);
@@ -60,16 +58,16 @@ pub(crate) fn begin(site: &SiteState, own_hosts: &OwnHosts, priors: &Priors, now
     let is_foreign = |known: &&ResourceState| {
         own_hosts.contains(&known.url.host()) && !own_hosts.names(&known.url) && is_planned(site, known)
     };
-    let foreign: Vec<Task> = site.resources.iter().filter(is_foreign).map(known_task).collect();
+    let foreign: Vec<&ResourceState> = site.resources.iter().filter(is_foreign).collect();
     let (with_manifests, without): (Vec<&HostState>, Vec<&HostState>) =
         named.into_iter().partition(|state| has_manifests(site, &state.host));
     let with_manifests: Vec<&HostState> = in_turn(with_manifests, HOSTS_MAX, site.visits).collect();
     // no number of other names keeps a visit from the manifests that are known
-    let manifests = known_of_others(site, foreign, &with_manifests);
+    let manifests = known_of_others(turns, foreign, &with_manifests);
     let searched = with_manifests.iter().copied().chain(in_turn_of_linking_sites(site, without));
     let searched = searched.flat_map(|state| {
-        let known = in_turn(known_at(site, &state.host).collect(), KNOWN_OF_ONE_MAX, site.visits);
-        known.chain(rows_of(site, own_hosts, state, priors))
+        let known = turns.next(known_at(site, &state.host), KNOWN_OF_ONE_MAX);
+        known.into_iter().map(|known| known_task(site, known)).chain(rows_of(site, own_hosts, state, priors))
     });
     for task in manifests.into_iter().chain(named_by_others(site)).chain(searched) {
         progress.plan.add(Task { named_by: NamedBy::Others, ..task });
@@ -79,10 +77,11 @@ pub(crate) fn begin(site: &SiteState, own_hosts: &OwnHosts, priors: &Priors, now
 
 /// The tasks of the site: known documents, then paths of the table, at the main hosts first, whose requests do not wait for the delays of
 /// other hosts. Home pages are last. The plan puts what documents link to after what the site itself publishes.
-fn of_site(site: &SiteState, own_hosts: &OwnHosts, priors: &Priors) -> Vec<Task> {
+fn of_site(turns: Turns<'_>, own_hosts: &OwnHosts, priors: &Priors) -> Vec<Task> {
+    let site = turns.site;
     let is_main = |url: &ManifestUrl| is_main_host(site.name.as_str(), url.host().as_str());
-    let (known, failed) = known_of_site(site, own_hosts);
-    let urls: HashSet<&ManifestUrl> = known.iter().chain(&failed).map(|known| &known.url).collect();
+    let known = known_of_site(turns, own_hosts);
+    let urls: HashSet<&ManifestUrl> = known.iter().map(|known| &known.url).collect();
     let published = known.iter().filter(|known| own_hosts.publishes(&known.url)).count();
     let rows = own(site, own_hosts).flat_map(|state| rows_of(site, own_hosts, state, priors));
     let rows = rows.filter(|task| !urls.contains(&task.url));
@@ -92,20 +91,17 @@ fn of_site(site: &SiteState, own_hosts: &OwnHosts, priors: &Priors) -> Vec<Task>
         rows.into_iter().partition(|task| is_main(&task.url));
     let (main, others): (Vec<&ResourceState>, Vec<&ResourceState>) =
         known.into_iter().partition(|known| is_main(&known.url));
-    let main = main.into_iter().map(known_task).chain(main_rows);
-    let others = others.into_iter().map(known_task).chain(other_rows);
-    main.chain(others).chain(failed.into_iter().map(known_task)).chain(pages).collect()
+    let main = main.into_iter().map(|known| known_task(site, known)).chain(main_rows);
+    let others = others.into_iter().map(|known| known_task(site, known)).chain(other_rows);
+    main.chain(others).chain(pages).collect()
 }
 
-/// The known documents that the site names, nearest first, and those of them that failed ([`has_failed`]). What users may have written
-/// takes no turn of what the site itself publishes.
-fn known_of_site<'a>(
-    site: &'a SiteState,
-    own_hosts: &OwnHosts,
-) -> (Vec<&'a ResourceState>, Vec<&'a ResourceState>) {
+/// The known documents that the site names, nearest first. What users may have written takes no turn of what the site itself publishes.
+fn known_of_site<'a>(turns: Turns<'a>, own_hosts: &OwnHosts) -> Vec<&'a ResourceState> {
+    let site = turns.site;
     let (mut published, mut linked, mut further) = (Vec::new(), Vec::new(), BTreeMap::new());
     for known in in_turns(site, own_hosts) {
-        match own_hosts.word_on(&known_task(known)) {
+        match own_hosts.word_on(&known_task(site, known)) {
             NamedBy::Site => published.push(known),
             NamedBy::Further => {
                 let of_one: &mut Vec<&ResourceState> = further.entry(&known.linked_from).or_default();
@@ -117,43 +113,63 @@ fn known_of_site<'a>(
     let further = further.into_iter().flat_map(|(from, documents)| {
         let from = from.as_ref().map(ManifestUrl::as_str).unwrap_or_default();
         let turn = Seed::of(from).with_counter(site.visits.into());
-        in_turn(documents, Room::of(NamedBy::Further).of_one, site.visits).map(move |known| (turn, known))
+        let next = turns.next(documents, Room::of(NamedBy::Further).of_one);
+        next.into_iter().map(move |known| (turn, known))
     });
-    let mut known = of_this_visit(site, published);
-    known.extend(of_this_visit(site, linked));
+    let mut known = of_this_visit(turns, published);
+    known.extend(of_this_visit(turns, linked));
     known.extend(take_turns(further).into_iter().take(Room::of(NamedBy::Further).known));
-    // what the site itself publishes comes before what users may have written, and what was not requested for the longest time first:
-    // each visit continues where a budget or a delay ended the last one
-    known.sort_by_cached_key(|known| {
-        let is_requested = known.outcome != FetchOutcome::NotReached;
-        (own_hosts.links_away(&known.url), is_requested, known.fetched_at, known.url.clone())
-    });
-    let is_last = |known: &&ResourceState| {
-        let may_be_last = !site.visits.is_multiple_of(FAILED_IN_ORDER_EVERY);
-        may_be_last && has_failed(known.outcome) && !own_hosts.publishes(&known.url)
-    };
-    let (failed, known) = known.into_iter().partition(is_last);
-    (known, failed)
+    known.sort_by_cached_key(|known| (own_hosts.links_away(&known.url), turns.place_of(known)));
+    known
 }
 
-/// Whether such an outcome may end the visit of its host, or of what the same document links to there, or used up its time. What is linked
-/// and failed comes last: users whose documents fail may not keep visits from those of others.
-const fn has_failed(outcome: FetchOutcome) -> bool {
-    let is_failure = matches!(
-        outcome,
-        FetchOutcome::RateLimited
-            | FetchOutcome::ServerError
-            | FetchOutcome::Blocked
-            | FetchOutcome::TooLarge
-    );
-    is_failure || outcome.is_transport_error()
+/// The order of known documents that are named alike, in which a visit chooses and requests them.
+///
+/// Each second visit begins with what was never requested, and continues where a budget or a delay ended the last one: what was not
+/// requested for the longest time is first. The other visits request what is known in an order by chance, and what was never requested
+/// last. So nothing keeps the others from their turn for ever, neither new documents that all fail nor old ones that no visit reaches.
+#[derive(Clone, Copy)]
+struct Turns<'a> {
+    site: &'a SiteState,
+    now: DateTime<Utc>,
 }
 
-/// Those of known documents that this visit requests. If they are more than there is room for, they take turns: each visit requests
-/// those at usual paths, some of those that wait for their first request or to be read whole, and the next ones of the rest.
-fn of_this_visit<'a>(site: &SiteState, documents: Vec<&'a ResourceState>) -> Vec<&'a ResourceState> {
+impl Turns<'_> {
+    /// The first of some documents, up to `max`.
+    fn next<'a>(self, mut known: Vec<&'a ResourceState>, max: usize) -> Vec<&'a ResourceState> {
+        known.sort_by_cached_key(|known| self.place_of(known));
+        known.truncate(max);
+        known
+    }
+
+    fn place_of(self, known: &ResourceState) -> (bool, bool, i64, ManifestUrl) {
+        let is_fresh = known.fresh_until.is_some_and(|until| self.now < until);
+        let is_new = known.outcome == FetchOutcome::NotReached;
+        let (is_later, place) = if self.site.visits.is_multiple_of(2) {
+            let chance = Seed::of(known.url.as_str()).with_counter(self.site.visits.into());
+            (is_new, i64::try_from(chance.below(u64::MAX >> 1)).unwrap_or_default())
+        } else {
+            (!is_new, known.fetched_at.timestamp_millis())
+        };
+        (is_fresh, is_later, place, known.url.clone())
+    }
+}
+
+/// The known documents whose next request comes after all others, since the last one failed: another failure may end the visit of their
+/// host, or of what the same document links to there, or use up its time.
+pub(super) fn retries(site: &SiteState) -> impl Iterator<Item = &ResourceState> {
+    site.resources.iter().filter(|known| is_retry(site, known))
+}
+
+fn is_retry(site: &SiteState, known: &ResourceState) -> bool {
+    known.outcome.is_failure() && !site.visits.is_multiple_of(FAILED_IN_ORDER_EVERY)
+}
+
+/// Those of known documents that this visit requests. If they are more than there is room for, each visit requests those at usual paths,
+/// some of those that wait for their first request or to be read whole, and the next ones of the rest.
+fn of_this_visit<'a>(turns: Turns<'a>, documents: Vec<&'a ResourceState>) -> Vec<&'a ResourceState> {
     let is_usual = |known: &&ResourceState| {
-        let is_main = is_main_host(site.name.as_str(), known.url.host().as_str());
+        let is_main = is_main_host(turns.site.name.as_str(), known.url.host().as_str());
         is_main && plan::find(&known.url.path_and_query()).is_some()
     };
     let is_waiting = |known: &&ResourceState| {
@@ -163,10 +179,10 @@ fn of_this_visit<'a>(site: &SiteState, documents: Vec<&'a ResourceState>) -> Vec
         documents.into_iter().partition(is_usual);
     let rest = usual.split_off(usual.len().min(KNOWN_USUAL_MAX)).into_iter().chain(others);
     let (waiting, rest): (Vec<&ResourceState>, Vec<&ResourceState>) = rest.partition(is_waiting);
-    let waiting = in_turn(waiting, KNOWN_WAITING_MAX, site.visits);
+    let waiting = turns.next(waiting, KNOWN_WAITING_MAX);
     let mut known: Vec<&ResourceState> = usual.into_iter().chain(waiting).collect();
     let room = Room::of(NamedBy::Site).known.saturating_sub(known.len());
-    known.extend(in_turn_by(rest, KNOWN_TURN, room, site.visits));
+    known.extend(turns.next(rest, room));
     known
 }
 
@@ -191,20 +207,22 @@ fn own<'a>(site: &'a SiteState, own: &OwnHosts) -> impl Iterator<Item = &'a Host
 }
 
 /// The known documents of this visit that only others name: `at_own_hosts`, and those of `hosts`. Each visit requests the next ones.
-fn known_of_others(site: &SiteState, at_own_hosts: Vec<Task>, hosts: &[&HostState]) -> Vec<Task> {
-    let mut by_owner: BTreeMap<String, Vec<Task>> = BTreeMap::new();
-    for task in at_own_hosts {
-        let linked_by = task.linked_from.as_ref().map(|from| from.site().to_string());
-        by_owner.entry(linked_by.unwrap_or_default()).or_default().push(task);
+fn known_of_others(turns: Turns<'_>, at_own_hosts: Vec<&ResourceState>, hosts: &[&HostState]) -> Vec<Task> {
+    let site = turns.site;
+    let mut by_owner: BTreeMap<String, Vec<&ResourceState>> = BTreeMap::new();
+    for known in at_own_hosts {
+        let linked_by = known.linked_from.as_ref().map(|from| from.site().to_string());
+        by_owner.entry(linked_by.unwrap_or_default()).or_default().push(known);
     }
     for state in hosts {
-        by_owner.insert(state.host.to_string(), known_at(site, &state.host).collect());
+        by_owner.insert(state.host.to_string(), known_at(site, &state.host));
     }
-    let turns = by_owner.into_iter().flat_map(|(owner, tasks)| {
+    let next = by_owner.into_iter().flat_map(|(owner, known)| {
         let turn = Seed::of(&owner).with_counter(site.visits.into());
-        in_turn(tasks, KNOWN_OF_ONE_MAX, site.visits).map(move |task| (turn, task))
+        let known = turns.next(known, KNOWN_OF_ONE_MAX);
+        known.into_iter().map(move |known| (turn, known_task(site, known)))
     });
-    take_turns(turns).into_iter().take(Room::of(NamedBy::Others).known).collect()
+    take_turns(next).into_iter().take(Room::of(NamedBy::Others).known).collect()
 }
 
 /// Whether there is something to request at a host: it is searched, or a document of it is known.
@@ -254,7 +272,7 @@ fn named_by_others(site: &SiteState) -> impl Iterator<Item = Task> {
         .resources
         .iter()
         .filter(|known| is_named_by_others(known) && is_asked_again(site, known) && !is_settled(known));
-    let again = again.map(known_task);
+    let again = again.map(|known| known_task(site, known));
     let turn = |hint: &Hint| {
         let from = hint.linked_from.as_ref().map(ManifestUrl::site);
         Seed::of(from.as_ref().map_or("", SiteName::as_str)).with_counter(site.visits.into())
@@ -328,9 +346,9 @@ pub(crate) fn only(url: &ManifestUrl, now: DateTime<Utc>) -> Progress {
 }
 
 /// The known documents of a host that are requested again.
-fn known_at<'a>(site: &'a SiteState, host: &'a Host) -> impl Iterator<Item = Task> + 'a {
+fn known_at<'a>(site: &'a SiteState, host: &Host) -> Vec<&'a ResourceState> {
     let known = site.resources.iter().filter(|resource| resource.url.host() == *host);
-    known.filter(|known| is_planned(site, known)).map(known_task)
+    known.filter(|known| is_planned(site, known)).collect()
 }
 
 /// Whether visits request a known document again, unless it has no turn.
@@ -392,11 +410,12 @@ fn is_asked_again(site: &SiteState, resource: &ResourceState) -> bool {
 }
 
 /// The task for a known document.
-pub(super) fn known_task(resource: &ResourceState) -> Task {
+pub(super) fn known_task(site: &SiteState, resource: &ResourceState) -> Task {
     let row = plan::find(&resource.url.path_and_query());
     Task {
         linked_from: resource.linked_from.clone().map(Box::new),
         slot: row.map(|row| row.slot),
+        is_retry: is_retry(site, resource),
         ..Task::new(resource.url.clone(), body_of_path(&resource.url), resource.discovery)
     }
 }

@@ -135,10 +135,7 @@ fn no_number_of_named_hosts_displaces_the_manifests_of_others() {
             ..site_with_named(1_000, visits, &tenants)
         };
         let planned = planned(&site);
-        assert!(
-            manifests.iter().all(|manifest| planned.contains(manifest)),
-            "visit {visits}: {planned:?}"
-        );
+        assert!(manifests.iter().all(|manifest| planned.contains(manifest)), "visit {visits}: {planned:?}");
     }
 }
 
@@ -150,19 +147,32 @@ fn a_host_with_many_manifests_leaves_room_for_those_of_other_hosts() {
     let many: Vec<String> = many.collect();
     let few = at("t2.a.example", 0);
     let mut requested = HashSet::new();
-    for visits in 0..20 {
-        let linked = many.iter().chain([&few]);
-        let site = SiteState {
-            resources: linked.map(|at| manifest(at, Discovery::CatalogEntry, evil)).collect(),
-            ..site_with_named(0, visits, &["t1.a.example", "t2.a.example"])
-        };
-        let planned = planned(&site);
+    let linked = many.iter().chain([&few]);
+    let mut site = SiteState {
+        resources: linked.map(|at| manifest(at, Discovery::CatalogEntry, evil)).collect(),
+        ..site_with_named(0, 0, &["t1.a.example", "t2.a.example"])
+    };
+    for visits in 0..40 {
+        let planned = visited(&mut site);
         assert!(planned.contains(&few), "visit {visits}: {planned:?}");
         let of_others = planned.iter().filter(|url| many.contains(*url)).count();
         assert_eq!(of_others, 2 * KNOWN_OF_ONE_MAX, "visit {visits}");
         requested.extend(planned);
     }
     assert!(many.iter().all(|url| requested.contains(url)), "every document has its turn");
+}
+
+/// What the next visit of a site plans; it requests all of it.
+fn visited(site: &mut SiteState) -> Vec<String> {
+    let planned = planned(site);
+    site.visits += 1;
+    let at = crate::clock::now() + TimeDelta::days(site.visits.into());
+    for known in &mut site.resources {
+        if planned.contains(&known.url.to_string()) {
+            known.fetched_at = at;
+        }
+    }
+    planned
 }
 
 /// A site whose catalog links to this many documents.
@@ -181,8 +191,10 @@ fn site_with_known(count: usize, visits: u32) -> SiteState {
 #[test]
 fn known_documents_of_a_site_take_turns_and_leave_room_for_new_links() {
     let mut requested = HashSet::new();
+    let mut site = site_with_known(300, 0);
     for visits in 0..10 {
-        let mut plan = begun(&site_with_known(300, visits));
+        let mut plan = begun(&site);
+        visited(&mut site);
         let urls: Vec<String> = plan.tasks().map(|task| task.url.to_string()).collect();
         assert_eq!(urls[0], "https://a.example/agents.json", "visit {visits}");
         assert!(urls.iter().any(|url| url == "https://a.example/agent.json"), "paths of the table too");
@@ -207,12 +219,79 @@ fn a_visit_continues_with_the_documents_at_which_a_budget_ended_the_last_one() {
     let requested_at = crate::clock::now() + TimeDelta::days(1);
     site.resources.iter_mut().take(39).for_each(|known| known.fetched_at = requested_at);
     site.resources[59].outcome = FetchOutcome::NotReached;
-    let planned = planned(&site);
-    let place = |number: usize| {
-        let url = format!("https://a.example/x/{number:03}.json");
-        planned.iter().position(|planned| *planned == url).unwrap()
+    for visits in [1, 2] {
+        site.visits = visits;
+        let planned = planned(&site);
+        let place = |number: usize| {
+            let url = format!("https://a.example/x/{number:03}.json");
+            planned.iter().position(|planned| *planned == url).unwrap()
+        };
+        assert!(place(39) < place(0), "{planned:?}");
+        let is_first = place(59) < place(39);
+        assert_eq!(
+            is_first,
+            visits == 1,
+            "what is new may fail: each second visit begins with the known ones"
+        );
+    }
+}
+
+#[test]
+fn what_others_name_takes_turns_by_age_too_and_its_failures_come_last() {
+    let evil = Some("https://evil.example/.well-known/ai-catalog.json");
+    let at = |number: usize| format!("https://a.example/u/{number}.json");
+    let card = "https://t1.a.example/agent.json";
+    let mut site = SiteState {
+        hosts: vec![host("a.example", HostOrigin::Listed), host("t1.a.example", HostOrigin::Named)],
+        resources: (0..4).map(|number| manifest(&at(number), Discovery::CatalogEntry, evil)).collect(),
+        visits: 3,
+        ..crate::dry_run::unknown(SiteName::parse("a.example").unwrap())
     };
-    assert!(place(59) < place(39) && place(39) < place(0), "{planned:?}");
+    site.resources.push(manifest(card, Discovery::Root, None));
+    site.resources[0].outcome = FetchOutcome::RateLimited;
+    site.resources[1].fetched_at += TimeDelta::days(1);
+    let planned = planned(&site);
+    let place = |at: &str| planned.iter().position(|planned| planned == at).unwrap();
+    assert!(place(&at(2)) < place(&at(3)) && place(&at(3)) < place(&at(1)), "{planned:?}");
+    assert!(place(card) < place(&at(0)), "{planned:?}");
+    assert_eq!(planned.last(), Some(&at(0)), "a failure may end what others name at the host");
+}
+
+#[test]
+fn a_failure_of_what_is_linked_comes_after_what_has_less_standing() {
+    let catalog = "https://a.example/agents.json";
+    let nested = "https://a.example/team/catalog.json";
+    let mut site = SiteState {
+        hosts: vec![host("a.example", HostOrigin::Listed)],
+        resources: vec![
+            manifest("https://a.example/a/dead.json", Discovery::CatalogEntry, Some(catalog)),
+            manifest(catalog, Discovery::Root, None),
+            manifest(nested, Discovery::CatalogEntry, Some(catalog)),
+            manifest("https://a.example/team/0.json", Discovery::CatalogEntry, Some(nested)),
+            manifest(
+                "https://a.example/u/0.json",
+                Discovery::CatalogEntry,
+                Some("https://evil.example/x.json"),
+            ),
+        ],
+        ..crate::dry_run::unknown(SiteName::parse("a.example").unwrap())
+    };
+    site.resources[0].outcome = FetchOutcome::RateLimited;
+    for visits in 1..20 {
+        site.visits = visits;
+        let mut plan = begun(&site);
+        let part = Task {
+            role: Role::Part,
+            named_by: NamedBy::Further,
+            linked_from: Some(Box::new(url(nested))),
+            ..Task::new(url("https://a.example/team/openapi.json"), BodyKind::OpenApi, Discovery::Pointer)
+        };
+        plan.add_next(vec![part]);
+        let planned: Vec<String> =
+            std::iter::from_fn(|| plan.next(&Scope::Site)).map(|task| task.url.to_string()).collect();
+        let is_last = planned.last().is_some_and(|url| url.ends_with("/a/dead.json"));
+        assert_eq!(is_last, !visits.is_multiple_of(FAILED_IN_ORDER_EVERY), "{planned:?}");
+    }
 }
 
 #[test]
@@ -251,26 +330,22 @@ fn documents_of_users_take_no_turn_of_what_the_site_itself_publishes() {
     let deep = |of: usize, number: usize| format!("https://a.example/d/{of:02}/{number:03}.json");
     let own = (0..30).map(|number| format!("https://api.a.example/own/{number:02}.json"));
     let own: Vec<String> = own.collect();
+    let published = own.iter().map(|at| manifest(at, Discovery::Agentmap, Some("https://a.example/")));
+    let uploads = (0..100).map(|number| manifest(&upload(number), Discovery::CatalogEntry, Some(catalog)));
+    let linked = (0..2).flat_map(|of| {
+        let from = upload(of);
+        let many = (0..if of == 0 { 200 } else { 1 }).map(move |number| deep(of, number));
+        many.map(move |at| manifest(&at, Discovery::CatalogEntry, Some(&from))).collect::<Vec<_>>()
+    });
+    let resources = published.chain(uploads).chain(linked).chain([manifest(catalog, Discovery::Root, None)]);
+    let mut site = SiteState {
+        hosts: vec![host("a.example", HostOrigin::Listed), host("api.a.example", HostOrigin::Named)],
+        resources: resources.collect(),
+        ..crate::dry_run::unknown(SiteName::parse("a.example").unwrap())
+    };
     let mut requested = HashSet::new();
-    for visits in 0..30 {
-        let published =
-            own.iter().map(|at| manifest(at, Discovery::Agentmap, Some("https://a.example/")));
-        let uploads =
-            (0..100).map(|number| manifest(&upload(number), Discovery::CatalogEntry, Some(catalog)));
-        let linked = (0..2).flat_map(|of| {
-            let from = upload(of);
-            let many = (0..if of == 0 { 200 } else { 1 }).map(move |number| deep(of, number));
-            many.map(move |at| manifest(&at, Discovery::CatalogEntry, Some(&from))).collect::<Vec<_>>()
-        });
-        let resources =
-            published.chain(uploads).chain(linked).chain([manifest(catalog, Discovery::Root, None)]);
-        let site = SiteState {
-            hosts: vec![host("a.example", HostOrigin::Listed), host("api.a.example", HostOrigin::Named)],
-            resources: resources.collect(),
-            visits,
-            ..crate::dry_run::unknown(SiteName::parse("a.example").unwrap())
-        };
-        let planned = planned(&site);
+    for visits in 0..40 {
+        let planned = visited(&mut site);
         assert!(own.iter().all(|own| planned.contains(own)), "visit {visits}: {planned:?}");
         assert!(planned.contains(&deep(1, 0)), "visit {visits}: {planned:?}");
         let of_one = planned.iter().filter(|url| url.starts_with("https://a.example/d/00/")).count();
@@ -281,13 +356,67 @@ fn documents_of_users_take_no_turn_of_what_the_site_itself_publishes() {
     assert!((0..200).all(|number| requested.contains(&deep(0, number))), "every document has its turn");
 }
 
+/// Catalogs of teams with few documents each: more than a visit requests.
+#[test]
+fn documents_of_many_linking_documents_have_their_turns() {
+    let catalog = "https://a.example/agents.json";
+    let team = |number: usize| format!("https://a.example/t/{number:02}.json");
+    let card = |of: usize, number: usize| format!("https://a.example/c/{of:02}-{number}.json");
+    let teams = (0..45).map(|number| manifest(&team(number), Discovery::CatalogEntry, Some(catalog)));
+    let cards = (0..45).flat_map(|of| {
+        (0..4).map(move |number| manifest(&card(of, number), Discovery::CatalogEntry, Some(&team(of))))
+    });
+    let mut site = SiteState {
+        hosts: vec![host("a.example", HostOrigin::Listed)],
+        resources: teams.chain(cards).chain([manifest(catalog, Discovery::Root, None)]).collect(),
+        ..crate::dry_run::unknown(SiteName::parse("a.example").unwrap())
+    };
+    let mut requested = HashSet::new();
+    for _ in 0..10 {
+        let planned = visited(&mut site);
+        let cards = planned.iter().filter(|url| url.contains("/c/")).count();
+        assert_eq!(cards, Room::of(NamedBy::Further).known, "{planned:?}");
+        requested.extend(planned);
+    }
+    let cards = (0..45).flat_map(|of| (0..4).map(move |number| card(of, number)));
+    let missing: Vec<String> = cards.filter(|card| !requested.contains(card)).collect();
+    assert_eq!(missing, [""; 0]);
+}
+
+/// The catalog lists many documents at a host that no visit reaches, and some that are fresh for long.
+#[test]
+fn documents_that_no_visit_requests_keep_the_others_from_no_turn() {
+    let mut site = site_with_known(300, 0);
+    site.hosts.push(host("t1.a.example", HostOrigin::Named));
+    let long_ago = crate::clock::now() - TimeDelta::days(9);
+    for (number, known) in site.resources.iter_mut().enumerate().take(200) {
+        known.fetched_at = long_ago;
+        match number {
+            0..60 => known.url = url(&format!("https://t1.a.example/x/{number:03}.json")),
+            60..100 => known.outcome = FetchOutcome::NotReached,
+            _ => known.fresh_until = Some(crate::clock::now() + TimeDelta::days(365)),
+        }
+    }
+    let mut requested = HashSet::new();
+    for _ in 0..30 {
+        let planned = visited(&mut site);
+        for known in site.resources.iter_mut().take(200) {
+            known.fetched_at = long_ago;
+        }
+        requested.extend(planned);
+    }
+    let living = site.resources.iter().skip(200);
+    assert!(
+        living.clone().count() > 100 && living.clone().all(|known| requested.contains(known.url.as_str()))
+    );
+}
+
 #[test]
 fn links_that_found_no_room_are_requested_in_the_next_visit() {
     for visits in 0..5 {
         let mut site = site_with_known(300, visits);
         for waiting in &mut site.resources[290..295] {
-            (waiting.outcome, waiting.manifest_id, waiting.cache) =
-                (FetchOutcome::NotReached, None, None);
+            (waiting.outcome, waiting.manifest_id, waiting.cache) = (FetchOutcome::NotReached, None, None);
         }
         site.resources[295].cache = None;
         let planned = planned(&site);
@@ -333,10 +462,8 @@ fn sites_that_link_to_hosts_take_turns() {
         let hints = hints.chain([linked("few.example", "few.a.example")]).collect();
         let site = SiteState { hints, ..site };
         let linked_hosts = site.hosts.iter().filter(|state| state.origin == HostOrigin::Named).collect();
-        let turns: Vec<&str> = in_turn_of_linking_sites(&site, linked_hosts)
-            .iter()
-            .map(|state| state.host.as_str())
-            .collect();
+        let turns: Vec<&str> =
+            in_turn_of_linking_sites(&site, linked_hosts).iter().map(|state| state.host.as_str()).collect();
         assert_eq!(turns.len(), HOSTS_NAMED_MAX, "visit {visits}");
         for name in ["few.a.example", "submitted.a.example"] {
             assert!(turns.contains(&name), "visit {visits}: {turns:?}");

@@ -110,8 +110,7 @@ fn writes_its_parts_as_one_object_and_reads_them_again() {
     progress.findings.record(Some(2), fetched("https://a.example/2", FetchOutcome::NotFound));
     let written: serde_json::Value =
         serde_json::from_str(&progress.write_json(crate::clock::now()).unwrap()).unwrap();
-    for key in
-        ["started_at", "requests", "active", "robots", "queue", "rules", "fetched", "links", "phases"]
+    for key in ["started_at", "requests", "active", "robots", "queue", "rules", "fetched", "links", "phases"]
     {
         assert!(written.get(key).is_some(), "{key} in {written}");
     }
@@ -210,10 +209,7 @@ fn a_visit_ends_like_its_hosts() {
     progress.findings.record(None, fetched("https://a.example/2", FetchOutcome::NotFound));
     assert_eq!(progress.overall_end(|_| true), VisitEnd::Completed);
     assert!(
-        progress
-            .plan
-            .apply(&task("https://a.example/3"), NextStep::Stop(VisitEnd::Blocked))
-            .is_continue()
+        progress.plan.apply(&task("https://a.example/3"), NextStep::Stop(VisitEnd::Blocked)).is_continue()
     );
     assert_eq!(progress.overall_end(|_| true), VisitEnd::Blocked);
 }

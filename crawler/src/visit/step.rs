@@ -159,7 +159,10 @@ impl Visit<'_> {
 
     /// Plans what a response links to. Returns whether there was room for all of it; links of the site that found none are recorded for
     /// the next visit.
-    pub(super) fn follow(&mut self, follow_ups: FollowUps, named_by: NamedBy) -> bool {
+    pub(super) fn follow(&mut self, mut follow_ups: FollowUps, named_by: NamedBy) -> bool {
+        for task in &mut follow_ups.tasks {
+            task.is_retry = self.retries.contains(&task.url);
+        }
         let is_own = |host: &Host| self.own_hosts.contains(host);
         let without_room = self.progress.follow(follow_ups, named_by, &self.in_turns, is_own);
         let has_room = without_room.is_empty();

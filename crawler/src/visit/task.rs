@@ -45,7 +45,13 @@ pub(crate) struct Task {
     /// Who named the URL.
     #[serde(default, skip_serializing_if = "NamedBy::is_site")]
     pub(crate) named_by: NamedBy,
+    /// The last request failed. Unless the site itself names it, the task comes after all others: another failure may end them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_retry: bool,
 }
+
+/// The rank of what is requested again after a failure: the last one.
+const RANK_OF_RETRIES: u8 = 5;
 
 /// Who named a URL, those with the most standing first.
 ///
@@ -132,6 +138,7 @@ impl Task {
             role: Role::Manifest,
             validators: Validators::Sent,
             named_by: NamedBy::Site,
+            is_retry: false,
         }
     }
 
@@ -152,7 +159,10 @@ impl Task {
 
     /// The place of the task among those that wait, lowest first.
     pub(crate) const fn rank(&self) -> u8 {
-        self.named_by.rank(self.role)
+        match self.named_by {
+            NamedBy::Document | NamedBy::Further | NamedBy::Others if self.is_retry => RANK_OF_RETRIES,
+            named_by => named_by.rank(self.role),
+        }
     }
 
     /// Whether the task is neither of the site itself nor a part of its manifests.
