@@ -14,9 +14,9 @@ use super::room::{Counts, Room};
 use super::task::{NamedBy, Role, Task};
 use crate::seeds::fingerprint;
 
-/// Requests of a visit at one host of others for links of one document: its own documents, which share the daily budget of the host,
-/// have their turn too.
-const LINKS_AT_OTHERS_MAX: usize = 10;
+/// Requests of a visit at one host of others for links of one document that the site itself publishes, and for those of all other
+/// documents together, known ones and new ones each: its own documents, which share the daily budget of the host, have their turn too.
+pub(super) const LINKS_AT_OTHERS_MAX: usize = 10;
 /// Links followed from one document. The document is requested whole in the next visit, which follows others.
 const LINKS_FOLLOWED_MAX: usize = 50;
 
@@ -33,7 +33,8 @@ pub(crate) struct Plan {
     /// How many URLs were in the queue.
     #[serde(default, skip_serializing_if = "Counts::is_empty")]
     counts: Counts,
-    /// How many links were followed at a host of others, by fingerprint of host and source ([`source_of`]).
+    /// How many links were followed at a host of others, by fingerprint of host and source: a document that the site itself publishes, or
+    /// all others.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     at_others: BTreeMap<String, usize>,
     /// The rules for responses, by fingerprint of host and source ([`source_of`]). They are at most as many as the tasks.
@@ -85,8 +86,8 @@ impl Plan {
         without_room
     }
 
-    /// Removes new links beyond [`LINKS_AT_OTHERS_MAX`] of one document at a host that is neither the site's own nor that of the document,
-    /// and returns them.
+    /// Removes new links beyond [`LINKS_AT_OTHERS_MAX`] at a host that is neither the site's own nor that of their document, and returns
+    /// them.
     pub(crate) fn take_beyond_host(
         &mut self,
         tasks: &mut Vec<Task>,
@@ -98,7 +99,11 @@ impl Plan {
             if !is_at_others || is_own(&host) || self.planned.contains(&fingerprint_of(&task.url)) {
                 return false;
             }
-            let followed = self.at_others.entry(source_of(task)).or_default();
+            let source = match task.named_by {
+                NamedBy::Site | NamedBy::Document => source_of(task),
+                NamedBy::Further | NamedBy::Others => format!("{:016x}", fingerprint(host.as_str())),
+            };
+            let followed = self.at_others.entry(source).or_default();
             *followed += 1;
             *followed > LINKS_AT_OTHERS_MAX
         };
@@ -174,7 +179,7 @@ impl Plan {
     /// Ends one host, or breaks with the end of the visit where it applies to the whole site. After a response that is no evidence
     /// about the site, only the tasks that the same source named at the host are dropped, and returned. If the host itself cannot be
     /// reached, those are dropped that others like this source named ([`NamedBy`]). A host that asks
-    /// for a delay gets no further request for what the site itself does not name.
+    /// for a delay gets no further request for what the site itself does not name, and none at all in response to what it names.
     pub(crate) fn apply(&mut self, task: &Task, next: NextStep) -> ControlFlow<VisitEnd, Vec<Task>> {
         let host = task.url.host();
         let is_evidence = task.named_by == NamedBy::Site;
@@ -203,7 +208,6 @@ impl Plan {
                 };
                 return ControlFlow::Continue(self.take(is_dropped));
             }
-            NextStep::Stop(VisitEnd::RateLimited) => return ControlFlow::Break(VisitEnd::RateLimited),
             NextStep::Stop(end) => self.end_host(host, end),
         }
         ControlFlow::Continue(Vec::new())

@@ -156,7 +156,7 @@ fn a_part_takes_no_room_of_links_and_is_requested_directly_after_its_manifest() 
 }
 
 #[test]
-fn one_document_has_ten_requests_at_a_host_of_others() {
+fn documents_have_ten_requests_at_a_host_of_others() {
     let is_own = |host: &Host| host.as_str() == "a.example";
     let links = |from: &str, named_by, at: &str, numbers: std::ops::Range<usize>| {
         let linked = numbers.map(|number| Task {
@@ -185,7 +185,9 @@ fn one_document_has_ten_requests_at_a_host_of_others() {
         let mut more = links(from, named_by, at, 40..41);
         assert_eq!(plan.take_beyond_host(&mut more, is_own).is_empty(), expected == 30, "{from} to {at}");
         let mut of_another = links("https://a.example/x.json", named_by, at, 50..51);
-        assert_eq!(plan.take_beyond_host(&mut of_another, is_own), []);
+        let is_beyond = expected < 30 && named_by != NamedBy::Document;
+        let beyond = plan.take_beyond_host(&mut of_another, is_own);
+        assert_eq!(beyond.len(), usize::from(is_beyond), "{from} to {at}: users have ten together");
     }
 }
 
@@ -249,11 +251,17 @@ fn skips_hosts_that_have_ended() {
 }
 
 #[test]
-fn ends_the_visit_when_the_site_asks_for_a_delay_or_opts_out() {
+fn ends_the_visit_when_the_site_opts_out_and_a_host_when_it_asks_for_a_delay() {
     let task = task("https://a.example/1");
-    for end in [VisitEnd::RateLimited, VisitEnd::OptedOut] {
-        assert_eq!(Plan::default().apply(&task, NextStep::Stop(end)), ControlFlow::Break(end));
-    }
+    let opted_out = Plan::default().apply(&task, NextStep::Stop(VisitEnd::OptedOut));
+    assert_eq!(opted_out, ControlFlow::Break(VisitEnd::OptedOut));
+    let mut plan = Plan::default();
+    plan.add(by_document("https://a.example/linked"));
+    plan.add(by_document("https://b.a.example/linked"));
+    let limited = plan.apply(&task, NextStep::Stop(VisitEnd::RateLimited));
+    assert_eq!(limited, ControlFlow::Continue(Vec::new()));
+    assert_eq!(plan.ended.get(&task.url.host()), Some(&VisitEnd::RateLimited));
+    assert_eq!(rest(plan), ["https://b.a.example/linked"]);
 }
 
 #[test]

@@ -12,9 +12,10 @@ use store::{Hint, HostOrigin, HostState, PathSlots, ResourceState, SiteState, is
 
 use super::claim;
 use super::own_hosts::OwnHosts;
+use super::plan::LINKS_AT_OTHERS_MAX;
 use super::progress::Progress;
 use super::room::Room;
-use super::task::{NamedBy, Role, Task, body_of_path};
+use super::task::{Earlier, NamedBy, Role, Task, body_of_path};
 use super::traffic::Traffic;
 
 /// A resource that was missing this often in a row is left to the path table.
@@ -118,7 +119,16 @@ fn known_of_site<'a>(turns: Turns<'a>, own_hosts: &OwnHosts) -> Vec<&'a Resource
     });
     let mut known = of_this_visit(turns, published);
     known.extend(of_this_visit(turns, linked));
-    known.extend(take_turns(further).into_iter().take(Room::of(NamedBy::Further).known));
+    let mut at_others: HashMap<Host, usize> = HashMap::new();
+    let further = take_turns(further).into_iter().filter(|known: &&ResourceState| {
+        let host = known.url.host();
+        own_hosts.contains(&host) || {
+            let at_host = at_others.entry(host).or_default();
+            *at_host += 1;
+            *at_host <= LINKS_AT_OTHERS_MAX
+        }
+    });
+    known.extend(further.take(Room::of(NamedBy::Further).known));
     known.sort_by_cached_key(|known| (own_hosts.links_away(&known.url), turns.place_of(known)));
     known
 }
@@ -415,7 +425,7 @@ pub(super) fn known_task(site: &SiteState, resource: &ResourceState) -> Task {
     Task {
         linked_from: resource.linked_from.clone().map(Box::new),
         slot: row.map(|row| row.slot),
-        is_retry: is_retry(site, resource),
+        earlier: if is_retry(site, resource) { Earlier::Failed } else { Earlier::Usual },
         ..Task::new(resource.url.clone(), body_of_path(&resource.url), resource.discovery)
     }
 }
@@ -428,6 +438,7 @@ fn hint(Hint { url, linked_from, discovery }: &Hint) -> Task {
         slot: row.map(|row| row.slot),
         role,
         linked_from: linked_from.clone().map(Box::new),
+        earlier: if *discovery == Discovery::Listed { Earlier::Usual } else { Earlier::Untried },
         ..Task::new(url.clone(), body_of_path(url), *discovery)
     }
 }

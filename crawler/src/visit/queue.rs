@@ -190,7 +190,7 @@ fn row_of(task: &Task, host: &Host) -> Option<&'static PlannedPath> {
         validators,
         named_by,
         training,
-        is_retry: _, // what the site itself names has its place anyway
+        earlier: _, // what the site itself names has its place anyway
     } = task;
     let path = url.as_url().as_str().strip_prefix("https://")?.strip_prefix(host.as_str())?;
     let is_plain = hops.is_empty()

@@ -2,6 +2,7 @@
 //! counted apart, so that it leaves out nothing of the site.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use manifest::ManifestUrl;
 use serde::{Deserialize, Serialize};
@@ -22,19 +23,27 @@ pub(super) struct Room {
     pub(super) of_one: usize,
     /// Links that are kept for later visits.
     pub(super) left: usize,
+    /// Time of a visit for requests for links and for what others name, without waits. Their answers may be slow on purpose.
+    pub(super) time: Duration,
 }
 
 /// Parts of one manifest: its API description, and as many documents with keys as are requested.
 pub(super) const PARTS_MAX: usize = 5;
 
 impl Room {
+    /// The standings of links.
+    pub(super) const LINKS: [NamedBy; 3] = [NamedBy::Document, NamedBy::Further, NamedBy::Others];
+
     pub(super) const fn of(named_by: NamedBy) -> Self {
+        let time = Duration::from_secs;
         match named_by {
             NamedBy::Site | NamedBy::Document => {
-                Self { tasks: 120, begun: 90, known: 70, of_one: 120, left: 60 }
+                Self { tasks: 120, begun: 90, known: 70, of_one: 120, left: 60, time: time(30) }
             }
-            NamedBy::Further => Self { tasks: 60, begun: 40, known: 40, of_one: 10, left: 40 },
-            NamedBy::Others => Self { tasks: 60, begun: 60, known: 40, of_one: 60, left: 0 },
+            NamedBy::Further => {
+                Self { tasks: 60, begun: 40, known: 40, of_one: 10, left: 40, time: time(15) }
+            }
+            NamedBy::Others => Self { tasks: 60, begun: 60, known: 40, of_one: 60, left: 0, time: time(15) },
         }
     }
 }

@@ -272,10 +272,11 @@ async fn slow_links_end_no_visit_and_are_left() {
         let session = fixture.tools.egress.session(fixture.leased.token.site.clone());
         let mut visit = Visit::new(&fixture.tools, &stop, &fixture.leased, Scope::Site, session);
         if is_used_up {
-            let traffic = &mut visit.progress.traffic;
-            (traffic.active, traffic.active_for_links) = (TIME_FOR_LINKS_MAX * 2, TIME_FOR_LINKS_MAX * 2);
+            let (traffic, time) = (&mut visit.progress.traffic, Room::of(NamedBy::Document).time);
+            traffic.active = time;
+            traffic.active_for.insert(NamedBy::Document, time);
         }
-        let time_before = visit.progress.traffic.active_for_links;
+        let time_before = visit.progress.traffic.active_for_links();
         assert!(matches!(visit.work().await, Ok(VisitEnd::Completed)), "used up: {is_used_up}");
         let paths = fixture.paths().split_off(before);
         for own in [MANIFEST, "/llms.txt", "/.well-known/llms.txt", "/"] {
@@ -286,7 +287,7 @@ async fn slow_links_end_no_visit_and_are_left() {
         let fetched = visit.progress.findings.fetched.iter();
         let left = fetched.filter(|fetched| fetched.outcome == policy::FetchOutcome::NotReached).count();
         assert_eq!(left, if is_used_up { linked.len() } else { 0 });
-        let took = visit.progress.traffic.active_for_links.saturating_sub(time_before);
+        let took = visit.progress.traffic.active_for_links().saturating_sub(time_before);
         assert_eq!(took >= Duration::from_millis(20 * 20), !is_used_up, "{took:?}");
     }
 }

@@ -17,7 +17,7 @@ use super::prepare;
 use super::progress::Progress;
 use super::requester::Robots;
 use super::sources::{ReadWhole, keep_source};
-use super::task::{NamedBy, Role, Task, Validators};
+use super::task::{Earlier, NamedBy, Role, Task, Validators};
 use crate::clock;
 use crate::config::TextRecords;
 
@@ -160,8 +160,8 @@ impl Visit<'_> {
     /// Plans what a response links to. Returns whether there was room for all of it; links of the site that found none are recorded for
     /// the next visit.
     pub(super) fn follow(&mut self, mut follow_ups: FollowUps, named_by: NamedBy) -> bool {
-        for task in &mut follow_ups.tasks {
-            task.is_retry = self.retries.contains(&task.url);
+        for task in follow_ups.tasks.iter_mut().filter(|task| self.retries.contains(&task.url)) {
+            task.earlier = Earlier::Failed;
         }
         let is_own = |host: &Host| self.own_hosts.contains(host);
         let without_room = self.progress.follow(follow_ups, named_by, &self.in_turns, is_own);

@@ -45,13 +45,31 @@ pub(crate) struct Task {
     /// Who named the URL.
     #[serde(default, skip_serializing_if = "NamedBy::is_site")]
     pub(crate) named_by: NamedBy,
-    /// The last request failed. Unless the site itself names it, the task comes after all others: another failure may end them.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(crate) is_retry: bool,
+    /// What is known of earlier requests.
+    #[serde(default, skip_serializing_if = "Earlier::is_usual")]
+    pub(crate) earlier: Earlier,
 }
 
-/// The rank of what is requested again after a failure: the last one.
-const RANK_OF_RETRIES: u8 = 5;
+/// What is known of earlier requests for a URL. What the site itself names has its place anyway.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Earlier {
+    /// The URL was answered, or something links to it that was.
+    #[default]
+    Usual,
+    /// Only others name it, and nobody knows whether it is there: it comes after all that is known. Its failure may end the rest of what
+    /// others name.
+    Untried,
+    /// The last request failed: it comes after everything else. Another failure may end the rest of what documents link to.
+    Failed,
+}
+
+impl Earlier {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+    fn is_usual(&self) -> bool {
+        *self == Self::Usual
+    }
+}
 
 /// Who named a URL, those with the most standing first.
 ///
@@ -138,7 +156,7 @@ impl Task {
             role: Role::Manifest,
             validators: Validators::Sent,
             named_by: NamedBy::Site,
-            is_retry: false,
+            earlier: Earlier::Usual,
         }
     }
 
@@ -159,9 +177,10 @@ impl Task {
 
     /// The place of the task among those that wait, lowest first.
     pub(crate) const fn rank(&self) -> u8 {
-        match self.named_by {
-            NamedBy::Document | NamedBy::Further | NamedBy::Others if self.is_retry => RANK_OF_RETRIES,
-            named_by => named_by.rank(self.role),
+        match (self.named_by, self.earlier) {
+            (NamedBy::Site, _) | (_, Earlier::Usual) => self.named_by.rank(self.role),
+            (_, Earlier::Untried) => 5,
+            (_, Earlier::Failed) => 6,
         }
     }
 
