@@ -472,4 +472,6 @@ impl<'a> Visit<'a> {
 }
 
 #[cfg(test)]
+mod share_tests;
+#[cfg(test)]
 mod slow_tests;

@@ -1,6 +1,6 @@
 //! The initial plan of a visit, in this order: the proof of a claim, known manifests that the site itself publishes, the paths that
-//! `policy::plan` chooses, home pages, known documents to which its manifests link, those to which these link, and then URLs and hosts that
-//! only others name: first the manifests of such hosts.
+//! `policy::plan` chooses, home pages, and then all other known documents in turns: those to which its manifests link, those to which these
+//! link, and those that only others name. Hosts and URLs that only others name come last, and what failed.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -40,6 +40,9 @@ pub(super) const KNOWN_WAITING_MAX: usize = 20;
 const KNOWN_USUAL_MAX: usize = 20;
 /// What failed is requested after everything else, except in each eighth visit: a daily budget would otherwise never leave one for it.
 const FAILED_IN_ORDER_EVERY: u32 = 8;
+/// Known documents that are requested in turn, by who names them: a daily budget ends each visit to a large site, and none of them should
+/// be left in all visits.
+const SHARES: [(NamedBy, usize); 3] = [(NamedBy::Document, 3), (NamedBy::Further, 1), (NamedBy::Others, 1)];
 /// Whose turn it is to name a host, where a collected list does. No site has this name.
 const COLLECTED: &str = "lists";
 
@@ -51,7 +54,8 @@ pub(crate) fn begin(site: &SiteState, own_hosts: &OwnHosts, priors: &Priors, now
         progress.plan.add(task);
     }
     let turns = Turns { site, now };
-    for task in of_site(turns, own_hosts, priors) {
+    let known = known_of_site(turns, own_hosts);
+    for task in of_site(turns, own_hosts, priors, &known) {
         progress.plan.add(Task { named_by: own_hosts.word_on(&task), ..task });
     }
     let is_of_others = |state: &&HostState| !own_hosts.contains(&state.host) && is_requested(site, state);
@@ -65,40 +69,50 @@ pub(crate) fn begin(site: &SiteState, own_hosts: &OwnHosts, priors: &Priors, now
     let with_manifests: Vec<&HostState> = in_turn(with_manifests, HOSTS_MAX, site.visits).collect();
     // no number of other names keeps a visit from the manifests that are known
     let manifests = known_of_others(turns, foreign, &with_manifests);
+    for (named_by, known) in in_shares([known.linked, known.further, manifests]) {
+        let task = known_task(site, known);
+        let earlier = if task.earlier == Earlier::Failed { Earlier::Failed } else { Earlier::Known };
+        progress.plan.add(Task { named_by, earlier, ..task });
+    }
     let searched = with_manifests.iter().copied().chain(in_turn_of_linking_sites(site, without));
     let searched = searched.flat_map(|state| {
         let known = turns.next(known_at(site, &state.host), KNOWN_OF_ONE_MAX);
         known.into_iter().map(|known| known_task(site, known)).chain(rows_of(site, own_hosts, state, priors))
     });
-    for task in manifests.into_iter().chain(named_by_others(site)).chain(searched) {
+    for task in named_by_others(site).chain(searched) {
         progress.plan.add(Task { named_by: NamedBy::Others, ..task });
     }
     progress
 }
 
-/// The tasks of the site: known documents, then paths of the table, at the main hosts first, whose requests do not wait for the delays of
-/// other hosts. Home pages are last. The plan puts what documents link to after what the site itself publishes.
-fn of_site(turns: Turns<'_>, own_hosts: &OwnHosts, priors: &Priors) -> Vec<Task> {
+/// The tasks of the site itself: known documents, then paths of the table, at the main hosts first, whose requests do not wait for the
+/// delays of other hosts. Home pages are last.
+fn of_site(turns: Turns<'_>, own_hosts: &OwnHosts, priors: &Priors, known: &KnownOfSite<'_>) -> Vec<Task> {
     let site = turns.site;
     let is_main = |url: &ManifestUrl| is_main_host(site.name.as_str(), url.host().as_str());
-    let known = known_of_site(turns, own_hosts);
-    let urls: HashSet<&ManifestUrl> = known.iter().map(|known| &known.url).collect();
-    let published = known.iter().filter(|known| own_hosts.publishes(&known.url)).count();
+    let KnownOfSite { published, linked, further } = known;
+    let urls: HashSet<&ManifestUrl> =
+        published.iter().chain(linked).chain(further).map(|known| &known.url).collect();
     let rows = own(site, own_hosts).flat_map(|state| rows_of(site, own_hosts, state, priors));
     let rows = rows.filter(|task| !urls.contains(&task.url));
-    let rows = rows.take(Room::of(NamedBy::Site).begun.saturating_sub(published));
+    let rows = rows.take(Room::of(NamedBy::Site).begun.saturating_sub(published.len()));
     let (pages, rows): (Vec<Task>, Vec<Task>) = rows.partition(|task| task.role == Role::Page);
     let (main_rows, other_rows): (Vec<Task>, Vec<Task>) =
         rows.into_iter().partition(|task| is_main(&task.url));
-    let (main, others): (Vec<&ResourceState>, Vec<&ResourceState>) =
-        known.into_iter().partition(|known| is_main(&known.url));
-    let main = main.into_iter().map(|known| known_task(site, known)).chain(main_rows);
-    let others = others.into_iter().map(|known| known_task(site, known)).chain(other_rows);
-    main.chain(others).chain(pages).collect()
+    let known = published.iter().map(|known| known_task(site, known));
+    let (main, others): (Vec<Task>, Vec<Task>) = known.partition(|task| is_main(&task.url));
+    main.into_iter().chain(main_rows).chain(others).chain(other_rows).chain(pages).collect()
 }
 
-/// The known documents that the site names, nearest first. What users may have written takes no turn of what the site itself publishes.
-fn known_of_site<'a>(turns: Turns<'a>, own_hosts: &OwnHosts) -> Vec<&'a ResourceState> {
+/// Known documents that the site names, of one visit: those that it publishes, those to which these link, and those to which these do.
+struct KnownOfSite<'a> {
+    published: Vec<&'a ResourceState>,
+    linked: Vec<&'a ResourceState>,
+    further: Vec<&'a ResourceState>,
+}
+
+/// The known documents that the site names. What users may have written takes no turn of what the site itself publishes.
+fn known_of_site<'a>(turns: Turns<'a>, own_hosts: &OwnHosts) -> KnownOfSite<'a> {
     let site = turns.site;
     let (mut published, mut linked, mut further) = (Vec::new(), Vec::new(), BTreeMap::new());
     for known in in_turns(site, own_hosts) {
@@ -117,8 +131,6 @@ fn known_of_site<'a>(turns: Turns<'a>, own_hosts: &OwnHosts) -> Vec<&'a Resource
         let next = turns.next(documents, Room::of(NamedBy::Further).of_one);
         next.into_iter().map(move |known| (turn, known))
     });
-    let mut known = of_this_visit(turns, published);
-    known.extend(of_this_visit(turns, linked));
     let mut at_others: HashMap<Host, usize> = HashMap::new();
     let further = take_turns(further).into_iter().filter(|known: &&ResourceState| {
         let host = known.url.host();
@@ -128,9 +140,28 @@ fn known_of_site<'a>(turns: Turns<'a>, own_hosts: &OwnHosts) -> Vec<&'a Resource
             *at_host <= LINKS_AT_OTHERS_MAX
         }
     });
-    known.extend(further.take(Room::of(NamedBy::Further).known));
-    known.sort_by_cached_key(|known| (own_hosts.links_away(&known.url), turns.place_of(known)));
-    known
+    let further = further.take(Room::of(NamedBy::Further).known).collect();
+    let mut published = of_this_visit(turns, published);
+    published.sort_by_cached_key(|known| (own_hosts.links_away(&known.url), turns.place_of(known)));
+    let mut linked = of_this_visit(turns, linked);
+    linked.sort_by_cached_key(|known| {
+        // the delays of other hosts do not come first
+        let is_elsewhere = !is_main_host(site.name.as_str(), known.url.host().as_str());
+        (is_elsewhere, own_hosts.links_away(&known.url), turns.place_of(known))
+    });
+    KnownOfSite { published, linked, further }
+}
+
+/// Merges what is known beyond what the site itself publishes: those of each list in turn, by [`SHARES`].
+fn in_shares<T>(lists: [Vec<T>; 3]) -> Vec<(NamedBy, T)> {
+    let mut lists = lists.map(Vec::into_iter);
+    let mut merged = Vec::new();
+    while lists.iter().any(|list| list.len() > 0) {
+        for (list, (named_by, share)) in lists.iter_mut().zip(SHARES) {
+            merged.extend(list.take(share).map(|item| (named_by, item)));
+        }
+    }
+    merged
 }
 
 /// The order of known documents that are named alike, in which a visit chooses and requests them.
@@ -217,20 +248,22 @@ fn own<'a>(site: &'a SiteState, own: &OwnHosts) -> impl Iterator<Item = &'a Host
 }
 
 /// The known documents of this visit that only others name: `at_own_hosts`, and those of `hosts`. Each visit requests the next ones.
-fn known_of_others(turns: Turns<'_>, at_own_hosts: Vec<&ResourceState>, hosts: &[&HostState]) -> Vec<Task> {
-    let site = turns.site;
+fn known_of_others<'a>(
+    turns: Turns<'a>,
+    at_own_hosts: Vec<&'a ResourceState>,
+    hosts: &[&HostState],
+) -> Vec<&'a ResourceState> {
     let mut by_owner: BTreeMap<String, Vec<&ResourceState>> = BTreeMap::new();
     for known in at_own_hosts {
         let linked_by = known.linked_from.as_ref().map(|from| from.site().to_string());
         by_owner.entry(linked_by.unwrap_or_default()).or_default().push(known);
     }
     for state in hosts {
-        by_owner.insert(state.host.to_string(), known_at(site, &state.host));
+        by_owner.insert(state.host.to_string(), known_at(turns.site, &state.host));
     }
     let next = by_owner.into_iter().flat_map(|(owner, known)| {
-        let turn = Seed::of(&owner).with_counter(site.visits.into());
-        let known = turns.next(known, KNOWN_OF_ONE_MAX);
-        known.into_iter().map(move |known| (turn, known_task(site, known)))
+        let turn = Seed::of(&owner).with_counter(turns.site.visits.into());
+        turns.next(known, KNOWN_OF_ONE_MAX).into_iter().map(move |known| (turn, known))
     });
     take_turns(next).into_iter().take(Room::of(NamedBy::Others).known).collect()
 }

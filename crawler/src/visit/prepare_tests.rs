@@ -383,6 +383,59 @@ fn documents_of_many_linking_documents_have_their_turns() {
     assert_eq!(missing, [""; 0]);
 }
 
+/// Five catalogs of a user link to known documents at the host of another customer, whose card others name.
+#[test]
+fn links_of_users_leave_the_daily_budget_of_a_customers_host_to_its_own_documents() {
+    let catalog = "https://a.example/agents.json";
+    let upload = |number: usize| format!("https://a.example/u/{number}.json");
+    let uploads = (0..5).map(|number| manifest(&upload(number), Discovery::CatalogEntry, Some(catalog)));
+    let junk = (0..50).map(|number| {
+        let at = format!("https://t1.a.example/junk/{number:02}.json");
+        manifest(&at, Discovery::CatalogEntry, Some(&upload(number % 5)))
+    });
+    let card = "https://t1.a.example/.well-known/agent.json";
+    let own = [manifest(catalog, Discovery::Root, None), manifest(card, Discovery::WellKnown, None)];
+    let mut site = SiteState {
+        hosts: vec![host("a.example", HostOrigin::Listed), host("t1.a.example", HostOrigin::Named)],
+        resources: uploads.chain(junk).chain(own).collect(),
+        ..crate::dry_run::unknown(SiteName::parse("a.example").unwrap())
+    };
+    for visits in 0..20 {
+        site.visits = visits;
+        let planned = planned(&site);
+        let junk = planned.iter().filter(|url| url.contains("/junk/")).count();
+        assert_eq!((junk, planned.iter().any(|url| url == card)), (10, true), "visit {visits}: {planned:?}");
+    }
+}
+
+/// A daily budget ends each visit before the documents of the catalog are through.
+#[test]
+fn each_standing_has_its_share_of_a_visit() {
+    let catalog = "https://a.example/agents.json";
+    let at = |kind: &str, number: usize| format!("https://a.example/{kind}/{number:02}.json");
+    let of = |kind: &'static str, count: usize, from: &'static str| {
+        let numbers = 0..count;
+        numbers.map(move |number| manifest(&at(kind, number), Discovery::CatalogEntry, Some(from)))
+    };
+    let resources = of("x", 90, catalog)
+        .chain(of("f", 10, "https://a.example/x/00.json"))
+        .chain(of("o", 10, "https://evil.example/catalog.json"))
+        .chain([manifest(catalog, Discovery::Root, None)]);
+    let mut site = SiteState {
+        hosts: vec![host("a.example", HostOrigin::Listed)],
+        resources: resources.collect(),
+        ..crate::dry_run::unknown(SiteName::parse("a.example").unwrap())
+    };
+    for visits in 0..4 {
+        site.visits = visits;
+        let planned = planned(&site);
+        let linked = planned.iter().filter(|url| ["/x/", "/f/", "/o/"].iter().any(|kind| url.contains(kind)));
+        let first: Vec<&String> = linked.take(25).collect();
+        let count = |kind: &str| first.iter().filter(|url| url.contains(kind)).count();
+        assert_eq!(["/x/", "/f/", "/o/"].map(count), [15, 5, 5], "visit {visits}: {first:?}");
+    }
+}
+
 /// The catalog lists many documents at a host that no visit reaches, and some that are fresh for long.
 #[test]
 fn documents_that_no_visit_requests_keep_the_others_from_no_turn() {

@@ -8,9 +8,9 @@ use testweb::Answer;
 use super::requester::tests::{Fixture, fixture, fixture_with};
 use super::*;
 
-const NAME: &str = "slow.example";
-const MANIFEST: &str = "/agent.json";
-const AWP: &str = r#"{"awp_version":"0.1","domain":"slow.example","intent":"Sell books","actions":[
+pub(super) const NAME: &str = "slow.example";
+pub(super) const MANIFEST: &str = "/agent.json";
+pub(super) const AWP: &str = r#"{"awp_version":"0.1","domain":"slow.example","intent":"Sell books","actions":[
     {"id":"buy_book","description":"Buy a book","method":"POST","endpoint":"/api/books"}]}"#;
 /// How late a visit is resumed.
 const LATE: TimeDelta = TimeDelta::seconds(60);
@@ -18,10 +18,10 @@ const LATE: TimeDelta = TimeDelta::seconds(60);
 const OPENINGS_MAX: usize = 100;
 
 /// What happened while a visit was not parked.
-struct Opening {
+pub(super) struct Opening {
     began_at: DateTime<Utc>,
     ended_at: DateTime<Utc>,
-    requested: Vec<String>,
+    pub(super) requested: Vec<String>,
     is_parked: bool,
 }
 
@@ -34,7 +34,7 @@ async fn slow_site(robots: Answer) -> Fixture {
 }
 
 /// Leases the site, which is due, continues or begins its visit, and saves the outcome.
-async fn open(fixture: &Fixture) -> Opening {
+pub(super) async fn open(fixture: &Fixture) -> Opening {
     let (store, began_at) = (&fixture.tools.store, clock::now());
     let request = LeaseRequest {
         worker: WorkerId::new("test"),
@@ -62,12 +62,12 @@ async fn open(fixture: &Fixture) -> Opening {
 }
 
 /// Sets the clock to the time at which the site is due, and a little later.
-async fn advance_until_due(fixture: &Fixture) {
+pub(super) async fn advance_until_due(fixture: &Fixture) {
     let due_at = report(fixture).await.summary.next_visit_at.expect("a planned visit");
     clock::advance(due_at - clock::now() + LATE);
 }
 
-async fn report(fixture: &Fixture) -> store::SiteReport {
+pub(super) async fn report(fixture: &Fixture) -> store::SiteReport {
     fixture.tools.store.site_report(&fixture.leased.site.name, 9).await.unwrap().expect("a known site")
 }
 
@@ -120,13 +120,13 @@ async fn a_site_with_a_long_delay_is_read_over_days() {
     }
 }
 
-fn submitted(at: &str) -> Seed {
+pub(super) fn submitted(at: &str) -> Seed {
     let url = ManifestUrl::parse(at).unwrap();
     Seed { host: url.host(), url: Some(url), rank: None, origin: SeedOrigin::Submitted, revisit_now: true }
 }
 
 /// Opens the visit until it ends; returns what was requested in each opening.
-async fn open_until_the_end(fixture: &Fixture) -> Vec<Opening> {
+pub(super) async fn open_until_the_end(fixture: &Fixture) -> Vec<Opening> {
     let mut openings = Vec::new();
     while openings.len() < OPENINGS_MAX {
         let opening = open(fixture).await;

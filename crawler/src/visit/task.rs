@@ -54,9 +54,11 @@ pub(crate) struct Task {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Earlier {
-    /// The URL was answered, or something links to it that was.
+    /// Nothing, or not that it matters.
     #[default]
     Usual,
+    /// It is a known document that takes turns with all others that are known.
+    Known,
     /// Only others name it, and nobody knows whether it is there: it comes after all that is known. Its failure may end the rest of what
     /// others name.
     Untried,
@@ -70,6 +72,9 @@ impl Earlier {
         *self == Self::Usual
     }
 }
+
+/// The rank of known documents that the site itself does not publish. They take turns, whoever names them.
+const RANK_OF_KNOWN: u8 = 2;
 
 /// Who named a URL, those with the most standing first.
 ///
@@ -102,15 +107,15 @@ impl NamedBy {
     }
 
     /// The place of what is named like this among the tasks of a visit, lowest first: what the site itself names, the parts that complete
-    /// its manifests, what its documents link to, what those link to, and what others name. A part is requested directly after its
-    /// manifest.
+    /// its manifests, the parts of others directly after their manifests, and new links by their standing, behind all that is known.
     pub(crate) const fn rank(self, role: Role) -> u8 {
         match (self, role) {
             (Self::Site, _) => 0,
             (Self::Document, Role::Part) => 1,
-            (Self::Document, _) | (Self::Further, Role::Part) => 2,
-            (Self::Further, _) => 3,
-            (Self::Others, _) => 4,
+            (_, Role::Part) => RANK_OF_KNOWN,
+            (Self::Document, _) => 3,
+            (Self::Further, _) => 4,
+            (Self::Others, _) => 5,
         }
     }
 
@@ -179,8 +184,9 @@ impl Task {
     pub(crate) const fn rank(&self) -> u8 {
         match (self.named_by, self.earlier) {
             (NamedBy::Site, _) | (_, Earlier::Usual) => self.named_by.rank(self.role),
-            (_, Earlier::Untried) => 5,
-            (_, Earlier::Failed) => 6,
+            (_, Earlier::Known) => RANK_OF_KNOWN,
+            (_, Earlier::Untried) => 6,
+            (_, Earlier::Failed) => 7,
         }
     }
 
