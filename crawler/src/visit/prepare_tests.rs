@@ -226,13 +226,12 @@ fn a_visit_continues_with_the_documents_at_which_a_budget_ended_the_last_one() {
             let url = format!("https://a.example/x/{number:03}.json");
             planned.iter().position(|planned| *planned == url).unwrap()
         };
-        assert!(place(39) < place(0), "{planned:?}");
-        let is_first = place(59) < place(39);
-        assert_eq!(
-            is_first,
-            visits == 1,
-            "what is new may fail: each second visit begins with the known ones"
-        );
+        if visits == 1 {
+            assert!(place(59) < place(39) && place(39) < place(0), "{planned:?}");
+        } else {
+            let is_last = (0..59).all(|known| place(known) < place(59));
+            assert!(is_last, "what is new may fail: each second visit begins with the known ones");
+        }
     }
 }
 
@@ -319,7 +318,9 @@ fn a_visit_ends_with_the_documents_that_failed_in_the_last_one() {
         let last = numbers(7);
         assert_eq!(last.len(), 9, "{last:?}");
         assert_eq!(last[7..], ["000.json", "001.json"], "{outcome}: {last:?}");
-        assert_eq!(numbers(8)[..2], ["000.json", "001.json"], "a budget does not keep them out for ever");
+        let is_before_others =
+            |eighth: u32| numbers(8 * eighth)[..7].iter().any(|number| number == "000.json");
+        assert!((1..9).any(is_before_others), "a budget does not keep them out for ever");
     }
 }
 
@@ -372,7 +373,7 @@ fn documents_of_many_linking_documents_have_their_turns() {
         ..crate::dry_run::unknown(SiteName::parse("a.example").unwrap())
     };
     let mut requested = HashSet::new();
-    for _ in 0..10 {
+    for _ in 0..14 {
         let planned = visited(&mut site);
         let cards = planned.iter().filter(|url| url.contains("/c/")).count();
         assert_eq!(cards, Room::of(NamedBy::Further).known, "{planned:?}");
@@ -451,7 +452,7 @@ fn documents_that_no_visit_requests_keep_the_others_from_no_turn() {
         }
     }
     let mut requested = HashSet::new();
-    for _ in 0..30 {
+    for _ in 0..60 {
         let planned = visited(&mut site);
         for known in site.resources.iter_mut().take(200) {
             known.fetched_at = long_ago;
