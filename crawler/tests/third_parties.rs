@@ -1302,9 +1302,9 @@ async fn large_listed_documents_have_half_of_a_visit_and_take_turns() {
     let json = "application/json";
     let path = |number: usize| format!("/u/openapi-{number}.json");
     let large = |number: usize, version: usize| {
-        let text = "x".repeat(LARGE_BYTES);
+        let blanks = " ".repeat(LARGE_BYTES);
         format!(
-            r#"{{"openapi":"3.1.0","info":{{"title":"T{number}","version":"{version}","description":"{text}"}},
+            r#"{{"openapi":"3.1.0","info":{{"title":"T{number}","version":"{version}"}},{blanks}
             "paths":{{"/p{number}":{{"get":{{"operationId":"read{number}","responses":{{}}}}}}}}}}"#
         )
     };
