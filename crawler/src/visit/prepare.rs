@@ -68,7 +68,7 @@ pub(crate) fn begin(site: &SiteState, own_hosts: &OwnHosts, priors: &Priors, now
         named.into_iter().partition(|state| has_manifests(site, &state.host));
     let with_manifests: Vec<&HostState> = in_turn(with_manifests, HOSTS_MAX, site.visits).collect();
     // no number of other names keeps a visit from the manifests that are known
-    let manifests = known_of_others(turns, foreign, &with_manifests);
+    let manifests = known_of_others(turns, own_hosts, foreign, &with_manifests);
     for (named_by, known) in in_shares([known.linked, known.further, manifests]) {
         let task = known_task(site, known);
         let earlier = if task.earlier == Earlier::Failed { Earlier::Failed } else { Earlier::Known };
@@ -76,7 +76,7 @@ pub(crate) fn begin(site: &SiteState, own_hosts: &OwnHosts, priors: &Priors, now
     }
     let searched = with_manifests.iter().copied().chain(in_turn_of_linking_sites(site, without));
     let searched = searched.flat_map(|state| {
-        let known = turns.next(known_at(site, &state.host), KNOWN_OF_ONE_MAX);
+        let known = turns.next(known_at((site, own_hosts), &state.host), KNOWN_OF_ONE_MAX);
         known.into_iter().map(|known| known_task(site, known)).chain(rows_of(site, own_hosts, state, priors))
     });
     for task in named_by_others(site).chain(searched) {
@@ -250,6 +250,7 @@ fn own<'a>(site: &'a SiteState, own: &OwnHosts) -> impl Iterator<Item = &'a Host
 /// The known documents of this visit that only others name: `at_own_hosts`, and those of `hosts`. Each visit requests the next ones.
 fn known_of_others<'a>(
     turns: Turns<'a>,
+    own_hosts: &OwnHosts,
     at_own_hosts: Vec<&'a ResourceState>,
     hosts: &[&HostState],
 ) -> Vec<&'a ResourceState> {
@@ -259,7 +260,7 @@ fn known_of_others<'a>(
         by_owner.entry(linked_by.unwrap_or_default()).or_default().push(known);
     }
     for state in hosts {
-        by_owner.insert(state.host.to_string(), known_at(turns.site, &state.host));
+        by_owner.insert(state.host.to_string(), known_at((turns.site, own_hosts), &state.host));
     }
     let next = by_owner.into_iter().flat_map(|(owner, known)| {
         let turn = Seed::of(&owner).with_counter(turns.site.visits.into());
@@ -388,9 +389,10 @@ pub(crate) fn only(url: &ManifestUrl, now: DateTime<Utc>) -> Progress {
     progress
 }
 
-/// The known documents of a host that are requested again.
-fn known_at<'a>(site: &'a SiteState, host: &Host) -> Vec<&'a ResourceState> {
-    let known = site.resources.iter().filter(|resource| resource.url.host() == *host);
+/// The known documents of a host that only others name and that are requested again. Those that the site names have turns of their own.
+fn known_at<'a>((site, own_hosts): (&'a SiteState, &OwnHosts), host: &Host) -> Vec<&'a ResourceState> {
+    let is_theirs = |known: &&ResourceState| known.url.host() == *host && !own_hosts.names(&known.url);
+    let known = site.resources.iter().filter(is_theirs);
     known.filter(|known| is_planned(site, known)).collect()
 }
 

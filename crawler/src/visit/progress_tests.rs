@@ -149,7 +149,7 @@ fn a_parked_visit_carries_a_bounded_number_of_bytes() {
     let parked = progress.park().unwrap();
     assert!(parked.to_string().len() < 30 * MIB);
     assert_eq!(progress.traffic.robots.len(), 8);
-    assert_eq!(progress.findings.fetched.iter().filter(|fetched| fetched.body.is_some()).count(), 4);
+    assert_eq!(progress.findings.fetched.iter().filter(|fetched| fetched.body.is_some()).count(), 3);
 }
 
 #[test]

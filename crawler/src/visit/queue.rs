@@ -267,8 +267,8 @@ mod tests {
             [
                 task(&format!("own/{number}"), NamedBy::Site, Role::Manifest),
                 task(&format!("part/{number}"), NamedBy::Document, Role::Part),
-                task(&format!("linked/{number}"), NamedBy::Document, Role::Manifest),
                 task(&format!("further/{number}"), NamedBy::Further, Role::Part),
+                task(&format!("linked/{number}"), NamedBy::Document, Role::Manifest),
                 task(&format!("theirs/{number}"), NamedBy::Others, Role::Manifest),
             ]
         };
