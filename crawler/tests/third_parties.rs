@@ -1293,3 +1293,95 @@ async fn a_catalog_names_documents_and_a_home_page_names_hosts() {
     }
     assert_eq!(crawl.report(VICTIM).await.visits[0].end, VisitEnd::Completed);
 }
+
+/// The catalog of the victim lists large documents of users, which differ in each visit, and a small one behind them.
+#[tokio::test]
+async fn large_listed_documents_have_half_of_a_visit_and_take_turns() {
+    const OWN: &str = "/x/own.json";
+    const LARGE_BYTES: usize = 14 * 1024 * 1024;
+    let json = "application/json";
+    let path = |number: usize| format!("/u/openapi-{number}.json");
+    let large = |number: usize, version: usize| {
+        let blanks = " ".repeat(LARGE_BYTES);
+        format!(
+            r#"{{"openapi":"3.1.0","info":{{"title":"T{number}","version":"{version}"}},{blanks}
+            "paths":{{"/p{number}":{{"get":{{"operationId":"read{number}","responses":{{}}}}}}}}}}"#
+        )
+    };
+    let listed = (0..4).map(path).chain([OWN.to_owned()]).map(|path| format!("https://{VICTIM}{path}"));
+    let listed: Vec<String> = listed.collect();
+    let catalog = catalog_of(&listed.iter().map(String::as_str).collect::<Vec<_>>());
+    let victim = Host::new(VICTIM)
+        .robots("")
+        .route(MANIFEST, AWP)
+        .file("/.well-known/api-catalog", "application/linkset+json", catalog)
+        .file(OWN, json, awp_with("own0"));
+    let victim = (0..4).fold(victim, |victim, number| victim.file(&path(number), json, large(number, 0)));
+    let mut crawl = Crawl::of([victim]).await;
+    for visit in 1..=4 {
+        crawl.pass_again().await;
+        let downloads = crawl.paths(VICTIM).into_iter().filter(|path| path.starts_with("/u/")).count();
+        assert!(downloads <= 3, "visit {visit}: {downloads}");
+        let fetches = crawl.report(VICTIM).await.visits.remove(0).fetches;
+        assert!(
+            fetches.iter().all(|fetch| fetch.outcome != FetchOutcome::TooLarge),
+            "visit {visit}: {fetches:?}"
+        );
+        if visit == 2 {
+            for url in &listed {
+                naming_of(&crawl, url).await;
+            }
+            crawl.web.set_file(VICTIM, OWN, json, awp_with("own1"));
+        }
+        for number in 0..4 {
+            crawl.web.set_file(VICTIM, &path(number), json, large(number, visit));
+        }
+    }
+    let own = ManifestId::of(&ManifestUrl::parse(&listed[4]).unwrap());
+    let own = crawl.store.manifest_find(&own).await.unwrap().expect("a manifest").manifest;
+    assert!(own.capabilities.iter().any(|capability| capability.native_id == "own1"), "{own:?}");
+}
+
+/// The catalog of the victim lists a manifest with a part, and catalogs of users that list new documents in each visit.
+#[tokio::test]
+async fn links_of_users_keep_no_part_of_a_listed_manifest_out() {
+    const WHOLE: &str = "/x/agent-manifest.json";
+    const PART: &str = "/x/openapi.json";
+    let at = |path: &str| format!("https://{VICTIM}{path}");
+    let whole = format!(r#"{{"arws_version":"1.0","name":"M","description":"D","tools":"{}"}}"#, at(PART));
+    let part = |operation: &str| {
+        format!(
+            r#"{{"openapi":"3.1.0","info":{{"title":"M","version":"1"}},"servers":[{{"url":"https://{VICTIM}/api"}}],
+            "paths":{{"/t":{{"post":{{"operationId":"{operation}","responses":{{}}}}}}}}}}"#
+        )
+    };
+    let uploads: Vec<String> = (0..8).map(|number| at(&format!("/a/u{number}.json"))).collect();
+    let upload_of = |visit: usize, number: usize| {
+        let links: Vec<String> =
+            (0..12).map(|link| at(&format!("/l/{visit}-{number}-{link}.json"))).collect();
+        catalog_of(&links.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    let whole_url = at(WHOLE);
+    let listed = uploads.iter().chain([&whole_url]).map(String::as_str);
+    let victim = Host::new(VICTIM)
+        .robots("")
+        .route(MANIFEST, AWP)
+        .file("/.well-known/api-catalog", "application/linkset+json", catalog_of(&listed.collect::<Vec<_>>()))
+        .route(WHOLE, Answer::json(whole).without_validators())
+        .file(PART, "application/json", part("buy"));
+    let mut crawl = Crawl::of([victim]).await;
+    for visit in 0..3 {
+        for (number, url) in uploads.iter().enumerate() {
+            let path = ManifestUrl::parse(url).unwrap().path_and_query();
+            crawl.web.set_file(VICTIM, &path, "application/linkset+json", upload_of(visit, number));
+        }
+        crawl.web.set_file(VICTIM, PART, "application/json", part(&format!("buy{visit}")));
+        crawl.pass_again().await;
+        assert!(crawl.paths(VICTIM).contains(&PART.to_owned()), "visit {visit}: {:?}", crawl.paths(VICTIM));
+        let id = ManifestId::of(&ManifestUrl::parse(&at(WHOLE)).unwrap());
+        let stored = crawl.store.manifest_find(&id).await.unwrap().expect("a manifest").manifest;
+        let operations: Vec<_> =
+            stored.capabilities.iter().map(|capability| capability.native_id.as_str()).collect();
+        assert_eq!(operations, [format!("buy{visit}")], "visit {visit}");
+    }
+}

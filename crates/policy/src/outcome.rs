@@ -159,6 +159,13 @@ impl FetchOutcome {
         )
     }
 
+    /// Whether there was no document for a reason that may pass: a failure of the server or of the connection, a denial, or a document that
+    /// is too large.
+    pub const fn is_failure(self) -> bool {
+        matches!(self, Self::RateLimited | Self::ServerError | Self::Blocked | Self::TooLarge)
+            || self.is_transport_error()
+    }
+
     /// Whether the resource is known to exist and to be a manifest.
     pub const fn is_present(self) -> bool {
         matches!(self, Self::Found | Self::NotModified | Self::Fresh)

@@ -9,6 +9,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 const EXEMPT_BYTES: usize = 256 * 1_024;
 /// Maximum memory of one visit: the largest document with the largest manifest, and half as much again.
 pub(super) const VISIT_BYTES_MAX: usize = 160 * 1_024 * 1_024;
+/// The part of it for documents that were reached by a link. Users of a site may have written them, so the site's own have the rest.
+const LINKED_BYTES_MAX: usize = VISIT_BYTES_MAX / 2;
 /// Bytes per permit.
 const PERMIT_BYTES: usize = 4 * 1_024;
 /// Memory for all visits of this process.
@@ -24,7 +26,38 @@ pub(super) const MEMORY_WAIT: Duration = Duration::from_secs(30);
 #[derive(Debug, Default)]
 pub(crate) struct HeldMemory {
     bytes: usize,
+    /// Those for documents that were reached by a link.
+    linked_bytes: usize,
     permits: Vec<OwnedSemaphorePermit>,
+    document: DocumentInProgress,
+}
+
+/// Where the memory of the document begins that a visit reads.
+#[derive(Debug, Clone, Copy, Default)]
+struct DocumentInProgress {
+    is_linked: bool,
+    bytes_before: usize,
+    linked_bytes_before: usize,
+    permits_before: usize,
+}
+
+impl HeldMemory {
+    /// Begins a document: whatever is held for a body or a manifest from here on belongs to it.
+    pub(crate) fn begin_document(&mut self, is_linked: bool) {
+        self.document = DocumentInProgress {
+            is_linked,
+            bytes_before: self.bytes,
+            linked_bytes_before: self.linked_bytes,
+            permits_before: self.permits.len(),
+        };
+    }
+
+    /// Releases what is held for the document in progress.
+    pub(crate) fn drop_document(&mut self) {
+        let DocumentInProgress { bytes_before, linked_bytes_before, permits_before, .. } = self.document;
+        (self.bytes, self.linked_bytes) = (bytes_before, linked_bytes_before);
+        self.permits.truncate(permits_before);
+    }
 }
 
 /// Why a visit gets no more memory.
@@ -33,7 +66,9 @@ pub(crate) enum NoMemory {
     /// Other visits use too much for too long.
     Now,
     /// The documents of this visit are too large together.
-    EverInThisVisit,
+    InThisVisit,
+    /// The document is too large by itself.
+    InAnyVisit,
 }
 
 /// The memory of a process for the documents of its visits; cheap to clone.
@@ -50,12 +85,28 @@ impl MemoryBudget {
     }
 
     pub(crate) async fn hold_body(&self, held: &mut HeldMemory, bytes: usize) -> Result<(), NoMemory> {
-        self.hold(held, bytes * BODY_FACTOR).await
+        self.hold_document(held, bytes * BODY_FACTOR).await
     }
 
     /// Memory for a manifest, see [`manifest::budget::manifest_bytes`].
     pub(crate) async fn hold_manifest(&self, held: &mut HeldMemory, bytes: usize) -> Result<(), NoMemory> {
-        self.hold(held, bytes).await
+        self.hold_document(held, bytes).await
+    }
+
+    /// Memory for the document in progress. One that would not fit without the others is too large by itself.
+    async fn hold_document(&self, held: &mut HeldMemory, bytes: usize) -> Result<(), NoMemory> {
+        let DocumentInProgress { is_linked, bytes_before, .. } = held.document;
+        let of_document = held.bytes - bytes_before + bytes;
+        if of_document > if is_linked { LINKED_BYTES_MAX } else { VISIT_BYTES_MAX } {
+            return Err(NoMemory::InAnyVisit);
+        }
+        let linked_bytes = held.linked_bytes + if is_linked { bytes } else { 0 };
+        if linked_bytes > LINKED_BYTES_MAX {
+            return Err(NoMemory::InThisVisit);
+        }
+        self.hold(held, bytes).await?;
+        held.linked_bytes = linked_bytes;
+        Ok(())
     }
 
     /// Memory for the parsed rules of a robots.txt, by its bytes.
@@ -76,7 +127,7 @@ impl MemoryBudget {
     async fn hold(&self, held: &mut HeldMemory, bytes: usize) -> Result<(), NoMemory> {
         let sum = held.bytes + bytes;
         if sum > VISIT_BYTES_MAX {
-            return Err(NoMemory::EverInThisVisit);
+            return Err(NoMemory::InThisVisit);
         }
         if sum > EXEMPT_BYTES {
             let permits = u32::try_from(bytes.div_ceil(PERMIT_BYTES)).unwrap_or(u32::MAX);
@@ -105,7 +156,7 @@ mod tests {
             match memory.hold_body(&mut held, LARGEST).await {
                 Ok(()) => visits.push(held),
                 Err(NoMemory::Now) => break,
-                Err(NoMemory::EverInThisVisit) => panic!("one document fits"),
+                Err(none) => panic!("one document fits: {none:?}"),
             }
         }
         assert_eq!(visits.len() * LARGEST * BODY_FACTOR, PERMITS * PERMIT_BYTES);
@@ -115,8 +166,39 @@ mod tests {
         visits.clear();
         assert_eq!(memory.hold_manifest(&mut small, 1).await, Ok(()));
         let mut greedy = HeldMemory::default();
-        while memory.hold_body(&mut greedy, LARGEST).await.is_ok() {}
+        while memory.hold_body(&mut greedy, LARGEST).await.is_ok() {
+            greedy.begin_document(false);
+        }
         assert!(greedy.bytes <= VISIT_BYTES_MAX);
-        assert_eq!(memory.hold_body(&mut greedy, LARGEST).await, Err(NoMemory::EverInThisVisit));
+        assert_eq!(memory.hold_body(&mut greedy, LARGEST).await, Err(NoMemory::InThisVisit));
+    }
+
+    #[tokio::test]
+    async fn linked_documents_leave_half_of_a_visit_to_the_sites_own() {
+        const LARGE: usize = 14 * 1_024 * 1_024;
+        let (memory, mut held) = (MemoryBudget::new(Duration::from_millis(20)), HeldMemory::default());
+        let mut read = async |is_linked: bool, manifest_bytes: usize| {
+            held.begin_document(is_linked);
+            let body = memory.hold_body(&mut held, LARGE).await;
+            let read = match body {
+                Ok(()) => memory.hold_manifest(&mut held, manifest_bytes).await,
+                Err(none) => Err(none),
+            };
+            if read.is_err() {
+                held.drop_document();
+            }
+            (read, held.bytes, held.linked_bytes)
+        };
+        let body = LARGE * BODY_FACTOR;
+        let too_large = read(true, LINKED_BYTES_MAX).await;
+        assert_eq!(too_large, (Err(NoMemory::InAnyVisit), 0, 0), "nothing of it is held");
+        assert_eq!(read(true, 0).await, (Ok(()), body, body));
+        assert_eq!(read(true, 0).await, (Ok(()), 2 * body, 2 * body));
+        assert_eq!(read(true, 0).await, (Err(NoMemory::InThisVisit), 2 * body, 2 * body));
+        assert_eq!(read(true, LINKED_BYTES_MAX).await.0, Err(NoMemory::InThisVisit));
+        for own in 1..=3 {
+            assert_eq!(read(false, 0).await, (Ok(()), (2 + own) * body, 2 * body));
+        }
+        assert_eq!(read(false, VISIT_BYTES_MAX).await.0, Err(NoMemory::InThisVisit));
     }
 }

@@ -29,8 +29,11 @@ use crate::reading::{NoMemory, Reading};
 use egress::{Body, Failure, Reply};
 use runtime::OwnedDocument;
 
-/// Why a document is dropped that is within its own limits.
-pub(super) const TOO_MUCH: &str = "the documents of this site are too large together for one visit";
+/// Why a document is dropped that a later visit reads.
+pub(super) const TOO_MUCH: &str =
+    "the documents of this site are too large together for one visit; a later visit reads it";
+/// Why a document is dropped for which no visit has memory.
+const TOO_LARGE: &str = "the document takes more memory than a visit has for it";
 /// Why a document that was received is not kept.
 const SEARCH_DENIED: &str =
     "the response denies the use of the document for search (Content-Usage or Content-Signal)";
@@ -88,11 +91,19 @@ impl Visit<'_> {
                             )
                         },
                     );
-                    fetched.reject(FetchOutcome::RobotsDenied, reason);
+                    self.reject(&mut fetched, FetchOutcome::RobotsDenied, reason);
                 }
                 return Ok(fetched);
             }
         }
+    }
+
+    /// Drops a document that was read last, with its memory.
+    pub(super) fn reject(&mut self, fetched: &mut Fetched, outcome: FetchOutcome, reason: String) {
+        if fetched.body.is_some() {
+            self.requester.memory.drop_document();
+        }
+        fetched.reject(outcome, reason);
     }
 
     /// The robots.txt rule that allows the next URL with the preferences there, or the result of a task that is not allowed.
@@ -126,6 +137,7 @@ impl Visit<'_> {
     ) -> Result<Fetched, Interrupt> {
         let served = judge::served(task, &reply, at);
         let first_judgement = judge::first_judgement(task, &reply);
+        self.requester.memory.begin_document(task.is_link());
         let judged = match (first_judgement, &mut reply.body) {
             (FirstJudgement::Judged(judged), Some(body)) if judged.outcome == FetchOutcome::Found => {
                 self.hold_body(body).await?.unwrap_or(judged)
@@ -150,6 +162,9 @@ impl Visit<'_> {
             _ => judged,
         };
         let is_kept = judged.outcome == FetchOutcome::Found;
+        if !is_kept {
+            self.requester.memory.drop_document();
+        }
         let caches = is_kept || judged.outcome.is_absent();
         let cache = caches.then(|| CacheRecord::of(reply.head.status.as_u16(), &reply.head.headers, at));
         let fetched = answered(task, &reply, judged.outcome, at);
@@ -174,9 +189,12 @@ impl Visit<'_> {
     pub(super) async fn hold_resumed(&mut self) -> Result<(), Interrupt> {
         let bytes = self.progress.traffic.robots_bytes();
         without_memory(self.tools.reader.memory.hold_robots(&mut self.requester.memory, bytes).await)?;
-        let bytes = self.progress.findings.document_bytes();
-        let held = self.tools.reader.memory.hold_body(&mut self.requester.memory, bytes).await;
-        without_memory(held)?;
+        for is_linked in [false, true] {
+            let bytes = self.progress.findings.document_bytes(|fetched| fetched.is_link() == is_linked);
+            self.requester.memory.begin_document(is_linked);
+            let held = self.tools.reader.memory.hold_body(&mut self.requester.memory, bytes).await;
+            without_memory(held)?;
+        }
         self.hold_seeds().await
     }
 
@@ -321,9 +339,11 @@ fn without_memory(held: Result<(), NoMemory>) -> Result<Option<Judged>, Interrup
     held.err().map(refused).transpose()
 }
 
+/// What is too large together is no property of one document: it counts as not requested.
 fn refused(none: NoMemory) -> Result<Judged, Interrupt> {
     match none {
-        NoMemory::EverInThisVisit => Ok(Judged::of(FetchOutcome::TooLarge, TOO_MUCH)),
+        NoMemory::InThisVisit => Ok(Judged::of(FetchOutcome::NotReached, TOO_MUCH)),
+        NoMemory::InAnyVisit => Ok(Judged::of(FetchOutcome::TooLarge, TOO_LARGE)),
         NoMemory::Now => Err(Interrupt::busy(NO_MEMORY)),
     }
 }

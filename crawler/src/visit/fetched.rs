@@ -116,6 +116,11 @@ impl Fetched {
         (self.outcome, self.reason) = (outcome, Some(reason));
     }
 
+    /// Whether it is neither of the site itself nor a part of its manifests.
+    pub(crate) fn is_link(&self) -> bool {
+        self.named_by.is_link(self.role)
+    }
+
     pub(crate) fn body_bytes(&self) -> usize {
         self.body.as_ref().map_or(0, |body| body.0.len())
     }

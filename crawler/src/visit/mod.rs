@@ -21,6 +21,7 @@ mod prepare;
 mod progress;
 mod queue;
 mod requester;
+mod room;
 mod seeds;
 mod sources;
 mod standalone;
@@ -46,10 +47,13 @@ pub(crate) use self::context::{Scope, Stop, Tools};
 pub(crate) use self::requester::Message;
 pub(crate) use self::standalone::{StandaloneError, StandaloneRequests};
 
+use self::answer::TOO_MUCH;
 use self::context::Interrupt;
+use self::findings::LEFT;
 use self::own_hosts::OwnHosts;
 use self::progress::Progress;
 use self::requester::Requester;
+use self::room::Room;
 use self::task::{NamedBy, Role, Task};
 use crate::clock;
 use crate::reading::HeldMemory;
@@ -68,9 +72,6 @@ const WAIT_AT_OWN_HOSTS_MIN: TimeDelta = TimeDelta::minutes(1);
 const WAIT_AT_HOST_MAX: TimeDelta = TimeDelta::minutes(20);
 /// Longest wait for a host of others that asked for it before this visit.
 const WAIT_OF_EARLIER_VISIT_MAX: TimeDelta = TimeDelta::minutes(1);
-
-/// Longest time of a visit for requests for links and for what others name, all together. Their answers may be slow on purpose.
-const TIME_FOR_LINKS_MAX: Duration = Duration::from_mins(1);
 
 /// How a visit ended or was interrupted.
 #[derive(Debug)]
@@ -102,6 +103,8 @@ struct Visit<'a> {
     own_hosts: Arc<OwnHosts>,
     /// Known documents that have turns: no link makes this visit request them.
     in_turns: HashSet<&'a ManifestUrl>,
+    /// Known documents that are requested after all others.
+    retries: HashSet<&'a ManifestUrl>,
     scope: Scope,
     requester: Requester<'a>,
     progress: Progress,
@@ -236,6 +239,7 @@ impl<'a> Visit<'a> {
             tools,
             site,
             in_turns: prepare::in_turns(site, &own_hosts).map(|known| &known.url).collect(),
+            retries: prepare::retries(site).map(|known| &known.url).collect(),
             own_hosts,
             scope,
             requester,
@@ -261,13 +265,18 @@ impl<'a> Visit<'a> {
             self.progress.plan.current = None;
             self.progress.traffic.count_for_links(&task, active_before);
             match done {
+                Ok(next) if self.is_delayed(&task, next) => {
+                    self.progress.ended_at = Some(task.url.host());
+                    return Ok(VisitEnd::RateLimited);
+                }
                 Ok(next) => match self.progress.plan.apply(&task, next) {
                     ControlFlow::Break(end) => {
                         self.progress.ended_at = Some(task.url.host());
                         return Ok(end);
                     }
                     ControlFlow::Continue(dropped) => {
-                        self.progress.findings.leave(dropped, self.site);
+                        self.progress.findings.leave(dropped, LEFT, (self.site, &*self.own_hosts));
+                        self.leave_at_failed_hosts(&task);
                         self.hold_seeds().await?;
                     }
                 },
@@ -290,14 +299,42 @@ impl<'a> Visit<'a> {
         Ok(self.overall_end())
     }
 
-    /// Stops the visit when the time for what the site itself names, with the parts of its manifests, is used up. When that for everything
-    /// else is, only the rest of that is left for a later visit, and whatever the site's own documents still lead to.
-    fn observe_time(&mut self, task: &Task) -> NextStep {
-        let Progress { plan, traffic, findings, .. } = &mut self.progress;
-        if traffic.active_for_links >= TIME_FOR_LINKS_MAX {
-            findings.leave(plan.take(Task::is_link), self.site);
+    /// Whether a response to what the site itself names delays the whole site, not its host alone.
+    fn is_delayed(&self, task: &Task, next: NextStep) -> bool {
+        let is_limited = next == NextStep::Stop(VisitEnd::RateLimited) && task.named_by == NamedBy::Site;
+        is_limited && self.requester.not_before() > Some(clock::now())
+    }
+
+    /// Leaves the links at hosts that failed, such as those whose robots.txt could not be read.
+    fn leave_at_failed_hosts(&mut self, task: &Task) {
+        let Progress { plan, findings, .. } = &mut self.progress;
+        let failed: HashSet<Host> =
+            plan.ended.iter().filter(|(_, end)| end.is_failure()).map(|(host, _)| host.clone()).collect();
+        let is_at_failed = |task: &Task| failed.contains(&task.url.host());
+        let mut left = plan.take(is_at_failed);
+        let is_recorded = || findings.fetched.iter().any(|fetched| fetched.url == task.url);
+        if task.named_by != NamedBy::Site && is_at_failed(task) && !is_recorded() {
+            left.push(task.clone());
         }
-        plan.rules(task).observe_time(traffic.active.saturating_sub(traffic.active_for_links))
+        findings.leave(left, LEFT, (self.site, &*self.own_hosts));
+    }
+
+    /// Stops the visit when the time for what the site itself names, with the parts of its manifests, is used up. When the time or the
+    /// memory for everything else is, only the rest of that is left for a later visit, and whatever still leads to
+    /// more of it.
+    fn observe_time(&mut self, task: &Task) -> NextStep {
+        let site = (self.site, self.own_hosts.as_ref());
+        let Progress { plan, traffic, findings, links_exceed_memory, .. } = &mut self.progress;
+        if *links_exceed_memory {
+            findings.leave(plan.take(Task::is_link), TOO_MUCH, site);
+        }
+        for named_by in Room::LINKS {
+            if traffic.active_for.get(&named_by).is_some_and(|time| *time >= Room::of(named_by).time) {
+                let is_alike = |task: &Task| task.is_link() && task.named_by == named_by;
+                findings.leave(plan.take(is_alike), LEFT, site);
+            }
+        }
+        plan.rules(task).observe_time(traffic.active.saturating_sub(traffic.active_for_links()))
     }
 
     /// Whether a task is left for a later visit rather than waited for: the site itself does not name it, or the host to request is not the
@@ -376,7 +413,8 @@ impl<'a> Visit<'a> {
             self.progress.rest_from = self.progress.rest_from.max(Some(until));
         }
         let left = self.progress.plan.take(|other| other.current().host() == host);
-        self.progress.findings.leave(std::iter::once(task).chain(left), self.site);
+        let left = std::iter::once(task).chain(left).collect();
+        self.progress.findings.leave(left, LEFT, (self.site, &*self.own_hosts));
     }
 
     /// How the visit ended at the site's own hosts.
@@ -401,7 +439,7 @@ impl<'a> Visit<'a> {
             is_part && findings::known(self.site, &task.url).is_none()
         };
         let left = plan.keep(is_new_part);
-        findings.leave(left, self.site);
+        findings.leave(left, LEFT, (self.site, &*self.own_hosts));
         plan.tasks().next().is_none()
     }
 
@@ -433,5 +471,7 @@ impl<'a> Visit<'a> {
     }
 }
 
+#[cfg(test)]
+mod share_tests;
 #[cfg(test)]
 mod slow_tests;

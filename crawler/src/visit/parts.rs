@@ -14,10 +14,9 @@ use policy::usage::most_restrictive;
 use store::{ResourceState, StoreError, StoredManifest};
 
 use super::Visit;
-use super::answer::TOO_MUCH;
 use super::context::Interrupt;
-use super::fetched::{self, Fetched};
-use super::findings::{is_of_site, known};
+use super::fetched::{Document, Fetched};
+use super::findings::{Findings, is_of_site, known};
 use super::judge;
 use super::links::{self, FollowUps};
 use super::task::{Role, Task, Validators};
@@ -92,10 +91,12 @@ impl Visit<'_> {
                 linked: Vec::new(),
                 force: None,
             });
+            self.requester.memory.begin_document(task.is_link());
             let is_manifest = match Box::pin(self.read_within_memory(&document)).await? {
                 Ok(Reading::Read { manifest, .. }) => judge::is_manifest(&document.bytes, &manifest),
                 Ok(Reading::Quarantined(_)) | Err(_) => false,
             };
+            self.requester.memory.drop_document();
             if !is_manifest {
                 task.role = Role::Part;
                 task.linked_from = known.linked_from.clone().map(Box::new);
@@ -202,10 +203,16 @@ impl Visit<'_> {
             linked: parts,
             force: None,
         });
+        self.requester.memory.begin_document(whole.is_link());
         let reading = Box::pin(self.read_within_memory(&document)).await?;
-        let Some(whole) = self.progress.findings.fetched.get_mut(index) else { return Ok(()) };
+        let Findings { fetched, sources, .. } = &mut self.progress.findings;
+        let Some(whole) = fetched.get_mut(index) else { return Ok(()) };
         match reading {
-            Err(_) => whole.reject(FetchOutcome::TooLarge, TOO_MUCH.to_owned()),
+            Err(refused) => {
+                whole.reject(refused.outcome, refused.reason.unwrap_or_default());
+                sources.add_unfollowed(url);
+                self.requester.memory.drop_document();
+            }
             Ok(Reading::Read { manifest, .. }) => {
                 let is_first = whole.outcome == FetchOutcome::Found && whole.manifest.is_none();
                 if is_first && !judge::is_manifest(&document.bytes, &manifest) {
@@ -215,7 +222,7 @@ impl Visit<'_> {
                 }
                 whole.hash = Some(manifest.content_hash.clone());
                 whole.manifest = Some(manifest);
-                whole.body = Some(fetched::Document(
+                whole.body = Some(Document(
                     Arc::try_unwrap(document).map_or_else(|shared| shared.bytes.clone(), |owned| owned.bytes),
                 ));
             }
@@ -358,7 +365,6 @@ mod tests {
     use policy::BodyKind;
 
     use super::super::context::{Scope, Stop};
-    use super::super::fetched::Document;
     use super::super::requester::tests::fixture;
     use super::super::task::NamedBy;
     use super::*;

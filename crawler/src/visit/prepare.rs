@@ -1,6 +1,6 @@
 //! The initial plan of a visit, in this order: the proof of a claim, known manifests that the site itself publishes, the paths that
-//! `policy::plan` chooses, home pages, known documents to which its manifests link, those to which these link, and then URLs and hosts that
-//! only others name: first the manifests of such hosts.
+//! `policy::plan` chooses, home pages, and then all other known documents in turns: those to which its manifests link, those to which these
+//! link, and those that only others name. Hosts and URLs that only others name come last, and what failed.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -12,11 +12,10 @@ use store::{Hint, HostOrigin, HostState, PathSlots, ResourceState, SiteState, is
 
 use super::claim;
 use super::own_hosts::OwnHosts;
-use super::plan::{
-    FURTHER_OF_ONE_MAX, KNOWN_WAITING_MAX, TASKS_BEGUN_MAX, TASKS_FURTHER_MAX, TASKS_OF_OTHERS_MAX,
-};
+use super::plan::LINKS_AT_OTHERS_MAX;
 use super::progress::Progress;
-use super::task::{NamedBy, Role, Task, body_of_path};
+use super::room::Room;
+use super::task::{Earlier, NamedBy, Role, Task, body_of_path};
 use super::traffic::Traffic;
 
 /// A resource that was missing this often in a row is left to the path table.
@@ -33,22 +32,17 @@ const HOSTS_MAX: usize = 50;
 /// have [`HOSTS_MAX`] of their own.
 const HOSTS_NAMED_MAX: usize = 10;
 
-/// Maximum number of known documents per visit that only others name: two thirds of the tasks of others. Each host, and each site that
-/// links to documents at the site's own hosts, has [`KNOWN_OF_ONE_MAX`] of them, and these take turns.
-const KNOWN_OF_OTHERS_MAX: usize = TASKS_OF_OTHERS_MAX / 3 * 2;
+/// Known documents per visit of one host that only others name, or of one site that links to documents at the site's own hosts.
 const KNOWN_OF_ONE_MAX: usize = 10;
-
-/// Known documents that the site itself publishes with which a visit begins, and as many to which they link. The rest of [`TASKS_BEGUN_MAX`] has room for the path table.
-const KNOWN_OF_SITE_MAX: usize = TASKS_BEGUN_MAX - 20;
-/// Those of them that are at paths of the table of the main hosts, such as its catalogs: each visit begins with these.
+/// Known documents of the site that wait for their first request, or to be read whole, with which a visit begins.
+pub(super) const KNOWN_WAITING_MAX: usize = 20;
+/// Those that are at paths of the table of the main hosts, such as its catalogs: each visit begins with these.
 const KNOWN_USUAL_MAX: usize = 20;
-/// Documents by which each visit begins later with the rest. There is always room for as many.
-const KNOWN_TURN: usize = KNOWN_OF_SITE_MAX - KNOWN_USUAL_MAX - KNOWN_WAITING_MAX;
-/// Known documents of further links per visit: two thirds of these. Those of each linking document take turns.
-const KNOWN_FURTHER_MAX: usize = TASKS_FURTHER_MAX / 3 * 2;
-/// Linked documents that failed are requested after the others, except in each eighth visit: a daily budget would otherwise never leave
-/// one for them.
+/// What failed is requested after everything else, except in each eighth visit: a daily budget would otherwise never leave one for it.
 const FAILED_IN_ORDER_EVERY: u32 = 8;
+/// Known documents that are requested in turn, by who names them: a daily budget ends each visit to a large site, and none of them should
+/// be left in all visits.
+const SHARES: [(NamedBy, usize); 3] = [(NamedBy::Document, 3), (NamedBy::Further, 1), (NamedBy::Others, 1)];
 /// Whose turn it is to name a host, where a collected list does. No site has this name.
 const COLLECTED: &str = "lists";
 
@@ -59,7 +53,9 @@ pub(crate) fn begin(site: &SiteState, own_hosts: &OwnHosts, priors: &Priors, now
     if let Some(task) = claim::task(site, now, now) {
         progress.plan.add(task);
     }
-    for task in of_site(site, own_hosts, priors) {
+    let turns = Turns { site, now };
+    let known = known_of_site(turns, own_hosts);
+    for task in of_site(turns, own_hosts, priors, &known) {
         progress.plan.add(Task { named_by: own_hosts.word_on(&task), ..task });
     }
     let is_of_others = |state: &&HostState| !own_hosts.contains(&state.host) && is_requested(site, state);
@@ -67,52 +63,60 @@ pub(crate) fn begin(site: &SiteState, own_hosts: &OwnHosts, priors: &Priors, now
     let is_foreign = |known: &&ResourceState| {
         own_hosts.contains(&known.url.host()) && !own_hosts.names(&known.url) && is_planned(site, known)
     };
-    let foreign: Vec<Task> = site.resources.iter().filter(is_foreign).map(known_task).collect();
+    let foreign: Vec<&ResourceState> = site.resources.iter().filter(is_foreign).collect();
     let (with_manifests, without): (Vec<&HostState>, Vec<&HostState>) =
         named.into_iter().partition(|state| has_manifests(site, &state.host));
     let with_manifests: Vec<&HostState> = in_turn(with_manifests, HOSTS_MAX, site.visits).collect();
     // no number of other names keeps a visit from the manifests that are known
-    let manifests = known_of_others(site, foreign, &with_manifests);
+    let manifests = known_of_others(turns, own_hosts, foreign, &with_manifests);
+    for (named_by, known) in in_shares([known.linked, known.further, manifests]) {
+        let task = known_task(site, known);
+        let earlier = if task.earlier == Earlier::Failed { Earlier::Failed } else { Earlier::Known };
+        progress.plan.add(Task { named_by, earlier, ..task });
+    }
     let searched = with_manifests.iter().copied().chain(in_turn_of_linking_sites(site, without));
     let searched = searched.flat_map(|state| {
-        let known = in_turn(known_at(site, &state.host).collect(), KNOWN_OF_ONE_MAX, site.visits);
-        known.chain(rows_of(site, own_hosts, state, priors))
+        let known = turns.next(known_at((site, own_hosts), &state.host), KNOWN_OF_ONE_MAX);
+        known.into_iter().map(|known| known_task(site, known)).chain(rows_of(site, own_hosts, state, priors))
     });
-    for task in manifests.into_iter().chain(named_by_others(site)).chain(searched) {
+    for task in named_by_others(site).chain(searched) {
         progress.plan.add(Task { named_by: NamedBy::Others, ..task });
     }
     progress
 }
 
-/// The tasks of the site: known documents, then paths of the table, at the main hosts first, whose requests do not wait for the delays of
-/// other hosts. Home pages are last. The plan puts what documents link to after what the site itself publishes.
-fn of_site(site: &SiteState, own_hosts: &OwnHosts, priors: &Priors) -> Vec<Task> {
+/// The tasks of the site itself: known documents, then paths of the table, at the main hosts first, whose requests do not wait for the
+/// delays of other hosts. Home pages are last.
+fn of_site(turns: Turns<'_>, own_hosts: &OwnHosts, priors: &Priors, known: &KnownOfSite<'_>) -> Vec<Task> {
+    let site = turns.site;
     let is_main = |url: &ManifestUrl| is_main_host(site.name.as_str(), url.host().as_str());
-    let (known, failed) = known_of_site(site, own_hosts);
-    let urls: HashSet<&ManifestUrl> = known.iter().chain(&failed).map(|known| &known.url).collect();
-    let published = known.iter().filter(|known| own_hosts.publishes(&known.url)).count();
+    let KnownOfSite { published, linked, further } = known;
+    let urls: HashSet<&ManifestUrl> =
+        published.iter().chain(linked).chain(further).map(|known| &known.url).collect();
     let rows = own(site, own_hosts).flat_map(|state| rows_of(site, own_hosts, state, priors));
     let rows = rows.filter(|task| !urls.contains(&task.url));
-    let rows = rows.take(TASKS_BEGUN_MAX.saturating_sub(published));
+    let rows = rows.take(Room::of(NamedBy::Site).begun.saturating_sub(published.len()));
     let (pages, rows): (Vec<Task>, Vec<Task>) = rows.partition(|task| task.role == Role::Page);
     let (main_rows, other_rows): (Vec<Task>, Vec<Task>) =
         rows.into_iter().partition(|task| is_main(&task.url));
-    let (main, others): (Vec<&ResourceState>, Vec<&ResourceState>) =
-        known.into_iter().partition(|known| is_main(&known.url));
-    let main = main.into_iter().map(known_task).chain(main_rows);
-    let others = others.into_iter().map(known_task).chain(other_rows);
-    main.chain(others).chain(failed.into_iter().map(known_task)).chain(pages).collect()
+    let known = published.iter().map(|known| known_task(site, known));
+    let (main, others): (Vec<Task>, Vec<Task>) = known.partition(|task| is_main(&task.url));
+    main.into_iter().chain(main_rows).chain(others).chain(other_rows).chain(pages).collect()
 }
 
-/// The known documents that the site names, nearest first, and those of them that failed ([`has_failed`]). What users may have written
-/// takes no turn of what the site itself publishes.
-fn known_of_site<'a>(
-    site: &'a SiteState,
-    own_hosts: &OwnHosts,
-) -> (Vec<&'a ResourceState>, Vec<&'a ResourceState>) {
+/// Known documents that the site names, of one visit: those that it publishes, those to which these link, and those to which these do.
+struct KnownOfSite<'a> {
+    published: Vec<&'a ResourceState>,
+    linked: Vec<&'a ResourceState>,
+    further: Vec<&'a ResourceState>,
+}
+
+/// The known documents that the site names. What users may have written takes no turn of what the site itself publishes.
+fn known_of_site<'a>(turns: Turns<'a>, own_hosts: &OwnHosts) -> KnownOfSite<'a> {
+    let site = turns.site;
     let (mut published, mut linked, mut further) = (Vec::new(), Vec::new(), BTreeMap::new());
     for known in in_turns(site, own_hosts) {
-        match own_hosts.word_on(&known_task(known)) {
+        match own_hosts.word_on(&known_task(site, known)) {
             NamedBy::Site => published.push(known),
             NamedBy::Further => {
                 let of_one: &mut Vec<&ResourceState> = further.entry(&known.linked_from).or_default();
@@ -124,38 +128,89 @@ fn known_of_site<'a>(
     let further = further.into_iter().flat_map(|(from, documents)| {
         let from = from.as_ref().map(ManifestUrl::as_str).unwrap_or_default();
         let turn = Seed::of(from).with_counter(site.visits.into());
-        in_turn(documents, FURTHER_OF_ONE_MAX, site.visits).map(move |known| (turn, known))
+        let next = turns.next(documents, Room::of(NamedBy::Further).of_one);
+        next.into_iter().map(move |known| (turn, known))
     });
-    let mut known = of_this_visit(site, published);
-    known.extend(of_this_visit(site, linked));
-    known.extend(take_turns(further).into_iter().take(KNOWN_FURTHER_MAX));
-    // what the site itself publishes comes before what users may have written, and what was not requested for the longest time first:
-    // each visit continues where a budget or a delay ended the last one
-    known.sort_by_cached_key(|known| {
-        let is_requested = known.outcome != FetchOutcome::NotReached;
-        (own_hosts.links_away(&known.url), is_requested, known.fetched_at, known.url.clone())
+    let mut at_others: HashMap<Host, usize> = HashMap::new();
+    let further = take_turns(further).into_iter().filter(|known: &&ResourceState| {
+        let host = known.url.host();
+        own_hosts.contains(&host) || {
+            let at_host = at_others.entry(host).or_default();
+            *at_host += 1;
+            *at_host <= LINKS_AT_OTHERS_MAX
+        }
     });
-    let is_last = |known: &&ResourceState| {
-        let may_be_last = !site.visits.is_multiple_of(FAILED_IN_ORDER_EVERY);
-        may_be_last && has_failed(known.outcome) && !own_hosts.publishes(&known.url)
-    };
-    let (failed, known) = known.into_iter().partition(is_last);
-    (known, failed)
+    let further = further.take(Room::of(NamedBy::Further).known).collect();
+    let mut published = of_this_visit(turns, published);
+    published.sort_by_cached_key(|known| (own_hosts.links_away(&known.url), turns.place_of(known)));
+    let mut linked = of_this_visit(turns, linked);
+    linked.sort_by_cached_key(|known| {
+        // the delays of other hosts do not come first
+        let is_elsewhere = !is_main_host(site.name.as_str(), known.url.host().as_str());
+        (is_elsewhere, own_hosts.links_away(&known.url), turns.place_of(known))
+    });
+    KnownOfSite { published, linked, further }
 }
 
-/// Whether such an outcome may end the visit of its host, or of what the same document links to there. What is linked and failed comes
-/// last: users whose documents fail may not keep visits from those of others.
-const fn has_failed(outcome: FetchOutcome) -> bool {
-    let is_failure =
-        matches!(outcome, FetchOutcome::RateLimited | FetchOutcome::ServerError | FetchOutcome::Blocked);
-    is_failure || outcome.is_transport_error()
+/// Merges what is known beyond what the site itself publishes: those of each list in turn, by [`SHARES`].
+fn in_shares<T>(lists: [Vec<T>; 3]) -> Vec<(NamedBy, T)> {
+    let mut lists = lists.map(Vec::into_iter);
+    let mut merged = Vec::new();
+    while lists.iter().any(|list| list.len() > 0) {
+        for (list, (named_by, share)) in lists.iter_mut().zip(SHARES) {
+            merged.extend(list.take(share).map(|item| (named_by, item)));
+        }
+    }
+    merged
 }
 
-/// Those of known documents that this visit requests. If they are more than [`KNOWN_OF_SITE_MAX`], they take turns: each visit requests
-/// those at usual paths, some of those that wait for their first request or to be read whole, and the next ones of the rest.
-fn of_this_visit<'a>(site: &SiteState, documents: Vec<&'a ResourceState>) -> Vec<&'a ResourceState> {
+/// The order of known documents that are named alike, in which a visit chooses and requests them.
+///
+/// Each second visit begins with what was never requested, and continues where a budget or a delay ended the last one: what was not
+/// requested for the longest time is first. The other visits request what is known in an order by chance, and what was never requested
+/// last. So nothing keeps the others from their turn for ever, neither new documents that all fail nor old ones that no visit reaches.
+#[derive(Clone, Copy)]
+struct Turns<'a> {
+    site: &'a SiteState,
+    now: DateTime<Utc>,
+}
+
+impl Turns<'_> {
+    /// The first of some documents, up to `max`.
+    fn next<'a>(self, mut known: Vec<&'a ResourceState>, max: usize) -> Vec<&'a ResourceState> {
+        known.sort_by_cached_key(|known| self.place_of(known));
+        known.truncate(max);
+        known
+    }
+
+    fn place_of(self, known: &ResourceState) -> (bool, bool, i64, ManifestUrl) {
+        let is_fresh = known.fresh_until.is_some_and(|until| self.now < until);
+        let is_new = known.outcome == FetchOutcome::NotReached;
+        let (is_later, place) = if self.site.visits.is_multiple_of(2) {
+            let chance = Seed::of(known.url.as_str()).with_counter(self.site.visits.into());
+            (is_new, i64::try_from(chance.below(u64::MAX >> 1)).unwrap_or_default())
+        } else {
+            (!is_new, known.fetched_at.timestamp_millis())
+        };
+        (is_fresh, is_later, place, known.url.clone())
+    }
+}
+
+/// The known documents whose next request comes after all others, since the last one failed: another failure may end the visit of their
+/// host, or of what the same document links to there, or use up its time.
+pub(super) fn retries(site: &SiteState) -> impl Iterator<Item = &ResourceState> {
+    site.resources.iter().filter(|known| is_retry(site, known))
+}
+
+fn is_retry(site: &SiteState, known: &ResourceState) -> bool {
+    known.outcome.is_failure() && !site.visits.is_multiple_of(FAILED_IN_ORDER_EVERY)
+}
+
+/// Those of known documents that this visit requests. If they are more than there is room for, each visit requests those at usual paths,
+/// some of those that wait for their first request or to be read whole, and the next ones of the rest.
+fn of_this_visit<'a>(turns: Turns<'a>, documents: Vec<&'a ResourceState>) -> Vec<&'a ResourceState> {
     let is_usual = |known: &&ResourceState| {
-        let is_main = is_main_host(site.name.as_str(), known.url.host().as_str());
+        let is_main = is_main_host(turns.site.name.as_str(), known.url.host().as_str());
         is_main && plan::find(&known.url.path_and_query()).is_some()
     };
     let is_waiting = |known: &&ResourceState| {
@@ -165,10 +220,10 @@ fn of_this_visit<'a>(site: &SiteState, documents: Vec<&'a ResourceState>) -> Vec
         documents.into_iter().partition(is_usual);
     let rest = usual.split_off(usual.len().min(KNOWN_USUAL_MAX)).into_iter().chain(others);
     let (waiting, rest): (Vec<&ResourceState>, Vec<&ResourceState>) = rest.partition(is_waiting);
-    let waiting = in_turn(waiting, KNOWN_WAITING_MAX, site.visits);
+    let waiting = turns.next(waiting, KNOWN_WAITING_MAX);
     let mut known: Vec<&ResourceState> = usual.into_iter().chain(waiting).collect();
-    let room = KNOWN_OF_SITE_MAX.saturating_sub(known.len());
-    known.extend(in_turn_by(rest, KNOWN_TURN, room, site.visits));
+    let room = Room::of(NamedBy::Site).known.saturating_sub(known.len());
+    known.extend(turns.next(rest, room));
     known
 }
 
@@ -193,20 +248,25 @@ fn own<'a>(site: &'a SiteState, own: &OwnHosts) -> impl Iterator<Item = &'a Host
 }
 
 /// The known documents of this visit that only others name: `at_own_hosts`, and those of `hosts`. Each visit requests the next ones.
-fn known_of_others(site: &SiteState, at_own_hosts: Vec<Task>, hosts: &[&HostState]) -> Vec<Task> {
-    let mut by_owner: BTreeMap<String, Vec<Task>> = BTreeMap::new();
-    for task in at_own_hosts {
-        let linked_by = task.linked_from.as_ref().map(|from| from.site().to_string());
-        by_owner.entry(linked_by.unwrap_or_default()).or_default().push(task);
+fn known_of_others<'a>(
+    turns: Turns<'a>,
+    own_hosts: &OwnHosts,
+    at_own_hosts: Vec<&'a ResourceState>,
+    hosts: &[&HostState],
+) -> Vec<&'a ResourceState> {
+    let mut by_owner: BTreeMap<String, Vec<&ResourceState>> = BTreeMap::new();
+    for known in at_own_hosts {
+        let linked_by = known.linked_from.as_ref().map(|from| from.site().to_string());
+        by_owner.entry(linked_by.unwrap_or_default()).or_default().push(known);
     }
     for state in hosts {
-        by_owner.insert(state.host.to_string(), known_at(site, &state.host).collect());
+        by_owner.insert(state.host.to_string(), known_at((turns.site, own_hosts), &state.host));
     }
-    let turns = by_owner.into_iter().flat_map(|(owner, tasks)| {
-        let turn = Seed::of(&owner).with_counter(site.visits.into());
-        in_turn(tasks, KNOWN_OF_ONE_MAX, site.visits).map(move |task| (turn, task))
+    let next = by_owner.into_iter().flat_map(|(owner, known)| {
+        let turn = Seed::of(&owner).with_counter(turns.site.visits.into());
+        turns.next(known, KNOWN_OF_ONE_MAX).into_iter().map(move |known| (turn, known))
     });
-    take_turns(turns).into_iter().take(KNOWN_OF_OTHERS_MAX).collect()
+    take_turns(next).into_iter().take(Room::of(NamedBy::Others).known).collect()
 }
 
 /// Whether there is something to request at a host: it is searched, or a document of it is known.
@@ -256,7 +316,7 @@ fn named_by_others(site: &SiteState) -> impl Iterator<Item = Task> {
         .resources
         .iter()
         .filter(|known| is_named_by_others(known) && is_asked_again(site, known) && !is_settled(known));
-    let again = again.map(known_task);
+    let again = again.map(|known| known_task(site, known));
     let turn = |hint: &Hint| {
         let from = hint.linked_from.as_ref().map(ManifestUrl::site);
         Seed::of(from.as_ref().map_or("", SiteName::as_str)).with_counter(site.visits.into())
@@ -329,10 +389,11 @@ pub(crate) fn only(url: &ManifestUrl, now: DateTime<Utc>) -> Progress {
     progress
 }
 
-/// The known documents of a host that are requested again.
-fn known_at<'a>(site: &'a SiteState, host: &'a Host) -> impl Iterator<Item = Task> + 'a {
-    let known = site.resources.iter().filter(|resource| resource.url.host() == *host);
-    known.filter(|known| is_planned(site, known)).map(known_task)
+/// The known documents of a host that only others name and that are requested again. Those that the site names have turns of their own.
+fn known_at<'a>((site, own_hosts): (&'a SiteState, &OwnHosts), host: &Host) -> Vec<&'a ResourceState> {
+    let is_theirs = |known: &&ResourceState| known.url.host() == *host && !own_hosts.names(&known.url);
+    let known = site.resources.iter().filter(is_theirs);
+    known.filter(|known| is_planned(site, known)).collect()
 }
 
 /// Whether visits request a known document again, unless it has no turn.
@@ -386,17 +447,20 @@ fn full_table(site: &SiteState, own_hosts: &OwnHosts, host: &Host) -> Option<Ful
 /// and was no manifest is not requested a second time, whatever the result.
 fn is_asked_again(site: &SiteState, resource: &ResourceState) -> bool {
     let is_part = resource.linked_from.is_some() && resource.outcome.is_present();
+    let is_first_request = resource.outcome == FetchOutcome::NotReached;
     let may_become_one = !is_part
         && resource.misses_in_row < MISSES_MAX
-        && !is_of_another_site(site, resource.linked_from.as_ref());
+        && (is_first_request || !is_of_another_site(site, resource.linked_from.as_ref()));
     resource.manifest_id.is_some() || may_become_one
 }
 
-fn known_task(resource: &ResourceState) -> Task {
+/// The task for a known document.
+pub(super) fn known_task(site: &SiteState, resource: &ResourceState) -> Task {
     let row = plan::find(&resource.url.path_and_query());
     Task {
         linked_from: resource.linked_from.clone().map(Box::new),
         slot: row.map(|row| row.slot),
+        earlier: if is_retry(site, resource) { Earlier::Failed } else { Earlier::Usual },
         ..Task::new(resource.url.clone(), body_of_path(&resource.url), resource.discovery)
     }
 }
@@ -409,6 +473,7 @@ fn hint(Hint { url, linked_from, discovery }: &Hint) -> Task {
         slot: row.map(|row| row.slot),
         role,
         linked_from: linked_from.clone().map(Box::new),
+        earlier: if *discovery == Discovery::Listed { Earlier::Usual } else { Earlier::Untried },
         ..Task::new(url.clone(), body_of_path(url), *discovery)
     }
 }
@@ -434,359 +499,5 @@ fn standing(site: &SiteState, own_hosts: &OwnHosts, host: &Host) -> HostKnowledg
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::HashSet;
-
-    use chrono::TimeDelta;
-    use policy::claim::Claim;
-
-    use super::*;
-    use crate::visit::context::Scope;
-    use crate::visit::fixtures::{host, manifest};
-    use crate::visit::links::FollowUps;
-    use crate::visit::plan::Plan;
-
-    fn url(text: &str) -> ManifestUrl {
-        ManifestUrl::parse(text).unwrap()
-    }
-
-    #[test]
-    fn manifests_that_only_others_name_come_last_and_as_theirs() {
-        let evil = Some("https://evil.example/.well-known/ai-catalog.json");
-        let site = SiteState {
-            hosts: vec![
-                host("a.example", HostOrigin::Listed),
-                host("tenant.a.example", HostOrigin::Named),
-                host("docs.a.example", HostOrigin::Named),
-                host("met.a.example", HostOrigin::Met),
-            ],
-            resources: vec![
-                manifest("https://a.example/-/upload.json", Discovery::CatalogEntry, evil),
-                manifest("https://a.example/agent.json", Discovery::Root, None),
-                manifest(
-                    "https://a.example/x/linked.json",
-                    Discovery::Pointer,
-                    Some("https://a.example/agent.json"),
-                ),
-                manifest("https://tenant.a.example/agent.json", Discovery::Root, None),
-                manifest(
-                    "https://docs.a.example/api.json",
-                    Discovery::Pointer,
-                    Some("https://a.example/agent.json"),
-                ),
-                manifest("https://docs.a.example/.well-known/mcp.json", Discovery::WellKnown, None),
-                manifest("https://met.a.example/agent.json", Discovery::CatalogEntry, evil),
-            ],
-            ..crate::dry_run::unknown(SiteName::parse("a.example").unwrap())
-        };
-        let mut plan = begun(&site);
-        let tasks: Vec<(String, NamedBy)> = std::iter::from_fn(|| plan.next(&Scope::Site))
-            .map(|task| (task.url.to_string(), task.named_by))
-            .collect();
-        let at = |text: &str| tasks.iter().position(|(url, _)| url == text).unwrap();
-        let own = [
-            "https://a.example/agent.json",
-            "https://a.example/x/linked.json",
-            "https://docs.a.example/api.json",
-        ];
-        for of_others in [
-            "https://a.example/-/upload.json",
-            "https://tenant.a.example/agent.json",
-            "https://docs.a.example/.well-known/mcp.json",
-            "https://met.a.example/agent.json",
-        ] {
-            assert!(own.iter().all(|own| at(own) < at(of_others)), "{of_others} in {tasks:?}");
-            assert_eq!(tasks[at(of_others)].1, NamedBy::Others, "{of_others}");
-        }
-        let named_by = own.map(|own| tasks[at(own)].1);
-        assert_eq!(named_by, [NamedBy::Site, NamedBy::Document, NamedBy::Document], "{tasks:?}");
-    }
-
-    #[test]
-    fn sites_that_link_to_a_site_take_turns() {
-        let hint = |from: &str, number: usize| Hint {
-            url: url(&format!("https://a.example/x/{number:03}.json")),
-            linked_from: Some(url(&format!("https://{from}/catalog.json"))),
-            discovery: Discovery::CatalogEntry,
-        };
-        // in the order of the store, by URL
-        let hints: Vec<Hint> =
-            (0..900).map(|number| hint("many.example", number)).chain([hint("few.example", 900)]).collect();
-        let mut firsts = HashSet::new();
-        for visits in 0..20 {
-            let site = SiteState {
-                hosts: vec![host("a.example", HostOrigin::Listed)],
-                hints: hints.clone(),
-                visits,
-                ..crate::dry_run::unknown(SiteName::parse("a.example").unwrap())
-            };
-            let linked: Vec<ManifestUrl> = named_by_others(&site).map(|task| task.url).collect();
-            assert_eq!(linked.len(), LINKED_BY_OTHERS_MAX);
-            let few = url("https://a.example/x/900.json");
-            assert!(linked[..2].contains(&few), "visit {visits}: {linked:?}");
-            firsts.insert(linked[0] == few);
-        }
-        assert_eq!(firsts.len(), 2, "another site is first in another visit");
-    }
-
-    fn begun(site: &SiteState) -> Plan {
-        begin(site, &OwnHosts::of(site), &Priors::default(), crate::clock::now()).plan
-    }
-
-    fn planned(site: &SiteState) -> Vec<String> {
-        let mut plan = begun(site);
-        std::iter::from_fn(|| plan.next(&Scope::Site)).map(|task| task.url.to_string()).collect()
-    }
-
-    /// A site with this many hosts that only others name, and those that `more` adds.
-    fn site_with_named(count: usize, visits: u32, more: &[&str]) -> SiteState {
-        let named = (0..count).map(|number| format!("a{number:03}.a.example"));
-        let named = named.chain(more.iter().map(|name| (*name).to_owned()));
-        let own = host("a.example", HostOrigin::Listed);
-        SiteState {
-            hosts: named.map(|name| host(&name, HostOrigin::Named)).chain([own]).collect(),
-            visits,
-            ..crate::dry_run::unknown(SiteName::parse("a.example").unwrap())
-        }
-    }
-
-    #[test]
-    fn no_number_of_named_hosts_displaces_the_manifests_of_others() {
-        let tenants = ["t1.a.example", "t2.a.example"];
-        let manifests = tenants.map(|name| format!("https://{name}/agent.json"));
-        let submitted = |number| Hint {
-            url: url(&format!("https://a.example/s/{number}.json")),
-            linked_from: None,
-            discovery: Discovery::Submitted,
-        };
-        for visits in 0..20 {
-            let site = SiteState {
-                resources: manifests.iter().map(|at| manifest(at, Discovery::Root, None)).collect(),
-                hints: (0..900).map(submitted).collect(),
-                ..site_with_named(1_000, visits, &tenants)
-            };
-            let planned = planned(&site);
-            assert!(
-                manifests.iter().all(|manifest| planned.contains(manifest)),
-                "visit {visits}: {planned:?}"
-            );
-        }
-    }
-
-    #[test]
-    fn a_host_with_many_manifests_leaves_room_for_those_of_other_hosts() {
-        let evil = Some("https://evil.example/.well-known/ai-catalog.json");
-        let at = |host: &str, number: usize| format!("https://{host}/x/{number:03}.json");
-        let many = (0..200).flat_map(|number| [at("t1.a.example", number), at("a.example", number)]);
-        let many: Vec<String> = many.collect();
-        let few = at("t2.a.example", 0);
-        let mut requested = HashSet::new();
-        for visits in 0..20 {
-            let linked = many.iter().chain([&few]);
-            let site = SiteState {
-                resources: linked.map(|at| manifest(at, Discovery::CatalogEntry, evil)).collect(),
-                ..site_with_named(0, visits, &["t1.a.example", "t2.a.example"])
-            };
-            let planned = planned(&site);
-            assert!(planned.contains(&few), "visit {visits}: {planned:?}");
-            let of_others = planned.iter().filter(|url| many.contains(*url)).count();
-            assert_eq!(of_others, 2 * KNOWN_OF_ONE_MAX, "visit {visits}");
-            requested.extend(planned);
-        }
-        assert!(many.iter().all(|url| requested.contains(url)), "every document has its turn");
-    }
-
-    /// A site whose catalog links to this many documents.
-    fn site_with_known(count: usize, visits: u32) -> SiteState {
-        let catalog = "https://a.example/agents.json";
-        let linked = (0..count).map(|number| format!("https://a.example/x/{number:03}.json"));
-        let linked = linked.map(|at| manifest(&at, Discovery::CatalogEntry, Some(catalog)));
-        SiteState {
-            hosts: vec![host("a.example", HostOrigin::Listed)],
-            resources: linked.chain([manifest(catalog, Discovery::Root, None)]).collect(),
-            visits,
-            ..crate::dry_run::unknown(SiteName::parse("a.example").unwrap())
-        }
-    }
-
-    #[test]
-    fn known_documents_of_a_site_take_turns_and_leave_room_for_new_links() {
-        let mut requested = HashSet::new();
-        for visits in 0..10 {
-            let mut plan = begun(&site_with_known(300, visits));
-            let urls: Vec<String> = plan.tasks().map(|task| task.url.to_string()).collect();
-            assert_eq!(urls[0], "https://a.example/agents.json", "visit {visits}");
-            assert!(urls.iter().any(|url| url == "https://a.example/agent.json"), "paths of the table too");
-            assert!(urls.len() <= TASKS_BEGUN_MAX, "visit {visits}: {}", urls.len());
-            let link = |number| {
-                let url = url(&format!("https://a.example/new/{number}.json"));
-                Task::new(url, BodyKind::Manifest, Discovery::CatalogEntry)
-            };
-            assert_eq!(plan.add_next((0..TASKS_BEGUN_MAX / 3).map(link).collect()), [], "visit {visits}");
-            requested.extend(urls);
-        }
-        let known = site_with_known(300, 0).resources;
-        assert!(known.iter().all(|known| requested.contains(known.url.as_str())), "each has its turn");
-        let few = planned(&site_with_known(KNOWN_OF_SITE_MAX - 1, 7));
-        let known = site_with_known(KNOWN_OF_SITE_MAX - 1, 7).resources;
-        assert!(known.iter().all(|known| few.contains(&known.url.to_string())), "few need no turns");
-    }
-
-    #[test]
-    fn a_visit_continues_with_the_documents_at_which_a_budget_ended_the_last_one() {
-        let mut site = site_with_known(60, 1);
-        let requested_at = crate::clock::now() + TimeDelta::days(1);
-        site.resources.iter_mut().take(39).for_each(|known| known.fetched_at = requested_at);
-        site.resources[59].outcome = FetchOutcome::NotReached;
-        let planned = planned(&site);
-        let place = |number: usize| {
-            let url = format!("https://a.example/x/{number:03}.json");
-            planned.iter().position(|planned| *planned == url).unwrap()
-        };
-        assert!(place(59) < place(39) && place(39) < place(0), "{planned:?}");
-    }
-
-    #[test]
-    fn a_visit_ends_with_the_documents_that_failed_in_the_last_one() {
-        for outcome in [
-            FetchOutcome::RateLimited,
-            FetchOutcome::ServerError,
-            FetchOutcome::Blocked,
-            FetchOutcome::Timeout,
-        ] {
-            let mut site = site_with_known(9, 1);
-            site.hosts.push(host("api.a.example", HostOrigin::Named));
-            let at_api = url("https://api.a.example/x/008.json");
-            site.resources[8].url = at_api;
-            for failed in &mut site.resources[0..2] {
-                (failed.outcome, failed.fetched_at) = (outcome, crate::clock::now() - TimeDelta::days(1));
-            }
-            let mut numbers = |visits: u32| {
-                site.visits = visits;
-                let planned = planned(&site);
-                let linked = planned.iter().filter_map(|url| url.split_once("/x/"));
-                linked.map(|(_, number)| number.to_owned()).collect::<Vec<_>>()
-            };
-            let last = numbers(7);
-            assert_eq!(last.len(), 9, "{last:?}");
-            assert_eq!(last[7..], ["000.json", "001.json"], "{outcome}: {last:?}");
-            assert_eq!(numbers(8)[..2], ["000.json", "001.json"], "a budget does not keep them out for ever");
-        }
-    }
-
-    #[test]
-    fn documents_of_users_take_no_turn_of_what_the_site_itself_publishes() {
-        let catalog = "https://a.example/agents.json";
-        let upload = |number: usize| format!("https://a.example/u/{number:02}.json");
-        let deep = |of: usize, number: usize| format!("https://a.example/d/{of:02}/{number:03}.json");
-        let own = (0..30).map(|number| format!("https://api.a.example/own/{number:02}.json"));
-        let own: Vec<String> = own.collect();
-        let mut requested = HashSet::new();
-        for visits in 0..30 {
-            let published =
-                own.iter().map(|at| manifest(at, Discovery::Agentmap, Some("https://a.example/")));
-            let uploads =
-                (0..100).map(|number| manifest(&upload(number), Discovery::CatalogEntry, Some(catalog)));
-            let linked = (0..2).flat_map(|of| {
-                let from = upload(of);
-                let many = (0..if of == 0 { 200 } else { 1 }).map(move |number| deep(of, number));
-                many.map(move |at| manifest(&at, Discovery::CatalogEntry, Some(&from))).collect::<Vec<_>>()
-            });
-            let resources =
-                published.chain(uploads).chain(linked).chain([manifest(catalog, Discovery::Root, None)]);
-            let site = SiteState {
-                hosts: vec![host("a.example", HostOrigin::Listed), host("api.a.example", HostOrigin::Named)],
-                resources: resources.collect(),
-                visits,
-                ..crate::dry_run::unknown(SiteName::parse("a.example").unwrap())
-            };
-            let planned = planned(&site);
-            assert!(own.iter().all(|own| planned.contains(own)), "visit {visits}: {planned:?}");
-            assert!(planned.contains(&deep(1, 0)), "visit {visits}: {planned:?}");
-            let of_one = planned.iter().filter(|url| url.starts_with("https://a.example/d/00/")).count();
-            assert_eq!(of_one, FURTHER_OF_ONE_MAX, "visit {visits}");
-            requested.extend(planned);
-        }
-        assert!((0..100).all(|number| requested.contains(&upload(number))));
-        assert!((0..200).all(|number| requested.contains(&deep(0, number))), "every document has its turn");
-    }
-
-    #[test]
-    fn links_that_found_no_room_are_requested_in_the_next_visit() {
-        for visits in 0..5 {
-            let mut site = site_with_known(300, visits);
-            for waiting in &mut site.resources[290..295] {
-                (waiting.outcome, waiting.manifest_id, waiting.cache) =
-                    (FetchOutcome::NotReached, None, None);
-            }
-            site.resources[295].cache = None;
-            let planned = planned(&site);
-            for waiting in &site.resources[290..=295] {
-                assert!(planned.contains(&waiting.url.to_string()), "visit {visits}: {}", waiting.url);
-            }
-        }
-    }
-
-    #[test]
-    fn a_link_to_a_known_document_takes_no_room_of_new_ones() {
-        let site = site_with_known(300, 0);
-        let own_hosts = OwnHosts::of(&site);
-        let in_turns: HashSet<&ManifestUrl> = in_turns(&site, &own_hosts).map(|known| &known.url).collect();
-        assert_eq!(in_turns.len(), 301);
-        let mut progress = begin(&site, &own_hosts, &Priors::default(), crate::clock::now());
-        let before = progress.plan.tasks().count();
-        let unplanned = url("https://a.example/x/299.json");
-        let link = Task::new(unplanned.clone(), BodyKind::Manifest, Discovery::CatalogEntry);
-        let mut follow = |task: Task| {
-            let follow_ups = FollowUps { tasks: vec![task], seeds: Vec::new() };
-            assert_eq!(progress.follow(follow_ups, NamedBy::Document, &in_turns, |_| true), []);
-            progress.plan.tasks().collect::<Vec<_>>()
-        };
-        assert_eq!(follow(link.clone()).len(), before, "it has its turn");
-        let planned = follow(Task { role: Role::Part, ..link });
-        let as_part = planned.iter().find(|task| task.url == unplanned).expect("a part of another manifest");
-        assert_eq!(as_part.role, Role::Manifest, "it is read as a manifest too");
-    }
-
-    #[test]
-    fn sites_that_link_to_hosts_take_turns() {
-        let linked = |from: &str, to: &str| Hint {
-            url: url(&format!("https://{to}/x/agent.json")),
-            linked_from: Some(url(&format!("https://{from}/catalog.json"))),
-            discovery: Discovery::CatalogEntry,
-        };
-        let mut searched = HashSet::new();
-        for visits in 0..100 {
-            let site = site_with_named(300, visits, &["few.a.example", "submitted.a.example"]);
-            let names = (0..300).map(|number| format!("a{number:03}.a.example"));
-            let hints = names.map(|name| linked("many.example", &name));
-            let hints = hints.chain([linked("few.example", "few.a.example")]).collect();
-            let site = SiteState { hints, ..site };
-            let linked_hosts = site.hosts.iter().filter(|state| state.origin == HostOrigin::Named).collect();
-            let turns: Vec<&str> = in_turn_of_linking_sites(&site, linked_hosts)
-                .iter()
-                .map(|state| state.host.as_str())
-                .collect();
-            assert_eq!(turns.len(), HOSTS_NAMED_MAX, "visit {visits}");
-            for name in ["few.a.example", "submitted.a.example"] {
-                assert!(turns.contains(&name), "visit {visits}: {turns:?}");
-            }
-            searched.extend(turns.into_iter().map(str::to_owned));
-        }
-        assert_eq!(searched.len(), 302, "every host has its turn");
-    }
-
-    #[test]
-    fn the_file_of_a_claim_comes_first() {
-        let now = crate::clock::now();
-        let site = SiteState {
-            hosts: vec![host("a.example", HostOrigin::Listed)],
-            resources: vec![manifest("https://a.example/agent.json", Discovery::Root, None)],
-            claim: Some(Claim { asked_at: Some(now), ..Claim::default() }),
-            ..crate::dry_run::unknown(SiteName::parse("a.example").unwrap())
-        };
-        let planned = crate::visit::planned_urls(&site, &Priors::default(), now);
-        assert_eq!(planned[0].path(), policy::claim::FILE_PATH);
-        assert_eq!(planned[1].path(), "/agent.json");
-    }
-}
+#[path = "prepare_tests.rs"]
+mod tests;

@@ -179,8 +179,19 @@ fn row(slot: u8) -> Option<&'static PlannedPath> {
 /// The row of a task that is nothing else than its row.
 fn row_of(task: &Task, host: &Host) -> Option<&'static PlannedPath> {
     let row = row(task.slot?)?;
-    let Task { url, hops, body, discovery, linked_from, slot: _, role, validators, named_by, training } =
-        task;
+    let Task {
+        url,
+        hops,
+        body,
+        discovery,
+        linked_from,
+        slot: _,
+        role,
+        validators,
+        named_by,
+        training,
+        earlier: _, // what the site itself names has its place anyway
+    } = task;
     let path = url.as_url().as_str().strip_prefix("https://")?.strip_prefix(host.as_str())?;
     let is_plain = hops.is_empty()
         && linked_from.is_none()
@@ -256,8 +267,8 @@ mod tests {
             [
                 task(&format!("own/{number}"), NamedBy::Site, Role::Manifest),
                 task(&format!("part/{number}"), NamedBy::Document, Role::Part),
-                task(&format!("linked/{number}"), NamedBy::Document, Role::Manifest),
                 task(&format!("further/{number}"), NamedBy::Further, Role::Part),
+                task(&format!("linked/{number}"), NamedBy::Document, Role::Manifest),
                 task(&format!("theirs/{number}"), NamedBy::Others, Role::Manifest),
             ]
         };

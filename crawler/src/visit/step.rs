@@ -17,7 +17,7 @@ use super::prepare;
 use super::progress::Progress;
 use super::requester::Robots;
 use super::sources::{ReadWhole, keep_source};
-use super::task::{NamedBy, Role, Task, Validators};
+use super::task::{Earlier, NamedBy, Role, Task, Validators};
 use crate::clock;
 use crate::config::TextRecords;
 
@@ -153,17 +153,20 @@ impl Visit<'_> {
         let Findings { sources, fetched, .. } = &mut self.progress.findings;
         sources.compare((self.site, fetched), read, links);
         if self.scope == Scope::Site && sources.has_lost() {
-            self.progress.plan.add_own(prepare::home_pages(self.site, &self.own_hosts));
+            self.progress.plan.add_own(prepare::home_pages(self.site, &*self.own_hosts));
         }
     }
 
     /// Plans what a response links to. Returns whether there was room for all of it; links of the site that found none are recorded for
     /// the next visit.
-    pub(super) fn follow(&mut self, follow_ups: FollowUps, named_by: NamedBy) -> bool {
+    pub(super) fn follow(&mut self, mut follow_ups: FollowUps, named_by: NamedBy) -> bool {
+        for task in follow_ups.tasks.iter_mut().filter(|task| self.retries.contains(&task.url)) {
+            task.earlier = Earlier::Failed;
+        }
         let is_own = |host: &Host| self.own_hosts.contains(host);
         let without_room = self.progress.follow(follow_ups, named_by, &self.in_turns, is_own);
         let has_room = without_room.is_empty();
-        self.progress.findings.leave_without_room(without_room, self.site);
+        self.progress.findings.leave_without_room(without_room, (self.site, &*self.own_hosts));
         has_room
     }
 
@@ -254,7 +257,7 @@ impl Visit<'_> {
             && let Some(original) = self.progress.findings.original_of(&fetched, self.site, is_found)
         {
             let reason = format!("the same document is at {original}");
-            fetched.reject(FetchOutcome::NotAManifest, reason);
+            self.reject(&mut fetched, FetchOutcome::NotAManifest, reason);
         }
         let mut has_room = true;
         if let Some(follow_ups) = fetched.page.take() {
@@ -275,9 +278,11 @@ impl Visit<'_> {
             }
             has_room &= self.follow(follow_ups, named_by);
         }
-        if !has_room {
+        let has_memory = fetched.outcome != FetchOutcome::NotReached;
+        if !(has_room && has_memory) {
             self.progress.findings.sources.add_unfollowed(&task.url);
         }
+        self.progress.links_exceed_memory |= !has_memory && task.is_link();
         let is_unchanged = fetched.outcome == FetchOutcome::NotModified;
         self.progress.findings.record(task.slot, fetched);
         if is_unchanged && known.is_some() {

@@ -45,7 +45,36 @@ pub(crate) struct Task {
     /// Who named the URL.
     #[serde(default, skip_serializing_if = "NamedBy::is_site")]
     pub(crate) named_by: NamedBy,
+    /// What is known of earlier requests.
+    #[serde(default, skip_serializing_if = "Earlier::is_usual")]
+    pub(crate) earlier: Earlier,
 }
+
+/// What is known of earlier requests for a URL. What the site itself names has its place anyway.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Earlier {
+    /// Nothing, or not that it matters.
+    #[default]
+    Usual,
+    /// It is a known document that takes turns with all others that are known.
+    Known,
+    /// Only others name it, and nobody knows whether it is there: it comes after all that is known. Its failure may end the rest of what
+    /// others name.
+    Untried,
+    /// The last request failed: it comes after everything else. Another failure may end the rest of what documents link to.
+    Failed,
+}
+
+impl Earlier {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+    fn is_usual(&self) -> bool {
+        *self == Self::Usual
+    }
+}
+
+/// The rank of known documents that the site itself does not publish. They take turns, whoever names them.
+const RANK_OF_KNOWN: u8 = 2;
 
 /// Who named a URL, those with the most standing first.
 ///
@@ -75,6 +104,24 @@ impl NamedBy {
             Self::Document | Self::Further => Self::Further,
             Self::Others => Self::Others,
         }
+    }
+
+    /// The place of what is named like this among the tasks of a visit, lowest first: what the site itself names, the parts that complete
+    /// its manifests, the parts of others directly after their manifests, and new links by their standing, behind all that is known.
+    pub(crate) const fn rank(self, role: Role) -> u8 {
+        match (self, role) {
+            (Self::Site, _) => 0,
+            (Self::Document, Role::Part) => 1,
+            (_, Role::Part) => RANK_OF_KNOWN,
+            (Self::Document, _) => 3,
+            (Self::Further, _) => 4,
+            (Self::Others, _) => 5,
+        }
+    }
+
+    /// Whether what is named like this is neither of the site itself nor a part of its manifests.
+    pub(crate) const fn is_link(self, role: Role) -> bool {
+        self.rank(role) > 1
     }
 
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
@@ -114,6 +161,7 @@ impl Task {
             role: Role::Manifest,
             validators: Validators::Sent,
             named_by: NamedBy::Site,
+            earlier: Earlier::Usual,
         }
     }
 
@@ -132,21 +180,19 @@ impl Task {
         Some(Self { slot: Some(row.slot), role, ..Self::new(url, row.body, discovery) })
     }
 
-    /// The place of the task among those that wait, lowest first: what the site itself names, the parts that complete its manifests, what
-    /// its documents link to, what those link to, and what others name.
-    pub(crate) fn rank(&self) -> u8 {
-        match (self.named_by, self.role) {
-            (NamedBy::Site, _) => 0,
-            (NamedBy::Document, Role::Part) => 1,
-            (NamedBy::Document, _) => 2,
-            (NamedBy::Further, _) => 3,
-            (NamedBy::Others, _) => 4,
+    /// The place of the task among those that wait, lowest first.
+    pub(crate) const fn rank(&self) -> u8 {
+        match (self.named_by, self.earlier) {
+            (NamedBy::Site, _) | (_, Earlier::Usual) => self.named_by.rank(self.role),
+            (_, Earlier::Known) => RANK_OF_KNOWN,
+            (_, Earlier::Untried) => 6,
+            (_, Earlier::Failed) => 7,
         }
     }
 
     /// Whether the task is neither of the site itself nor a part of its manifests.
-    pub(crate) fn is_link(&self) -> bool {
-        self.rank() > 1
+    pub(crate) const fn is_link(&self) -> bool {
+        self.named_by.is_link(self.role)
     }
 
     /// The URL to request next.

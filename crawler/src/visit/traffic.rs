@@ -10,7 +10,7 @@ use policy::delay::day_of;
 use serde::{Deserialize, Serialize};
 use store::{HostState, Phases, RobotsRecord, SiteState};
 
-use super::task::Task;
+use super::task::{NamedBy, Task};
 use egress::Timings;
 
 /// Maximum bytes of the robots.txt files of a parked visit. The others are fetched again.
@@ -33,9 +33,9 @@ pub(crate) struct Resolved {
 pub(crate) struct Traffic {
     /// Time spent on requests, without waits for permits.
     pub(crate) active: Duration,
-    /// The part of it for links and for what others name.
-    #[serde(default, skip_serializing_if = "Duration::is_zero")]
-    pub(crate) active_for_links: Duration,
+    /// The parts of it for links and for what others name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) active_for: BTreeMap<NamedBy, Duration>,
     /// Boxed, since a map allocates space for eleven hosts, and nearly every site has one.
     pub(crate) robots: BTreeMap<Host, Box<RobotsRecord>>,
     /// Hosts whose robots.txt was applied to the plan. One that is fetched again is applied again.
@@ -93,8 +93,13 @@ impl Traffic {
     /// Counts the time since `active_before`, which a task took.
     pub(crate) fn count_for_links(&mut self, task: &Task, active_before: Duration) {
         if task.is_link() {
-            self.active_for_links += self.active.saturating_sub(active_before);
+            *self.active_for.entry(task.named_by).or_default() += self.active.saturating_sub(active_before);
         }
+    }
+
+    /// The time for links and for what others name, all together.
+    pub(crate) fn active_for_links(&self) -> Duration {
+        self.active_for.values().sum()
     }
 
     pub(crate) fn count_resolution(&mut self, took: Duration) {

@@ -6,11 +6,11 @@ use chrono::{DateTime, TimeDelta, Utc};
 use manifest::Host;
 use policy::delay::Scope as Limit;
 use policy::{BodyKind, FetchOutcome, RetryAfter};
-use store::{HostState, SiteState};
+use store::{HostState, SiteState, is_main_host};
 
 use super::super::context::Interrupt;
 use super::super::progress::Progress;
-use super::super::task::Task;
+use super::super::task::{NamedBy, Task};
 use super::super::traffic::Traffic;
 use super::Requester;
 use super::failure::sample_of;
@@ -53,7 +53,8 @@ impl Requester<'_> {
 
     /// Applies and stores the Retry-After of any response. That of a host that is not the site's own delays this host alone, also
     /// where a 429 or 503 has no header: it may belong to somebody else, or be a load balancer that does not know the name. `task` is the
-    /// one in progress.
+    /// one in progress. The delay that such a response has without the header is nobody's word: it delays the whole site only where the
+    /// domain itself gives it to what the site itself names.
     pub(super) async fn apply_retry_after(
         &mut self,
         host: &Host,
@@ -64,8 +65,10 @@ impl Requester<'_> {
         let Some(retry_after) = RetryAfter::of_response(&head.headers, outcome, clock::now()) else {
             return Ok(());
         };
-        let is_own = self.own_hosts.answers_for_site(host, task);
-        if is_own {
+        let is_stated = matches!(retry_after, RetryAfter::Given(_) | RetryAfter::Clamped(_));
+        let is_of_domain = is_main_host(self.site.name.as_str(), host.as_str())
+            && task.is_none_or(|task| task.named_by == NamedBy::Site);
+        if self.own_hosts.answers_for_site(host, task) && (is_stated || is_of_domain) {
             self.site_clock.not_before = self.site_clock.not_before.max(Some(retry_after.not_before()));
         }
         if let Some(authority) = self.authorities.get_mut(host) {

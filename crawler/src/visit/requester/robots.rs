@@ -174,7 +174,7 @@ impl Requester<'_> {
         let fits = match self.tools.reader.memory.hold_robots(&mut self.memory, bytes).await {
             Ok(()) => HasMemory::Yes,
             Err(NoMemory::Now) => return Err(Interrupt::busy(NO_MEMORY)),
-            Err(NoMemory::EverInThisVisit) => {
+            Err(NoMemory::InThisVisit | NoMemory::InAnyVisit) => {
                 record.kind = RobotsKind::Unreachable;
                 record.cause = Some(RobotsCause::BodyNotRead.as_str().to_owned());
                 record.body = None;

@@ -1,0 +1,96 @@
+//! How much a visit requests, and how much of it a site keeps for later visits, by who named it. What users of the site and others name is
+//! counted apart, so that it leaves out nothing of the site.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use manifest::ManifestUrl;
+use serde::{Deserialize, Serialize};
+
+use super::task::{NamedBy, Role, Task};
+use crate::seeds::fingerprint;
+
+/// The limits for what is named alike. Parts count with their manifest alone ([`PARTS_MAX`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Room {
+    /// Tasks in the plan of a visit. For the site itself, and for what its documents link to, the daily request budget of a site.
+    pub(super) tasks: usize,
+    /// Those of them that may be known or in the path table. The rest stays for links that no visit followed.
+    pub(super) begun: usize,
+    /// Those of them that are known documents, which take turns.
+    pub(super) known: usize,
+    /// Those of each to which one document links.
+    pub(super) of_one: usize,
+    /// Links that are kept for later visits.
+    pub(super) left: usize,
+    /// Time of a visit for requests for links and for what others name, without waits. Their answers may be slow on purpose.
+    pub(super) time: Duration,
+}
+
+/// Parts of one manifest: its API description, and as many documents with keys as are requested.
+pub(super) const PARTS_MAX: usize = 5;
+
+impl Room {
+    /// The standings of links.
+    pub(super) const LINKS: [NamedBy; 3] = [NamedBy::Document, NamedBy::Further, NamedBy::Others];
+
+    pub(super) const fn of(named_by: NamedBy) -> Self {
+        let time = Duration::from_secs;
+        match named_by {
+            NamedBy::Site | NamedBy::Document => {
+                Self { tasks: 120, begun: 90, known: 70, of_one: 120, left: 60, time: time(30) }
+            }
+            NamedBy::Further => {
+                Self { tasks: 60, begun: 40, known: 40, of_one: 10, left: 40, time: time(15) }
+            }
+            NamedBy::Others => Self { tasks: 60, begun: 60, known: 40, of_one: 60, left: 0, time: time(15) },
+        }
+    }
+}
+
+/// Numbers of tasks.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Counts {
+    /// Those that are named alike.
+    named: BTreeMap<NamedBy, usize>,
+    /// Those to which one document links, by a fingerprint of it ([`source_of`]).
+    linked: BTreeMap<String, usize>,
+}
+
+impl Counts {
+    pub(super) fn is_empty(&self) -> bool {
+        self.named.is_empty() && self.linked.is_empty()
+    }
+
+    /// Whether another task would be within its limits, and within `max` of those that are named alike.
+    pub(super) fn has_room(&self, task: &Task, max: usize) -> bool {
+        let of_one = || self.linked.get(&source_of(task)).copied().unwrap_or_default();
+        let is_within = |max: usize| task.linked_from.is_none() || of_one() < max;
+        match task.role {
+            // the file of a claim is one request, and is never left out: a claim has to end
+            Role::Claim => true,
+            Role::Part => is_within(PARTS_MAX),
+            _ => {
+                let named = self.named.get(&task.named_by).copied().unwrap_or_default();
+                named < max && is_within(Room::of(task.named_by).of_one)
+            }
+        }
+    }
+
+    pub(super) fn add(&mut self, task: &Task) {
+        if !matches!(task.role, Role::Claim | Role::Part) {
+            *self.named.entry(task.named_by).or_default() += 1;
+        }
+        if task.linked_from.is_some() {
+            *self.linked.entry(source_of(task)).or_default() += 1;
+        }
+    }
+}
+
+/// A fingerprint of the document that links to the URL of a task, for its parts and for its other links. It is short, since it is written
+/// with each request.
+fn source_of(task: &Task) -> String {
+    let from = task.linked_from.as_deref().map(ManifestUrl::as_str).unwrap_or_default();
+    let kind = if task.role == Role::Part { "part" } else { "link" };
+    format!("{:016x}", fingerprint(&format!("{kind} {from}")))
+}

@@ -1,0 +1,186 @@
+//! Documents of users that fail, are slow or many: those of others have their share of each visit.
+
+use testweb::Answer;
+
+use super::requester::tests::{Fixture, fixture, fixture_with};
+use super::slow_tests::{
+    AWP, MANIFEST, NAME, advance_until_due, open, open_until_the_end, report, submitted,
+};
+use super::*;
+
+const CATALOG: &str = "/.well-known/api-catalog";
+const JSON: &str = "application/json";
+const LINKSET: &str = "application/linkset+json";
+
+fn catalog_of<'a>(paths: impl IntoIterator<Item = &'a str>) -> String {
+    let links = paths.into_iter().map(|path| format!(r#"{{"href":"https://{NAME}{path}"}}"#));
+    let links = links.collect::<Vec<_>>().join(",");
+    format!(r#"{{"linkset":[{{"anchor":"https://{NAME}/","service-desc":[{links}]}}]}}"#)
+}
+
+fn awp(action: &str) -> String {
+    AWP.replace("buy_book", action)
+}
+
+/// A site with a manifest and this catalog, which is due.
+async fn begun(host: testweb::Host, catalog: String) -> Fixture {
+    let fixture = fixture(host.robots("").file(MANIFEST, JSON, AWP).file(CATALOG, LINKSET, catalog)).await;
+    fixture.tools.store.standalone_end(&fixture.leased.token, &[]).await.unwrap();
+    fixture
+}
+
+/// The paths of the next visit.
+async fn visited(fixture: &Fixture) -> Vec<String> {
+    let requested = open_until_the_end(fixture).await.into_iter().flat_map(|opening| opening.requested);
+    let requested = requested.collect();
+    advance_until_due(fixture).await;
+    requested
+}
+
+/// A document of the catalog fails in each visit, at the host where everything else is.
+#[tokio::test]
+async fn a_document_that_fails_keeps_nothing_else_from_its_request() {
+    const DEAD: &str = "/a/dead.json";
+    const WHOLE: &str = "/x/agent-manifest.json";
+    const REACHED: [&str; 5] = ["/team/catalog.json", "/team/0.json", WHOLE, "/x/openapi.json", "/u/0.json"];
+    let whole = format!(
+        r#"{{"arws_version":"1.0","name":"M","description":"D","tools":"https://{NAME}/x/openapi.json"}}"#
+    );
+    let tools = format!(
+        r#"{{"openapi":"3.1.0","info":{{"title":"M","version":"1"}},"servers":[{{"url":"https://{NAME}/api"}}],
+        "paths":{{"/tickets":{{"post":{{"operationId":"buy","responses":{{"200":{{"description":"ok"}}}}}}}}}}}}"#
+    );
+    let host = testweb::Host::new(NAME)
+        .file(DEAD, JSON, awp("dead"))
+        .file("/team/catalog.json", LINKSET, catalog_of(["/team/0.json"]))
+        .file("/team/0.json", JSON, awp("team"))
+        .file(WHOLE, JSON, whole)
+        .file("/x/openapi.json", JSON, tools)
+        .file("/u/0.json", JSON, awp("upload"));
+    let fixture = begun(host, catalog_of([DEAD, "/team/catalog.json", WHOLE])).await;
+    let upload = submitted(&format!("https://{NAME}/u/0.json"));
+    fixture.tools.store.seeds_add(&[upload], clock::now()).await.unwrap();
+    clock::advance(TimeDelta::minutes(1));
+    visited(&fixture).await;
+    fixture.web.set(NAME, DEAD, Answer::status(503));
+    visited(&fixture).await;
+    for visit in 3..8 {
+        let requested = visited(&fixture).await;
+        for path in REACHED {
+            assert!(requested.iter().any(|other| other == path), "visit {visit}: {path} in {requested:?}");
+        }
+        assert_eq!(requested.last().map(String::as_str), Some(DEAD), "visit {visit}: {requested:?}");
+    }
+}
+
+/// The catalog gets new documents in each visit, all of which fail.
+#[tokio::test]
+async fn new_documents_that_fail_keep_the_known_ones_from_no_second_visit() {
+    let known = ["/d/0.json", "/d/1.json", "/d/2.json"];
+    for answer in [Answer::status(503), Answer::status(500)] {
+        let host = known.into_iter().enumerate().fold(testweb::Host::new(NAME), |host, (number, path)| {
+            host.file(path, JSON, awp(&format!("known{number}")))
+        });
+        let fixture = begun(host, catalog_of(known)).await;
+        visited(&fixture).await;
+        let mut new: Vec<String> = Vec::new();
+        let mut read = 0;
+        for visit in 0..8 {
+            new.extend((0..3).map(|number| format!("/c/{visit}-{number}.json")));
+            for path in &new {
+                fixture.web.set(NAME, path, answer.clone());
+            }
+            let listed = known.into_iter().chain(new.iter().map(String::as_str));
+            fixture.web.set_file(NAME, CATALOG, LINKSET, catalog_of(listed));
+            let requested = visited(&fixture).await;
+            read += usize::from(known.iter().all(|path| requested.iter().any(|other| other == path)));
+        }
+        assert!(read >= 4, "{read} of 8");
+    }
+}
+
+/// A client submits a path of the domain that answers 503, and a card at the host of a customer.
+#[tokio::test]
+async fn a_failure_of_what_others_name_delays_the_host_that_answered_alone() {
+    const CUSTOMER: &str = "t1.slow.example";
+    let site = testweb::Host::new(NAME)
+        .robots("")
+        .file(MANIFEST, JSON, AWP)
+        .route("/busy.json", Answer::status(503));
+    let customer = testweb::Host::new(CUSTOMER).robots("").file("/u/card.json", JSON, awp("card"));
+    let fixture = fixture_with(site, customer).await;
+    let (store, token) = (&fixture.tools.store, &fixture.leased.token);
+    store.standalone_end(token, &[]).await.unwrap();
+    let urls = [format!("https://{NAME}/busy.json"), format!("https://{CUSTOMER}/u/card.json")];
+    store.seeds_add(&urls.each_ref().map(|url| submitted(url)), clock::now()).await.unwrap();
+    clock::advance(TimeDelta::minutes(1));
+    let opening = open(&fixture).await;
+    assert!(opening.requested.contains(&"/busy.json".to_owned()), "{:?}", opening.requested);
+    let hits = fixture.web.log().hits_on(CUSTOMER);
+    assert!(hits.iter().any(|hit| hit.path == "/u/card.json"), "{hits:?}");
+    let report = report(&fixture).await;
+    assert_eq!((report.visits[0].end, report.state.not_before), (VisitEnd::Completed, None));
+    assert_eq!(report.summary.manifests, 2);
+}
+
+/// The home page links to a manifest at a host of the site that answers 503 from then on.
+#[tokio::test]
+async fn a_failure_of_another_own_host_ends_this_host_alone() {
+    const API: &str = "api.slow.example";
+    let page =
+        format!("<html><head><link rel='agent-manifest' href='https://{API}/x/api.json'></head></html>");
+    let site = testweb::Host::new(NAME)
+        .robots("")
+        .file(MANIFEST, JSON, AWP)
+        .file(CATALOG, LINKSET, catalog_of(["/d/0.json"]))
+        .file("/d/0.json", JSON, awp("listed"))
+        .route("/", Answer::html(page));
+    let api = testweb::Host::new(API).robots("").file("/x/api.json", JSON, awp("api"));
+    let fixture = fixture_with(site, api).await;
+    fixture.tools.store.standalone_end(&fixture.leased.token, &[]).await.unwrap();
+    visited(&fixture).await;
+    for path in ["/x/api.json", MANIFEST, "/.well-known/agent.json"] {
+        fixture.web.set(API, path, Answer::status(503));
+    }
+    for visit in 2..5 {
+        let requested = visited(&fixture).await;
+        assert!(requested.contains(&"/d/0.json".to_owned()), "visit {visit}: {requested:?}");
+        let limited =
+            fixture.web.log().hits_on(API).into_iter().filter(|hit| hit.status == Some(503)).count();
+        assert_eq!(limited, visit - 1, "one request of each visit");
+        let report = report(&fixture).await;
+        assert_eq!(report.visits[0].end, VisitEnd::Completed, "visit {visit}");
+        assert_eq!(report.state.failures_in_row, 0, "visit {visit}");
+    }
+}
+
+#[tokio::test]
+async fn the_time_of_slow_links_is_that_of_their_standing() {
+    let fixture = begun(testweb::Host::new(NAME), catalog_of([])).await;
+    let stop = Stop::default();
+    for used_up in Room::LINKS {
+        let session = fixture.tools.egress.session(fixture.leased.token.site.clone());
+        let mut visit = Visit::new(&fixture.tools, &stop, &fixture.leased, Scope::Site, session);
+        let task = |named_by: NamedBy| {
+            let url = ManifestUrl::parse(&format!("https://{NAME}/{named_by:?}.json")).unwrap();
+            Task { named_by, ..Task::new(url, policy::BodyKind::Manifest, manifest::Discovery::CatalogEntry) }
+        };
+        for named_by in Room::LINKS {
+            visit.progress.plan.add(task(named_by));
+        }
+        visit.progress.traffic.active = Room::of(used_up).time;
+        visit.progress.traffic.active_for.insert(used_up, Room::of(used_up).time);
+        assert_eq!(visit.observe_time(&task(NamedBy::Site)), NextStep::Continue);
+        let left: Vec<NamedBy> = visit
+            .progress
+            .plan
+            .tasks()
+            .map(|task| task.named_by)
+            .filter(|named_by| *named_by != NamedBy::Site)
+            .collect();
+        let expected = Room::LINKS.into_iter().filter(|named_by| *named_by != used_up);
+        assert_eq!(left, expected.collect::<Vec<_>>());
+    }
+    let sum: Duration = Room::LINKS.into_iter().map(|named_by| Room::of(named_by).time).sum();
+    assert_eq!(sum, Duration::from_mins(1));
+}
