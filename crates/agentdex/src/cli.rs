@@ -38,7 +38,8 @@ pub(crate) struct Flags {
 pub(crate) enum Command {
     /// Start a small local web, crawl it, index it and serve the result
     ///
-    /// Its data is in `./agentdex-data/demo`, unless --data-dir names another directory.
+    /// Its data is in `./agentdex-data/demo`, requests to a host are 50 ms apart, and sites are visited again after ten minutes,
+    /// unless --data-dir, --delay or --revisit-every say otherwise.
     Demo,
     Validate(ValidateArgs),
     Search(SearchArgs),
@@ -93,7 +94,12 @@ fn used() -> Vec<(&'static str, &'static [&'static [&'static str]])> {
 
 /// The command line. Each subcommand shows only the flags that it uses, and accepts all of them.
 pub(crate) fn command() -> clap::Command {
-    show_only_used(Flags::command().after_long_help(settings::exit::help()), &used())
+    let whole = Flags::command().after_long_help(settings::exit::help());
+    // `agentdex` refuses these, which belong to `crawler`
+    let whole = ["dry_run", "metrics"]
+        .into_iter()
+        .fold(whole, |whole, name| whole.mut_arg(name, |flag| flag.hide(true)));
+    show_only_used(whole, &used())
 }
 
 /// The command line with its subcommands in groups, and all options.

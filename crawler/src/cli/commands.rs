@@ -16,7 +16,7 @@ use super::flags::Command;
 use super::report::{self, counted, plural};
 use super::settings::Settings;
 use super::watch::Watch;
-use crate::fleet::{Cancel, Progress};
+use crate::fleet::{Cancel, Progress, STOP_MAX};
 use crate::output::{self, OutputFormat};
 use crate::{UsageError, clock, site_of};
 
@@ -42,11 +42,19 @@ pub(super) async fn check(settings: Settings, store: Store, domain: &str) -> any
     let began = clock::now();
     let watch = Watch::new(&settings.shared);
     let progress = |update: Progress<'_>| watch.show(&update);
-    let checked = crate::check(settings.crawl, store.clone(), Cancel::default(), seed, &progress).await;
+    let cancel = Cancel::on_signals(STOP_MAX)?;
+    let checked = crate::check(settings.crawl, store.clone(), cancel.clone(), seed, &progress).await;
     watch.finish();
     let summary = checked?;
-    let is_elsewhere = summary.sites_visited == 0 && summary.parked.is_empty();
-    let visit = visit_since(&store, &site, began, if is_elsewhere { OTHER_VISIT_POLLS } else { 0 }).await?;
+    let is_elsewhere = summary.sites_visited == 0 && summary.parked.is_empty() && !cancel.soft.is_cancelled();
+    if is_elsewhere && output == OutputFormat::Text {
+        output::line(&format!("{site}: another crawler has it; waiting for the end of its visit"))?;
+    }
+    let visit = visit_since(&store, &site, began, if is_elsewhere { OTHER_VISIT_POLLS } else { 0 });
+    let visit = cancel.soft.run_until_cancelled(visit).await.transpose()?.flatten();
+    if cancel.soft.is_cancelled() && output == OutputFormat::Text {
+        return Ok(output::line("Stopped. The next check or crawl visits the site.")?);
+    }
     let manifests = store.manifests_of_site(&site).await?;
     if output == OutputFormat::Json {
         let value = serde_json::json!({ "site": site, "visit": summary, "manifests": manifests });

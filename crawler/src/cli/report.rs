@@ -35,7 +35,7 @@ const ADVICE: [(VisitEnd, &str); 7] = [
         VisitEnd::AddressRefused,
         "Name private networks that are yours with --allow-addresses; public ones need a contact if the crawl keeps running.",
     ),
-    (VisitEnd::RobotsDenied, "Leave such sites alone; `explain` shows the rule."),
+    (VisitEnd::RobotsDenied, "Leave such sites alone."),
     (VisitEnd::Blocked, "Such sites deny access to crawlers; --contact-url lets their owners identify you."),
 ];
 
@@ -100,10 +100,10 @@ fn body(summary: &Summary) -> Result<String, std::fmt::Error> {
         )?;
     }
     if !summary.parked.is_empty() {
-        writeln!(out, "Parked, to be resumed by the next run:")?;
+        writeln!(out, "Parked, to be resumed at:")?;
         for parked in summary.parked.iter().take(SHOWN_MAX) {
             let at = parked.resume_at.format("%Y-%m-%d %H:%M:%S UTC");
-            writeln!(out, "  {} from {at}: {}", parked.site, parked.reason)?;
+            writeln!(out, "  {} {at}: {}", parked.site, parked.reason)?;
         }
         more(out, summary.parked.len() as u64, summary.parked.len().min(SHOWN_MAX))?;
     }
