@@ -118,6 +118,7 @@ mod tests {
             commands += 1;
         }
         assert_eq!(commands, 3, "{text}");
+        assert!(text.contains("To check this machine:\n  target/release/agentdex doctor"), "{text}");
         let text = next_steps("http://127.0.0.1:8080", "./agentdex", "Ann's data");
         assert!(text.contains(r"  ./agentdex doctor --data-dir 'Ann'\''s data'"), "{text}");
     }

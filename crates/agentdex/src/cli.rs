@@ -169,7 +169,7 @@ mod tests {
             (&["doctor"], ["--data-dir", "--format"], ["--delay", "--listen"]),
             (&["probe"], ["--help", "[ADDRESS"], ["--data-dir", "--rate"]),
             (&["db", "status"], ["--data-dir", "--database-url"], ["--listen", "--delay"]),
-            (&["demo"], ["--delay", "--listen"], ["--nothing", "--less"]),
+            (&["demo"], ["requests to a host are 50 ms apart", "--listen"], ["--nothing", "--less"]),
             (&["search"], ["--filter", "--limit"], ["--listen", "--delay"]),
             (&["status"], ["--data-dir", "--format"], ["--listen", "--delay"]),
             (&["check"], ["--delay", "--ca-file"], ["--listen", "--concurrency"]),
@@ -204,6 +204,10 @@ mod tests {
         assert_eq!(known, named);
         assert!(!help.contains("\nCommands:"), "{help}");
         assert!(help.contains("--seeds") && help.contains("Exit codes:"), "{help}");
+        assert!(
+            !help.contains("--dry-run") && !help.contains("--metrics"),
+            "these belong to crawler: {help}"
+        );
         grouped().debug_assert();
     }
 
@@ -236,6 +240,31 @@ mod tests {
         let typed: Flags =
             crawler::cli::typed(&mut grouped(), &used(), ["agentdex", "--delay", "3s", "status"]).unwrap();
         assert!(matches!(typed.command, Some(Command::Crawler(crawler::cli::Command::Status))));
+    }
+
+    #[test]
+    fn the_short_help_of_search_has_the_hint_on_quoting() {
+        let help = command().try_get_matches_from(["agentdex", "search", "-h"]).unwrap_err().to_string();
+        assert!(help.contains("'\"book flight\" -hotel'"), "{help}");
+    }
+
+    #[test]
+    fn refuses_a_format_that_has_no_effect() {
+        let typed = |words: &[&str]| -> Result<Flags, clap::Error> {
+            crawler::cli::typed(&mut grouped(), &used(), ["agentdex"].iter().chain(words))
+        };
+        for words in [
+            ["db", "status", "--format", "json"].as_slice(),
+            &["config", "print", "--format", "json"],
+            &["--format", "json", "reports", "list"],
+            &["block", "a.example", "--format", "json"],
+        ] {
+            let error = typed(words).unwrap_err().to_string();
+            assert!(error.contains("--format has no effect on"), "{words:?}: {error}");
+        }
+        for words in [["status", "--format", "json"].as_slice(), &["validate", "-", "--format", "json"]] {
+            assert!(typed(words).is_ok(), "{words:?}");
+        }
     }
 
     #[test]

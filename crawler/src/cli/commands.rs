@@ -29,8 +29,8 @@ const OTHER_VISIT_POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Visits a site now and shows its manifests. If another crawler takes the site first, its visit is shown.
 pub(super) async fn check(settings: Settings, store: Store, domain: &str) -> anyhow::Result<()> {
-    settings.warn_without_contact();
     let seed = seed_to_check(&settings, domain)?;
+    settings.warn_without_contact_to(&seed.host);
     let site = seed.host.site();
     let blocked = store.blocked_among(std::slice::from_ref(&site)).await?;
     anyhow::ensure!(
@@ -287,7 +287,12 @@ pub(super) async fn unsuspend(
 
 /// All or none: a typo in the last name does not leave the first ones changed.
 fn sites(domains: &[String]) -> Result<Vec<SiteName>, UsageError> {
-    domains.iter().map(|domain| site_of(domain).map_err(|error| UsageError(error.to_string()))).collect()
+    let site = |domain: &String| {
+        // a site to exclude is excluded under every scheme
+        let https = domain.strip_prefix("http://").map(|rest| format!("https://{rest}"));
+        site_of(https.as_deref().unwrap_or(domain)).map_err(|error| UsageError(error.to_string()))
+    };
+    domains.iter().map(site).collect()
 }
 
 fn seed_of(domain: &str, scope: SiteScope) -> Result<Seed, UsageError> {

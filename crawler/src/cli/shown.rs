@@ -73,6 +73,9 @@ pub fn typed<T: FromArgMatches>(
     if let Some(why) = idle {
         return Err(whole.error(ErrorKind::ArgumentConflict, why));
     }
+    if let Some(why) = subcommand.and_then(|name| format_without_effect(whole, used, name, &matches)) {
+        return Err(whole.error(ErrorKind::ArgumentConflict, why));
+    }
     if let Some(name) = subcommand_read_as_seeds(whole, &matches) {
         let why = format!(
             "`{name}` after --seeds is read as a file of seeds, and there is none: write the subcommand first, without --seeds: {} {name}",
@@ -81,6 +84,22 @@ pub fn typed<T: FromArgMatches>(
         return Err(whole.error(ErrorKind::ArgumentConflict, why));
     }
     T::from_arg_matches_mut(&mut matches).map_err(|error| error.format(whole))
+}
+
+/// Why --format is refused after a subcommand that prints only text or only JSON. One with --output takes it for that.
+fn format_without_effect(
+    whole: &clap::Command,
+    used: &[(&str, &[&[&str]])],
+    name: &str,
+    matches: &clap::ArgMatches,
+) -> Option<String> {
+    let is_known = whole.get_arguments().any(|flag| flag.get_id() == "format");
+    let is_typed = is_known && matches.value_source("format") == Some(ValueSource::CommandLine);
+    let has_output = whole.find_subcommand(name)?.get_arguments().any(|flag| flag.get_id() == "output");
+    let (_, flags) = used.iter().find(|(known, _)| *known == name)?;
+    let is_used = has_output || flags.iter().any(|names| names.contains(&"format"));
+    (is_typed && !is_used)
+        .then(|| format!("--format has no effect on `{name}`, whose output has one form: remove it"))
 }
 
 /// A subcommand that --seeds has taken for a file, which does not exist.
