@@ -165,8 +165,9 @@ pub fn log_level(flags: &SharedFlags) -> Result<LogLevel, UsageError> {
 }
 
 fn read_file(flags: &SharedFlags) -> Result<ConfigFile, UsageError> {
-    let file: ConfigFile = ::settings::load(flags.config.as_deref(), &::settings::variables())?;
-    Ok(ConfigFile { path: flags.config.clone(), ..file })
+    let mut file: ConfigFile = ::settings::load(flags.config.as_deref(), &::settings::variables())?;
+    file.path.clone_from(&flags.config);
+    Ok(file)
 }
 
 /// A setting of the flags or the file, with the name under which it was set, for errors.
