@@ -92,7 +92,12 @@ pub(crate) async fn run(
     let store = Store::open_existing(&settings.store).await?;
     match &args.command {
         FeedbackCommand::List { filter, limit } => {
-            for line in store.feedback_page(&filter.read()?, None, *limit).await? {
+            let lines = store.feedback_page(&filter.read()?, None, *limit).await?;
+            if lines.is_empty() {
+                // standard output has only JSON
+                writeln!(std::io::stderr(), "no feedback matches")?;
+            }
+            for line in lines {
                 writeln!(out, "{}", serde_json::to_string(&line)?)?;
             }
         }

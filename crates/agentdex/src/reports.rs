@@ -67,7 +67,12 @@ pub(crate) async fn run(
             }
         }
         ReportsCommand::List { site, limit } => {
-            for report in store.reports_page(&filter(site.as_deref(), None)?, None, *limit).await? {
+            let reports = store.reports_page(&filter(site.as_deref(), None)?, None, *limit).await?;
+            if reports.is_empty() {
+                // standard output has only JSON
+                writeln!(std::io::stderr(), "no report matches")?;
+            }
+            for report in reports {
                 writeln!(out, "{}", serde_json::to_string(&report)?)?;
             }
         }

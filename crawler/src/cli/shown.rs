@@ -1,9 +1,9 @@
 //! The flags that a subcommand shows in its help: those that it uses. The others are accepted but hidden.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{CommandFactory as _, FromArgMatches};
 
@@ -60,7 +60,10 @@ pub fn typed<T: FromArgMatches>(
     used: &[(&str, &[&[&str]])],
     words: impl IntoIterator<Item = impl Into<OsString> + Clone>,
 ) -> Result<T, clap::Error> {
-    let mut matches = whole.try_get_matches_from_mut(words)?;
+    let mut matches = match whole.try_get_matches_from_mut(words) {
+        Ok(matches) => matches,
+        Err(error) => return Err(file_without_its_flag(whole, error)),
+    };
     let is_idle = |flag: &&clap::Arg| {
         !flag.is_global_set()
             && matches.value_source(flag.get_id().as_str()) == Some(ValueSource::CommandLine)
@@ -84,6 +87,19 @@ pub fn typed<T: FromArgMatches>(
         return Err(whole.error(ErrorKind::ArgumentConflict, why));
     }
     T::from_arg_matches_mut(&mut matches).map_err(|error| error.format(whole))
+}
+
+/// The error about an unknown subcommand, or if that is a file, how to name it.
+fn file_without_its_flag(whole: &mut clap::Command, error: clap::Error) -> clap::Error {
+    match error.get(ContextKind::InvalidSubcommand) {
+        Some(ContextValue::String(name)) if Path::new(name).is_file() => {
+            let why = format!(
+                "`{name}` is a file, not a command: write --seeds {name} to crawl the sites that it lists"
+            );
+            whole.error(ErrorKind::InvalidSubcommand, why)
+        }
+        _ => error,
+    }
 }
 
 /// Why --format is refused after a subcommand that prints only text or only JSON. One with --output takes it for that.

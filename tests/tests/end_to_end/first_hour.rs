@@ -84,6 +84,8 @@ async fn flags_that_start_nothing_say_what_is_missing_before_anything_else() {
         (["--seeds", "seeds.txt", "--dry-run"].as_slice(), "--dry-run belongs to `crawler`"),
         (&["--seeds", "seeds.txt", "--metrics", "127.0.0.1:0"], "--metrics belongs to `crawler`"),
         (&["demo", "--dry-run"], "--dry-run belongs to `crawler`"),
+        (&["seeds.txt"], "`seeds.txt` is a file, not a command: write --seeds seeds.txt"),
+        (&["probe", "8080"], "8080 has no port: write it like 127.0.0.1:8080"),
         (&["--contact-email", "you@example.org"], "name the sites to crawl with --seeds FILE"),
         (&["db", "status", "--format", "json"], "--format has no effect on `db`"),
     ] {
@@ -113,6 +115,8 @@ async fn commands_say_what_they_did_and_what_is_wrong() {
         (&["db", "export", "dump.jsonl"], 0, "rows exported"),
         (&["db", "export", "dump.jsonl"], 1, "dump.jsonl exists: name another file, or remove it first"),
         (&["db", "retain"], 2, "--feed-days, --versions-days"),
+        (&["reports", "list"], 0, "no report matches\n"),
+        (&["feedback", "list"], 0, "no feedback matches\n"),
         (&["reports", "dismiss"], 2, "--site, --id, or --all"),
         (&["feedback", "remove"], 2, "--site, --client, --capability, or --all"),
         (&["search", "flight"], 1, "run `indexer rebuild` to build it"),
