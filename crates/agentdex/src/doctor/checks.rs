@@ -276,6 +276,21 @@ mod tests {
         }
     }
 
+    #[test]
+    fn an_index_of_another_user_needs_a_permission_and_no_rebuild() {
+        let source = std::io::ErrorKind::PermissionDenied.into();
+        let finding = unusable(&IndexError::NotReadable { dir: "/data/index".into(), source });
+        assert_eq!(finding.health, Health::Bad);
+        assert_eq!(finding.found, "the index in /data/index cannot be read: permission denied");
+        assert!(finding.advice.is_some_and(|advice| advice.contains("the user that wrote it")));
+    }
+
+    #[test]
+    fn sizes_are_in_the_unit_that_fits() {
+        assert_eq!(in_units(600 * 1024 * 1024), "600 MiB");
+        assert_eq!(in_units(59_521 * 1024 * 1024), "58 GiB");
+    }
+
     #[tokio::test]
     async fn an_index_is_doubtful_if_missing_and_bad_for_another_feed() {
         let dir = tempfile::tempdir().unwrap();
