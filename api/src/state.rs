@@ -57,12 +57,21 @@ const SITEMAP_KEPT_TIMES: u32 = 60;
 pub enum ApiError {
     #[error("the database {url} cannot be used: {source}")]
     Store { url: String, source: StoreError },
-    #[error(
-        "cannot listen on {address}: {source}; choose another with --listen, or stop the program that uses it"
-    )]
+    #[error("cannot listen on {address}: {source}; {}", listen_advice(source))]
     Listen { address: std::net::SocketAddr, source: std::io::Error },
     #[error(transparent)]
     Snapshots(#[from] SnapshotError),
+}
+
+/// What to do if an address cannot be listened on.
+fn listen_advice(error: &std::io::Error) -> &'static str {
+    match error.kind() {
+        std::io::ErrorKind::PermissionDenied => {
+            "ports below 1024 need a privilege: choose a higher one with --listen"
+        }
+        std::io::ErrorKind::AddrNotAvailable => "this machine does not have it: choose another with --listen",
+        _ => "choose another with --listen, or stop the program that uses it",
+    }
 }
 
 /// The state of the API. Cheap to clone.
@@ -309,5 +318,21 @@ impl FromRequestParts<App> for Admin {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
         app.admin_tokens.admit_request(&parts.headers).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_advice_on_a_refused_address_depends_on_the_reason() {
+        let advice = |kind: std::io::ErrorKind| {
+            let address = ([127, 0, 0, 1], 80).into();
+            ApiError::Listen { address, source: kind.into() }.to_string()
+        };
+        assert!(advice(std::io::ErrorKind::AddrInUse).contains("or stop the program that uses it"));
+        let denied = advice(std::io::ErrorKind::PermissionDenied);
+        assert!(denied.contains("below 1024") && !denied.contains("stop the program"), "{denied}");
     }
 }

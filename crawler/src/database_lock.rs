@@ -19,7 +19,8 @@ const NAME_BYTES_MAX: u64 = 1024;
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     #[error(
-        "{holder} is already crawling on {database}: stop it, or use PostgreSQL (--database-url) to run several crawlers"
+        "{holder} is already crawling on {database}: stop it, name another directory with --data-dir, or use PostgreSQL \
+         (--database-url) to run several crawlers"
     )]
     Taken { holder: String, database: PathBuf },
     #[error("cannot lock {path}: {source}")]

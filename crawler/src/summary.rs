@@ -14,6 +14,8 @@ use crate::seeds::SeedReport;
 
 /// Maximum number of capabilities that a summary shows.
 const SAMPLES_MAX: usize = 3;
+/// Maximum number of sites that a summary names for each end of visits.
+const SITES_NAMED_MAX: usize = 3;
 
 /// An example of a found capability.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -60,6 +62,9 @@ pub struct Summary {
     pub seconds: f64,
     #[serde(skip)]
     pub samples: Vec<Sample>,
+    /// The first sites whose visits ended so.
+    #[serde(skip)]
+    pub sites_by_end: BTreeMap<&'static str, Vec<SiteName>>,
 }
 
 impl Summary {
@@ -81,6 +86,10 @@ impl Summary {
         self.requests += u64::from(visit.requests);
         self.bytes_in += visit.bytes_in;
         *self.ends.entry(visit.end.as_str()).or_default() += 1;
+        let named = self.sites_by_end.entry(visit.end.as_str()).or_default();
+        if named.len() < SITES_NAMED_MAX && !named.contains(&visit.site) {
+            named.push(visit.site.clone());
+        }
         for outcome in &visit.outcomes {
             *self.outcomes.entry(outcome.as_str()).or_default() += 1;
         }

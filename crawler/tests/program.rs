@@ -45,12 +45,12 @@ async fn prints_one_json_object_per_pass() {
         "/agent.json  found 200 as awp",
         "Allow: /",
         "rules that concern agentdex: 1",
-        "requests today: 20 of at most 40",
+        "requests today: 20 (a host outside --allow-addresses gets at most 40)",
         "Next visit:",
         "etag:",
         "decision: stored, and requested with its validators at the next visit",
-        "decision: nothing is stored; what was known here is removed at the second such visit in a row",
-        "https://shop.example  18 paths  not_found 404",
+        "decision: nothing is stored; a document that was known here is removed at the second such visit in a row",
+        "https://shop.example  18 paths  not there 404",
         "\n      /.well-known/agent.json\n",
         "time: names",
     ] {
@@ -277,7 +277,10 @@ async fn ranks_paths_by_results() {
     );
     assert!(position(&after) < 8 && row["estimated"].as_u64().unwrap() > 1_000, "{after}");
     let shown = text(&fixture.run(&["paths"]).await.stdout);
-    assert!(shown.contains("40      40   1  /llms.txt"), "{shown}");
+    assert!(
+        shown.contains("REQUESTED   FOUND  VISIT  PATH") && shown.contains("40      40      1  /llms.txt"),
+        "{shown}"
+    );
     assert!(shown.contains("A first visit that finds nothing leaves "), "{shown}");
     fixture.file("later", "later.example\n");
     fixture.json(&["--seeds", "later", "--delay", "0s", "--format", "json"]).await;
@@ -294,6 +297,7 @@ async fn text_report_counts_the_results_of_a_pass() {
     let (shown, stderr) = (text(&output.stdout), text(&output.stderr));
     assert_eq!(output.status.code(), Some(0), "{stderr}");
     assert!(shown.contains("2 sites visited") && shown.contains("1 unreachable"), "{shown}");
+    assert!(shown.contains("1 of 2 sites: no connection to any address (gone.example). Check"), "{shown}");
     assert!(stderr.contains("--contact-email"), "{stderr}");
     assert!(!shown.contains("Next:"), "the next command is for terminals: {shown}");
 }

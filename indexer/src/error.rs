@@ -1,13 +1,13 @@
 //! Errors of the index and of searches; their texts contain the remedy.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use manifest::model::UnknownValue;
 
 /// The index cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum IndexError {
-    #[error("there is no index in {}: run `indexer --once` to build it", dir.display())]
+    #[error("there is no index in {}: run `indexer rebuild` to build it", dir.display())]
     Missing { dir: PathBuf },
     #[error(
         "the index in {} has schema version {found} and this program needs {needed}: run `indexer rebuild`",
@@ -23,6 +23,12 @@ pub enum IndexError {
     ExamplesOther { dir: PathBuf },
     #[error("the index in {} cannot be read ({reason}): run `indexer rebuild`", dir.display())]
     Corrupt { dir: PathBuf, reason: String },
+    #[error("the index in {} cannot be read: {source}; run this as the user that wrote it, or make it readable", dir.display())]
+    NotReadable {
+        dir: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
     #[error("another indexer is writing to {}: stop it first, or give another --data-dir", dir.display())]
     Locked { dir: PathBuf },
     #[error("{} cannot be written: {source}", path.display())]
@@ -43,7 +49,7 @@ pub enum IndexError {
 
 impl IndexError {
     /// What is wrong, without the advice, which is for programs that only read the index.
-    pub(crate) fn without_advice(&self) -> String {
+    pub fn without_advice(&self) -> String {
         let text = self.to_string();
         text.split(": run `indexer").next().unwrap_or_default().to_owned()
     }
@@ -51,14 +57,34 @@ impl IndexError {
     /// What is wrong, without paths of this machine and other details, for readers on other machines.
     pub const fn in_public(&self) -> &'static str {
         match self {
-            Self::Missing { .. } => "there is no index yet: run `indexer --once` to build it",
+            Self::Missing { .. } => "there is no index yet: run `indexer rebuild` to build it",
             Self::SchemaOther { .. }
             | Self::FeedOther { .. }
             | Self::ExamplesOther { .. }
             | Self::Corrupt { .. } => "the index cannot be used: run `indexer rebuild`",
-            Self::Locked { .. } | Self::NotWritable { .. } | Self::Engine { .. } | Self::Row(_) => {
-                "the index cannot be read at the moment"
+            Self::NotReadable { .. }
+            | Self::Locked { .. }
+            | Self::NotWritable { .. }
+            | Self::Engine { .. }
+            | Self::Row(_) => "the index cannot be read at the moment",
+        }
+    }
+
+    /// Why an index in `dir` does not open: its files are damaged, unless this user may not read them.
+    pub(crate) fn opening(dir: &Path, error: &tantivy::TantivyError) -> Self {
+        use tantivy::TantivyError as Error;
+        use tantivy::directory::error::{OpenDirectoryError, OpenReadError};
+        let io = match error {
+            Error::OpenReadError(OpenReadError::IoError { io_error, .. })
+            | Error::OpenDirectoryError(OpenDirectoryError::IoError { io_error, .. })
+            | Error::IoError(io_error) => Some(io_error.kind()),
+            _ => None,
+        };
+        match io {
+            Some(kind @ std::io::ErrorKind::PermissionDenied) => {
+                Self::NotReadable { dir: dir.to_owned(), source: kind.into() }
             }
+            _ => Self::Corrupt { dir: dir.to_owned(), reason: error.to_string() },
         }
     }
 
@@ -103,6 +129,21 @@ pub enum SearchError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_permission_is_not_damage() {
+        use std::sync::Arc;
+        let error = |kind: std::io::ErrorKind| {
+            let io_error = Arc::new(std::io::Error::from(kind));
+            let read =
+                tantivy::directory::error::OpenReadError::IoError { io_error, filepath: "meta".into() };
+            IndexError::opening(Path::new("index"), &read.into()).to_string()
+        };
+        let denied = error(std::io::ErrorKind::PermissionDenied);
+        assert!(denied.contains("index cannot be read: permission denied; run this as the user"), "{denied}");
+        assert!(!denied.contains("rebuild"), "{denied}");
+        assert!(error(std::io::ErrorKind::UnexpectedEof).contains("indexer rebuild"));
+    }
 
     #[test]
     fn an_indexer_does_not_advise_what_it_does_itself() {

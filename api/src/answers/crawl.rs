@@ -47,7 +47,7 @@ pub(crate) struct CrawlAnswer {
     #[serde(skip)]
     #[schema(ignore)]
     pub(crate) sites: u64,
-    /// Requests of the last 24 hours, for the page.
+    /// Requests of the visits that ended in the last 24 hours, for the page.
     #[serde(skip)]
     #[schema(ignore)]
     pub(crate) requests_last_day: u64,
@@ -112,12 +112,12 @@ pub(crate) async fn latest_visits(store: &Store) -> Result<Vec<Visit>, Problem> 
 /// Reads the health of the crawl at this moment, without the latest visits. Reads whole tables.
 pub(crate) async fn crawl(store: &Store, now: DateTime<Utc>) -> Result<CrawlAnswer, Problem> {
     let stats = store.stats(now).await?;
-    let (_, hours) = intervals(store, now, TimeDelta::hours(1), HOURS).await?;
+    let (by_hour, hours) = intervals(store, now, TimeDelta::hours(1), HOURS).await?;
     let (by_minute, minutes) = intervals(store, now, TimeDelta::minutes(1), MINUTES).await?;
     let lag = stats.oldest_due_at.map(|at| (now - at).num_seconds()).unwrap_or_default();
     Ok(CrawlAnswer {
         sites: stats.sites,
-        requests_last_day: stats.outcomes_last_day.iter().map(|(_, count)| count).sum(),
+        requests_last_day: by_hour.iter().map(|visits| visits.requests).sum(),
         queue: Queue {
             due: stats.sites_due,
             leased: stats.sites_leased,

@@ -193,7 +193,7 @@ fn numbers(answer: &CrawlAnswer) -> Vec<Number> {
         Number { name: "Requests a second", text: format!("{:.2}", answer.requests_per_second) },
         number("Visits, last 24 hours", answer.hours.iter().map(|hour| hour.visits).sum()),
         Number { name: "Longest overdue", text: lag(queue.lag_s) },
-        number("Sites opted out", queue.blocked),
+        number("Sites blocked", queue.blocked),
     ]
 }
 

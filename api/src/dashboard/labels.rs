@@ -91,7 +91,7 @@ pub(crate) const fn status(status: Status) -> &'static str {
         Status::Unreachable => "unreachable",
         Status::Gone => "gone",
         Status::Denied => "reading is not allowed",
-        Status::OptedOut => "opted out",
+        Status::OptedOut => "blocked or opted out",
         Status::Suspended => "suspended",
         Status::Invalid => "unreadable",
         Status::CatchAll => "answers every path with a page",

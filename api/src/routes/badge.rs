@@ -54,7 +54,7 @@ fn facts(summary: &SiteSummary) -> String {
         .last_visit_at
         .map_or_else(|| "not visited yet".to_owned(), |at| format!("visited {}", at.format("%Y-%m-%d")));
     match summary.status {
-        Status::OptedOut => "opted out".to_owned(),
+        Status::OptedOut => "blocked".to_owned(),
         Status::Suspended => "suspended".to_owned(),
         _ if summary.manifests == 0 => format!("no manifest · {seen}"),
         _ => {

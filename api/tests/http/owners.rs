@@ -111,7 +111,7 @@ async fn badge_shows_the_state_of_a_site() {
     for (site, fact) in [
         ("skyhop.example", "2 capabilities · awp · visited 2026-11-21"),
         ("weather.example", "1 capability · openapi"),
-        ("shy.example", "opted out"),
+        ("shy.example", "blocked"),
         ("unknown.example", "not known here"),
     ] {
         let badge = world.get(&format!("/badge/{site}.svg")).await;

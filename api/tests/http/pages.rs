@@ -6,7 +6,7 @@ use manifest::{ContentHash, Manifest};
 use serde_json::{Value, json};
 
 use crate::documents;
-use crate::world::{Settings, World};
+use crate::world::{Settings, World, fetched_at, machine_now};
 
 fn capability_path(manifest: &Manifest) -> String {
     format!("/capabilities/{}", manifest.capabilities[0].id)
@@ -402,6 +402,7 @@ async fn crawl_is_served_as_json_and_as_a_page() {
         json!([{"value": "found", "count": 1}, {"value": "not_found", "count": 1}])
     );
     let page = world.page("/crawl").await.text();
+    assert!(page.contains("Sites blocked") && !page.contains("opted out"), "{page}");
     let latest = page.split("Latest visits").nth(1).unwrap();
     let first = latest.split("<li data-key").nth(1).unwrap();
     for part in ["href=\"/sites/secretive.example\"", "1 manifest read", "3 requests in 3.0 s", "<time"] {
@@ -411,6 +412,19 @@ async fn crawl_is_served_as_json_and_as_a_page() {
         assert!(page.contains(part), "no {part} in {page}");
     }
     assert!(page.contains("Last hour, by the minute") && page.contains("Last 24 hours, by the hour"));
+}
+
+/// The number is that of the visits, so it has the requests for robots.txt, which are no fetches of documents.
+#[tokio::test]
+async fn the_page_of_the_crawl_counts_every_request() {
+    let world = World::new().await;
+    let hours = (machine_now() - fetched_at()).num_hours();
+    let offer = documents::offer("library.example", "Shelf list", "Lists a book on a shelf.", "data:query");
+    world.publish_after(hours, offer).await;
+    let state = world.get("/crawl").await.json();
+    assert_eq!(state["visits"][0]["requests"], 3, "{state}");
+    let page = world.page("/crawl").await.text();
+    assert!(page.contains("3 requests in the last 24 hours"), "{page}");
 }
 
 #[tokio::test]

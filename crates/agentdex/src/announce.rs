@@ -79,9 +79,16 @@ fn next_steps(url: &str, program: &str, data_dir: &str) -> String {
     let (program, data_dir) = (quoted(program), quoted(data_dir));
     format!(
         "\nEverything found is in the index. Open {url} or try\n  curl '{url}/search?q=book+flight'\n  \
-         {program} search --data-dir {data_dir} book flight\n\
-         {url}/crawl and the first of these commands show the state of the crawl; the second checks this machine:\n  \
-         {program} status --data-dir {data_dir}\n  {program} doctor --data-dir {data_dir}"
+         {program} search --data-dir {data_dir} book flight\n{}",
+        state_of_the_crawl(url, &program, &data_dir)
+    )
+}
+
+/// Where the state of the crawl is shown.
+fn state_of_the_crawl(url: &str, program: &str, data_dir: &str) -> String {
+    format!(
+        "The state of the crawl is at {url}/crawl and in the terminal:\n  {program} status --data-dir {data_dir}\n\
+         To check this machine:\n  {program} doctor --data-dir {data_dir}"
     )
 }
 
@@ -89,11 +96,7 @@ fn next_steps(url: &str, program: &str, data_dir: &str) -> String {
 fn nothing_found(url: &str, program: &str, data_dir: &str, reasons: &[String]) -> String {
     let (program, data_dir) = (quoted(program), quoted(data_dir));
     let reasons = reasons.iter().flat_map(|reason| [reason, "\n"]).collect::<String>();
-    format!(
-        "\nNothing has been found yet.\n{reasons}\
-         {url}/crawl and the first of these commands show the state of the crawl; the second checks this machine:\n  \
-         {program} status --data-dir {data_dir}\n  {program} doctor --data-dir {data_dir}"
-    )
+    format!("\nNothing has been found yet.\n{reasons}{}", state_of_the_crawl(url, &program, &data_dir))
 }
 
 /// Quotes a word for a shell.
@@ -115,6 +118,7 @@ mod tests {
             commands += 1;
         }
         assert_eq!(commands, 3, "{text}");
+        assert!(text.contains("To check this machine:\n  target/release/agentdex doctor"), "{text}");
         let text = next_steps("http://127.0.0.1:8080", "./agentdex", "Ann's data");
         assert!(text.contains(r"  ./agentdex doctor --data-dir 'Ann'\''s data'"), "{text}");
     }

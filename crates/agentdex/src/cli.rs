@@ -38,7 +38,8 @@ pub(crate) struct Flags {
 pub(crate) enum Command {
     /// Start a small local web, crawl it, index it and serve the result
     ///
-    /// Its data is in `./agentdex-data/demo`, unless --data-dir names another directory.
+    /// Its data is in `./agentdex-data/demo`, requests to a host are 50 ms apart, and sites are visited again after ten minutes,
+    /// unless --data-dir, --delay or --revisit-every say otherwise.
     Demo,
     Validate(ValidateArgs),
     Search(SearchArgs),
@@ -93,7 +94,12 @@ fn used() -> Vec<(&'static str, &'static [&'static [&'static str]])> {
 
 /// The command line. Each subcommand shows only the flags that it uses, and accepts all of them.
 pub(crate) fn command() -> clap::Command {
-    show_only_used(Flags::command().after_long_help(settings::exit::help()), &used())
+    let whole = Flags::command().after_long_help(settings::exit::help());
+    // `agentdex` refuses these, which belong to `crawler`
+    let whole = ["dry_run", "metrics"]
+        .into_iter()
+        .fold(whole, |whole, name| whole.mut_arg(name, |flag| flag.hide(true)));
+    show_only_used(whole, &used())
 }
 
 /// The command line with its subcommands in groups, and all options.
@@ -163,7 +169,7 @@ mod tests {
             (&["doctor"], ["--data-dir", "--format"], ["--delay", "--listen"]),
             (&["probe"], ["--help", "[ADDRESS"], ["--data-dir", "--rate"]),
             (&["db", "status"], ["--data-dir", "--database-url"], ["--listen", "--delay"]),
-            (&["demo"], ["--delay", "--listen"], ["--nothing", "--less"]),
+            (&["demo"], ["requests to a host are 50 ms apart", "--listen"], ["--nothing", "--less"]),
             (&["search"], ["--filter", "--limit"], ["--listen", "--delay"]),
             (&["status"], ["--data-dir", "--format"], ["--listen", "--delay"]),
             (&["check"], ["--delay", "--ca-file"], ["--listen", "--concurrency"]),
@@ -198,6 +204,10 @@ mod tests {
         assert_eq!(known, named);
         assert!(!help.contains("\nCommands:"), "{help}");
         assert!(help.contains("--seeds") && help.contains("Exit codes:"), "{help}");
+        assert!(
+            !help.contains("--dry-run") && !help.contains("--metrics"),
+            "these belong to crawler: {help}"
+        );
         grouped().debug_assert();
     }
 
@@ -230,6 +240,31 @@ mod tests {
         let typed: Flags =
             crawler::cli::typed(&mut grouped(), &used(), ["agentdex", "--delay", "3s", "status"]).unwrap();
         assert!(matches!(typed.command, Some(Command::Crawler(crawler::cli::Command::Status))));
+    }
+
+    #[test]
+    fn the_short_help_of_search_has_the_hint_on_quoting() {
+        let help = command().try_get_matches_from(["agentdex", "search", "-h"]).unwrap_err().to_string();
+        assert!(help.contains("'\"book flight\" -hotel'"), "{help}");
+    }
+
+    #[test]
+    fn refuses_a_format_that_has_no_effect() {
+        let typed = |words: &[&str]| -> Result<Flags, clap::Error> {
+            crawler::cli::typed(&mut grouped(), &used(), ["agentdex"].iter().chain(words))
+        };
+        for words in [
+            ["db", "status", "--format", "json"].as_slice(),
+            &["config", "print", "--format", "json"],
+            &["--format", "json", "reports", "list"],
+            &["block", "a.example", "--format", "json"],
+        ] {
+            let error = typed(words).unwrap_err().to_string();
+            assert!(error.contains("--format has no effect on"), "{words:?}: {error}");
+        }
+        for words in [["status", "--format", "json"].as_slice(), &["validate", "-", "--format", "json"]] {
+            assert!(typed(words).is_ok(), "{words:?}");
+        }
     }
 
     #[test]

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, anyhow, ensure};
 use clap::{Args, Subcommand};
+use crawler::cli::UsageError;
 use settings::SharedFlags;
 use store::{Retention, Store, StoreConfig, StoreError};
 use tokio::sync::mpsc;
@@ -92,7 +93,12 @@ async fn migrate(config: &StoreConfig, out: &mut impl Write) -> anyhow::Result<(
     let before = Store::schema(config).await?;
     Store::open(config).await?.close().await;
     let after = Store::schema(config).await?;
-    writeln!(out, "{}: schema {} is now schema {}", config.url, before.found, after.found)?;
+    let change = if before.found == after.found {
+        format!("schema {} is current", after.found)
+    } else {
+        format!("schema {} is now schema {}", before.found, after.found)
+    };
+    writeln!(out, "{}: {change}", config.url)?;
     Ok(())
 }
 
@@ -124,7 +130,7 @@ async fn advise(config: &StoreConfig, out: &mut impl Write) -> anyhow::Result<()
     let advice: Vec<String> = store.space().await?.iter().filter_map(store::Space::vacuum_advice).collect();
     store.close().await;
     if advice.is_empty() {
-        writeln!(out, "-- vacuum keeps up")?;
+        writeln!(out, "-- no table needs VACUUM")?;
     }
     for statement in advice {
         writeln!(out, "{statement}")?;
@@ -149,7 +155,12 @@ async fn export(config: &StoreConfig, file: &Path) -> anyhow::Result<()> {
     });
     let rows = store.export(&sender).await;
     drop(sender);
-    writing.await?.with_context(|| format!("cannot write {}", file.display()))?;
+    writing.await?.map_err(|error| match error.kind() {
+        std::io::ErrorKind::AlreadyExists => {
+            anyhow!("{} exists: name another file, or remove it first", file.display())
+        }
+        _ => anyhow::Error::from(error).context(format!("cannot write {}", file.display())),
+    })?;
     // Standard output may hold the export.
     writeln!(std::io::stderr(), "{} rows exported", rows?)?;
     store.close().await;
@@ -179,7 +190,7 @@ async fn import(config: &StoreConfig, file: &Path, out: &mut impl Write) -> anyh
     drop(lines);
     // An error of the file explains why its lines ended.
     reading.await?.with_context(|| format!("cannot read {}", file.display()))?;
-    writeln!(out, "{} rows imported; rebuild the index with indexer rebuild", rows?)?;
+    writeln!(out, "{} rows imported; run `indexer rebuild` to build the index", rows?)?;
     store.close().await;
     Ok(())
 }
@@ -205,7 +216,9 @@ async fn retain(
     retention: &Retention,
     out: &mut impl Write,
 ) -> Result<(), anyhow::Error> {
-    ensure!(*retention != Retention::default(), "name what to remove: --feed-days, --versions-days");
+    if *retention == Retention::default() {
+        return Err(UsageError("name what to remove: --feed-days, --versions-days".to_owned()).into());
+    }
     let store = Store::open_existing(config).await?;
     let now = chrono::DateTime::from(now());
     let retained: Result<_, StoreError> = store.retain(retention, now).await;

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use crawler::cli::CrawlFlags;
+use crawler::CrawlConfig;
+use crawler::cli::{CrawlFlags, Settings};
 use runtime::RuntimeHealth;
 use settings::SharedFlags;
 
@@ -31,8 +32,12 @@ pub(crate) async fn run(
     health: RuntimeHealth,
 ) -> anyhow::Result<ExitCode> {
     let dir = data_dir(shared);
+    let shared = &SharedFlags { data_dir: Some(dir.clone()), ..shared.clone() };
+    // a demo that runs keeps its files: nothing is written before its directory is locked
+    let settings = crawler::cli::resolve(shared, crawl)?;
+    serve::refuse_unsupported(&settings, shared)?;
+    let lock = serve::locked(settings)?.crawl.lock;
     let endpoint = Endpoint::bind(shared, serve, &dir, health).await?;
-    serve::create_data_dir(&dir)?;
     let web = testweb::demo::web().start().await.context("the demo's web cannot start")?;
     let seeds = testweb::demo::seeds();
     let announcement = Announcement::Demo {
@@ -44,10 +49,10 @@ pub(crate) async fn run(
     std::fs::write(&seeds_file, seeds.join("\n"))
         .with_context(|| format!("cannot write {}", seeds_file.display()))?;
     let crawl = crawl_flags(&web, &dir, seeds_file, crawl)?;
-    let shared = SharedFlags { data_dir: Some(dir), ..shared.clone() };
-    let resolved = serve::locked(crawler::cli::resolve(&shared, &crawl)?)?;
+    let resolved = crawler::cli::resolve(shared, &crawl)?;
     announcement.print(resolved.output)?;
-    let served = serve::run_on(endpoint, resolved, &shared, serve, AfterPass::GoOn).await;
+    let resolved = Settings { crawl: CrawlConfig { lock, ..resolved.crawl }, ..resolved };
+    let served = serve::run_on(endpoint, resolved, shared, serve, AfterPass::GoOn).await;
     web.stop().await;
     served
 }

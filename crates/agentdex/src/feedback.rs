@@ -5,8 +5,9 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context as _, ensure};
+use anyhow::Context as _;
 use clap::{Args, Subcommand};
+use crawler::cli::UsageError;
 use indexer::{SearchRequest, Searcher};
 use manifest::{CapabilityId, SiteName};
 use settings::SharedFlags;
@@ -91,14 +92,22 @@ pub(crate) async fn run(
     let store = Store::open_existing(&settings.store).await?;
     match &args.command {
         FeedbackCommand::List { filter, limit } => {
-            for line in store.feedback_page(&filter.read()?, None, *limit).await? {
+            let lines = store.feedback_page(&filter.read()?, None, *limit).await?;
+            if lines.is_empty() {
+                // standard output has only JSON
+                writeln!(std::io::stderr(), "no feedback matches")?;
+            }
+            for line in lines {
                 writeln!(out, "{}", serde_json::to_string(&line)?)?;
             }
         }
         FeedbackCommand::Remove { filter, all } => {
             let filter = filter.read()?;
             let is_named = filter != FeedbackFilter::default();
-            ensure!(is_named || *all, "name what to remove: --site, --client, --capability, or --all");
+            if !is_named && !*all {
+                let why = "name what to remove: --site, --client, --capability, or --all";
+                return Err(UsageError(why.to_owned()).into());
+            }
             writeln!(out, "{} removed", store.feedback_remove(&filter).await?)?;
         }
         FeedbackCommand::Export { file, clients } => {

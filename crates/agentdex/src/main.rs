@@ -95,6 +95,11 @@ fn run(flags: Flags) -> anyhow::Result<ExitCode> {
         }
         Some(Command::Mcp) => block_on(|_| mcp::run(&flags.shared, &flags.serve)),
         None if flags.crawl.seeds.is_empty() && flags.shared.config.is_none() => {
+            if std::env::args_os().len() > 1 {
+                let why = "these options start nothing: name the sites to crawl with --seeds FILE, or a command; \
+                           `agentdex` alone lists the commands";
+                return Err(crawler::cli::UsageError(why.to_owned()).into());
+            }
             cli::print_overview(&mut out)?;
             Ok(ExitCode::from(exit::USAGE))
         }

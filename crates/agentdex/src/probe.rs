@@ -41,6 +41,9 @@ fn target(typed: &str) -> Result<(String, &str), UsageError> {
     };
     let (authority, path) = rest.split_once('/').unwrap_or((rest, "healthz"));
     let has_port = authority.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    if !has_port && port.is_empty() {
+        return Err(UsageError(format!("{typed} has no port: write it like 127.0.0.1:8080")));
+    }
     Ok((if has_port { authority.to_owned() } else { format!("{authority}{port}") }, path))
 }
 

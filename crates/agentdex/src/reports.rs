@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use anyhow::ensure;
 use clap::{Args, Subcommand};
+use crawler::cli::UsageError;
 use manifest::SiteName;
 use settings::SharedFlags;
 use store::{ReportFilter, ReportedSite, Store};
@@ -67,14 +67,21 @@ pub(crate) async fn run(
             }
         }
         ReportsCommand::List { site, limit } => {
-            for report in store.reports_page(&filter(site.as_deref(), None)?, None, *limit).await? {
+            let reports = store.reports_page(&filter(site.as_deref(), None)?, None, *limit).await?;
+            if reports.is_empty() {
+                // standard output has only JSON
+                writeln!(std::io::stderr(), "no report matches")?;
+            }
+            for report in reports {
                 writeln!(out, "{}", serde_json::to_string(&report)?)?;
             }
         }
         ReportsCommand::Dismiss { site, id, all } => {
             let filter = filter(site.as_deref(), *id)?;
             let is_named = filter != ReportFilter::default();
-            ensure!(is_named || *all, "name what to dismiss: --site, --id, or --all");
+            if !is_named && !*all {
+                return Err(UsageError("name what to dismiss: --site, --id, or --all".to_owned()).into());
+            }
             writeln!(out, "{} dismissed", store.reports_dismiss(&filter).await?)?;
         }
     }

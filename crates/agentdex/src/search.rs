@@ -29,7 +29,7 @@ const LAST_WIDTH_MIN: usize = 20;
 /// has phrases or excludes words: agentdex search '"book flight" -hotel'.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SearchArgs {
-    /// What to search for; may be left out when a filter is given
+    /// What to search for, in quotes if it excludes words: '"book flight" -hotel'; may be left out when a filter is given
     words: Vec<String>,
     /// A filter of GET /search, such as safety=read or format=awp,atp: values mean OR, filters mean AND
     #[arg(long, value_name = "NAME=VALUE")]

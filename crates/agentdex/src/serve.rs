@@ -95,6 +95,7 @@ pub(crate) async fn run(
     health: RuntimeHealth,
 ) -> anyhow::Result<ExitCode> {
     let resolved = crawler::cli::resolve(shared, crawl)?;
+    refuse_unsupported(&resolved, shared)?;
     for source in &resolved.crawl.seeds {
         source.check_readable().map_err(usage)?;
     }
@@ -106,6 +107,21 @@ pub(crate) async fn run(
     let resolved = locked(resolved)?;
     let endpoint = Endpoint::bind(shared, serve, &resolved.shared.data_dir, health).await?;
     run_on(endpoint, resolved, shared, serve, after_pass).await
+}
+
+/// Refuses flags and settings that belong to `crawler` alone, before anything is opened.
+pub(crate) fn refuse_unsupported(resolved: &Settings, shared: &SharedFlags) -> anyhow::Result<()> {
+    if resolved.dry_run {
+        let why =
+            "--dry-run belongs to `crawler`: crawler --seeds FILE --dry-run lists what would be requested";
+        return Err(UsageError(why.to_owned()).into());
+    }
+    let indexer_metrics = reader_settings(shared, Some(&resolved.shared.data_dir))?.metrics;
+    if resolved.metrics.or(indexer_metrics).is_some() {
+        let why = "--metrics belongs to `crawler`: here the API serves all metrics under /metrics";
+        return Err(UsageError(why.to_owned()).into());
+    }
+    Ok(())
 }
 
 /// Locks the embedded database before anything is announced, so that a second instance on the same data names the first.
@@ -138,15 +154,6 @@ pub(crate) async fn run_on(
     }
     let Endpoint { listener, config, embedder } = endpoint;
     let url = format!("http://{}", listener.local_addr()?);
-    if resolved.dry_run {
-        let why = "--dry-run is not supported here: use it with crawler";
-        return Err(UsageError(why.to_owned()).into());
-    }
-    let indexer_metrics = reader_settings(shared, Some(&resolved.shared.data_dir))?.metrics;
-    if resolved.metrics.or(indexer_metrics).is_some() {
-        let why = "--metrics is not supported here: the API serves all metrics under /metrics";
-        return Err(UsageError(why.to_owned()).into());
-    }
     let cancel = Cancel::on_signals(STOP_MAX)?;
     let mut signals = JoinSet::new();
     let opening = Store::open_when_available(&resolved.shared.store);

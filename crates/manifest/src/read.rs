@@ -1,6 +1,6 @@
 //! The entry point: reads a document into a [`Manifest`]. Never fails or panics, always terminates.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::budget::{self, MANIFEST_NODES_MAX, Measure, OverBudget};
 use crate::bytes::{self, Decoded};
@@ -109,21 +109,22 @@ fn read_json<'d>(
         let over = OverBudget { measure: Measure::Nodes, limit: MANIFEST_NODES_MAX, measured: values };
         return over_budget(document, over);
     }
-    let empty = Value::Object(Map::new());
     let is_whole = pointer.is_empty();
     let mut draft = Draft::new(document, detection);
+    if too_long {
+        draft.report_rule(&document::TOO_LONG, String::new());
+        draft.assess(document::TOO_LONG.spec, |_| true);
+        return draft;
+    }
     draft.search_steering(text, value);
-    draft.within(&pointer, |draft| format::read(&Body::Json(if too_long { &empty } else { part }), draft));
+    draft.within(&pointer, |draft| format::read(&Body::Json(part), draft));
     if !is_whole {
         let beside = without_wrapper(value, &pointer);
         report_wrapped(pointer, &mut draft);
         format::read_embedded(&Body::Json(&beside), &mut draft);
     }
-    if too_long {
-        draft.report_rule(&document::TOO_LONG, String::new());
-    }
     report_notes(&mut draft, notes);
-    if is_whole && !too_long {
+    if is_whole {
         signature::check(&mut draft, text, notes);
     }
     identity::mark_not_public(&mut draft, Some(value));

@@ -42,6 +42,17 @@ fn assert_invariants(manifest: &Manifest) {
     assert_eq!(serde_json::to_string(&back).unwrap(), text);
 }
 
+/// Of a document that is not read, nothing is said to be missing.
+#[test]
+fn of_a_document_that_is_too_long_this_alone_is_reported() {
+    let padding = "x".repeat(5 * 1_024 * 1_024);
+    let text = format!(r#"{{"awp_version": "0.1", "domain": "laws.example", "pad": "{padding}"}}"#);
+    let manifest = read_at(text.as_bytes(), "/agent.json", None);
+    let codes: Vec<&str> = manifest.findings.iter().map(|finding| finding.code.as_ref()).collect();
+    assert_eq!((manifest.format(), codes), (Format::Awp, vec!["document.too_long"]));
+    assert_eq!(manifest.level(), manifest::model::ConformanceLevel::Major);
+}
+
 const PATHS: &[&str] = &[
     "/.well-known/agent.json",
     "/agent.json",

@@ -256,7 +256,7 @@ impl VisitEnd {
             Self::OverBudget => "budget used up",
             Self::Parked => "parked",
             Self::Interrupted => "stopped",
-            Self::OptedOut => "opted out",
+            Self::OptedOut => "blocked or opted out",
             Self::LeaseLost => "taken over",
             Self::AddressRefused => "address refused",
         }
@@ -282,7 +282,7 @@ impl VisitEnd {
             Self::OverBudget => "the day's budget of requests is used up",
             Self::Parked => "the visit waits for the site's delay and continues at the next path",
             Self::Interrupted => "the crawler was stopped; the visit continues at the next path",
-            Self::OptedOut => "the owner opted out",
+            Self::OptedOut => "the operator blocked or suspended it, or its owner opted out",
             Self::LeaseLost => "another worker took the site over",
             Self::AddressRefused => "the name resolves to addresses that are refused",
         }

@@ -34,11 +34,26 @@ impl SettingsError {
     pub(crate) fn invalid(path: &Path, text: &str, error: &toml::de::Error) -> Self {
         let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
         let line = 1 + before.matches('\n').count();
-        Self::Invalid { path: path.to_owned(), line, reason: explained(error.message()) }
+        let key = text.lines().nth(line - 1).and_then(|line| line.split_once('=')).map(|(key, _)| key.trim());
+        let reason = match key {
+            Some(key) if error.message().starts_with("invalid ") => of_key(key, error.message()),
+            _ => explained(error.message()),
+        };
+        Self::Invalid { path: path.to_owned(), line, reason }
     }
 
     pub(crate) fn variable(name: &str, error: &toml::de::Error) -> Self {
         Self::Variable { name: name.to_owned(), reason: explained(error.message()) }
+    }
+}
+
+/// The message of a parser about the value of a key, with the default as an example of a string.
+fn of_key(key: &str, message: &str) -> String {
+    let keys = crate::keys();
+    let default = keys.iter().find(|known| known.name == key).and_then(|known| known.default);
+    match default.filter(|default| default.starts_with('"') && message.ends_with("expected a string")) {
+        Some(default) => format!("`{key}`: {message}, such as {default}"),
+        None => format!("`{key}`: {message}"),
     }
 }
 

@@ -94,6 +94,9 @@ mod tests {
     fn errors_name_the_line_or_the_variable() {
         let error = loaded("\n[crawler]\ndelai = \"5s\"\n", &[]).unwrap_err();
         assert!(error.contains("line 3") && error.contains("did you mean `delay`?"), "{error}");
+        let error = loaded("\n[crawler]\ndelay = 3\n", &[]).unwrap_err();
+        assert!(error.contains("line 3: `delay`: invalid type: integer `3`"), "{error}");
+        assert!(error.ends_with("expected a string, such as \"3s\""), "{error}");
         let error = loaded("", &[("AGENTDEX_CRAWLER_RATES", "1")]).unwrap_err();
         assert!(error.contains("AGENTDEX_CRAWLER_RATES") && error.contains("`rate`"), "{error}");
         let error = loaded("", &[("AGENTDEX_CRAWLR_RATE", "1")]).unwrap_err();

@@ -17,7 +17,7 @@ use super::report::{self, counted, plural};
 use super::settings::Settings;
 use super::watch::Watch;
 use crate::output::{self, OutputFormat};
-use crate::worker::{Cancel, Progress};
+use crate::worker::{Cancel, Progress, STOP_MAX};
 use crate::{UsageError, clock, site_of};
 
 /// Maximum number of findings shown of one manifest.
@@ -29,8 +29,8 @@ const OTHER_VISIT_POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Visits a site now and shows its manifests. If another crawler takes the site first, its visit is shown.
 pub(super) async fn check(settings: Settings, store: Store, domain: &str) -> anyhow::Result<()> {
-    settings.warn_without_contact();
     let seed = seed_to_check(&settings, domain)?;
+    settings.warn_without_contact_to(&seed.host);
     let site = seed.host.site();
     let blocked = store.blocked_among(std::slice::from_ref(&site)).await?;
     anyhow::ensure!(
@@ -42,11 +42,19 @@ pub(super) async fn check(settings: Settings, store: Store, domain: &str) -> any
     let began = clock::now();
     let watch = Watch::new(&settings.shared);
     let progress = |update: Progress<'_>| watch.show(&update);
-    let checked = crate::check(settings.crawl, store.clone(), Cancel::default(), seed, &progress).await;
+    let cancel = Cancel::on_signals(STOP_MAX)?;
+    let checked = crate::check(settings.crawl, store.clone(), cancel.clone(), seed, &progress).await;
     watch.finish();
     let summary = checked?;
-    let is_elsewhere = summary.sites_visited == 0 && summary.parked.is_empty();
-    let visit = visit_since(&store, &site, began, if is_elsewhere { OTHER_VISIT_POLLS } else { 0 }).await?;
+    let is_elsewhere = summary.sites_visited == 0 && summary.parked.is_empty() && !cancel.soft.is_cancelled();
+    if is_elsewhere && output == OutputFormat::Text {
+        output::line(&format!("{site}: another crawler has it; waiting for the end of its visit"))?;
+    }
+    let visit = visit_since(&store, &site, began, if is_elsewhere { OTHER_VISIT_POLLS } else { 0 });
+    let visit = cancel.soft.run_until_cancelled(visit).await.transpose()?.flatten();
+    if cancel.soft.is_cancelled() && output == OutputFormat::Text {
+        return Ok(output::line("Stopped. The next check or crawl visits the site.")?);
+    }
     let manifests = store.manifests_of_site(&site).await?;
     if output == OutputFormat::Json {
         let value = serde_json::json!({ "site": site, "visit": summary, "manifests": manifests });
@@ -279,7 +287,12 @@ pub(super) async fn unsuspend(
 
 /// All or none: a typo in the last name does not leave the first ones changed.
 fn sites(domains: &[String]) -> Result<Vec<SiteName>, UsageError> {
-    domains.iter().map(|domain| site_of(domain).map_err(|error| UsageError(error.to_string()))).collect()
+    let site = |domain: &String| {
+        // a site to exclude is excluded under every scheme
+        let https = domain.strip_prefix("http://").map(|rest| format!("https://{rest}"));
+        site_of(https.as_deref().unwrap_or(domain)).map_err(|error| UsageError(error.to_string()))
+    };
+    domains.iter().map(site).collect()
 }
 
 fn seed_of(domain: &str, scope: SiteScope) -> Result<Seed, UsageError> {

@@ -191,8 +191,13 @@ fn lines_before_hosts(report: &SiteReport) -> Vec<String> {
 fn lines_after_hosts(report: &SiteReport) -> Vec<String> {
     let mut lines = Vec::new();
     if report.visits.is_empty() {
-        let none =
-            if worker_visiting(report).is_some() { "No visit has ended yet." } else { "Not visited yet." };
+        let none = if report.blocked.is_some() || report.suspended.is_some() {
+            "What was kept of its visits is deleted."
+        } else if worker_visiting(report).is_some() {
+            "No visit has ended yet."
+        } else {
+            "Not visited yet."
+        };
         lines.push(none.to_owned());
     }
     for visit in &report.visits {
@@ -209,7 +214,7 @@ fn worker_visiting(report: &SiteReport) -> Option<&WorkerId> {
 
 fn next_visit(report: &SiteReport) -> String {
     if let Some(worker) = worker_visiting(report) {
-        return format!("Being visited now, by {worker}.");
+        return format!("Being visited now, by {}.", worker.in_words());
     }
     if let Some(parked) = &report.state.parked {
         return format!("A visit is parked until {}: {}", time(parked.resume_at), parked.reason);
@@ -235,13 +240,13 @@ fn parked_line(plan: &ParkedPlan) -> String {
 fn from_now(at: DateTime<Utc>) -> String {
     match (at - clock::now()).to_std() {
         Ok(wait) if wait >= Duration::from_secs(1) => format!("in {}", duration::in_words(wait)),
-        _ => "as soon as a crawler runs".to_owned(),
+        _ => "now".to_owned(),
     }
 }
 
 /// The rules of a host's robots.txt for this crawler, and the used part of the daily budget.
 fn host_lines(host: &HostState, robots_body: Option<&[u8]>) -> Vec<String> {
-    let robots = host.robots.as_ref().map_or_else(|| "not requested yet".to_owned(), robots_in_words);
+    let robots = host.robots.as_ref().map_or_else(|| "no copy is kept".to_owned(), robots_in_words);
     let mut lines = vec![format!("robots.txt of {}: {robots}", host.host)];
     if let Some(body) = robots_body {
         lines.extend(file_lines(&RobotsFile::parse(body, PRODUCT_TOKEN)));
@@ -250,7 +255,10 @@ fn host_lines(host: &HostState, robots_body: Option<&[u8]>) -> Vec<String> {
     if let (true, Some(budget)) =
         (host.requests_day == day_of(now), Scope::Authority.limits().requests_per_day_max)
     {
-        lines.push(format!("  requests today: {} of at most {budget}", host.requests_today));
+        lines.push(format!(
+            "  requests today: {} (a host outside --allow-addresses gets at most {budget})",
+            host.requests_today
+        ));
     }
     if let Some(at) = host.next_ok_at.filter(|at| *at > now) {
         lines.push(format!("  next request not before {}, {}", time(at), from_now(at)));
@@ -371,7 +379,7 @@ impl Absence {
             first.at.format("%H:%M:%S"),
             self.origin,
             fetches.len(),
-            first.outcome
+            first.outcome.label()
         )];
         lines.extend(fetches.iter().map(|fetch| {
             let url = fetch.url.as_str();
@@ -391,7 +399,7 @@ fn fetch_lines(fetch: &FetchReport) -> Vec<String> {
         "  {} {}  {}{status}{format}{reason}  [{} ms, {} bytes]",
         fetch.at.format("%H:%M:%S"),
         fetch.url,
-        fetch.outcome,
+        fetch.outcome.label(),
         fetch.duration_ms,
         fetch.bytes
     )];
@@ -425,12 +433,11 @@ fn decision(fetch: &FetchReport) -> String {
                 (None, false) => format!("{what}, and requested without validators at the next visit"),
             }
         }
-        Outcome::Gone => "what was known here is removed at once".to_owned(),
-        Outcome::RobotsDenied => "not requested; what was known here is removed".to_owned(),
+        Outcome::Gone => "a document that was known here is removed at once".to_owned(),
+        Outcome::RobotsDenied => "not requested; a document that was known here is removed".to_owned(),
         Outcome::RateLimited => "the visit ends, and no request is sent before the delay is over".to_owned(),
         outcome if outcome.is_absent() => {
-            let negative =
-                "nothing is stored; what was known here is removed at the second such visit in a row";
+            let negative = "nothing is stored; a document that was known here is removed at the second such visit in a row";
             match fetch.fresh_until {
                 Some(until) => format!("{negative}; not requested again before {}", time(until)),
                 None => negative.to_owned(),

@@ -25,6 +25,25 @@ pub(crate) struct ConfigFile {
     _indexer: Option<toml::Table>,
     #[serde(rename = "api")]
     _api: Option<toml::Table>,
+    /// The file, if one was read.
+    #[serde(skip)]
+    pub(crate) path: Option<PathBuf>,
+}
+
+impl ConfigFile {
+    /// What set the key of `[crawler]` that a flag overrides: an environment variable, or the file.
+    pub(crate) fn name_of(&self, flag: &str) -> String {
+        let key = flag.trim_start_matches('-').replace('-', "_");
+        let variables = ::settings::variables();
+        let mut known =
+            ::settings::keys().into_iter().filter(|known| known.table == "crawler" && known.name == key);
+        let variable = known.next().map(|known| known.variable());
+        match (variable.filter(|name| variables.iter().any(|(set, _)| set == name)), &self.path) {
+            (Some(variable), _) => variable,
+            (None, Some(path)) => format!("`{key}` in [crawler] of {}", path.display()),
+            (None, None) => flag.to_owned(),
+        }
+    }
 }
 
 /// `[crawler]`

@@ -36,7 +36,7 @@ pub struct CrawlFlags {
     /// Follow the lists of --seeds: delete sites that they no longer name, and let their ranks move sites back too
     #[arg(long)]
     pub follow_seeds: bool,
-    /// Visit what is due once, and exit; without it, `agentdex` continues, and `crawler` exits too
+    /// Visit what is due once, and exit, as `crawler` does by default; `agentdex` continues without it
     #[arg(long, conflicts_with = "daemon")]
     pub once: bool,
     /// Visit sites as they become due, until stopped; outside --allow-addresses it needs a contact

@@ -13,12 +13,13 @@ pub(super) async fn run(store: &Store, format: OutputFormat) -> anyhow::Result<(
         return Ok(output::json(&table.rows)?);
     }
     output::line(
-        "of 10,000 sites with manifests, here: estimated (assumed), and at no path above; sites requested, found; \
-         visit that requests it",
+        "ESTIMATE and ASSUMED count the sites with a manifest at this path, of 10,000 with manifests; FIRST those with none at a \
+         path above. REQUESTED and FOUND count the sites of this database. VISIT is the visit of a site that requests the path.",
     )?;
+    output::line("ESTIMATE ASSUMED  FIRST  REQUESTED   FOUND  VISIT  PATH")?;
     for row in &table.rows {
         output::line(&format!(
-            "{:>6} ({:>5}) {:>6}  {:>7} {:>7}  {:>2}  {}",
+            "{:>8} {:>7} {:>6}  {:>9} {:>7}  {:>5}  {}",
             row.estimated, row.assumed, row.first, row.asked, row.found, row.visit, row.path
         ))?;
     }

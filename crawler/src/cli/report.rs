@@ -20,7 +20,7 @@ const REASONS_MAX: usize = 3;
 const ADVICE: [(VisitEnd, &str); 7] = [
     (
         VisitEnd::DnsDead,
-        "Check the names for typing errors; `agentdex doctor` shows whether this machine resolves any name.",
+        "Check for typing errors; `agentdex doctor --only dns` shows whether this machine resolves any name.",
     ),
     (
         VisitEnd::DnsFailed,
@@ -35,9 +35,13 @@ const ADVICE: [(VisitEnd, &str); 7] = [
         VisitEnd::AddressRefused,
         "Name private networks that are yours with --allow-addresses; public ones need a contact if the crawl keeps running.",
     ),
-    (VisitEnd::RobotsDenied, "Leave such sites alone; `explain` shows the rule."),
+    (VisitEnd::RobotsDenied, "Leave such sites alone."),
     (VisitEnd::Blocked, "Such sites deny access to crawlers; --contact-url lets their owners identify you."),
 ];
+
+/// Advice if no name was resolved, which is more likely the fault of this machine than of all names.
+const NOTHING_RESOLVED: &str = "Check whether this machine resolves any name: `agentdex doctor --only dns`. If it did not, visit the sites \
+     again at once with --revisit 0s.";
 
 /// Advice to the operator on visits with this end.
 pub(super) fn advice(end: VisitEnd) -> Option<&'static str> {
@@ -84,7 +88,7 @@ fn body(summary: &Summary) -> Result<String, std::fmt::Error> {
     }
     seeds(out, &summary.seeds)?;
     counts(out, "Visits", &summary.ends, end_label)?;
-    counts(out, "Fetches", &summary.outcomes, outcome_label)?;
+    counts(out, "Fetches, beside robots.txt", &summary.outcomes, outcome_label)?;
     counts(out, "Manifests read", &summary.manifests, |format| format)?;
     writeln!(
         out,
@@ -100,10 +104,10 @@ fn body(summary: &Summary) -> Result<String, std::fmt::Error> {
         )?;
     }
     if !summary.parked.is_empty() {
-        writeln!(out, "Parked, to be resumed by the next run:")?;
+        writeln!(out, "Parked, to be resumed at:")?;
         for parked in summary.parked.iter().take(SHOWN_MAX) {
             let at = parked.resume_at.format("%Y-%m-%d %H:%M:%S UTC");
-            writeln!(out, "  {} from {at}: {}", parked.site, parked.reason)?;
+            writeln!(out, "  {} {at}: {}", parked.site, parked.reason)?;
         }
         more(out, summary.parked.len() as u64, summary.parked.len().min(SHOWN_MAX))?;
     }
@@ -145,17 +149,41 @@ fn nothing_due(summary: &Summary) -> String {
 fn failures(out: &mut String, summary: &Summary) -> std::fmt::Result {
     let ends = VisitEnd::ALL.iter().filter_map(|end| Some((*end, *summary.ends.get(end.as_str())?)));
     let visited = counted(summary.sites_visited, "site");
-    failure_reasons(ends, &visited).iter().try_for_each(|reason| writeln!(out, "{reason}"))
+    let names = |end: VisitEnd, count: u64| {
+        let named = summary.sites_by_end.get(end.as_str()).map(Vec::as_slice).unwrap_or_default();
+        let more = count.saturating_sub(named.len() as u64);
+        let mut names: Vec<String> = named.iter().map(ToString::to_string).collect();
+        names.extend((more > 0 && !named.is_empty()).then(|| format!("and {more} more")));
+        names.join(", ")
+    };
+    reasons(ends, &visited, names).iter().try_for_each(|reason| writeln!(out, "{reason}"))
 }
 
 /// The most common of these ends of visits for which there is advice, as sentences. `visited` is the number of all visits, with its
 /// noun.
 pub fn failure_reasons(ends: impl IntoIterator<Item = (VisitEnd, u64)>, visited: &str) -> Vec<String> {
+    reasons(ends, visited, |_, _| String::new())
+}
+
+/// The reasons. `names` lists the sites of this many visits with this end; an empty list is left out.
+fn reasons(
+    ends: impl IntoIterator<Item = (VisitEnd, u64)>,
+    visited: &str,
+    names: impl Fn(VisitEnd, u64) -> String,
+) -> Vec<String> {
+    let ends: Vec<(VisitEnd, u64)> = ends.into_iter().collect();
+    let is_unresolved = |end| matches!(end, VisitEnd::DnsDead | VisitEnd::DnsFailed);
+    let visits: u64 = ends.iter().map(|(_, count)| count).sum();
+    if visits > 1 && ends.iter().all(|(end, _)| is_unresolved(*end)) {
+        return vec![NOTHING_RESOLVED.to_owned()];
+    }
     let with_advice = ends.into_iter().filter_map(|(end, count)| Some((end, count, advice(end)?)));
     let mut reasons: Vec<(VisitEnd, u64, &str)> = with_advice.collect();
     reasons.sort_by_key(|(_, count, _)| std::cmp::Reverse(*count));
     let sentence = |(end, count, advice): &(VisitEnd, u64, &str)| {
-        format!("{count} of {visited}: {}. {advice}", end.description())
+        let names = Some(names(*end, *count)).filter(|names| !names.is_empty());
+        let names = names.map(|names| format!(" ({names})")).unwrap_or_default();
+        format!("{count} of {visited}: {}{names}. {advice}", end.description())
     };
     reasons.iter().take(REASONS_MAX).map(sentence).collect()
 }
@@ -286,6 +314,53 @@ mod tests {
         }
     }
 
+    fn site(name: &str) -> manifest::SiteName {
+        manifest::SiteName::parse(name).unwrap()
+    }
+
+    #[test]
+    fn reasons_name_the_first_sites() {
+        let sites = ["a.example", "b.example", "c.example"].map(site).to_vec();
+        let summary = Summary {
+            sites_visited: 9,
+            ends: [("dns_dead", 5), ("completed", 3), ("robots_denied", 1)].into(),
+            sites_by_end: [("dns_dead", sites), ("robots_denied", vec![site("keepout.example")])].into(),
+            ..Summary::default()
+        };
+        let text = summary_text(&summary);
+        for part in [
+            "5 of 9 sites: the name does not exist (a.example, b.example, c.example, and 2 more). Check for typing errors",
+            "1 of 9 sites: robots.txt forbids all planned paths (keepout.example). Leave such sites alone.\n",
+        ] {
+            assert!(text.contains(part), "{text}");
+        }
+    }
+
+    /// Names of a list that ships are not mistyped.
+    #[test]
+    fn many_names_of_which_none_is_resolved_point_to_this_machine() {
+        let unresolved = [(VisitEnd::DnsDead, 58), (VisitEnd::DnsFailed, 2)];
+        let reasons = failure_reasons(unresolved, "60 sites");
+        assert_eq!(reasons, [NOTHING_RESOLVED]);
+        let one = failure_reasons([(VisitEnd::DnsDead, 1)], "1 site");
+        assert!(one[0].contains("Check for typing errors"), "{one:?}");
+        let others = failure_reasons([(VisitEnd::DnsDead, 2), (VisitEnd::Completed, 1)], "3 sites");
+        assert!(others[0].starts_with("2 of 3 sites: the name does not exist. Check"), "{others:?}");
+    }
+
+    #[test]
+    fn parked_visits_are_listed_with_the_time_at_which_they_continue() {
+        let parked = crate::summary::ParkedSite {
+            site: site("drowsy.example"),
+            resume_at: chrono::DateTime::UNIX_EPOCH + chrono::TimeDelta::days(20_000),
+            reason: "the site asked for a delay".to_owned(),
+        };
+        let text = summary_text(&Summary { sites_visited: 1, parked: vec![parked], ..Summary::default() });
+        let line =
+            "Parked, to be resumed at:\n  drowsy.example 2024-10-04 00:00:00 UTC: the site asked for a delay";
+        assert!(text.contains(line), "{text}");
+    }
+
     #[test]
     fn ends_and_outcomes_are_words() {
         let summary = Summary {
@@ -295,7 +370,9 @@ mod tests {
             ..Summary::default()
         };
         let text = summary_text(&summary);
-        for part in ["Visits: 3 name unknown, 1 a page at every path\n", "Fetches: 9 not there\n"] {
+        for part in
+            ["Visits: 3 name unknown, 1 a page at every path\n", "Fetches, beside robots.txt: 9 not there\n"]
+        {
             assert!(text.contains(part), "{text}");
         }
     }

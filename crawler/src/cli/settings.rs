@@ -10,10 +10,10 @@ use std::time::Duration;
 use ::settings::log::{Log, LogFormat, LogLevel};
 use ::settings::{SettingsError, SharedFlags, TracesUrl};
 use ipnet::IpNet;
-use manifest::ManifestUrl;
-use policy::OwnNetworks;
+use manifest::{Host, ManifestUrl};
 use policy::delay::{DELAY_DEFAULT, DELAY_FLOOR};
 use policy::schedule::REVISIT_EVERY_FLOOR;
+use policy::{AddressVerdict, OwnNetworks};
 use store::{
     DatabaseUrl, LEASE_DURATION_DEFAULT, LEASE_DURATION_MAX, Retention, SLOW_STATEMENT_DEFAULT, StoreConfig,
 };
@@ -115,11 +115,25 @@ impl Settings {
 
     /// Says before a single pass why a contact is needed, if there is none.
     pub fn warn_without_contact(&self) {
-        if self.contact.is_missing() && self.shared.verbosity != Verbosity::Quiet {
-            tracing::warn!(
-                "site owners cannot reach you: requests name no contact, so a site owner with a complaint can only block the crawler; \
+        let verbosity = self.shared.verbosity;
+        if !self.contact.is_missing() || verbosity == Verbosity::Quiet {
+            return;
+        }
+        let has_own = self.crawl.egress.own_networks != OwnNetworks::default();
+        let whose = if has_own { "owners of sites outside --allow-addresses" } else { "site owners" };
+        tracing::warn!(
+            "{whose} cannot reach you: requests name no contact, so a site owner with a complaint can only block the crawler; \
                  add --contact-email you@example.org or --contact-url https://example.org/crawler"
-            );
+        );
+    }
+
+    /// The same before a visit of one host, unless the hosts file has only addresses in the operator's own networks for it.
+    pub(crate) fn warn_without_contact_to(&self, host: &Host) {
+        let egress = &self.crawl.egress;
+        let is_own =
+            |address: &SocketAddr| matches!(egress.own_networks.judge(address.ip()), AddressVerdict::Own(_));
+        if !egress.hosts.find(host).is_some_and(|addresses| addresses.iter().all(is_own)) {
+            self.warn_without_contact();
         }
     }
 }
@@ -151,7 +165,27 @@ pub fn log_level(flags: &SharedFlags) -> Result<LogLevel, UsageError> {
 }
 
 fn read_file(flags: &SharedFlags) -> Result<ConfigFile, UsageError> {
-    Ok(::settings::load(flags.config.as_deref(), &::settings::variables())?)
+    let mut file: ConfigFile = ::settings::load(flags.config.as_deref(), &::settings::variables())?;
+    file.path.clone_from(&flags.config);
+    Ok(file)
+}
+
+/// A setting of the flags or the file, with the name under which it was set, for errors.
+struct Given<T> {
+    name: String,
+    value: Option<T>,
+}
+
+/// The flag wins over the file.
+fn given<T>(flag: &str, typed: Option<T>, filed: Option<T>, file: &ConfigFile) -> Given<T> {
+    let name = if typed.is_none() && filed.is_some() { file.name_of(flag) } else { flag.to_owned() };
+    Given { name, value: typed.or(filed) }
+}
+
+/// The same for a list, which is not given if it is empty.
+fn given_list<'a, T>(flag: &str, typed: &'a [T], filed: &'a [T], file: &ConfigFile) -> Given<&'a [T]> {
+    let not_empty = |list: &'a [T]| Some(list).filter(|list| !list.is_empty());
+    given(flag, not_empty(typed), not_empty(filed), file)
 }
 
 impl From<SettingsError> for UsageError {
@@ -199,14 +233,13 @@ fn crawl_config(
     mode: Mode,
 ) -> Result<CrawlConfig, UsageError> {
     let table = &file.crawler;
-    let seeds = if flags.seeds.is_empty() { &table.seeds } else { &flags.seeds };
     let egress = egress_settings(flags, file, contact)?;
     let lease = lease(flags, file, &egress.own_networks)?;
     Ok(CrawlConfig {
         delay: delay(flags, file, &egress.own_networks)?,
         revisit_every: revisit_every(flags, file, &egress.own_networks)?,
         egress,
-        seeds: seed_sources(seeds)?,
+        seeds: seed_sources(&given_list("--seeds", &flags.seeds, &table.seeds, file))?,
         seed_lists: if flags.follow_seeds || table.follow_seeds == Some(true) {
             SeedLists::Followed
         } else {
@@ -214,9 +247,9 @@ fn crawl_config(
         },
         seeds_read_at: None,
         mode,
-        rate: rate(flags.rate.or(table.rate))?,
-        concurrency: concurrency(flags.concurrency.or(table.concurrency))?,
-        revisit_older_than: read_duration("--revisit", flags.revisit.as_deref())?,
+        rate: rate(&given("--rate", flags.rate, table.rate, file))?,
+        concurrency: concurrency(&given("--concurrency", flags.concurrency, table.concurrency, file))?,
+        revisit_older_than: read_duration(&given("--revisit", flags.revisit.as_deref(), None, file))?,
         worker: worker_id(),
         locked_database: None,
         lock: None,
@@ -244,12 +277,13 @@ fn reader_program() -> Result<ReaderProgram, UsageError> {
 
 /// The delay. Public addresses never get less than the floor, so a shorter delay needs networks to which it applies.
 fn delay(flags: &CrawlFlags, file: &ConfigFile, own: &OwnNetworks) -> Result<Duration, UsageError> {
-    let typed = flags.delay.as_deref().or(file.crawler.delay.as_deref());
-    let delay = read_duration("--delay", typed)?.unwrap_or(DELAY_DEFAULT);
+    let given = given("--delay", flags.delay.as_deref(), file.crawler.delay.as_deref(), file);
+    let delay = read_duration(&given)?.unwrap_or(DELAY_DEFAULT);
     if delay < DELAY_FLOOR && *own == OwnNetworks::default() {
         return Err(UsageError(format!(
-            "--delay must be at least {} for the sites of others; --allow-addresses names networks of your own, which may \
+            "{} must be at least {} for the sites of others; --allow-addresses names networks of your own, which may \
              have less",
+            given.name,
             duration::in_words(DELAY_FLOOR)
         )));
     }
@@ -258,15 +292,16 @@ fn delay(flags: &CrawlFlags, file: &ConfigFile, own: &OwnNetworks) -> Result<Dur
 
 /// How long a site is leased. At public addresses a lease outlasts every request that is sent under it.
 fn lease(flags: &CrawlFlags, file: &ConfigFile, own: &OwnNetworks) -> Result<Duration, UsageError> {
-    let typed = flags.lease.as_deref().or(file.crawler.lease.as_deref());
-    let lease = read_duration("--lease", typed)?.unwrap_or(LEASE_DURATION_DEFAULT);
+    let given = given("--lease", flags.lease.as_deref(), file.crawler.lease.as_deref(), file);
+    let lease = read_duration(&given)?.unwrap_or(LEASE_DURATION_DEFAULT);
     if lease > LEASE_DURATION_MAX {
-        return Err(UsageError("--lease must be at most one day".to_owned()));
+        return Err(UsageError(format!("{} must be at most one day", given.name)));
     }
     if lease < LEASE_FLOOR && *own == OwnNetworks::default() {
         return Err(UsageError(format!(
-            "--lease must be at least {} for the sites of others; --allow-addresses names networks of your own, which may \
+            "{} must be at least {} for the sites of others; --allow-addresses names networks of your own, which may \
              have less",
+            given.name,
             duration::in_words(LEASE_FLOOR)
         )));
     }
@@ -280,18 +315,21 @@ fn revisit_every(
     file: &ConfigFile,
     own: &OwnNetworks,
 ) -> Result<Option<Duration>, UsageError> {
-    let typed = flags.revisit_every.as_deref().or(file.crawler.revisit_every.as_deref());
-    let interval = read_duration("--revisit-every", typed)?;
+    let (typed, filed) = (flags.revisit_every.as_deref(), file.crawler.revisit_every.as_deref());
+    let given = given("--revisit-every", typed, filed, file);
+    let interval = read_duration(&given)?;
     if interval.is_some_and(|interval| interval < REVISIT_EVERY_FLOOR) && *own == OwnNetworks::default() {
         return Err(UsageError(format!(
-            "--revisit-every must be at least {} for the sites of others; --allow-addresses names networks of your own, which \
+            "{} must be at least {} for the sites of others; --allow-addresses names networks of your own, which \
              may have less",
+            given.name,
             duration::in_words(REVISIT_EVERY_FLOOR)
         )));
     }
     if interval.is_some_and(|interval| interval < REVISIT_EVERY_MIN) {
         return Err(UsageError(format!(
-            "--revisit-every must be at least {}",
+            "{} must be at least {}",
+            given.name,
             duration::in_words(REVISIT_EVERY_MIN)
         )));
     }
@@ -304,9 +342,10 @@ fn schedules(flags: &CrawlFlags, file: &ConfigFile) -> Result<Schedules, UsageEr
         if typed.is_some() && !flags.daemon {
             return Err(UsageError(format!("{flag} is for --daemon: a single pass has no schedule")));
         }
+        let Given { name, value } = given(flag, typed, filed, file);
         let parse =
-            |text: &String| Crontab::parse(text).map_err(|error| UsageError(format!("{flag}: {error}")));
-        typed.or(filed).map(parse).transpose()
+            |text: &String| Crontab::parse(text).map_err(|error| UsageError(format!("{name}: {error}")));
+        value.map(parse).transpose()
     };
     Ok(Schedules {
         seeds: read(
@@ -333,9 +372,10 @@ fn retention(flags: &CrawlFlags, file: &ConfigFile) -> Result<Retention, UsageEr
         if typed.is_some() && !flags.daemon {
             return Err(UsageError(format!("{flag} is for --daemon: agentdex db retain removes at once")));
         }
-        let age = read_duration(flag, typed.or(filed).map(String::as_str))?;
+        let given = given(flag, typed.map(String::as_str), filed.map(String::as_str), file);
+        let age = read_duration(&given)?;
         if age.is_some_and(|age| age < RETAINED_MIN) {
-            return Err(UsageError(format!("{flag} must be at least one day (1d)")));
+            return Err(UsageError(format!("{} must be at least one day (1d)", given.name)));
         }
         Ok(age)
     };
@@ -356,63 +396,73 @@ fn egress_settings(
     contact: &Contact,
 ) -> Result<EgressSettings, UsageError> {
     let table = &file.crawler;
-    let hosts = match first(flags.hosts.as_ref(), table.hosts.as_ref()) {
-        Some(path) => HostsFile::parse(&read_text("--hosts", &path)?).map_err(|error| {
+    let hosts = given("--hosts", flags.hosts.as_deref(), table.hosts.as_deref(), file);
+    let hosts = match hosts.value {
+        Some(path) => HostsFile::parse(&read_text(&hosts.name, path)?).map_err(|error| {
             UsageError(format!("the hosts file {} is not usable: {error}", path.display()))
         })?,
         None => HostsFile::default(),
     };
-    let ca_file = first(flags.ca_file.as_ref(), table.ca_file.as_ref());
-    let additional_roots_pem =
-        ca_file.map(|path| read_text("--ca-file", &path).map(String::into_bytes)).transpose()?;
-    let allowed =
-        if flags.allow_addresses.is_empty() { &table.allow_addresses } else { &flags.allow_addresses };
+    let allowed = given_list("--allow-addresses", &flags.allow_addresses, &table.allow_addresses, file);
+    let name_servers = &flags.operator.name_servers;
     Ok(EgressSettings {
         identity: CrawlerIdentity::new(contact),
-        additional_roots_pem,
-        own_networks: own_networks(allowed)?,
+        additional_roots_pem: additional_roots(flags, file)?,
+        own_networks: own_networks(&allowed)?,
         reach: Reach::Everywhere,
         own_rules: if flags.operator.strict || table.strict { OwnRules::Strict } else { OwnRules::Relaxed },
         hosts,
-        name_servers: name_servers(if flags.operator.name_servers.is_empty() {
-            &table.name_servers
-        } else {
-            &flags.operator.name_servers
-        })?,
+        name_servers: addresses(&given_list("--name-servers", name_servers, &table.name_servers, file))?,
         signer: signer(flags, file)?,
     })
 }
 
-fn signer(flags: &CrawlFlags, file: &ConfigFile) -> Result<Option<Signer>, UsageError> {
-    let table = &file.crawler;
-    let Some(path) = first(flags.operator.signing_key.as_ref(), table.signing_key.as_ref()) else {
-        return Ok(None);
-    };
-    let Some(agent) = first(flags.operator.signature_agent.as_ref(), table.signature_agent.as_ref()) else {
-        let why = "--signing-key needs --signature-agent, the origin where sites find your public key";
-        return Err(UsageError(why.to_owned()));
-    };
-    let pem = read_text("--signing-key", &path)?;
-    let signer = Signer::new(pem.as_bytes(), &agent);
-    signer.map(Some).map_err(|error| UsageError(format!("--signing-key {}: {error}", path.display())))
+/// The text of the file with additional certificates. Certificates that cannot be read are reported here, with the file.
+fn additional_roots(flags: &CrawlFlags, file: &ConfigFile) -> Result<Option<Vec<u8>>, UsageError> {
+    let given = given("--ca-file", flags.ca_file.as_deref(), file.crawler.ca_file.as_deref(), file);
+    let Some(path) = given.value else { return Ok(None) };
+    let pem = read_text(&given.name, path)?;
+    if !pem.contains("-----BEGIN CERTIFICATE-----") {
+        return Err(UsageError(format!(
+            "{}: {} holds no certificate: it should be PEM text with BEGIN CERTIFICATE",
+            given.name,
+            path.display()
+        )));
+    }
+    Ok(Some(pem.into_bytes()))
 }
 
-fn name_servers(texts: &[String]) -> Result<Vec<SocketAddr>, UsageError> {
+fn signer(flags: &CrawlFlags, file: &ConfigFile) -> Result<Option<Signer>, UsageError> {
+    let table = &file.crawler;
+    let key = &flags.operator.signing_key;
+    let given = given("--signing-key", key.as_deref(), table.signing_key.as_deref(), file);
+    let Given { name, value: Some(path) } = given else { return Ok(None) };
+    let Some(agent) = first(flags.operator.signature_agent.as_ref(), table.signature_agent.as_ref()) else {
+        let why = "needs --signature-agent, the origin where sites find your public key";
+        return Err(UsageError(format!("{name} {why}")));
+    };
+    let pem = read_text(&name, path)?;
+    let signer = Signer::new(pem.as_bytes(), &agent);
+    signer.map(Some).map_err(|error| UsageError(format!("{name} {}: {error}", path.display())))
+}
+
+fn addresses(servers: &Given<&[String]>) -> Result<Vec<SocketAddr>, UsageError> {
+    let name = &servers.name;
     let parse = |text: &String| {
         let socket = text.parse::<SocketAddr>().ok();
         socket.or_else(|| Some(SocketAddr::new(text.parse().ok()?, DNS_PORT))).ok_or_else(|| {
-            UsageError(format!("--name-servers: \"{text}\" is not an address: write it like 192.0.2.53"))
+            UsageError(format!("{name}: \"{text}\" is not an address: write it like 192.0.2.53"))
         })
     };
-    texts.iter().map(parse).collect()
+    servers.value.into_iter().flatten().map(parse).collect()
 }
 
 fn mode(flags: &CrawlFlags, file: &ConfigFile) -> Result<Mode, UsageError> {
     if flags.daemon {
         return Ok(Mode::Daemon);
     }
-    let park_wait = flags.park_wait.as_deref().or(file.crawler.park_wait.as_deref());
-    let park_wait = read_duration("--park-wait", park_wait)?.unwrap_or(PARK_WAIT_DEFAULT);
+    let park_wait = given("--park-wait", flags.park_wait.as_deref(), file.crawler.park_wait.as_deref(), file);
+    let park_wait = read_duration(&park_wait)?.unwrap_or(PARK_WAIT_DEFAULT);
     Ok(Mode::Once { park_wait })
 }
 
@@ -422,30 +472,33 @@ fn contact(flags: &CrawlFlags, file: &ConfigFile) -> Result<Contact, UsageError>
     Contact::parse(url, email).map_err(|error| UsageError(error.to_string()))
 }
 
-fn own_networks(texts: &[String]) -> Result<OwnNetworks, UsageError> {
+fn own_networks(allowed: &Given<&[String]>) -> Result<OwnNetworks, UsageError> {
+    let name = &allowed.name;
     let parse = |text: &String| {
         let network = text.parse::<IpNet>().ok();
         network.or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from)).ok_or_else(|| {
-            UsageError(format!("--allow-addresses: \"{text}\" is not a network: write it like 10.0.0.0/8"))
+            UsageError(format!("{name}: \"{text}\" is not a network: write it like 10.0.0.0/8"))
         })
     };
-    texts.iter().map(parse).collect::<Result<Vec<_>, _>>().map(OwnNetworks::new)
+    allowed.value.into_iter().flatten().map(parse).collect::<Result<Vec<_>, _>>().map(OwnNetworks::new)
 }
 
-fn seed_sources(paths: &[PathBuf]) -> Result<Vec<SeedSource>, UsageError> {
+fn seed_sources(seeds: &Given<&[PathBuf]>) -> Result<Vec<SeedSource>, UsageError> {
+    let (name, paths) = (&seeds.name, seeds.value.unwrap_or_default());
     let is_stdin = |path: &PathBuf| path.as_os_str() == "-";
     if paths.iter().filter(|path| is_stdin(path)).count() > 1 {
-        return Err(UsageError("--seeds names stdin (-) more than once".to_owned()));
+        return Err(UsageError(format!("{name} names stdin (-) more than once")));
     }
     if paths.iter().any(is_stdin) && std::io::stdin().is_terminal() {
-        return Err(UsageError("--seeds - reads stdin, which is a terminal: pipe a list into it".to_owned()));
+        let why = "reads stdin (-), which is a terminal: pipe a list into it";
+        return Err(UsageError(format!("{name} {why}")));
     }
-    paths.iter().map(|path| seed_source(path)).collect()
+    paths.iter().map(|path| seed_source(name, path)).collect()
 }
 
-fn seed_source(path: &Path) -> Result<SeedSource, UsageError> {
+fn seed_source(name: &str, path: &Path) -> Result<SeedSource, UsageError> {
     let text = path.to_str().unwrap_or_default();
-    let url = |text: &str| ManifestUrl::parse(text).map_err(|error| UsageError(format!("--seeds: {error}")));
+    let url = |text: &str| ManifestUrl::parse(text).map_err(|error| UsageError(format!("{name}: {error}")));
     if let Some(registry) = text.strip_prefix("mcp:") {
         return url(registry).map(SeedSource::McpRegistry);
     }
@@ -461,29 +514,29 @@ fn seed_source(path: &Path) -> Result<SeedSource, UsageError> {
     }
 }
 
-fn rate(typed: Option<u32>) -> Result<NonZeroU32, UsageError> {
-    typed.map_or(Ok(RATE_DEFAULT), |rate| {
+fn rate(given: &Given<u32>) -> Result<NonZeroU32, UsageError> {
+    given.value.map_or(Ok(RATE_DEFAULT), |rate| {
         NonZeroU32::new(rate)
-            .ok_or_else(|| UsageError("--rate must be at least 1 request a second".to_owned()))
+            .ok_or_else(|| UsageError(format!("{} must be at least 1 request a second", given.name)))
     })
 }
 
-fn concurrency(typed: Option<u32>) -> Result<usize, UsageError> {
-    match typed {
+fn concurrency(given: &Given<u32>) -> Result<usize, UsageError> {
+    match given.value {
         None => Ok(CONCURRENCY_DEFAULT),
         Some(count @ 1..=CONCURRENCY_MAX) => Ok(usize::try_from(count).unwrap_or(CONCURRENCY_DEFAULT)),
-        Some(_) => Err(UsageError(format!("--concurrency must be between 1 and {CONCURRENCY_MAX}"))),
+        Some(_) => Err(UsageError(format!("{} must be between 1 and {CONCURRENCY_MAX}", given.name))),
     }
 }
 
-fn read_duration(flag: &str, typed: Option<&str>) -> Result<Option<Duration>, UsageError> {
-    let parse = |text| duration::parse(text).map_err(|error| UsageError(format!("{flag}: {error}")));
-    typed.map(parse).transpose()
+fn read_duration(given: &Given<&str>) -> Result<Option<Duration>, UsageError> {
+    let parse = |text| duration::parse(text).map_err(|error| UsageError(format!("{}: {error}", given.name)));
+    given.value.map(parse).transpose()
 }
 
-fn read_text(flag: &str, path: &Path) -> Result<String, UsageError> {
+fn read_text(name: &str, path: &Path) -> Result<String, UsageError> {
     std::fs::read_to_string(path)
-        .map_err(|error| UsageError(format!("{flag}: cannot read {}: {error}", path.display())))
+        .map_err(|error| UsageError(format!("{name}: cannot read {}: {error}", path.display())))
 }
 
 fn first<T: Clone>(flag: Option<&T>, file: Option<&T>) -> Option<T> {

@@ -57,6 +57,49 @@ fn reports_wrong_values_in_one_sentence_with_the_flag() {
 }
 
 #[test]
+fn errors_about_the_file_name_its_key() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("agentdex.toml");
+    for (line, key) in [
+        ("delay = \"3\"", "delay"),
+        ("delay = \"10ms\"", "delay"),
+        ("concurrency = 0", "concurrency"),
+        ("rate = 0", "rate"),
+        ("lease = \"2d\"", "lease"),
+        ("revisit_every = \"1h\"", "revisit_every"),
+        ("allow_addresses = [\"x\"]", "allow_addresses"),
+        ("name_servers = [\"x\"]", "name_servers"),
+        ("hosts = \"/nowhere/hosts\"", "hosts"),
+        ("ca_file = \"/nowhere/ca\"", "ca_file"),
+        ("schedule_seeds = \"daily\"", "schedule_seeds"),
+        ("retain_feed = \"1h\"", "retain_feed"),
+        ("park_wait = \"long\"", "park_wait"),
+        ("signing_key = \"key.pem\"", "signing_key"),
+        ("seeds = [\"https://10.0.0.1/list\"]", "seeds"),
+    ] {
+        std::fs::write(&path, format!("[crawler]\n{line}\n")).unwrap();
+        let shared = SharedFlags { config: Some(path.clone()), ..SharedFlags::default() };
+        let error = resolve(&shared, &CrawlFlags::default()).unwrap_err().to_string();
+        let name = format!("`{key}` in [crawler] of {}", path.display());
+        assert!(error.starts_with(&name), "{line}: {error}");
+    }
+    // the flag wins, and an error about it names it
+    let shared = SharedFlags { config: Some(path), ..SharedFlags::default() };
+    let typed = CrawlFlags { seeds: vec!["https://10.0.0.2/list".into()], ..CrawlFlags::default() };
+    let error = resolve(&shared, &typed).unwrap_err().to_string();
+    assert!(error.starts_with("--seeds: "), "{error}");
+}
+
+#[test]
+fn a_file_without_a_certificate_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("ca.pem");
+    std::fs::write(&path, "no certificate").unwrap();
+    let error = resolved(&CrawlFlags { ca_file: Some(path.clone()), ..CrawlFlags::default() }).unwrap_err();
+    assert!(error.starts_with(&format!("--ca-file: {} holds no certificate", path.display())), "{error}");
+}
+
+#[test]
 fn short_delays_are_for_own_networks() {
     let flags = |allow: &[&str]| CrawlFlags {
         delay: Some("10ms".to_owned()),
@@ -109,8 +152,8 @@ fn a_continuous_crawl_without_a_contact_stays_in_own_networks() {
     assert_eq!(reach(&daemon), Ok(Reach::OwnNetworks));
     let reachable = CrawlFlags { contact_email: Some("me@example.org".to_owned()), ..daemon };
     assert_eq!(reach(&reachable), Ok(Reach::Everywhere));
-    assert_eq!(resolved(&own).unwrap().continuous().unwrap().crawl.egress.reach, Reach::OwnNetworks);
-    assert!(resolved(&CrawlFlags::default()).unwrap().continuous().is_err());
+    assert_eq!(resolved(&own).unwrap().going_on().unwrap().crawl.egress.reach, Reach::OwnNetworks);
+    assert!(resolved(&CrawlFlags::default()).unwrap().going_on().is_err());
 }
 
 #[test]
@@ -128,7 +171,7 @@ fn the_starter_list_ships_with_the_program() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("starter");
     std::fs::write(&file, "mine.example").unwrap();
-    assert_eq!(seed_source(&file).unwrap(), SeedSource::File(file));
+    assert_eq!(seed_source("--seeds", &file).unwrap(), SeedSource::File(file));
 }
 
 #[test]

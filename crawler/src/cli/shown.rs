@@ -1,9 +1,9 @@
 //! The flags that a subcommand shows in its help: those that it uses. The others are accepted but hidden.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{CommandFactory as _, FromArgMatches};
 
@@ -60,7 +60,10 @@ pub fn typed<T: FromArgMatches>(
     used: &[(&str, &[&[&str]])],
     words: impl IntoIterator<Item = impl Into<OsString> + Clone>,
 ) -> Result<T, clap::Error> {
-    let mut matches = whole.try_get_matches_from_mut(words)?;
+    let mut matches = match whole.try_get_matches_from_mut(words) {
+        Ok(matches) => matches,
+        Err(error) => return Err(file_without_its_flag(whole, error)),
+    };
     let is_idle = |flag: &&clap::Arg| {
         !flag.is_global_set()
             && matches.value_source(flag.get_id().as_str()) == Some(ValueSource::CommandLine)
@@ -73,6 +76,9 @@ pub fn typed<T: FromArgMatches>(
     if let Some(why) = idle {
         return Err(whole.error(ErrorKind::ArgumentConflict, why));
     }
+    if let Some(why) = subcommand.and_then(|name| format_without_effect(whole, used, name, &matches)) {
+        return Err(whole.error(ErrorKind::ArgumentConflict, why));
+    }
     if let Some(name) = subcommand_read_as_seeds(whole, &matches) {
         let why = format!(
             "`{name}` after --seeds is read as a file of seeds, and there is none: write the subcommand first, without --seeds: {} {name}",
@@ -81,6 +87,35 @@ pub fn typed<T: FromArgMatches>(
         return Err(whole.error(ErrorKind::ArgumentConflict, why));
     }
     T::from_arg_matches_mut(&mut matches).map_err(|error| error.format(whole))
+}
+
+/// The error about an unknown subcommand, or if that is a file, how to name it.
+fn file_without_its_flag(whole: &mut clap::Command, error: clap::Error) -> clap::Error {
+    match error.get(ContextKind::InvalidSubcommand) {
+        Some(ContextValue::String(name)) if Path::new(name).is_file() => {
+            let why = format!(
+                "`{name}` is a file, not a command: write --seeds {name} to crawl the sites that it lists"
+            );
+            whole.error(ErrorKind::InvalidSubcommand, why)
+        }
+        _ => error,
+    }
+}
+
+/// Why --format is refused after a subcommand that prints only text or only JSON. One with --output takes it for that.
+fn format_without_effect(
+    whole: &clap::Command,
+    used: &[(&str, &[&[&str]])],
+    name: &str,
+    matches: &clap::ArgMatches,
+) -> Option<String> {
+    let is_known = whole.get_arguments().any(|flag| flag.get_id() == "format");
+    let is_typed = is_known && matches.value_source("format") == Some(ValueSource::CommandLine);
+    let has_output = whole.find_subcommand(name)?.get_arguments().any(|flag| flag.get_id() == "output");
+    let (_, flags) = used.iter().find(|(known, _)| *known == name)?;
+    let is_used = has_output || flags.iter().any(|names| names.contains(&"format"));
+    (is_typed && !is_used)
+        .then(|| format!("--format has no effect on `{name}`, whose output has one form: remove it"))
 }
 
 /// A subcommand that --seeds has taken for a file, which does not exist.

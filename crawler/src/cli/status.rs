@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use policy::Status as SiteStatus;
 use policy::address::ADDRESS_GROUPS;
 use serde::Serialize;
 use store::{FailingSite, SlowSite, Stats, Store, WorkerLoad};
@@ -34,6 +35,8 @@ struct Status {
     next_due_at: Option<DateTime<Utc>>,
     workers: Vec<WorkerLoad>,
     failing: Vec<FailingSite>,
+    #[serde(skip)]
+    has_more_failing: bool,
     slowest: Vec<SlowSite>,
 }
 
@@ -41,12 +44,15 @@ struct Status {
 pub(super) async fn run(store: &Store, format: OutputFormat) -> anyhow::Result<()> {
     let now = clock::now();
     let stats = store.stats(now).await?;
+    // one more than is shown tells that there are more
+    let failing = store.sites_failing(SITES_MAX + 1).await?;
     let report = Status {
         lag_seconds: lag(&stats, now).as_secs(),
         next_due_at: store.next_due_at().await?,
         stats,
         workers: store.workers_list(now, WORKERS_MAX).await?,
-        failing: store.sites_failing(SITES_MAX).await?,
+        has_more_failing: failing.len() > SITES_MAX as usize,
+        failing: failing.into_iter().take(SITES_MAX as usize).collect(),
         slowest: store.sites_slowest(now - TimeDelta::days(1), SITES_MAX).await?,
     };
     if format == OutputFormat::Json {
@@ -73,9 +79,11 @@ fn lines(report: &Status) -> Vec<String> {
     let ends = stats.ends_last_day.iter().map(|(end, count)| format!("{count} {}", end.label()));
     let outcomes =
         stats.outcomes_last_day.iter().map(|(outcome, count)| format!("{count} {}", outcome.label()));
+    let suspended = stats.sites_by_status.iter().find(|(status, _)| *status == SiteStatus::Suspended);
+    let suspended = suspended.map_or(0, |(_, count)| *count);
     let mut lines = vec![
         format!(
-            "Sites: {} ({} due, {} being visited, {} parked, {} blocked)",
+            "Sites: {} ({} due, {} being visited, {} parked, {} blocked, {suspended} suspended)",
             stats.sites, stats.sites_due, stats.sites_leased, stats.sites_parked, stats.sites_blocked
         ),
         format!(
@@ -104,8 +112,14 @@ fn lines(report: &Status) -> Vec<String> {
     for failing in &report.failing {
         let end = failing.last_end.map(policy::VisitEnd::description).unwrap_or_default();
         let FailingSite { site, failures_in_row, .. } = failing;
-        let times = counted(u64::from(*failures_in_row), "time");
-        lines.push(format!("Failing: {site}, {times} in a row: {end}"));
+        let times = match *failures_in_row {
+            1 => String::new(),
+            times => format!(", {times} times in a row"),
+        };
+        lines.push(format!("Failing: {site}{times}: {end}"));
+    }
+    if report.has_more_failing {
+        lines.push(format!("Failing: more than these {SITES_MAX}, which failed most often"));
     }
     for SlowSite { site, first_byte_ms } in &report.slowest {
         let first_byte = Duration::from_millis((*first_byte_ms).into());
@@ -165,6 +179,7 @@ mod tests {
             next_due_at: None,
             workers: Vec::new(),
             failing: Vec::new(),
+            has_more_failing: false,
             slowest: Vec::new(),
         }
     }
@@ -179,6 +194,26 @@ mod tests {
         let shown = lines(&Status { slowest, ..status() });
         assert!(shown.iter().any(|line| line == "Slow: slow.example, 1.5 s to the first byte"), "{shown:?}");
         assert!(!shown.iter().any(|line| line.contains("quick.example")), "{shown:?}");
+    }
+
+    #[test]
+    fn says_that_more_sites_fail_than_are_shown() {
+        let failing = |name: &str, failures_in_row| FailingSite {
+            site: manifest::SiteName::parse(name).unwrap(),
+            failures_in_row,
+            last_end: Some(VisitEnd::Unreachable),
+        };
+        let stats = Stats { sites_by_status: vec![(SiteStatus::Suspended, 3)], ..Stats::default() };
+        let failing = vec![failing("a.example", 4), failing("b.example", 1)];
+        let shown = lines(&Status { stats, failing, has_more_failing: true, ..status() });
+        for line in [
+            "Sites: 0 (0 due, 0 being visited, 0 parked, 0 blocked, 3 suspended)",
+            "Failing: a.example, 4 times in a row: no connection to any address",
+            "Failing: b.example: no connection to any address",
+            "Failing: more than these 10, which failed most often",
+        ] {
+            assert!(shown.iter().any(|shown| shown == line), "{line} is not in {shown:?}");
+        }
     }
 
     #[test]

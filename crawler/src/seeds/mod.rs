@@ -97,7 +97,7 @@ pub enum SeedError {
     },
     #[error("{name} holds no seed: write one domain a line, like example.org")]
     Empty { name: String },
-    #[error("none of the {lines} lines of {name} is a domain or a URL; the first: line {line}: {reason}")]
+    #[error("no line of {name} is a domain or a URL ({lines} read); line {line}: {reason}")]
     AllRejected { name: String, lines: u64, line: u64, reason: String },
     #[error("cannot read {name}: {reason}")]
     Damaged { name: String, reason: String },

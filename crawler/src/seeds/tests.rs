@@ -154,7 +154,10 @@ fn rejects_sources_without_seeds() {
     let empty = reader().read("list", &b"# nothing\n\n"[..], |_| {}).unwrap_err().to_string();
     assert!(empty.contains("list holds no seed"), "{empty}");
     let wrong = reader().read("list", &b"}\n}\n"[..], |_| {}).unwrap_err().to_string();
-    assert!(wrong.contains("none of the 2 lines") && wrong.contains("line 1"), "{wrong}");
+    assert!(
+        wrong.contains("no line of list is a domain or a URL (2 read)") && wrong.contains("line 1"),
+        "{wrong}"
+    );
 }
 
 #[test]

@@ -113,7 +113,7 @@ fn in_words(next: &NextVisit) -> String {
         Reason::RetryAfter => "it asked for a delay (Retry-After)",
         Reason::OverBudget => "the day's budget of requests is used up",
         Reason::Resumed => "the visit continues",
-        Reason::OptedOut => "the owner opted out",
+        Reason::OptedOut => "it is blocked, or its owner opted out",
         Reason::OwnersProof => "to look for the proof of its owner",
         Reason::KeyExpiry => "a key that verified a signature expires",
         Reason::Requested => "it was requested during the last visit",

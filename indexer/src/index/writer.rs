@@ -46,7 +46,8 @@ pub(crate) fn open_for_writing(
 ) -> Result<Opened, IndexError> {
     let dir = generations.dir().to_owned();
     let corrupt = |reason: String| IndexError::Corrupt { dir: dir.clone(), reason };
-    let index = Index::open_in_dir(generations.current()?).map_err(|error| corrupt(error.to_string()))?;
+    let index =
+        Index::open_in_dir(generations.current()?).map_err(|error| IndexError::opening(&dir, &error))?;
     let payload = Payload::read(&dir, &index)?;
     if payload.feed_id != feed_id || payload.position > head {
         return Err(IndexError::FeedOther { dir });
@@ -57,7 +58,7 @@ pub(crate) fn open_for_writing(
     // tantivy panics on files that are shorter than their own footer.
     let damaged = catch_unwind(AssertUnwindSafe(|| index.validate_checksum()))
         .map_err(|_| corrupt("a file is cut short".to_owned()))?
-        .map_err(|error| corrupt(error.to_string()))?;
+        .map_err(|error| IndexError::opening(&dir, &error))?;
     if let Some(file) = damaged.iter().next() {
         return Err(corrupt(format!("{} is damaged", file.display())));
     }

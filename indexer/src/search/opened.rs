@@ -76,11 +76,11 @@ impl OpenedIndex {
     fn open_path(dir: &Path, path: &Path, word_weights: &Arc<WordWeights>) -> Result<Self, IndexError> {
         let corrupt = |reason: String| IndexError::Corrupt { dir: dir.to_owned(), reason };
         let open = || {
-            let index = Index::open_in_dir(path).map_err(|error| corrupt(error.to_string()))?;
+            let index = Index::open_in_dir(path).map_err(|error| IndexError::opening(dir, &error))?;
             let payload = Payload::read(dir, &index)?;
             let opstamp = opstamp(&index)?;
             Self::first(path, index, generation(payload, opstamp), word_weights)
-                .map_err(|error| corrupt(error.to_string()))
+                .map_err(|error| IndexError::opening(dir, &error))
         };
         // tantivy panics on files that are shorter than their own footer.
         catch_unwind(open).unwrap_or_else(|_| Err(corrupt("a file is cut short".to_owned())))

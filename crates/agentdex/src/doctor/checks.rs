@@ -167,11 +167,20 @@ fn disk(dir: &Path, room: std::io::Result<u64>) -> Finding {
             return Finding::bad(Subject::Disk, format!("{}: {error}", dir.display()), advice);
         }
     };
-    let found = format!("{} MiB free for {}", free / (1024 * 1024), dir.display());
+    let found = format!("{} free for {}", in_units(free), dir.display());
     match free {
         ..FREE_BYTES_MIN => Finding::bad(Subject::Disk, found, advice),
         FREE_BYTES_MIN..FREE_BYTES_FAIR => Finding::doubtful(Subject::Disk, found, advice),
         _ => Finding::good(Subject::Disk, found),
+    }
+}
+
+/// Bytes as whole GiB, or as MiB if they are less than ten GiB.
+fn in_units(bytes: u64) -> String {
+    const MIB: u64 = 1024 * 1024;
+    match bytes / MIB {
+        mib @ ..10_240 => format!("{mib} MiB"),
+        mib => format!("{} GiB", mib / 1024),
     }
 }
 
@@ -206,11 +215,16 @@ fn unusable(error: &IndexError) -> Finding {
         IndexError::Missing { dir } => Finding::doubtful(
             Subject::Index,
             format!("there is no index in {} yet", dir.display()),
-            "agentdex --seeds FILE --contact-email YOU builds it while it crawls; beside `crawler`, start `indexer`",
+            "indexer rebuild builds it from the database; agentdex --seeds FILE --contact-email YOU does so while it crawls",
+        ),
+        IndexError::NotReadable { dir, source } => Finding::bad(
+            Subject::Index,
+            format!("the index in {} cannot be read: {source}", dir.display()),
+            "run this as the user that wrote it, or make it readable",
         ),
         _ => Finding::bad(
             Subject::Index,
-            error.to_string(),
+            error.without_advice(),
             "indexer rebuild makes a new one from the database",
         ),
     }
@@ -262,6 +276,21 @@ mod tests {
         }
     }
 
+    #[test]
+    fn an_index_of_another_user_needs_a_permission_and_no_rebuild() {
+        let source = std::io::ErrorKind::PermissionDenied.into();
+        let finding = unusable(&IndexError::NotReadable { dir: "/data/index".into(), source });
+        assert_eq!(finding.health, Health::Bad);
+        assert_eq!(finding.found, "the index in /data/index cannot be read: permission denied");
+        assert!(finding.advice.is_some_and(|advice| advice.contains("the user that wrote it")));
+    }
+
+    #[test]
+    fn sizes_are_in_the_unit_that_fits() {
+        assert_eq!(in_units(600 * 1024 * 1024), "600 MiB");
+        assert_eq!(in_units(59_521 * 1024 * 1024), "58 GiB");
+    }
+
     #[tokio::test]
     async fn an_index_is_doubtful_if_missing_and_bad_for_another_feed() {
         let dir = tempfile::tempdir().unwrap();
@@ -269,11 +298,7 @@ mod tests {
         let index_dir = dir.path().join("index");
         let missing = index(&index_dir, Some(&store)).await;
         assert_eq!(missing.health, Health::Doubtful, "{missing:?}");
-        assert!(
-            missing
-                .advice
-                .is_some_and(|advice| advice.starts_with("agentdex --seeds FILE --contact-email YOU builds"))
-        );
+        assert!(missing.advice.is_some_and(|advice| advice.starts_with("indexer rebuild builds it")));
         assert!(!missing.found.contains("indexer"), "{}", missing.found);
         let config = indexer::IndexConfig::at(index_dir.clone());
         indexer::follow::rebuild(store.clone(), config).await.unwrap();

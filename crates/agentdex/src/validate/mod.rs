@@ -27,7 +27,8 @@ const DOCUMENT_BYTES_MAX: u64 = manifest::DOCUMENT_BYTES_MAX as u64;
 /// Check a document: its format, and every deviation from the specification with a fix
 ///
 /// Exits with 0 if every finding is less severe than --fail-on, with 1 if one is at least as severe, with 2 if the command line
-/// is invalid, with 3 if the document is not recognised as a manifest, and with 4 if it is missing or cannot be read.
+/// is invalid, with 3 if the document is not recognised as a manifest, such as broken JSON, and with 4 if it is missing or cannot
+/// be read.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ValidateArgs {
     /// A file, an https URL, or `-` for standard input
@@ -92,12 +93,12 @@ pub(crate) enum Verdict {
 
 impl Verdict {
     fn of(manifest: &Manifest, fail_on: FailOn) -> Self {
-        if fail_on.is_reached(manifest.worst()) {
-            Self::Findings
-        } else if is_recognised(manifest) {
-            Self::Conforms
-        } else {
+        if !is_recognised(manifest) {
             Self::NotRecognised
+        } else if fail_on.is_reached(manifest.worst()) {
+            Self::Findings
+        } else {
+            Self::Conforms
         }
     }
 

@@ -50,7 +50,7 @@ const VALID: &str = r#"{"awp_version": "0.1", "domain": "site.invalid", "intent"
 fn text_names_the_dialect_the_position_and_the_fix() {
     let (passes, output) = validate("agent.json", BROKEN, &[]);
     assert!(!passes);
-    assert!(output.contains("awp 0.1 (strong)"), "{output}");
+    assert!(output.contains("awp 0.1 (strong evidence)"), "{output}");
     assert!(output.contains("awp.intent.missing"), "{output}");
     assert!(output.contains("agent.json:5:5: must"), "{output}");
 }
@@ -122,7 +122,8 @@ fn each_verdict_has_its_exit_code() {
         (VALID, &[][..], 0),
         (BROKEN, &["--fail-on", "never"], 0),
         (BROKEN, &[], 1),
-        ("{\"awp_version\": ", &[], 1),
+        ("{\"awp_version\": ", &[], 3),
+        ("{\"awp_version\": ", &["--fail-on", "never"], 3),
         ("{\"a\": 1}", &[], 3),
     ] {
         assert_eq!(judge("agent.json", text, flags).0.exit_code(), code, "{text}");

@@ -3,7 +3,8 @@
 use std::io::Write;
 
 use indexer::{ExampleCheck, UnfoundExample};
-use manifest::{Finding, Severity};
+use manifest::model::ConformanceLevel;
+use manifest::{Finding, Format, Severity};
 use settings::escape;
 
 use super::Checked;
@@ -12,20 +13,26 @@ pub(super) fn print(checked: &Checked<'_>, out: &mut impl Write) -> anyhow::Resu
     let manifest = checked.manifest;
     let detection = &manifest.detection;
     let version = detection.version.as_deref().map_or_else(String::new, |version| format!(" {version}"));
-    write_line(out, &format!("{}: {}{version} ({})", checked.name, detection.format, detection.strength))?;
+    let strength = if detection.format.is_indexable() {
+        format!(" ({} evidence)", detection.strength)
+    } else {
+        String::new()
+    };
+    write_line(out, &format!("{}: {}{version}{strength}", checked.name, detection.format))?;
     for evidence in &detection.evidence {
         write_line(out, &format!("  because {evidence}"))?;
     }
-    if !detection.format.is_indexable() {
+    if !detection.format.is_indexable() && detection.format != Format::Malformed {
         write_line(
             out,
             "  which is not a format that declares capabilities: --as names the format, --url the address of the file",
         )?;
     }
     for conformance in &manifest.conformance {
-        write_line(out, &format!("  {}: {}", conformance.spec, conformance.level.as_str()))?;
+        write_line(out, &format!("  {}: {}", conformance.spec, in_words(conformance.level)))?;
     }
-    write_line(out, &format!("  {} capabilities", manifest.capabilities.len()))?;
+    let noun = if manifest.capabilities.len() == 1 { "capability" } else { "capabilities" };
+    write_line(out, &format!("  {} {noun}", manifest.capabilities.len()))?;
     match checked.served {
         Some(served) => {
             let media_type = served.content_type.as_deref().unwrap_or("no content type");
@@ -50,6 +57,15 @@ pub(super) fn print(checked: &Checked<'_>, out: &mut impl Write) -> anyhow::Resu
     writeln!(out)?;
     write_line(out, &counts(checked))?;
     Ok(())
+}
+
+const fn in_words(level: ConformanceLevel) -> &'static str {
+    match level {
+        ConformanceLevel::Conforms => "conforms",
+        ConformanceLevel::Minor => "ignores a recommendation",
+        ConformanceLevel::Major => "breaks a requirement",
+        ConformanceLevel::Unparseable => "cannot be read",
+    }
 }
 
 /// The examples of the publisher that find something else first.

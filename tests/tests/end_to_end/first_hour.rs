@@ -1,0 +1,131 @@
+//! What an operator meets in the first hour: programs that are started twice, stopped or given the wrong flags.
+
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use testweb::{Host, Web};
+
+use crate::world::{Backend, TIMEOUT, World, output, text_of};
+
+async fn world() -> World {
+    let world = World::start(Backend::Sqlite, Web::builder().host(Host::new("kiosk.test"))).await;
+    world.write_seeds(["kiosk.test"]);
+    world
+}
+
+fn printed_by(mut command: Command, words: &[&str]) -> (Option<i32>, String) {
+    command.args(words);
+    let output = output(command);
+    (output.status.code(), text_of(&output))
+}
+
+fn signal(child: &Child, signal: &str) {
+    assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
+}
+
+/// The files of a demo are those that its sites are reached with, so a second one leaves them.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_demo_leaves_the_files_of_the_first() {
+    let world = world().await;
+    let demo = || {
+        let mut command = world.program("agentdex");
+        command.args(["demo", "--listen", "127.0.0.1:0"]).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    };
+    let mut first = demo().spawn().unwrap();
+    let files = ["hosts", "ca.pem", "seeds.txt"].map(|name| world.path("data").join(name));
+    let appeared = async {
+        while !files.iter().all(|file| file.metadata().is_ok_and(|file| file.len() > 0)) {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(TIMEOUT, appeared).await.expect("the demo writes its files");
+    let read = || files.each_ref().map(|file| std::fs::read_to_string(file).unwrap());
+    let before = read();
+    let mut second = world.program("agentdex");
+    second.args(["demo", "--listen", "127.0.0.1:0"]);
+    let second = output(second);
+    let after = read();
+    first.kill().unwrap();
+    first.wait().unwrap();
+    let text = text_of(&second);
+    assert_eq!(second.status.code(), Some(1), "{text}");
+    assert!(text.contains("is already crawling on") && text.contains("--data-dir"), "{text}");
+    assert!(before == after, "the second demo wrote its own files");
+}
+
+/// A check that is stopped ends at once and gives its site back.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_check_that_is_stopped_gives_its_site_back() {
+    let world = world().await;
+    let check = |delay: &str| {
+        let mut command = world.program("agentdex");
+        let files = world.web.write_files(&world.path(".")).unwrap();
+        command.arg("--hosts").arg(files.hosts).arg("--ca-file").arg(files.ca);
+        command.args(["--allow-addresses", "127.0.0.0/8", "--delay", delay, "check", "kiosk.test"]);
+        command
+    };
+    let stopped = check("400ms").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let requested = world.web.log().wait_until(|log| log.hit_count() >= 2);
+    tokio::time::timeout(TIMEOUT, requested).await.expect("the check requests something");
+    signal(&stopped, "-INT");
+    let text = text_of(&stopped.wait_with_output().unwrap());
+    assert!(text.contains("Stopped. The next check or crawl visits the site."), "{text}");
+    assert!(!text.contains("WARN"), "the site is in the operator's own network: {text}");
+    assert_eq!(world.status()["sites_leased"], 0, "{}", world.status());
+    let (code, text) = printed_by(check("50ms"), &[]);
+    assert!(code == Some(0) && text.contains("kiosk.test: all planned paths were requested"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn flags_that_start_nothing_say_what_is_missing_before_anything_else() {
+    let world = world().await;
+    for (words, expected) in [
+        (["--seeds", "seeds.txt", "--dry-run"].as_slice(), "--dry-run belongs to `crawler`"),
+        (&["--seeds", "seeds.txt", "--metrics", "127.0.0.1:0"], "--metrics belongs to `crawler`"),
+        (&["demo", "--dry-run"], "--dry-run belongs to `crawler`"),
+        (&["seeds.txt"], "`seeds.txt` is a file, not a command: write --seeds seeds.txt"),
+        (&["probe", "8080"], "8080 has no port: write it like 127.0.0.1:8080"),
+        (&["--contact-email", "you@example.org"], "name the sites to crawl with --seeds FILE"),
+        (&["db", "status", "--format", "json"], "--format has no effect on `db`"),
+    ] {
+        let (code, text) = printed_by(world.program("agentdex"), words);
+        assert!(code == Some(2) && text.contains(expected), "{words:?}: {text}");
+    }
+    let mut variable = world.program("crawler");
+    variable.env("AGENTDEX_CRAWLER_DELAY", "3");
+    let (code, text) = printed_by(variable, &["--seeds", "seeds.txt"]);
+    assert!(code == Some(2) && text.contains("AGENTDEX_CRAWLER_DELAY: \"3\" is not a duration"), "{text}");
+    assert!(!world.path("data").exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_say_what_they_did_and_what_is_wrong() {
+    let world = world().await;
+    std::fs::write(world.path("garbage.db"), "this is no database\n".repeat(100)).unwrap();
+    let url = format!("sqlite:{}", world.path("garbage.db").display());
+    let (code, text) = printed_by(world.program("agentdex"), &["status", "--database-url", &url]);
+    assert!(code == Some(1) && !text.contains("no tables") && text.contains("not a database"), "{text}");
+
+    world.crawl(&[]);
+    for (words, expected_code, expected) in [
+        (["paths"].as_slice(), 0, "REQUESTED   FOUND  VISIT  PATH\n"),
+        (&["db", "migrate"], 0, "is current\n"),
+        (&["db", "vacuum-advice"], 0, "-- no table needs VACUUM\n"),
+        (&["db", "export", "dump.jsonl"], 0, "rows exported"),
+        (&["db", "export", "dump.jsonl"], 1, "dump.jsonl exists: name another file, or remove it first"),
+        (&["db", "retain"], 2, "--feed-days, --versions-days"),
+        (&["reports", "list"], 0, "no report matches\n"),
+        (&["feedback", "list"], 0, "no feedback matches\n"),
+        (&["reports", "dismiss"], 2, "--site, --id, or --all"),
+        (&["feedback", "remove"], 2, "--site, --client, --capability, or --all"),
+        (&["search", "flight"], 1, "run `indexer rebuild` to build it"),
+        (&["block", "http://kiosk.test/"], 0, "kiosk.test is blocked"),
+        (&["explain", "kiosk.test"], 0, "What was kept of its visits is deleted."),
+    ] {
+        let (code, text) = printed_by(world.program("agentdex"), words);
+        assert!(code == Some(expected_code) && text.contains(expected), "{words:?}: {text}");
+    }
+    let (_, text) = printed_by(world.program("agentdex"), &["explain", "kiosk.test"]);
+    assert!(text.contains("no copy is kept") && !text.contains("Not visited yet"), "{text}");
+}
