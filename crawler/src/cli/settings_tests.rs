@@ -152,8 +152,8 @@ fn a_continuous_crawl_without_a_contact_stays_in_own_networks() {
     assert_eq!(reach(&daemon), Ok(Reach::OwnNetworks));
     let reachable = CrawlFlags { contact_email: Some("me@example.org".to_owned()), ..daemon };
     assert_eq!(reach(&reachable), Ok(Reach::Everywhere));
-    assert_eq!(resolved(&own).unwrap().going_on().unwrap().crawl.egress.reach, Reach::OwnNetworks);
-    assert!(resolved(&CrawlFlags::default()).unwrap().going_on().is_err());
+    assert_eq!(resolved(&own).unwrap().continuous().unwrap().crawl.egress.reach, Reach::OwnNetworks);
+    assert!(resolved(&CrawlFlags::default()).unwrap().continuous().is_err());
 }
 
 #[test]
