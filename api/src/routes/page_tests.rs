@@ -99,7 +99,7 @@ async fn a_page_repeats_a_bounded_request() {
     let world = World::new(&[("small", 10)]).await;
     let sites =
         |count: usize| (0..count).map(|number| format!("s{number}.example")).collect::<Vec<_>>().join(",");
-    let words = |bytes: usize| "%E6%97%85".repeat(bytes / 3);
+    let words = |bytes: usize| "%61".repeat(bytes);
     for (path, status) in [
         (format!("/search?q={}&site={}", words(1_000), sites(24)), StatusCode::OK),
         (format!("/search?q={0}&q={0}&tag=none", words(1_000)), StatusCode::OK),

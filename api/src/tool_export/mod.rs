@@ -264,6 +264,7 @@ impl Parts<'_> {
         if self.is_response_left_out {
             origin["response_left_out"] = Value::Bool(true);
         }
+        text::unstamped_value(&mut origin);
         if let Some(hash) = hash {
             origin["hash"] = Value::from(format!("sha256:{hash}"));
         }
