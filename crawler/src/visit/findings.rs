@@ -160,6 +160,15 @@ impl Findings {
         }
     }
 
+    /// Keeps what an earlier visit read of a manifest, since a part of it could not be read now: the next visit continues from there.
+    pub(crate) fn keep_reading(&mut self, index: usize, part: &ManifestUrl) {
+        let Some(whole) = self.fetched.get_mut(index) else { return };
+        if whole.outcome == FetchOutcome::Found {
+            let reason = format!("its part {part} could not be read; a later visit reads both");
+            whole.reject(FetchOutcome::NotReached, reason);
+        }
+    }
+
     /// Drops documents beyond [`PARKED_DOCUMENT_BYTES_MAX`], those with the least standing first, and of these the largest.
     pub(crate) fn drop_large_documents(&mut self) {
         let mut bytes = self.document_bytes();
@@ -205,7 +214,9 @@ impl Findings {
     pub(crate) fn manifest_presence(&self, site: &SiteState, own: &OwnHosts) -> ManifestPresence {
         let is_present = self.manifests_of_site(own).any(|fetched| fetched.outcome.is_present());
         let is_unchecked = |known: &ResourceState| {
-            let is_of_visit = || self.fetched.iter().any(|fetched| fetched.url == known.url);
+            let is_checked =
+                |fetched: &Fetched| fetched.url == known.url && fetched.outcome != FetchOutcome::NotReached;
+            let is_of_visit = || self.fetched.iter().any(is_checked);
             known.manifest_id.is_some() && own.names(&known.url) && !is_of_visit()
         };
         if is_present || site.resources.iter().any(is_unchecked) {

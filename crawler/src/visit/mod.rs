@@ -102,6 +102,8 @@ struct Visit<'a> {
     own_hosts: Arc<OwnHosts>,
     /// Known documents that have turns: no link makes this visit request them.
     in_turns: HashSet<&'a ManifestUrl>,
+    /// The parts that the stored manifest names which was read for them last.
+    parts_of_stored: Option<(ManifestUrl, Vec<ManifestUrl>)>,
     scope: Scope,
     requester: Requester<'a>,
     progress: Progress,
@@ -236,6 +238,7 @@ impl<'a> Visit<'a> {
             tools,
             site,
             in_turns: prepare::in_turns(site, &own_hosts).map(|known| &known.url).collect(),
+            parts_of_stored: None,
             own_hosts,
             scope,
             requester,
