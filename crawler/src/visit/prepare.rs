@@ -211,7 +211,9 @@ fn known_of_others(site: &SiteState, at_own_hosts: Vec<Task>, hosts: &[&HostStat
 
 /// Whether there is something to request at a host: it is searched, or a document of it was received.
 fn is_requested(site: &SiteState, state: &HostState) -> bool {
-    let is_received = |known: &ResourceState| known.content_hash.is_some() && known.url.host() == state.host;
+    let is_received = |known: &ResourceState| {
+        known.url.host() == state.host && (known.manifest_id.is_some() || known.content_hash.is_some())
+    };
     state.is_seeded() || site.resources.iter().any(is_received)
 }
 
