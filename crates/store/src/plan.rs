@@ -1,6 +1,6 @@
 //! Plans the changes of a visit before they are written.
 //!
-//! A pure function of what was known and what the visit found. Only a response removes a manifest: 410 and a robots.txt that
+//! A pure function of what was known and what the visit found. Only a response removes a manifest, or one of others that takes its place: 410 and a robots.txt that
 //! forbids the URL remove it immediately, a response without a manifest at the second visit in a row. An error of the network or
 //! the server only changes its status.
 
@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
 use manifest::model::PolicyChoice;
-use manifest::{ContentHash, Format, Manifest, ManifestId, ManifestUrl, NamedBy};
+use manifest::{ContentHash, Discovery, Format, Manifest, ManifestId, ManifestUrl, NamedBy};
 use policy::naming::{FoundBy, SiteNaming, named_by_url};
 use policy::{FetchOutcome, Status};
 
@@ -117,26 +117,31 @@ pub(crate) fn plan<'a>(
     let mut plan = Plan::default();
     for (id, fetch) in &last {
         let before = known.resources.get(id);
-        // the document that links to it may not be read again until it changes; a redirect to a host that was left is shown
-        let leads_here = fetch.linked_from.is_some() || fetch.final_url.is_some();
-        let is_left = fetch.outcome == FetchOutcome::NotReached && leads_here;
-        if before.is_some() || known.hints.contains(id) || fetch.outcome.is_present() || is_left {
-            plan.resources.push(resource_after(fetch, before, misses(fetch.outcome, before)));
+        // a redirect to a host that was left is shown
+        let is_left = fetch.outcome == FetchOutcome::NotReached && fetch.final_url.is_some();
+        if is_known(id, fetch, (visit, known)) || fetch.outcome.is_present() || is_left {
+            let mut resource = resource_after(fetch, before, misses(fetch, fetch.outcome, before));
+            if is_read_as_part(fetch, known.manifests.get(id)) {
+                (resource.etag, resource.last_modified, resource.cache) = (None, None, None);
+            }
+            plan.resources.push(resource);
         }
     }
     plan_links(&mut plan, &visit.links, known);
     plan_forgotten(&mut plan, known);
     let mut naming = naming_after(visit, known, &plan.resources);
-    plan.refused = room::refused(&last, known, &naming, stored_bytes);
+    let allotted = room::allot(&last, known, &naming, stored_bytes);
+    plan.refused = allotted.refused;
+    plan_displaced(&mut plan, &allotted.displaced, visit.ended_at);
     if !plan.refused.is_empty() {
-        plan_refused(&mut plan, known);
+        plan_refused(&mut plan, &last, (visit, known));
         naming = naming_after(visit, known, &plan.resources);
     }
     for (id, fetch) in &last {
         let before = known.resources.get(id);
         let is_refused = plan.refused.contains_key(id);
         let outcome = if is_refused { FetchOutcome::TooLarge } else { fetch.outcome };
-        let misses_in_row = misses(outcome, before);
+        let misses_in_row = misses(fetch, outcome, before);
         if let Some(manifest) = fetch.manifest.as_ref().filter(|_| !is_refused) {
             plan_read(&mut plan, (id, fetch, manifest), known, naming.named_by(&fetch.url))?;
             continue;
@@ -151,9 +156,10 @@ pub(crate) fn plan<'a>(
         }
     }
     let verdict = verdict_of_end(visit.end, visit.status);
-    for (id, manifest) in
-        known.manifests.iter().filter(|(id, manifest)| manifest.in_index && !last.contains_key(*id))
-    {
+    let is_unread = |(id, manifest): &(&ManifestId, &KnownManifest)| {
+        manifest.in_index && !last.contains_key(*id) && !allotted.displaced.contains(*id)
+    };
+    for (id, manifest) in known.manifests.iter().filter(is_unread) {
         let training = manifest.training;
         plan_verdict(&mut plan, (id, manifest), &verdict, training, visit.ended_at, visit.end.as_str());
     }
@@ -162,24 +168,46 @@ pub(crate) fn plan<'a>(
     Ok(plan)
 }
 
-/// Documents that were refused leave no row, unless they have one; then what is stored of them stays.
-fn plan_refused(plan: &mut Plan<'_>, known: &Known) {
+/// Whether a URL has a row after its fetch, whatever the outcome: it had one, or a document of the site links to it, which may not be read
+/// again until it changes.
+fn is_known(id: &ManifestId, fetch: &FetchRecord, (visit, known): (&VisitRecord, &Known)) -> bool {
+    let is_linked = || fetch.linked_from.as_ref().is_some_and(|from| from.site() == visit.site);
+    known.resources.contains_key(id) || known.hints.contains(id) || is_linked()
+}
+
+/// Documents that were refused leave no row, unless they have one or the site links to them; what is stored of them stays.
+fn plan_refused(
+    plan: &mut Plan<'_>,
+    last: &BTreeMap<ManifestId, &FetchRecord>,
+    (visit, known): (&VisitRecord, &Known),
+) {
     let Plan { resources, refused, .. } = plan;
     resources.retain_mut(|resource| {
         let id = ManifestId::of(&resource.url);
         if !refused.contains_key(&id) {
             return true;
         }
-        let before = known.resources.get(&id).cloned();
-        let is_known = before.is_some() || known.hints.contains(&id);
-        let kept = before.map(|before| {
+        let before = known.resources.get(&id);
+        let is_kept = |fetch: &&&FetchRecord| is_known(&id, fetch, (visit, known));
+        let Some(fetch) = last.get(&id).filter(is_kept) else { return false };
+        resource.misses_in_row = misses(fetch, FetchOutcome::TooLarge, before);
+        let kept = before.cloned().map(|before| {
             (before.etag, before.last_modified, before.cache, before.content_hash, before.changed_at)
         });
         (resource.etag, resource.last_modified, resource.cache, resource.content_hash, resource.changed_at) =
             kept.unwrap_or_default();
         (resource.outcome, resource.fresh_until) = (FetchOutcome::TooLarge, None);
-        is_known
+        true
     });
+}
+
+/// Manifests that leave the index for those of owners with fewer.
+fn plan_displaced(plan: &mut Plan<'_>, displaced: &[ManifestId], at: DateTime<Utc>) {
+    for id in displaced {
+        let reason = Some("no_room".to_owned());
+        plan.changes.push(Change { what: FeedChange::Removed, manifest_id: id.clone(), at, reason });
+        plan.removals.push((id.clone(), Status::Stale));
+    }
 }
 
 /// Plans what changed in the links between documents of the site.
@@ -401,6 +429,14 @@ fn plan_verdict(
     plan.touches.push(Touch { id, version, status, training, seen_at, reread: None, returned: None });
 }
 
+/// Whether other bytes of a manifest in the index were received, and only as a part of another one. The manifest was not read from them, so
+/// their validators must not be sent: the next answer would confirm what is in the index.
+fn is_read_as_part(fetch: &FetchRecord, manifest: Option<&KnownManifest>) -> bool {
+    let is_other =
+        |manifest: &KnownManifest| manifest.in_index && fetch.content_hash.as_ref() != Some(&manifest.hash);
+    fetch.outcome == FetchOutcome::Found && fetch.manifest.is_none() && manifest.is_some_and(is_other)
+}
+
 /// The resource after the fetch. A body that was read replaces the validators; any other answer keeps them.
 fn resource_after(fetch: &FetchRecord, before: Option<&ResourceState>, misses_in_row: u32) -> ResourceState {
     let is_new_body = fetch.outcome == FetchOutcome::Found;
@@ -409,6 +445,12 @@ fn resource_after(fetch: &FetchRecord, before: Option<&ResourceState>, misses_in
         && fetch.content_hash.as_ref().is_some_and(|hash| Some(hash) != hash_before);
     let changed_at =
         if content_changed { Some(fetch.at) } else { before.and_then(|before| before.changed_at) };
+    // a part that somebody named as a manifest during the visit stays named so until a visit has looked at it
+    let is_named_since = before.is_some_and(ResourceState::is_named_as_manifest)
+        && fetch.manifest.is_none()
+        && fetch.discovery != Discovery::Submitted;
+    let (discovery, status) =
+        if is_named_since { (Discovery::Submitted, None) } else { (fetch.discovery, fetch.status) };
     // What was not requested is unchanged, except for a manifest whose parts changed.
     if let (FetchOutcome::Fresh | FetchOutcome::NotReached | FetchOutcome::OverBudget, Some(before)) =
         (fetch.outcome, before)
@@ -418,7 +460,7 @@ fn resource_after(fetch: &FetchRecord, before: Option<&ResourceState>, misses_in
             content_hash: content_hash.clone(),
             changed_at,
             // The site may link to a document that only others linked to before.
-            discovery: fetch.discovery,
+            discovery,
             linked_from: fetch.linked_from.clone(),
             ..before.clone()
         };
@@ -433,10 +475,10 @@ fn resource_after(fetch: &FetchRecord, before: Option<&ResourceState>, misses_in
     ResourceState {
         url: fetch.url.clone(),
         manifest_id: None,
-        discovery: fetch.discovery,
+        discovery,
         linked_from: fetch.linked_from.clone(),
         outcome: fetch.outcome,
-        status: fetch.status,
+        status,
         etag: fetch.etag.clone().or(etag),
         last_modified: fetch.last_modified.clone().or(last_modified),
         cache: fetch.cache.clone().or(cache),

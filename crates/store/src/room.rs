@@ -3,7 +3,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use manifest::{Host, ManifestId, ManifestUrl};
+use chrono::{DateTime, Utc};
+use manifest::{Host, ManifestId, ManifestUrl, SiteName};
 use policy::FetchOutcome;
 use policy::naming::SiteNaming;
 
@@ -15,13 +16,14 @@ const MIB: u64 = 1024 * 1024;
 const BYTES_PUBLISHED_MAX: u64 = 256 * MIB;
 /// Stored bytes of the other documents that the site names, with those that complete its manifests. Users may have written them.
 const BYTES_LINKED_MAX: u64 = 1024 * MIB;
-/// Manifests of a site in the index that the site itself does not name. Beyond it, only hosts with less than an equal share have room.
+/// Manifests of a site in the index that the site itself does not name. Beyond it, those of an owner with fewer take the place of those of
+/// the owner with the most.
 const MANIFESTS_OF_OTHERS_MAX: usize = 500;
-/// Manifests that these may reach with such hosts.
-const MANIFESTS_OF_OTHERS_MOST: usize = 550;
-/// Stored bytes of these, and what they may reach with such hosts.
+/// Stored bytes of these; likewise. Small changes may reach a tenth more.
 const BYTES_OF_OTHERS_MAX: u64 = 256 * MIB;
 const BYTES_OF_OTHERS_MOST: u64 = 282 * MIB;
+/// Manifests that may leave the index for one document.
+const DISPLACED_BY_ONE_MAX: usize = 16;
 /// Bytes by which a document in the index may grow where a new one has no room.
 const SMALL_CHANGE_BYTES: u64 = 64 * 1024;
 
@@ -45,6 +47,13 @@ impl Share {
             bytes: self.bytes.saturating_add(added.bytes),
         }
     }
+
+    const fn minus(self, removed: Self) -> Self {
+        Self {
+            manifests: self.manifests.saturating_sub(removed.manifests),
+            bytes: self.bytes.saturating_sub(removed.bytes),
+        }
+    }
 }
 
 /// Who stands for a document.
@@ -54,16 +63,28 @@ enum Standing {
     Published,
     /// A document of the site links to it.
     Linked,
-    /// Others name it; it is at this host.
-    Others(Host),
+    /// Others name it.
+    Others(Owner),
+}
+
+/// Whose share of the room of others a document takes.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Owner {
+    /// The host where it is.
+    Host(Host),
+    /// It is at a host of the site. Of its users nothing is known but the sites that link to their documents; submissions are alike.
+    LinkingSite(Option<SiteName>),
 }
 
 impl Standing {
-    fn of(naming: &SiteNaming, url: &ManifestUrl) -> Self {
+    fn of(naming: &SiteNaming, url: &ManifestUrl, linked_from: Option<&ManifestUrl>) -> Self {
         match () {
             () if naming.publishes(url) => Self::Published,
             () if naming.names(url) => Self::Linked,
-            () => Self::Others(url.host()),
+            () if naming.names_host(&url.host()) => {
+                Self::Others(Owner::LinkingSite(linked_from.map(ManifestUrl::site)))
+            }
+            () => Self::Others(Owner::Host(url.host())),
         }
     }
 }
@@ -75,48 +96,74 @@ struct Added {
     is_in_index: bool,
 }
 
+/// A manifest of others in the index that may leave it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Displaceable {
+    owner: Owner,
+    id: ManifestId,
+    /// When its content was stored.
+    since: DateTime<Utc>,
+    bytes: u64,
+}
+
+/// The documents of a visit for which its site has no room, and the manifests that leave the index for others.
+#[derive(Debug, Default)]
+pub(crate) struct Allotted {
+    /// With the reason.
+    pub(crate) refused: HashMap<ManifestId, &'static str>,
+    pub(crate) displaced: Vec<ManifestId>,
+}
+
 #[derive(Debug, Default)]
 struct Room {
     published: Share,
     linked: Share,
     of_others: Share,
-    /// Those of others by host.
-    hosts: HashMap<Host, Share>,
+    /// Those of others by owner.
+    owners: BTreeMap<Owner, Share>,
+    displaceable: Vec<Displaceable>,
 }
 
 impl Room {
-    /// The room that is taken before a visit, as the site names its documents after it.
-    fn taken(known: &Known, naming: &SiteNaming) -> Self {
+    /// The room that is taken before a visit, as the site names its documents after it. What the visit `read` stays where it is.
+    fn taken(known: &Known, naming: &SiteNaming, read: &BTreeMap<ManifestId, &FetchRecord>) -> Self {
         let mut room = Self::default();
-        let of = |id: &ManifestId| known.resources.get(id).map(|known| Standing::of(naming, &known.url));
-        for (id, bytes) in &known.bytes {
-            if let Some(standing) = of(id) {
-                room.add(&standing, Share { manifests: 0, bytes: *bytes });
-            }
-        }
-        for (id, _) in known.manifests.iter().filter(|(_, manifest)| manifest.in_index) {
-            if let Some(standing) = of(id) {
-                room.add(&standing, Share { manifests: 1, bytes: 0 });
+        for (id, known_as) in &known.resources {
+            let standing = Standing::of(naming, &known_as.url, known_as.linked_from.as_ref());
+            let bytes = known.bytes.get(id).copied().unwrap_or_default();
+            let is_in_index = known.manifests.get(id).is_some_and(|manifest| manifest.in_index);
+            room.add(&standing, Share { manifests: usize::from(is_in_index), bytes });
+            if let Standing::Others(owner) = standing
+                && is_in_index
+                && !read.contains_key(id)
+            {
+                let since = known_as.changed_at.unwrap_or(known_as.fetched_at);
+                room.displaceable.push(Displaceable { owner, id: id.clone(), since, bytes });
             }
         }
         room
     }
 
     fn add(&mut self, standing: &Standing, added: Share) {
+        if added == Share::default() {
+            return;
+        }
         let share = match standing {
             Standing::Published => &mut self.published,
             Standing::Linked => &mut self.linked,
-            Standing::Others(host) => {
-                let of_host = self.hosts.entry(host.clone()).or_default();
-                *of_host = of_host.plus(added);
+            Standing::Others(owner) => {
+                let of_owner = self.owners.entry(owner.clone()).or_default();
+                *of_owner = of_owner.plus(added);
                 &mut self.of_others
             }
         };
         *share = share.plus(added);
     }
 
-    /// Takes room for a document, or says why there is none. What takes no more bytes than before always has room.
-    fn take(&mut self, standing: &Standing, added: Added) -> Result<(), &'static str> {
+    /// Takes room for a document, or says why there is none. What takes no more bytes than before always has room. Returns the manifests
+    /// that leave the index for it.
+    fn take(&mut self, standing: &Standing, added: Added) -> Result<Vec<ManifestId>, &'static str> {
+        let mut displaced = Vec::new();
         let refusal = match standing {
             _ if added.share == Share::default() => None,
             Standing::Published => {
@@ -127,44 +174,81 @@ impl Room {
                 let is_full = self.linked.plus(added.share).bytes > BYTES_LINKED_MAX;
                 is_full.then_some(TOO_MANY_BYTES_LINKED)
             }
-            Standing::Others(host) => self.refusal_of_others(host, added),
+            Standing::Others(owner) => loop {
+                let Some(reason) = self.refusal_of_others(owner, added) else { break None };
+                let may_displace = displaced.len() < DISPLACED_BY_ONE_MAX;
+                match self.displace(owner, added.share).filter(|_| may_displace) {
+                    Some(manifest) => displaced.push(manifest),
+                    None => break Some(reason),
+                }
+            },
         };
         if let Some(reason) = refusal {
+            displaced.into_iter().for_each(|manifest| self.put_back(manifest));
             return Err(reason);
         }
         self.add(standing, added.share);
-        Ok(())
+        Ok(displaced.into_iter().map(|manifest| manifest.id).collect())
     }
 
-    /// Why there is no room for a document that others name. No host takes the room of the others: one with less than an equal share
-    /// has room up to a tenth beyond the limits, and there for small changes always.
-    fn refusal_of_others(&self, host: &Host, added: Added) -> Option<&'static str> {
-        let of_host = self.hosts.get(host).copied();
-        let hosts = self.hosts.len() + usize::from(of_host.is_none());
-        let (of_host, after) = (of_host.unwrap_or_default(), self.of_others.plus(added.share));
-        let manifests_share = MANIFESTS_OF_OTHERS_MAX.checked_div(hosts).unwrap_or_default().max(1);
-        let has_room = of_host.manifests < manifests_share && after.manifests <= MANIFESTS_OF_OTHERS_MOST;
-        if added.share.manifests > 0 && after.manifests > MANIFESTS_OF_OTHERS_MAX && !has_room {
+    /// Why there is no room for a document that others name. Small changes have more.
+    fn refusal_of_others(&self, owner: &Owner, added: Added) -> Option<&'static str> {
+        let after = self.of_others.plus(added.share);
+        if added.share.manifests > 0 && after.manifests > MANIFESTS_OF_OTHERS_MAX {
             return Some(TOO_MANY);
         }
-        let hosts = u64::try_from(hosts).unwrap_or(u64::MAX);
-        let is_below_share = of_host.bytes < BYTES_OF_OTHERS_MAX.checked_div(hosts).unwrap_or_default();
-        let is_below_most = after.bytes <= BYTES_OF_OTHERS_MOST;
+        let of_owner = self.owners.get(owner).copied().unwrap_or_default();
+        let owners = u64::try_from(self.owners.len().max(1)).unwrap_or(u64::MAX);
+        let is_below_share = of_owner.bytes < BYTES_OF_OTHERS_MAX.checked_div(owners).unwrap_or_default();
         let is_small_change = added.is_in_index && added.share.bytes <= SMALL_CHANGE_BYTES;
-        let has_room =
-            if is_small_change { is_below_share || is_below_most } else { is_below_share && is_below_most };
+        let has_room = is_small_change && (is_below_share || after.bytes <= BYTES_OF_OTHERS_MOST);
         (after.bytes > BYTES_OF_OTHERS_MAX && !has_room).then_some(TOO_MANY_BYTES_OF_OTHERS)
+    }
+
+    /// Removes the newest manifest of the owner with the most, if that owner still has at least as much afterwards as `owner` will have:
+    /// no owner takes the room of the others, and who came first keeps no more than those who come later.
+    fn displace(&mut self, owner: &Owner, added: Share) -> Option<Displaceable> {
+        let mine = self.owners.get(owner).copied().unwrap_or_default().plus(added);
+        let is_full = self.of_others.plus(added).manifests > MANIFESTS_OF_OTHERS_MAX && added.manifests > 0;
+        let size = |share: Share| {
+            if is_full { u64::try_from(share.manifests).unwrap_or(u64::MAX) } else { share.bytes }
+        };
+        let of = |owner: &Owner| self.owners.get(owner).copied().unwrap_or_default();
+        let order = |manifest: &Displaceable| {
+            (size(of(&manifest.owner)), manifest.owner.clone(), manifest.since, manifest.id.clone())
+        };
+        let newest = self.displaceable.iter().enumerate().max_by_key(|(_, manifest)| order(manifest))?.0;
+        let manifest = self.displaceable.get(newest)?;
+        let left = of(&manifest.owner).minus(manifest.share());
+        if size(left) < size(mine) {
+            return None;
+        }
+        let displaced = self.displaceable.swap_remove(newest);
+        self.of_others = self.of_others.minus(displaced.share());
+        self.owners.insert(displaced.owner.clone(), left);
+        Some(displaced)
+    }
+
+    fn put_back(&mut self, manifest: Displaceable) {
+        self.add(&Standing::Others(manifest.owner.clone()), manifest.share());
+        self.displaceable.push(manifest);
     }
 }
 
-/// The documents of a visit for which its site has no room, with the reason. Those that the site has already come first, so that others
-/// do not keep out their changes. `stored_bytes` is what storing a document takes.
-pub(crate) fn refused(
+impl Displaceable {
+    const fn share(&self) -> Share {
+        Share { manifests: 1, bytes: self.bytes }
+    }
+}
+
+/// Allots the room of a site to the documents of a visit. Those that the site has already come first, so that others do not keep out their
+/// changes. `stored_bytes` is what storing a document takes.
+pub(crate) fn allot(
     read: &BTreeMap<ManifestId, &FetchRecord>,
     known: &Known,
     naming: &SiteNaming,
     stored_bytes: &dyn Fn(&ManifestId) -> usize,
-) -> HashMap<ManifestId, &'static str> {
+) -> Allotted {
     let is_in_index = |id: &ManifestId| known.manifests.get(id).is_some_and(|manifest| manifest.in_index);
     let is_unchanged = |id: &ManifestId, fetch: &FetchRecord| {
         is_in_index(id)
@@ -175,30 +259,36 @@ pub(crate) fn refused(
     };
     let stored = read.iter().filter(|(id, fetch)| is_stored(fetch) && !is_unchanged(id, fetch));
     let (first, last): (Vec<_>, Vec<_>) = stored.partition(|(id, _)| known.bytes.contains_key(*id));
-    let mut refused = HashMap::new();
+    let mut allotted = Allotted::default();
     if first.is_empty() && last.is_empty() {
-        return refused;
+        return allotted;
     }
-    let mut room = Room::taken(known, naming);
+    let mut room = Room::taken(known, naming, read);
     for (id, fetch) in first.into_iter().chain(last) {
         let before = known.bytes.get(id).copied().unwrap_or_default();
         let is_new = fetch.manifest.is_some() && !is_in_index(id);
         let bytes = (stored_bytes(id) as u64).saturating_sub(before);
         let share = Share { manifests: usize::from(is_new), bytes };
         let added = Added { share, is_in_index: known.bytes.contains_key(id) };
-        if let Err(reason) = room.take(&Standing::of(naming, &fetch.url), added) {
-            refused.insert(id.clone(), reason);
+        let standing = Standing::of(naming, &fetch.url, fetch.linked_from.as_ref());
+        match room.take(&standing, added) {
+            Ok(displaced) => allotted.displaced.extend(displaced),
+            Err(reason) => {
+                allotted.refused.insert(id.clone(), reason);
+            }
         }
     }
-    refused
+    allotted
 }
 
 #[cfg(test)]
 mod tests {
+    use chrono::TimeDelta;
+
     use super::*;
 
     fn others(host: &str) -> Standing {
-        Standing::Others(Host::parse(host).unwrap())
+        Standing::Others(Owner::Host(Host::parse(host).unwrap()))
     }
 
     const fn new(bytes: u64) -> Added {
@@ -214,40 +304,82 @@ mod tests {
         let mut room = Room::default();
         let evil = others("evil.a.example");
         for _ in 0..MANIFESTS_OF_OTHERS_MAX {
-            assert_eq!(room.take(&evil, new(0)), Ok(()));
+            assert_eq!(room.take(&evil, new(0)), Ok(Vec::new()));
         }
         assert_eq!(room.take(&evil, new(0)), Err(TOO_MANY));
-        assert_eq!(room.take(&evil, change(9)), Ok(()), "a change of one of them");
+        assert_eq!(room.take(&evil, change(9)), Ok(Vec::new()), "a change of one of them");
         for _ in 0..2 * MANIFESTS_OF_OTHERS_MAX {
-            assert_eq!(room.take(&Standing::Published, new(0)), Ok(()));
-            assert_eq!(room.take(&Standing::Linked, new(0)), Ok(()));
+            assert_eq!(room.take(&Standing::Published, new(0)), Ok(Vec::new()));
+            assert_eq!(room.take(&Standing::Linked, new(0)), Ok(Vec::new()));
+        }
+    }
+
+    /// Takes room that somebody may take over later.
+    fn take_displaceable(room: &mut Room, standing: &Standing, number: u32, bytes: u64) {
+        assert_eq!(room.take(standing, new(bytes)), Ok(Vec::new()), "{standing:?} {number}");
+        let Standing::Others(owner) = standing else { panic!("{standing:?}") };
+        let id = ManifestId::of(&url(number));
+        let since = DateTime::UNIX_EPOCH + TimeDelta::days(number.into());
+        room.displaceable.push(Displaceable { owner: owner.clone(), id, since, bytes });
+    }
+
+    fn url(number: u32) -> ManifestUrl {
+        ManifestUrl::parse(&format!("https://a.example/{number}")).unwrap()
+    }
+
+    fn linked(site: &str) -> Standing {
+        Standing::Others(Owner::LinkingSite(SiteName::parse(site).ok()))
+    }
+
+    #[test]
+    fn nobody_keeps_the_room_of_others_for_ever() {
+        for (evil, names) in [("evil.example", false), ("evil.a.example", true)] {
+            let of = |name: &str| if names { others(name) } else { linked(name) };
+            let (mut room, evil) = (Room::default(), of(evil));
+            for number in 0..450 {
+                take_displaceable(&mut room, &evil, number, 1);
+            }
+            for number in 450..500 {
+                take_displaceable(&mut room, &of(&format!("h{number}.example")), number, 1);
+            }
+            assert_eq!(room.take(&evil, new(1)), Err(TOO_MANY));
+            let last = of("last.example");
+            for number in 1..200 {
+                let newest = ManifestId::of(&url(450 - number));
+                assert_eq!(room.take(&last, new(1)), Ok(vec![newest]), "{number}");
+            }
+            for _ in 0..26 {
+                assert!(room.take(&last, new(1)).is_ok_and(|displaced| displaced.len() == 1));
+            }
+            assert_eq!(room.take(&last, new(1)), Err(TOO_MANY), "they have the same");
+            let submission = Standing::Others(Owner::LinkingSite(None));
+            assert!(room.take(&submission, new(1)).is_ok(), "and others have their share");
         }
     }
 
     #[test]
-    fn a_host_with_many_manifests_leaves_room_for_those_of_other_hosts() {
+    fn a_large_document_takes_the_room_of_the_owner_with_the_most_bytes() {
         let mut room = Room::default();
         let (evil, few) = (others("evil.a.example"), others("few.a.example"));
-        for _ in 0..MANIFESTS_OF_OTHERS_MAX {
-            assert_eq!(room.take(&evil, new(BYTES_OF_OTHERS_MAX / 500)), Ok(()));
+        for number in 0..16 {
+            take_displaceable(&mut room, &evil, number, BYTES_OF_OTHERS_MAX / 16);
         }
-        assert_eq!(room.take(&few, new(1)), Ok(()));
-        assert_eq!(room.take(&few, change(MIB)), Ok(()));
-        assert_eq!(room.take(&evil, new(0)), Err(TOO_MANY));
-        for number in 1..MANIFESTS_OF_OTHERS_MOST - MANIFESTS_OF_OTHERS_MAX {
-            assert_eq!(room.take(&others(&format!("h{number}.a.example")), new(1)), Ok(()), "{number}");
-        }
-        assert_eq!(room.take(&others("last.a.example"), new(1)), Err(TOO_MANY));
+        let newest = [15, 14].map(|number| ManifestId::of(&url(number)));
+        assert_eq!(room.take(&few, new(BYTES_OF_OTHERS_MAX / 16 + 1)), Ok(newest.to_vec()));
+        let before = room.of_others;
+        assert_eq!(room.take(&few, new(BYTES_OF_OTHERS_MAX)), Err(TOO_MANY_BYTES_OF_OTHERS));
+        assert_eq!(room.of_others, before, "nothing leaves for what has no room");
+        assert_eq!(room.displaceable.len(), 14);
     }
 
     #[test]
-    fn changes_of_a_host_with_few_bytes_have_room() {
+    fn small_changes_have_room() {
         let mut room = Room::default();
-        let (evil, few, late) = (others("evil.a.example"), others("few.a.example"), others("late.a.example"));
-        assert_eq!(room.take(&few, new(1)), Ok(()));
+        let (evil, few) = (others("evil.a.example"), others("few.a.example"));
+        assert_eq!(room.take(&few, new(1)), Ok(Vec::new()));
         room.add(&evil, Share { manifests: 1, bytes: BYTES_OF_OTHERS_MOST });
-        assert_eq!(room.take(&few, change(SMALL_CHANGE_BYTES)), Ok(()));
-        for (standing, added) in [(&few, change(SMALL_CHANGE_BYTES + 1)), (&evil, change(1)), (&late, new(1))]
+        assert_eq!(room.take(&few, change(SMALL_CHANGE_BYTES)), Ok(Vec::new()));
+        for (standing, added) in [(&few, change(SMALL_CHANGE_BYTES + 1)), (&evil, change(1)), (&few, new(1))]
         {
             assert_eq!(room.take(standing, added), Err(TOO_MANY_BYTES_OF_OTHERS), "{standing:?}");
         }
@@ -261,13 +393,13 @@ mod tests {
             (others("evil.a.example"), BYTES_OF_OTHERS_MAX, TOO_MANY_BYTES_OF_OTHERS),
         ] {
             let mut room = Room::default();
-            assert_eq!(room.take(&standing, new(max)), Ok(()));
+            assert_eq!(room.take(&standing, new(max)), Ok(Vec::new()));
             assert_eq!(room.take(&standing, new(1)), Err(reason));
-            assert_eq!(room.take(&standing, change(0)), Ok(()), "it takes no more than before");
+            assert_eq!(room.take(&standing, change(0)), Ok(Vec::new()), "it takes no more than before");
             for other in
                 [Standing::Published, Standing::Linked].into_iter().filter(|other| *other != standing)
             {
-                assert_eq!(room.take(&other, new(1)), Ok(()), "{other:?} has room of its own");
+                assert_eq!(room.take(&other, new(1)), Ok(Vec::new()), "{other:?} has room of its own");
             }
         }
     }

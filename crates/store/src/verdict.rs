@@ -1,8 +1,9 @@
 //! What the response to a URL, or the end of a visit, says about a known manifest.
 
+use manifest::Discovery;
 use policy::{FetchOutcome, Status, VisitEnd};
 
-use crate::model::ResourceState;
+use crate::model::{FetchRecord, ResourceState};
 
 /// Visits in a row that must not find a manifest before it leaves the index.
 const MISSES_TO_REMOVE: u32 = 2;
@@ -28,12 +29,17 @@ const fn is_miss(outcome: FetchOutcome) -> bool {
         )
 }
 
-/// Errors neither add to the misses in a row nor reset them.
-pub(crate) fn misses(outcome: FetchOutcome, before: Option<&ResourceState>) -> u32 {
+/// The misses in a row after a fetch with this outcome. Errors neither add to them nor reset them, unless a link leads to a document that
+/// was never received: such a link is followed a few times, whatever its responses are.
+pub(crate) fn misses(fetch: &FetchRecord, outcome: FetchOutcome, before: Option<&ResourceState>) -> u32 {
     let so_far = before.map_or(0, |resource| resource.misses_in_row);
+    let was_received = before.is_some_and(|before| before.content_hash.is_some());
+    let is_link = !matches!(fetch.discovery, Discovery::Listed | Discovery::Submitted);
+    let was_asked = !matches!(outcome, FetchOutcome::NotReached | FetchOutcome::OverBudget);
     match outcome {
         outcome if outcome.is_present() => 0,
         outcome if is_miss(outcome) => so_far.saturating_add(1),
+        _ if is_link && was_asked && !was_received => so_far.saturating_add(1),
         _ => so_far,
     }
 }

@@ -176,6 +176,15 @@ impl Findings {
         }
     }
 
+    /// Keeps what an earlier visit read of a manifest, since a part of it could not be read now: the next visit continues from there.
+    pub(crate) fn keep_reading(&mut self, index: usize, part: &ManifestUrl) {
+        let Some(whole) = self.fetched.get_mut(index) else { return };
+        if whole.outcome == FetchOutcome::Found {
+            let reason = format!("its part {part} could not be read; a later visit reads both");
+            whole.reject(FetchOutcome::NotReached, reason);
+        }
+    }
+
     /// Drops documents beyond [`PARKED_DOCUMENT_BYTES_MAX`], those with the least standing first, and of these the last. The next visit
     /// requests them whole.
     pub(crate) fn drop_large_documents(&mut self) {

@@ -105,6 +105,8 @@ struct Visit<'a> {
     in_turns: HashSet<&'a ManifestUrl>,
     /// Known documents that are requested after all others.
     retries: HashSet<&'a ManifestUrl>,
+    /// The parts that the stored manifest names which was read for them last.
+    parts_of_stored: Option<(ManifestUrl, Vec<ManifestUrl>)>,
     scope: Scope,
     requester: Requester<'a>,
     progress: Progress,
@@ -240,6 +242,7 @@ impl<'a> Visit<'a> {
             site,
             in_turns: prepare::in_turns(site, &own_hosts).map(|known| &known.url).collect(),
             retries: prepare::retries(site).map(|known| &known.url).collect(),
+            parts_of_stored: None,
             own_hosts,
             scope,
             requester,

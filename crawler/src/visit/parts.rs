@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use chrono::SecondsFormat;
 use manifest::model::{PolicyChoice, Served};
-use manifest::{ContentHash, ManifestId, ManifestUrl};
+use manifest::{ContentHash, Discovery, ManifestId, ManifestUrl};
 use policy::FetchOutcome;
 use policy::freshness::CacheRecord;
 use policy::usage::most_restrictive;
@@ -19,7 +19,8 @@ use super::fetched::{Document, Fetched};
 use super::findings::{Findings, is_of_site, known};
 use super::judge;
 use super::links::{self, FollowUps};
-use super::task::{Role, Task, Validators};
+use super::prepare;
+use super::task::{NamedBy, Role, Task, Validators};
 use crate::clock;
 use crate::reading::Reading;
 use crate::retry::retry_while_unavailable;
@@ -47,8 +48,12 @@ impl Visit<'_> {
         let Some(stored) = self.stored_manifest(&task.url).await? else {
             return Ok(());
         };
-        let tasks = links::of_manifest(&stored.manifest).tasks;
-        let parts = tasks.into_iter().filter(|task| task.role == Role::Part).collect();
+        let is_given_up = |url: &ManifestUrl| {
+            let known = known(self.site, url).filter(|known| known.content_hash.is_none());
+            known.is_some_and(prepare::is_given_up)
+        };
+        let tasks = links::of_manifest(&stored.manifest).tasks.into_iter();
+        let parts = tasks.filter(|task| task.role == Role::Part && !is_given_up(&task.url)).collect();
         let named_by = self.own_hosts.word_of_document(task);
         self.follow(FollowUps { tasks: parts, seeds: Vec::new() }, named_by);
         Ok(())
@@ -73,14 +78,54 @@ impl Visit<'_> {
         })
     }
 
+    /// Decides what a known document is requested as: a manifest in the index is read as one also where another one names it as its part,
+    /// and keeps its source. What could not be received is a part if the document that links to it says so.
+    pub(super) async fn keep_role(
+        &mut self,
+        task: &mut Task,
+        known: &ResourceState,
+    ) -> Result<(), StoreError> {
+        let is_same_link = || task.linked_from.as_deref() == known.linked_from.as_ref();
+        if task.role == Role::Part && known.manifest_id.is_some() {
+            task.role = Role::Manifest;
+            task.discovery = known.discovery;
+            task.linked_from = known.linked_from.clone().map(Box::new);
+        } else if task.role == Role::Manifest
+            && known.manifest_id.is_none()
+            && !known.outcome.is_present()
+            && known.discovery != Discovery::Submitted
+            && let Some(from) = known.linked_from.as_ref().filter(|_| is_same_link())
+            && self.stored_parts(from).await?.contains(&task.url)
+        {
+            task.role = Role::Part;
+        }
+        Ok(())
+    }
+
+    /// The parts that a stored manifest names.
+    async fn stored_parts(&mut self, url: &ManifestUrl) -> Result<&[ManifestUrl], StoreError> {
+        if self.parts_of_stored.as_ref().is_none_or(|(of, _)| of != url) {
+            let of_site = known(self.site, url).is_some_and(|known| known.manifest_id.is_some());
+            let stored = if of_site { self.stored_manifest(url).await? } else { None };
+            let tasks = stored.map(|stored| links::of_manifest(&stored.manifest).tasks).unwrap_or_default();
+            let parts = tasks.into_iter().filter(|task| task.role == Role::Part).map(|task| task.url);
+            self.parts_of_stored = Some((url.clone(), parts.collect()));
+        }
+        Ok(self.parts_of_stored.as_ref().map(|(_, parts)| parts.as_slice()).unwrap_or_default())
+    }
+
     /// Decides how a known part is requested that something names as a manifest. If its stored copy is a manifest, or there is none,
     /// the document has to arrive whole, and is in the index from then on. A copy that is no manifest stays a part: it is read again
-    /// when it changes, and not transferred in each visit.
+    /// when it changes, and not transferred in each visit. What only others name as a manifest stays a part of the site's.
     pub(super) async fn read_part_as_manifest(
         &mut self,
         task: &mut Task,
         known: &ResourceState,
     ) -> Result<(), Interrupt> {
+        if task.named_by == NamedBy::Others && self.own_hosts.names(&task.url) {
+            keep_as_part(task, known);
+            return Ok(());
+        }
         if let Some(bytes) = self.stored_bytes(known.content_hash.as_ref()).await? {
             let document = Arc::new(OwnedDocument {
                 bytes,
@@ -98,8 +143,7 @@ impl Visit<'_> {
             };
             self.requester.memory.drop_document();
             if !is_manifest {
-                task.role = Role::Part;
-                task.linked_from = known.linked_from.clone().map(Box::new);
+                keep_as_part(task, known);
                 return Ok(());
             }
         }
@@ -125,9 +169,12 @@ impl Visit<'_> {
             }
             let parts = self.parts_of(index, &url).await?;
             self.restrict_training(index, &url, &parts);
-            let has_changed = is_found || parts.iter().any(|part| self.has_changed(*part));
             if parts.is_empty() {
                 continue;
+            }
+            let mut has_changed = is_found;
+            for part in &parts {
+                has_changed = has_changed || self.has_changed(*part).await?;
             }
             let unchanged = if has_changed { None } else { self.stored_manifest(&url).await? };
             let keys_expire_at = unchanged.and_then(|stored| stored.manifest.keys_expire_at());
@@ -186,6 +233,12 @@ impl Visit<'_> {
             let part_url = part.url.clone();
             let is_withdrawn = part.outcome.is_absent() || self.is_denied(part);
             let part_bytes = if is_withdrawn { None } else { self.bytes_of(part_index).await? };
+            let was_received =
+                || known(self.site, &part_url).is_some_and(|known| known.content_hash.is_some());
+            if part_bytes.is_none() && !is_withdrawn && was_received() && self.keeps_reading(url).await? {
+                self.progress.findings.keep_reading(index, &part_url);
+                return Ok(());
+            }
             // without bytes the reader reports that the document could not be fetched
             parts.push((part_url, part_bytes.unwrap_or_default()));
         }
@@ -231,6 +284,16 @@ impl Visit<'_> {
         Ok(())
     }
 
+    /// Whether what was read of a manifest stays while a part of it is missing: it is in the index, and no key in it has expired.
+    async fn keeps_reading(&self, url: &ManifestUrl) -> Result<bool, StoreError> {
+        if known(self.site, url).is_none_or(|known| known.manifest_id.is_none()) {
+            return Ok(false);
+        }
+        let stored = self.stored_manifest(url).await?;
+        let keys_expire_at = stored.as_ref().and_then(|stored| stored.manifest.keys_expire_at());
+        Ok(stored.is_some() && keys_expire_at.is_none_or(|end| clock::now() <= end))
+    }
+
     /// Documents that complete a manifest: those that were requested as its parts, and those that it names and that were
     /// requested for another reason, for example because a page links to the same description.
     async fn parts_of(&self, index: usize, url: &ManifestUrl) -> Result<Vec<usize>, StoreError> {
@@ -267,14 +330,18 @@ impl Visit<'_> {
         Ok(self.stored_manifest(url).await?.map(|stored| named(&stored.manifest)).unwrap_or_default())
     }
 
-    fn has_changed(&self, part: usize) -> bool {
-        self.progress.findings.fetched.get(part).is_some_and(|part| {
-            let resource = known(self.site, &part.url);
-            let known = resource.and_then(|known| known.content_hash.as_ref());
-            let is_back = resource.is_some_and(|known| !known.outcome.is_present());
-            let is_new = part.outcome == FetchOutcome::Found && (is_back || part.hash.as_ref() != known);
-            is_new || (known.is_some() && (self.is_denied(part) || self.is_gone(part)))
-        })
+    /// Whether its manifest has to be read again for a part. One that arrived and has no copy in the store may be another one than that of
+    /// the last reading.
+    async fn has_changed(&self, part: usize) -> Result<bool, StoreError> {
+        let Some(part) = self.progress.findings.fetched.get(part) else { return Ok(false) };
+        let resource = known(self.site, &part.url);
+        let known = resource.and_then(|known| known.content_hash.as_ref());
+        let is_back = resource.is_some_and(|known| !known.outcome.is_present());
+        if part.outcome == FetchOutcome::Found {
+            let is_new = is_back || part.hash.as_ref() != known;
+            return Ok(is_new || self.stored_bytes(known).await?.is_none());
+        }
+        Ok(known.is_some() && (self.is_denied(part) || self.is_gone(part)))
     }
 
     /// Whether a part is gone for the second time in a row: a signature by its keys is not verified any more.
@@ -359,14 +426,19 @@ impl Visit<'_> {
     }
 }
 
+/// Requests a known part as what it is, whoever named it as a manifest.
+fn keep_as_part(task: &mut Task, known: &ResourceState) {
+    task.role = Role::Part;
+    task.discovery = known.discovery;
+    task.linked_from = known.linked_from.clone().map(Box::new);
+}
+
 #[cfg(test)]
 mod tests {
-    use manifest::Discovery;
     use policy::BodyKind;
 
     use super::super::context::{Scope, Stop};
     use super::super::requester::tests::fixture;
-    use super::super::task::NamedBy;
     use super::*;
 
     #[tokio::test]

@@ -18,7 +18,7 @@ use super::room::Room;
 use super::task::{Earlier, NamedBy, Role, Task, body_of_path};
 use super::traffic::Traffic;
 
-/// A resource that was missing this often in a row is left to the path table.
+/// A resource that was missing this often in a row is left to the path table, and to those who name it again.
 const MISSES_MAX: u32 = 3;
 
 /// Maximum number of URLs that other sites link to and that one visit requests, of those that yielded no manifest. Each is
@@ -269,9 +269,12 @@ fn known_of_others<'a>(
     take_turns(next).into_iter().take(Room::of(NamedBy::Others).known).collect()
 }
 
-/// Whether there is something to request at a host: it is searched, or a document of it is known.
+/// Whether there is something to request at a host: it is searched, or a document of it was received.
 fn is_requested(site: &SiteState, state: &HostState) -> bool {
-    state.is_seeded() || site.resources.iter().any(|known| known.url.host() == state.host)
+    let is_received = |known: &ResourceState| {
+        known.url.host() == state.host && (known.manifest_id.is_some() || known.content_hash.is_some())
+    };
+    state.is_seeded() || site.resources.iter().any(is_received)
 }
 
 /// The paths that a visit left for later, at the site's own hosts, now that there is a reason to request them. Those that the
@@ -443,15 +446,21 @@ fn full_table(site: &SiteState, own_hosts: &OwnHosts, host: &Host) -> Option<Ful
     }
 }
 
-/// Parts come with their manifest, and documents that have been missing for long are skipped. What another site linked to
-/// and was no manifest is not requested a second time, whatever the result.
+/// Parts come with their manifest, unless a submission or another site names them too, and documents that have been missing for long are
+/// skipped. What another site linked to and was no manifest is not requested a second time for this link, whatever the result.
 fn is_asked_again(site: &SiteState, resource: &ResourceState) -> bool {
-    let is_part = resource.linked_from.is_some() && resource.outcome.is_present();
+    let is_part =
+        resource.linked_from.is_some() && resource.outcome.is_present() && !resource.is_named_as_manifest();
     let is_first_request = resource.outcome == FetchOutcome::NotReached;
     let may_become_one = !is_part
-        && resource.misses_in_row < MISSES_MAX
+        && !is_given_up(resource)
         && (is_first_request || !is_of_another_site(site, resource.linked_from.as_ref()));
     resource.manifest_id.is_some() || may_become_one
+}
+
+/// Whether a document was missing too often in a row to be requested for what the store knows of it.
+pub(super) const fn is_given_up(resource: &ResourceState) -> bool {
+    resource.misses_in_row >= MISSES_MAX
 }
 
 /// The task for a known document.

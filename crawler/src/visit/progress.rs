@@ -233,9 +233,8 @@ impl Progress {
     }
 
     /// Plans the requests that an answer leads to, and keeps its links to other sites. `named_by` says whose word the links are.
-    /// A link causes no request for the documents `in_turns`, which visits request in turns. As parts they are requested, and read as
-    /// manifests. One document has few requests at a host of others, for which `is_own` is false. Returns the tasks for which there was
-    /// no room.
+    /// A link causes no request for the documents `in_turns`, which visits request in turns; as parts they are requested. One document has
+    /// few requests at a host of others, for which `is_own` is false. Returns the tasks for which there was no room.
     pub(crate) fn follow(
         &mut self,
         follow_ups: FollowUps,
@@ -251,9 +250,6 @@ impl Progress {
             }
         }
         tasks.retain(|task| task.role != Role::Manifest || !in_turns.contains(&task.url));
-        for task in tasks.iter_mut().filter(|task| in_turns.contains(&task.url)) {
-            task.role = Role::Manifest;
-        }
         self.findings.add_seeds(follow_ups.seeds);
         let beyond = self.plan.take_beyond_host(&mut tasks, is_own);
         let mut without_room = self.plan.add_next(tasks);

@@ -1,10 +1,11 @@
 //! One task of a visit, from the copy that may still be fresh to the links of the answer.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use manifest::{Discovery, Format, Host, ManifestUrl};
 use policy::plan::{FullTableReason, PATHS};
-use policy::{FetchOutcome, NextStep, RobotsVerdict, VisitEnd};
+use policy::{FetchOutcome, NextStep, RobotsDecision, RobotsVerdict, VisitEnd};
 use store::{ResourceState, SiteState};
 
 use super::Visit;
@@ -31,6 +32,7 @@ impl Visit<'_> {
         let host = task.url.host();
         let known = known(self.site, &task.url).filter(|_| !is_claim).cloned().map(Box::new);
         if let Some(known) = known.as_deref() {
+            Box::pin(self.keep_role(task, known)).await?;
             keep_source(task, known, &self.own_hosts);
         }
         if known.as_deref().is_some_and(|known| has_left_index(self.site, known, task)) {
@@ -94,12 +96,14 @@ impl Visit<'_> {
         planned.push(task.url.path_and_query());
         let planned = self.requester.decisions(verdict, planned).await?;
         decisions.extend(planned.into_iter().filter(|decision| decision.outcome().is_none()));
-        self.progress.traffic.robots_applied.insert(host.clone());
         let rules = self.progress.plan.rules(task);
         let next = rules.observe_robots(verdict, &decisions);
         if let NextStep::Stop(_) = next {
             self.deny_known(host, verdict).await?;
+            self.progress.traffic.robots_applied.insert(host.clone());
         } else {
+            self.deny_by_rule(host, verdict, task).await?;
+            self.progress.traffic.robots_applied.insert(host.clone());
             // Without a file there are no links.
             let follow_ups = verdict.file().map(|file| links::of_robots(host, file));
             let (read, follow_ups) = (ReadWhole::Robots(host), follow_ups.unwrap_or_default());
@@ -198,17 +202,50 @@ impl Visit<'_> {
 
     /// Records the denial of every known document of a host. A URL without one has nothing to lose.
     async fn deny_known(&mut self, host: &Host, verdict: &Arc<RobotsVerdict>) -> Result<(), Interrupt> {
-        let now = clock::now();
         let has_document =
             |known: &&ResourceState| known.manifest_id.is_some() || known.content_hash.is_some();
-        let at_host = self.site.resources.iter().filter(|known| known.url.host() == *host);
-        let known: Vec<_> = at_host.filter(has_document).collect();
+        let known = self.site.resources.iter().filter(|known| known.url.host() == *host);
+        let denied = self.denied(verdict, known.filter(has_document).collect(), |_| true).await?;
+        self.progress.findings.fetched.extend(denied);
+        Ok(())
+    }
+
+    /// Records the denial of the manifests in the index that a rule forbids, also where this visit would not have requested them. What is
+    /// too much work to decide, and the task in progress, is decided when it is requested.
+    async fn deny_by_rule(
+        &mut self,
+        host: &Host,
+        verdict: &Arc<RobotsVerdict>,
+        task: &Task,
+    ) -> Result<(), Interrupt> {
+        if self.scope != Scope::Site || verdict.file().is_none() {
+            return Ok(());
+        }
+        let is_judged_here = |known: &&ResourceState| {
+            known.manifest_id.is_some() && known.url.host() == *host && known.url != task.url
+        };
+        let known = self.site.resources.iter().filter(is_judged_here).collect();
+        let is_rule = |decision: &RobotsDecision| matches!(decision, RobotsDecision::Disallowed(_));
+        let denied = self.denied(verdict, known, is_rule).await?;
+        let urls: HashSet<&ManifestUrl> = denied.iter().map(|denied| &denied.url).collect();
+        // they have their result
+        drop(self.progress.plan.keep(|task| !urls.contains(&task.url)));
+        self.progress.findings.fetched.extend(denied);
+        Ok(())
+    }
+
+    /// The denials by robots.txt among known documents, as far as such a decision counts.
+    async fn denied(
+        &self,
+        verdict: &Arc<RobotsVerdict>,
+        known: Vec<&ResourceState>,
+        counts: impl Fn(&RobotsDecision) -> bool,
+    ) -> Result<Vec<Fetched>, Interrupt> {
+        let now = clock::now();
         let paths = known.iter().map(|known| known.url.path_and_query()).collect();
         let decisions = self.requester.decisions(verdict, paths).await?;
-        let denied: Vec<Fetched> = known
-            .into_iter()
-            .zip(decisions)
-            .filter_map(|(known, decision)| {
+        let denied = known.into_iter().zip(decisions).filter(|(_, decision)| counts(decision)).filter_map(
+            |(known, decision)| {
                 let task = Task {
                     linked_from: known.linked_from.clone().map(Box::new),
                     ..Task::new(known.url.clone(), policy::BodyKind::Manifest, known.discovery)
@@ -216,10 +253,9 @@ impl Visit<'_> {
                 let task = Task { named_by: self.own_hosts.word_on(&task), ..task };
                 let fetched = Fetched::unanswered(&task, decision.outcome()?, None, now);
                 Some(Fetched { robots_rule: Some(decision.to_string()), ..fetched })
-            })
-            .collect();
-        self.progress.findings.fetched.extend(denied);
-        Ok(())
+            },
+        );
+        Ok(denied.collect())
     }
 
     /// Uses a fresh copy without a request. Its parts may be stale.

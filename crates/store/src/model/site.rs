@@ -156,6 +156,13 @@ pub struct ResourceState {
     pub misses_in_row: u32,
 }
 
+impl ResourceState {
+    /// Whether somebody named a part as a manifest since the last visit that looked at it.
+    pub fn is_named_as_manifest(&self) -> bool {
+        self.discovery == Discovery::Submitted && self.status.is_none() && self.content_hash.is_some()
+    }
+}
+
 /// Filter and page of a list of sites.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SitesRequest {

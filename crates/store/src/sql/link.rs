@@ -9,6 +9,7 @@ use manifest::{ManifestId, ManifestUrl, SiteName};
 use serde::Serialize;
 
 use super::host::hosts_make_room;
+use super::renewal::{Renewal, urls_known};
 use super::{Connection, batch};
 use crate::convert::{json, names, to_u64};
 use crate::fault::Outcome;
@@ -288,17 +289,27 @@ pub(super) async fn hosts_admit<'a>(
     Ok(())
 }
 
-/// Removes seeds with URLs beyond the limits of their sites and of the sites that link to them; returns the rest and these URLs.
-/// Those of the operator's lists stay.
+/// Seeds within the limits.
+#[derive(Default)]
+pub(super) struct AdmittedHints<'a> {
+    pub(super) seeds: Vec<SiteSeed<'a>>,
+    /// URLs of the others.
+    pub(super) refused: HashSet<&'a str>,
+    /// What becomes of known URLs that these seeds name.
+    pub(super) renewals: Vec<Renewal>,
+}
+
+/// Leaves out seeds with URLs beyond the limits of their sites and of the sites that link to them. Those of the operator's lists stay.
 pub(super) async fn hints_admit<'a>(
     connection: &mut Connection,
     seeds: Vec<SiteSeed<'a>>,
-) -> Outcome<(Vec<SiteSeed<'a>>, HashSet<&'a str>)> {
+    now_ms: i64,
+) -> Outcome<AdmittedHints<'a>> {
     let limited = |seed: &'a Seed| seed.url.as_ref().filter(|_| !is_listed(seed));
     let sites: BTreeSet<&str> =
-        seeds.iter().filter(|(seed, _)| limited(seed).is_some()).map(|(_, site)| *site).collect();
+        seeds.iter().filter(|(seed, _)| seed.url.is_some()).map(|(_, site)| *site).collect();
     if sites.is_empty() {
-        return Ok((seeds, HashSet::new()));
+        return Ok(AdmittedHints { seeds, ..AdmittedHints::default() });
     }
     let statement = concat!(
         "SELECT site, COUNT(*) FROM resource WHERE outcome IS NULL AND site IN ",
@@ -309,37 +320,40 @@ pub(super) async fn hints_admit<'a>(
     let mut by_source = hints_by_source(connection, &seeds, &counts).await?;
     let ids: BTreeSet<ManifestId> =
         seeds.iter().filter_map(|(seed, _)| seed.url.as_ref()).map(ManifestId::of).collect();
-    let mut known: HashSet<String> =
-        sqlx::query_scalar(concat!("SELECT id FROM resource WHERE id IN ", list!()))
-            .bind(names(ids.iter().map(ManifestId::as_str))?)
-            .fetch_all(&mut *connection)
-            .await?
-            .into_iter()
-            .collect();
-    let (mut admitted, mut refused) = (Vec::with_capacity(seeds.len()), HashSet::new());
+    let known = urls_known(connection, &names(ids.iter().map(ManifestId::as_str))?).await?;
+    let mut admitted = AdmittedHints { seeds: Vec::with_capacity(seeds.len()), ..AdmittedHints::default() };
+    // the first seed of a URL that adds it, or renews it, counts
+    let mut named = HashSet::new();
     for (seed, site) in seeds {
-        if let Some(url) = limited(seed) {
+        if let Some(url) = &seed.url {
             let id = ManifestId::of(url);
-            if !known.contains(id.as_str()) {
+            let known = known.get(id.as_str());
+            let renewal = known.and_then(|known| known.renewed_by(id.as_str(), (seed, site), now_ms));
+            let is_hint = known.is_none() || renewal.as_ref().is_some_and(Renewal::is_hint);
+            let is_first = !named.contains(id.as_str());
+            if is_first && is_hint && limited(seed).is_some() {
                 let count = counts.entry(site.to_owned()).or_default();
                 let source = seed.origin.source().map(|from| (site.to_owned(), from.site()));
                 let max = if source.is_some() { HINTS_LINKED_MAX } else { HINTS_MAX };
                 let mut of_source = source.map(|source| by_source.entry(source).or_default());
                 let is_full = of_source.as_ref().is_some_and(|count| **count >= HINTS_OF_ONE_SITE_MAX);
                 if *count >= max || is_full {
-                    refused.insert(url.as_str());
+                    admitted.refused.insert(url.as_str());
                     continue;
                 }
                 *count += 1;
                 if let Some(count) = &mut of_source {
                     **count += 1;
                 }
-                known.insert(id.as_str().to_owned());
+            }
+            if is_first && (is_hint || renewal.is_some()) {
+                named.insert(id.as_str().to_owned());
+                admitted.renewals.extend(renewal);
             }
         }
-        admitted.push((seed, site));
+        admitted.seeds.push((seed, site));
     }
-    Ok((admitted, refused))
+    Ok(admitted)
 }
 
 /// The unfetched URLs that each site has named of each of the linked sites where one could exceed its part.

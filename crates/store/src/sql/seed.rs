@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::compaction::{compacted_among, sites_expand};
 use super::link::{self, NamedBy, SiteSeed};
+use super::renewal::urls_renew;
 use super::{Connection, batch, block, sites_put, unhex};
 use crate::compaction::CompactedSite;
 use crate::convert::{NEVER_MS, UNPLANNED_MS, hex, json, millis, names};
@@ -54,15 +55,16 @@ pub(crate) async fn seeds_add(
     let has_room = |(seed, _): &SiteSeed<'_>| !refused_hosts.contains(seed.host.as_str());
     expanded.retain(has_room);
     new_hosts.extend(hosts_insert(connection, &expanded).await?);
-    let (expanded, refused_urls) = link::hints_admit(connection, expanded).await?;
-    let mut new_urls = hints_insert(connection, &expanded).await?;
+    let hints = link::hints_admit(connection, expanded, now_ms).await?;
+    let mut new_urls = hints_insert(connection, &hints.seeds).await?;
+    new_urls.extend(urls_renew(connection, hints.renewals).await?);
     let (mut due, mut hinted) = (Vec::new(), Vec::new());
     let mut total = SeedsAdded { blocked: blocked as u64, ..SeedsAdded::default() };
     for (seed, site) in open.iter().filter(|seed| has_room(seed)) {
         let is_new_host = new_hosts.remove(seed.host.as_str());
         let is_new_url = seed.url.as_ref().is_some_and(|url| new_urls.remove(ManifestId::of(url).as_str()));
         let is_new = is_new_host || is_new_url;
-        let is_refused = !is_new && seed.url.as_ref().is_some_and(|url| refused_urls.contains(url.as_str()));
+        let is_refused = !is_new && seed.url.as_ref().is_some_and(|url| hints.refused.contains(url.as_str()));
         total.added += u64::from(is_new);
         total.known += u64::from(!is_new && !is_refused);
         match seed.origin {

@@ -202,3 +202,37 @@ pub(crate) async fn the_url_decides_until_the_next_visit_of_an_earlier_schema(db
     assert_eq!(db.number("SELECT COUNT(*) FROM manifest WHERE named_by IS NULL").await?, 0);
     Ok(())
 }
+
+/// What a catalog links to and what fails at first, while the catalog itself does not change.
+pub(crate) async fn a_link_that_failed_stays_until_it_was_missed_in_a_row(
+    Db { store, .. }: Db,
+) -> Result<()> {
+    const LINK: &str = "https://t1.shop.example/z.json";
+    visited(&store, SHOP, later(0), vec![found(AWP, "own", &["book"], later(0))]).await?;
+    for (minutes, outcome, misses) in [
+        (10, FetchOutcome::RateLimited, 1),
+        (20, FetchOutcome::NotReached, 1),
+        (30, FetchOutcome::Timeout, 2),
+        (40, FetchOutcome::NotFound, 3),
+    ] {
+        let failed = linked(AWP, fetch(LINK, outcome, later(minutes)));
+        let of_others = linked(EVIL, fetch("https://shop.example/x.json", outcome, later(minutes)));
+        visited(&store, SHOP, later(minutes), vec![failed, of_others]).await?;
+        let resources = lease(&store, SHOP, later(minutes + 5)).await?.site.resources;
+        let known = resources.iter().find(|known| known.url == url(LINK)).context("a row")?;
+        assert_eq!(known.misses_in_row, misses, "{outcome}");
+        assert_eq!(known.linked_from, Some(url(AWP)));
+        assert_eq!(resources.len(), 2, "another site names it by a hint");
+    }
+    visited(&store, SHOP, later(50), vec![linked(AWP, found(LINK, "z", &["cancel"], later(50)))]).await?;
+    let failed = linked(AWP, fetch(LINK, FetchOutcome::ServerError, later(60)));
+    visited(&store, SHOP, later(60), vec![failed]).await?;
+    let resources = lease(&store, SHOP, later(70)).await?.site.resources;
+    let known = resources.iter().find(|known| known.url == url(LINK)).context("a row")?;
+    assert_eq!(
+        (known.misses_in_row, known.manifest_id.is_some()),
+        (0, true),
+        "an error is no miss of a manifest"
+    );
+    Ok(())
+}

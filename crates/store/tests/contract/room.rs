@@ -97,3 +97,21 @@ pub(crate) async fn what_a_site_does_not_name_takes_at_most_256_mib(db: Db) -> R
     assert_eq!(saved.manifests_added, 1, "there is room again");
     Ok(())
 }
+
+pub(crate) async fn a_manifest_takes_the_place_of_one_of_the_owner_with_the_most(db: Db) -> Result<()> {
+    let store = &db.store;
+    let fetches = (0..500).map(|number| linked(number, "first", i64::from(number == 7))).collect();
+    assert_eq!(visited(store, SHOP, later(0), fetches).await?.manifests_added, 500);
+    let good = url("https://good.example/agents.json");
+    let of_good =
+        |number, minutes| FetchRecord { linked_from: Some(good.clone()), ..linked(number, "good", minutes) };
+    let saved = visited(store, SHOP, later(9), vec![of_good(600, 9), of_good(601, 9)]).await?;
+    assert_eq!((saved.manifests_added, saved.manifests_removed), (2, 2));
+    assert_eq!(in_index(&db).await?, 500);
+    let ids = [600, 601, 7].map(|number| ManifestId::of(&url(&upload(number))));
+    let stored = store.manifests_load(&ids).await?;
+    let stored: Vec<_> = stored.iter().map(|stored| stored.manifest.id.clone()).collect();
+    assert!(!stored.contains(&ids[2]), "the newest one left the index");
+    assert_eq!(stored.len(), 2);
+    Ok(())
+}

@@ -4,10 +4,13 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use chrono::TimeDelta;
-use manifest::Discovery;
+use manifest::{Discovery, ManifestUrl};
 use policy::FetchOutcome;
 use serde_json::json;
-use store::{HandOver, Hint, HostOrigin, HostState, ParkedVisit, Seed, SeedOrigin, SeedsAdded, VisitRecord};
+use store::{
+    FetchRecord, HandOver, Hint, HostOrigin, HostState, ParkedVisit, Seed, SeedOrigin, SeedsAdded,
+    VisitRecord,
+};
 
 use crate::build::{fetch, found, later, lease, leased, request, seed, site, start, url, visit, visited};
 use crate::harness::Db;
@@ -529,5 +532,71 @@ pub(crate) async fn site_with_60_000_hosts_is_leased_and_reported_in_linear_time
     assert_eq!((report.state.hosts.len(), report.hosts_total), (200, 60_001));
     assert!(report.state.hosts.iter().any(|host| host.host.as_str() == "shop.example"));
     assert!(store.site_summary(&site("none.example")).await?.is_none());
+    Ok(())
+}
+
+/// URLs of a shop that a first site names, and what happens when others name them again.
+pub(crate) async fn a_url_without_a_manifest_is_a_hint_once_more(Db { store, .. }: Db) -> Result<()> {
+    const SHOP: &str = "shop.example";
+    let at = |name: &str| url(&format!("https://shop.example/u/{name}.json"));
+    let from = |site: &str| url(&format!("https://{site}/agents.json"));
+    let own = url("https://shop.example/agents.json");
+    let by = |name: &str, site: &str| Seed::linked(at(name), from(site));
+    let submitted = |name: &str| Seed { url: Some(at(name)), origin: SeedOrigin::Submitted, ..seed(SHOP) };
+    store.seeds_add(&[by("failed", "evil.example"), by("living", "evil.example")], start()).await?;
+    let linked = |name: &str, from: &ManifestUrl, fetch: FetchRecord| FetchRecord {
+        url: at(name),
+        discovery: Discovery::CatalogEntry,
+        linked_from: Some(from.clone()),
+        ..fetch
+    };
+    let evil = from("evil.example");
+    let failed = fetch(at("failed").as_str(), FetchOutcome::NotFound, later(1));
+    let living = found(at("living").as_str(), "living", &["book"], later(1));
+    let part = FetchRecord { manifest: None, ..found(at("part").as_str(), "part", &[], later(1)) };
+    let fetches = vec![
+        linked("failed", &evil, failed.clone()),
+        linked("own", &own, failed),
+        linked("living", &evil, living),
+        linked("part", &own, part),
+    ];
+    visited(&store, SHOP, later(1), fetches).await?;
+    let day = 24 * 60 + 2;
+    for (minutes, seed, added) in [
+        (2, by("failed", "evil.example"), false),
+        (day, by("failed", "evil.example"), false),
+        (3, submitted("failed"), false),
+        (4, by("own", "evil.example"), false),
+        (4, by("living", "good.example"), false),
+        (day, submitted("living"), false),
+        (5, by("failed", "good.example"), true),
+        (6, by("failed", "third.example"), false),
+        (day, by("own", "evil.example"), true),
+        (7, submitted("part"), true),
+        (8, by("part", "good.example"), false),
+    ] {
+        let result = store.seeds_add(std::slice::from_ref(&seed), later(minutes)).await?;
+        assert_eq!((result.added, result.known), (added.into(), (!added).into()), "{minutes}: {seed:?}");
+    }
+    let state = lease(&store, SHOP, later(day + 1)).await?.site;
+    let mut hints: Vec<_> =
+        state.hints.iter().map(|hint| (hint.url.to_string(), hint.linked_from.clone())).collect();
+    hints.sort();
+    let expected = [("failed", from("good.example")), ("own", own.clone())];
+    assert_eq!(
+        hints,
+        expected.map(|(name, from)| (at(name).to_string(), Some(from))),
+        "its own link stays its own"
+    );
+    let part = state.resources.iter().find(|known| known.url == at("part")).context("the part")?;
+    assert_eq!((part.discovery, part.linked_from.as_ref()), (Discovery::Submitted, Some(&own)));
+    let failed = linked(
+        "failed",
+        &from("good.example"),
+        fetch(at("failed").as_str(), FetchOutcome::NotFound, later(day + 9)),
+    );
+    visited(&store, SHOP, later(day + 9), vec![failed]).await?;
+    let result = store.seeds_add(&[submitted("failed")], later(2 * day + 9)).await?;
+    assert_eq!(result.added, 1, "a submission after a day");
     Ok(())
 }

@@ -377,3 +377,21 @@ pub(crate) async fn hosts_that_visits_met_are_bounded(db: Db) -> Result<()> {
     assert!(!has("h6.sky.example") && !has("h8.sky.example"), "the longest unused ones are removed");
     Ok(())
 }
+
+/// Bytes that were received only as a part of another manifest: its validators would let the next response confirm what was not read.
+pub(crate) async fn validators_move_only_with_what_was_read(Db { store, .. }: Db) -> Result<()> {
+    visited(&store, "sky.example", start(), vec![found(AT, "one", &["book"], start())]).await?;
+    let as_part =
+        |text: &str, minutes| FetchRecord { manifest: None, ..found(AT, text, &["book"], later(minutes)) };
+    visited(&store, "sky.example", later(5), vec![as_part("one", 5)]).await?;
+    let known = lease(&store, "sky.example", later(6)).await?.site.resources;
+    assert_eq!(known.first().context("the resource")?.etag.as_deref(), Some("\"one\""), "the same bytes");
+    visited(&store, "sky.example", later(10), vec![as_part("two", 10)]).await?;
+    let known = lease(&store, "sky.example", later(11)).await?.site.resources;
+    let known = known.first().context("the resource")?;
+    assert_eq!((&known.etag, &known.last_modified, &known.cache), (&None, &None, &None));
+    let saved =
+        visited(&store, "sky.example", later(20), vec![found(AT, "two", &["book"], later(20))]).await?;
+    assert_eq!(saved.manifests_changed, 1, "it is read when it arrives whole");
+    Ok(())
+}
