@@ -32,3 +32,4 @@ pub use config::{Backend, DatabaseUrl, SITE_LISTS_MAX, SLOW_STATEMENT_DEFAULT, S
 pub use error::StoreError;
 pub use model::*;
 pub use operations::Store;
+pub use verdict::Verdict;

@@ -155,7 +155,10 @@ impl Progress {
         if parked.is_none() && is_stale {
             return None;
         }
-        progress.plan.resume(progress.findings.fetched.iter().map(|fetched| &fetched.url));
+        // robots.txt also forbids known documents that were not in the plan
+        let requested = progress.findings.fetched.iter();
+        let requested = requested.filter(|fetched| fetched.outcome != FetchOutcome::RobotsDenied);
+        progress.plan.resume(requested.map(|fetched| &fetched.url));
         let claim = claim::task(site, progress.started_at, now);
         progress
             .plan
@@ -396,6 +399,21 @@ mod tests {
         assert_eq!(read.findings.paths_checked, progress.findings.paths_checked);
         read.plan.add(task("https://a.example/2"));
         assert_eq!(read.plan.tasks().count(), 1, "a fetched URL is not planned again");
+    }
+
+    #[test]
+    fn known_documents_that_robots_txt_forbids_take_no_place_of_a_resumed_visit() {
+        let mut progress = begun();
+        let denied =
+            |number| fetched(&format!("https://a.example/d/{number}.json"), FetchOutcome::RobotsDenied);
+        progress.findings.deny((0..200).map(denied).collect());
+        progress.findings.deny((0..201).map(denied).collect());
+        assert_eq!(progress.findings.fetched.len(), 201, "each once");
+        let written = progress.write_json(crate::clock::now()).unwrap();
+        let written: serde_json::Value = serde_json::from_str(&written).unwrap();
+        let mut read = Progress::resume(&site(Some(written)), crate::clock::now()).unwrap();
+        read.plan.add(task("https://a.example/agent.json"));
+        assert_eq!(read.plan.tasks().count(), 1);
     }
 
     #[test]

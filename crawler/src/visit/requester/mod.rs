@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use futures::future;
 use http::HeaderMap;
 use manifest::{Host, ManifestUrl};
 use policy::delay::Network;
@@ -89,6 +90,13 @@ struct ParsedRobots {
     host: Host,
     verdict: Arc<RobotsVerdict>,
     memory: HeldMemory,
+}
+
+/// Records of a host for each label that was queried; those of a name that does not exist are none.
+pub(super) struct Records {
+    pub(super) texts: Vec<Result<Vec<String>, Failure>>,
+    /// The targets of SVCB records.
+    pub(super) services: Vec<Result<Vec<String>, Failure>>,
 }
 
 /// A host that was contacted in this visit.
@@ -172,14 +180,19 @@ impl<'a> Requester<'a> {
         }
     }
 
-    /// The TXT records of a label below a host, if the name servers answer.
-    pub(super) async fn text_records(&self, label: &str, host: &Host) -> Result<Vec<String>, Failure> {
-        self.session.texts(label, host).await
-    }
-
-    /// The targets of the SVCB records of a label below a host.
-    pub(super) async fn service_records(&self, label: &str, host: &Host) -> Result<Vec<String>, Failure> {
-        self.session.services(label, host).await
+    /// The TXT and SVCB records of labels below a host, queried at once: name servers that do not answer cost the time of one query.
+    pub(super) async fn records(
+        &self,
+        traffic: &mut Traffic,
+        host: &Host,
+        (text_labels, service_labels): (&[&str], &[&str]),
+    ) -> Records {
+        let started = Instant::now();
+        let texts = text_labels.iter().map(|label| self.session.texts(label, host));
+        let services = service_labels.iter().map(|label| self.session.services(label, host));
+        let (texts, services) = future::join(future::join_all(texts), future::join_all(services)).await;
+        traffic.count_resolution(started.elapsed());
+        Records { texts, services }
     }
 
     /// Sends one GET when it is permitted.
@@ -208,8 +221,6 @@ impl<'a> Requester<'a> {
         if !self.authorities.contains_key(&host)
             && let Err(failure) = Box::pin(self.resolve(&mut progress.traffic, &host)).await?
         {
-            // silent name servers use up a visit's time like a silent host
-            progress.traffic.active += started.elapsed();
             let exchange = Exchange { answer: Err(failure), at: clock::now(), took: started.elapsed() };
             return exchange.unless_busy();
         }
@@ -301,6 +312,7 @@ impl<'a> Requester<'a> {
         traffic: &mut Traffic,
         host: &Host,
     ) -> Result<Result<(), Failure>, Interrupt> {
+        let started = Instant::now();
         let known = traffic.addresses_of(host, clock::now());
         let adopted = known.map_or(Ok(()), |addresses| self.session.adopt(host, addresses));
         let resolved = match adopted {
@@ -310,11 +322,12 @@ impl<'a> Requester<'a> {
             }
             Err(failure) => Err(failure),
         };
+        // slow name servers use up a visit's time like a slow host
+        traffic.count_resolution(started.elapsed());
         let resolved = match resolved {
             Ok(resolved) => resolved,
             Err(failure) => return Ok(Err(failure)),
         };
-        traffic.count_resolution(resolved.took);
         let network = match resolved.standing {
             NetworkScope::Global => Network::Global,
             NetworkScope::Own => Network::Own,
