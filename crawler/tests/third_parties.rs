@@ -529,9 +529,8 @@ async fn a_copy_displaces_no_document_that_is_in_the_index() {
     let json = "application/json";
     let victim = Host::new(VICTIM).robots("").route(MANIFEST, AWP);
     let victim = paths.iter().fold(victim, |victim, path| victim.file(path, json, awp_with(&path[3..])));
-    let web = Web::builder()
-        .host(victim)
-        .host(naming(paths.iter().map(|path| format!("https://{VICTIM}{path}"))));
+    let web =
+        Web::builder().host(victim).host(naming(paths.iter().map(|path| format!("https://{VICTIM}{path}"))));
     let mut crawl = Crawl::on(web.start().await.unwrap(), &format!("{VICTIM}\nattacker.example")).await;
     crawl.pass().await;
     crawl.pass_again().await;
@@ -560,12 +559,13 @@ async fn a_robots_txt_that_forbids_documents_removes_all_of_them_at_once() {
     let json = "application/json";
     let listed: Vec<String> = (0..LISTED).map(|number| format!("/d/{number}.json")).collect();
     let kept = "/kept/agent.json".to_owned();
-    let urls: Vec<String> = [&kept].into_iter().chain(&listed).map(|path| format!("https://{VICTIM}{path}")).collect();
+    let urls: Vec<String> =
+        [&kept].into_iter().chain(&listed).map(|path| format!("https://{VICTIM}{path}")).collect();
     let catalog = catalog_of(&urls.iter().map(String::as_str).collect::<Vec<_>>());
     let victim = Host::new(VICTIM).robots("").file(CATALOG, "application/linkset+json", catalog);
-    let victim = listed.iter().fold(victim, |victim, path| {
-        victim.file(path, json, awp_with(&path.replace(['/', '.'], "_")))
-    });
+    let victim = listed
+        .iter()
+        .fold(victim, |victim, path| victim.file(path, json, awp_with(&path.replace(['/', '.'], "_"))));
     let mut crawl = Crawl::of([victim.file(&kept, json, awp_with("kept"))]).await;
     for _ in 0..3 {
         crawl.pass_again().await;

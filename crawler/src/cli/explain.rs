@@ -14,7 +14,9 @@ use policy::plan::{FullTableReason, PathPlan, PlannedPath, Remaining};
 use policy::robots::{CopyUse, PRODUCT_TOKEN, RobotsFile};
 use policy::{RobotsKind, VisitEnd};
 use serde::Serialize;
-use store::{FetchReport, HostState, RobotsRecord, SiteGroup, SiteReport, Store, Verdict, VisitReport, WorkerId};
+use store::{
+    FetchReport, HostState, RobotsRecord, SiteGroup, SiteReport, Store, Verdict, VisitReport, WorkerId,
+};
 
 use super::duration;
 use super::paths::why_left;
@@ -461,18 +463,25 @@ mod tests {
     #[test]
     fn the_effect_of_each_outcome_is_that_of_the_store() {
         use FetchOutcome as Outcome;
-        for (words, outcomes) in [
+        let expected: [(&str, &[Outcome]); 5] = [
             (
                 "removed at the second such visit in a row",
-                [Outcome::Blocked, Outcome::RedirectedAway, Outcome::RedirectRefused, Outcome::RedirectLoop],
+                &[Outcome::Blocked, Outcome::RedirectedAway, Outcome::RedirectRefused, Outcome::RedirectLoop],
             ),
-            ("marked as unreachable", [Outcome::Timeout, Outcome::DnsFailed, Outcome::RobotsUnreachable, Outcome::TlsFailed]),
-            ("marked as stale", [Outcome::RateLimited, Outcome::ServerError, Outcome::TooLarge, Outcome::Quarantined]),
-            ("stays as it is", [Outcome::NotReached, Outcome::OverBudget, Outcome::NotReached, Outcome::OverBudget]),
-            ("removed at once", [Outcome::Gone, Outcome::RobotsDenied, Outcome::Gone, Outcome::RobotsDenied]),
-        ] {
+            (
+                "marked as unreachable",
+                &[Outcome::Timeout, Outcome::DnsFailed, Outcome::RobotsUnreachable, Outcome::TlsFailed],
+            ),
+            (
+                "marked as stale",
+                &[Outcome::RateLimited, Outcome::ServerError, Outcome::TooLarge, Outcome::Quarantined],
+            ),
+            ("stays as it is", &[Outcome::NotReached, Outcome::OverBudget]),
+            ("removed at once", &[Outcome::Gone, Outcome::RobotsDenied]),
+        ];
+        for (words, outcomes) in expected {
             for outcome in outcomes {
-                let effect = effect_of(outcome);
+                let effect = effect_of(*outcome);
                 assert!(effect.ends_with(words), "{outcome}: {effect}");
             }
         }

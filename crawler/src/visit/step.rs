@@ -26,8 +26,7 @@ use crate::config::TextRecords;
 /// visit continues: each is written with the progress of the visit.
 const DENIED_MAX: usize = 1_000;
 /// Why a document that cannot be read does not replace one that can.
-const MAY_BE_CUT: &str =
-    "the document cannot be read, and may have been cut off; it replaces the one before if it still cannot at the next visit";
+const MAY_BE_CUT: &str = "the document cannot be read, and may have been cut off; it replaces the one before if it still cannot at the next visit";
 
 impl Visit<'_> {
     /// Does one task; returns how the visit continues.
@@ -204,8 +203,8 @@ impl Visit<'_> {
         self.follow_word_of_host(FullTableReason::Linked, task, read, found);
     }
 
-    /// Records the denial of up to `max` known documents of a host that its robots.txt forbids, whether or not this visit would request them,
-    /// and requests none of these. A URL without a document has nothing to lose.
+    /// Records the denial of up to `max` known documents of a host that its robots.txt forbids, whether or not this visit would request
+    /// them, and requests none of these. A URL without a document has nothing to lose.
     async fn deny_known(
         &mut self,
         host: &Host,

@@ -4,6 +4,7 @@
 
 mod clocks;
 mod failure;
+mod names;
 mod records;
 mod robots;
 
@@ -13,7 +14,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use futures::future;
 use http::HeaderMap;
 use manifest::{Host, ManifestUrl};
 use policy::delay::Network;
@@ -90,13 +90,6 @@ struct ParsedRobots {
     host: Host,
     verdict: Arc<RobotsVerdict>,
     memory: HeldMemory,
-}
-
-/// Records of a host for each label that was queried; those of a name that does not exist are none.
-pub(super) struct Records {
-    pub(super) texts: Vec<Result<Vec<String>, Failure>>,
-    /// The targets of SVCB records.
-    pub(super) services: Vec<Result<Vec<String>, Failure>>,
 }
 
 /// A host that was contacted in this visit.
@@ -178,21 +171,6 @@ impl<'a> Requester<'a> {
         } else {
             Network::Global
         }
-    }
-
-    /// The TXT and SVCB records of labels below a host, queried at once: name servers that do not answer cost the time of one query.
-    pub(super) async fn records(
-        &self,
-        traffic: &mut Traffic,
-        host: &Host,
-        (text_labels, service_labels): (&[&str], &[&str]),
-    ) -> Records {
-        let started = Instant::now();
-        let texts = text_labels.iter().map(|label| self.session.texts(label, host));
-        let services = service_labels.iter().map(|label| self.session.services(label, host));
-        let (texts, services) = future::join(future::join_all(texts), future::join_all(services)).await;
-        traffic.count_resolution(started.elapsed());
-        Records { texts, services }
     }
 
     /// Sends one GET when it is permitted.

@@ -15,6 +15,7 @@ use tokio::net::UdpSocket;
 use tokio::task::JoinSet;
 use tokio_util::task::TaskTracker;
 
+use super::names::Records;
 use super::*;
 use crate::config::TextRecords;
 use crate::events::Events;
