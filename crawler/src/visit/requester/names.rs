@@ -9,15 +9,15 @@ use super::Requester;
 use egress::Failure;
 
 /// Records of a host for each label that was queried; those of a name that does not exist are none.
-pub(super) struct Records {
-    pub(super) texts: Vec<Result<Vec<String>, Failure>>,
+pub(in crate::visit) struct Records {
+    pub(in crate::visit) texts: Vec<Result<Vec<String>, Failure>>,
     /// The targets of SVCB records.
-    pub(super) services: Vec<Result<Vec<String>, Failure>>,
+    pub(in crate::visit) services: Vec<Result<Vec<String>, Failure>>,
 }
 
 impl Requester<'_> {
     /// The TXT and SVCB records of labels below a host, queried at once: name servers that do not answer cost the time of one query.
-    pub(super) async fn records(
+    pub(in crate::visit) async fn records(
         &self,
         traffic: &mut Traffic,
         host: &Host,
