@@ -522,6 +522,77 @@ async fn links_with_queries_do_not_duplicate_a_manifest() {
     assert!(reason.contains("the same document is at https://victim.example/.well-known/"), "{reason}");
 }
 
+/// Two users have a document each, to which other sites link. Then the document of either is that of the other: both stay in the index.
+#[tokio::test]
+async fn a_copy_displaces_no_document_that_is_in_the_index() {
+    let paths = ["/u/first.json", "/u/second.json"];
+    let json = "application/json";
+    let victim = Host::new(VICTIM).robots("").route(MANIFEST, AWP);
+    let victim = paths.iter().fold(victim, |victim, path| victim.file(path, json, awp_with(&path[3..])));
+    let web =
+        Web::builder().host(victim).host(naming(paths.iter().map(|path| format!("https://{VICTIM}{path}"))));
+    let mut crawl = Crawl::on(web.start().await.unwrap(), &format!("{VICTIM}\nattacker.example")).await;
+    crawl.pass().await;
+    crawl.pass_again().await;
+    assert_eq!(crawl.report(VICTIM).await.summary.manifests, 3);
+    for action in ["both", "again"] {
+        for path in paths {
+            crawl.web.set_file(VICTIM, path, json, awp_with(action));
+        }
+        for pass in 0..2 {
+            crawl.pass_again().await;
+            for path in paths {
+                let outcome = crawl.outcome(VICTIM, path).await;
+                assert!(outcome.is_present(), "{action}, pass {pass}: {path}: {outcome}");
+            }
+        }
+        assert_eq!(crawl.report(VICTIM).await.summary.manifests, 3);
+    }
+}
+
+/// The catalog lists more documents than one visit requests. Once robots.txt forbids them, none is in the index after the next visit that
+/// reads it, and what it allows stays.
+#[tokio::test]
+async fn a_robots_txt_that_forbids_documents_removes_all_of_them_at_once() {
+    const LISTED: usize = 100;
+    const CATALOG: &str = "/.well-known/api-catalog";
+    let json = "application/json";
+    let listed: Vec<String> = (0..LISTED).map(|number| format!("/d/{number}.json")).collect();
+    let kept = "/kept/agent.json".to_owned();
+    let urls: Vec<String> =
+        [&kept].into_iter().chain(&listed).map(|path| format!("https://{VICTIM}{path}")).collect();
+    let catalog = catalog_of(&urls.iter().map(String::as_str).collect::<Vec<_>>());
+    let victim = Host::new(VICTIM).robots("").file(CATALOG, "application/linkset+json", catalog);
+    let victim = listed
+        .iter()
+        .fold(victim, |victim, path| victim.file(path, json, awp_with(&path.replace(['/', '.'], "_"))));
+    let mut crawl = Crawl::of([victim.file(&kept, json, awp_with("kept"))]).await;
+    for _ in 0..3 {
+        crawl.pass_again().await;
+    }
+    let manifests = crawl.report(VICTIM).await.summary.manifests;
+    assert!(manifests > 90, "more than a visit begins with: {manifests}");
+    for rules in ["User-agent: *\nDisallow: /d/\n", "User-agent: *\nDisallow: /d/\nCrawl-delay: 0\n"] {
+        crawl.web.set(VICTIM, "/robots.txt", Answer::text(rules));
+        expire_robots(&crawl, VICTIM).await;
+        crawl.pass_again().await;
+        assert!(!crawl.paths(VICTIM).iter().any(|path| path.starts_with("/d/")), "{:?}", crawl.paths(VICTIM));
+        let site = SiteName::parse(VICTIM).unwrap();
+        let stored = crawl.store.manifests_of_site(&site).await.unwrap();
+        let mut stored: Vec<&str> = stored.iter().map(|stored| stored.manifest.url.path()).collect();
+        stored.sort_unstable();
+        assert_eq!(stored, [CATALOG, kept.as_str()]);
+        let visit = &crawl.report(VICTIM).await.visits[0];
+        assert_eq!(visit.end, VisitEnd::Completed);
+        let denied = visit.fetches.iter().filter(|fetch| fetch.outcome == FetchOutcome::RobotsDenied);
+        let mut denied: Vec<&str> = denied.map(|fetch| fetch.url.path()).collect();
+        denied.sort_unstable();
+        let count = denied.len();
+        denied.dedup();
+        assert_eq!(denied.len(), count, "each is denied once");
+    }
+}
+
 /// The validators of a robots.txt go to the URL that gave them, and a 304 of another URL confirms nothing.
 #[tokio::test]
 async fn does_not_send_validators_of_robots_to_redirect_targets() {

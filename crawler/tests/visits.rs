@@ -7,7 +7,7 @@ mod support;
 use manifest::SiteName;
 use manifest::model::PolicyChoice;
 use policy::claim::{self, Claim, ClaimAuthority, Proof};
-use policy::{FetchOutcome, VisitEnd};
+use policy::{FetchOutcome, Status, VisitEnd};
 use support::{AWP, Crawl, now, shop};
 use testweb::{Answer, Host};
 
@@ -77,6 +77,45 @@ async fn stores_a_version_per_change_and_removes_after_two_misses() {
     crawl.web.remove("shop.example", "/agent.json");
     assert_eq!(crawl.pass_again().await.manifests_removed, 0);
     assert_eq!(crawl.pass_again().await.manifests_removed, 1);
+}
+
+/// A document that ends too early may be an accident of one answer; that of two visits in a row is what the site publishes.
+#[tokio::test]
+async fn a_document_that_cannot_be_read_once_does_not_replace_its_manifest() {
+    let mut crawl = Crawl::of([shop()]).await;
+    crawl.pass().await;
+    let set = |crawl: &Crawl, body: &str| {
+        crawl.web.set_file("shop.example", "/agent.json", "application/json", body.to_owned());
+    };
+    let capabilities = async |crawl: &Crawl| {
+        let site = SiteName::parse("shop.example").unwrap();
+        let stored = crawl.store.manifests_of_site(&site).await.unwrap();
+        let [stored] = stored.as_slice() else { panic!("{} manifests", stored.len()) };
+        (stored.manifest.capabilities.len(), stored.status)
+    };
+    let cut = [&AWP[..AWP.len() / 2], &AWP[..AWP.len() / 3]];
+    for body in cut {
+        set(&crawl, body);
+        let summary = crawl.pass_again().await;
+        assert_eq!((summary.manifests_changed, summary.manifests_removed), (0, 0), "{summary:?}");
+        assert_eq!(capabilities(&crawl).await, (1, Status::Stale));
+        let fetch = crawl.fetch("shop.example", "/agent.json").await;
+        assert_eq!(fetch.outcome, FetchOutcome::NotAManifest);
+        assert!(fetch.reason.unwrap().contains("may have been cut off"));
+        set(&crawl, AWP);
+        crawl.pass_again().await;
+        assert_eq!(capabilities(&crawl).await, (1, Status::Fresh));
+    }
+    for (body, changed, expected) in [
+        (cut[0], 0, (1, Status::Stale)),
+        (cut[1], 1, (0, Status::Invalid)),
+        (cut[0], 1, (0, Status::Invalid)),
+        (AWP, 1, (1, Status::Fresh)),
+    ] {
+        set(&crawl, body);
+        assert_eq!(crawl.pass_again().await.manifests_changed, changed, "{body}");
+        assert_eq!(capabilities(&crawl).await, expected, "{body}");
+    }
 }
 
 #[tokio::test]

@@ -49,7 +49,6 @@ const HOSTS_CONNECTED_MAX: usize = 2;
 pub struct Resolved {
     pub addresses: Vec<IpAddr>,
     pub standing: NetworkScope,
-    pub took: Duration,
 }
 
 /// Kind of network that a host is in.
@@ -106,7 +105,6 @@ impl Session {
     /// Resolves a name, once per visit; the addresses are checked and pinned.
     pub async fn resolve(&self, host: &Host) -> Result<Resolved, Failure> {
         self.check_site(host)?;
-        let started = Instant::now();
         let pinned = match self.pins.find(host) {
             Some(pinned) => pinned,
             None => self.pins.pin(host, &self.shared.lookup(host).await?)?,
@@ -116,7 +114,7 @@ impl Session {
             OwnRules::Relaxed => network_scope(&self.shared.own, &addresses),
             OwnRules::Strict => NetworkScope::Global,
         };
-        Ok(Resolved { addresses, standing, took: started.elapsed() })
+        Ok(Resolved { addresses, standing })
     }
 
     /// Pins addresses that another visit has resolved; they are checked again.

@@ -33,3 +33,4 @@ pub use error::StoreError;
 pub use model::*;
 pub use operations::Store;
 pub use packed::PackedManifest;
+pub use verdict::Verdict;

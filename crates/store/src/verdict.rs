@@ -8,13 +8,26 @@ use crate::model::{FetchRecord, ResourceState};
 /// Visits in a row that must not find a manifest before it leaves the index.
 const MISSES_TO_REMOVE: u32 = 2;
 
-/// The result of a visit for one manifest.
-pub(crate) enum Verdict {
+/// The result of a visit for one manifest in the index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// The manifest is there.
     Confirmed,
+    /// Nothing was learned about it.
     Unknown,
+    /// It stays, with this status.
     StatusOnly(Status),
+    /// It stays, with this status, and leaves the index if the next response has no manifest either.
     Missed(Status),
+    /// It leaves the index, with this status.
     Removed(Status),
+}
+
+impl Verdict {
+    /// What a response means for a manifest that the last visits found.
+    pub fn of_first(outcome: FetchOutcome) -> Self {
+        verdict_of_fetch(outcome, 1)
+    }
 }
 
 /// Responses without a manifest, and denials.

@@ -14,7 +14,9 @@ use policy::plan::{FullTableReason, PathPlan, PlannedPath, Remaining};
 use policy::robots::{CopyUse, PRODUCT_TOKEN, RobotsFile};
 use policy::{RobotsKind, VisitEnd};
 use serde::Serialize;
-use store::{FetchReport, HostState, RobotsRecord, SiteGroup, SiteReport, Store, VisitReport, WorkerId};
+use store::{
+    FetchReport, HostState, RobotsRecord, SiteGroup, SiteReport, Store, Verdict, VisitReport, WorkerId,
+};
 
 use super::duration;
 use super::paths::why_left;
@@ -423,27 +425,39 @@ fn fetch_lines(fetch: &FetchReport) -> Vec<String> {
 /// The effect of a response.
 fn decision(fetch: &FetchReport) -> String {
     use FetchOutcome as Outcome;
-    match fetch.outcome {
-        Outcome::Fresh => "not requested, since its copy is fresh".to_owned(),
-        outcome if outcome.is_present() => {
+    match (fetch.outcome, fetch.fresh_until) {
+        (Outcome::Fresh, _) => "not requested, since its copy is fresh".to_owned(),
+        (outcome, until) if outcome.is_present() => {
             let what = if outcome == Outcome::NotModified { "the copy is still valid" } else { "stored" };
-            match (fetch.fresh_until, fetch.etag.is_some() || fetch.last_modified.is_some()) {
+            match (until, fetch.etag.is_some() || fetch.last_modified.is_some()) {
                 (Some(until), _) => format!("{what}, and not requested again before {}", time(until)),
                 (None, true) => format!("{what}, and requested with its validators at the next visit"),
                 (None, false) => format!("{what}, and requested without validators at the next visit"),
             }
         }
-        Outcome::Gone => "a document that was known here is removed at once".to_owned(),
-        Outcome::RobotsDenied => "not requested; a document that was known here is removed".to_owned(),
-        Outcome::RateLimited => "the visit ends, and no request is sent before the delay is over".to_owned(),
-        outcome if outcome.is_absent() => {
-            let negative = "nothing is stored; a document that was known here is removed at the second such visit in a row";
-            match fetch.fresh_until {
-                Some(until) => format!("{negative}; not requested again before {}", time(until)),
-                None => negative.to_owned(),
-            }
+        (outcome, Some(until)) if outcome.is_absent() => {
+            format!("{}; not requested again before {}", effect_of(outcome), time(until))
         }
-        _ => "what was known here stays, marked as not confirmed".to_owned(),
+        (outcome, _) => effect_of(outcome),
+    }
+}
+
+/// The effect of an outcome on a manifest that the last visits found, as the store decides it.
+fn effect_of(outcome: FetchOutcome) -> String {
+    let effect = match Verdict::of_first(outcome) {
+        Verdict::Confirmed => "stored".to_owned(),
+        Verdict::Unknown => "a document that was known here stays as it is".to_owned(),
+        Verdict::StatusOnly(status) => format!("a document that was known here stays, marked as {status}"),
+        Verdict::Missed(_) => {
+            "nothing is stored; a document that was known here is removed at the second such visit in a row"
+                .to_owned()
+        }
+        Verdict::Removed(_) => "a document that was known here is removed at once".to_owned(),
+    };
+    match outcome {
+        FetchOutcome::NotReached | FetchOutcome::OverBudget => format!("not requested; {effect}"),
+        FetchOutcome::RateLimited => format!("no request here before the delay is over; {effect}"),
+        _ => effect,
     }
 }
 
@@ -454,6 +468,39 @@ fn time(at: DateTime<Utc>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_effect_of_each_outcome_is_that_of_the_store() {
+        use FetchOutcome as Outcome;
+        let expected: [(&str, &[Outcome]); 5] = [
+            (
+                "removed at the second such visit in a row",
+                &[Outcome::Blocked, Outcome::RedirectedAway, Outcome::RedirectRefused, Outcome::RedirectLoop],
+            ),
+            (
+                "marked as unreachable",
+                &[Outcome::Timeout, Outcome::DnsFailed, Outcome::RobotsUnreachable, Outcome::TlsFailed],
+            ),
+            (
+                "marked as stale",
+                &[Outcome::RateLimited, Outcome::ServerError, Outcome::TooLarge, Outcome::Quarantined],
+            ),
+            ("stays as it is", &[Outcome::NotReached, Outcome::OverBudget]),
+            ("removed at once", &[Outcome::Gone, Outcome::RobotsDenied]),
+        ];
+        for (words, outcomes) in expected {
+            for outcome in outcomes {
+                let effect = effect_of(*outcome);
+                assert!(effect.ends_with(words), "{outcome}: {effect}");
+            }
+        }
+        for outcome in FetchOutcome::ALL {
+            let (effect, verdict) = (effect_of(*outcome), Verdict::of_first(*outcome));
+            let stays = matches!(verdict, Verdict::Unknown | Verdict::StatusOnly(_));
+            assert_eq!(effect.contains("stays"), stays, "{outcome}: {effect}");
+            assert!(!effect.contains("the visit ends"), "{outcome}: {effect}");
+        }
+    }
 
     #[test]
     fn paths_are_left_by_a_visit_that_ended_early_or_by_the_plan() {

@@ -35,7 +35,9 @@ impl Visit<'_> {
         }
         let Some(authority) = self.claim_authority().await? else { return Ok(()) };
         let apex = self.site.name.apex();
-        let Ok(records) = self.requester.text_records(claim::DNS_LABEL, &apex).await else { return Ok(()) };
+        let labels = (&[claim::DNS_LABEL][..], &[][..]);
+        let mut records = self.requester.records(&mut self.progress.traffic, &apex, labels).await;
+        let Some(Ok(records)) = records.texts.pop() else { return Ok(()) };
         self.progress.claim_records = Some(records.len());
         let keys = authority.proven(&self.site.name, records.iter().map(String::as_str));
         if !keys.is_empty() {

@@ -1,6 +1,6 @@
 //! The findings of a visit: the result of each task, links to other sites, and the paths that were checked.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use chrono::{DateTime, Utc};
 use manifest::{Discovery, Host, ManifestUrl};
@@ -65,6 +65,14 @@ impl Findings {
             self.fetched.reserve_exact(FETCHED_MORE);
         }
         self.fetched.push(fetched);
+    }
+
+    /// Keeps the denials of documents, except of those that this visit knows to be denied.
+    pub(crate) fn deny(&mut self, denied: Vec<Fetched>) {
+        let is_denied = |fetched: &&Fetched| fetched.outcome == FetchOutcome::RobotsDenied;
+        let before: HashSet<ManifestUrl> =
+            self.fetched.iter().filter(is_denied).map(|fetched| fetched.url.clone()).collect();
+        self.fetched.extend(denied.into_iter().filter(|denied| !before.contains(&denied.url)));
     }
 
     /// Adds the time at which the keys of a manifest expire.

@@ -420,7 +420,10 @@ impl Visit<'_> {
         Ok(stored.map(|stored| stored.manifest.served).unwrap_or_default())
     }
 
-    async fn stored_manifest(&self, url: &ManifestUrl) -> Result<Option<StoredManifest>, StoreError> {
+    pub(super) async fn stored_manifest(
+        &self,
+        url: &ManifestUrl,
+    ) -> Result<Option<StoredManifest>, StoreError> {
         let id = ManifestId::of(url);
         retry_while_unavailable("read manifest", || self.tools.store.manifest_find(&id)).await
     }

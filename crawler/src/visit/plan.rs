@@ -225,6 +225,13 @@ impl Plan {
         rest
     }
 
+    /// Drops what is planned at these URLs.
+    pub(crate) fn drop_urls(&mut self, urls: &HashSet<&ManifestUrl>) {
+        if !urls.is_empty() {
+            self.queue = self.queue.tasks().filter(|task| !urls.contains(&task.url)).collect();
+        }
+    }
+
     /// Removes tasks that the site itself does not name, and returns them.
     pub(crate) fn take(&mut self, is_taken: impl Fn(&Task) -> bool) -> Vec<Task> {
         self.queue.take(is_taken)

@@ -159,7 +159,10 @@ impl Progress {
         if parked.is_none() && is_stale {
             return None;
         }
-        progress.plan.resume(progress.findings.fetched.iter().map(|fetched| &fetched.url));
+        // robots.txt also forbids known documents that were not in the plan
+        let requested = progress.findings.fetched.iter();
+        let requested = requested.filter(|fetched| fetched.outcome != FetchOutcome::RobotsDenied);
+        progress.plan.resume(requested.map(|fetched| &fetched.url));
         let claim = claim::task(site, progress.started_at, now);
         progress
             .plan

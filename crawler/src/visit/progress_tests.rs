@@ -122,6 +122,20 @@ fn writes_its_parts_as_one_object_and_reads_them_again() {
 }
 
 #[test]
+fn known_documents_that_robots_txt_forbids_take_no_place_of_a_resumed_visit() {
+    let mut progress = begun();
+    let denied = |number| fetched(&format!("https://a.example/d/{number}.json"), FetchOutcome::RobotsDenied);
+    progress.findings.deny((0..200).map(denied).collect());
+    progress.findings.deny((0..201).map(denied).collect());
+    assert_eq!(progress.findings.fetched.len(), 201, "each once");
+    let written = progress.write_json(crate::clock::now()).unwrap();
+    let written: serde_json::Value = serde_json::from_str(&written).unwrap();
+    let mut read = Progress::resume(&site(Some(written)), crate::clock::now()).unwrap();
+    read.plan.add(task("https://a.example/agent.json"));
+    assert_eq!(read.plan.tasks().count(), 1);
+}
+
+#[test]
 fn starts_over_after_a_day_and_where_the_progress_cannot_be_read() {
     let now = crate::clock::now();
     let mut progress = begun();

@@ -1,12 +1,11 @@
 //! One task of a visit, from the copy that may still be fresh to the links of the answer.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
-use manifest::{Discovery, Format, Host, ManifestUrl};
+use manifest::{Discovery, Format, Host, Manifest, ManifestUrl};
 use policy::plan::{FullTableReason, PATHS};
 use policy::{FetchOutcome, NextStep, RobotsDecision, RobotsVerdict, VisitEnd};
-use store::{ResourceState, SiteState};
+use store::{ResourceState, SiteState, StoreError};
 
 use super::Visit;
 use super::context::{Interrupt, Scope};
@@ -21,6 +20,12 @@ use super::sources::{ReadWhole, keep_source};
 use super::task::{Earlier, NamedBy, Role, Task, Validators};
 use crate::clock;
 use crate::config::TextRecords;
+
+/// Known documents that one visit removes because the robots.txt of their host forbids them, beyond those that it would request. The next
+/// visit continues: each is written with the progress of the visit.
+const DENIED_MAX: usize = 1_000;
+/// Why a document that cannot be read does not replace one that can.
+const MAY_BE_CUT: &str = "the document cannot be read, and may have been cut off; it replaces the one before if it still cannot at the next visit";
 
 impl Visit<'_> {
     /// Does one task; returns how the visit continues.
@@ -96,14 +101,18 @@ impl Visit<'_> {
         planned.push(task.url.path_and_query());
         let planned = self.requester.decisions(verdict, planned).await?;
         decisions.extend(planned.into_iter().filter(|decision| decision.outcome().is_none()));
+        self.progress.traffic.robots_applied.insert(host.clone());
         let rules = self.progress.plan.rules(task);
         let next = rules.observe_robots(verdict, &decisions);
         if let NextStep::Stop(_) = next {
-            self.deny_known(host, verdict).await?;
-            self.progress.traffic.robots_applied.insert(host.clone());
+            self.deny_known(host, verdict, usize::MAX, |_, _| true).await?;
         } else {
-            self.deny_by_rule(host, verdict, task).await?;
-            self.progress.traffic.robots_applied.insert(host.clone());
+            // what takes too much work together is decided at its own request, and the current task right after this
+            let is_denied = |known: &ResourceState, decision: &RobotsDecision| {
+                let is_disallowed = matches!(decision, RobotsDecision::Disallowed(_));
+                is_disallowed && known.manifest_id.is_some() && known.url != task.url
+            };
+            self.deny_known(host, verdict, DENIED_MAX, is_denied).await?;
             // Without a file there are no links.
             let follow_ups = verdict.file().map(|file| links::of_robots(host, file));
             let (read, follow_ups) = (ReadWhole::Robots(host), follow_ups.unwrap_or_default());
@@ -185,77 +194,49 @@ impl Visit<'_> {
     /// Follows TXT records that name a manifest, and SVCB records that name a host with one.
     async fn follow_records(&mut self, task: &Task) {
         let host = task.url.host();
-        let (mut found, mut is_whole) = (FollowUps::default(), true);
-        for label in links::TEXT_LABELS {
-            let texts = self.requester.text_records(label, &host).await;
-            is_whole &= texts.is_ok();
-            found.extend(texts.iter().flatten().map(|text| links::of_text_record(&task.url, text)));
-        }
-        for label in links::SERVICE_LABELS {
-            let targets = self.requester.service_records(label, &host).await;
-            is_whole &= targets.is_ok();
-            found.extend(targets.iter().flatten().map(|to| links::of_service_record(&task.url, to)));
-        }
+        let labels = (&links::TEXT_LABELS[..], &links::SERVICE_LABELS[..]);
+        let records = self.requester.records(&mut self.progress.traffic, &host, labels).await;
+        let is_whole = records.texts.iter().chain(&records.services).all(Result::is_ok);
+        let of_texts = records.texts.iter().flatten().flatten();
+        let of_services = records.services.iter().flatten().flatten();
+        let mut found = FollowUps::default();
+        found.extend(of_texts.map(|text| links::of_text_record(&task.url, text)));
+        found.extend(of_services.map(|target| links::of_service_record(&task.url, target)));
         let read = is_whole.then_some(ReadWhole::Records(&host));
         self.follow_word_of_host(FullTableReason::Linked, task, read, found);
     }
 
-    /// Records the denial of every known document of a host. A URL without one has nothing to lose.
-    async fn deny_known(&mut self, host: &Host, verdict: &Arc<RobotsVerdict>) -> Result<(), Interrupt> {
-        let has_document =
-            |known: &&ResourceState| known.manifest_id.is_some() || known.content_hash.is_some();
-        let known = self.site.resources.iter().filter(|known| known.url.host() == *host);
-        let denied = self.denied(verdict, known.filter(has_document).collect(), |_| true).await?;
-        self.progress.findings.fetched.extend(denied);
-        Ok(())
-    }
-
-    /// Records the denial of the manifests in the index that a rule forbids, also where this visit would not have requested them. What is
-    /// too much work to decide, and the task in progress, is decided when it is requested.
-    async fn deny_by_rule(
+    /// Records the denial of up to `max` known documents of a host that its robots.txt forbids, whether or not this visit would request
+    /// them, and requests none of these. A URL without a document has nothing to lose.
+    async fn deny_known(
         &mut self,
         host: &Host,
         verdict: &Arc<RobotsVerdict>,
-        task: &Task,
+        max: usize,
+        is_denied: impl Fn(&ResourceState, &RobotsDecision) -> bool,
     ) -> Result<(), Interrupt> {
-        if self.scope != Scope::Site || verdict.file().is_none() {
-            return Ok(());
-        }
-        let is_judged_here = |known: &&ResourceState| {
-            known.manifest_id.is_some() && known.url.host() == *host && known.url != task.url
-        };
-        let known = self.site.resources.iter().filter(is_judged_here).collect();
-        let is_rule = |decision: &RobotsDecision| matches!(decision, RobotsDecision::Disallowed(_));
-        let denied = self.denied(verdict, known, is_rule).await?;
-        let urls: HashSet<&ManifestUrl> = denied.iter().map(|denied| &denied.url).collect();
-        // they have their result
-        drop(self.progress.plan.keep(|task| !urls.contains(&task.url)));
-        self.progress.findings.fetched.extend(denied);
-        Ok(())
-    }
-
-    /// The denials by robots.txt among known documents, as far as such a decision counts.
-    async fn denied(
-        &self,
-        verdict: &Arc<RobotsVerdict>,
-        known: Vec<&ResourceState>,
-        counts: impl Fn(&RobotsDecision) -> bool,
-    ) -> Result<Vec<Fetched>, Interrupt> {
         let now = clock::now();
+        let has_document =
+            |known: &&ResourceState| known.manifest_id.is_some() || known.content_hash.is_some();
+        let known = self.site.resources.iter().filter(|known| known.url.host() == *host);
+        let known: Vec<&ResourceState> = known.filter(has_document).collect();
         let paths = known.iter().map(|known| known.url.path_and_query()).collect();
         let decisions = self.requester.decisions(verdict, paths).await?;
-        let denied = known.into_iter().zip(decisions).filter(|(_, decision)| counts(decision)).filter_map(
-            |(known, decision)| {
-                let task = Task {
-                    linked_from: known.linked_from.clone().map(Box::new),
-                    ..Task::new(known.url.clone(), policy::BodyKind::Manifest, known.discovery)
-                };
-                let task = Task { named_by: self.own_hosts.word_on(&task), ..task };
-                let fetched = Fetched::unanswered(&task, decision.outcome()?, None, now);
-                Some(Fetched { robots_rule: Some(decision.to_string()), ..fetched })
-            },
-        );
-        Ok(denied.collect())
+        let denied = known.into_iter().zip(decisions).filter(|(known, decision)| is_denied(known, decision));
+        let denied = denied.filter_map(|(known, decision)| {
+            let task = Task {
+                linked_from: known.linked_from.clone().map(Box::new),
+                ..Task::new(known.url.clone(), policy::BodyKind::Manifest, known.discovery)
+            };
+            let task = Task { named_by: self.own_hosts.word_on(&task), ..task };
+            let fetched = Fetched::unanswered(&task, decision.outcome()?, None, now);
+            Some(Fetched { robots_rule: Some(decision.to_string()), ..fetched })
+        });
+        let denied: Vec<Fetched> = denied.take(max).collect();
+        let Progress { plan, findings, .. } = &mut self.progress;
+        plan.drop_urls(&denied.iter().map(|fetched| &fetched.url).collect());
+        findings.deny(denied);
+        Ok(())
     }
 
     /// Uses a fresh copy without a request. Its parts may be stale.
@@ -268,6 +249,17 @@ impl Visit<'_> {
             Box::pin(self.follow_known_parts(task)).await?;
         }
         Ok(NextStep::Continue)
+    }
+
+    /// Whether a document cannot be read and the manifest in the index can, for the first time in a row: the answer may have been cut off.
+    async fn may_be_cut(&self, fetched: &Fetched, known: Option<&ResourceState>) -> Result<bool, StoreError> {
+        let is_malformed = |manifest: &Manifest| manifest.format() == Format::Malformed;
+        let is_first = known.is_some_and(|known| known.manifest_id.is_some() && known.misses_in_row == 0);
+        if !is_first || !fetched.manifest.as_deref().is_some_and(is_malformed) {
+            return Ok(false);
+        }
+        let stored = self.stored_manifest(&fetched.url).await?;
+        Ok(stored.is_some_and(|stored| !is_malformed(&stored.manifest)))
     }
 
     /// Records the result of a task, follows its links, and applies the rules of ending.
@@ -287,9 +279,15 @@ impl Visit<'_> {
         if task.role == Role::Canary {
             return Ok(next);
         }
+        if self.may_be_cut(&fetched, known).await? {
+            fetched.reject(FetchOutcome::NotAManifest, MAY_BE_CUT.to_owned());
+        }
         let is_found = |url: &ManifestUrl| self.own_hosts.is_found_without_links(url);
+        // what is in the index stays there, whoever publishes the same document later
+        let is_in_index = known.is_some_and(|known| known.manifest_id.is_some());
         if matches!(task.named_by, NamedBy::Further | NamedBy::Others)
             && task.discovery != Discovery::Listed
+            && !is_in_index
             && let Some(original) = self.progress.findings.original_of(&fetched, self.site, is_found)
         {
             let reason = format!("the same document is at {original}");

@@ -31,7 +31,7 @@ pub(crate) struct Resolved {
 /// The part of a visit's progress that its requests write.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Traffic {
-    /// Time spent on requests, without waits for permits.
+    /// Time spent on requests and on queries of name servers, without waits for permits.
     pub(crate) active: Duration,
     /// The parts of it for links and for what others name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -102,7 +102,9 @@ impl Traffic {
         self.active_for.values().sum()
     }
 
+    /// Adds the duration of queries of name servers, which may be those of the site.
     pub(crate) fn count_resolution(&mut self, took: Duration) {
+        self.active = self.active.saturating_add(took);
         self.phases.dns_ms = self.phases.dns_ms.saturating_add(millis(took));
     }
 
@@ -178,8 +180,10 @@ mod tests {
         let timings = Timings { connect: Duration::from_millis(5), ..Timings::default() };
         traffic.count(Duration::from_millis(7), timings, 10);
         traffic.count(Duration::from_millis(3), timings, u64::MAX);
-        traffic.count_resolution(Duration::MAX);
         assert_eq!((traffic.active, traffic.bytes_in), (Duration::from_millis(10), u64::MAX));
+        traffic.count_resolution(Duration::from_secs(1));
+        assert_eq!(traffic.active, Duration::from_millis(1_010), "name servers may be slow on purpose");
+        traffic.count_resolution(Duration::MAX);
         assert_eq!((traffic.phases.connect_ms, traffic.phases.dns_ms), (10, u32::MAX));
     }
 

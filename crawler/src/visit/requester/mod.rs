@@ -4,6 +4,7 @@
 
 mod clocks;
 mod failure;
+mod names;
 mod records;
 mod robots;
 
@@ -172,16 +173,6 @@ impl<'a> Requester<'a> {
         }
     }
 
-    /// The TXT records of a label below a host, if the name servers answer.
-    pub(super) async fn text_records(&self, label: &str, host: &Host) -> Result<Vec<String>, Failure> {
-        self.session.texts(label, host).await
-    }
-
-    /// The targets of the SVCB records of a label below a host.
-    pub(super) async fn service_records(&self, label: &str, host: &Host) -> Result<Vec<String>, Failure> {
-        self.session.services(label, host).await
-    }
-
     /// Sends one GET when it is permitted.
     pub(super) async fn get(
         &mut self,
@@ -208,8 +199,6 @@ impl<'a> Requester<'a> {
         if !self.authorities.contains_key(&host)
             && let Err(failure) = Box::pin(self.resolve(&mut progress.traffic, &host)).await?
         {
-            // silent name servers use up a visit's time like a silent host
-            progress.traffic.active += started.elapsed();
             let exchange = Exchange { answer: Err(failure), at: clock::now(), took: started.elapsed() };
             return exchange.unless_busy();
         }
@@ -301,6 +290,7 @@ impl<'a> Requester<'a> {
         traffic: &mut Traffic,
         host: &Host,
     ) -> Result<Result<(), Failure>, Interrupt> {
+        let started = Instant::now();
         let known = traffic.addresses_of(host, clock::now());
         let adopted = known.map_or(Ok(()), |addresses| self.session.adopt(host, addresses));
         let resolved = match adopted {
@@ -310,11 +300,12 @@ impl<'a> Requester<'a> {
             }
             Err(failure) => Err(failure),
         };
+        // slow name servers use up a visit's time like a slow host
+        traffic.count_resolution(started.elapsed());
         let resolved = match resolved {
             Ok(resolved) => resolved,
             Err(failure) => return Ok(Err(failure)),
         };
-        traffic.count_resolution(resolved.took);
         let network = match resolved.standing {
             NetworkScope::Global => Network::Global,
             NetworkScope::Own => Network::Own,

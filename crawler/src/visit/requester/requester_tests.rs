@@ -1,5 +1,6 @@
 //! Requests to a leased site over a web and a store of their own.
 
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -10,8 +11,11 @@ use store::{
     GroupSet, HostOrigin, HostState, LeaseRequest, LeasedSite, PathSlots, RobotsRecord, Seed, Store, WorkerId,
 };
 use testweb::{Answer, Web};
+use tokio::net::UdpSocket;
+use tokio::task::JoinSet;
 use tokio_util::task::TaskTracker;
 
+use super::names::Records;
 use super::*;
 use crate::config::TextRecords;
 use crate::events::Events;
@@ -42,6 +46,15 @@ pub(in crate::visit) async fn fixture_with(host: testweb::Host, other: testweb::
 
 /// A host with addresses that accept no connection before its own.
 async fn fixture_behind(closed: &[&str], host: testweb::Host, other: Option<testweb::Host>) -> Fixture {
+    fixture_of((closed, Vec::new()), host, other).await
+}
+
+/// The same, with these name servers.
+async fn fixture_of(
+    (closed, name_servers): (&[&str], Vec<SocketAddr>),
+    host: testweb::Host,
+    other: Option<testweb::Host>,
+) -> Fixture {
     let name = host.name().to_owned();
     let closed: Vec<String> = closed.iter().map(|address| format!("{address}:1 {name}\n")).collect();
     let web = Web::builder().hosts([host]).hosts(other).start().await.unwrap();
@@ -54,7 +67,7 @@ async fn fixture_behind(closed: &[&str], host: testweb::Host, other: Option<test
         own_rules: OwnRules::Relaxed,
         reach: Reach::Everywhere,
         hosts: HostsFile::parse(&(closed.concat() + &web.hosts_file())).unwrap(),
-        name_servers: Vec::new(),
+        name_servers,
         signer: None,
     };
     let egress = Egress::new(settings, clock::now);
@@ -80,6 +93,38 @@ async fn fixture_behind(closed: &[&str], host: testweb::Host, other: Option<test
     };
     let leased = lease(&tools.store, &name).await;
     Fixture { web, tools, leased, _dir: dir }
+}
+
+/// A name server that answers when it has received this many questions and after a delay: the address of a host, and that names with an
+/// underscore do not exist.
+async fn slow_name_server(questions: usize, delay: Duration) -> (SocketAddr, JoinSet<()>) {
+    const A: u8 = 1;
+    let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let (address, mut tasks) = (socket.local_addr().unwrap(), JoinSet::new());
+    tasks.spawn(async move {
+        let (mut packet, mut waiting) = ([0; 512], Vec::new());
+        loop {
+            let (length, peer) = socket.recv_from(&mut packet).await.unwrap();
+            let labels = packet[12..length].iter().position(|byte| *byte == 0).unwrap();
+            let question = packet[12..12 + labels + 5].to_vec();
+            waiting.push((packet[..2].to_vec(), question, peer));
+            if waiting.len() < questions {
+                continue;
+            }
+            tokio::time::sleep(delay).await;
+            for (id, question, peer) in waiting.drain(..) {
+                let is_missing = question[1] == b'_';
+                let has_address = !is_missing && question[question.len() - 3] == A;
+                let code = if is_missing { 3 } else { 0 };
+                let header = [0x81, 0x80 | code, 0, 1, 0, u8::from(has_address), 0, 0, 0, 0];
+                let record = [0xc0, 12, 0, A, 0, 1, 0, 0, 0, 60, 0, 4, 127, 67, 0, 9];
+                let record = if has_address { &record[..] } else { &[] };
+                let answer = [&id[..], &header[..], &question[..], record].concat();
+                socket.send_to(&answer, peer).await.unwrap();
+            }
+        }
+    });
+    (address, tasks)
 }
 
 async fn lease(store: &Store, name: &str) -> LeasedSite {
@@ -141,6 +186,36 @@ async fn fetches_robots_once_per_visit_and_counts_its_requests() {
     assert_eq!(fixture.requester(&stop).network(), Network::Global, "no address is known");
     assert_eq!((progress.traffic.requests, progress.traffic.robots.len()), (1, 1));
     assert!(progress.traffic.active > Duration::ZERO && progress.traffic.bytes_in > 0);
+}
+
+/// The name server answers no query before it has received those for all records.
+#[tokio::test]
+async fn records_are_queried_at_once_and_slow_name_servers_count_as_time_of_the_visit() {
+    let delay = Duration::from_millis(200);
+    let (server, _tasks) = slow_name_server(4, delay).await;
+    let fixture = fixture_of((&[], vec![server]), testweb::Host::new("a.example"), None).await;
+    let (stop, mut progress) = (Stop::default(), begun());
+    let requester = fixture.requester(&stop);
+    let host = Host::parse("t1.a.example").unwrap();
+    let labels = (&["_atp", "_agent"][..], &["_entries._agents", "_search._agents"][..]);
+    let Records { texts, services } = requester.records(&mut progress.traffic, &host, labels).await;
+    let answers: Vec<_> = texts.into_iter().chain(services).map(Result::unwrap).collect();
+    assert_eq!(answers, vec![Vec::<String>::new(); 4], "each was answered");
+    assert!(progress.traffic.active >= delay, "{:?}", progress.traffic.active);
+}
+
+#[tokio::test]
+async fn slow_answers_for_an_address_count_as_time_of_the_visit() {
+    let delay = Duration::from_millis(200);
+    let (server, _tasks) = slow_name_server(1, delay).await;
+    let fixture = fixture_of((&[], vec![server]), testweb::Host::new("a.example"), None).await;
+    let (stop, mut progress) = (Stop::default(), begun());
+    let mut requester = fixture.requester(&stop);
+    let url = ManifestUrl::parse("https://t1.a.example/agent.json").unwrap();
+    let refused = requester.get(&mut progress, &url, BodyKind::Manifest, &HeaderMap::new()).await.unwrap();
+    assert_eq!(refused.answer.unwrap_err().cause, Cause::Connect, "it has an address");
+    let Traffic { active, phases, .. } = &progress.traffic;
+    assert!(*active >= delay && phases.dns_ms >= 200, "{active:?}, {phases:?}");
 }
 
 #[tokio::test]
