@@ -79,7 +79,7 @@ async fn no_page_has_a_character_that_a_terminal_interprets() {
     let capability = capability_of("small");
     for path in [
         format!("/search?q={TYPED}"),
-        format!("/search?q=book&tag={TYPED}"),
+        format!("/search?q=book&site={TYPED}"),
         format!("/sites?prefix={TYPED}"),
         format!("/sites/{TYPED}"),
         format!("/validate?url={TYPED}"),
@@ -102,7 +102,7 @@ async fn a_page_repeats_a_bounded_request() {
     let words = |bytes: usize| "%61".repeat(bytes);
     for (path, status) in [
         (format!("/search?q={}&site={}", words(1_000), sites(24)), StatusCode::OK),
-        (format!("/search?q={0}&q={0}&tag=none", words(1_000)), StatusCode::OK),
+        (format!("/search?q={0}&q={0}&site=none.example", words(1_000)), StatusCode::OK),
         (format!("/search?q=book&site={}", sites(25)), StatusCode::BAD_REQUEST),
         (format!("/search?q={0}&q={0}&q={0}&q={0}", words(1_000)), StatusCode::BAD_REQUEST),
     ] {
