@@ -151,7 +151,7 @@ fn a_part_takes_no_room_of_links_and_is_requested_directly_after_its_manifest() 
         assert_eq!(without_room.len(), 2, "{manifest_by:?}");
         assert_eq!(plan.add_next(parts("x/card.json", 5)), [], "each manifest has its parts");
         let next: Vec<String> = rest(plan).into_iter().take(10).collect();
-        assert!(next.iter().all(|url| url.contains("/x/") && url.ends_with(".json")), "{next:?}");
+        assert!(next.iter().all(|url| url.contains("/x/")), "{next:?}");
     }
 }
 

@@ -175,9 +175,9 @@ struct Turns<'a> {
     now: DateTime<Utc>,
 }
 
-impl Turns<'_> {
+impl<'a> Turns<'a> {
     /// The first of some documents, up to `max`.
-    fn next<'a>(self, mut known: Vec<&'a ResourceState>, max: usize) -> Vec<&'a ResourceState> {
+    fn next(self, mut known: Vec<&'a ResourceState>, max: usize) -> Vec<&'a ResourceState> {
         known.sort_by_cached_key(|known| self.place_of(known));
         known.truncate(max);
         known

@@ -166,7 +166,7 @@ impl Visit<'_> {
         let Findings { sources, fetched, .. } = &mut self.progress.findings;
         sources.compare((self.site, fetched), read, links);
         if self.scope == Scope::Site && sources.has_lost() {
-            self.progress.plan.add_own(prepare::home_pages(self.site, &*self.own_hosts));
+            self.progress.plan.add_own(prepare::home_pages(self.site, &self.own_hosts));
         }
     }
 
