@@ -112,7 +112,7 @@ fn read_json<'d>(
     let empty = Value::Object(Map::new());
     let is_whole = pointer.is_empty();
     let mut draft = Draft::new(document, detection);
-    draft.search_steering(text, value);
+    draft.search_steering(value);
     draft.within(&pointer, |draft| format::read(&Body::Json(if too_long { &empty } else { part }), draft));
     if !is_whole {
         let beside = without_wrapper(value, &pointer);
@@ -127,6 +127,7 @@ fn read_json<'d>(
         signature::check(&mut draft, text, notes);
     }
     identity::mark_not_public(&mut draft, Some(value));
+    identity::locate(&mut draft, value);
     draft
 }
 

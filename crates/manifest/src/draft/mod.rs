@@ -12,6 +12,7 @@ mod credentials;
 mod lists;
 mod steering;
 
+pub(crate) use addresses::Places;
 pub(crate) use credentials::restrict_to_needing;
 pub(crate) use lists::FINDINGS as LIST_FINDINGS;
 
@@ -34,6 +35,8 @@ use crate::{check, safety, schema, semantic, text};
 
 /// Maximum number of capabilities kept of one document: five times the largest published list seen.
 pub(crate) const CAPABILITIES_MAX: usize = 5_000;
+/// Capabilities for which room is made at once: few documents have more.
+const CAPABILITIES_EXPECTED: usize = 32;
 /// Memory for the model of one document, which bounds values repeated by reference or by default: twice that of the largest
 /// published document.
 const MODEL_BYTES_MAX: usize = 64 * 1_024 * 1_024;
@@ -109,6 +112,8 @@ pub(crate) struct Draft<'d> {
     steering: Option<Vec<String>>,
     /// The first line of a text that addresses the reader; 0 if it goes over several lines.
     steering_line: Option<usize>,
+    /// Where the document publishes what is reported of it as a whole.
+    pub(crate) places: Places,
     /// The document was served by a host that is not public, for an operator who allows it: its addresses may be private.
     is_private: bool,
     /// Addresses that are not public and were reported where they are published.
@@ -131,6 +136,7 @@ impl<'d> Draft<'d> {
             base_pointer: String::new(),
             steering: None,
             steering_line: None,
+            places: Places::default(),
             is_private: not_public(served_as.as_str()).is_some(),
             not_public: HashSet::new(),
             pointer_document: None,
@@ -219,9 +225,9 @@ impl<'d> Draft<'d> {
             check::Flaw::Element(position, _) => {
                 let mut pointer = object.at(field.key);
                 push_index(&mut pointer, *position);
-                (pointer, field.wrong())
+                (pointer, field.wrong)
             }
-            _ => (object.at(field.key), field.wrong()),
+            _ => (object.at(field.key), field.wrong),
         };
         self.add(code, severity, shape.spec, pointer, flaw.message(field), field.fix);
     }
@@ -332,6 +338,10 @@ impl<'d> Draft<'d> {
         self.flag_understated(&capability);
         if capability.pointer_document.is_none() {
             capability.pointer = self.absolute_pointer(capability.pointer);
+        }
+        // Fewer copies of large structures than from growing by and by.
+        if self.manifest.capabilities.is_empty() {
+            self.manifest.capabilities.reserve(CAPABILITIES_EXPECTED);
         }
         self.manifest.capabilities.push(capability);
     }
