@@ -106,8 +106,8 @@ const FREQUENT: &str = " etaoinsrhldcumfpgwybvkxjqz";
 const SLOTS: usize = 1 << 14;
 
 struct Parts {
-    /// A bit for each block of a part.
-    blocks: [u64; BLOCKS / 64],
+    /// For each block, a bit for each place in a part where it may be.
+    blocks: Vec<u8>,
     /// A bit for each part.
     slots: [u64; SLOTS / 64],
     parts: Vec<Part>,
@@ -147,7 +147,7 @@ impl Part {
 
 /// `None` if a phrase of Latin letters has no part.
 static PARTS: LazyLock<Option<Parts>> = LazyLock::new(|| {
-    let (mut blocks, mut slots, mut parts) = ([0; BLOCKS / 64], [0; SLOTS / 64], Vec::new());
+    let (mut blocks, mut slots, mut parts) = (vec![0; BLOCKS], [0; SLOTS / 64], Vec::new());
     for phrase in PHRASES.iter().chain(TURNS).chain(CONDITIONS) {
         let Some(part) = Part::of(phrase) else {
             // The letters of other scripts need a closer look themselves.
@@ -156,8 +156,10 @@ static PARTS: LazyLock<Option<Parts>> = LazyLock::new(|| {
             }
             continue;
         };
-        for block in part.phrase.get(part.at..part.at + PART_BYTES)?.windows(BLOCK_BYTES) {
-            set(&mut blocks, block_of(block));
+        for (at, block) in part.phrase.get(part.at..part.at + PART_BYTES)?.windows(BLOCK_BYTES).enumerate() {
+            if let Some(places) = blocks.get_mut(block_of(block)) {
+                *places |= 1_u8 << at;
+            }
         }
         set(&mut slots, slot_of(part.bytes));
         parts.push(part);
@@ -196,15 +198,17 @@ impl Parts {
     fn may_be_in(&self, text: &[u8]) -> bool {
         text.chunks(STEP).enumerate().any(|(index, step)| {
             step.len() >= BLOCK_BYTES
-                && is_set(&self.blocks, block_of(step))
-                && self.is_around(text, index * STEP)
+                && self.blocks.get(block_of(step)).is_some_and(|places| {
+                    *places != 0 && self.is_around(text, index * STEP, *places)
+                })
         })
     }
 
-    /// Whether the phrase of a part that a block at `at` belongs to is there.
+    /// Whether the phrase of a part is there that has the block at `at` in one of the places.
     #[cold]
-    fn is_around(&self, text: &[u8], at: usize) -> bool {
-        (at.saturating_sub(STEP - 1)..=at).any(|start| {
+    fn is_around(&self, text: &[u8], at: usize, places: u8) -> bool {
+        (0..STEP).filter(|place| places & (1_u8 << place) != 0).any(|place| {
+            let Some(start) = at.checked_sub(place) else { return false };
             let Some(part) = text.get(start..).and_then(<[u8]>::first_chunk::<PART_BYTES>) else { return false };
             let word = word_of(part);
             is_set(&self.slots, slot_of(word)) && self.is_at(word, text, start)

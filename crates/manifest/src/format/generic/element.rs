@@ -11,7 +11,7 @@ use super::query;
 use crate::address::{self, Address};
 use crate::auth;
 use crate::draft::{self, Draft};
-use crate::format::{addresses, endpoint, header, idempotency, lenient, listed_calls, mcp};
+use crate::format::{addresses, endpoint, header, idempotency, lenient, listed_calls, mcp, outbound};
 use crate::model::{Capability, CapabilityAuth, Protocol, Tristate};
 use crate::name::{ManifestUrl, parse_url};
 use crate::object::{Keys, Object, texts};
@@ -294,6 +294,25 @@ pub(super) fn set_tool(kind: ListKind, context: &Context, capability: &mut Capab
     }
 }
 
+/// Members of the description of a request that hold its address, besides those of an element.
+const TARGET_KEYS: &[&str] = &["target", "urlTemplate"];
+
+/// The description of the request of an element: under a usual name, or the only member that has a method and an address.
+fn request_of<'v>(object: &Object<'v>) -> Option<Object<'v>> {
+    let named = REQUEST_KEYS.iter().filter_map(|key| object.object(key));
+    named.into_iter().find(|request| lists::is_call_object(request.map)).or_else(|| {
+        let is_apart = |name: &str| {
+            outbound::is_about_calls(name) || outbound::is_contact(name) || lists::is_of_others(name)
+        };
+        let members = object.map.iter().filter(|(name, value)| {
+            !is_apart(name) && value.as_object().is_some_and(lists::is_call_object)
+        });
+        let mut members = members.map(|(name, _)| name);
+        let only = members.next().filter(|_| members.next().is_none())?;
+        object.object(only)
+    })
+}
+
 /// Whether an element says that it is called over MCP: `"transports": ["http", "mcp"]`.
 fn is_over_mcp(object: &Object<'_>) -> bool {
     let mut stated =
@@ -313,12 +332,16 @@ pub(super) struct Call<'o, 'v> {
 impl<'o, 'v> Call<'o, 'v> {
     /// The call of an element, whose name may be its address.
     pub(super) fn of(object: &'o Object<'v>, name: Option<&'v str>) -> Self {
-        let inner = REQUEST_KEYS.iter().filter_map(|key| object.object(key));
-        let request = inner
-            .filter(|_| object.text_of(ADDRESS_KEYS.within(object)).is_none())
-            .find(|request| lists::is_call_object(request.map))
-            .unwrap_or_else(|| object.clone());
-        let published = request.text_of(ADDRESS_KEYS.within(&request)).map(|text| {
+        let has_address = object.text_of(ADDRESS_KEYS.within(object)).is_some();
+        let inner = (!has_address).then(|| request_of(object)).flatten();
+        let of_inner = inner.as_ref().and_then(|inner| inner.text_of(TARGET_KEYS));
+        let of_text = || {
+            let text = object.text_of(REQUEST_KEYS)?;
+            address::split_method(text).0.is_some().then_some(text)
+        };
+        let request = inner.unwrap_or_else(|| object.clone());
+        let address = request.text_of(ADDRESS_KEYS.within(&request)).or(of_inner).or_else(of_text);
+        let published = address.map(|text| {
             let (method, rest) = address::split_method(text);
             // `GET p/r` is a path below the base.
             let relative = method.map(|_| (method, rest.split_whitespace().next().unwrap_or_default()));
@@ -355,7 +378,7 @@ impl<'o, 'v> Call<'o, 'v> {
         set_protocol(kind, object, &mut capability);
         set_card(kind, &mut capability);
         set_socket(object, &mut capability);
-        read_call(object, &mut capability);
+        read_call(object, &self.request, &mut capability);
         query::read(object, published.map(|(_, address)| address), &mut capability);
         idempotency::read(object, &mut capability);
         read_access(object, context, &mut capability);
@@ -418,13 +441,15 @@ fn is_identifier(text: &str) -> bool {
 }
 
 /// Parameters and response, in the element or in its description of the request and the response.
-fn read_call(object: &Object<'_>, capability: &mut Capability) {
-    let request = object.object("request").filter(|request| {
+fn read_call(object: &Object<'_>, request: &Object<'_>, capability: &mut Capability) {
+    let described = (request.pointer != object.pointer).then_some(request);
+    let sent = object.object("request").filter(|request| {
         let sent = request.text_of(&["method", "http_method"]).map(str::to_ascii_uppercase);
         sent.is_none() || sent == capability.invocation.method
     });
-    capability.parameters = schema::of_call(object.map, &capability.invocation)
-        .or_else(|| schema::of_call(request?.map, &capability.invocation));
+    let holders = [Some(object), sent.as_ref(), described].into_iter().flatten();
+    capability.parameters =
+        holders.into_iter().find_map(|holder| schema::of_call(holder.map, &capability.invocation));
     let outputs = [
         "outputSchema",
         "output_schema",

@@ -305,6 +305,10 @@ impl Reader<'_, '_> {
 
     /// An element that is an object: a group of further elements, or one capability.
     fn read_object(&mut self, list: List<'_>, name: Option<&str>, value: &Value, object: &Object<'_>) {
+        if let Some(members) = lists::of_function(object.map) {
+            let whole = Value::Object(members.clone());
+            return self.read_object(list, name, &whole, &Object::new(&members, object.pointer.clone()));
+        }
         let address = name.filter(|name| element::published_address(name).is_some());
         if let Some(path) = address.filter(|_| lists::is_map_of_methods(object.map)) {
             return self.read_methods(list, path, value, &object.pointer);

@@ -13,6 +13,7 @@ pub(crate) fn says_open(text: &str) -> bool {
         "no auth required",
         "no auth needed",
         "no authentication",
+        "authentication is not required",
         "no key required",
         "no keys required",
         "no login required",

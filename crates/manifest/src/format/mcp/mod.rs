@@ -133,6 +133,7 @@ pub(crate) fn merge(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
     if access.auth.is_empty() {
         access.auth = found.iter().flat_map(servers::credentials).collect();
+        access.auth.extend(servers::credentials_of_blocks(root));
         access.auth.dedup();
     }
     let server = found.iter().find_map(|interface| interface.url.clone());

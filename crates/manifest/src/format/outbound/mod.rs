@@ -336,7 +336,9 @@ fn add(
             if class.rel == "mcp" && !draft.has_interface(&url) {
                 add_server(Interface::new(Protocol::Mcp, Some(url.clone())), draft);
             }
-            let may_be_followed = url.starts_with("https://") && draft.not_public(&url).is_none();
+            let is_template = url.contains('{') || url.contains("%7B");
+            let may_be_followed =
+                url.starts_with("https://") && !is_template && draft.not_public(&url).is_none();
             draft.keep(titled(Link::new(class.rel, url, class.follow.filter(|_| may_be_followed))));
         }
         None => {
@@ -387,7 +389,9 @@ fn each_of_map<'v>(map: &'v Map<String, Value>, names: &mut Vec<&'v str>, show: 
     // The name and the version of the root are those of the service.
     let owner = Some(map).filter(|_| !names.is_empty());
     for (name, value) in map {
-        let is_address_of_schema = || is_schema_name(name) && value.is_string();
+        // At the root it names the type of the document, as `$schema` does.
+        let is_address_of_schema =
+            || is_schema_name(name) && value.is_string() && (owner.is_some() || name != "schema");
         // A list of this name is one of goods or sites, not a part of a schema.
         let is_list = || name == "properties" && value.is_array();
         let is_map_of_addresses = || name == "schemas" && holds_addresses(value);
