@@ -107,11 +107,13 @@ impl<'v> Object<'v> {
         self.value(key).is_some()
     }
 
+    #[inline]
     pub(crate) fn value(&self, key: &str) -> Option<&'v Value> {
         self.published(key).filter(|value| !value.is_null())
     }
 
     /// The value of a member, null included.
+    #[inline]
     pub(crate) fn published(&self, key: &str) -> Option<&'v Value> {
         self.members.get(key)
     }

@@ -43,6 +43,9 @@ const MODEL_BYTES_MAX: usize = 64 * 1_024 * 1_024;
 /// Memory for the whole manifest, including what was not counted piece by piece, such as findings. Its JSON is shorter, and what the
 /// store reads back is larger.
 const MANIFEST_MEMORY_MAX: usize = 72 * 1_024 * 1_024;
+/// Bytes of a document whose model is never too large: even a text of half its bytes that is copied to as many capabilities as
+/// the other half holds takes a twentieth of [`MANIFEST_MEMORY_MAX`].
+const SMALL_BYTES_MAX: usize = 16 * 1_024;
 /// Maximum number of findings kept for one code; the last one states how many more there are.
 pub(crate) const FINDINGS_PER_CODE_MAX: usize = 20;
 /// Maximum number of characters of a name, as ATP's schema allows them.
@@ -373,7 +376,7 @@ impl<'d> Draft<'d> {
     pub(crate) fn finish(mut self) -> Manifest {
         semantic::infer(&mut self.manifest);
         credentials::restrict(&mut self.manifest);
-        if budget::memory_of(&self.manifest, MANIFEST_MEMORY_MAX) > MANIFEST_MEMORY_MAX {
+        if !self.is_small() && budget::memory_of(&self.manifest, MANIFEST_MEMORY_MAX) > MANIFEST_MEMORY_MAX {
             self.refuse_model();
         }
         self.flag_steering_texts();
@@ -383,6 +386,11 @@ impl<'d> Draft<'d> {
             self.manifest.conformance.push(Conformance { spec: Cow::Borrowed(spec), level });
         }
         self.manifest
+    }
+
+    /// Whether the model of the document cannot be too large, so that its memory need not be counted.
+    const fn is_small(&self) -> bool {
+        self.document.bytes.len() <= SMALL_BYTES_MAX && self.document.linked.is_empty()
     }
 
     fn refuse_model(&mut self) {

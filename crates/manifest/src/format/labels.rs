@@ -77,9 +77,6 @@ impl Labels {
                 |word: &String| matches!(word.as_str(), "authentication" | "authorization" | "auth");
             self.is_auth = text::words(text::capped(line, LABEL_CHARS_MAX)).iter().any(is_word);
         }
-        if self.is_auth && draft.manifest.auth.is_empty() && !line.starts_with('#') && lenient::says_open(line) {
-            draft.keep(Auth::new(AuthScheme::None));
-        }
         self.subjects.extend(read_credential_headers(line, draft));
         let payments = &mut draft.manifest.payments;
         if !payments.iter().any(payment_words::has_asset) {

@@ -20,8 +20,6 @@ const TOOLS_MAX: usize = 200;
 const NAME_BYTES_MAX: usize = 64;
 /// Arguments of one signature that are read.
 const ARGUMENTS_MAX: usize = 32;
-/// Bytes of one item whose brackets are searched for tools.
-const ITEM_BYTES_MAX: usize = 2_000;
 /// Bytes of a label or heading that announces tools.
 const LABEL_BYTES_MAX: usize = 80;
 
@@ -67,17 +65,11 @@ pub(crate) struct ListedTools {
     server: Option<String>,
     /// The line before was a heading with the name of a tool.
     is_heading: bool,
-    /// The item that is read, over several lines.
-    item: String,
-    /// Tools in brackets of items, and whether one of them is called an MCP tool: the others then are as well.
-    bracketed: Vec<Tool>,
-    is_announced: bool,
 }
 
 impl ListedTools {
     /// Keeps the tools that one line names, and tells whether it is an item or a heading that names one.
     pub(crate) fn read_line(&mut self, line: &str) -> bool {
-        self.read_brackets(line);
         if self.tools.len() >= TOOLS_MAX || line.is_empty() {
             if line.is_empty() && self.items == Items::OfServer {
                 self.items = Items::Other;
@@ -185,46 +177,8 @@ impl ListedTools {
         is_list
     }
 
-    /// Collects the lines of an item, and the tools in its brackets: `- Rooms of a hall (MCP tool list_rooms; skill find-room)`.
-    fn read_brackets(&mut self, line: &str) {
-        let is_item = line.starts_with(['-', '*', '+']);
-        if is_item || line.is_empty() || line.starts_with('#') {
-            let item = std::mem::take(&mut self.item);
-            self.close_item(&item);
-        }
-        if (is_item || !self.item.is_empty()) && self.item.len() + line.len() < ITEM_BYTES_MAX {
-            self.item.push_str(line.trim_start_matches(['-', '*', '+', ' ']));
-            self.item.push(' ');
-        }
-    }
-
-    fn close_item(&mut self, item: &str) {
-        let mut rest = item;
-        while let Some((before, after)) = rest.split_once('(') {
-            let Some((inner, behind)) = after.split_once(')') else { return };
-            rest = behind;
-            let parts = || inner.split([',', ';']).map(str::trim);
-            let named: Option<Vec<&str>> = parts().map(bracketed_name).collect();
-            let Some(named) = named.filter(|_| self.bracketed.len() < TOOLS_MAX) else { continue };
-            self.is_announced |= parts().any(|part| part.starts_with("MCP tool"));
-            let description = draft::description(Some(before.trim_end_matches(SEPARATORS)));
-            let tools = named.into_iter().filter(|name| name.contains('_'));
-            self.bracketed.extend(tools.map(|name| Tool {
-                name: name.to_owned(),
-                description: description.clone(),
-                arguments: Vec::new(),
-                price: None,
-                server: None,
-            }));
-        }
-    }
-
     /// Adds the tools to the server that the text names, and the skills.
-    pub(crate) fn finish(mut self, draft: &mut Draft<'_>) {
-        self.read_brackets("");
-        if self.is_announced {
-            self.tools.append(&mut self.bracketed);
-        }
+    pub(crate) fn finish(self, draft: &mut Draft<'_>) {
         set_transport(self.transport, draft);
         let interfaces = &draft.manifest.interfaces;
         let server = interfaces.iter().find(|interface| interface.protocol == Protocol::Mcp);
@@ -280,16 +234,6 @@ fn add_skills(draft: &mut Draft<'_>) {
         capability.invocation.url = Some(url);
         draft.push(capability);
     }
-}
-
-/// The identifier that a part of a bracket is, with or without what it is called: `MCP tool list_rooms`, `skill find-room`.
-fn bracketed_name(part: &str) -> Option<&str> {
-    let words = ["MCP tools ", "MCP tool ", "tool ", "skill "];
-    let name = words.iter().find_map(|word| part.strip_prefix(word)).unwrap_or(part).trim_matches('`');
-    let is_plain =
-        |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || "_-".contains(letter);
-    let is_name = name.starts_with(|letter: char| letter.is_ascii_lowercase()) && name.contains(['_', '-']);
-    (is_name && name.len() <= NAME_BYTES_MAX && name.chars().all(is_plain)).then_some(name)
 }
 
 const SEPARATORS: [char; 5] = [' ', ':', '-', '\u{2013}', '\u{2014}'];
@@ -429,19 +373,6 @@ mod tests {
         ] {
             assert_eq!(named(lines), expected, "{lines}");
         }
-    }
-
-    #[test]
-    fn finds_the_tools_in_brackets_of_items() {
-        let named = |lines: &str| {
-            let mut listed = ListedTools::default();
-            lines.lines().chain([""]).map(str::trim).for_each(|line| drop(listed.read_line(line)));
-            let names: Vec<String> = listed.bracketed.into_iter().map(|tool| tool.name).collect();
-            (names, listed.is_announced)
-        };
-        let lines = "- Rooms of one\n  hall (MCP tool list_rooms; skill find-room)\n- Prices (get_price,\n  get_discount)";
-        assert_eq!(named(lines), (vec!["list_rooms".into(), "get_price".into(), "get_discount".into()], true));
-        assert_eq!(named("- Rooms (since 2019, with a view_of the sea)"), (Vec::new(), false));
     }
 
     #[test]

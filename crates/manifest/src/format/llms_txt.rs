@@ -102,9 +102,10 @@ impl Section {
             return false;
         }
         let labelled = addresses::labelled(line);
-        if self.base.is_none() && states_base(line, labelled.map(|(label, _)| label)) {
-            let address = addresses::first_in_line(line).filter(|address| address.contains("://"));
-            self.base = address.and_then(|address| Url::parse(address).ok()).filter(Url::has_host);
+        if let Some((label, address)) = labelled.filter(|_| self.base.is_none())
+            && ["base url", "api base", "base"].iter().any(|base| label.eq_ignore_ascii_case(base))
+        {
+            self.base = Url::parse(address).ok().filter(Url::has_host);
         }
         if listed_calls::read(line, self.base.as_ref(), draft) {
             return true;
@@ -135,20 +136,6 @@ impl Section {
         }
         draft.push(capability);
     }
-}
-
-/// Whether a line states the address that paths are below: `API base URL: …`, `| Base URL | … |`, "All requests go to …".
-fn states_base(line: &str, label: Option<&str>) -> bool {
-    let folded = capped(line, draft::NAME_CHARS_MAX).to_ascii_lowercase();
-    let label = label.map(str::to_ascii_lowercase);
-    let is_label = |label: &str| {
-        matches!(label, "base" | "server" | "api server" | "api host" | "host" | "api url")
-            || ["api base", "api root", "base url", "base uri"].iter().any(|end| label.ends_with(end))
-    };
-    label.is_some_and(|label| is_label(&label))
-        || ["base url", "base uri", "api root", "requests go to", "requests are sent to", "api base"]
-            .iter()
-            .any(|words| folded.contains(words))
 }
 
 /// The text between the title and the next heading, list or empty line.

@@ -18,21 +18,25 @@ const BLOCKS: usize = 1 << 15;
 
 /// Whether a text certainly holds no phrase.
 pub(super) fn has_no_phrase(text: &[u8]) -> bool {
-    text.len() < PART_BYTES
-        || !has_separators_in_a_row(text)
-            && (text.is_ascii() || has_known_characters(text))
-            && PARTS.as_ref().is_some_and(|parts| !parts.may_be_in(text))
+    if text.len() < PART_BYTES || (text.len() <= SHORT_BYTES && is_one_word(text)) {
+        return true;
+    }
+    !has_separators_in_a_row(text)
+        && (text.is_ascii() || has_known_characters(text))
+        && PARTS.as_ref().is_some_and(|parts| !parts.may_be_in(text))
 }
 
-/// Texts up to this length are searched byte by byte, longer ones several bytes at once.
+/// Texts up to this length are often one word: the names of members.
 const SHORT_BYTES: usize = 32;
+
+/// Whether a text is ASCII without separators of words and without the marks of phrases that have none.
+fn is_one_word(text: &[u8]) -> bool {
+    let joins = |byte: u8| is_separator(byte) | (byte >= 0x80) | matches!(byte, b'/' | b'[' | b'<');
+    !text.iter().any(|byte| joins(*byte))
+}
 
 /// Whether two separators of words, or other characters without a shape, follow each other.
 fn has_separators_in_a_row(text: &[u8]) -> bool {
-    if text.len() <= SHORT_BYTES {
-        let mut before = false;
-        return text.iter().any(|byte| std::mem::replace(&mut before, is_separator(*byte)) && before);
-    }
     let seconds = text.get(1..).unwrap_or_default();
     // Looking at every byte takes fewer steps than stopping at the first: several bytes are compared at once.
     let found = text.iter().zip(seconds).fold(0, |found, (first, second)| {

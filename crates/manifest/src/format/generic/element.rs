@@ -113,7 +113,9 @@ impl Context {
     /// The context of a whole document.
     pub(super) fn of_root(root: &Object<'_>, draft: &Draft<'_>) -> Self {
         let context = Self::default().within(root, "", draft);
-        let base = context.base.clone().or_else(|| folder_of(root, draft.base()));
+        // The base may stand beside the description of the API.
+        let of_block = || Self::default().within(&root.object_of(&["api", "service", "server"])?, "", draft).base;
+        let base = context.base.clone().or_else(of_block).or_else(|| folder_of(root, draft.base()));
         Self { base, ..context }
     }
 

@@ -70,8 +70,15 @@ fn is_denying(word: &str) -> bool {
     DENYING_WORDS.contains(&word) || RELATED_WORDS.contains(&word)
 }
 
+/// Bytes of the shortest word for other services.
+const RELATED_BYTES_MIN: usize = 5;
+
 /// Whether a member is about other services: `related_services`, `partners`.
 pub(super) fn is_of_others(name: &str) -> bool {
+    // Most names are shorter than any of the words.
+    if name.len() < RELATED_BYTES_MIN {
+        return false;
+    }
     let mut found = false;
     text::each_word(name, |word| found |= RELATED_WORDS.contains(&word));
     found

@@ -79,8 +79,7 @@ pub(crate) fn read_below_comments(root: &Object<'_>, draft: &mut Draft<'_>) {
 
 /// The base of paths that a document publishes, at the root or beside the description of its API.
 pub(crate) fn base_of(root: &Object<'_>, draft: &Draft<'_>) -> Option<Url> {
-    let of = |object: &Object<'_>| Context::default().within(object, "", draft).base;
-    Context::of_root(root, draft).base.or_else(|| of(&root.object_of(&["api", "service", "server"])?))
+    Context::of_root(root, draft).base
 }
 
 /// A path below a base, or on the origin of the document.
