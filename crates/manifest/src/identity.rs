@@ -201,8 +201,9 @@ fn is_placeholder(text: &str, served: &SiteName) -> bool {
 fn report_placeholders(draft: &mut Draft<'_>, served: &Host) {
     let served = &served.site();
     let declared = draft.manifest.declared_origin.as_deref().filter(|origin| is_placeholder(origin, served));
-    let at = |pointer: Option<&String>| {
-        FindingLocation { pointer: pointer.cloned().unwrap_or_default(), document: None }
+    let at = |pointer: Option<&String>| FindingLocation {
+        pointer: pointer.cloned().unwrap_or_default(),
+        document: None,
     };
     let mut found: Vec<(FindingLocation, String)> =
         declared.map(|origin| (at(draft.places.origin.as_ref()), origin.to_owned())).into_iter().collect();

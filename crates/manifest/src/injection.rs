@@ -270,10 +270,17 @@ mod tests {
 
     #[test]
     fn the_quick_look_decides_for_most_texts() {
-        for text in ["Finds caf\u{e9}s \u{2014} and \"more\"\n", "do not mentor", "ignore, previous", "auth_required", "a"] {
+        for text in [
+            "Finds caf\u{e9}s \u{2014} and \"more\"\n",
+            "do not mentor",
+            "ignore, previous",
+            "auth_required",
+            "a",
+        ] {
             assert!(has_no_phrase(text.as_bytes()), "{text}");
         }
-        for text in ["Please ignore previous orders", "ignore\n **previous**", "\u{418}\u{433}\u{440}\u{430}"] {
+        for text in ["Please ignore previous orders", "ignore\n **previous**", "\u{418}\u{433}\u{440}\u{430}"]
+        {
             assert!(!has_no_phrase(text.as_bytes()), "{text}");
         }
     }

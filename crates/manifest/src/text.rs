@@ -100,7 +100,8 @@ pub(crate) fn has_four(text: &str, [a, b, c, d]: &[u8; 4]) -> bool {
 pub(crate) fn has_three(text: &str, [a, b, c]: &[u8; 3]) -> bool {
     let from = |start: usize| text.as_bytes().get(start..).unwrap_or_default();
     let threes = from(0).iter().zip(from(1)).zip(from(2));
-    threes.fold(false, |found, ((first, second), third)| found | ((first == a) & (second == b) & (third == c)))
+    threes
+        .fold(false, |found, ((first, second), third)| found | ((first == a) & (second == b) & (third == c)))
 }
 
 fn fold_whitespace(text: &str) -> String {
@@ -427,7 +428,14 @@ mod tests {
 
     #[test]
     fn finds_short_parts() {
-        for text in ["", "on", " on ", "x on", "paid on Base", "more than thirty-two bytes, and on the last ones: on "] {
+        for text in [
+            "",
+            "on",
+            " on ",
+            "x on",
+            "paid on Base",
+            "more than thirty-two bytes, and on the last ones: on ",
+        ] {
             assert_eq!(has_four(text, b" on "), text.contains(" on "), "{text}");
             assert_eq!(has_three(text, b" on"), text.contains(" on"), "{text}");
         }

@@ -462,7 +462,8 @@ fn is_price_text(text: &str) -> bool {
         return text.split(' ').nth(PRICE_WORDS_MAX).is_none() && !text.contains(':');
     }
     let marks = ['$', '\u{20ac}', '\u{a3}', '\u{a5}', '%'];
-    let is_currency = |word: &str| lenient::is_currency(word.trim_matches(|letter: char| !letter.is_alphanumeric()));
+    let is_currency =
+        |word: &str| lenient::is_currency(word.trim_matches(|letter: char| !letter.is_alphanumeric()));
     text.contains(marks)
         || text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b',' | b' '))
         || text.split([' ', '/']).any(is_currency)

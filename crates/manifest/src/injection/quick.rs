@@ -76,11 +76,12 @@ static FOLDED: [u8; 256] = {
     let mut byte: usize = 0;
     while byte < 256 {
         let own = byte.to_le_bytes()[0];
-        folded[byte] = if own == b' ' || own == b'*' || own == b'_' || own == b'`' || own.is_ascii_whitespace() {
-            b' '
-        } else {
-            own.to_ascii_lowercase()
-        };
+        folded[byte] =
+            if own == b' ' || own == b'*' || own == b'_' || own == b'`' || own.is_ascii_whitespace() {
+                b' '
+            } else {
+                own.to_ascii_lowercase()
+            };
         byte += 1;
     }
     folded
@@ -202,9 +203,10 @@ impl Parts {
     fn may_be_in(&self, text: &[u8]) -> bool {
         text.chunks(STEP).enumerate().any(|(index, step)| {
             step.len() >= BLOCK_BYTES
-                && self.blocks.get(block_of(step)).is_some_and(|places| {
-                    *places != 0 && self.is_around(text, index * STEP, *places)
-                })
+                && self
+                    .blocks
+                    .get(block_of(step))
+                    .is_some_and(|places| *places != 0 && self.is_around(text, index * STEP, *places))
         })
     }
 
@@ -213,7 +215,9 @@ impl Parts {
     fn is_around(&self, text: &[u8], at: usize, places: u8) -> bool {
         (0..STEP).filter(|place| places & (1_u8 << place) != 0).any(|place| {
             let Some(start) = at.checked_sub(place) else { return false };
-            let Some(part) = text.get(start..).and_then(<[u8]>::first_chunk::<PART_BYTES>) else { return false };
+            let Some(part) = text.get(start..).and_then(<[u8]>::first_chunk::<PART_BYTES>) else {
+                return false;
+            };
             let word = word_of(part);
             is_set(&self.slots, slot_of(word)) && self.is_at(word, text, start)
         })

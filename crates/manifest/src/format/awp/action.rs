@@ -8,11 +8,11 @@ use super::rules;
 use super::types::{References, Types};
 use crate::draft::{self, Draft};
 use crate::format::endpoint;
-use crate::model::{
-    AuthScheme, Capability, CapabilityKind, Confirmation, Execution, ExecutionModel, Idempotency,
-    RateLimit, SafetyClass, Tristate,
-};
 use crate::json::at_index;
+use crate::model::{
+    AuthScheme, Capability, CapabilityKind, Confirmation, Execution, ExecutionModel, Idempotency, RateLimit,
+    SafetyClass, Tristate,
+};
 use crate::object::{Object, type_name};
 use crate::schema::{self, Location, Parameters, Presence};
 use crate::text::capped;

@@ -119,7 +119,11 @@ fn check_contract(root: &Object<'_>, draft: &mut Draft<'_>) {
         return;
     }
     let text = "actions need authentication, and no `type` in `auth` says which";
-    draft.report(&rules::AUTH_TYPE_MISSING, contract.map(|contract| contract.pointer).unwrap_or_default(), text);
+    draft.report(
+        &rules::AUTH_TYPE_MISSING,
+        contract.map(|contract| contract.pointer).unwrap_or_default(),
+        text,
+    );
 }
 
 /// The lifetime of a token that does not expire by itself, in words: §7 asks for a string and gives examples alone.

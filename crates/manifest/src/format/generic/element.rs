@@ -54,15 +54,18 @@ const BASE_KEYS: Keys = Keys::of(&[
     "public_base_url",
     "publicBaseUrl",
 ]);
-const SERVER_KEYS: Keys = Keys::of(&["mcp_endpoint", "mcpEndpoint", "mcp_url", "mcpUrl", "mcp_server", "mcpServer", "mcp"]);
-const SERVER_ADDRESS_KEYS: Keys = Keys::of(&["endpoint", "url", "server", "server_url", "serverUrl", "http", "sse"]);
+const SERVER_KEYS: Keys =
+    Keys::of(&["mcp_endpoint", "mcpEndpoint", "mcp_url", "mcpUrl", "mcp_server", "mcpServer", "mcp"]);
+const SERVER_ADDRESS_KEYS: Keys =
+    Keys::of(&["endpoint", "url", "server", "server_url", "serverUrl", "http", "sse"]);
 /// Blocks that hold the address of a server by the name of its protocol.
 const MCP_BLOCKS: Keys =
     Keys::of(&["mcp", "mcp_server", "mcpServer", "endpoints", "protocols", "surfaces", "interfaces"]);
 const ENVIRONMENT_KEYS: Keys =
     Keys::of(&["environment_variables", "environmentVariables", "environment", "env"]);
 /// Blocks in the description of a server that hold its address.
-const SERVER_BLOCKS: Keys = Keys::of(&["remote", "hosted", "server", "transport", "connection", "streamable_http", "production"]);
+const SERVER_BLOCKS: Keys =
+    Keys::of(&["remote", "hosted", "server", "transport", "connection", "streamable_http", "production"]);
 pub(super) const ADDRESS_KEYS: Keys = Keys::of(&[
     "endpoint",
     "url",
@@ -85,7 +88,11 @@ const HOME_KEYS: Keys = Keys::of(&["homepage", "home", "url", "website", "site_u
 
 /// The folder that a document names as the home of its service, if the document is below it.
 pub(crate) fn folder_of(root: &Object<'_>, document: &ManifestUrl) -> Option<Url> {
-    let homes = HOME_KEYS.within(root).iter().filter_map(|key| root.text(key)).filter(|home| home.len() <= BASE_BYTES_MAX);
+    let homes = HOME_KEYS
+        .within(root)
+        .iter()
+        .filter_map(|key| root.text(key))
+        .filter(|home| home.len() <= BASE_BYTES_MAX);
     homes.filter_map(|home| parse_url(home).ok()).find(|home| {
         let folder = home.path().trim_end_matches('/');
         let below = document.path().strip_prefix(folder);
@@ -113,9 +120,16 @@ impl Context {
     /// The context of a whole document.
     pub(super) fn of_root(root: &Object<'_>, draft: &Draft<'_>) -> Self {
         let context = Self::default().within(root, "", draft);
-        // The base may stand beside the description of the API.
-        let of_block = || Self::default().within(&root.object_of(&["api", "service", "server"])?, "", draft).base;
-        let base = context.base.clone().or_else(of_block).or_else(|| folder_of(root, draft.base()));
+        let base = context.base.clone().or_else(|| folder_of(root, draft.base()));
+        Self { base, ..context }
+    }
+
+    /// The context of the services of a document: the base of their paths may stand beside the description of the API.
+    pub(super) fn of_services(root: &Object<'_>, draft: &Draft<'_>) -> Self {
+        let context = Self::of_root(root, draft);
+        let of_block =
+            || Self::default().within(&root.object_of(&["api", "service", "server"])?, "", draft).base;
+        let base = context.base.clone().or_else(of_block);
         Self { base, ..context }
     }
 
@@ -175,7 +189,8 @@ impl Context {
     /// The context of what is inside an element: paths belong to the host of the element's own address, and its calls need
     /// what the element needs.
     pub(super) fn at_element(&self, element: &Object<'_>) -> Self {
-        let inside = self.at(element.text_of(ADDRESS_KEYS.within(element)).map(|text| address::split_method(text).1));
+        let inside =
+            self.at(element.text_of(ADDRESS_KEYS.within(element)).map(|text| address::split_method(text).1));
         let mut needed = CapabilityAuth { required: self.auth, ..CapabilityAuth::default() };
         lenient::read_own_auth(element, &mut needed);
         let registration = lenient::registration_of(element).or_else(|| self.registration.clone());
@@ -306,9 +321,10 @@ fn request_of<'v>(object: &Object<'v>) -> Option<Object<'v>> {
         let is_apart = |name: &str| {
             outbound::is_about_calls(name) || outbound::is_contact(name) || lists::is_of_others(name)
         };
-        let members = object.map.iter().filter(|(name, value)| {
-            !is_apart(name) && value.as_object().is_some_and(lists::is_call_object)
-        });
+        let members = object
+            .map
+            .iter()
+            .filter(|(name, value)| !is_apart(name) && value.as_object().is_some_and(lists::is_call_object));
         let mut members = members.map(|(name, _)| name);
         let only = members.next().filter(|_| members.next().is_none())?;
         object.object(only)

@@ -61,13 +61,23 @@ mod tests {
     fn tells_the_schemas_of_cards_from_those_of_the_registry() {
         for (schema, card, entry, dated) in [
             ("https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json", true, false, false),
-            ("https://static.modelcontextprotocol.io/schemas/2025-11-25/server-card.schema.json", true, false, false),
+            (
+                "https://static.modelcontextprotocol.io/schemas/2025-11-25/server-card.schema.json",
+                true,
+                false,
+                false,
+            ),
             ("https://modelcontextprotocol.io/schemas/server-card.json", true, false, false),
             ("https://modelcontextprotocol.io/schemas/server-card/v1.json", true, false, false),
             ("https://static.modelcontextprotocol.io/schemas/mcp-server-card/v1.json", true, false, false),
             ("https://static.modelcontextprotocol.io/schemas/v1/server.schema.json", true, false, false),
             ("https://static.modelcontextprotocol.io/schemas/v12/server.schema.json#", true, false, false),
-            ("https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json", false, true, true),
+            (
+                "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json",
+                false,
+                true,
+                true,
+            ),
             ("https://static.modelcontextprotocol.io/schemas/draft/server.schema.json", false, true, true),
             ("https://static.modelcontextprotocol.io/schemas/latest/server.schema.json", false, true, false),
             ("https://modelcontextprotocol.io/schemas/draft/2025-07-09/server.json", false, true, true),

@@ -143,7 +143,10 @@ pub(super) fn secrets_of_packages(root: &Object<'_>) -> Vec<Auth> {
                     let variables = input.object("variables").filter(|_| place == "argument");
                     let members = variables.iter().flat_map(Object::members).take(SECRETS_MAX);
                     let inner = members.filter_map(|(name, variable)| secret(Some(name), &variable, place));
-                    secret(None, &input, place).into_iter().chain(inner.collect::<Vec<_>>()).collect::<Vec<_>>()
+                    secret(None, &input, place)
+                        .into_iter()
+                        .chain(inner.collect::<Vec<_>>())
+                        .collect::<Vec<_>>()
                 })
                 .collect();
             for secret in secrets {

@@ -114,7 +114,8 @@ pub(crate) fn read<'v>(
         if links_left == 0 || is_local(names) {
             return;
         }
-        let target = target_beside(names, published, owner, &mut meanings).filter(|target| !is_core || !target.is_server());
+        let target = target_beside(names, published, owner, &mut meanings)
+            .filter(|target| !is_core || !target.is_server());
         let is_page =
             || Known::is_page(names, published, format) || is_priced_pattern(names, published, owner);
         if target.is_none() && published.starts_with('/') && !is_page() {
