@@ -38,7 +38,7 @@ pub(crate) fn clean(text: &str, mut removed: impl FnMut(Hidden, usize)) -> Optio
     // Fast path for printable ASCII. Looking at every byte takes fewer steps than stopping at the first: several bytes are
     // compared at once.
     let suspicious = |byte: u8| {
-        (byte < 0x20) & (byte != b'\t') & (byte != b'\n') & (byte != b'\r') | (byte == 0x7f) | (byte >= 0x80)
+        byte < 0x20 && byte != b'\t' && byte != b'\n' && byte != b'\r' || byte == 0x7f || byte >= 0x80
     };
     if !text.bytes().fold(false, |found, byte| found | suspicious(byte)) {
         return None;
@@ -88,20 +88,21 @@ pub(crate) fn plain(text: &str, chars_max: usize) -> Option<String> {
 
 /// Whether a text has a part of four bytes. Looking at every byte takes fewer steps than `str::contains` in the short texts of
 /// documents: several bytes are compared at once.
-pub(crate) fn has_four(text: &str, [a, b, c, d]: &[u8; 4]) -> bool {
+pub(crate) fn has_four(text: &str, part: [u8; 4]) -> bool {
     let from = |start: usize| text.as_bytes().get(start..).unwrap_or_default();
     let fours = from(0).iter().zip(from(1)).zip(from(2)).zip(from(3));
-    fours.fold(false, |found, (((first, second), third), fourth)| {
-        found | ((first == a) & (second == b) & (third == c) & (fourth == d))
-    })
+    let is_part = |(((a, b), c), d): (((&u8, &u8), &u8), &u8)| {
+        *a == part[0] && *b == part[1] && *c == part[2] && *d == part[3]
+    };
+    fours.fold(false, |found, four| found | is_part(four))
 }
 
 /// The same for three bytes.
-pub(crate) fn has_three(text: &str, [a, b, c]: &[u8; 3]) -> bool {
+pub(crate) fn has_three(text: &str, part: [u8; 3]) -> bool {
     let from = |start: usize| text.as_bytes().get(start..).unwrap_or_default();
     let threes = from(0).iter().zip(from(1)).zip(from(2));
-    threes
-        .fold(false, |found, ((first, second), third)| found | ((first == a) & (second == b) & (third == c)))
+    let is_part = |((a, b), c): ((&u8, &u8), &u8)| *a == part[0] && *b == part[1] && *c == part[2];
+    threes.fold(false, |found, three| found | is_part(three))
 }
 
 fn fold_whitespace(text: &str) -> String {
@@ -436,8 +437,8 @@ mod tests {
             "paid on Base",
             "more than thirty-two bytes, and on the last ones: on ",
         ] {
-            assert_eq!(has_four(text, b" on "), text.contains(" on "), "{text}");
-            assert_eq!(has_three(text, b" on"), text.contains(" on"), "{text}");
+            assert_eq!(has_four(text, *b" on "), text.contains(" on "), "{text}");
+            assert_eq!(has_three(text, *b" on"), text.contains(" on"), "{text}");
         }
     }
 

@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn a_model_that_is_too_large_becomes_an_unreadable_document() {
         let url = ManifestUrl::parse("https://a.example/agent.json").unwrap();
-        let bytes = [b' '; SMALL_BYTES_MAX + 1];
+        let bytes = vec![b' '; SMALL_BYTES_MAX + 1];
         let document = Document {
             bytes: &bytes,
             url: &url,

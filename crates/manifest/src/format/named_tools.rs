@@ -23,7 +23,7 @@ pub(crate) fn read(root: &Map<String, Value>, draft: &mut Draft<'_>) {
     }
     let mut names: Vec<&str> = Vec::new();
     outbound::each_text(root, &mut |text| {
-        if !text::has_four(text, b"tool") {
+        if !text::has_four(text, *b"tool") {
             return;
         }
         for name in named_in(text).chain(behind_address(text)) {

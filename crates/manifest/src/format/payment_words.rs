@@ -51,7 +51,7 @@ pub(crate) fn in_sentence(sentence: &str) -> Vec<Payment> {
 
 /// Whether a sentence may state a payment.
 fn may_state(sentence: &str) -> bool {
-    text::has_four(sentence, b" on ") || text::has_three(sentence, b"402")
+    text::has_four(sentence, *b" on ") || text::has_three(sentence, *b"402")
 }
 
 /// The terms that a sentence of the document states, if no member states more than the name of a scheme.

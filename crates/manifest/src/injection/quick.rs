@@ -31,7 +31,7 @@ const SHORT_BYTES: usize = 32;
 
 /// Whether a text is ASCII without separators of words and without the marks of phrases that have none.
 fn is_one_word(text: &[u8]) -> bool {
-    let joins = |byte: u8| is_separator(byte) | (byte >= 0x80) | matches!(byte, b'/' | b'[' | b'<');
+    let joins = |byte: u8| is_separator(byte) || byte >= 0x80 || matches!(byte, b'/' | b'[' | b'<');
     !text.iter().any(|byte| joins(*byte))
 }
 
@@ -47,7 +47,7 @@ fn has_separators_in_a_row(text: &[u8]) -> bool {
 
 /// White space, other controls, `*`, `_` or `` ` ``.
 const fn is_separator(byte: u8) -> bool {
-    (byte <= b' ') | (byte == b'*') | (byte.wrapping_sub(b'_') <= 1)
+    byte <= b' ' || byte == b'*' || byte.wrapping_sub(b'_') <= 1
 }
 
 /// Whether all characters that are not ASCII are signs that no phrase has, or letters of Latin-1, which no part has: dashes,
@@ -115,7 +115,7 @@ struct Parts {
     blocks: Vec<u8>,
     /// A bit for each part.
     slots: [u64; SLOTS / 64],
-    parts: Vec<Part>,
+    listed: Vec<Part>,
 }
 
 /// A part of a phrase.
@@ -137,7 +137,7 @@ impl Part {
         let (at, part) = parts
             .filter(|(_, part)| part.is_ascii())
             .max_by_key(|(_, part)| part.iter().map(rarity).sum::<usize>())?;
-        Some(Self { bytes: word_of(part), phrase: bytes, at })
+        Some(Self { bytes: word_of(*part), phrase: bytes, at })
     }
 
     /// Whether the phrase is in a text where its part is at `at`, whatever the letters of the phrase that are not ASCII.
@@ -170,7 +170,7 @@ static PARTS: LazyLock<Option<Parts>> = LazyLock::new(|| {
         parts.push(part);
     }
     parts.sort_unstable_by_key(|part| part.bytes);
-    Some(Parts { blocks, slots, parts })
+    Some(Parts { blocks, slots, listed: parts })
 });
 
 fn set(bits: &mut [u64], at: usize) {
@@ -191,7 +191,7 @@ fn block_of(bytes: &[u8]) -> usize {
 }
 
 /// Folded bytes as one number.
-fn word_of(bytes: &[u8; PART_BYTES]) -> u64 {
+fn word_of(bytes: [u8; PART_BYTES]) -> u64 {
     bytes.iter().fold(0, |word, byte| (word << 8) | u64::from(FOLDED[usize::from(*byte)]))
 }
 
@@ -218,14 +218,14 @@ impl Parts {
             let Some(part) = text.get(start..).and_then(<[u8]>::first_chunk::<PART_BYTES>) else {
                 return false;
             };
-            let word = word_of(part);
+            let word = word_of(*part);
             is_set(&self.slots, slot_of(word)) && self.is_at(word, text, start)
         })
     }
 
     fn is_at(&self, word: u64, text: &[u8], at: usize) -> bool {
-        let first = self.parts.partition_point(|part| part.bytes < word);
-        let same = self.parts.iter().skip(first).take_while(|part| part.bytes == word);
+        let first = self.listed.partition_point(|part| part.bytes < word);
+        let same = self.listed.iter().skip(first).take_while(|part| part.bytes == word);
         same.into_iter().any(|part| part.is_at(text, at))
     }
 }

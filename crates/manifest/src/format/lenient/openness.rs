@@ -39,7 +39,7 @@ fn may_say_open(text: &str) -> bool {
     let from = |start: usize| text.as_bytes().get(start..).unwrap_or_default();
     let threes = from(0).iter().zip(from(1)).zip(from(2));
     let begins = |[a, b, c]: [u8; 3], known: &[u8; 3]| {
-        (a | 0x20 == known[0]) & (b | 0x20 == known[1]) & (c | 0x20 == known[2])
+        a | 0x20 == known[0] && b | 0x20 == known[1] && c | 0x20 == known[2]
     };
     threes.fold(false, |found, ((first, second), third)| {
         let three = [*first, *second, *third];
