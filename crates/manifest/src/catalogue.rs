@@ -65,10 +65,10 @@ fn of_field(title: &'static str, shape: &Shape, field: &Field) -> Vec<CatalogueE
     let missing =
         field.missing.map(|severity| entry("missing", severity, format!("`{}` is missing", field.key)));
     let mistyped = field.kind.has_type().then(|| {
-        entry("mistyped", field.wrong(), format!("`{}` is not {}", field.key, field.kind.description()))
+        entry("mistyped", field.wrong, format!("`{}` is not {}", field.key, field.kind.description()))
     });
     let invalid = field.kind.has_form().then(|| {
-        entry("invalid", field.wrong(), format!("`{}` is not {}", field.key, field.kind.form_description()))
+        entry("invalid", field.wrong, format!("`{}` is not {}", field.key, field.kind.form_description()))
     });
     [missing, mistyped, invalid].into_iter().flatten().collect()
 }

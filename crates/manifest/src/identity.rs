@@ -9,7 +9,8 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use crate::address;
-use crate::draft::{Draft, FINDINGS_PER_CODE_MAX, FindingLocation};
+use crate::draft::{Draft, FINDINGS_PER_CODE_MAX, FindingLocation, Places};
+use crate::json::{push_index, push_name};
 use crate::model::SourceKind;
 use crate::name::{Host, SiteName, parse_url};
 use crate::object::children;
@@ -43,17 +44,64 @@ pub(crate) fn check(draft: &mut Draft<'_>) {
     let Some(declared) = declared.filter(|declared| *declared != served) else {
         return suspect_copy(draft, &served, None);
     };
+    let place = draft.places.origin.take().unwrap_or_default();
     let text = format!("declared {declared}, served by {served}");
     if declared.site() == served.site() {
         let is_www = declared.as_str().strip_prefix("www.").unwrap_or(declared.as_str())
             == served.as_str().strip_prefix("www.").unwrap_or(served.as_str());
         if !is_www {
-            draft.report(&SUBDOMAIN, String::new(), text);
+            draft.report(&SUBDOMAIN, place, text);
         }
         return;
     }
-    draft.report(&MISMATCH, String::new(), text);
+    draft.report(&MISMATCH, place, text);
     suspect_copy(draft, &served, Some(&declared));
+}
+
+/// Finds the declared origin and the placeholders of a JSON document, as far as they are reported.
+pub(crate) fn locate(draft: &mut Draft<'_>, document: &Value) {
+    let served = draft.base().host();
+    let site = served.site();
+    let declared = draft.manifest.declared_origin.as_deref();
+    let is_reported = |origin: &&str| {
+        is_placeholder(origin, &site) || host_of(origin).is_some_and(|declared| declared != served)
+    };
+    let origin = declared.filter(is_reported).and_then(|origin| place_of_text(document, origin));
+    let interfaces = draft.manifest.interfaces.iter().filter_map(|interface| interface.url.as_deref());
+    let placeholders = interfaces.filter(|url| is_placeholder(url, &site)).take(FINDINGS_PER_CODE_MAX);
+    let interfaces =
+        placeholders.filter_map(|url| Some((url.to_owned(), place_of_text(document, url)?))).collect();
+    draft.places = Places { origin, interfaces };
+}
+
+/// Pointer of the first text that is an address, or else of the first one with its host.
+fn place_of_text(document: &Value, address: &str) -> Option<String> {
+    let host = authority(address);
+    let bare = address.trim_end_matches('/');
+    first_text(document, &|text| text.trim().trim_end_matches('/') == bare)
+        .or_else(|| first_text(document, &|text| text.contains(host) && (is_address(text) || text == host)))
+}
+
+/// Pointer of the first text of a document that is wanted.
+fn first_text(value: &Value, is_wanted: &dyn Fn(&str) -> bool) -> Option<String> {
+    let below = |step: &dyn Fn(&mut String), inner: &Value| {
+        let rest = first_text(inner, is_wanted)?;
+        let mut pointer = String::new();
+        step(&mut pointer);
+        pointer.push_str(&rest);
+        Some(pointer)
+    };
+    match value {
+        Value::String(text) if is_wanted(text) => Some(String::new()),
+        Value::Array(list) => list
+            .iter()
+            .enumerate()
+            .find_map(|(index, inner)| below(&|pointer| push_index(pointer, index), inner)),
+        Value::Object(map) => {
+            map.iter().find_map(|(name, inner)| below(&|pointer| push_name(pointer, name), inner))
+        }
+        _ => None,
+    }
 }
 
 /// Marks a document whose addresses are all on the declared site, which is another one.
@@ -153,8 +201,12 @@ fn is_placeholder(text: &str, served: &SiteName) -> bool {
 fn report_placeholders(draft: &mut Draft<'_>, served: &Host) {
     let served = &served.site();
     let declared = draft.manifest.declared_origin.as_deref().filter(|origin| is_placeholder(origin, served));
+    let at = |pointer: Option<&String>| FindingLocation {
+        pointer: pointer.cloned().unwrap_or_default(),
+        document: None,
+    };
     let mut found: Vec<(FindingLocation, String)> =
-        declared.map(|origin| (FindingLocation::default(), origin.to_owned())).into_iter().collect();
+        declared.map(|origin| (at(draft.places.origin.as_ref()), origin.to_owned())).into_iter().collect();
     for capability in &draft.manifest.capabilities {
         if let Some(address) =
             capability.invocation.endpoint().filter(|address| is_placeholder(address, served))
@@ -164,7 +216,10 @@ fn report_placeholders(draft: &mut Draft<'_>, served: &Host) {
     }
     for interface in &draft.manifest.interfaces {
         if let Some(address) = interface.url.as_deref().filter(|address| is_placeholder(address, served)) {
-            found.push((FindingLocation::default(), address.to_owned()));
+            let location = at(draft.places.interfaces.get(address));
+            if !found.iter().any(|(known, same)| known.pointer == location.pointer && same == address) {
+                found.push((location, address.to_owned()));
+            }
         }
     }
     for (location, address) in found {

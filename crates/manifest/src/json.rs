@@ -55,7 +55,8 @@ pub(crate) fn parse(text: &str, outline: &Outline) -> Result<(Value, Notes), Not
         notes: RefCell::new(Notes::default()),
         sizes: &outline.sizes,
         containers: Cell::new(0),
-        may_hide: outline.may_escape_hidden || !text.is_ascii() || text.as_bytes().contains(&0x7f),
+        may_hide_ascii: outline.may_escape_hidden || text.as_bytes().contains(&0x7f),
+        is_ascii: text.is_ascii(),
     };
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let value = Seed { reading: &reading, path: None, depth: 0 }
@@ -145,8 +146,10 @@ struct Reading<'r> {
     sizes: &'r [u32],
     /// Containers that began.
     containers: Cell<usize>,
-    /// Whether a string may hold hidden characters.
-    may_hide: bool,
+    /// Whether a string may hold a control character. Only an escape writes one other than DEL.
+    may_hide_ascii: bool,
+    /// Whether the whole text is ASCII: no other hidden character is.
+    is_ascii: bool,
 }
 
 impl Reading<'_> {
@@ -190,7 +193,8 @@ impl Seed<'_> {
     /// The cleaned and cut string; `None` if it is unchanged.
     fn keep(self, text: &str, bytes_max: usize) -> Option<String> {
         let cut = text.len() > bytes_max;
-        if !cut && !self.reading.may_hide {
+        let reading = self.reading;
+        if !cut && !reading.may_hide_ascii && (reading.is_ascii || text.is_ascii()) {
             return None;
         }
         if cut {

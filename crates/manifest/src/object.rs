@@ -26,12 +26,39 @@ pub(crate) struct Members<'v> {
 
 /// A cheap fingerprint of a name: one bit of 128.
 #[inline]
-fn fingerprint(name: &str) -> u128 {
+const fn fingerprint(name: &str) -> u128 {
     let bytes = name.as_bytes();
-    let (first, last) =
-        (bytes.first().copied().unwrap_or_default(), bytes.last().copied().unwrap_or_default());
-    let mixed = usize::from(first) * 31 + usize::from(last) * 7 + bytes.len();
+    let (first, last) = match bytes {
+        [first, .., last] => (*first, *last),
+        [only] => (*only, *only),
+        [] => (0, 0),
+    };
+    let mixed = first as usize * 31 + last as usize * 7 + bytes.len();
     1 << (mixed % 128)
+}
+
+/// Spellings of one member that are tried in many objects: their fingerprints show at once that an object has none.
+pub(crate) struct Keys {
+    names: &'static [&'static str],
+    fingerprints: u128,
+}
+
+impl Keys {
+    pub(crate) const fn of(names: &'static [&'static str]) -> Self {
+        let mut fingerprints = 0;
+        let mut at = 0;
+        while at < names.len() {
+            fingerprints |= fingerprint(names[at]);
+            at += 1;
+        }
+        Self { names, fingerprints }
+    }
+
+    /// The names, or none of them if the object certainly has no member of any.
+    #[inline]
+    pub(crate) const fn within(&self, object: &Object<'_>) -> &'static [&'static str] {
+        if self.fingerprints & object.members.present == 0 { &[] } else { self.names }
+    }
 }
 
 impl<'v> Members<'v> {
@@ -80,11 +107,13 @@ impl<'v> Object<'v> {
         self.value(key).is_some()
     }
 
+    #[inline]
     pub(crate) fn value(&self, key: &str) -> Option<&'v Value> {
         self.published(key).filter(|value| !value.is_null())
     }
 
     /// The value of a member, null included.
+    #[inline]
     pub(crate) fn published(&self, key: &str) -> Option<&'v Value> {
         self.members.get(key)
     }

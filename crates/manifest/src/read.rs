@@ -17,7 +17,7 @@ use crate::{identity, served, signature};
 ///
 /// Raise it by one whenever reading changes: another parser or parser version, another budget, or another normalisation.
 /// A document that stalled or ended a reader is retried only by a reader of another version.
-pub const READER_VERSION: u32 = 10;
+pub const READER_VERSION: u32 = 11;
 
 /// Reads a document: detects its dialect, reports where it deviates, and normalises it.
 pub fn read(document: &Document<'_>) -> Manifest {
@@ -116,7 +116,7 @@ fn read_json<'d>(
         draft.assess(document::TOO_LONG.spec, |_| true);
         return draft;
     }
-    draft.search_steering(text, value);
+    draft.search_steering(value);
     draft.within(&pointer, |draft| format::read(&Body::Json(part), draft));
     if !is_whole {
         let beside = without_wrapper(value, &pointer);
@@ -128,6 +128,7 @@ fn read_json<'d>(
         signature::check(&mut draft, text, notes);
     }
     identity::mark_not_public(&mut draft, Some(value));
+    identity::locate(&mut draft, value);
     draft
 }
 

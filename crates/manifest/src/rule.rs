@@ -32,6 +32,8 @@ pub(crate) struct Field {
     pub(crate) kind: Kind,
     /// Severity of its absence; `None` where it is optional.
     pub(crate) missing: Option<Severity>,
+    /// Severity of a wrong type or value.
+    pub(crate) wrong: Severity,
     /// What to publish, as an imperative sentence.
     pub(crate) fix: &'static str,
 }
@@ -62,25 +64,25 @@ pub(crate) enum Kind {
 
 /// A required field.
 pub(crate) const fn must(key: &'static str, kind: Kind, fix: &'static str) -> Field {
-    Field { key, kind, missing: Some(Severity::Must), fix }
+    Field { key, kind, missing: Some(Severity::Must), wrong: Severity::Must, fix }
 }
 
 /// A recommended field.
 pub(crate) const fn should(key: &'static str, kind: Kind, fix: &'static str) -> Field {
-    Field { key, kind, missing: Some(Severity::Should), fix }
+    Field { key, kind, missing: Some(Severity::Should), wrong: Severity::Should, fix }
 }
 
 /// An optional field.
 pub(crate) const fn may(key: &'static str, kind: Kind, fix: &'static str) -> Field {
-    Field { key, kind, missing: None, fix }
+    Field { key, kind, missing: None, wrong: Severity::Should, fix }
+}
+
+/// An optional field with a value that the specification prescribes.
+pub(crate) const fn optional_must(key: &'static str, kind: Kind, fix: &'static str) -> Field {
+    Field { key, kind, missing: None, wrong: Severity::Must, fix }
 }
 
 impl Field {
-    /// Severity of a wrong type or value: that of absence, `should` for an optional field.
-    pub(crate) fn wrong(&self) -> Severity {
-        self.missing.unwrap_or(Severity::Should)
-    }
-
     /// The field's name in codes: `rate_limit` for `rateLimit`, `context` for `@context`.
     pub(crate) fn code_part(&self) -> String {
         let mut part = String::with_capacity(self.key.len() + 2);

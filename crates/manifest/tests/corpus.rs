@@ -105,11 +105,6 @@ const DISAGREEMENTS: &[(&str, &str, &str)] = &[
         "it only leads to awas.json; the same file is judged AWAS among the examples",
     ),
     ("oddball-list/", "unrelated", "names with rooms and e-mail addresses: nothing that could be called"),
-    (
-        "experimental-ext-server-card__invalid-wrong-schema-name",
-        "mcp_registry",
-        "it names the registry's schema",
-    ),
 ];
 
 /// Labels whose files may turn out to hold nothing: judged by their name, read by their body.

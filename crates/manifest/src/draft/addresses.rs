@@ -1,10 +1,21 @@
 //! Published addresses: resolved to absolute URLs, with findings for those that agents cannot use.
 
+use std::collections::HashMap;
+
 use super::{Draft, FindingLocation, INSECURE, NOT_PUBLIC, UNUSABLE};
 use crate::address::{self, Address};
 use crate::object::Object;
 use crate::public_address;
 use crate::text::capped;
+
+/// Where a document publishes what is said of it as a whole.
+#[derive(Default)]
+pub(crate) struct Places {
+    /// Pointer of the declared origin, if it is another host.
+    pub(crate) origin: Option<String>,
+    /// Pointers of placeholders among the addresses of interfaces.
+    pub(crate) interfaces: HashMap<String, String>,
+}
 
 impl Draft<'_> {
     /// An absolute address from what was published, resolved against the root of the served origin.

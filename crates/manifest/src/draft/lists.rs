@@ -70,7 +70,7 @@ impl Draft<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::MANIFEST_MEMORY_MAX;
+    use super::super::{MANIFEST_MEMORY_MAX, SMALL_BYTES_MAX};
     use super::*;
     use crate::document::Document;
     use crate::model::{Detection, Discovery, Format, Strength};
@@ -80,8 +80,9 @@ mod tests {
     #[test]
     fn a_model_that_is_too_large_becomes_an_unreadable_document() {
         let url = ManifestUrl::parse("https://a.example/agent.json").unwrap();
+        let bytes = vec![b' '; SMALL_BYTES_MAX + 1];
         let document = Document {
-            bytes: b"{}",
+            bytes: &bytes,
             url: &url,
             final_url: None,
             discovery: Discovery::WellKnown,

@@ -12,6 +12,7 @@ mod credentials;
 mod lists;
 mod steering;
 
+pub(crate) use addresses::Places;
 pub(crate) use credentials::restrict_to_needing;
 pub(crate) use lists::FINDINGS as LIST_FINDINGS;
 
@@ -34,12 +35,17 @@ use crate::{check, safety, schema, semantic, text};
 
 /// Maximum number of capabilities kept of one document: five times the largest published list seen.
 pub(crate) const CAPABILITIES_MAX: usize = 5_000;
+/// Capabilities for which room is made at once: few documents have more.
+const CAPABILITIES_EXPECTED: usize = 32;
 /// Memory for the model of one document, which bounds values repeated by reference or by default: twice that of the largest
 /// published document.
 const MODEL_BYTES_MAX: usize = 64 * 1_024 * 1_024;
 /// Memory for the whole manifest, including what was not counted piece by piece, such as findings. Its JSON is shorter, and what the
 /// store reads back is larger.
 const MANIFEST_MEMORY_MAX: usize = 72 * 1_024 * 1_024;
+/// Bytes of a document whose model is never too large: even a text of half its bytes that is copied to as many capabilities as
+/// the other half holds takes a twentieth of [`MANIFEST_MEMORY_MAX`].
+const SMALL_BYTES_MAX: usize = 16 * 1_024;
 /// Maximum number of findings kept for one code; the last one states how many more there are.
 pub(crate) const FINDINGS_PER_CODE_MAX: usize = 20;
 /// Maximum number of characters of a name, as ATP's schema allows them.
@@ -109,6 +115,8 @@ pub(crate) struct Draft<'d> {
     steering: Option<Vec<String>>,
     /// The first line of a text that addresses the reader; 0 if it goes over several lines.
     steering_line: Option<usize>,
+    /// Where the document publishes what is reported of it as a whole.
+    pub(crate) places: Places,
     /// The document was served by a host that is not public, for an operator who allows it: its addresses may be private.
     is_private: bool,
     /// Addresses that are not public and were reported where they are published.
@@ -131,6 +139,7 @@ impl<'d> Draft<'d> {
             base_pointer: String::new(),
             steering: None,
             steering_line: None,
+            places: Places::default(),
             is_private: not_public(served_as.as_str()).is_some(),
             not_public: HashSet::new(),
             pointer_document: None,
@@ -219,9 +228,9 @@ impl<'d> Draft<'d> {
             check::Flaw::Element(position, _) => {
                 let mut pointer = object.at(field.key);
                 push_index(&mut pointer, *position);
-                (pointer, field.wrong())
+                (pointer, field.wrong)
             }
-            _ => (object.at(field.key), field.wrong()),
+            _ => (object.at(field.key), field.wrong),
         };
         self.add(code, severity, shape.spec, pointer, flaw.message(field), field.fix);
     }
@@ -333,6 +342,10 @@ impl<'d> Draft<'d> {
         if capability.pointer_document.is_none() {
             capability.pointer = self.absolute_pointer(capability.pointer);
         }
+        // Fewer copies of large structures than from growing by and by.
+        if self.manifest.capabilities.is_empty() {
+            self.manifest.capabilities.reserve(CAPABILITIES_EXPECTED);
+        }
         self.manifest.capabilities.push(capability);
     }
 
@@ -363,7 +376,7 @@ impl<'d> Draft<'d> {
     pub(crate) fn finish(mut self) -> Manifest {
         semantic::infer(&mut self.manifest);
         credentials::restrict(&mut self.manifest);
-        if budget::memory_of(&self.manifest, MANIFEST_MEMORY_MAX) > MANIFEST_MEMORY_MAX {
+        if !self.is_small() && budget::memory_of(&self.manifest, MANIFEST_MEMORY_MAX) > MANIFEST_MEMORY_MAX {
             self.refuse_model();
         }
         self.flag_steering_texts();
@@ -373,6 +386,11 @@ impl<'d> Draft<'d> {
             self.manifest.conformance.push(Conformance { spec: Cow::Borrowed(spec), level });
         }
         self.manifest
+    }
+
+    /// Whether the model of the document cannot be too large, so that its memory need not be counted.
+    const fn is_small(&self) -> bool {
+        self.document.bytes.len() <= SMALL_BYTES_MAX && self.document.linked.is_empty()
     }
 
     fn refuse_model(&mut self) {

@@ -8,10 +8,9 @@ use crate::json::{push_index, push_name};
 use crate::model::{Capability, Manifest};
 
 impl Draft<'_> {
-    /// Searches all texts of a JSON document, given as published and as parsed, for those that address the reader.
-    pub(crate) fn search_steering(&mut self, text: &str, document: &Value) {
-        let may_have = injection::any_string_may_address_reader(text);
-        self.steering = Some(if may_have { steering_pointers(document) } else { Vec::new() });
+    /// Searches all texts of a JSON document for those that address the reader.
+    pub(crate) fn search_steering(&mut self, document: &Value) {
+        self.steering = Some(steering_pointers(document));
     }
 
     /// Searches the lines of a document that is not JSON.

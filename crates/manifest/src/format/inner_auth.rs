@@ -90,6 +90,7 @@ impl Search {
 
 /// Whether a member is about credentials: `auth`, `operator_auth`.
 fn is_about_auth(name: &str) -> bool {
-    name.contains("uth")
-        && text::words(name).last().is_some_and(|word| matches!(word.as_str(), "auth" | "authentication"))
+    let bare = name.trim_end_matches(|letter: char| !letter.is_alphanumeric());
+    (bare.ends_with("uth") || bare.ends_with("uthentication"))
+        && text::words(bare).last().is_some_and(|word| matches!(word.as_str(), "auth" | "authentication"))
 }

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use crate::draft::Draft;
 use crate::format::outbound;
 use crate::model::{CapabilityKind, Protocol};
+use crate::text;
 
 /// Tools of one document that are read.
 const TOOLS_MAX: usize = 20;
@@ -22,6 +23,9 @@ pub(crate) fn read(root: &Map<String, Value>, draft: &mut Draft<'_>) {
     }
     let mut names: Vec<&str> = Vec::new();
     outbound::each_text(root, &mut |text| {
+        if !text::has_four(text, *b"tool") {
+            return;
+        }
         for name in named_in(text).chain(behind_address(text)) {
             if names.len() < TOOLS_MAX && !names.contains(&name) {
                 names.push(name);

@@ -5,13 +5,13 @@ use crate::format::outbound;
 use crate::format::payments::NETWORKS;
 use crate::model::Payment;
 use crate::object::Object;
+use crate::text;
 
 /// The payments that a sentence states: each asset on a network, with or without its scheme (`x402 with USDC on Base`), or the
 /// scheme alone (`Payment via x402`).
 pub(crate) fn in_sentence(sentence: &str) -> Vec<Payment> {
     const ON: &str = " on ";
-    let may_state = sentence.contains(ON) || sentence.contains("402");
-    if !may_state || !is_about_payment(sentence) {
+    if !may_state(sentence) || !is_about_payment(sentence) {
         return Vec::new();
     }
     let words = || sentence.split(is_mark).filter(|word| !word.is_empty()).take(WORDS_MAX);
@@ -49,6 +49,11 @@ pub(crate) fn in_sentence(sentence: &str) -> Vec<Payment> {
     found
 }
 
+/// Whether a sentence may state a payment.
+fn may_state(sentence: &str) -> bool {
+    text::has_four(sentence, *b" on ") || text::has_three(sentence, *b"402")
+}
+
 /// The terms that a sentence of the document states, if no member states more than the name of a scheme.
 pub(crate) fn complete(root: &Object<'_>, draft: &mut Draft<'_>) {
     let stated = &draft.manifest.payments;
@@ -57,7 +62,7 @@ pub(crate) fn complete(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
     let mut found: Vec<Payment> = Vec::new();
     outbound::each_text(root.map, &mut |text| {
-        if !found.iter().any(has_asset) && (text.contains(" on ") || text.contains("402")) {
+        if !found.iter().any(has_asset) && may_state(text) {
             for stated in text.split(['.', ';']).take(WORDS_MAX).map(in_sentence) {
                 let is_first = found.is_empty() && !stated.is_empty();
                 if is_first || (!found.iter().any(has_asset) && stated.iter().any(has_asset)) {

@@ -442,8 +442,9 @@ fn price_list(pricing: &Value, found: &mut Terms) {
         let is_plan =
             !PLAN_KEYS.contains(&plan.as_str()) && !text::words(plan).iter().any(|word| is_about(word));
         let is_address = value.as_str().is_some_and(|text| text.contains("://") && !text.contains(' '));
-        if let Some(payment) =
-            lenient::price(value).filter(|payment| payment.price.is_some() && is_plan && !is_address)
+        let is_remark = value.as_str().is_some_and(|text| !is_price_text(text));
+        if let Some(payment) = lenient::price(value)
+            .filter(|payment| payment.price.is_some() && is_plan && !is_address && !is_remark)
         {
             found.add(of_plan(plan, payment));
         }
@@ -451,6 +452,23 @@ fn price_list(pricing: &Value, found: &mut Terms) {
     if found.0.len() == first {
         found.add_all(whole.filter(|payment| payment.scheme.is_some() || payment.network.is_some()));
     }
+}
+
+/// Whether a text among the prices of plans is a price: a number, an amount with its currency, or a few words without digits.
+/// `eip155:8453` is a network, a long sentence a remark.
+fn is_price_text(text: &str) -> bool {
+    let text = text.trim();
+    if !has_digit(text) {
+        return text.split(' ').nth(PRICE_WORDS_MAX).is_none() && !text.contains(':');
+    }
+    let marks = ['$', '\u{20ac}', '\u{a3}', '\u{a5}', '%'];
+    let is_currency =
+        |word: &str| lenient::is_currency(word.trim_matches(|letter: char| !letter.is_alphanumeric()));
+    text.contains(marks)
+        || text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b',' | b' '))
+        || text.split([' ', '/']).any(is_currency)
+        || text.contains('/')
+        || text.contains(" per ")
 }
 
 /// Words of a price without an amount: `free`, `on request`, `contact our sales team`.

@@ -65,8 +65,9 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
 fn read_skill(skill: &Object<'_>, draft: &mut Draft<'_>) {
     let name = skill.text_of(&["name", "id"]).unwrap_or_default();
     // A name in words is a title; the id then names the skill.
-    let title = skill.text("name").filter(|name| name.contains(' ') && skill.text("id").is_some());
-    let ids: &[&str] = if title.is_some() { &["id"] } else { &["name", "id"] };
+    let is_title = |name: &&str| name.contains(|letter: char| letter == ' ' || letter.is_uppercase());
+    let title = skill.text("name").filter(is_title);
+    let ids: &[&str] = if title.is_some() { &["id", "name"] } else { &["name", "id"] };
     let names: &[&str] = if title.is_some() { &["name"] } else { &[] };
     let mut capability = draft.begin(CapabilityKind::Skill, skill, ids, names);
     capability.version = draft::name(skill.text("version"));

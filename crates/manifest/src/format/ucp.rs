@@ -136,6 +136,11 @@ fn read_binding(
     draft: &mut Draft<'_>,
 ) -> Option<Interface> {
     let url = draft.server_url(binding, "endpoint")?;
+    // The card of an agent or of a server describes it.
+    if matches!(transport, Some("a2a" | "mcp")) && addresses::classify(&url).follow.is_some() {
+        addresses::keep(&addresses::LinkInText { title: None, address: &url }, draft);
+        return None;
+    }
     let protocol = match transport {
         Some("mcp") => Protocol::Mcp,
         Some("a2a") => Protocol::A2a,

@@ -203,7 +203,17 @@ fn url_interfaces(root: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interface> {
 }
 
 /// Members in which cards state where messages are sent, if their `url` is a home page.
-const TASK_KEYS: [&str; 4] = ["taskEndpoint", "task_endpoint", "a2aEndpoint", "a2a_endpoint"];
+const TASK_KEYS: [&str; 9] = [
+    "taskEndpoint",
+    "task_endpoint",
+    "a2aEndpoint",
+    "a2a_endpoint",
+    "agentEndpoint",
+    "agent_endpoint",
+    "endpoint",
+    "rpcUrl",
+    "rpc_url",
+];
 
 /// The interface beside a `url` that is a home page: messages are sent to it.
 fn task_interface(root: &Object<'_>, page: &Interface, draft: &mut Draft<'_>) -> Option<Interface> {

@@ -136,6 +136,11 @@ fn rate_limit(root: &Object<'_>, flavour: Flavour, draft: &mut Draft<'_>) {
     } else {
         draft.check(&limit, &rules::RATE);
     }
+    for key in ["requests_per_minute", "max_requests_per_minute", "max_sessions"] {
+        if limit.whole(key) == Some(0) {
+            draft.report(&rules::RATE_ZERO, limit.at(key), format!("`{key}` is 0: nothing is allowed"));
+        }
+    }
     let requests = limit.whole("requests_per_minute").or_else(|| limit.whole("max_requests_per_minute"));
     draft.manifest.rate_limit = Some(RateLimit {
         requests,

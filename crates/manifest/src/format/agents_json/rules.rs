@@ -72,6 +72,8 @@ findings! {
         may("description", Kind::Text, "Describe the flow."),
         should("steps", Kind::Texts, "List the names of the capabilities in order."),
     }
+    rule RATE_ZERO: Should("agents_json.rate_limit.zero", SPEC)
+        "a limit of zero forbids everything" => "Give the number of requests or sessions that are allowed.";
     rule CAPABILITY_MISTYPED: Must("agents_json.capability.mistyped", SPEC)
         "a capability is not an object" => "Describe each capability as an object.";
     rule NO_CAPABILITY: Must("agents_json.capabilities.empty", SPEC)

@@ -9,8 +9,11 @@ mod tools;
 
 pub(crate) use rules::FINDINGS;
 
+use serde_json::Value;
+
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Candidate, Marker, at_path, medium};
+use crate::format::lenient;
 use crate::model::{Auth, AuthScheme, Follow, Interface, Link, Protocol};
 use crate::object::Object;
 use crate::text::capped;
@@ -26,6 +29,8 @@ pub(crate) const MARKERS: &[Marker] = &[
     at_path(damaged),
 ];
 
+/// Scopes of one manifest that are kept with their descriptions.
+const SCOPES_MAX: usize = 1_000;
 /// Members of a manifest that has nothing else but its name and description.
 const BARE_MEMBERS_MAX: usize = 3;
 
@@ -134,7 +139,23 @@ fn authentication(contract: &Object<'_>, draft: &mut Draft<'_>) -> Option<Auth> 
     entry.authorize_url = draft.url(contract, "authorization_url");
     entry.scopes =
         contract.texts("scopes").into_iter().map(|scope| (scope.to_owned(), String::new())).collect();
+    complete(&mut entry, contract);
     Some(entry)
+}
+
+/// Adds what the definition of ARWS leaves open: where a key is sent, where it is obtained, what the scopes are for.
+fn complete(entry: &mut Auth, contract: &Object<'_>) {
+    let stated = lenient::auth(&Value::Object(contract.map.clone()));
+    let Some(stated) = stated.into_iter().find(|stated| stated.scheme == entry.scheme) else { return };
+    entry.location = entry.location.take().or(stated.location);
+    entry.name = entry.name.take().or(stated.name);
+    entry.registration_url = entry.registration_url.take().or(stated.registration_url);
+    entry.docs_url = entry.docs_url.take().or(stated.docs_url);
+    let described = contract.object("scopes");
+    let described = described.iter().flat_map(|scopes| scopes.map).take(SCOPES_MAX);
+    entry.scopes.extend(described.filter_map(|(scope, description)| {
+        Some((draft::name(Some(scope))?, draft::description(description.as_str()).unwrap_or_default()))
+    }));
 }
 
 /// OAuth needs the place where tokens are issued, and scopes for agents; no authentication needs neither.

@@ -75,13 +75,22 @@ fn read_flows(flows: &Object<'_>, draft: &mut Draft<'_>) -> Vec<OAuthFlow> {
         draft.check(&flow, shape);
         read.push(OAuthFlow {
             flow: name.to_owned(),
-            authorize_url: draft.url(&flow, "authorizationUrl"),
-            token_url: draft.url(&flow, "tokenUrl"),
-            refresh_url: draft.url(&flow, "refreshUrl"),
+            authorize_url: secure_url(&flow, "authorizationUrl", draft),
+            token_url: secure_url(&flow, "tokenUrl", draft),
+            refresh_url: secure_url(&flow, "refreshUrl", draft),
             scopes: read_scopes(&flow, draft),
         });
     }
     read
+}
+
+/// An address of the authorization server, to which credentials are sent.
+fn secure_url(flow: &Object<'_>, key: &str, draft: &mut Draft<'_>) -> Option<String> {
+    let url = draft.url(flow, key);
+    if url.as_deref().is_some_and(|url| url.starts_with("http:")) {
+        draft.report_rule(&rules::FLOW_INSECURE, flow.at(key));
+    }
+    url
 }
 
 fn read_scopes(flow: &Object<'_>, draft: &mut Draft<'_>) -> BTreeMap<String, String> {

@@ -180,6 +180,8 @@ findings! {
         "a scheme is not an object" => "Describe each scheme as an object with a type.";
     rule FLOW_UNKNOWN: Should("atp.auth.flow.unknown", "ATP 0.1 §3.3.1")
         "a flow of OAuth is neither authorizationCode nor clientCredentials" => "Use one of the two flows.";
+    rule FLOW_INSECURE: Must("atp.auth.flow.insecure", "ATP 0.1 §5.1")
+        "an address of the authorization server is not https" => "Publish the https address.";
     rule FLOW_MISTYPED: Should("atp.auth.flow.mistyped", "ATP 0.1 §3.3.1")
         "a flow of OAuth is not an object" => "Describe the flow as an object with its URLs.";
     rule SCOPE_MISTYPED: Should("atp.auth.scope.mistyped", "ATP 0.1 §3.3.1")

@@ -8,15 +8,19 @@ use super::rules;
 use super::types::{References, Types};
 use crate::draft::{self, Draft};
 use crate::format::endpoint;
+use crate::json::at_index;
 use crate::model::{
-    AuthScheme, Capability, CapabilityKind, Confirmation, Execution, ExecutionModel, Idempotency,
+    AuthScheme, Capability, CapabilityKind, Confirmation, Execution, ExecutionModel, Idempotency, RateLimit,
     SafetyClass, Tristate,
 };
 use crate::object::{Object, type_name};
 use crate::schema::{self, Location, Parameters, Presence};
 use crate::text::capped;
 use crate::walk::List;
-use crate::{auth, quantity, safety, text};
+use crate::{address, auth, quantity, safety, text};
+
+/// Elements of one default that are compared with their type.
+const DEFAULTS_MAX: usize = 100;
 
 /// Context shared by the actions.
 struct Shared<'r> {
@@ -64,13 +68,14 @@ fn read_action(action: &Object<'_>, shared: &Shared<'_>, draft: &mut Draft<'_>) 
     capability.tags = draft::tags(action.texts("tags"));
     capability.degraded = shared.is_down || shared.degraded.contains(id);
     call(action, shared, &mut capability, draft);
+    check_variables(action, &capability, draft);
     inputs(action, shared, &mut capability, draft);
     outputs(action, shared, &mut capability, draft);
     authentication(action, id, shared, &mut capability, draft);
     consequences(action, &mut capability, draft);
     execution(action, &mut capability, draft);
     idempotency(action, &mut capability, draft);
-    capability.rate_limit = action.text("rate_limit").map(quantity::rate);
+    capability.rate_limit = rate_limit(action, draft);
     if let Some(graph) = shared.root.object("dependencies") {
         let ids = graph.texts(id).into_iter();
         capability.depends_on = ids.map(|id| capped(id, draft::NAME_CHARS_MAX).to_owned()).collect();
@@ -162,12 +167,32 @@ fn check_input(input: &Object<'_>, schema: &Map<String, Value>, draft: &mut Draf
         draft.report_rule(&rules::OPTIONS_MISSING, pointer);
     }
     let Some(default) = input.map.get("default") else { return };
+    check_default(schema, default, input.at("default"), draft);
+}
+
+/// Compares a default with the type of its input, and each element of a list with the type of the elements.
+fn check_default(schema: &Map<String, Value>, default: &Value, pointer: String, draft: &mut Draft<'_>) {
     let listed = schema.get("enum").and_then(Value::as_array).filter(|values| !values.is_empty());
     if listed.is_some_and(|values| !values.contains(default)) {
-        draft.report_rule(&rules::DEFAULT_UNLISTED, input.at("default"));
+        draft.report_rule(&rules::DEFAULT_UNLISTED, pointer);
     } else if listed.is_none() && !schema::has_type(schema, default) {
         let text = format!("the default is {}", type_name(default));
-        draft.report(&rules::DEFAULT_MISTYPED, input.at("default"), text);
+        draft.report(&rules::DEFAULT_MISTYPED, pointer, text);
+    } else if let (Some(Value::Object(items)), Value::Array(elements)) = (schema.get("items"), default) {
+        for (index, element) in elements.iter().enumerate().take(DEFAULTS_MAX) {
+            check_default(items, element, at_index(&pointer, index), draft);
+        }
+    }
+}
+
+/// Variables of an endpoint without an input of their name (RFC 6570).
+fn check_variables(action: &Object<'_>, capability: &Capability, draft: &mut Draft<'_>) {
+    let Some(template) = capability.invocation.url_template.as_deref() else { return };
+    let inputs = action.object("inputs");
+    let is_named = |name: &str| inputs.as_ref().is_some_and(|inputs| inputs.has(name));
+    for variable in address::variables(template).filter(|variable| !is_named(variable)) {
+        let text = format!("no input is named \"{}\"", capped(variable, 60));
+        draft.report(&rules::ENDPOINT_VARIABLE, action.at("endpoint"), text);
     }
 }
 
@@ -296,19 +321,32 @@ fn execution(action: &Object<'_>, capability: &mut Capability, draft: &mut Draft
     capability.execution = Execution { model, poll_url };
 }
 
+/// The published rate, also where no number of calls can be read from it.
+fn rate_limit(action: &Object<'_>, draft: &mut Draft<'_>) -> Option<RateLimit> {
+    let rate = action.text("rate_limit").map(quantity::rate)?;
+    if rate.requests.is_none_or(|requests| requests == 0) {
+        draft.report_rule(&rules::RATE_UNREADABLE, action.at("rate_limit"));
+    }
+    Some(rate)
+}
+
 /// The action's own contract. The manifest's flag (§6) says that keys are supported somewhere, not that this action takes one.
 fn idempotency(action: &Object<'_>, capability: &mut Capability, draft: &mut Draft<'_>) {
     let Some(contract) = draft.checked(action, "idempotency", &rules::IDEMPOTENCY) else { return };
     let supported = contract.flag("supported");
-    if supported == Some(true) && !contract.has("key_field") {
-        draft.report_rule(&rules::KEY_FIELD_MISSING, contract.pointer.clone());
+    if supported == Some(true) && contract.text("key_field").is_none() {
+        let is_stated = contract.has("key_field");
+        let pointer = if is_stated { contract.at("key_field") } else { contract.pointer.clone() };
+        draft.report_rule(&rules::KEY_FIELD_MISSING, pointer);
     }
     if supported == Some(true) && draft.manifest.features.idempotency == Some(false) {
         draft.report_rule(&rules::IDEMPOTENCY_CONTRADICTED, contract.at("supported"));
     }
-    capability.idempotency = Idempotency {
-        supported,
-        key_field: draft::name(contract.text("key_field")),
-        window_s: contract.text("window").and_then(quantity::duration_s),
-    };
+    let window = contract.text("window");
+    let window_s = window.and_then(quantity::duration_s);
+    if window.is_some() && window_s.is_none() {
+        draft.report_rule(&rules::WINDOW_UNREADABLE, contract.at("window"));
+    }
+    let key_field = draft::name(contract.text("key_field"));
+    capability.idempotency = Idempotency { supported, key_field, window_s };
 }

@@ -67,6 +67,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.manifest.description = draft::description(root.text("intent"));
     features(root, draft);
     auth(root, draft);
+    check_contract(root, draft);
     errors(root, draft);
     status(root, draft);
     source(root, draft);
@@ -107,6 +108,29 @@ fn features(root: &Object<'_>, draft: &mut Draft<'_>) {
         .collect::<BTreeMap<String, Value>>();
 }
 
+/// Actions that need authentication say nothing of how to authenticate.
+fn check_contract(root: &Object<'_>, draft: &mut Draft<'_>) {
+    let contract = root.object("auth");
+    let has_type = contract.as_ref().is_some_and(|contract| contract.has("type"));
+    let names_actions = |contract: &Object<'_>| !contract.texts("required_for").is_empty();
+    let is_needed = contract.as_ref().is_some_and(names_actions)
+        || root.objects("actions").any(|action| action.flag("auth_required") == Some(true));
+    if has_type || !is_needed || (root.has("auth") && contract.is_none()) {
+        return;
+    }
+    let text = "actions need authentication, and no `type` in `auth` says which";
+    draft.report(
+        &rules::AUTH_TYPE_MISSING,
+        contract.map(|contract| contract.pointer).unwrap_or_default(),
+        text,
+    );
+}
+
+/// The lifetime of a token that does not expire by itself, in words: §7 asks for a string and gives examples alone.
+fn is_without_end(lifetime: &str) -> bool {
+    ["never", "none", "unlimited", "session"].iter().any(|word| lifetime.trim().eq_ignore_ascii_case(word))
+}
+
 /// The authentication contract (§7): one entry for the actions that need it, one for those that may use it.
 fn auth(root: &Object<'_>, draft: &mut Draft<'_>) {
     let Some(contract) = draft.checked(root, "auth", &rules::AUTH) else { return };
@@ -114,7 +138,11 @@ fn auth(root: &Object<'_>, draft: &mut Draft<'_>) {
         return;
     }
     let mut entry = contract.text("type").map_or_else(|| Auth::new(AuthScheme::Unknown), auth::of_word);
-    entry.token_expiry_s = contract.text("token_expiry").and_then(quantity::duration_s);
+    let expiry = contract.text("token_expiry");
+    entry.token_expiry_s = expiry.and_then(quantity::duration_s);
+    if entry.token_expiry_s.is_none() && !expiry.is_none_or(is_without_end) {
+        draft.report_rule(&rules::EXPIRY_UNREADABLE, contract.at("token_expiry"));
+    }
     entry.refresh_url = draft.url(&contract, "refresh_endpoint");
     let ids = |key: &str| contract.texts(key).into_iter().map(str::to_owned).collect::<Vec<_>>();
     let (required, optional) = (ids("required_for"), ids("optional_for"));
@@ -405,7 +433,10 @@ fn dependencies(graph: &Object<'_>, known: &HashSet<&str>, draft: &mut Draft<'_>
         }
     }
     if let Some(id) = circle(graph.map) {
-        draft.report(&rules::DEPENDENCY_CIRCLE, graph.at(id), format!("\"{id}\" depends on itself"));
+        // An action that lists itself is wrong there.
+        let itself = children_of(graph, id).into_iter().find(|(needed, _)| *needed == id);
+        let pointer = itself.map_or_else(|| graph.at(id), |(_, pointer)| pointer);
+        draft.report(&rules::DEPENDENCY_CIRCLE, pointer, format!("\"{id}\" depends on itself"));
     }
 }
 

@@ -1,7 +1,6 @@
 //! Requirements of AWP.
 
 use crate::check::is_major_minor;
-use crate::quantity::{is_duration, is_rate};
 use crate::rule::{Kind, findings, may, must, should};
 
 findings! {
@@ -31,7 +30,7 @@ findings! {
         may("required_for", Kind::Texts, "List the ids of the actions that need authentication."),
         may("optional_for", Kind::Texts, "List the ids of the actions that may use authentication."),
         may("type", Kind::OneOf(&["oauth2", "api_key", "bearer", "none"]), "Name one of the four types."),
-        may("token_expiry", Kind::Form(is_duration, "a duration such as 24h"), "Write a number and a unit, such as \"24h\"."),
+        may("token_expiry", Kind::Text, "State the lifetime in a string, such as \"24h\"."),
         may("refresh_endpoint", Kind::Reference, "Publish a path or an absolute URL."),
     }
     shape ENTITY("awp.entity", "AWP 0.1 §8") {
@@ -44,7 +43,7 @@ findings! {
         must("auth_required", Kind::Bool, "Say whether the action needs authentication: true or false."),
         must("inputs", Kind::Object, "Describe the inputs as an object; an empty one when there are none."),
         must("outputs", Kind::Object, "Describe the outputs as an object; an empty one when there are none."),
-        may("rate_limit", Kind::Form(is_rate, "a rate such as 30/minute"), "Write the rate as number/unit, such as \"30/minute\"."),
+        may("rate_limit", Kind::Text, "State the rate in a string, such as \"30/minute\"."),
         may("idempotency", Kind::Object, "Publish the idempotency contract as an object."),
         may("execution_model", Kind::OneOf(&["sync", "async"]), "Say sync or async."),
         may("poll_endpoint", Kind::Reference, "Publish a path or an absolute URL."),
@@ -71,7 +70,7 @@ findings! {
     shape IDEMPOTENCY("awp.idempotency", "AWP 0.1 §9") {
         may("supported", Kind::Bool, "Say true or false."),
         may("key_field", Kind::Text, "Name the input that carries the key."),
-        may("window", Kind::Form(is_duration, "a duration such as 24h"), "Write a number and a unit, such as \"24h\"."),
+        may("window", Kind::Text, "State the window in a string, such as \"24h\"."),
     }
     shape ERROR("awp.error", "AWP 0.1 §10") {
         must("recovery", Kind::Text, "Say what to do, so that a machine can do it."),
@@ -133,6 +132,16 @@ findings! {
         "`sensitivity` is standard and `reversible` is false" => "Declare `sensitivity` as destructive or irreversible.";
     rule CONFIRMATION_CONTRADICTED: Should("awp.action.requires_human_confirmation.contradicted", "AWP 0.1 §9")
         "`requires_human_confirmation` is false and `sensitivity` is irreversible, which agents have to confirm" => "Let the two agree.";
+    rule AUTH_TYPE_MISSING: May("awp.auth.type.missing", "AWP 0.1 §7")
+        "actions need authentication, and nothing says which" => "Declare the `type` of authentication in `auth`.";
+    rule ENDPOINT_VARIABLE: May("awp.action.endpoint.variable", "AWP 0.1 §9")
+        "a variable of the endpoint is no input" => "Describe the variable in `inputs`, or replace it by its value.";
+    rule EXPIRY_UNREADABLE: May("awp.auth.token_expiry.unreadable", "AWP 0.1 §7")
+        "no program can tell how long a token lives" => "Write a number and a unit, such as \"24h\", or \"never\".";
+    rule WINDOW_UNREADABLE: May("awp.idempotency.window.unreadable", "AWP 0.1 §9")
+        "no program can tell how long a key is known" => "Write a number and a unit, such as \"24h\".";
+    rule RATE_UNREADABLE: May("awp.action.rate_limit.unreadable", "AWP 0.1 §9")
+        "no program can tell how many calls are allowed" => "Write the rate as number/unit, such as \"30/minute\".";
     rule AUTH_OPTIONAL: Should("awp.auth.optional_for.contradicted", "AWP 0.1 §7")
         "`auth.optional_for` lists an action that requires authentication" => "List the action in `required_for` alone.";
     rule AUTH_NONE: Should("awp.auth.type.contradicted", "AWP 0.1 §7")

@@ -110,7 +110,7 @@ impl Types {
         for (name, value) in fields.map {
             let is_type = match value {
                 Value::String(word) => !word.trim().is_empty(),
-                Value::Object(described) => described.get("type").is_none_or(Value::is_string),
+                Value::Object(described) => has_type(described),
                 _ => false,
             };
             if !is_type {
@@ -281,6 +281,15 @@ fn collect_references<'v>(value: &'v Value, open: &mut Vec<&'v str>) {
     }
 }
 
+/// Whether the description of a field names its type, or states it with other keywords of JSON Schema.
+fn has_type(described: &Map<String, Value>) -> bool {
+    const STATING: &[&str] = &["$ref", "enum", "const", "properties", "items", "anyOf", "oneOf", "allOf"];
+    match described.get("type") {
+        Some(kind) => kind.is_string(),
+        None => STATING.iter().any(|keyword| described.contains_key(*keyword)),
+    }
+}
+
 /// Whether a field is an `enum` that lists no values.
 fn is_bare_enum(value: &Value) -> bool {
     match value {
@@ -299,6 +308,7 @@ fn is_bare_enum(value: &Value) -> bool {
 fn found(value: &Value) -> &'static str {
     match value {
         Value::String(_) => "empty",
+        Value::Object(described) if !described.contains_key("type") => "missing",
         Value::Object(_) => "not a string",
         other => type_name(other),
     }

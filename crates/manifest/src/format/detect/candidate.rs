@@ -108,9 +108,9 @@ impl<'c> Candidate<'c> {
         listed.then(|| format!("`site` and `capabilities` beside `{version_key}` {version}"))
     }
 
-    /// Evidence of a `$schema` with this ending.
-    pub(crate) fn schema_ends(&self, ending: &str) -> Option<String> {
-        let schema = self.text("$schema").filter(|schema| schema.ends_with(ending))?;
+    /// Evidence of a `$schema` that is one of those wanted.
+    pub(crate) fn schema_is(&self, is_wanted: impl Fn(&str) -> bool) -> Option<String> {
+        let schema = self.text("$schema").filter(|schema| is_wanted(schema))?;
         Some(format!("`$schema` is {schema}"))
     }
 }

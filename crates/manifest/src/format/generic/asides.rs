@@ -263,12 +263,18 @@ fn is_call_text(key: &str, text: &str) -> bool {
     if has_open_query(address) {
         return !outbound::target(&[key], address).is_some_and(Target::is_server);
     }
-    names_endpoint(key) && leads_nowhere(key, address)
+    (names_endpoint(key) || has_open_path(address)) && leads_nowhere(key, address)
 }
 
 /// Whether an address has a variable in its query.
 fn has_open_query(address: &str) -> bool {
     address.split_once('?').is_some_and(|(_, query)| query.contains("={"))
+}
+
+/// Whether an absolute address has a variable as a part of its path: only a call fits it.
+fn has_open_path(address: &str) -> bool {
+    let is_variable = |part: &str| part.len() > 2 && part.starts_with('{') && part.ends_with('}');
+    address.contains("://") && address.split('/').skip(3).any(is_variable)
 }
 
 /// Whether a member has the name of one endpoint among several: `drop_endpoint`.

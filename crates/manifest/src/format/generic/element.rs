@@ -11,10 +11,10 @@ use super::query;
 use crate::address::{self, Address};
 use crate::auth;
 use crate::draft::{self, Draft};
-use crate::format::{addresses, endpoint, header, idempotency, lenient, listed_calls, mcp};
+use crate::format::{addresses, endpoint, header, idempotency, lenient, listed_calls, mcp, outbound};
 use crate::model::{Capability, CapabilityAuth, Protocol, Tristate};
 use crate::name::{ManifestUrl, parse_url};
-use crate::object::{Object, texts};
+use crate::object::{Keys, Object, texts};
 use crate::schema;
 use crate::text;
 
@@ -41,7 +41,7 @@ pub(super) struct Context {
 
 /// Longest base of paths, which is copied to each address.
 pub(super) const BASE_BYTES_MAX: usize = 2_048;
-const BASE_KEYS: &[&str] = &[
+const BASE_KEYS: Keys = Keys::of(&[
     "base_url",
     "baseUrl",
     "baseURL",
@@ -53,14 +53,20 @@ const BASE_KEYS: &[&str] = &[
     "apiUrl",
     "public_base_url",
     "publicBaseUrl",
-];
-const SERVER_KEYS: &[&str] =
-    &["mcp_endpoint", "mcpEndpoint", "mcp_url", "mcpUrl", "mcp_server", "mcpServer", "mcp"];
-const SERVER_ADDRESS_KEYS: &[&str] = &["endpoint", "url", "server", "server_url", "serverUrl", "http", "sse"];
+]);
+const SERVER_KEYS: Keys =
+    Keys::of(&["mcp_endpoint", "mcpEndpoint", "mcp_url", "mcpUrl", "mcp_server", "mcpServer", "mcp"]);
+const SERVER_ADDRESS_KEYS: Keys =
+    Keys::of(&["endpoint", "url", "server", "server_url", "serverUrl", "http", "sse"]);
+/// Blocks that hold the address of a server by the name of its protocol.
+const MCP_BLOCKS: Keys =
+    Keys::of(&["mcp", "mcp_server", "mcpServer", "endpoints", "protocols", "surfaces", "interfaces"]);
+const ENVIRONMENT_KEYS: Keys =
+    Keys::of(&["environment_variables", "environmentVariables", "environment", "env"]);
 /// Blocks in the description of a server that hold its address.
-const SERVER_BLOCKS: &[&str] =
-    &["remote", "hosted", "server", "transport", "connection", "streamable_http", "production"];
-pub(super) const ADDRESS_KEYS: &[&str] = &[
+const SERVER_BLOCKS: Keys =
+    Keys::of(&["remote", "hosted", "server", "transport", "connection", "streamable_http", "production"]);
+pub(super) const ADDRESS_KEYS: Keys = Keys::of(&[
     "endpoint",
     "url",
     "path",
@@ -72,17 +78,21 @@ pub(super) const ADDRESS_KEYS: &[&str] = &[
     "route",
     "entry_point",
     "entryPoint",
-];
+]);
 
 /// Members of an element that describe the request of its call.
 pub(super) const REQUEST_KEYS: &[&str] = &["request", "http", "rest", "call", "invocation"];
 
 /// Members that hold the address of a service's home page.
-const HOME_KEYS: &[&str] = &["homepage", "home", "url", "website", "site_url", "siteUrl"];
+const HOME_KEYS: Keys = Keys::of(&["homepage", "home", "url", "website", "site_url", "siteUrl"]);
 
 /// The folder that a document names as the home of its service, if the document is below it.
 pub(crate) fn folder_of(root: &Object<'_>, document: &ManifestUrl) -> Option<Url> {
-    let homes = HOME_KEYS.iter().filter_map(|key| root.text(key)).filter(|home| home.len() <= BASE_BYTES_MAX);
+    let homes = HOME_KEYS
+        .within(root)
+        .iter()
+        .filter_map(|key| root.text(key))
+        .filter(|home| home.len() <= BASE_BYTES_MAX);
     homes.filter_map(|home| parse_url(home).ok()).find(|home| {
         let folder = home.path().trim_end_matches('/');
         let below = document.path().strip_prefix(folder);
@@ -114,6 +124,15 @@ impl Context {
         Self { base, ..context }
     }
 
+    /// The context of the services of a document: the base of their paths may stand beside the description of the API.
+    pub(super) fn of_services(root: &Object<'_>, draft: &Draft<'_>) -> Self {
+        let context = Self::of_root(root, draft);
+        let of_block =
+            || Self::default().within(&root.object_of(&["api", "service", "server"])?, "", draft).base;
+        let base = context.base.clone().or_else(of_block);
+        Self { base, ..context }
+    }
+
     /// The context of a block that describes a service of its own: its paths belong to the host of its address.
     pub(super) fn of_block(self, block: &Object<'_>, key: &str) -> Self {
         let own = block.text_of(&["url", "base", "host", "origin"]);
@@ -122,18 +141,17 @@ impl Context {
 
     /// The context inside an object that is the member `key`.
     pub(super) fn within(&self, object: &Object<'_>, key: &str, draft: &Draft<'_>) -> Self {
-        let base = object.text_of(BASE_KEYS).or_else(|| base_in_environment(object));
+        let base = object.text_of(BASE_KEYS.within(object)).or_else(|| base_in_environment(object));
         let base = base.filter(|text| text.len() <= BASE_BYTES_MAX);
         let base = base.and_then(|text| parse_url(text).ok());
         let base = base.filter(|base| matches!(base.scheme(), "https" | "http") && base.has_host());
         let mut is_mcp = false;
         text::each_word(key, |word| is_mcp |= word == "mcp");
-        let blocks = ["mcp", "mcp_server", "mcpServer", "endpoints", "protocols", "surfaces", "interfaces"];
-        let in_block = || blocks.iter().find_map(|key| object.object(key)?.text("mcp"));
+        let in_block = || MCP_BLOCKS.within(object).iter().find_map(|key| object.object(key)?.text("mcp"));
         let server = (is_mcp.then(|| address_of_server(object)).flatten())
-            .or_else(|| object.text_of(SERVER_KEYS))
+            .or_else(|| object.text_of(SERVER_KEYS.within(object)))
             .or_else(in_block)
-            .or_else(|| address_of_server(&object.object_of(SERVER_KEYS)?))
+            .or_else(|| address_of_server(&object.object_of(SERVER_KEYS.within(object))?))
             .filter(|text| addresses::classify(text).follow.is_none());
         let absolute = |text: &str| {
             let is_address = text.starts_with('/') || text.contains("://");
@@ -171,7 +189,8 @@ impl Context {
     /// The context of what is inside an element: paths belong to the host of the element's own address, and its calls need
     /// what the element needs.
     pub(super) fn at_element(&self, element: &Object<'_>) -> Self {
-        let inside = self.at(element.text_of(ADDRESS_KEYS).map(|text| address::split_method(text).1));
+        let inside =
+            self.at(element.text_of(ADDRESS_KEYS.within(element)).map(|text| address::split_method(text).1));
         let mut needed = CapabilityAuth { required: self.auth, ..CapabilityAuth::default() };
         lenient::read_own_auth(element, &mut needed);
         let registration = lenient::registration_of(element).or_else(|| self.registration.clone());
@@ -221,8 +240,7 @@ const VARIABLES_MAX: usize = 50;
 
 /// The base of paths that a client takes from its environment by default: `{"SHOP_BASE_URL": {"default": "https://…"}}`.
 fn base_in_environment<'v>(object: &Object<'v>) -> Option<&'v str> {
-    let variables =
-        object.object_of(&["environment_variables", "environmentVariables", "environment", "env"])?;
+    let variables = object.object_of(ENVIRONMENT_KEYS.within(object))?;
     let names_base = |name: &str| {
         ["BASE_URL", "API_URL", "API_BASE"].iter().any(|end| name.to_ascii_uppercase().ends_with(end))
     };
@@ -233,10 +251,10 @@ fn base_in_environment<'v>(object: &Object<'v>) -> Option<&'v str> {
 
 /// The address in the description of an MCP server, or in a block of it.
 fn address_of_server<'v>(server: &Object<'v>) -> Option<&'v str> {
-    let inner = || SERVER_BLOCKS.iter().filter_map(|key| server.object(key));
+    let inner = || SERVER_BLOCKS.within(server).iter().filter_map(|key| server.object(key));
     server
-        .text_of(SERVER_ADDRESS_KEYS)
-        .or_else(|| inner().find_map(|block| block.text_of(SERVER_ADDRESS_KEYS)))
+        .text_of(SERVER_ADDRESS_KEYS.within(server))
+        .or_else(|| inner().find_map(|block| block.text_of(SERVER_ADDRESS_KEYS.within(&block))))
 }
 
 /// Method and address, if the text is an address. Words after the address are comments.
@@ -293,6 +311,26 @@ pub(super) fn set_tool(kind: ListKind, context: &Context, capability: &mut Capab
     }
 }
 
+/// Members of the description of a request that hold its address, besides those of an element.
+const TARGET_KEYS: &[&str] = &["target", "urlTemplate"];
+
+/// The description of the request of an element: under a usual name, or the only member that has a method and an address.
+fn request_of<'v>(object: &Object<'v>) -> Option<Object<'v>> {
+    let named = REQUEST_KEYS.iter().filter_map(|key| object.object(key));
+    named.into_iter().find(|request| lists::is_call_object(request.map)).or_else(|| {
+        let is_apart = |name: &str| {
+            outbound::is_about_calls(name) || outbound::is_contact(name) || lists::is_of_others(name)
+        };
+        let members = object
+            .map
+            .iter()
+            .filter(|(name, value)| !is_apart(name) && value.as_object().is_some_and(lists::is_call_object));
+        let mut members = members.map(|(name, _)| name);
+        let only = members.next().filter(|_| members.next().is_none())?;
+        object.object(only)
+    })
+}
+
 /// Whether an element says that it is called over MCP: `"transports": ["http", "mcp"]`.
 fn is_over_mcp(object: &Object<'_>) -> bool {
     let mut stated =
@@ -312,12 +350,16 @@ pub(super) struct Call<'o, 'v> {
 impl<'o, 'v> Call<'o, 'v> {
     /// The call of an element, whose name may be its address.
     pub(super) fn of(object: &'o Object<'v>, name: Option<&'v str>) -> Self {
-        let inner = REQUEST_KEYS.iter().filter_map(|key| object.object(key));
-        let request = inner
-            .filter(|_| object.text_of(ADDRESS_KEYS).is_none())
-            .find(|request| lists::is_call_object(request.map))
-            .unwrap_or_else(|| object.clone());
-        let published = request.text_of(ADDRESS_KEYS).map(|text| {
+        let has_address = object.text_of(ADDRESS_KEYS.within(object)).is_some();
+        let inner = (!has_address).then(|| request_of(object)).flatten();
+        let of_inner = inner.as_ref().and_then(|inner| inner.text_of(TARGET_KEYS));
+        let of_text = || {
+            let text = object.text_of(REQUEST_KEYS)?;
+            address::split_method(text).0.is_some().then_some(text)
+        };
+        let request = inner.unwrap_or_else(|| object.clone());
+        let address = request.text_of(ADDRESS_KEYS.within(&request)).or(of_inner).or_else(of_text);
+        let published = address.map(|text| {
             let (method, rest) = address::split_method(text);
             // `GET p/r` is a path below the base.
             let relative = method.map(|_| (method, rest.split_whitespace().next().unwrap_or_default()));
@@ -354,7 +396,7 @@ impl<'o, 'v> Call<'o, 'v> {
         set_protocol(kind, object, &mut capability);
         set_card(kind, &mut capability);
         set_socket(object, &mut capability);
-        read_call(object, &mut capability);
+        read_call(object, &self.request, &mut capability);
         query::read(object, published.map(|(_, address)| address), &mut capability);
         idempotency::read(object, &mut capability);
         read_access(object, context, &mut capability);
@@ -417,13 +459,15 @@ fn is_identifier(text: &str) -> bool {
 }
 
 /// Parameters and response, in the element or in its description of the request and the response.
-fn read_call(object: &Object<'_>, capability: &mut Capability) {
-    let request = object.object("request").filter(|request| {
+fn read_call(object: &Object<'_>, request: &Object<'_>, capability: &mut Capability) {
+    let described = (request.pointer != object.pointer).then_some(request);
+    let sent = object.object("request").filter(|request| {
         let sent = request.text_of(&["method", "http_method"]).map(str::to_ascii_uppercase);
         sent.is_none() || sent == capability.invocation.method
     });
-    capability.parameters = schema::of_call(object.map, &capability.invocation)
-        .or_else(|| schema::of_call(request?.map, &capability.invocation));
+    let holders = [Some(object), sent.as_ref(), described].into_iter().flatten();
+    capability.parameters =
+        holders.into_iter().find_map(|holder| schema::of_call(holder.map, &capability.invocation));
     let outputs = [
         "outputSchema",
         "output_schema",

@@ -70,8 +70,15 @@ fn is_denying(word: &str) -> bool {
     DENYING_WORDS.contains(&word) || RELATED_WORDS.contains(&word)
 }
 
+/// Bytes of the shortest word for other services.
+const RELATED_BYTES_MIN: usize = 5;
+
 /// Whether a member is about other services: `related_services`, `partners`.
 pub(super) fn is_of_others(name: &str) -> bool {
+    // Most names are shorter than any of the words.
+    if name.len() < RELATED_BYTES_MIN {
+        return false;
+    }
     let mut found = false;
     text::each_word(name, |word| found |= RELATED_WORDS.contains(&word));
     found
@@ -289,11 +296,23 @@ pub(super) fn is_part_of_call(name: &str) -> bool {
     CALL_KEYS.contains(&name) || REQUEST_KEYS.contains(&name) || name == "mcp"
 }
 
+/// The members of a tool as a function of a model is described, `{"type": "function", "function": {"name": …}}`, beside those
+/// around them. `None` for another element.
+pub(super) fn of_function(map: &Map<String, Value>) -> Option<Map<String, Value>> {
+    let function = map.get("function")?.as_object().filter(|function| function.contains_key("name"))?;
+    if map.contains_key("name") {
+        return None;
+    }
+    let around = map.iter().filter(|(name, _)| *name != "function" && *name != "type");
+    Some(function.iter().chain(around).map(|(name, value)| (name.clone(), value.clone())).collect())
+}
+
 /// Whether an object has an address and a method.
 pub(super) fn is_call_object(map: &Map<String, Value>) -> bool {
     let members = Members::of(map);
     let text = |keys: &[&str]| keys.iter().find_map(|key| members.get(key)?.as_str());
-    let Some((prefixed, _)) = text(&["path", "url", "endpoint", "href"]).and_then(published_address) else {
+    let keys = ["path", "url", "endpoint", "href", "target", "urlTemplate", "url_template"];
+    let Some((prefixed, _)) = text(&keys).and_then(published_address) else {
         return false;
     };
     let method = text(&["method", "http_method", "httpMethod"]).map(str::to_ascii_uppercase);

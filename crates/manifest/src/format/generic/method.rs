@@ -34,7 +34,7 @@ pub(super) fn example_of_list(object: &Object<'_>) -> Option<String> {
 
 /// The method of an example call of the same address: `"example": "GET /prices?ticker=AAPL"`.
 fn method_of_example<'v>(object: &Object<'v>) -> Option<&'v str> {
-    let address = object.text_of(ADDRESS_KEYS)?;
+    let address = object.text_of(ADDRESS_KEYS.within(object))?;
     method_of_call(object.text("example")?, address)
 }
 

@@ -79,8 +79,7 @@ pub(crate) fn read_below_comments(root: &Object<'_>, draft: &mut Draft<'_>) {
 
 /// The base of paths that a document publishes, at the root or beside the description of its API.
 pub(crate) fn base_of(root: &Object<'_>, draft: &Draft<'_>) -> Option<Url> {
-    let of = |object: &Object<'_>| Context::default().within(object, "", draft).base;
-    Context::of_root(root, draft).base.or_else(|| of(&root.object_of(&["api", "service", "server"])?))
+    Context::of_services(root, draft).base
 }
 
 /// A path below a base, or on the origin of the document.
@@ -105,7 +104,7 @@ enum Names {
 
 impl Reader<'_, '_> {
     fn read_services(&mut self, root: &Object<'_>) {
-        let context = Context::of_root(root, self.draft);
+        let context = Context::of_services(root, self.draft);
         // Names in `capabilities` repeat what the operations are: the operations come first.
         self.scan(root, 0, &context, &|key| key != "capabilities");
         self.read_names_of_blocks(root, &context);
@@ -121,7 +120,7 @@ impl Reader<'_, '_> {
         if self.draft.manifest.capabilities.is_empty() {
             self.read_other_lists(root, &context);
         }
-        asides::read(root, &context, &|_| true, self);
+        asides::read(root, &Context::of_root(root, self.draft), &|_| true, self);
         if let Some(names) = root.value("capabilities").filter(|value| lists::names_mcp_features(value)) {
             let named = texts(names).into_iter().map(|name| (name.to_owned(), Value::Bool(true)));
             self.draft.manifest.features.other.extend(named);
@@ -305,6 +304,10 @@ impl Reader<'_, '_> {
 
     /// An element that is an object: a group of further elements, or one capability.
     fn read_object(&mut self, list: List<'_>, name: Option<&str>, value: &Value, object: &Object<'_>) {
+        if let Some(members) = lists::of_function(object.map) {
+            let whole = Value::Object(members.clone());
+            return self.read_object(list, name, &whole, &Object::new(&members, object.pointer.clone()));
+        }
         let address = name.filter(|name| element::published_address(name).is_some());
         if let Some(path) = address.filter(|_| lists::is_map_of_methods(object.map)) {
             return self.read_methods(list, path, value, &object.pointer);

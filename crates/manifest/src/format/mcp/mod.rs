@@ -11,6 +11,7 @@ mod content;
 mod docstring;
 mod registry;
 mod rules;
+mod schema;
 mod servers;
 mod tools;
 
@@ -34,7 +35,7 @@ pub(crate) const CONFIG_MARKERS: &[Marker] = &[strong(|c| {
 })];
 
 pub(crate) const CARD_MARKERS: &[Marker] = &[
-    strong(|c| c.schema_ends("server-card.schema.json")),
+    strong(|c| c.schema_is(|schema| schema::is_of_cards(schema, c.has("packages")))),
     strong(|c| {
         let name = c.text("name").filter(|name| name.contains('/'))?;
         c.list("remotes").map(|_| format!("`remotes` beside the name {name}"))
@@ -47,7 +48,8 @@ pub(crate) const CARD_MARKERS: &[Marker] = &[
     strong(|c| c.object("serverInfo").map(|_| "`serverInfo` is an object".to_owned())),
 ];
 
-pub(crate) const REGISTRY_MARKERS: &[Marker] = &[strong(|c| c.schema_ends("server.schema.json"))];
+pub(crate) const REGISTRY_MARKERS: &[Marker] =
+    &[strong(|c| c.schema_is(|schema| schema::is_of_registry(schema, c.has("packages"))))];
 
 pub(crate) const FREEFORM_MARKERS: &[Marker] = &[at_path(|c| c.agrees(MCP_FILES, MCP_KEYS))];
 
@@ -131,6 +133,7 @@ pub(crate) fn merge(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
     if access.auth.is_empty() {
         access.auth = found.iter().flat_map(servers::credentials).collect();
+        access.auth.extend(servers::credentials_of_blocks(root));
         access.auth.dedup();
     }
     let server = found.iter().find_map(|interface| interface.url.clone());

@@ -1,6 +1,6 @@
 //! Requirements of the MCP server card, its draft and the registry.
 
-use super::{registry, tools};
+use super::{registry, schema, tools};
 use crate::check::is_url;
 use crate::draft::Draft;
 use crate::model::Format;
@@ -43,7 +43,7 @@ findings! {
         must("version", Kind::Text, "State the server's version."),
     }
     shape REGISTRY("mcp.registry", "MCP registry server.json 2025-12-11") {
-        must("$schema", Kind::Form(is_registry_schema, "the dated URI of the registry's schema"), "Name the schema by its dated URI, https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json."),
+        must("$schema", Kind::Form(schema::is_dated, "the dated URI of the registry's schema"), "Name the schema by its dated URI, https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json."),
         must("name", Kind::Form(is_namespaced, "a reverse-DNS namespace, one slash and a name"), "Publish a name such as io.github.owner/server."),
         must("description", Kind::Form(is_short, "1 to 100 characters"), "Describe the server in at most 100 characters."),
         must("version", Kind::Form(is_exact_version, "one exact version"), "State the server's exact version."),
@@ -236,18 +236,6 @@ fn is_exact_version(text: &str) -> bool {
 
 fn is_exact_package_version(text: &str) -> bool {
     is_exact_version(text) && text != "latest"
-}
-
-/// `https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json`; older hosts and drafts count.
-fn is_registry_schema(text: &str) -> bool {
-    let mut parts = text.rsplit('/');
-    let (file, version) = (parts.next(), parts.next().unwrap_or_default());
-    let is_date = version.len() == 10
-        && version
-            .bytes()
-            .enumerate()
-            .all(|(at, byte)| if matches!(at, 4 | 7) { byte == b'-' } else { byte.is_ascii_digit() });
-    file == Some("server.schema.json") && (is_date || version == "draft") && text.starts_with("https://")
 }
 
 fn is_sha256(text: &str) -> bool {

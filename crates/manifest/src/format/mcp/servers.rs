@@ -107,8 +107,17 @@ pub(super) fn credentials(interface: &Interface) -> impl Iterator<Item = Auth> +
         let is_secret = header.get("isSecret").and_then(Value::as_bool) == Some(true);
         let scheme = if is_authorization { AuthScheme::Bearer } else { AuthScheme::ApiKey };
         let (location, name) = (Some("header".to_owned()), Some(name.to_owned()));
-        (is_authorization || is_secret).then(|| Auth { location, name, ..Auth::new(scheme) })
+        let is_optional = header.get("isRequired").and_then(Value::as_bool) == Some(false);
+        let applies_to =
+            if is_optional { AppliesTo::OptionalIds { ids: Vec::new() } } else { AppliesTo::All };
+        (is_authorization || is_secret).then(|| Auth { location, name, applies_to, ..Auth::new(scheme) })
     })
+}
+
+/// The credentials in the headers of blocks that name a server. Their values may be secrets and are not kept.
+pub(super) fn credentials_of_blocks(root: &Object<'_>) -> Vec<Auth> {
+    let blocks = BLOCKS.iter().filter_map(|key| root.object(key));
+    blocks.flat_map(|block| configured_credentials(&block)).collect()
 }
 
 /// Secrets of one package that are read; published ones have up to two.
@@ -128,9 +137,23 @@ pub(super) fn secrets_of_packages(root: &Object<'_>) -> Vec<Auth> {
         ];
         for (holder, key, place) in inputs {
             let listed = holder.into_iter().flat_map(|holder| holder.objects(key)).take(SECRETS_MAX);
-            let secrets =
-                listed.filter_map(|input| secret(&input, place)).filter(|secret| !found.contains(secret));
-            found.extend(secrets.collect::<Vec<_>>());
+            let secrets: Vec<Auth> = listed
+                .flat_map(|input| {
+                    // The name of an argument says how it is written, that of its variable what it is.
+                    let variables = input.object("variables").filter(|_| place == "argument");
+                    let members = variables.iter().flat_map(Object::members).take(SECRETS_MAX);
+                    let inner = members.filter_map(|(name, variable)| secret(Some(name), &variable, place));
+                    secret(None, &input, place)
+                        .into_iter()
+                        .chain(inner.collect::<Vec<_>>())
+                        .collect::<Vec<_>>()
+                })
+                .collect();
+            for secret in secrets {
+                if !found.contains(&secret) {
+                    found.push(secret);
+                }
+            }
         }
     }
     found
@@ -138,9 +161,9 @@ pub(super) fn secrets_of_packages(root: &Object<'_>) -> Vec<Auth> {
 
 /// A secret that a package is given: a key by its name, such as `SHOP_API_KEY`, else another secret. One that is not required
 /// applies to no call by itself.
-fn secret(input: &Object<'_>, place: &str) -> Option<Auth> {
+fn secret(name: Option<&str>, input: &Object<'_>, place: &str) -> Option<Auth> {
     let flag = |keys: [&str; 2]| keys.iter().find_map(|key| input.flag(key));
-    let name = draft::name(input.text_of(&["name", "valueHint"]))?;
+    let name = draft::name(name.or_else(|| input.text_of(&["name", "valueHint"])))?;
     flag(["isSecret", "is_secret"]).filter(|is_secret| *is_secret)?;
     let words = text::words(&name);
     let is_private =
@@ -188,7 +211,7 @@ fn is_text_address(object: &Object<'_>, key: &str) -> bool {
 
 /// The server that one object names.
 fn read_server(object: &Object<'_>, draft: &mut Draft<'_>) -> Option<Interface> {
-    let inner = ["mcp", "streamable_http", "streamable-http", "http", "sse"];
+    let inner = ["mcp", "streamable_http", "streamable-http", "streamableHttp", "http", "sse"];
     let key = ADDRESS_KEYS.iter().chain(&inner).find(|key| is_text_address(object, key))?;
     let mut interface = Interface::new(Protocol::Mcp, draft.url(object, key));
     let named = || object.texts("transport").first().map(|word| (*word).to_owned());

@@ -19,6 +19,7 @@ use crate::model::{Format, Interface, Link, Protocol};
 use crate::name::parse_url;
 use crate::text;
 use known::Known;
+use target::Meanings;
 pub(crate) use target::{RELATED_WORDS, Target, target};
 
 /// Links of one document that are added; the longest published list has 74.
@@ -98,12 +99,13 @@ pub(crate) fn read<'v>(
     let is_core = draft.format().is_core();
     let (mut known, format, origin) = (Known::of(draft), draft.format(), draft.base().origin());
     let (mut links_left, mut paths_left) = (LINKS_MAX, TRIES_MAX);
-    let (mut has_sentences, mut calling) = (false, Vec::new());
+    let (mut sentences, mut calling): (Vec<Sentence<'v>>, Vec<&'v str>) = (Vec::new(), Vec::new());
+    let mut meanings = Meanings::default();
     each(root, &mut |names, published, owner| {
         let rooted = relative_page(names, published).filter(|_| !is_core);
         let address = rooted.as_deref().or_else(|| is_address(published).then_some(published));
         if address.is_none() && addresses::may_hold_address(published) {
-            has_sentences = true;
+            sentences.push((published, owner));
             if calling.len() < CALLING_TEXTS_MAX && calling::may_name_call(names, published) {
                 calling.push(published);
             }
@@ -112,7 +114,8 @@ pub(crate) fn read<'v>(
         if links_left == 0 || is_local(names) {
             return;
         }
-        let target = target_beside(names, published, owner).filter(|target| !is_core || !target.is_server());
+        let target = target_beside(names, published, owner, &mut meanings)
+            .filter(|target| !is_core || !target.is_server());
         let is_page =
             || Known::is_page(names, published, format) || is_priced_pattern(names, published, owner);
         if target.is_none() && published.starts_with('/') && !is_page() {
@@ -147,16 +150,19 @@ pub(crate) fn read<'v>(
         add(names, url, target, owner, draft);
     });
     // The description of a skill names paths in what it teaches.
-    if !has_sentences || format == Format::SkillsIndex {
+    if format == Format::SkillsIndex {
         return Vec::new();
     }
-    read_sentences(root, (folder, base), links_left, &mut known, draft);
+    read_sentences(&sentences, (folder, base), links_left, &mut known, draft);
     calling
 }
 
+/// A text that may hold addresses among its words, and the object that holds it below the root.
+type Sentence<'v> = (&'v str, Option<&'v Map<String, Value>>);
+
 /// Adds the addresses in sentences, which are not followed.
 fn read_sentences(
-    root: &Map<String, Value>,
+    sentences: &[Sentence<'_>],
     (folder, base): (Option<&Url>, Option<&Url>),
     mut links_left: usize,
     known: &mut Known,
@@ -167,10 +173,7 @@ fn read_sentences(
     let is_of_server = matches!(draft.format(), Format::McpCard | Format::McpFreeform | Format::McpRegistry)
         && draft.manifest.interfaces.iter().any(|known| known.url.is_some());
     let mut sentences_left = TRIES_MAX;
-    each(root, &mut |_, sentence, owner| {
-        if is_address(sentence) {
-            return;
-        }
+    for (sentence, owner) in sentences {
         for published in addresses::in_sentence(sentence) {
             if links_left == 0 || sentences_left == 0 {
                 return;
@@ -179,7 +182,7 @@ fn read_sentences(
             // The core formats name their pages in members of their own.
             let is_kept = !is_core || !addresses::is_path_of_page(published);
             let address = address::with_scheme(published);
-            let of_element = || address.starts_with('/').then(|| origin_of(owner?)).flatten();
+            let of_element = || address.starts_with('/').then(|| origin_of((*owner)?)).flatten();
             let of_api = || base.cloned().filter(|_| address.starts_with("/api/"));
             let url = match of_element().or_else(of_api) {
                 Some(base) => address::resolve(&base, &address).map(address::Address::into_string),
@@ -195,7 +198,7 @@ fn read_sentences(
             }
             draft.keep(Link::new(class.rel, url, None));
         }
-    });
+    }
 }
 
 /// The origin of the address of an element, to which the paths in its texts belong.
@@ -247,7 +250,12 @@ fn absolute(published: &str, folder: Option<&Url>, draft: &Draft<'_>) -> Option<
 }
 
 /// What an address leads to: by the relation beside it, or by the names of its members and the protocol beside it.
-fn target_beside(names: &[&str], published: &str, owner: Option<&Map<String, Value>>) -> Option<Target> {
+fn target_beside<'v>(
+    names: &[&'v str],
+    published: &str,
+    owner: Option<&Map<String, Value>>,
+    meanings: &mut Meanings<'v>,
+) -> Option<Target> {
     let text_of = |key: &str| owner?.get(key)?.as_str();
     let is_plain = names.last().is_some_and(|name| is_plain(name));
     if let Some(followed) = text_of("rel").filter(|_| is_plain).and_then(target::of_relation) {
@@ -257,7 +265,7 @@ fn target_beside(names: &[&str], published: &str, owner: Option<&Map<String, Val
     let protocol = stated.filter(|_| is_plain).find_map(target::protocol_of);
     match (protocol, names.split_last()) {
         (Some(protocol), Some((own, holders))) => target(&[holders, &[protocol, *own]].concat(), published),
-        _ => target(names, published),
+        _ => meanings.target(names, published),
     }
 }
 
@@ -329,7 +337,9 @@ fn add(
             if class.rel == "mcp" && !draft.has_interface(&url) {
                 add_server(Interface::new(Protocol::Mcp, Some(url.clone())), draft);
             }
-            let may_be_followed = url.starts_with("https://") && draft.not_public(&url).is_none();
+            let is_template = url.contains('{') || url.contains("%7B");
+            let may_be_followed =
+                url.starts_with("https://") && !is_template && draft.not_public(&url).is_none();
             draft.keep(titled(Link::new(class.rel, url, class.follow.filter(|_| may_be_followed))));
         }
         None => {
@@ -380,7 +390,9 @@ fn each_of_map<'v>(map: &'v Map<String, Value>, names: &mut Vec<&'v str>, show: 
     // The name and the version of the root are those of the service.
     let owner = Some(map).filter(|_| !names.is_empty());
     for (name, value) in map {
-        let is_address_of_schema = || is_schema_name(name) && value.is_string();
+        // At the root it names the type of the document, as `$schema` does.
+        let is_address_of_schema =
+            || is_schema_name(name) && value.is_string() && (owner.is_some() || name != "schema");
         // A list of this name is one of goods or sites, not a part of a schema.
         let is_list = || name == "properties" && value.is_array();
         let is_map_of_addresses = || name == "schemas" && holds_addresses(value);

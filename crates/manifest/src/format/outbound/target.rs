@@ -58,22 +58,55 @@ impl Target {
 
 /// What an address leads to, by the names of its members and by its path. `None` if neither says.
 pub(crate) fn target(names: &[&str], published: &str) -> Option<Target> {
-    let by_path = addresses::classify(published);
-    if by_path.follow.is_some() {
-        return Some(Target::Document(by_path));
-    }
-    let own = Words::of(names.iter().rev().take(1));
-    let all = Words::of(names.iter());
-    let found = by_words(&own, &all).or_else(|| match by_path.rel {
-        "page" if published.starts_with("wss://") || published.starts_with("ws://") => {
-            Some(Target::Server(Protocol::WebSocket))
+    Meanings::default().target(names, published)
+}
+
+/// What the names of members say of their addresses. The elements of a list have members of the same names.
+#[derive(Default)]
+pub(super) struct Meanings<'v> {
+    /// The names that were seen last.
+    names: Vec<&'v str>,
+    /// What they say.
+    last: Option<Meaning>,
+}
+
+#[derive(Clone, Copy)]
+struct Meaning {
+    target: Option<Target>,
+    is_related: bool,
+}
+
+impl<'v> Meanings<'v> {
+    pub(super) fn target(&mut self, names: &[&'v str], published: &str) -> Option<Target> {
+        let by_path = addresses::classify(published);
+        if by_path.follow.is_some() {
+            return Some(Target::Document(by_path));
         }
-        "page" => None,
-        _ => Some(Target::Document(by_path)),
-    });
-    let found = found.map(|found| described(found, published));
-    let is_related = all.any(RELATED_WORDS) || all.pair("see", "also");
-    if is_related { found.map(Target::of_another) } else { found }
+        let meaning = self.of(names);
+        let found = meaning.target.or_else(|| match by_path.rel {
+            "page" if published.starts_with("wss://") || published.starts_with("ws://") => {
+                Some(Target::Server(Protocol::WebSocket))
+            }
+            "page" => None,
+            _ => Some(Target::Document(by_path)),
+        });
+        let found = found.map(|found| described(found, published));
+        if meaning.is_related { found.map(Target::of_another) } else { found }
+    }
+
+    fn of(&mut self, names: &[&'v str]) -> Meaning {
+        if let Some(last) = self.last.filter(|_| self.names == names) {
+            return last;
+        }
+        let own = Words::of(names.iter().rev().take(1));
+        let all = Words::of(names.iter());
+        let is_related = all.any(RELATED_WORDS) || all.pair("see", "also");
+        let meaning = Meaning { target: by_words(&own, &all), is_related };
+        self.names.clear();
+        self.names.extend_from_slice(names);
+        self.last = Some(meaning);
+        meaning
+    }
 }
 
 /// The document at the address of a server: a server of MCP or A2A is no file, but its card is.

@@ -1,7 +1,7 @@
 //! Requirements of WoA.
 
 use crate::check::is_url;
-use crate::rule::{Kind, findings, may, must};
+use crate::rule::{Kind, findings, may, must, optional_must};
 
 findings! {
     shape ROOT("woa", "draft-gaikwad-woa-00 §4") {
@@ -23,8 +23,8 @@ findings! {
     shape OPERATION("woa.operation", "draft-gaikwad-woa-00 §4.1") {
         must("name", Kind::Text, "Name the operation."),
         must("description", Kind::Text, "Say what the operation does."),
-        may("inputs", Kind::Object, "Describe the operation's own input as a JSON Schema."),
-        may("outputs", Kind::Object, "Describe the operation's own output as a JSON Schema."),
+        optional_must("inputs", Kind::Object, "Describe the operation's own input as a JSON Schema."),
+        optional_must("outputs", Kind::Object, "Describe the operation's own output as a JSON Schema."),
     }
     shape REST("woa.rest", "draft-gaikwad-woa-00 §4.3.1") {
         must("base", Kind::Form(is_base, "an absolute URL without a user name and a password"), "Publish the absolute https URL of the API."),
@@ -86,7 +86,7 @@ findings! {
         "a `$ref` leads to another document, which is not fetched" => "Copy the referenced schema into `$defs`.";
     rule SCHEMA_CONTRADICTED: Should("woa.schema.contradicted", "draft-gaikwad-woa-00 §4.2")
         "the schema contradicts itself" => "Correct the keyword, so that the schema is accurate.";
-    rule SCHEMA_ROOT: Should("woa.schema.root", "draft-gaikwad-woa-00 §4.2")
+    rule SCHEMA_ROOT: Note("woa.schema.root", "draft-gaikwad-woa-00 §4.2")
         "the root of the schema is not an object with named properties, which is all that every client understands"
             => "Describe an object: `type` \"object\" with `properties` and `required`.";
 }

@@ -1,0 +1,246 @@
+//! A quick look at a text, which finds out of most texts that they hold none of the phrases.
+//!
+//! Of each phrase, one part of six bytes is looked for: every fourth byte of a text begins a block of three bytes that has to
+//! be in the part. Texts in which a phrase may be written otherwise than byte by byte need a closer look: those with several
+//! separators in a row, and those with letters of other scripts.
+
+use std::sync::LazyLock;
+
+use super::phrases::{CONDITIONS, PHRASES, TURNS};
+
+/// Bytes of the part of each phrase that is looked for; no phrase is shorter.
+const PART_BYTES: usize = 6;
+/// Bytes of a block, and from one block to the next: a part holds at least one whole block.
+const BLOCK_BYTES: usize = 3;
+const STEP: usize = PART_BYTES - BLOCK_BYTES + 1;
+/// Blocks of three codes of five bits.
+const BLOCKS: usize = 1 << 15;
+
+/// Whether a text certainly holds no phrase.
+pub(super) fn has_no_phrase(text: &[u8]) -> bool {
+    if text.len() < PART_BYTES || (text.len() <= SHORT_BYTES && is_one_word(text)) {
+        return true;
+    }
+    !has_separators_in_a_row(text)
+        && (text.is_ascii() || has_known_characters(text))
+        && PARTS.as_ref().is_some_and(|parts| !parts.may_be_in(text))
+}
+
+/// Texts up to this length are often one word: the names of members.
+const SHORT_BYTES: usize = 32;
+
+/// Whether a text is ASCII without separators of words and without the marks of phrases that have none.
+fn is_one_word(text: &[u8]) -> bool {
+    let joins = |byte: u8| is_separator(byte) || byte >= 0x80 || matches!(byte, b'/' | b'[' | b'<');
+    !text.iter().any(|byte| joins(*byte))
+}
+
+/// Whether two separators of words, or other characters without a shape, follow each other.
+fn has_separators_in_a_row(text: &[u8]) -> bool {
+    let seconds = text.get(1..).unwrap_or_default();
+    // Looking at every byte takes fewer steps than stopping at the first: several bytes are compared at once.
+    let found = text.iter().zip(seconds).fold(0, |found, (first, second)| {
+        found | (u8::from(is_separator(*first)) & u8::from(is_separator(*second)))
+    });
+    found != 0
+}
+
+/// White space, other controls, `*`, `_` or `` ` ``.
+const fn is_separator(byte: u8) -> bool {
+    byte <= b' ' || byte == b'*' || byte.wrapping_sub(b'_') <= 1
+}
+
+/// Whether all characters that are not ASCII are signs that no phrase has, or letters of Latin-1, which no part has: dashes,
+/// quotation marks, currencies, arrows, symbols, emoji.
+fn has_known_characters(text: &[u8]) -> bool {
+    let mut rest = text;
+    while let Some(at) = rest.iter().position(|byte| *byte >= 0x80) {
+        let length = match rest.get(at..).unwrap_or_default() {
+            // No space and no soft hyphen.
+            [0xc2, 0xa1..=0xac | 0xae..=0xbf, ..] | [0xc3, ..] => 2,
+            [0xe2, 0x80, 0x90..=0xa7 | 0xb0..=0xbe, ..]
+            | [0xe2, 0x82, 0xa0..=0xbf, ..]
+            | [0xe2, 0x86..=0x87 | 0x94..=0x9f, ..]
+            | [0xef, 0xb8, 0x8f, ..] => 3,
+            [0xf0, 0x9f, ..] => 4,
+            _ => return false,
+        };
+        rest = rest.get(at + length..).unwrap_or_default();
+    }
+    true
+}
+
+/// Bytes in lower case, with spaces for the separators of words.
+static FOLDED: [u8; 256] = {
+    let mut folded = [0; 256];
+    let mut byte: usize = 0;
+    while byte < 256 {
+        let own = byte.to_le_bytes()[0];
+        folded[byte] =
+            if own == b' ' || own == b'*' || own == b'_' || own == b'`' || own.is_ascii_whitespace() {
+                b' '
+            } else {
+                own.to_ascii_lowercase()
+            };
+        byte += 1;
+    }
+    folded
+};
+
+/// Five bits for a byte; zero for one that no part has.
+static CODES: [u8; 256] = {
+    let mut codes = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        codes[byte] = match FOLDED[byte] {
+            letter @ b'a'..=b'z' => letter - b'a' + 1,
+            b' ' => 27,
+            b'.' | b',' | b':' | b'\'' | b'-' => 28,
+            b'/' | b'<' | b'>' | b'[' | b']' | b'|' | b'#' => 29,
+            _ => 0,
+        };
+        byte += 1;
+    }
+    codes
+};
+
+/// The letters of English texts, the most frequent first.
+const FREQUENT: &str = " etaoinsrhldcumfpgwybvkxjqz";
+
+/// Bits that tell most parts of texts from those of phrases; few of them are set.
+const SLOTS: usize = 1 << 14;
+
+struct Parts {
+    /// For each block, a bit for each place in a part where it may be.
+    blocks: Vec<u8>,
+    /// A bit for each part.
+    slots: [u64; SLOTS / 64],
+    listed: Vec<Part>,
+}
+
+/// A part of a phrase.
+#[derive(Clone, Copy)]
+struct Part {
+    bytes: u64,
+    phrase: &'static [u8],
+    /// Where the part begins in the phrase.
+    at: usize,
+}
+
+impl Part {
+    /// The part of a phrase whose bytes are the rarest ones. `None` for a phrase of another script.
+    fn of(phrase: &'static str) -> Option<Self> {
+        let bytes = phrase.as_bytes();
+        let rarity = |byte: &u8| FREQUENT.bytes().position(|known| known == *byte).unwrap_or(FREQUENT.len());
+        let starts = 0..=bytes.len().checked_sub(PART_BYTES)?;
+        let parts = starts.filter_map(|at| Some((at, bytes.get(at..)?.first_chunk::<PART_BYTES>()?)));
+        let (at, part) = parts
+            .filter(|(_, part)| part.is_ascii())
+            .max_by_key(|(_, part)| part.iter().map(rarity).sum::<usize>())?;
+        Some(Self { bytes: word_of(*part), phrase: bytes, at })
+    }
+
+    /// Whether the phrase is in a text where its part is at `at`, whatever the letters of the phrase that are not ASCII.
+    fn is_at(&self, text: &[u8], at: usize) -> bool {
+        let found = at.checked_sub(self.at).and_then(|start| text.get(start..)?.get(..self.phrase.len()));
+        !self.phrase.is_ascii()
+            || found.is_some_and(|found| {
+                found.iter().zip(self.phrase).all(|(byte, known)| FOLDED[usize::from(*byte)] == *known)
+            })
+    }
+}
+
+/// `None` if a phrase of Latin letters has no part.
+static PARTS: LazyLock<Option<Parts>> = LazyLock::new(|| {
+    let (mut blocks, mut slots, mut parts) = (vec![0; BLOCKS], [0; SLOTS / 64], Vec::new());
+    for phrase in PHRASES.iter().chain(TURNS).chain(CONDITIONS) {
+        let Some(part) = Part::of(phrase) else {
+            // The letters of other scripts need a closer look themselves.
+            if phrase.bytes().any(|byte| byte.is_ascii_alphanumeric()) {
+                return None;
+            }
+            continue;
+        };
+        for (at, block) in part.phrase.get(part.at..part.at + PART_BYTES)?.windows(BLOCK_BYTES).enumerate() {
+            if let Some(places) = blocks.get_mut(block_of(block)) {
+                *places |= 1_u8 << at;
+            }
+        }
+        set(&mut slots, slot_of(part.bytes));
+        parts.push(part);
+    }
+    parts.sort_unstable_by_key(|part| part.bytes);
+    Some(Parts { blocks, slots, listed: parts })
+});
+
+fn set(bits: &mut [u64], at: usize) {
+    if let Some(word) = bits.get_mut(at / 64) {
+        *word |= 1 << (at % 64);
+    }
+}
+
+#[inline]
+fn is_set(bits: &[u64], at: usize) -> bool {
+    bits.get(at / 64).is_some_and(|word| word & (1 << (at % 64)) != 0)
+}
+
+#[inline]
+fn block_of(bytes: &[u8]) -> usize {
+    let code = |at: usize| usize::from(bytes.get(at).map_or(0, |byte| CODES[usize::from(*byte)]));
+    code(0) | (code(1) << 5) | (code(2) << 10)
+}
+
+/// Folded bytes as one number.
+fn word_of(bytes: [u8; PART_BYTES]) -> u64 {
+    bytes.iter().fold(0, |word, byte| (word << 8) | u64::from(FOLDED[usize::from(*byte)]))
+}
+
+const fn slot_of(word: u64) -> usize {
+    (word.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 50) as usize
+}
+
+impl Parts {
+    fn may_be_in(&self, text: &[u8]) -> bool {
+        text.chunks(STEP).enumerate().any(|(index, step)| {
+            step.len() >= BLOCK_BYTES
+                && self
+                    .blocks
+                    .get(block_of(step))
+                    .is_some_and(|places| *places != 0 && self.is_around(text, index * STEP, *places))
+        })
+    }
+
+    /// Whether the phrase of a part is there that has the block at `at` in one of the places.
+    #[cold]
+    fn is_around(&self, text: &[u8], at: usize, places: u8) -> bool {
+        (0..STEP).filter(|place| places & (1_u8 << place) != 0).any(|place| {
+            let Some(start) = at.checked_sub(place) else { return false };
+            let Some(part) = text.get(start..).and_then(<[u8]>::first_chunk::<PART_BYTES>) else {
+                return false;
+            };
+            let word = word_of(*part);
+            is_set(&self.slots, slot_of(word)) && self.is_at(word, text, start)
+        })
+    }
+
+    fn is_at(&self, word: u64, text: &[u8], at: usize) -> bool {
+        let first = self.listed.partition_point(|part| part.bytes < word);
+        let same = self.listed.iter().skip(first).take_while(|part| part.bytes == word);
+        same.into_iter().any(|part| part.is_at(text, at))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_phrase_of_latin_letters_has_a_part() {
+        for phrase in PHRASES.iter().chain(TURNS).chain(CONDITIONS) {
+            for shift in 0..STEP {
+                let text = ["x".repeat(shift).as_str(), "-", phrase, "-y"].concat();
+                assert!(!has_no_phrase(text.as_bytes()), "{text}");
+            }
+        }
+    }
+}
