@@ -77,6 +77,9 @@ impl Labels {
                 |word: &String| matches!(word.as_str(), "authentication" | "authorization" | "auth");
             self.is_auth = text::words(text::capped(line, LABEL_CHARS_MAX)).iter().any(is_word);
         }
+        if self.is_auth && !line.starts_with('#') && draft.manifest.auth.is_empty() && lenient::says_open(line) {
+            draft.keep(Auth::new(AuthScheme::None));
+        }
         self.subjects.extend(read_credential_headers(line, draft));
         let payments = &mut draft.manifest.payments;
         if !payments.iter().any(payment_words::has_asset) {
@@ -193,7 +196,7 @@ const HEADERS_MAX: usize = 8;
 fn read_credential_headers(line: &str, draft: &mut Draft<'_>) -> Vec<(String, String)> {
     if let Some(name) = lenient::header_in(line).filter(|_| draft.manifest.auth.is_empty())
         && request_headers::is_credential(name)
-        && !name.to_ascii_lowercase().ends_with("payment")
+        && !name.to_ascii_lowercase().contains("payment")
     {
         let stated = Auth {
             location: Some("header".to_owned()),

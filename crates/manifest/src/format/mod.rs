@@ -50,6 +50,7 @@ mod priced_calls;
 mod product_lines;
 mod request_headers;
 mod skills_index;
+mod stated_base;
 mod terms;
 mod ucp;
 mod w2a;
@@ -58,6 +59,7 @@ mod webmcp;
 mod wildcard;
 mod woa;
 mod x402;
+mod x402_input;
 
 use crate::document::{self, Body};
 use crate::draft::Draft;

@@ -134,6 +134,12 @@ fn authentication(contract: &Object<'_>, draft: &mut Draft<'_>) -> Option<Auth> 
     entry.authorize_url = draft.url(contract, "authorization_url");
     entry.scopes =
         contract.texts("scopes").into_iter().map(|scope| (scope.to_owned(), String::new())).collect();
+    // The text names no place of a key; where a file does, callers need it.
+    let header = contract.string("header");
+    entry.location = header.as_ref().map(|_| "header".to_owned()).or_else(|| contract.string("in"));
+    entry.name = header.or_else(|| contract.string("name"));
+    entry.registration_url = draft.url(contract, "registration_url");
+    entry.docs_url = draft.url(contract, "docs");
     Some(entry)
 }
 

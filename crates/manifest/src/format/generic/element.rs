@@ -12,7 +12,7 @@ use crate::address::{self, Address};
 use crate::auth;
 use crate::draft::{self, Draft};
 use crate::format::{addresses, endpoint, header, idempotency, lenient, listed_calls, mcp};
-use crate::model::{Capability, CapabilityAuth, Protocol, Tristate};
+use crate::model::{AuthScheme, Capability, CapabilityAuth, Cost, Payment, Protocol, Tristate};
 use crate::name::{ManifestUrl, parse_url};
 use crate::object::{Object, texts};
 use crate::schema;
@@ -76,6 +76,16 @@ pub(super) const ADDRESS_KEYS: &[&str] = &[
 
 /// Members of an element that describe the request of its call.
 pub(super) const REQUEST_KEYS: &[&str] = &["request", "http", "rest", "call", "invocation"];
+/// Members of an element that may hold its call as an object or as a text with its method: `"endpoint": {"method": "GET",
+/// "path": "/rooms"}`, `"operation": "GET /rooms"`.
+const OWN_CALL_KEYS: &[&str] =
+    &["endpoint", "api", "action", "operation", "execute", "execution", "invoke", "invocation", "call", "request", "method"];
+
+/// The call that an element states in a text of one of its members.
+fn own_call<'v>(object: &Object<'v>) -> Option<(Option<&'v str>, &'v str)> {
+    let texts = OWN_CALL_KEYS.iter().filter_map(|key| object.text(key));
+    texts.filter_map(published_address).find(|(method, _)| method.is_some())
+}
 
 /// Members that hold the address of a service's home page.
 const HOME_KEYS: &[&str] = &["homepage", "home", "url", "website", "site_url", "siteUrl"];
@@ -110,13 +120,14 @@ impl Context {
     /// The context of a whole document.
     pub(super) fn of_root(root: &Object<'_>, draft: &Draft<'_>) -> Self {
         let context = Self::default().within(root, "", draft);
-        let base = context.base.clone().or_else(|| folder_of(root, draft.base()));
+        let of_api = || Self::default().within(&root.object_of(&["api", "service"])?, "", draft).base;
+        let base = context.base.clone().or_else(of_api).or_else(|| folder_of(root, draft.base()));
         Self { base, ..context }
     }
 
     /// The context of a block that describes a service of its own: its paths belong to the host of its address.
     pub(super) fn of_block(self, block: &Object<'_>, key: &str) -> Self {
-        let own = block.text_of(&["url", "base", "host", "origin"]);
+        let own = block.text_of(&["url", "base", "host", "origin", "endpoint"]);
         if own.is_none() || APART.contains(&key) { self } else { self.at(own) }
     }
 
@@ -312,7 +323,7 @@ pub(super) struct Call<'o, 'v> {
 impl<'o, 'v> Call<'o, 'v> {
     /// The call of an element, whose name may be its address.
     pub(super) fn of(object: &'o Object<'v>, name: Option<&'v str>) -> Self {
-        let inner = REQUEST_KEYS.iter().filter_map(|key| object.object(key));
+        let inner = REQUEST_KEYS.iter().chain(OWN_CALL_KEYS).filter_map(|key| object.object(key));
         let request = inner
             .filter(|_| object.text_of(ADDRESS_KEYS).is_none())
             .find(|request| lists::is_call_object(request.map))
@@ -323,7 +334,7 @@ impl<'o, 'v> Call<'o, 'v> {
             let relative = method.map(|_| (method, rest.split_whitespace().next().unwrap_or_default()));
             published_address(text).or(relative).unwrap_or((None, text))
         });
-        let published = published.or_else(|| published_address(name?));
+        let published = published.or_else(|| own_call(object)).or_else(|| published_address(name?));
         Self { object, request, published }
     }
 
@@ -444,6 +455,20 @@ fn read_call(object: &Object<'_>, capability: &mut Capability) {
         .or_else(|| lenient::response(&Value::Object(Map::clone(body?.map))));
 }
 
+/// A call that names the scheme by which it is paid is paid by it: `"payment_method": "x402"`.
+fn read_payment(object: &Object<'_>, capability: &mut Capability) {
+    let named = object.text_of(&["payment_method", "paymentMethod", "payment_protocol", "paymentProtocol"]);
+    let Some(scheme) = named.filter(|word| auth::scheme(word) == AuthScheme::Payment) else { return };
+    let is_free = capability.price.as_ref().and_then(Payment::cost) == Some(Cost::Free);
+    if let Some(price) = capability.price.as_mut().filter(|price| price.scheme.is_none()) {
+        price.scheme = draft::name(Some(scheme));
+    }
+    if capability.auth == CapabilityAuth::default() && !is_free {
+        capability.auth.required = Tristate::Yes;
+        capability.auth.schemes.push(AuthScheme::Payment);
+    }
+}
+
 /// Credentials, price, limits and state.
 fn read_access(object: &Object<'_>, context: &Context, capability: &mut Capability) {
     capability.deprecated = object.flag("deprecated").unwrap_or_default();
@@ -456,5 +481,6 @@ fn read_access(object: &Object<'_>, context: &Context, capability: &mut Capabili
     capability.auth.required = context.needed(capability);
     lenient::read_own_auth(object, &mut capability.auth);
     lenient::read_prices(object, capability);
+    read_payment(object, capability);
     capability.rate_limit = object.value_of(header::LIMIT_KEYS).and_then(lenient::rate_limit);
 }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::asides::PROSE_KEYS;
 use super::element::{REQUEST_KEYS, published_address};
 use crate::address;
-use crate::format::lenient::{AUTH_KEYS, is_scheme};
+use crate::format::lenient::{AUTH_KEYS, is_scheme, names_scheme};
 use crate::format::mcp;
 use crate::format::outbound::{RELATED_WORDS, is_about_calls};
 use crate::model::CapabilityKind;
@@ -213,9 +213,15 @@ pub(super) fn is_described(map: &Map<String, Value>) -> bool {
 
 /// Members of a map of capabilities that are settings of the service.
 pub(super) fn is_setting(name: &str) -> bool {
-    let mut last = String::new();
-    text::each_word(name, |word| word.clone_into(&mut last));
-    matches!(
+    let (mut last, mut is_of_payment) = (String::new(), false);
+    text::each_word(name, |word| {
+        is_of_payment |= last.is_empty() && word == "payment";
+        word.clone_into(&mut last);
+    });
+    // `payment_protocols`, `payment_network`, `payment_token`
+    let is_of_payment = is_of_payment
+        && matches!(last.as_str(), "protocol" | "protocols" | "network" | "networks" | "token" | "tokens" | "asset" | "assets" | "method" | "methods" | "rails" | "schemes");
+    is_of_payment || matches!(
         last.as_str(),
         "currency"
             | "currencies"
@@ -244,7 +250,7 @@ pub(super) fn is_access(name: &str, value: &Value) -> bool {
     match value {
         Value::Object(map) => (is_limit || is_auth) && states(map),
         Value::Array(_) => is_auth,
-        Value::String(_) => is_limit || (is_auth && is_scheme(value)),
+        Value::String(text) => is_limit || (is_auth && (is_scheme(value) || names_scheme(text))),
         _ => false,
     }
 }

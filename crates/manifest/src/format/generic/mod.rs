@@ -20,7 +20,7 @@ mod workflows;
 
 use std::collections::HashSet;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use url::Url;
 
 use crate::address::Address;
@@ -305,6 +305,9 @@ impl Reader<'_, '_> {
 
     /// An element that is an object: a group of further elements, or one capability.
     fn read_object(&mut self, list: List<'_>, name: Option<&str>, value: &Value, object: &Object<'_>) {
+        if let Some(merged) = with_function(object) {
+            return self.read_object(list, name, value, &Object::new(&merged, object.pointer.clone()));
+        }
         let address = name.filter(|name| element::published_address(name).is_some());
         if let Some(path) = address.filter(|_| lists::is_map_of_methods(object.map)) {
             return self.read_methods(list, path, value, &object.pointer);
@@ -442,6 +445,15 @@ impl Reader<'_, '_> {
         element::set_tool(list.kind, list.context, &mut capability);
         self.draft.push(capability);
     }
+}
+
+/// An element in the shape of function calling, `{"type": "function", "function": {"name": …}}`, with the members of its
+/// function beside its own.
+fn with_function(object: &Object<'_>) -> Option<Map<String, Value>> {
+    let function = object.object("function").filter(|function| function.text("name").is_some())?;
+    let own = object.map.iter().filter(|(key, _)| !matches!(key.as_str(), "function" | "type"));
+    let members = function.map.iter().chain(own);
+    Some(members.map(|(key, value)| (key.clone(), value.clone())).collect())
 }
 
 /// Protocol and address of an agent that speaks a protocol of agents.

@@ -133,6 +133,9 @@ pub(crate) fn merge(root: &Object<'_>, draft: &mut Draft<'_>) {
         access.auth = found.iter().flat_map(servers::credentials).collect();
         access.auth.dedup();
     }
+    if access.auth.is_empty() {
+        access.auth = servers::connected_credentials(root);
+    }
     let server = found.iter().find_map(|interface| interface.url.clone());
     for interface in found {
         if !draft.manifest.interfaces.contains(&interface) {

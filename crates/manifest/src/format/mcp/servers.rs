@@ -188,12 +188,13 @@ fn is_text_address(object: &Object<'_>, key: &str) -> bool {
 
 /// The server that one object names.
 fn read_server(object: &Object<'_>, draft: &mut Draft<'_>) -> Option<Interface> {
-    let inner = ["mcp", "streamable_http", "streamable-http", "http", "sse"];
+    let inner = ["mcp", "streamable_http", "streamable-http", "streamableHttp", "http", "sse"];
     let key = ADDRESS_KEYS.iter().chain(&inner).find(|key| is_text_address(object, key))?;
     let mut interface = Interface::new(Protocol::Mcp, draft.url(object, key));
     let named = || object.texts("transport").first().map(|word| (*word).to_owned());
     let protocol = || object.string("protocol").filter(|word| TRANSPORTS.contains(&word.as_str()));
-    interface.transport = object.string("type").or_else(named).or_else(protocol);
+    let by_key = || TRANSPORTS.contains(key).then(|| (*key).to_owned());
+    interface.transport = object.string("type").or_else(named).or_else(protocol).or_else(by_key);
     let versions = object.texts("supportedProtocolVersions");
     interface.version =
         object.text("protocolVersion").or_else(|| versions.last().copied()).map(str::to_owned);
@@ -230,6 +231,16 @@ fn configured_credentials(server: &Object<'_>) -> Vec<Auth> {
         Some(Auth { location, name, ..Auth::new(scheme) })
     };
     names.filter_map(credential).collect()
+}
+
+/// The credentials in the headers beside the address of a server: `"connection": {"url": …, "headers": {"Authorization": …}}`.
+pub(super) fn connected_credentials(root: &Object<'_>) -> Vec<Auth> {
+    let mut found: Vec<Auth> = Vec::new();
+    for block in BLOCKS.iter().filter_map(|key| root.object(key)).chain(std::iter::once(root.clone())) {
+        let has_address = ADDRESS_KEYS.iter().any(|key| is_text_address(&block, key));
+        found.extend(configured_credentials(&block).into_iter().filter(|auth| has_address && !found.contains(auth)).collect::<Vec<_>>());
+    }
+    found
 }
 
 /// Adds an interface and a resource for each server of a client configuration.
