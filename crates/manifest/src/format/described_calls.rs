@@ -59,7 +59,8 @@ pub(crate) fn read(sentences: &[&str], root: &Object<'_>, draft: &mut Draft<'_>)
 
 /// Segments of the address of an agent that receives messages: other paths are not below it.
 const RECEIVING: &[&str] = &[
-    "a2a", "mcp", "rpc", "jsonrpc", "api", "agent", "agents", "message", "messages", "tasks", "chat", "graphql", "webhook", "invoke",
+    "a2a", "mcp", "rpc", "jsonrpc", "api", "agent", "agents", "message", "messages", "tasks", "chat",
+    "graphql", "webhook", "invoke",
 ];
 
 /// The path that a document names as its home on its own host, below which its other paths are. An address that receives

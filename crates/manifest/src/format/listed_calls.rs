@@ -144,7 +144,8 @@ impl<'t> Call<'t> {
 fn call_address(word: &str) -> &str {
     let marked = word.trim_matches(is_mark).trim_end_matches([':', ',', ';', ')']).trim_end_matches(is_mark);
     let is_cut = marked.ends_with("...") || marked.ends_with('\u{2026}');
-    let value = marked.rfind('=').filter(|at| is_cut && marked.get(..*at).is_some_and(|path| path.contains('?')));
+    let value =
+        marked.rfind('=').filter(|at| is_cut && marked.get(..*at).is_some_and(|path| path.contains('?')));
     let whole = value.and_then(|at| marked.get(..=at));
     whole.unwrap_or_else(|| marked.trim_end_matches([':', ',', '.', ';', ')']).trim_end_matches(is_mark))
 }
@@ -220,8 +221,7 @@ fn home_of(address: &str) -> Option<Url> {
 fn is_below_another(address: &str) -> bool {
     let path = if address.starts_with('/') { address } else { path_of(address) };
     let above = path.trim_end_matches('/').rsplit('/').nth(1).unwrap_or_default();
-    let is_version = above.strip_prefix('v').is_some_and(|rest| rest.parse::<u16>().is_ok());
-    !above.is_empty() && !is_version && !SERVER_FOLDERS.contains(&above)
+    !above.is_empty() && !is_version(Some(above)) && !SERVER_FOLDERS.contains(&above)
 }
 
 /// Segments below which a server of MCP stands.
@@ -244,7 +244,11 @@ fn price_behind(rest: &str) -> Option<Payment> {
 
 /// The price in the heading of calls: `### Rooms ($0.01 - $0.05 USDC)`, `### Book — $2`.
 pub(crate) fn price_of_heading(heading: &str) -> Option<Payment> {
-    heading.split(['(', ')', '\u{2014}', '\u{2013}', ':']).skip(1).take(PRICE_WORDS_MAX).find_map(price_of_piece)
+    heading
+        .split(['(', ')', '\u{2014}', '\u{2013}', ':'])
+        .skip(1)
+        .take(PRICE_WORDS_MAX)
+        .find_map(price_of_piece)
 }
 
 /// The price that a text is, or begins with before a dash.
@@ -254,7 +258,8 @@ fn price_of_piece(piece: &str) -> Option<Payment> {
         return lenient::price(&piece.into());
     }
     let is_dash = |word: &str| matches!(word, "-" | "\u{2013}");
-    let is_part = |word: &&str| lenient::is_currency(word) || PRICE_WORDS.contains(word) || begins_as_price(word);
+    let is_part =
+        |word: &&str| lenient::is_currency(word) || PRICE_WORDS.contains(word) || begins_as_price(word);
     let words: Vec<&str> = piece.split_whitespace().take(PRICE_WORDS_MAX).take_while(is_part).collect();
     let is_whole = words.len() == piece.split_whitespace().take(PRICE_WORDS_MAX + 1).count();
     let ends = is_whole || words.last().is_some_and(|last| is_dash(last));
@@ -319,9 +324,9 @@ fn call_of_row(row: &str) -> Option<String> {
     is_call.then(|| [&call, " ", cells.next().unwrap_or_default()].concat())
 }
 
-/// Reads an item below a heading about an API that is a path with a remark: `- /rooms — all rooms`. Documents and what is below
-/// `.well-known` are links.
-pub(crate) fn read_path(line: &str, base: Option<&Url>, draft: &mut Draft<'_>) {
+/// Reads an item below a heading about an API that is a path with a remark, `- /rooms — all rooms`, and tells whether it is one.
+/// Documents and what is below `.well-known` are links.
+pub(crate) fn read_path(line: &str, base: Option<&Url>, draft: &mut Draft<'_>) -> bool {
     let item = item_of(line).trim_start_matches(is_mark);
     let (path, remark) = item.split_once(char::is_whitespace).unwrap_or((item, ""));
     let path = path.trim_end_matches([':', '*', '`']);
@@ -331,18 +336,20 @@ pub(crate) fn read_path(line: &str, base: Option<&Url>, draft: &mut Draft<'_>) {
     let is_item = line.starts_with(['-', '*', '+']) && path.len() > 1 && path.starts_with('/');
     let is_call = is_item && !is_document;
     if is_item && is_source_file(path) && !remark.is_empty() {
-        return addresses::keep(&addresses::LinkInText { title: Some(remark), address: path }, draft);
+        addresses::keep(&addresses::LinkInText { title: Some(remark), address: path }, draft);
+        return false;
     }
     if !is_call || remark.is_empty() || addresses::classify(path).rel != "page" {
-        return;
+        return false;
     }
     let address = resolve(path, base, draft).filter(|_| draft.manifest.capabilities.len() < CALLS_MAX);
-    let Some(address) = address else { return };
+    let Some(address) = address else { return false };
     let mut capability = draft.capability(CapabilityKind::Operation, path, path, String::new());
     capability.description = draft::description(Some(remark));
     capability.auth.required = lenient::required_by(&lenient::auth_in_words([remark])).required;
     endpoint::set(&mut capability, address);
     draft.push(capability);
+    true
 }
 
 /// Whether a path has the ending of a source file, as some sites list their routes.
@@ -416,9 +423,21 @@ fn is_price(words: &str) -> bool {
 pub(crate) fn resolve(published: &str, base: Option<&Url>, draft: &Draft<'_>) -> Option<Address> {
     let published = &*address::with_scheme(published);
     match base.filter(|_| published.starts_with('/')) {
+        // `/v1/rooms` is beside the base `https://api.shop.example/v2`.
+        Some(base)
+            if is_version(base.path().trim_end_matches('/').rsplit('/').next())
+                && is_version(published.split('/').nth(1)) =>
+        {
+            address::resolve(base, published)
+        }
         Some(base) => address::resolve(base, &address::below(base, published)),
         None => address::on_origin(draft.base(), published),
     }
+}
+
+/// Whether a segment of a path is the version of an API.
+fn is_version(segment: Option<&str>) -> bool {
+    segment.and_then(|segment| segment.strip_prefix('v')).is_some_and(|rest| rest.parse::<u16>().is_ok())
 }
 
 /// The path of an absolute URL without its query and its last slash.

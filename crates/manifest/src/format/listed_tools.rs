@@ -153,7 +153,8 @@ impl ListedTools {
 
     /// `- Brief of a country (MCP tool get_brief; skill fetch-brief)`, `- Risk (get_risk, get_score)`.
     fn read_bracket(&mut self, line: &str) {
-        let Some((before, inner)) = line.trim_end_matches('.').strip_suffix(')').and_then(|l| l.rsplit_once('('))
+        let Some((before, inner)) =
+            line.trim_end_matches('.').strip_suffix(')').and_then(|l| l.rsplit_once('('))
         else {
             return;
         };
@@ -163,7 +164,8 @@ impl ListedTools {
         let description = draft::description(Some(before.trim_start_matches(['-', '*', '+', ' '])));
         for part in inner.split([',', ';']).take(TOOLS_MAX).map(str::trim) {
             let led = ["MCP tools ", "MCP tool ", "MCP: "].iter().find_map(|lead| part.strip_prefix(lead));
-            let named = tool_of(led.unwrap_or(part)).filter(|(tool, rest)| rest.is_empty() && tool.name.contains('_'));
+            let named = tool_of(led.unwrap_or(part))
+                .filter(|(tool, rest)| rest.is_empty() && tool.name.contains('_'));
             let Some((tool, _)) = named else { continue };
             self.is_bracketed |= led.is_some();
             self.bracketed.push(Tool { description: description.clone(), ..tool });
@@ -192,7 +194,8 @@ impl ListedTools {
             after.split(')').next()
         });
         let server = addresses::first_in_line(line).map(str::to_owned);
-        self.remark = self.remark.take().or_else(|| server.as_deref().and_then(|server| remark(line, server)));
+        self.remark =
+            self.remark.take().or_else(|| server.as_deref().and_then(|server| remark(line, server)));
         let first = self.tools.len();
         let is_list = match inner {
             // In the brackets behind an address, what follows "tools:" is names.
@@ -487,8 +490,14 @@ mod tests {
             ("Tools:\n- get_quote \u{2014} quotes a price\n- book_room: books", &["get_quote", "book_room"]),
             ("## Tools (2)\n### `get_quote(room, nights)`\nQuotes.\n## Rooms\n### `a_b`", &["get_quote"]),
             ("- MCP: https://a.example/mcp\n- get_quote ($2 USDC): quotes\nText\n- a_b: c", &["get_quote"]),
-            ("- [MCP](https://a.example/mcp): Tools: `get_quote(a?, b?)` and `book(c)`.", &["get_quote", "book"]),
-            ("## Access (MCP)\n- `get_quote` \u{2014} a price\n- text\n- book_room: books", &["get_quote", "book_room"]),
+            (
+                "- [MCP](https://a.example/mcp): Tools: `get_quote(a?, b?)` and `book(c)`.",
+                &["get_quote", "book"],
+            ),
+            (
+                "## Access (MCP)\n- `get_quote` \u{2014} a price\n- text\n- book_room: books",
+                &["get_quote", "book_room"],
+            ),
             ("## MCP setup\n- `server_url`: the address", &[]),
             ("## Tools\n- save_quote / list_quotes \u{2014} keeps them", &["save_quote", "list_quotes"]),
             ("Tools: 889 across 21 categories", &[]),

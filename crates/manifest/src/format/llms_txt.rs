@@ -6,7 +6,6 @@
 //! Follows llmstxt.org (September 2024): an H1, an optional quotation, H2 sections with lists of links.
 
 use crate::address;
-use crate::auth;
 use crate::draft::{self, Draft};
 use crate::format::addresses::{self, LinkInText};
 use crate::format::labels::Labels;
@@ -14,7 +13,7 @@ use crate::format::listed_tools::ListedTools;
 use crate::format::priced_calls::PricedCalls;
 use crate::format::stated_base::StatedBase;
 use crate::format::{endpoint, lenient, listed_calls};
-use crate::model::{Auth, AuthScheme, CapabilityKind, Cost, Payment, Tristate};
+use crate::model::{Auth, AuthScheme, CapabilityKind, Payment, Tristate};
 use crate::rule::findings;
 use crate::text::{capped, each_word};
 
@@ -71,7 +70,6 @@ pub(crate) fn read(text: &str, draft: &mut Draft<'_>) {
     }
     labels.finish(draft);
     tools.finish(draft);
-    set_paid(draft);
 }
 
 /// Endpoints of one text that are read.
@@ -105,13 +103,15 @@ impl Section {
             self.complete(first, draft);
             return true;
         }
+        let is_path = is_list
+            && self.is_of_api
+            && !self.is_of_endpoints
+            && listed_calls::read_path(line, self.base.get(), draft);
         if is_list && self.is_of_endpoints {
             self.read_endpoint_item(line, draft);
-        } else if is_list && self.is_of_api {
-            listed_calls::read_path(line, self.base.get(), draft);
         }
         self.complete(first, draft);
-        false
+        is_path
     }
 
     fn read_heading(&mut self, line: &str, draft: &mut Draft<'_>) {
@@ -144,7 +144,8 @@ impl Section {
 
     /// An item with an address below a heading of endpoints.
     fn read_endpoint_item(&self, line: &str, draft: &mut Draft<'_>) {
-        if let Some((title, address, remark)) = titled_link(line).filter(|(_, address, _)| is_of_api(address)) {
+        if let Some((title, address, remark)) = titled_link(line).filter(|(_, address, _)| is_of_api(address))
+        {
             return self.read_endpoint(title, address, Some(remark), draft);
         }
         let Some((label, address)) = addresses::labelled(line) else { return };
@@ -194,24 +195,6 @@ fn is_of_api(address: &str) -> bool {
     let path = address.split(['?', '#']).next().unwrap_or_default();
     let is_version = |part: &str| part.strip_prefix('v').is_some_and(|rest| rest.parse::<u16>().is_ok());
     path.contains("://api.") || path.split('/').any(|part| part == "api" || is_version(part))
-}
-
-/// A call with a price is paid by the scheme that the text names; one that is free needs nothing.
-fn set_paid(draft: &mut Draft<'_>) {
-    let manifest = &mut draft.manifest;
-    let is_scheme = |payment: &Payment| {
-        payment.scheme.as_deref().is_some_and(|scheme| auth::scheme(scheme) == AuthScheme::Payment)
-    };
-    if !manifest.payments.iter().any(is_scheme) {
-        return;
-    }
-    for capability in &mut manifest.capabilities {
-        let is_open = capability.auth.required == Tristate::Unknown && capability.auth.schemes.is_empty();
-        if is_open && capability.price.as_ref().and_then(Payment::cost) == Some(Cost::Paid) {
-            capability.auth.required = Tristate::Yes;
-            capability.auth.schemes.push(AuthScheme::Payment);
-        }
-    }
 }
 
 /// The text between the title and the next heading, list or empty line.

@@ -46,6 +46,7 @@ mod outbound;
 mod payment_words;
 mod payments;
 mod pointer;
+mod price_list;
 mod priced_calls;
 mod product_lines;
 mod request_headers;

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::auth;
 use crate::draft::Draft;
 use crate::format::payment_words::{in_sentence, is_name};
-use crate::format::{lenient, payment_words};
+use crate::format::{lenient, payment_words, price_list};
 use crate::model::{AuthScheme, Format, Payment};
 use crate::object::{Object, texts};
 use crate::text;
@@ -85,7 +85,9 @@ fn stated(root: &Object<'_>, found: &mut Terms) {
         });
         found.add_all(networks);
     }
-    std::iter::once(root.clone()).chain(root.object("capabilities")).for_each(|block| protocols(&block, found));
+    std::iter::once(root.clone())
+        .chain(root.object("capabilities"))
+        .for_each(|block| protocols(&block, found));
     rails(root, found);
     wallet(root, found);
     accounts(root, found);
@@ -426,10 +428,8 @@ fn rails(root: &Object<'_>, found: &mut Terms) {
 /// Prices of the whole service: one, or one for each plan, whose name is kept as the scheme.
 fn price_list(pricing: &Value, found: &mut Terms) {
     let Some(map) = pricing.as_object() else {
-        // A sentence without an amount is about prices, but none.
-        let is_price = |text: &str| text.split(' ').nth(PRICE_WORDS_MAX).is_none() || has_digit(text);
-        let is_sentence = pricing.as_str().is_some_and(|text| !is_price(text));
-        return found.add_all(lenient::price(pricing).filter(|_| !is_sentence));
+        let is_price = pricing.as_str().is_none_or(price_list::may_be_price);
+        return found.add_all(lenient::price(pricing).filter(|_| is_price));
     };
     let whole = lenient::price(pricing);
     if whole.as_ref().is_some_and(|payment| payment.price.is_some() || payment.address.is_some()) {
@@ -443,56 +443,18 @@ fn price_list(pricing: &Value, found: &mut Terms) {
         // The lists of plans are read with those at the root.
         let is_plan =
             !PLAN_KEYS.contains(&plan.as_str()) && !text::words(plan).iter().any(|word| is_about(word));
-        let is_about_price = value.as_str().is_none_or(states_price) || plan.eq_ignore_ascii_case("free");
+        let is_about_price =
+            value.as_str().is_none_or(price_list::states_price) || plan.eq_ignore_ascii_case("free");
         if let Some(payment) =
             lenient::price(value).filter(|payment| payment.price.is_some() && is_plan && is_about_price)
         {
             found.add(of_plan(plan, payment));
         }
     }
-    found.add_all(accepted(&Object::root(map), &whole.clone().unwrap_or_default()));
+    found.add_all(price_list::accepted(&Object::root(map), &whole.clone().unwrap_or_default()));
     if found.0.len() == first {
         found.add_all(whole.filter(|payment| payment.scheme.is_some() || payment.network.is_some()));
     }
-}
-
-/// The ways to pay that a price list names, in a list of its own or in one of its blocks.
-fn accepted(pricing: &Object<'_>, base: &Payment) -> Vec<Payment> {
-    let blocks = pricing.members().map(|(_, block)| block);
-    let holders = std::iter::once(pricing.clone()).chain(blocks);
-    let listed = holders.flat_map(|holder| {
-        let keys = ["accepted_methods", "acceptedMethods", "methods", "accepts"];
-        let found = keys.iter().flat_map(|key| holder.objects(key)).collect::<Vec<_>>();
-        found.into_iter().filter_map(|terms| {
-            let own = lenient::price_of_members(terms.map).filter(|own| own.network.is_some() || own.asset.is_some())?;
-            let asset = terms.string_of(&["asset_symbol", "assetSymbol"]);
-            let scheme = own.scheme.clone().or_else(|| terms.string("method"));
-            Some(Payment { scheme, asset: asset.or(own.asset), network: own.network.or_else(|| base.network.clone()), ..own })
-        }).collect::<Vec<_>>()
-    });
-    listed.take(TERMS_MAX).collect()
-}
-
-/// Whether a text states a price: an amount with a currency or alone, or a word for one.
-fn states_price(text: &str) -> bool {
-    const WORDS: &[&str] = &["free", "custom", "contact", "quote", "negotiable", "request", "variable", "gratis", "included"];
-    let words = || text.split(|letter: char| !letter.is_alphanumeric()).take(PRICE_TEXT_WORDS_MAX);
-    let is_number = text.trim().parse::<f64>().is_ok();
-    let has_sign = text.contains(['$', '\u{20ac}', '\u{a3}', '\u{a5}', '%']);
-    let has_amount = has_digit(text) && (has_sign || words().any(lenient::is_currency));
-    let is_word = || text.split(' ').nth(PRICE_WORDS_MAX).is_none()
-        && words().any(|word| WORDS.iter().any(|known| word.eq_ignore_ascii_case(known)));
-    !text.contains("://") && text.split_whitespace().nth(PRICE_TEXT_WORDS_MAX).is_none() && (is_number || has_amount || is_word())
-}
-
-/// Words of a text that states a price.
-const PRICE_TEXT_WORDS_MAX: usize = 30;
-
-/// Words of a price without an amount: `free`, `on request`, `contact our sales team`.
-const PRICE_WORDS_MAX: usize = 4;
-
-fn has_digit(text: &str) -> bool {
-    text.bytes().any(|byte| byte.is_ascii_digit())
 }
 
 /// Whether the name of a member is that of a payment scheme.

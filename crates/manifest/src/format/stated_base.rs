@@ -84,7 +84,8 @@ fn names_base(label: &str) -> bool {
     let words = text::words(text::capped(label, NAME_CHARS_MAX));
     let is_pair = |pair: &[String]| matches!(pair, [a, b] if PAIRS.contains(&(a.as_str(), b.as_str())));
     let is_whole = matches!(words.as_slice(), [only] if matches!(only.as_str(), "base" | "server"));
-    (is_whole || words.windows(2).any(is_pair)) && !words.iter().any(|word| OTHER_WORDS.contains(&word.as_str()))
+    (is_whole || words.windows(2).any(is_pair))
+        && !words.iter().any(|word| OTHER_WORDS.contains(&word.as_str()))
 }
 
 #[cfg(test)]

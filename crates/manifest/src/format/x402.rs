@@ -11,14 +11,15 @@ use crate::address;
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, at_path, strong};
 use crate::format::{endpoint, header, lenient, x402_input};
-use crate::model::{AuthScheme, CapabilityKind, Cost, Interface, Payment, Protocol, Tristate};
+use crate::model::{AuthScheme, Capability, CapabilityKind, Cost, Interface, Payment, Protocol, Tristate};
 use crate::object::{Object, children};
 use crate::rule::{Kind, findings, may};
 use crate::schema;
 use crate::text;
 
 /// Members under which resources are listed.
-const LISTS: &[&str] = &["resources", "items", "endpoints", "paid_endpoints", "paidEndpoints", "services", "accepts"];
+const LISTS: &[&str] =
+    &["resources", "items", "endpoints", "paid_endpoints", "paidEndpoints", "services", "accepts"];
 /// Members under which resources are listed that cost nothing.
 const FREE_LISTS: &[&str] = &["free_endpoints", "freeEndpoints", "free_resources", "freeResources"];
 /// Payment methods kept of one file.
@@ -76,7 +77,8 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
             read_list(list, &root.at(key), &free, draft);
         }
         for free in draft.manifest.capabilities.iter_mut().skip(first) {
-            free.price.get_or_insert_with(|| Payment { price: Some("free".to_owned()), ..Payment::default() });
+            free.price
+                .get_or_insert_with(|| Payment { price: Some("free".to_owned()), ..Payment::default() });
             (free.auth.required, free.auth.schemes) = (Tristate::No, Vec::new());
         }
     }
@@ -201,14 +203,14 @@ fn read_resource(resource: &Object<'_>, of_root: &Payment, draft: &mut Draft<'_>
         draft.report_rule(&NO_PRICE, resource.pointer.clone());
     }
     paid(&mut capability);
-    for method in resource.texts("methods").into_iter().skip(1).take(METHODS_MAX) {
-        let mut other = capability.clone();
-        other.invocation.method = Some(method.to_ascii_uppercase()).filter(|method| address::is_method(method));
-        if other.invocation.method.is_some() && !resource.has("method") {
-            draft.push(other);
-        }
-    }
-    draft.push(capability);
+    let listed = resource.texts("methods").into_iter().filter(|_| !resource.has("method"));
+    let methods: Vec<String> = listed
+        .skip(1)
+        .map(str::to_ascii_uppercase)
+        .filter(|method| address::is_method(method))
+        .take(METHODS_MAX)
+        .collect();
+    draft.push_with_methods(capability, methods);
 }
 
 /// Further methods of one resource that are read.
@@ -224,9 +226,10 @@ fn price(resource: &Object<'_>, of_file: Option<&Payment>) -> Option<Payment> {
     };
     let network = first(&["network", "networks", "chains"]);
     let keys = ["price", "pricing", "amount", "cost", "price_usd"];
-    let stated = keys.iter().find_map(|key| lenient::price(resource.value(key)?)).or_else(|| {
-        lenient::price_of_members(resource.map).filter(|stated| stated.price.is_some())
-    });
+    let stated = keys
+        .iter()
+        .find_map(|key| lenient::price(resource.value(key)?))
+        .or_else(|| lenient::price_of_members(resource.map).filter(|stated| stated.price.is_some()));
     let found = match (stated, accepted) {
         (Some(stated), Some(accepted)) => Some(Payment {
             price: stated.price.or(accepted.price),
@@ -255,7 +258,7 @@ fn prices_elsewhere(resource: &Object<'_>, price: Option<&Payment>) -> Vec<Payme
     lenient::other_prices(price, stated.filter(|own| own.price.is_some()))
 }
 
-fn paid(capability: &mut crate::model::Capability) {
+fn paid(capability: &mut Capability) {
     if capability.price.as_ref().and_then(Payment::cost) == Some(Cost::Free) {
         capability.auth.required = Tristate::No;
     } else {

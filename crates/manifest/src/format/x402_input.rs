@@ -55,9 +55,11 @@ fn inputs<'v>(resource: &Object<'v>) -> Vec<&'v Map<String, Value>> {
             bazaar.object("schema")?.object("properties")?.object("input")?.object("properties")
         });
         let info = bazaar.as_ref().and_then(|bazaar| bazaar.object("info")?.object("input"));
-        let output = holder.object_of(&["outputSchema", "output_schema"]).and_then(|output| output.object("input"));
+        let output =
+            holder.object_of(&["outputSchema", "output_schema"]).and_then(|output| output.object("input"));
         let metadata = holder.object("metadata");
-        let metadata = metadata.and_then(|metadata| metadata.object_of(&["inputSchema", "input_schema", "input"]));
+        let metadata =
+            metadata.and_then(|metadata| metadata.object_of(&["inputSchema", "input_schema", "input"]));
         found.extend([schema, output, metadata, info].into_iter().flatten().map(|input| input.map));
     }
     found

@@ -110,10 +110,13 @@ fn read_prose(prose: &str, draft: &mut Draft<'_>) {
             continue;
         }
         base.read_line(line);
-        if !listed_calls::read(line, base.get(), draft) && is_of_api {
-            listed_calls::read_path(line, base.get(), draft);
+        let is_call = listed_calls::read(line, base.get(), draft)
+            || (is_of_api && listed_calls::read_path(line, base.get(), draft));
+        let above = std::mem::replace(&mut above, line);
+        // The path of a call below a base is no page of the site.
+        if !is_call || base.get().is_none() {
+            addresses::keep_below(above, line, draft);
         }
-        addresses::keep_below(std::mem::replace(&mut above, line), line, draft);
         labels.read_line(line, draft);
     }
     labels.finish(draft);

@@ -322,13 +322,8 @@ fn read_capability(object: &Object<'_>, draft: &mut Draft<'_>) {
     let mut methods = methods(object);
     if let Some(first) = methods.next() {
         capability.invocation.method = Some(first);
-        for method in methods {
-            let mut other = capability.clone();
-            other.invocation.method = Some(method);
-            draft.push(other);
-        }
     }
-    draft.push(capability);
+    draft.push_with_methods(capability, methods);
 }
 
 /// Methods of one capability that are read.

@@ -254,14 +254,31 @@ fn is_endpoint_of_block(key: &str, map: &Map<String, Value>) -> bool {
     let text = |key: &str| map.get(key).and_then(Value::as_str);
     let Some((None, address)) = text("endpoint").and_then(element::published_address) else { return false };
     let words = text::words(key);
-    let is_other = words.iter().any(|word| OTHER_WORDS.contains(&word.as_str()) || SERVICE_WORDS.contains(&word.as_str()));
+    let is_other = words
+        .iter()
+        .any(|word| OTHER_WORDS.contains(&word.as_str()) || SERVICE_WORDS.contains(&word.as_str()));
     let is_telling = has_variable(address) || text("description").is_some();
     is_telling && !is_other && !is_of_element(key) && leads_nowhere(key, address)
 }
 
 /// Words of blocks whose endpoint is a server or the base of calls.
-const SERVICE_WORDS: &[&str] =
-    &["api", "mcp", "a2a", "server", "service", "agent", "payment", "payments", "x402", "rest", "graphql", "rpc", "transport", "protocol", "protocols"];
+const SERVICE_WORDS: &[&str] = &[
+    "api",
+    "mcp",
+    "a2a",
+    "server",
+    "service",
+    "agent",
+    "payment",
+    "payments",
+    "x402",
+    "rest",
+    "graphql",
+    "rpc",
+    "transport",
+    "protocol",
+    "protocols",
+];
 
 /// Whether the path of an address has a variable.
 fn has_variable(address: &str) -> bool {
@@ -283,7 +300,8 @@ fn is_call_text(key: &str, text: &str) -> bool {
         return !outbound::target(&[key], address).is_some_and(Target::is_server);
     }
     if has_variable(address) {
-        let is_other = text::words(key).iter().any(|word| OTHER_WORDS.contains(&word.as_str()) || word == "pattern");
+        let is_other =
+            text::words(key).iter().any(|word| OTHER_WORDS.contains(&word.as_str()) || word == "pattern");
         return !is_other && leads_nowhere(key, address);
     }
     names_endpoint(key) && leads_nowhere(key, address)

@@ -12,7 +12,7 @@ use crate::address::{self, Address};
 use crate::auth;
 use crate::draft::{self, Draft};
 use crate::format::{addresses, endpoint, header, idempotency, lenient, listed_calls, mcp};
-use crate::model::{AuthScheme, Capability, CapabilityAuth, Cost, Payment, Protocol, Tristate};
+use crate::model::{Capability, CapabilityAuth, Protocol, Tristate};
 use crate::name::{ManifestUrl, parse_url};
 use crate::object::{Object, texts};
 use crate::schema;
@@ -78,8 +78,19 @@ pub(super) const ADDRESS_KEYS: &[&str] = &[
 pub(super) const REQUEST_KEYS: &[&str] = &["request", "http", "rest", "call", "invocation"];
 /// Members of an element that may hold its call as an object or as a text with its method: `"endpoint": {"method": "GET",
 /// "path": "/rooms"}`, `"operation": "GET /rooms"`.
-const OWN_CALL_KEYS: &[&str] =
-    &["endpoint", "api", "action", "operation", "execute", "execution", "invoke", "invocation", "call", "request", "method"];
+const OWN_CALL_KEYS: &[&str] = &[
+    "endpoint",
+    "api",
+    "action",
+    "operation",
+    "execute",
+    "execution",
+    "invoke",
+    "invocation",
+    "call",
+    "request",
+    "method",
+];
 
 /// The call that an element states in a text of one of its members.
 fn own_call<'v>(object: &Object<'v>) -> Option<(Option<&'v str>, &'v str)> {
@@ -120,9 +131,16 @@ impl Context {
     /// The context of a whole document.
     pub(super) fn of_root(root: &Object<'_>, draft: &Draft<'_>) -> Self {
         let context = Self::default().within(root, "", draft);
-        let of_api = || Self::default().within(&root.object_of(&["api", "service"])?, "", draft).base;
-        let base = context.base.clone().or_else(of_api).or_else(|| folder_of(root, draft.base()));
+        let base = context.base.clone().or_else(|| folder_of(root, draft.base()));
         Self { base, ..context }
+    }
+
+    /// The context of the lists of a document: without a base at the root, that of the API which the document describes.
+    pub(super) fn of_lists(root: &Object<'_>, draft: &Draft<'_>) -> Self {
+        let of_api = || Self::default().within(&root.object_of(&["api", "service"])?, "", draft).base;
+        let context = Self::default().within(root, "", draft);
+        let base = context.base.clone().or_else(of_api);
+        if base.is_some() { Self { base, ..context } } else { Self::of_root(root, draft) }
     }
 
     /// The context of a block that describes a service of its own: its paths belong to the host of its address.
@@ -455,20 +473,6 @@ fn read_call(object: &Object<'_>, capability: &mut Capability) {
         .or_else(|| lenient::response(&Value::Object(Map::clone(body?.map))));
 }
 
-/// A call that names the scheme by which it is paid is paid by it: `"payment_method": "x402"`.
-fn read_payment(object: &Object<'_>, capability: &mut Capability) {
-    let named = object.text_of(&["payment_method", "paymentMethod", "payment_protocol", "paymentProtocol"]);
-    let Some(scheme) = named.filter(|word| auth::scheme(word) == AuthScheme::Payment) else { return };
-    let is_free = capability.price.as_ref().and_then(Payment::cost) == Some(Cost::Free);
-    if let Some(price) = capability.price.as_mut().filter(|price| price.scheme.is_none()) {
-        price.scheme = draft::name(Some(scheme));
-    }
-    if capability.auth == CapabilityAuth::default() && !is_free {
-        capability.auth.required = Tristate::Yes;
-        capability.auth.schemes.push(AuthScheme::Payment);
-    }
-}
-
 /// Credentials, price, limits and state.
 fn read_access(object: &Object<'_>, context: &Context, capability: &mut Capability) {
     capability.deprecated = object.flag("deprecated").unwrap_or_default();
@@ -481,6 +485,6 @@ fn read_access(object: &Object<'_>, context: &Context, capability: &mut Capabili
     capability.auth.required = context.needed(capability);
     lenient::read_own_auth(object, &mut capability.auth);
     lenient::read_prices(object, capability);
-    read_payment(object, capability);
+    details::read_payment(object, capability);
     capability.rate_limit = object.value_of(header::LIMIT_KEYS).and_then(lenient::rate_limit);
 }

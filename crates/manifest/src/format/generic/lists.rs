@@ -220,23 +220,38 @@ pub(super) fn is_setting(name: &str) -> bool {
     });
     // `payment_protocols`, `payment_network`, `payment_token`
     let is_of_payment = is_of_payment
-        && matches!(last.as_str(), "protocol" | "protocols" | "network" | "networks" | "token" | "tokens" | "asset" | "assets" | "method" | "methods" | "rails" | "schemes");
-    is_of_payment || matches!(
-        last.as_str(),
-        "currency"
-            | "currencies"
-            | "payments"
-            | "language"
-            | "languages"
-            | "locale"
-            | "locales"
-            | "version"
-            | "region"
-            | "regions"
-            | "formats"
-            | "modalities"
-            | "types"
-    )
+        && matches!(
+            last.as_str(),
+            "protocol"
+                | "protocols"
+                | "network"
+                | "networks"
+                | "token"
+                | "tokens"
+                | "asset"
+                | "assets"
+                | "method"
+                | "methods"
+                | "rails"
+                | "schemes"
+        );
+    is_of_payment
+        || matches!(
+            last.as_str(),
+            "currency"
+                | "currencies"
+                | "payments"
+                | "language"
+                | "languages"
+                | "locale"
+                | "locales"
+                | "version"
+                | "region"
+                | "regions"
+                | "formats"
+                | "modalities"
+                | "types"
+        )
 }
 
 /// Whether a member of a map of capabilities states credentials or limits, and no capability of that name.

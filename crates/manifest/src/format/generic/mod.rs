@@ -61,10 +61,10 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
 pub(crate) fn read_operations(root: &Object<'_>, draft: &mut Draft<'_>) {
     let read: HashSet<String> = draft.members_with_capabilities();
     let called = draft.manifest.capabilities.iter().filter_map(call_of).collect();
-    let context = Context::of_root(root, draft);
+    let (context, of_lists) = (Context::of_root(root, draft), Context::of_lists(root, draft));
     let mut reader = Reader::new(draft, Wanted::Calls(called));
     let wanted = |key: &str| !read.contains(key);
-    reader.scan(root, 1, &context, &wanted);
+    reader.scan(root, 1, &of_lists, &wanted);
     asides::read(root, &context, &wanted, &mut reader);
 }
 
@@ -105,7 +105,7 @@ enum Names {
 
 impl Reader<'_, '_> {
     fn read_services(&mut self, root: &Object<'_>) {
-        let context = Context::of_root(root, self.draft);
+        let context = Context::of_lists(root, self.draft);
         // Names in `capabilities` repeat what the operations are: the operations come first.
         self.scan(root, 0, &context, &|key| key != "capabilities");
         self.read_names_of_blocks(root, &context);
@@ -121,7 +121,7 @@ impl Reader<'_, '_> {
         if self.draft.manifest.capabilities.is_empty() {
             self.read_other_lists(root, &context);
         }
-        asides::read(root, &context, &|_| true, self);
+        asides::read(root, &Context::of_root(root, self.draft), &|_| true, self);
         if let Some(names) = root.value("capabilities").filter(|value| lists::names_mcp_features(value)) {
             let named = texts(names).into_iter().map(|name| (name.to_owned(), Value::Bool(true)));
             self.draft.manifest.features.other.extend(named);

@@ -261,7 +261,8 @@ fn price_of_member(name: &str, value: &Value) -> Option<(String, Option<String>)
         return Some((scaled(&price, decimals) + &period, asset));
     }
     // `{"cost_per_request": "0.01 USDC"}`
-    let is_per_call = matches!(after_price.as_slice(), [per, unit] if per == "per" && CALLS.contains(&unit.as_str()));
+    let is_per_call =
+        matches!(after_price.as_slice(), [per, unit] if per == "per" && CALLS.contains(&unit.as_str()));
     (asset.is_some() || is_range || is_per_call).then_some((price + &period, asset))
 }
 

@@ -107,7 +107,10 @@ pub(super) fn credentials(interface: &Interface) -> impl Iterator<Item = Auth> +
         let is_secret = header.get("isSecret").and_then(Value::as_bool) == Some(true);
         let scheme = if is_authorization { AuthScheme::Bearer } else { AuthScheme::ApiKey };
         let (location, name) = (Some("header".to_owned()), Some(name.to_owned()));
-        (is_authorization || is_secret).then(|| Auth { location, name, ..Auth::new(scheme) })
+        let is_optional = header.get("isRequired").and_then(Value::as_bool) == Some(false);
+        let applies_to =
+            if is_optional { AppliesTo::OptionalIds { ids: Vec::new() } } else { AppliesTo::All };
+        (is_authorization || is_secret).then(|| Auth { location, name, applies_to, ..Auth::new(scheme) })
     })
 }
 
@@ -238,7 +241,12 @@ pub(super) fn connected_credentials(root: &Object<'_>) -> Vec<Auth> {
     let mut found: Vec<Auth> = Vec::new();
     for block in BLOCKS.iter().filter_map(|key| root.object(key)).chain(std::iter::once(root.clone())) {
         let has_address = ADDRESS_KEYS.iter().any(|key| is_text_address(&block, key));
-        found.extend(configured_credentials(&block).into_iter().filter(|auth| has_address && !found.contains(auth)).collect::<Vec<_>>());
+        found.extend(
+            configured_credentials(&block)
+                .into_iter()
+                .filter(|auth| has_address && !found.contains(auth))
+                .collect::<Vec<_>>(),
+        );
     }
     found
 }
@@ -260,5 +268,21 @@ pub(super) fn configured(root: &Object<'_>, draft: &mut Draft<'_>) {
         capability.invocation.url.clone_from(&interface.url);
         draft.keep(interface);
         draft.push(capability);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn optional_headers_apply_to_no_call() {
+        let mut interface = Interface::new(Protocol::Mcp, None);
+        let headers =
+            json!([{"name": "X-Key", "isSecret": true, "isRequired": false}, {"name": "Authorization"}]);
+        interface.settings.insert("headers".to_owned(), headers);
+        let applies: Vec<AppliesTo> = credentials(&interface).map(|auth| auth.applies_to).collect();
+        assert_eq!(applies, [AppliesTo::OptionalIds { ids: Vec::new() }, AppliesTo::All]);
     }
 }

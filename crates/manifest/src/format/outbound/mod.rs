@@ -121,7 +121,11 @@ pub(crate) fn read<'v>(
         let Some(mut url) = absolute(published, folder, draft) else { return };
         let target =
             target.map(|target| if is_elsewhere(names, &url, draft) { target.of_another() } else { target });
-        let is_schema = || names.last().is_some_and(|name| text::words(text::capped(name, 100)).iter().any(|word| word == "schema"));
+        let is_schema = || {
+            names
+                .last()
+                .is_some_and(|name| text::words(text::capped(name, 100)).iter().any(|word| word == "schema"))
+        };
         let is_followed = target.is_some_and(Target::is_followed);
         let target = if is_followed && is_schema() && is_on_other_site(&url, draft) {
             target.map(Target::of_schema)
