@@ -104,6 +104,7 @@ const DISAGREEMENTS: &[(&str, &str, &str)] = &[
         "awas",
         "it only leads to awas.json; the same file is judged AWAS among the examples",
     ),
+    ("mcp-freeform/SebastianBO__quant-platform", "mcp_card", "its `$schema` is that of a server card"),
     ("oddball-list/", "unrelated", "names with rooms and e-mail addresses: nothing that could be called"),
 ];
 

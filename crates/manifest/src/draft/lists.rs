@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{CAPABILITIES_MAX, Draft, MODEL_BYTES_MAX};
 use crate::budget;
-use crate::model::{Auth, Interface, Link, Manifest, Payment, Workflow};
+use crate::model::{Auth, Capability, Interface, Link, Manifest, Payment, Workflow};
 use crate::rule::{Rule, findings};
 
 findings! {
@@ -18,6 +18,20 @@ findings! {
         "the document declares more payments than are read" => "Declare each way to pay once.";
     rule WORKFLOWS_CUT: Should("document.workflows.too_many", "agentdex limits")
         "the document declares more workflows than are read" => "Declare the most needed workflows first.";
+}
+
+impl Draft<'_> {
+    /// Adds a capability, and the same call with other methods.
+    pub(crate) fn push_with_methods(&mut self, first: Capability, others: impl IntoIterator<Item = String>) {
+        let whole = first.clone();
+        self.push(first);
+        for method in others {
+            let own = self.capability(whole.kind, &whole.native_id, &whole.name, String::new());
+            let mut other = Capability { id: own.id, native_id: own.native_id, ..whole.clone() };
+            other.invocation.method = Some(method);
+            self.push(other);
+        }
+    }
 }
 
 /// An item of one of the lists.

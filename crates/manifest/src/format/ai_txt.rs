@@ -9,6 +9,7 @@ use crate::draft::{self, Draft};
 use crate::format::labels::Labels;
 use crate::format::listed_tools::ListedTools;
 use crate::format::product_lines::ProductLines;
+use crate::format::stated_base::StatedBase;
 use crate::format::{addresses, listed_calls};
 use crate::json;
 
@@ -17,15 +18,16 @@ const LINES_MAX: usize = 5_000;
 
 pub(crate) fn read(text: &str, draft: &mut Draft<'_>) {
     let (mut labels, mut tools) = (Labels::default(), ListedTools::default());
-    let (mut above, mut products) = ("", ProductLines::default());
+    let (mut above, mut products, mut base) = ("", ProductLines::default(), StatedBase::default());
     for line in text.lines().take(LINES_MAX).map(str::trim) {
         labels.read_prohibition(above, line, draft);
         if draft.manifest.name.is_none() {
             draft.manifest.name = named(line).and_then(|name| draft::name(Some(name)));
         }
+        base.read_line(line);
         if !tools.read_line(line)
             && !products.read_paths(line, draft)
-            && !listed_calls::read(line, None, draft)
+            && !listed_calls::read(line, base.get(), draft)
         {
             products.read_line(line, draft);
             addresses::keep_below(std::mem::replace(&mut above, line), line, draft);

@@ -32,7 +32,7 @@ pub(crate) fn read(sentences: &[&str], root: &Object<'_>, draft: &mut Draft<'_>)
     }
     let described = draft.manifest.links.iter().find(|link| link.rel == "service-desc");
     let host_of_description = described.and_then(|link| Url::parse(&link.url).ok()?.join("/").ok());
-    let base = generic::base_of(root, draft).or(host_of_description);
+    let base = generic::base_of(root, draft).or(host_of_description).or_else(|| home_of_calls(root, draft));
     let mut words_left = WORDS_MAX;
     let mut tries_left = TRIES_MAX;
     for sentence in sentences {
@@ -55,6 +55,27 @@ pub(crate) fn read(sentences: &[&str], root: &Object<'_>, draft: &mut Draft<'_>)
             (rest, before, earlier) = (after, word, before);
         }
     }
+}
+
+/// Segments of the address of an agent that receives messages: other paths are not below it.
+const RECEIVING: &[&str] = &[
+    "a2a", "mcp", "rpc", "jsonrpc", "api", "agent", "agents", "message", "messages", "tasks", "chat",
+    "graphql", "webhook", "invoke",
+];
+
+/// The path that a document names as its home on its own host, below which its other paths are. An address that receives
+/// messages is none, nor is the home page in a language.
+fn home_of_calls(root: &Object<'_>, draft: &Draft<'_>) -> Option<Url> {
+    let url = Url::parse(root.text("url")?).ok().filter(Url::has_host)?;
+    let mut segments = url.path().split('/').filter(|segment| !segment.is_empty()).peekable();
+    segments.peek()?;
+    let is_folder = segments.all(|segment| {
+        let is_version = segment.strip_prefix('v').is_some_and(|rest| rest.parse::<u16>().is_ok());
+        !is_version && segment.len() > 1 && !segment.contains('.') && !RECEIVING.contains(&segment)
+    });
+    let is_language = url.path().trim_matches('/').len() == 2;
+    let is_own = url.origin() == draft.base().as_url().origin();
+    (is_folder && is_own && !is_language && url.query().is_none()).then_some(url)
 }
 
 fn add(call: &Call<'_>, base: Option<&Url>, draft: &mut Draft<'_>) {

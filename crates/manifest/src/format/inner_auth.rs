@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::draft::{self, Draft};
 use crate::format::{lenient, request_headers};
-use crate::model::{Auth, AuthScheme};
+use crate::model::{AppliesTo, Auth, AuthScheme};
 use crate::text;
 
 /// Credentials of one document that are kept, nesting of the members that state them, and members that are searched.
@@ -18,18 +18,27 @@ pub(crate) fn read(root: &Map<String, Value>, draft: &mut Draft<'_>) {
     if !draft.manifest.auth.is_empty() {
         return;
     }
-    let mut search = Search { found: Vec::new(), members_left: MEMBERS_MAX };
+    let mut search = Search { found: Vec::new(), members_left: MEMBERS_MAX, is_open_in_part: false };
     search.map(root, 0);
     let has_found = !search.found.is_empty();
+    let first = draft.manifest.auth.len();
     draft.keep_all(search.found);
     // Those of a part are for the calls that state them, if any do.
     if has_found {
         draft::restrict_to_needing(&mut draft.manifest);
     }
+    // Where another part needs none, they are not for all.
+    for auth in draft.manifest.auth.iter_mut().skip(first).filter(|_| search.is_open_in_part) {
+        if auth.applies_to == AppliesTo::All {
+            auth.applies_to = AppliesTo::OptionalIds { ids: Vec::new() };
+        }
+    }
 }
 
 struct Search {
     found: Vec<Auth>,
+    /// A part says that it needs no credentials.
+    is_open_in_part: bool,
     members_left: usize,
 }
 
@@ -81,6 +90,7 @@ impl Search {
 
     fn keep(&mut self, auth: Auth) {
         let is_known = |known: &Auth| (known.scheme, &known.name) == (auth.scheme, &auth.name);
+        self.is_open_in_part |= auth.scheme == AuthScheme::None;
         let tells = !matches!(auth.scheme, AuthScheme::Other | AuthScheme::None);
         if tells && !self.found.iter().any(is_known) && self.found.len() < SCHEMES_MAX {
             self.found.push(auth);

@@ -77,6 +77,7 @@ impl Labels {
                 |word: &String| matches!(word.as_str(), "authentication" | "authorization" | "auth");
             self.is_auth = text::words(text::capped(line, LABEL_CHARS_MAX)).iter().any(is_word);
         }
+        self.read_openness(line, draft);
         self.subjects.extend(read_credential_headers(line, draft));
         let payments = &mut draft.manifest.payments;
         if !payments.iter().any(payment_words::has_asset) {
@@ -132,6 +133,14 @@ impl Labels {
 }
 
 impl Labels {
+    /// A sentence below a heading about authentication that says that none is needed.
+    fn read_openness(&self, line: &str, draft: &mut Draft<'_>) {
+        let is_sentence = self.is_auth && !line.starts_with('#');
+        if is_sentence && draft.manifest.auth.is_empty() && lenient::says_open(line) {
+            draft.keep(Auth::new(AuthScheme::None));
+        }
+    }
+
     /// The paragraph below a heading such as "Purpose", and e-mail addresses among the words of a line.
     fn read_words(&mut self, line: &str, draft: &mut Draft<'_>) {
         let is_heading = line.starts_with('#') || (line.starts_with('[') && line.ends_with(']'));
@@ -193,7 +202,7 @@ const HEADERS_MAX: usize = 8;
 fn read_credential_headers(line: &str, draft: &mut Draft<'_>) -> Vec<(String, String)> {
     if let Some(name) = lenient::header_in(line).filter(|_| draft.manifest.auth.is_empty())
         && request_headers::is_credential(name)
-        && !name.to_ascii_lowercase().ends_with("payment")
+        && !name.to_ascii_lowercase().contains("payment")
     {
         let stated = Auth {
             location: Some("header".to_owned()),
@@ -320,6 +329,9 @@ fn read_terms(label: &str, value: &str, draft: &mut Draft<'_>) {
             let known = found.into_iter().filter(|auth| auth.scheme != AuthScheme::Other);
             if draft.manifest.auth.is_empty() {
                 draft.keep_all(known);
+                if draft.manifest.auth.iter().any(|auth| auth.scheme == AuthScheme::Payment) {
+                    read_payments(value, draft);
+                }
             }
         }
         "o auth" | "oauth" | "o auth2" | "oauth2" | "o auth 2" if value.contains("/.well-known/oauth-") => {

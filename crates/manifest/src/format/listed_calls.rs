@@ -38,8 +38,7 @@ impl<'t> Call<'t> {
         let rest = rest.trim_start();
         let rest = rest.strip_prefix("to ").unwrap_or(rest);
         let word = rest.split_whitespace().next()?;
-        let address =
-            word.trim_matches(is_mark).trim_end_matches([':', ',', '.', ';', ')']).trim_end_matches(is_mark);
+        let address = call_address(word);
         let is_address =
             address.starts_with('/') || address.starts_with("https://") || address::names_host(address);
         let is_call = is_address && methods.iter().all(|method| address::is_method(method));
@@ -59,7 +58,7 @@ impl<'t> Call<'t> {
         let rest = joined.or_else(|| Some(rest).filter(|_| self.has_comma))?;
         let word = rest.split_whitespace().next()?;
         let bare = word.trim_matches(is_mark);
-        let address = bare.trim_end_matches([':', ',', '.', ';', ')']).trim_end_matches(is_mark);
+        let address = call_address(word);
         (address.len() > 1 && address.starts_with('/')).then(|| Self {
             methods: self.methods.clone(),
             address,
@@ -69,7 +68,7 @@ impl<'t> Call<'t> {
     }
 
     /// The call behind the link of an item, at the address of the link: `[Book](/api/bookings): POST with a date`.
-    fn behind_link(item: &'t str) -> Option<(&'t str, Self)> {
+    fn behind_link(item: &'t str) -> Option<(&'t str, &'t str, Self)> {
         let (title, after) = item.trim_start_matches(is_mark).strip_prefix('[')?.split_once("](")?;
         let (address, behind) = after.split_once(')')?;
         let behind = behind.trim_start_matches(REMARK_MARKS);
@@ -81,7 +80,18 @@ impl<'t> Call<'t> {
             let is_call = is_address && methods.iter().all(|method| address::is_method(method));
             is_call.then_some(Self { methods, address, rest, has_comma: false })
         })?;
-        (title.len() <= LABEL_CHARS_MAX).then_some((title, call))
+        (title.len() <= LABEL_CHARS_MAX).then_some((title, address, call))
+    }
+
+    /// The call of an item that states its method in brackets behind the address: `/rooms/{id} (GET): one room`.
+    fn before_method(item: &'t str) -> Option<Self> {
+        let (word, rest) = item.trim_start_matches(is_mark).split_once(char::is_whitespace)?;
+        let address = call_address(word);
+        let (methods, rest) = rest.trim_start().strip_prefix('(')?.split_once(')')?;
+        let methods: Vec<&str> = methods.split(['/', '|', ',']).map(str::trim).collect();
+        let is_address = address.starts_with('/') || address.starts_with("https://");
+        let is_call = is_address && methods.iter().all(|method| address::is_method(method));
+        is_call.then_some(Self { methods, address, rest, has_comma: false })
     }
 
     /// The members of the body that follow a call that writes: `with JSON {"name", "date"}`.
@@ -129,6 +139,17 @@ impl<'t> Call<'t> {
     }
 }
 
+/// The address in a word, without the punctuation around it and without a last value that is cut: `/tokens?address=` of
+/// `/tokens?address=0x...`.
+fn call_address(word: &str) -> &str {
+    let marked = word.trim_matches(is_mark).trim_end_matches([':', ',', ';', ')']).trim_end_matches(is_mark);
+    let is_cut = marked.ends_with("...") || marked.ends_with('\u{2026}');
+    let value =
+        marked.rfind('=').filter(|at| is_cut && marked.get(..*at).is_some_and(|path| path.contains('?')));
+    let whole = value.and_then(|at| marked.get(..=at));
+    whole.unwrap_or_else(|| marked.trim_end_matches([':', ',', '.', ';', ')']).trim_end_matches(is_mark))
+}
+
 fn is_mark(letter: char) -> bool {
     letter.is_whitespace() || "*`".contains(letter)
 }
@@ -150,23 +171,27 @@ pub(crate) fn read(line: &str, base: Option<&Url>, draft: &mut Draft<'_>) -> boo
         Some((Some(label.trim_matches(is_mark)).filter(|label| !label.is_empty()), Call::of(call)?))
     };
     let is_item = item.len() < line.len() && row.is_none();
-    let behind_link = || Call::behind_link(item).map(|(title, call)| (Some(title), call));
+    let behind_link = || Call::behind_link(item).map(|(title, _, call)| (Some(title), call));
+    let home = Call::behind_link(item).and_then(|(_, address, _)| home_of(address)).filter(|_| is_item);
+    let base = home.as_ref().or(base);
     // Without the mark of an item the label of a call with a remark is one, and that of a bare call is that of an example.
     let is_labelled = |call: &Call<'_>| is_item || !call.rest.trim().is_empty();
     let call = Call::of(item)
         .map(|call| (None, call))
         .or_else(|| behind_link().filter(|_| is_item))
+        .or_else(|| Some((None, Call::before_method(item).filter(|_| is_item)?)))
         .or_else(|| labelled().filter(|(label, call)| is_labelled(call) && !is_example(*label)));
     let Some((label, call)) = call else {
         return (is_item && read_pattern(item, base, draft)) || read_endpoints(item, base, draft);
     };
-    // A line of its own without a remark is the first line of an example request.
+    // A line of its own without a remark is the first line of an example request, unless it is marked as code.
     let remark = call.rest.trim();
-    if !is_item && row.is_none() && (remark.is_empty() || remark.starts_with("HTTP/")) {
+    let is_code = line.len() > 2 && line.starts_with('`') && line.ends_with('`');
+    if !is_item && row.is_none() && ((remark.is_empty() && !is_code) || remark.starts_with("HTTP/")) {
         return false;
     }
     let class = addresses::classify(call.address);
-    if class.rel == "mcp" || class.follow.is_some() {
+    if (class.rel == "mcp" && !is_below_another(call.address)) || class.follow.is_some() {
         return false;
     }
     let calls: Vec<Call<'_>> = std::iter::successors(Some(call), Call::next).take(CALLS_MAX).collect();
@@ -174,15 +199,80 @@ pub(crate) fn read(line: &str, base: Option<&Url>, draft: &mut Draft<'_>) -> boo
     let described = last.map(|call| call.rest.trim_start_matches(REMARK_MARKS));
     let described = draft::description(described).filter(|text| !text.starts_with("HTTP/"));
     let body = last.and_then(Call::body);
+    let price = last.and_then(|call| price_behind(call.rest));
     let set = |capability: &mut Capability| {
         capability.description.clone_from(&described);
         capability.parameters.clone_from(&body);
+        capability.price.clone_from(&price);
     };
     for call in &calls {
         call.push(label, base, set, draft);
     }
     true
 }
+
+/// The origin of a home page, to which the paths behind its link belong: `[Data API](https://data.shop.example): POST /rooms`.
+fn home_of(address: &str) -> Option<Url> {
+    Url::parse(address).ok().filter(|url| url.has_host() && url.path() == "/" && url.query().is_none())
+}
+
+/// Whether the last segment of a call's path, which is that of a server of MCP, is below the name of something else: what the
+/// call is about (`POST /v1/scan/mcp`), not a server.
+fn is_below_another(address: &str) -> bool {
+    let path = if address.starts_with('/') { address } else { path_of(address) };
+    let above = path.trim_end_matches('/').rsplit('/').nth(1).unwrap_or_default();
+    !above.is_empty() && !is_version(Some(above)) && !SERVER_FOLDERS.contains(&above)
+}
+
+/// Segments below which a server of MCP stands.
+const SERVER_FOLDERS: &[&str] =
+    &["api", "agent", "agents", "ai", "public", "rpc", "server", "servers", "service", "services"];
+/// Words behind the amount of a price.
+const PRICE_WORDS: &[&str] =
+    &["per", "call", "request", "query", "each", "to", "-", "\u{2013}", "/", "/call", "/request", "/query"];
+/// Words of one price.
+const PRICE_WORDS_MAX: usize = 8;
+
+/// The price that the remark behind a call begins with: `($0.01) — pairs of a token`, `— 0.02 USDC — signals`, `(free)`.
+fn price_behind(rest: &str) -> Option<Payment> {
+    let rest = rest.trim_start_matches(|letter| REMARK_MARKS.contains(&letter) || letter == '(');
+    let price = price_of_piece(rest.split([')', '\u{2014}', ',', ';', ':']).next()?)?;
+    // A range is that of what is listed there.
+    let is_range = price.price.as_deref().is_some_and(|price| price.contains(['-', '\u{2013}']));
+    (!is_range).then_some(price)
+}
+
+/// The price in the heading of calls: `### Rooms ($0.01 - $0.05 USDC)`, `### Book — $2`.
+pub(crate) fn price_of_heading(heading: &str) -> Option<Payment> {
+    heading
+        .split(['(', ')', '\u{2014}', '\u{2013}', ':'])
+        .skip(1)
+        .take(PRICE_WORDS_MAX)
+        .find_map(price_of_piece)
+}
+
+/// The price that a text is, or begins with before a dash.
+fn price_of_piece(piece: &str) -> Option<Payment> {
+    let piece = piece.trim_matches(is_mark);
+    if piece.eq_ignore_ascii_case("free") {
+        return lenient::price(&piece.into());
+    }
+    let is_dash = |word: &str| matches!(word, "-" | "\u{2013}");
+    let is_part =
+        |word: &&str| lenient::is_currency(word) || PRICE_WORDS.contains(word) || begins_as_price(word);
+    let words: Vec<&str> = piece.split_whitespace().take(PRICE_WORDS_MAX).take_while(is_part).collect();
+    let is_whole = words.len() == piece.split_whitespace().take(PRICE_WORDS_MAX + 1).count();
+    let ends = is_whole || words.last().is_some_and(|last| is_dash(last));
+    let price = words.join(" ");
+    let price = price.trim_end_matches([' ', '-', '\u{2013}']);
+    lenient::price(&price.into()).filter(|_| ends && is_price(price))
+}
+
+fn begins_as_price(word: &str) -> bool {
+    word.trim_start_matches(CURRENCY_SIGNS).starts_with(|letter: char| letter.is_ascii_digit())
+}
+
+const CURRENCY_SIGNS: [char; 3] = ['$', '\u{20ac}', '\u{a3}'];
 
 /// Whether a label says that an example follows.
 fn is_example(label: Option<&str>) -> bool {
@@ -234,30 +324,32 @@ fn call_of_row(row: &str) -> Option<String> {
     is_call.then(|| [&call, " ", cells.next().unwrap_or_default()].concat())
 }
 
-/// Reads an item below a heading about an API that is a path with a remark: `- /rooms — all rooms`. Documents and what is below
-/// `.well-known` are links.
-pub(crate) fn read_path(line: &str, draft: &mut Draft<'_>) {
+/// Reads an item below a heading about an API that is a path with a remark, `- /rooms — all rooms`, and tells whether it is one.
+/// Documents and what is below `.well-known` are links.
+pub(crate) fn read_path(line: &str, base: Option<&Url>, draft: &mut Draft<'_>) -> bool {
     let item = item_of(line).trim_start_matches(is_mark);
     let (path, remark) = item.split_once(char::is_whitespace).unwrap_or((item, ""));
-    let path = path.trim_end_matches(is_mark);
+    let path = path.trim_end_matches([':', '*', '`']);
     let remark = remark.trim_start_matches(REMARK_MARKS);
     let is_document =
         path.rsplit('/').next().is_some_and(|file| file.contains('.')) || path.contains("/.well-known/");
     let is_item = line.starts_with(['-', '*', '+']) && path.len() > 1 && path.starts_with('/');
     let is_call = is_item && !is_document;
     if is_item && is_source_file(path) && !remark.is_empty() {
-        return addresses::keep(&addresses::LinkInText { title: Some(remark), address: path }, draft);
+        addresses::keep(&addresses::LinkInText { title: Some(remark), address: path }, draft);
+        return false;
     }
     if !is_call || remark.is_empty() || addresses::classify(path).rel != "page" {
-        return;
+        return false;
     }
-    let address = resolve(path, None, draft).filter(|_| draft.manifest.capabilities.len() < CALLS_MAX);
-    let Some(address) = address else { return };
+    let address = resolve(path, base, draft).filter(|_| draft.manifest.capabilities.len() < CALLS_MAX);
+    let Some(address) = address else { return false };
     let mut capability = draft.capability(CapabilityKind::Operation, path, path, String::new());
     capability.description = draft::description(Some(remark));
     capability.auth.required = lenient::required_by(&lenient::auth_in_words([remark])).required;
     endpoint::set(&mut capability, address);
     draft.push(capability);
+    true
 }
 
 /// Whether a path has the ending of a source file, as some sites list their routes.
@@ -319,7 +411,7 @@ pub(crate) fn price_in(remark: &str) -> Option<Payment> {
 
 fn is_price(words: &str) -> bool {
     let words = words.trim();
-    words.starts_with(['$', '\u{20ac}', '\u{a3}'])
+    words.starts_with(CURRENCY_SIGNS)
         || (words.starts_with(|letter: char| letter.is_ascii_digit())
             && words
                 .split_whitespace()
@@ -331,12 +423,21 @@ fn is_price(words: &str) -> bool {
 pub(crate) fn resolve(published: &str, base: Option<&Url>, draft: &Draft<'_>) -> Option<Address> {
     let published = &*address::with_scheme(published);
     match base.filter(|_| published.starts_with('/')) {
-        Some(base) => {
-            let below = base.as_str().trim_end_matches('/');
-            address::resolve(base, &[below, published].concat())
+        // `/v1/rooms` is beside the base `https://api.shop.example/v2`.
+        Some(base)
+            if is_version(base.path().trim_end_matches('/').rsplit('/').next())
+                && is_version(published.split('/').nth(1)) =>
+        {
+            address::resolve(base, published)
         }
+        Some(base) => address::resolve(base, &address::below(base, published)),
         None => address::on_origin(draft.base(), published),
     }
+}
+
+/// Whether a segment of a path is the version of an API.
+fn is_version(segment: Option<&str>) -> bool {
+    segment.and_then(|segment| segment.strip_prefix('v')).is_some_and(|rest| rest.parse::<u16>().is_ok())
 }
 
 /// The path of an absolute URL without its query and its last slash.
@@ -387,11 +488,42 @@ mod tests {
     }
 
     #[test]
+    fn finds_the_price_behind_a_call() {
+        let price = |rest| price_behind(rest).and_then(|price| price.price);
+        assert_eq!(price(" ($0.01) \u{2014} pairs").as_deref(), Some("$0.01"));
+        assert_eq!(price(" \u{2014} $0.02 USDC \u{2014} signal").as_deref(), Some("$0.02 USDC"));
+        assert_eq!(price(" - $0.02 per call - signal").as_deref(), Some("$0.02 per call"));
+        assert_eq!(price(" (free): status").as_deref(), Some("free"));
+        let of_heading = |text| price_of_heading(text).and_then(|price| price.price);
+        assert_eq!(of_heading("### A ($0.01 - $0.05 USDC)").as_deref(), Some("$0.01 - $0.05 USDC"));
+        assert_eq!(of_heading("### A \u{2014} $0.10 USDC").as_deref(), Some("$0.10 USDC"));
+        assert_eq!(of_heading("### 2 rooms"), None);
+        assert_eq!(price(": $50 gift cards"), None);
+        assert_eq!(price(": 2 rooms"), None);
+    }
+
+    #[test]
+    fn a_cut_value_is_no_part_of_the_address() {
+        for (word, expected) in [
+            ("/a?address=0x...`", "/a?address="),
+            ("/a?b=1&c=0x\u{2026},", "/a?b=1&c="),
+            ("/a?q=...", "/a?q="),
+            ("/a/b...", "/a/b"),
+            ("`/a?b=1`.", "/a?b=1"),
+        ] {
+            assert_eq!(call_address(word), expected, "{word}");
+        }
+    }
+
+    #[test]
     fn finds_calls_behind_links() {
-        let of = |item| Call::behind_link(item).map(|(title, call)| (title, call.methods, call.address));
+        let of = |item| Call::behind_link(item).map(|(title, _, call)| (title, call.methods, call.address));
         assert_eq!(of("[Book](/b): POST with a date"), Some(("Book", vec!["POST"], "/b")));
         assert_eq!(of("[Docs](https://a.example/d) - GET /rooms"), Some(("Docs", vec!["GET"], "/rooms")));
         assert_eq!(of("[Post](/p): POSTs of today"), None);
         assert_eq!(of("[Book](/b): a room"), None);
+        let of = |item| Call::before_method(item).map(|call| (call.methods, call.address));
+        assert_eq!(of(" `/v1/a/{b}` (GET, POST): c"), Some((vec!["GET", "POST"], "/v1/a/{b}")));
+        assert_eq!(of(" `/v1/a` (all): c"), None);
     }
 }

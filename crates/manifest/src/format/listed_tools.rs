@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use crate::draft::{self, Draft};
 use crate::format::addresses;
 use crate::format::lenient;
-use crate::model::{Capability, CapabilityKind, Invocation, Payment, Protocol};
+use crate::model::{AppliesTo, Auth, Capability, CapabilityKind, Invocation, Payment, Protocol};
 use crate::schema::{Location, Parameters, Presence};
 use crate::text;
 
@@ -65,6 +65,13 @@ pub(crate) struct ListedTools {
     server: Option<String>,
     /// The line before was a heading with the name of a tool.
     is_heading: bool,
+    /// Below a heading that names MCP: items with identifiers are tools, also above the address of the server.
+    is_of_mcp: bool,
+    /// Identifiers in brackets at the end of items. They are tools if one of them is called so.
+    bracketed: Vec<Tool>,
+    is_bracketed: bool,
+    /// What the brackets behind the address of the server say, which may name credentials.
+    remark: Option<String>,
 }
 
 impl ListedTools {
@@ -89,6 +96,12 @@ impl ListedTools {
         if is_item && self.items != Items::Other && self.read_item(line) {
             return true;
         }
+        if is_item && self.is_of_mcp && has_identifier(line) && self.read_item(line) {
+            return true;
+        }
+        if is_item {
+            self.read_bracket(line);
+        }
         if self.items == Items::OfServer {
             self.items = Items::Other;
         }
@@ -108,6 +121,7 @@ impl ListedTools {
         }
         self.is_heading = false;
         self.items = if announces_tools(heading) { Items::Tools } else { Items::Other };
+        self.is_of_mcp = names_mcp(heading) && !is_about_setup(heading);
         self.level = level;
         false
     }
@@ -117,15 +131,45 @@ impl ListedTools {
         if line.contains("://") || line.contains("](") {
             return false;
         }
-        let Some((mut tool, rest)) = tool_of(line.trim_start_matches(['-', '*', '+'])) else { return false };
+        let Some((tool, mut rest)) = tool_of(line.trim_start_matches(['-', '*', '+'])) else { return false };
+        let mut named = vec![tool];
+        // `- save_search / list_searches: keeps searches`
+        while let Some((next, after)) = rest.trim_start().strip_prefix("/ ").and_then(tool_of) {
+            named.push(next);
+            rest = after;
+        }
         let described = rest.trim_start_matches(SEPARATORS);
         if described.len() == rest.len() && !rest.is_empty() {
             return false;
         }
-        tool.description = draft::description(Some(described));
-        tool.server = self.server.clone().filter(|_| self.items == Items::OfServer);
-        self.tools.push(tool);
+        for tool in &mut named {
+            tool.description = draft::description(Some(described));
+            tool.server = self.server.clone().filter(|_| self.items == Items::OfServer);
+        }
+        self.tools.append(&mut named);
+        self.tools.truncate(TOOLS_MAX);
         true
+    }
+
+    /// `- Brief of a country (MCP tool get_brief; skill fetch-brief)`, `- Risk (get_risk, get_score)`.
+    fn read_bracket(&mut self, line: &str) {
+        let Some((before, inner)) =
+            line.trim_end_matches('.').strip_suffix(')').and_then(|l| l.rsplit_once('('))
+        else {
+            return;
+        };
+        if before.ends_with(']') || self.bracketed.len() >= TOOLS_MAX {
+            return;
+        }
+        let description = draft::description(Some(before.trim_start_matches(['-', '*', '+', ' '])));
+        for part in inner.split([',', ';']).take(TOOLS_MAX).map(str::trim) {
+            let led = ["MCP tools ", "MCP tool ", "MCP: "].iter().find_map(|lead| part.strip_prefix(lead));
+            let named = tool_of(led.unwrap_or(part))
+                .filter(|(tool, rest)| rest.is_empty() && tool.name.contains('_'));
+            let Some((tool, _)) = named else { continue };
+            self.is_bracketed |= led.is_some();
+            self.bracketed.push(Tool { description: description.clone(), ..tool });
+        }
     }
 
     /// `Tools: quote, book_room` or `Tools:` above items; the address of an MCP server, with or without names in brackets.
@@ -150,11 +194,19 @@ impl ListedTools {
             after.split(')').next()
         });
         let server = addresses::first_in_line(line).map(str::to_owned);
-        if let Some(inner) = inner {
-            let first = self.tools.len();
+        self.remark =
+            self.remark.take().or_else(|| server.as_deref().and_then(|server| remark(line, server)));
+        let first = self.tools.len();
+        let is_list = match inner {
             // In the brackets behind an address, what follows "tools:" is names.
-            let is_bracket = line.split_once('(').is_some_and(|(_, bracket)| bracket.contains(inner));
-            self.read_names(inner, if is_bracket { Names::Any } else { Names::Identifiers });
+            Some(inner) => {
+                let is_bracket = line.split_once('(').is_some_and(|(_, bracket)| bracket.contains(inner));
+                self.read_names(inner, if is_bracket { Names::Any } else { Names::Identifiers });
+                true
+            }
+            None => tools_in(line).is_some_and(|listed| self.read_names(listed, Names::Identifiers)),
+        };
+        if is_list {
             for tool in self.tools.iter_mut().skip(first) {
                 tool.server.clone_from(&server);
             }
@@ -167,8 +219,8 @@ impl ListedTools {
     /// Keeps names between commas and tells whether there are any: if each part is one, and at least one of them cannot be a
     /// word unless any name is one.
     fn read_names(&mut self, listed: &str, accepted: Names) -> bool {
-        let parts = listed.trim().trim_end_matches('.').split(',').map(str::trim);
-        let named: Option<Vec<Tool>> = parts.take(TOOLS_MAX).map(listed_tool).collect();
+        let parts = parts_of(listed.trim().trim_end_matches('.'));
+        let named: Option<Vec<Tool>> = parts.into_iter().map(listed_tool).collect();
         let is_any = accepted == Names::Any;
         let named = named.filter(|named| is_any || named.iter().any(|tool| tool.name.contains('_')));
         let is_list = named.is_some();
@@ -186,7 +238,8 @@ impl ListedTools {
         let url = server.and_then(|server| server.url.clone());
         let ids = draft.manifest.capabilities.iter().map(|capability| capability.native_id.clone());
         let mut known: HashSet<String> = ids.collect();
-        for tool in self.tools.into_iter().filter(|_| is_mcp) {
+        let bracketed = self.bracketed.into_iter().filter(|_| self.is_bracketed);
+        for tool in self.tools.into_iter().chain(bracketed).filter(|_| is_mcp) {
             if known.insert(tool.name.clone()) {
                 let own = tool.server.as_deref().and_then(|published| draft.origin_url(published));
                 let own = own.filter(|own| draft.has_interface(own));
@@ -194,8 +247,26 @@ impl ListedTools {
                 draft.push(capability);
             }
         }
+        if let Some(remark) = self.remark {
+            keep_credentials_of_server(&remark, draft);
+        }
         add_skills(draft);
     }
+}
+
+/// Keeps the credentials that the brackets behind the address of the server name, if the text names no others. They are for
+/// the tools alone where it has other calls.
+fn keep_credentials_of_server(remark: &str, draft: &mut Draft<'_>) {
+    let is_tool = |call: &&Capability| call.invocation.protocol == Some(Protocol::Mcp);
+    let calls = &draft.manifest.capabilities;
+    let ids: Vec<String> = calls.iter().filter(is_tool).map(|tool| tool.native_id.clone()).collect();
+    let is_for_all = ids.len() == calls.len();
+    if !draft.manifest.auth.is_empty() || (ids.is_empty() && !is_for_all) {
+        return;
+    }
+    let applies_to = if is_for_all { AppliesTo::All } else { AppliesTo::Ids { ids } };
+    let stated = lenient::auth_in_words([remark]);
+    draft.keep_all(stated.into_iter().map(|auth| Auth { applies_to: applies_to.clone(), ..auth }));
 }
 
 impl Tool {
@@ -251,6 +322,59 @@ fn announces_tools(label: &str) -> bool {
         Some("tool") => words.iter().any(|word| word == "mcp"),
         _ => false,
     }
+}
+
+/// Whether a heading is about the way to connect to a server, whose items are settings.
+fn is_about_setup(heading: &str) -> bool {
+    let words = text::words(text::capped(heading, LABEL_BYTES_MAX));
+    words.iter().any(|word| {
+        ["setup", "set", "install", "installation", "config", "configuration", "resources", "prompts"]
+            .contains(&word.as_str())
+    })
+}
+
+/// Whether an item begins with an identifier that is no word.
+fn has_identifier(item: &str) -> bool {
+    tool_of(item.trim_start_matches(['-', '*', '+'])).is_some_and(|(tool, _)| tool.name.contains('_'))
+}
+
+/// What follows "Tools:" inside a line, up to the end of the sentence.
+fn tools_in(line: &str) -> Option<&str> {
+    let (before, after) = ["Tools:", "tools:"].iter().find_map(|label| line.split_once(label))?;
+    let is_word = before.ends_with(|letter: char| !letter.is_alphanumeric());
+    after.split(". ").next().filter(|_| is_word)
+}
+
+/// The words in the first brackets behind the address of a server.
+fn remark(line: &str, server: &str) -> Option<String> {
+    let (_, behind) = line.split_once(server)?;
+    let behind = behind.trim_start_matches(['`', '*', ' ', ')', '>']);
+    let inner = behind.strip_prefix(['(', '\u{ff08}'])?;
+    let (inner, _) = inner.split_once([')', '\u{ff09}'])?;
+    Some(text::capped(inner, LABEL_BYTES_MAX).to_owned())
+}
+
+/// The parts of a list with commas or "and" between them, which may have brackets with commas of their own.
+fn parts_of(listed: &str) -> Vec<&str> {
+    let (mut parts, mut depth, mut begin) = (Vec::new(), 0_usize, 0);
+    for (at, letter) in listed.char_indices() {
+        match letter {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            ',' if depth == 0 => {
+                parts.extend(listed.get(begin..at));
+                begin = at + 1;
+            }
+            _ => {}
+        }
+        if parts.len() >= TOOLS_MAX {
+            return parts;
+        }
+    }
+    parts.extend(listed.get(begin..));
+    let parts = parts.into_iter().flat_map(|part| part.split(" and "));
+    let parts = parts.map(|part| part.trim().trim_start_matches("and ").trim());
+    parts.filter(|part| !part.is_empty()).collect()
 }
 
 /// Whether a line names the Model Context Protocol.
@@ -366,6 +490,16 @@ mod tests {
             ("Tools:\n- get_quote \u{2014} quotes a price\n- book_room: books", &["get_quote", "book_room"]),
             ("## Tools (2)\n### `get_quote(room, nights)`\nQuotes.\n## Rooms\n### `a_b`", &["get_quote"]),
             ("- MCP: https://a.example/mcp\n- get_quote ($2 USDC): quotes\nText\n- a_b: c", &["get_quote"]),
+            (
+                "- [MCP](https://a.example/mcp): Tools: `get_quote(a?, b?)` and `book(c)`.",
+                &["get_quote", "book"],
+            ),
+            (
+                "## Access (MCP)\n- `get_quote` \u{2014} a price\n- text\n- book_room: books",
+                &["get_quote", "book_room"],
+            ),
+            ("## MCP setup\n- `server_url`: the address", &[]),
+            ("## Tools\n- save_quote / list_quotes \u{2014} keeps them", &["save_quote", "list_quotes"]),
             ("Tools: 889 across 21 categories", &[]),
             ("Tools: Figma, Notion", &[]),
             ("## Free tools\n- unit_converter: https://a.example/units", &[]),
@@ -373,6 +507,22 @@ mod tests {
         ] {
             assert_eq!(named(lines), expected, "{lines}");
         }
+    }
+
+    #[test]
+    fn names_in_brackets_are_tools_if_one_is_called_so() {
+        let bracketed = |lines: &str| {
+            let mut listed = ListedTools::default();
+            for line in lines.lines() {
+                listed.read_line(line);
+            }
+            let names: Vec<String> = listed.bracketed.into_iter().map(|tool| tool.name).collect();
+            (names.join(" "), listed.is_bracketed)
+        };
+        let lines = "- Brief (MCP tool get_brief; skill fetch-brief)\n- Risk (get_risk, get_score)";
+        assert_eq!(bracketed(lines), ("get_brief get_risk get_score".to_owned(), true));
+        assert_eq!(bracketed("- Risk (get_risk)"), ("get_risk".to_owned(), false));
+        assert_eq!(bracketed("- [MCP](https://a.example/get_risk)"), (String::new(), false));
     }
 
     #[test]

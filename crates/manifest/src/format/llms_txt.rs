@@ -5,16 +5,15 @@
 //!
 //! Follows llmstxt.org (September 2024): an H1, an optional quotation, H2 sections with lists of links.
 
-use url::Url;
-
 use crate::address;
 use crate::draft::{self, Draft};
 use crate::format::addresses::{self, LinkInText};
 use crate::format::labels::Labels;
 use crate::format::listed_tools::ListedTools;
 use crate::format::priced_calls::PricedCalls;
+use crate::format::stated_base::StatedBase;
 use crate::format::{endpoint, lenient, listed_calls};
-use crate::model::{Auth, AuthScheme, CapabilityKind, Tristate};
+use crate::model::{Auth, AuthScheme, CapabilityKind, Payment, Tristate};
 use crate::rule::findings;
 use crate::text::{capped, each_word};
 
@@ -80,62 +79,122 @@ const ENDPOINTS_MAX: usize = 500;
 #[derive(Default)]
 struct Section {
     is_of_endpoints: bool,
+    /// The heading names an API, and no documentation.
+    is_of_api: bool,
     /// The heading says that its endpoints need no credentials.
     is_open: bool,
-    /// The base of paths, as the text states it.
-    base: Option<Url>,
+    /// The price in the heading.
+    price: Option<Payment>,
+    base: StatedBase,
 }
 
 impl Section {
     /// Reads a line, and tells whether it is a call, which holds no link.
     fn read_line(&mut self, line: &str, draft: &mut Draft<'_>) -> bool {
         let is_list = line.starts_with(['-', '*', '+']);
+        self.base.read_line(line);
         // A line such as `Core endpoints:` is a heading too.
         if line.starts_with('#') || (!is_list && line.ends_with(':')) {
-            let heading = capped(line, draft::NAME_CHARS_MAX);
-            self.is_open = lenient::says_open(heading);
-            self.is_of_endpoints = false;
-            each_word(heading, |word| self.is_of_endpoints |= matches!(word, "endpoint" | "endpoints"));
-            if self.is_open && draft.manifest.auth.is_empty() {
-                draft.keep(Auth::new(AuthScheme::None));
-            }
+            self.read_heading(line, draft);
             return false;
         }
-        let labelled = addresses::labelled(line);
-        if let Some((label, address)) = labelled.filter(|_| self.base.is_none())
-            && ["base url", "api base", "base"].iter().any(|base| label.eq_ignore_ascii_case(base))
-        {
-            self.base = Url::parse(address).ok().filter(Url::has_host);
-        }
-        if listed_calls::read(line, self.base.as_ref(), draft) {
+        let first = draft.manifest.capabilities.len();
+        if listed_calls::read(line, self.base.get(), draft) {
+            self.complete(first, draft);
             return true;
         }
-        if let Some((label, address)) = labelled.filter(|_| self.is_of_endpoints && is_list) {
-            let is_described = line.find(address) < line.find(label);
-            self.read_endpoint(if is_described { address } else { label }, address, draft);
-            if let Some(last) =
-                draft.manifest.capabilities.last_mut().filter(|last| is_described && last.name == address)
-            {
-                last.description = draft::description(Some(label));
+        let is_path = is_list
+            && self.is_of_api
+            && !self.is_of_endpoints
+            && listed_calls::read_path(line, self.base.get(), draft);
+        if is_list && self.is_of_endpoints {
+            self.read_endpoint_item(line, draft);
+        }
+        self.complete(first, draft);
+        is_path
+    }
+
+    fn read_heading(&mut self, line: &str, draft: &mut Draft<'_>) {
+        let heading = capped(line, draft::NAME_CHARS_MAX);
+        self.is_open = lenient::says_open(heading) || is_free_heading(heading);
+        self.price = listed_calls::price_of_heading(heading).filter(|_| line.starts_with('#'));
+        (self.is_of_endpoints, self.is_of_api) = (false, false);
+        let mut is_about = false;
+        each_word(heading, |word| match word {
+            "endpoint" | "endpoints" => self.is_of_endpoints = true,
+            "api" | "apis" => self.is_of_api = true,
+            "doc" | "docs" | "documentation" | "reference" | "guide" | "guides" | "pages" => is_about = true,
+            _ => {}
+        });
+        self.is_of_api &= !is_about;
+        if lenient::says_open(heading) && draft.manifest.auth.is_empty() {
+            draft.keep(Auth::new(AuthScheme::None));
+        }
+    }
+
+    /// What the heading says of the calls from `first` on.
+    fn complete(&self, first: usize, draft: &mut Draft<'_>) {
+        for capability in draft.manifest.capabilities.iter_mut().skip(first) {
+            capability.price = capability.price.take().or_else(|| self.price.clone());
+            if self.is_open && capability.auth.required == Tristate::Unknown {
+                capability.auth.required = Tristate::No;
             }
         }
-        false
+    }
+
+    /// An item with an address below a heading of endpoints.
+    fn read_endpoint_item(&self, line: &str, draft: &mut Draft<'_>) {
+        if let Some((title, address, remark)) = titled_link(line).filter(|(_, address, _)| is_of_api(address))
+        {
+            return self.read_endpoint(title, address, Some(remark), draft);
+        }
+        let Some((label, address)) = addresses::labelled(line) else { return };
+        if line.find(address) < line.find(label) {
+            self.read_endpoint(address, address, Some(label), draft);
+        } else {
+            self.read_endpoint(label, address, None, draft);
+        }
     }
 
     /// An address without a method, which the text calls an endpoint. A document is only a link.
-    fn read_endpoint(&self, label: &str, published: &str, draft: &mut Draft<'_>) {
+    fn read_endpoint(&self, name: &str, published: &str, remark: Option<&str>, draft: &mut Draft<'_>) {
         if addresses::classify(published).rel != "page" || draft.manifest.capabilities.len() >= ENDPOINTS_MAX
         {
             return;
         }
-        let Some(address) = address::on_document(draft.base(), published) else { return };
-        let mut capability = draft.capability(CapabilityKind::Operation, label, label, String::new());
+        let base = self.base.get().filter(|_| published.starts_with('/'));
+        let address = match base {
+            Some(_) => listed_calls::resolve(published, base, draft),
+            None => address::on_document(draft.base(), published),
+        };
+        let Some(address) = address else { return };
+        let mut capability = draft.capability(CapabilityKind::Operation, name, name, String::new());
+        capability.description = draft::description(remark);
         endpoint::set(&mut capability, address);
-        if self.is_open {
-            capability.auth.required = Tristate::No;
-        }
         draft.push(capability);
     }
+}
+
+/// Whether a heading says that what is below it costs nothing: `### Free endpoints (no payment required)`.
+fn is_free_heading(heading: &str) -> bool {
+    let heading = heading.to_ascii_lowercase();
+    heading.contains("no payment") || heading.contains("free endpoints")
+}
+
+/// Title, address and remark of an item that is a link: `- [Swap quote](/api/quote): how to swap`.
+fn titled_link(line: &str) -> Option<(&str, &str, &str)> {
+    let item = line.trim_start_matches(['-', '*', '+', ' ']);
+    let (title, after) = item.strip_prefix('[')?.split_once("](")?;
+    let (address, remark) = after.split_once(')')?;
+    let remark = remark.trim_start_matches([':', ' ', '-', '\u{2014}', '\u{2013}']);
+    (title.len() <= draft::NAME_CHARS_MAX && !title.contains(']')).then_some((title, address, remark))
+}
+
+/// Whether an address is one of an API by its path or its host.
+fn is_of_api(address: &str) -> bool {
+    let path = address.split(['?', '#']).next().unwrap_or_default();
+    let is_version = |part: &str| part.strip_prefix('v').is_some_and(|rest| rest.parse::<u16>().is_ok());
+    path.contains("://api.") || path.split('/').any(|part| part == "api" || is_version(part))
 }
 
 /// The text between the title and the next heading, list or empty line.

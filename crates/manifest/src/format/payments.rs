@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::auth;
 use crate::draft::Draft;
 use crate::format::payment_words::{in_sentence, is_name};
-use crate::format::{lenient, payment_words};
+use crate::format::{lenient, payment_words, price_list};
 use crate::model::{AuthScheme, Format, Payment};
 use crate::object::{Object, texts};
 use crate::text;
@@ -85,7 +85,9 @@ fn stated(root: &Object<'_>, found: &mut Terms) {
         });
         found.add_all(networks);
     }
-    protocols(root, found);
+    std::iter::once(root.clone())
+        .chain(root.object("capabilities"))
+        .for_each(|block| protocols(&block, found));
     rails(root, found);
     wallet(root, found);
     accounts(root, found);
@@ -372,6 +374,8 @@ fn protocols(root: &Object<'_>, found: &mut Terms) {
         "settlement",
         "settlement_assets",
         "payment_asset",
+        "payment_token",
+        "paymentToken",
     ]);
     let schemes = texts(&[
         "payment_protocol",
@@ -424,10 +428,8 @@ fn rails(root: &Object<'_>, found: &mut Terms) {
 /// Prices of the whole service: one, or one for each plan, whose name is kept as the scheme.
 fn price_list(pricing: &Value, found: &mut Terms) {
     let Some(map) = pricing.as_object() else {
-        // A sentence without an amount is about prices, but none.
-        let is_price = |text: &str| text.split(' ').nth(PRICE_WORDS_MAX).is_none() || has_digit(text);
-        let is_sentence = pricing.as_str().is_some_and(|text| !is_price(text));
-        return found.add_all(lenient::price(pricing).filter(|_| !is_sentence));
+        let is_price = pricing.as_str().is_none_or(price_list::may_be_price);
+        return found.add_all(lenient::price(pricing).filter(|_| is_price));
     };
     let whole = lenient::price(pricing);
     if whole.as_ref().is_some_and(|payment| payment.price.is_some() || payment.address.is_some()) {
@@ -441,41 +443,18 @@ fn price_list(pricing: &Value, found: &mut Terms) {
         // The lists of plans are read with those at the root.
         let is_plan =
             !PLAN_KEYS.contains(&plan.as_str()) && !text::words(plan).iter().any(|word| is_about(word));
-        let is_address = value.as_str().is_some_and(|text| text.contains("://") && !text.contains(' '));
-        let is_remark = value.as_str().is_some_and(|text| !is_price_text(text));
-        if let Some(payment) = lenient::price(value)
-            .filter(|payment| payment.price.is_some() && is_plan && !is_address && !is_remark)
+        let is_about_price =
+            value.as_str().is_none_or(price_list::states_price) || plan.eq_ignore_ascii_case("free");
+        if let Some(payment) =
+            lenient::price(value).filter(|payment| payment.price.is_some() && is_plan && is_about_price)
         {
             found.add(of_plan(plan, payment));
         }
     }
+    found.add_all(price_list::accepted(&Object::root(map), &whole.clone().unwrap_or_default()));
     if found.0.len() == first {
         found.add_all(whole.filter(|payment| payment.scheme.is_some() || payment.network.is_some()));
     }
-}
-
-/// Whether a text among the prices of plans is a price: a number, an amount with its currency, or a few words without digits.
-/// `eip155:8453` is a network, a long sentence a remark.
-fn is_price_text(text: &str) -> bool {
-    let text = text.trim();
-    if !has_digit(text) {
-        return text.split(' ').nth(PRICE_WORDS_MAX).is_none() && !text.contains(':');
-    }
-    let marks = ['$', '\u{20ac}', '\u{a3}', '\u{a5}', '%'];
-    let is_currency =
-        |word: &str| lenient::is_currency(word.trim_matches(|letter: char| !letter.is_alphanumeric()));
-    text.contains(marks)
-        || text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b',' | b' '))
-        || text.split([' ', '/']).any(is_currency)
-        || text.contains('/')
-        || text.contains(" per ")
-}
-
-/// Words of a price without an amount: `free`, `on request`, `contact our sales team`.
-const PRICE_WORDS_MAX: usize = 4;
-
-fn has_digit(text: &str) -> bool {
-    text.bytes().any(|byte| byte.is_ascii_digit())
 }
 
 /// Whether the name of a member is that of a payment scheme.

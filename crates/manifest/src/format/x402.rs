@@ -10,15 +10,18 @@ use serde_json::Value;
 use crate::address;
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, at_path, strong};
-use crate::format::{endpoint, header, lenient};
-use crate::model::{AuthScheme, CapabilityKind, Interface, Payment, Protocol, Tristate};
+use crate::format::{endpoint, header, lenient, x402_input};
+use crate::model::{AuthScheme, Capability, CapabilityKind, Cost, Interface, Payment, Protocol, Tristate};
 use crate::object::{Object, children};
 use crate::rule::{Kind, findings, may};
 use crate::schema;
 use crate::text;
 
 /// Members under which resources are listed.
-const LISTS: &[&str] = &["resources", "items", "endpoints", "services", "accepts"];
+const LISTS: &[&str] =
+    &["resources", "items", "endpoints", "paid_endpoints", "paidEndpoints", "services", "accepts"];
+/// Members under which resources are listed that cost nothing.
+const FREE_LISTS: &[&str] = &["free_endpoints", "freeEndpoints", "free_resources", "freeResources"];
 /// Payment methods kept of one file.
 const PAYMENTS_MAX: usize = 50;
 
@@ -56,12 +59,27 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     header::describe(root, draft);
     read_payments(root, draft);
     read_endpoint(root, draft);
+    // The network and the asset of the file are those of its resources.
+    let of_root = lenient::price_of_members(root.map).unwrap_or_default();
+    let of_root = Payment { network: of_root.network, asset: of_root.asset, ..Payment::default() };
     for key in LISTS {
         if let Some(list @ Value::Array(items)) = root.value(key)
             && !items.is_empty()
         {
-            read_list(list, &root.at(key), draft);
+            read_list(list, &root.at(key), &of_root, draft);
             break;
+        }
+    }
+    for key in FREE_LISTS {
+        let first = draft.manifest.capabilities.len();
+        if let Some(list) = root.value(key) {
+            let free = Payment { price: Some("free".to_owned()), ..Payment::default() };
+            read_list(list, &root.at(key), &free, draft);
+        }
+        for free in draft.manifest.capabilities.iter_mut().skip(first) {
+            free.price
+                .get_or_insert_with(|| Payment { price: Some("free".to_owned()), ..Payment::default() });
+            (free.auth.required, free.auth.schemes) = (Tristate::No, Vec::new());
         }
     }
     let rels = [("openapi", "service-desc"), ("documentation", "docs"), ("docs", "docs"), ("skill", "skill")];
@@ -129,7 +147,7 @@ fn read_endpoint(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
 }
 
-fn read_list(list: &Value, pointer: &str, draft: &mut Draft<'_>) {
+fn read_list(list: &Value, pointer: &str, of_root: &Payment, draft: &mut Draft<'_>) {
     for (_, item, pointer) in children(list, pointer) {
         if draft.is_full() {
             return;
@@ -142,13 +160,13 @@ fn read_list(list: &Value, pointer: &str, draft: &mut Draft<'_>) {
                 paid(&mut capability);
                 draft.push(capability);
             }
-            Value::Object(map) => read_resource(&Object::new(map, pointer), draft),
+            Value::Object(map) => read_resource(&Object::new(map, pointer), of_root, draft),
             _ => {}
         }
     }
 }
 
-fn read_resource(resource: &Object<'_>, draft: &mut Draft<'_>) {
+fn read_resource(resource: &Object<'_>, of_root: &Payment, draft: &mut Draft<'_>) {
     draft.check(resource, &RESOURCE);
     let nested = resource.object("resource");
     let key = ["resource", "url", "path", "endpoint"].into_iter().find(|key| resource.text(key).is_some());
@@ -164,21 +182,39 @@ fn read_resource(resource: &Object<'_>, draft: &mut Draft<'_>) {
     capability.tags = draft::tags(resource.texts("tags"));
     if !published.is_empty() {
         let pointer = resource.at(key.unwrap_or("resource"));
-        endpoint::read(published, resource.text("method"), &pointer, &mut capability, draft);
+        let listed = ["method", "methods"].iter().find_map(|key| resource.texts(key).first().copied());
+        let method = listed.map(str::to_owned).or_else(|| x402_input::method(resource));
+        endpoint::read(published, method.as_deref(), &pointer, &mut capability, draft);
     }
     let inputs = ["inputSchema", "input_schema", "parameters", "params", "input", "query"];
-    capability.parameters =
-        inputs.iter().find_map(|key| schema::lenient(resource.value(key)?, &capability.invocation));
+    capability.parameters = inputs
+        .iter()
+        .find_map(|key| schema::lenient(resource.value(key)?, &capability.invocation))
+        .or_else(|| x402_input::parameters(resource, &capability.invocation));
     let outputs = ["outputSchema", "output_schema", "output", "response"];
     capability.response = outputs.iter().find_map(|key| lenient::response(resource.value(key)?));
-    capability.price = price(resource, draft.manifest.payments.first());
+    capability.price = price(resource, draft.manifest.payments.first()).map(|price| Payment {
+        network: price.network.or_else(|| of_root.network.clone()),
+        asset: price.asset.or_else(|| of_root.asset.clone()),
+        ..price
+    });
     capability.other_prices = prices_elsewhere(resource, capability.price.as_ref());
-    if capability.price.is_none() {
+    if capability.price.is_none() && of_root.price.is_none() {
         draft.report_rule(&NO_PRICE, resource.pointer.clone());
     }
     paid(&mut capability);
-    draft.push(capability);
+    let listed = resource.texts("methods").into_iter().filter(|_| !resource.has("method"));
+    let methods: Vec<String> = listed
+        .skip(1)
+        .map(str::to_ascii_uppercase)
+        .filter(|method| address::is_method(method))
+        .take(METHODS_MAX)
+        .collect();
+    draft.push_with_methods(capability, methods);
 }
+
+/// Further methods of one resource that are read.
+const METHODS_MAX: usize = 6;
 
 /// The stated price, completed from the first requirement that is accepted. The price of the whole file applies to a
 /// resource that states none.
@@ -190,7 +226,10 @@ fn price(resource: &Object<'_>, of_file: Option<&Payment>) -> Option<Payment> {
     };
     let network = first(&["network", "networks", "chains"]);
     let keys = ["price", "pricing", "amount", "cost", "price_usd"];
-    let stated = keys.iter().find_map(|key| lenient::price(resource.value(key)?));
+    let stated = keys
+        .iter()
+        .find_map(|key| lenient::price(resource.value(key)?))
+        .or_else(|| lenient::price_of_members(resource.map).filter(|stated| stated.price.is_some()));
     let found = match (stated, accepted) {
         (Some(stated), Some(accepted)) => Some(Payment {
             price: stated.price.or(accepted.price),
@@ -219,9 +258,13 @@ fn prices_elsewhere(resource: &Object<'_>, price: Option<&Payment>) -> Vec<Payme
     lenient::other_prices(price, stated.filter(|own| own.price.is_some()))
 }
 
-fn paid(capability: &mut crate::model::Capability) {
-    capability.auth.required = Tristate::Yes;
-    capability.auth.schemes.push(AuthScheme::Payment);
+fn paid(capability: &mut Capability) {
+    if capability.price.as_ref().and_then(Payment::cost) == Some(Cost::Free) {
+        capability.auth.required = Tristate::No;
+    } else {
+        capability.auth.required = Tristate::Yes;
+        capability.auth.schemes.push(AuthScheme::Payment);
+    }
     if capability.invocation.protocol.is_none() {
         capability.invocation.protocol = Some(Protocol::X402);
     }

@@ -352,7 +352,9 @@ pub struct Link {
 }
 
 impl Link {
+    /// A link; one with a variable (`{id}`) is followed by nobody.
     pub fn new(rel: &str, url: String, follow: Option<Follow>) -> Self {
+        let follow = follow.filter(|_| !url.contains('{'));
         Self { rel: rel.to_owned(), url, media_type: None, title: None, follow }
     }
 }

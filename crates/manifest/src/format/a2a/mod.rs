@@ -14,6 +14,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value, json};
 
 use crate::address;
+use crate::auth;
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, strong};
 use crate::format::{addresses, endpoint, header, lenient};
@@ -74,7 +75,13 @@ pub(crate) fn merge(root: &Object<'_>, draft: &mut Draft<'_>) {
     let generation = Generation::of(root);
     let streams = root.object("capabilities").and_then(|features| features.flag("streaming")) == Some(true);
     let interfaces = match generation {
-        Generation::Interfaces => supported_interfaces(root, draft),
+        Generation::Interfaces => {
+            let listed = supported_interfaces(root, draft);
+            // Where all of them speak another protocol, the `url` of older cards may be that of the agent.
+            let is_other = !listed.is_empty() && preferred(&listed).is_none();
+            let own = if is_other { url_interfaces(root, draft) } else { Vec::new() };
+            listed.into_iter().chain(own).collect()
+        }
         Generation::Url => url_interfaces(root, draft),
     };
     let schemes = security::read(root, draft);
@@ -87,7 +94,7 @@ pub(crate) fn merge(root: &Object<'_>, draft: &mut Draft<'_>) {
         own_endpoint(&skill, &interfaces, draft, &mut capability);
         capability.auth = schemes.of_skill(&skill);
         if capability.invocation.endpoint().is_none() {
-            invoke_by_message(&mut capability, interfaces.first(), generation);
+            invoke_by_message(&mut capability, preferred(&interfaces), generation);
         }
         // The features of the card are those of its interfaces.
         if streams && capability.invocation.protocol == Some(Protocol::A2a) {
@@ -106,7 +113,7 @@ pub(crate) fn merge(root: &Object<'_>, draft: &mut Draft<'_>) {
         let pointer = format!("{}/{index}", root.at("capabilities"));
         let mut capability = draft.capability(CapabilityKind::Skill, name, "", pointer);
         capability.auth = schemes.of_skill(root);
-        invoke_by_message(&mut capability, interfaces.first(), generation);
+        invoke_by_message(&mut capability, preferred(&interfaces), generation);
         draft.push(capability);
     }
     draft.keep_all(interfaces);
@@ -167,7 +174,7 @@ fn supported_interfaces(root: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interfa
     let mut interfaces = Vec::new();
     for listed in root.objects("supportedInterfaces") {
         draft.check(&listed, &rules::INTERFACE);
-        let mut interface = Interface::new(Protocol::A2a, draft.server_url(&listed, "url"));
+        let mut interface = Interface::new(protocol_of(&listed), draft.server_url(&listed, "url"));
         interface.version =
             listed.string("protocolVersion").or_else(|| draft::name(root.text("protocolVersion")));
         interface.transport = listed.string_of(&["protocolBinding", "transport"]);
@@ -176,6 +183,19 @@ fn supported_interfaces(root: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interfa
         interfaces.push(interface);
     }
     interfaces
+}
+
+/// The protocol that an interface names beside its binding, where it is another one: `"protocol": "MCP"`.
+fn protocol_of(interface: &Object<'_>) -> Protocol {
+    match interface.text("protocol").map(auth::protocol) {
+        None | Some(Protocol::Other) => Protocol::A2a,
+        Some(named) => named,
+    }
+}
+
+/// The interface to which messages are sent: the first that speaks A2A.
+fn preferred(interfaces: &[Interface]) -> Option<&Interface> {
+    interfaces.iter().find(|interface| interface.protocol == Protocol::A2a)
 }
 
 /// 0.1 to 0.3: the card's `url` over its preferred transport, then the additional ones.
@@ -203,16 +223,17 @@ fn url_interfaces(root: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interface> {
 }
 
 /// Members in which cards state where messages are sent, if their `url` is a home page.
-const TASK_KEYS: [&str; 9] = [
+const TASK_KEYS: [&str; 10] = [
     "taskEndpoint",
     "task_endpoint",
     "a2aEndpoint",
     "a2a_endpoint",
     "agentEndpoint",
     "agent_endpoint",
-    "endpoint",
     "rpcUrl",
     "rpc_url",
+    "serviceEndpoint",
+    "endpoint",
 ];
 
 /// The interface beside a `url` that is a home page: messages are sent to it.

@@ -18,6 +18,7 @@ use crate::format::detect::candidate::{Marker, strong};
 use crate::format::labels::Labels;
 use crate::format::listed_tools::ListedTools;
 use crate::format::priced_calls::PricedCalls;
+use crate::format::stated_base::StatedBase;
 use crate::format::{addresses, listed_calls};
 use crate::object::Object;
 use crate::rule::{FindingTable, findings};
@@ -62,6 +63,7 @@ fn read_text(text: &str, draft: &mut Draft<'_>) {
     let com_keys = ["protocols", "authorization", "mcp", "skills", "a2a", "ucp", "webmcp"];
     if has("spec-version") || (has("site-name") && has("capability")) {
         read_json(&v1::to_json(&lines), draft, v1::read);
+        v1::keep_others(&lines, draft);
     } else if com_keys.iter().filter(|key| has(key)).count() >= 2 {
         read_json(&com::to_json(&lines), draft, com::read);
     } else if v0::is_v0(&lines) {
@@ -87,7 +89,7 @@ fn read_prose(prose: &str, draft: &mut Draft<'_>) {
     draft.assess("agents.txt", |code| code.starts_with("agents_txt."));
     draft.report_rule(&NO_GRAMMAR, String::new());
     let (mut labels, mut tools) = (Labels::default(), ListedTools::default());
-    let mut priced = PricedCalls::default();
+    let (mut priced, mut base) = (PricedCalls::default(), StatedBase::default());
     let (mut above, mut is_of_api) = ("", false);
     for line in prose.lines().take(LINES_MAX).map(str::trim) {
         labels.read_prohibition(above, line, draft);
@@ -107,10 +109,14 @@ fn read_prose(prose: &str, draft: &mut Draft<'_>) {
             labels.read_line(line, draft);
             continue;
         }
-        if !listed_calls::read(line, None, draft) && is_of_api {
-            listed_calls::read_path(line, draft);
+        base.read_line(line);
+        let is_call = listed_calls::read(line, base.get(), draft)
+            || (is_of_api && listed_calls::read_path(line, base.get(), draft));
+        let above = std::mem::replace(&mut above, line);
+        // The path of a call below a base is no page of the site.
+        if !is_call || base.get().is_none() {
+            addresses::keep_below(above, line, draft);
         }
-        addresses::keep_below(std::mem::replace(&mut above, line), line, draft);
         labels.read_line(line, draft);
     }
     labels.finish(draft);

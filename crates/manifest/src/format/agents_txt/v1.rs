@@ -14,6 +14,7 @@ use crate::address::is_method_in_any_case;
 use crate::auth;
 use crate::check::is_major_minor;
 use crate::draft::{self, Draft};
+use crate::format::addresses::{self, LinkInText};
 use crate::format::{endpoint, header, lenient};
 use crate::json::at_index;
 use crate::model::{Auth, AuthScheme, Capability, CapabilityKind, Follow, Interface, Link, Protocol};
@@ -79,6 +80,33 @@ findings! {
             => "Declare the capability, or correct its id.";
     rule AGENTS_LIST: Must("agents_txt.agents.not_a_map", "agents.txt 1.0 §4")
         "`agents` is not a map from agent to policy" => "Publish an object with a member for each agent; `*` means all.";
+}
+
+/// Keys of lines that begin a block of their own.
+const KEYS: &[&str] = &[
+    "spec-version",
+    "generated-at",
+    "declaration-type",
+    "operates-on",
+    "agents-json",
+    "site-name",
+    "site-url",
+    "site-description",
+    "site-contact",
+    "site-privacy-policy",
+    "site-terms",
+    "allow",
+    "disallow",
+    "capability",
+    "agent",
+];
+
+/// Keeps the addresses of lines with a key that the grammar does not define: `OpenAPI-Spec: https://…`.
+pub(super) fn keep_others(lines: &[Line<'_>], draft: &mut Draft<'_>) {
+    let others = lines.iter().filter(|line| line.indent == 0 && !KEYS.contains(&line.key.as_str()));
+    for line in others.filter(|line| line.value.contains('/') && !line.value.contains(char::is_whitespace)) {
+        addresses::keep(&LinkInText { title: Some(&line.key), address: line.value }, draft);
+    }
 }
 
 /// Converts a text to its JSON form.
@@ -290,7 +318,27 @@ fn read_capability(object: &Object<'_>, draft: &mut Draft<'_>) {
         other => lenient::rate_limit(other),
     });
     draft.link(object, "openapi", "service-desc", Some(Follow::Manifest));
-    draft.push(capability);
+    // `Method: GET,POST`, which the grammar does not have, is reported: each of them is a call.
+    let mut methods = methods(object);
+    if let Some(first) = methods.next() {
+        capability.invocation.method = Some(first);
+    }
+    draft.push_with_methods(capability, methods);
+}
+
+/// Methods of one capability that are read.
+const METHODS_MAX: usize = 7;
+
+/// The methods that one value lists; none if it is one method.
+fn methods(object: &Object<'_>) -> impl Iterator<Item = String> {
+    let listed = object.text("method").filter(|text| text.contains([',', '/', '|', ' '])).unwrap_or_default();
+    let methods: Vec<String> = listed
+        .split([',', '/', '|', ' '])
+        .map(str::to_ascii_uppercase)
+        .filter(|word| is_method_in_any_case(word))
+        .take(METHODS_MAX)
+        .collect();
+    methods.into_iter()
 }
 
 /// Checks a parameter. Its place may be called `location`, as in the published examples.

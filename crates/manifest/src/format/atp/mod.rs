@@ -27,7 +27,12 @@ use crate::schema_check::{self, SchemaFlaw};
 use crate::walk::List;
 
 pub(crate) const MARKERS: &[Marker] = &[
-    strong(|c| (c.text("@type")? == "AgentManifest").then(|| "`@type` is AgentManifest".to_owned())),
+    strong(|c| {
+        // Other manifests have this type in a context of their own.
+        let is_foreign = c.text("@context").is_some_and(|context| !context.contains("atp"))
+            && !["capabilities", "provider", "policies"].iter().any(|key| c.has(key));
+        (c.text("@type")? == "AgentManifest" && !is_foreign).then(|| "`@type` is AgentManifest".to_owned())
+    }),
     strong(|c| {
         let context = c.text("@context").filter(|context| is_atp_context(context))?;
         c.list("capabilities").map(|_| format!("`@context` is {context}, `capabilities` is an array"))

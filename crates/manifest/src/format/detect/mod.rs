@@ -72,7 +72,8 @@ pub(crate) fn json<'v>(document: &'v Value, path: &str) -> DetectedPart<'v> {
         };
         push_name(&mut pointer, key);
         let mut detection = self::whole(inner, path);
-        if !matches!(detection.format, Format::Generic | Format::Opaque | Format::Pointer) {
+        let is_enveloped = body.as_object().is_some_and(|root| envelope(root).is_some());
+        if is_enveloped || !matches!(detection.format, Format::Generic | Format::Opaque | Format::Pointer) {
             detection
                 .evidence
                 .insert(0, format!("everything is inside `{}`", &pointer.trim_start_matches('/')));
@@ -271,10 +272,21 @@ fn lists_people(candidate: &Candidate<'_>, key: &str) -> bool {
 
 /// The member that contains the whole document, such as `{"agent": {…}}`.
 fn wrapper(root: &Map<String, Value>) -> Option<(&str, &Value)> {
+    if let Some(signed) = envelope(root) {
+        return Some(signed);
+    }
     ["agent", "manifest", "mcp", "card", "agentCard", "agent_card"].into_iter().find_map(|key| {
         let inner = root.get(key)?;
         (inner.is_object() && root.len() <= 3).then_some((key, inner))
     })
+}
+
+/// The signed document of an envelope: `{"document": {…}, "signatures": […]}`.
+fn envelope(root: &Map<String, Value>) -> Option<(&str, &Value)> {
+    let is_signed = ["signature", "signatures", "proof"].iter().any(|key| root.contains_key(*key));
+    let (key, inner) = ["document", "payload"].iter().find_map(|key| Some((*key, root.get(*key)?)))?;
+    let is_document = inner.get("name").is_some_and(Value::is_string);
+    (is_signed && is_document && root.len() <= 6).then_some((key, inner))
 }
 
 /// A member of any name that contains a whole manifest of a core dialect, or a member that does.

@@ -66,7 +66,9 @@ struct Stated<'v> {
 impl<'v> Stated<'v> {
     fn of(root: &Object<'v>) -> Option<Self> {
         let of_service = |value| Self { value, is_of_server: false };
-        let is_stated = |value: &&Value| value.is_object() || value.is_array() || lenient::is_scheme(value);
+        let is_named =
+            |value: &Value| lenient::is_scheme(value) || value.as_str().is_some_and(lenient::names_scheme);
+        let is_stated = |value: &&Value| value.is_object() || value.is_array() || is_named(value);
         let of = |block: Object<'v>| block.value_of(lenient::AUTH_KEYS).filter(is_stated);
         if let Some(value) = root.value_of(lenient::AUTH_KEYS) {
             return Some(of_service(value));

@@ -136,7 +136,7 @@ impl Walk<'_, '_, '_> {
                 Value::Object(map) if depth < NESTING_MAX => {
                     let inner = Object::new(map, object.at(key));
                     let context = context.within(&inner, key, self.reader.draft).of_block(&inner, key);
-                    if is_call(key, map) {
+                    if is_call(key, map) || is_endpoint_of_block(key, map) {
                         self.call(key, &inner, &context);
                     }
                     self.object(&inner, &context, depth + 1, &|_| true);
@@ -249,6 +249,42 @@ fn is_call(key: &str, map: &Map<String, Value>) -> bool {
         && address_of(map).is_some_and(|address| leads_nowhere(key, address))
 }
 
+/// Whether an object outside lists describes a call without its method: an `endpoint` with a variable, or beside a description.
+fn is_endpoint_of_block(key: &str, map: &Map<String, Value>) -> bool {
+    let text = |key: &str| map.get(key).and_then(Value::as_str);
+    let Some((None, address)) = text("endpoint").and_then(element::published_address) else { return false };
+    let words = text::words(key);
+    let is_other = words
+        .iter()
+        .any(|word| OTHER_WORDS.contains(&word.as_str()) || SERVICE_WORDS.contains(&word.as_str()));
+    let is_telling = has_variable(address) || text("description").is_some();
+    is_telling && !is_other && !is_of_element(key) && leads_nowhere(key, address)
+}
+
+/// Words of blocks whose endpoint is a server or the base of calls.
+const SERVICE_WORDS: &[&str] = &[
+    "api",
+    "mcp",
+    "a2a",
+    "server",
+    "service",
+    "agent",
+    "payment",
+    "payments",
+    "x402",
+    "rest",
+    "graphql",
+    "rpc",
+    "transport",
+    "protocol",
+    "protocols",
+];
+
+/// Whether the path of an address has a variable.
+fn has_variable(address: &str) -> bool {
+    address.split('?').next().is_some_and(|path| path.contains("/{"))
+}
+
 /// Whether a text is a call: a method and an address, the address of an endpoint, or one with a variable in its query.
 fn is_call_text(key: &str, text: &str) -> bool {
     // Most texts are no addresses.
@@ -263,18 +299,17 @@ fn is_call_text(key: &str, text: &str) -> bool {
     if has_open_query(address) {
         return !outbound::target(&[key], address).is_some_and(Target::is_server);
     }
-    (names_endpoint(key) || has_open_path(address)) && leads_nowhere(key, address)
+    if has_variable(address) {
+        let is_other =
+            text::words(key).iter().any(|word| OTHER_WORDS.contains(&word.as_str()) || word == "pattern");
+        return !is_other && leads_nowhere(key, address);
+    }
+    names_endpoint(key) && leads_nowhere(key, address)
 }
 
 /// Whether an address has a variable in its query.
 fn has_open_query(address: &str) -> bool {
     address.split_once('?').is_some_and(|(_, query)| query.contains("={"))
-}
-
-/// Whether an absolute address has a variable as a part of its path: only a call fits it.
-fn has_open_path(address: &str) -> bool {
-    let is_variable = |part: &str| part.len() > 2 && part.starts_with('{') && part.ends_with('}');
-    address.contains("://") && address.split('/').skip(3).any(is_variable)
 }
 
 /// Whether a member has the name of one endpoint among several: `drop_endpoint`.

@@ -2,8 +2,11 @@
 
 use serde_json::Value;
 
+use crate::auth;
 use crate::draft;
-use crate::model::{Capability, Confirmation, SafetyClass};
+use crate::model::{
+    AuthScheme, Capability, CapabilityAuth, Confirmation, Cost, Payment, SafetyClass, Tristate,
+};
 use crate::object::{Object, texts};
 use crate::safety;
 
@@ -93,5 +96,19 @@ fn examples(value: &Value) -> Vec<&str> {
         }
         Value::String(_) => texts(value),
         _ => Vec::new(),
+    }
+}
+
+/// A call that names the scheme by which it is paid is paid by it: `"payment_method": "x402"`.
+pub(super) fn read_payment(object: &Object<'_>, capability: &mut Capability) {
+    let named = object.text_of(&["payment_method", "paymentMethod", "payment_protocol", "paymentProtocol"]);
+    let Some(scheme) = named.filter(|word| auth::scheme(word) == AuthScheme::Payment) else { return };
+    let is_free = capability.price.as_ref().and_then(Payment::cost) == Some(Cost::Free);
+    if let Some(price) = capability.price.as_mut().filter(|price| price.scheme.is_none()) {
+        price.scheme = draft::name(Some(scheme));
+    }
+    if capability.auth == CapabilityAuth::default() && !is_free {
+        capability.auth.required = Tristate::Yes;
+        capability.auth.schemes.push(AuthScheme::Payment);
     }
 }

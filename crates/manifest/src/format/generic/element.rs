@@ -83,6 +83,16 @@ pub(super) const ADDRESS_KEYS: Keys = Keys::of(&[
 /// Members of an element that describe the request of its call.
 pub(super) const REQUEST_KEYS: &[&str] = &["request", "http", "rest", "call", "invocation"];
 
+/// Further members of an element that may hold its call as a text with its method: `"operation": "GET /rooms"`.
+const OWN_CALL_KEYS: &[&str] =
+    &["endpoint", "api", "action", "operation", "execute", "execution", "invoke", "method"];
+
+/// The call that an element states in a text of one of its members.
+fn own_call<'v>(object: &Object<'v>) -> Option<(Option<&'v str>, &'v str)> {
+    let texts = REQUEST_KEYS.iter().chain(OWN_CALL_KEYS).filter_map(|key| object.text(key));
+    texts.filter_map(published_address).find(|(method, _)| method.is_some())
+}
+
 /// Members that hold the address of a service's home page.
 const HOME_KEYS: Keys = Keys::of(&["homepage", "home", "url", "website", "site_url", "siteUrl"]);
 
@@ -124,18 +134,18 @@ impl Context {
         Self { base, ..context }
     }
 
-    /// The context of the services of a document: the base of their paths may stand beside the description of the API.
-    pub(super) fn of_services(root: &Object<'_>, draft: &Draft<'_>) -> Self {
-        let context = Self::of_root(root, draft);
-        let of_block =
+    /// The context of the lists of a document: without a base at the root, that of the API which the document describes.
+    pub(super) fn of_lists(root: &Object<'_>, draft: &Draft<'_>) -> Self {
+        let of_api =
             || Self::default().within(&root.object_of(&["api", "service", "server"])?, "", draft).base;
-        let base = context.base.clone().or_else(of_block);
-        Self { base, ..context }
+        let context = Self::default().within(root, "", draft);
+        let base = context.base.clone().or_else(of_api);
+        if base.is_some() { Self { base, ..context } } else { Self::of_root(root, draft) }
     }
 
     /// The context of a block that describes a service of its own: its paths belong to the host of its address.
     pub(super) fn of_block(self, block: &Object<'_>, key: &str) -> Self {
-        let own = block.text_of(&["url", "base", "host", "origin"]);
+        let own = block.text_of(&["url", "base", "host", "origin", "endpoint"]);
         if own.is_none() || APART.contains(&key) { self } else { self.at(own) }
     }
 
@@ -353,19 +363,15 @@ impl<'o, 'v> Call<'o, 'v> {
         let has_address = object.text_of(ADDRESS_KEYS.within(object)).is_some();
         let inner = (!has_address).then(|| request_of(object)).flatten();
         let of_inner = inner.as_ref().and_then(|inner| inner.text_of(TARGET_KEYS));
-        let of_text = || {
-            let text = object.text_of(REQUEST_KEYS)?;
-            address::split_method(text).0.is_some().then_some(text)
-        };
         let request = inner.unwrap_or_else(|| object.clone());
-        let address = request.text_of(ADDRESS_KEYS.within(&request)).or(of_inner).or_else(of_text);
+        let address = request.text_of(ADDRESS_KEYS.within(&request)).or(of_inner);
         let published = address.map(|text| {
             let (method, rest) = address::split_method(text);
             // `GET p/r` is a path below the base.
             let relative = method.map(|_| (method, rest.split_whitespace().next().unwrap_or_default()));
             published_address(text).or(relative).unwrap_or((None, text))
         });
-        let published = published.or_else(|| published_address(name?));
+        let published = published.or_else(|| own_call(object)).or_else(|| published_address(name?));
         Self { object, request, published }
     }
 
@@ -500,5 +506,6 @@ fn read_access(object: &Object<'_>, context: &Context, capability: &mut Capabili
     capability.auth.required = context.needed(capability);
     lenient::read_own_auth(object, &mut capability.auth);
     lenient::read_prices(object, capability);
+    details::read_payment(object, capability);
     capability.rate_limit = object.value_of(header::LIMIT_KEYS).and_then(lenient::rate_limit);
 }

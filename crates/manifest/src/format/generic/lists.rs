@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::asides::PROSE_KEYS;
 use super::element::{REQUEST_KEYS, published_address};
 use crate::address;
-use crate::format::lenient::{AUTH_KEYS, is_scheme};
+use crate::format::lenient::{AUTH_KEYS, is_scheme, names_scheme};
 use crate::format::mcp;
 use crate::format::outbound::{RELATED_WORDS, is_about_calls};
 use crate::model::CapabilityKind;
@@ -220,24 +220,45 @@ pub(super) fn is_described(map: &Map<String, Value>) -> bool {
 
 /// Members of a map of capabilities that are settings of the service.
 pub(super) fn is_setting(name: &str) -> bool {
-    let mut last = String::new();
-    text::each_word(name, |word| word.clone_into(&mut last));
-    matches!(
-        last.as_str(),
-        "currency"
-            | "currencies"
-            | "payments"
-            | "language"
-            | "languages"
-            | "locale"
-            | "locales"
-            | "version"
-            | "region"
-            | "regions"
-            | "formats"
-            | "modalities"
-            | "types"
-    )
+    let (mut last, mut is_of_payment) = (String::new(), false);
+    text::each_word(name, |word| {
+        is_of_payment |= last.is_empty() && word == "payment";
+        word.clone_into(&mut last);
+    });
+    // `payment_protocols`, `payment_network`, `payment_token`
+    let is_of_payment = is_of_payment
+        && matches!(
+            last.as_str(),
+            "protocol"
+                | "protocols"
+                | "network"
+                | "networks"
+                | "token"
+                | "tokens"
+                | "asset"
+                | "assets"
+                | "method"
+                | "methods"
+                | "rails"
+                | "schemes"
+        );
+    is_of_payment
+        || matches!(
+            last.as_str(),
+            "currency"
+                | "currencies"
+                | "payments"
+                | "language"
+                | "languages"
+                | "locale"
+                | "locales"
+                | "version"
+                | "region"
+                | "regions"
+                | "formats"
+                | "modalities"
+                | "types"
+        )
 }
 
 /// Whether a member of a map of capabilities states credentials or limits, and no capability of that name.
@@ -251,7 +272,7 @@ pub(super) fn is_access(name: &str, value: &Value) -> bool {
     match value {
         Value::Object(map) => (is_limit || is_auth) && states(map),
         Value::Array(_) => is_auth,
-        Value::String(_) => is_limit || (is_auth && is_scheme(value)),
+        Value::String(text) => is_limit || (is_auth && (is_scheme(value) || names_scheme(text))),
         _ => false,
     }
 }
@@ -297,12 +318,9 @@ pub(super) fn is_part_of_call(name: &str) -> bool {
 }
 
 /// The members of a tool as a function of a model is described, `{"type": "function", "function": {"name": …}}`, beside those
-/// around them. `None` for another element.
+/// around them, which precede. `None` for another element.
 pub(super) fn of_function(map: &Map<String, Value>) -> Option<Map<String, Value>> {
     let function = map.get("function")?.as_object().filter(|function| function.contains_key("name"))?;
-    if map.contains_key("name") {
-        return None;
-    }
     let around = map.iter().filter(|(name, _)| *name != "function" && *name != "type");
     Some(function.iter().chain(around).map(|(name, value)| (name.clone(), value.clone())).collect())
 }

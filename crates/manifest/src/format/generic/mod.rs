@@ -61,10 +61,10 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
 pub(crate) fn read_operations(root: &Object<'_>, draft: &mut Draft<'_>) {
     let read: HashSet<String> = draft.members_with_capabilities();
     let called = draft.manifest.capabilities.iter().filter_map(call_of).collect();
-    let context = Context::of_root(root, draft);
+    let (context, of_lists) = (Context::of_root(root, draft), Context::of_lists(root, draft));
     let mut reader = Reader::new(draft, Wanted::Calls(called));
     let wanted = |key: &str| !read.contains(key);
-    reader.scan(root, 1, &context, &wanted);
+    reader.scan(root, 1, &of_lists, &wanted);
     asides::read(root, &context, &wanted, &mut reader);
 }
 
@@ -79,7 +79,7 @@ pub(crate) fn read_below_comments(root: &Object<'_>, draft: &mut Draft<'_>) {
 
 /// The base of paths that a document publishes, at the root or beside the description of its API.
 pub(crate) fn base_of(root: &Object<'_>, draft: &Draft<'_>) -> Option<Url> {
-    Context::of_services(root, draft).base
+    Context::of_lists(root, draft).base
 }
 
 /// A path below a base, or on the origin of the document.
@@ -104,7 +104,7 @@ enum Names {
 
 impl Reader<'_, '_> {
     fn read_services(&mut self, root: &Object<'_>) {
-        let context = Context::of_services(root, self.draft);
+        let context = Context::of_lists(root, self.draft);
         // Names in `capabilities` repeat what the operations are: the operations come first.
         self.scan(root, 0, &context, &|key| key != "capabilities");
         self.read_names_of_blocks(root, &context);

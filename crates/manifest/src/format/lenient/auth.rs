@@ -25,6 +25,11 @@ pub(crate) fn is_scheme(value: &Value) -> bool {
     named.is_some_and(|word| auth::scheme(word) != AuthScheme::Other)
 }
 
+/// Whether a sentence names a scheme of credentials: "x402 (USDC payment proof)".
+pub(crate) fn names_scheme(sentence: &str) -> bool {
+    sentence.contains(' ') && !auth_in_words([sentence]).is_empty()
+}
+
 /// Credentials of any shape: a word, an object with `type`, a list of either, an object with `schemes`. At most
 /// [`SCHEMES_PER_CAPABILITY_MAX`], since what an object states beside its schemes is copied to each.
 pub(crate) fn auth(value: &Value) -> Vec<Auth> {

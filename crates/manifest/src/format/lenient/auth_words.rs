@@ -35,7 +35,20 @@ fn schemes_in(sentence: &str) -> Vec<AuthScheme> {
     let parts = sentence.split(", ").take(CLAUSES_MAX);
     let of_kind = parts.filter(|part| READING.iter().chain(WRITING).any(|words| part.contains(words)));
     let found: Vec<AuthScheme> = of_kind.filter_map(scheme_in).collect();
-    if found.is_empty() { scheme_in(sentence).into_iter().collect() } else { found }
+    if !found.is_empty() {
+        return found;
+    }
+    match scheme_in(sentence) {
+        // "x402, no API keys": the payment is the credential.
+        None | Some(AuthScheme::None) if names_payment(sentence) => vec![AuthScheme::Payment],
+        found => found.into_iter().collect(),
+    }
+}
+
+/// Whether a sentence in lower-case letters names a scheme of payment for calls.
+fn names_payment(sentence: &str) -> bool {
+    let has = |words: &[&str]| words.iter().any(|word| sentence.contains(word));
+    has(&["x402", "l402"]) && !has(&["planned", "coming", "soon", "future", "not yet"])
 }
 
 /// The scheme that a clause in lower-case letters names.

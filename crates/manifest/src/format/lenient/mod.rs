@@ -17,7 +17,7 @@ use crate::schema;
 use crate::text;
 pub(crate) use auth::{
     AUTH_KEYS, address_of, auth, auth_required, header_in, headers_in, is_partly_open, is_scheme,
-    read_own_auth, registration_of, required_by, resolve, scopes, stated,
+    names_scheme, read_own_auth, registration_of, required_by, resolve, scopes, stated,
 };
 pub(crate) use auth_words::{auth_in_words, by_effect};
 pub(crate) use openness::{says_call_is_open, says_open};

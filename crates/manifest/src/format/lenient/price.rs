@@ -244,16 +244,61 @@ fn price_of_member(name: &str, value: &Value) -> Option<(String, Option<String>)
         return None;
     }
     let is_currency = |word: &String| CURRENCIES.contains(&word.as_str());
+    let unit = unit_of(&words);
     let after = words.split_off(at + 1);
     let period = match after.as_slice() {
         [.., per, unit] if per == "per" && PERIODS.contains(&unit.as_str()) => ["/", unit].concat(),
         _ => String::new(),
     };
-    let asset = after.into_iter().find(is_currency).map(|word| word.to_ascii_uppercase());
+    let asset = after.iter().find(|word| is_currency(word)).map(|word| word.to_ascii_uppercase());
+    let after_price = after;
     let range = range(value);
     let is_range = value.is_array() || range.is_some();
     let price = scalar(value).or(range).or_else(|| price(value).filter(|_| value.is_array())?.price)?;
-    (asset.is_some() || is_range).then_some((price + &period, asset))
+    if let Some(unit) = unit {
+        let decimals = unit.decimals.or_else(|| asset.as_deref().and_then(decimals_of))?;
+        let asset = asset.or_else(|| unit.asset.map(str::to_owned));
+        return Some((scaled(&price, decimals) + &period, asset));
+    }
+    // `{"cost_per_request": "0.01 USDC"}`
+    let is_per_call =
+        matches!(after_price.as_slice(), [per, unit] if per == "per" && CALLS.contains(&unit.as_str()));
+    (asset.is_some() || is_range || is_per_call).then_some((price + &period, asset))
+}
+
+/// What a price is for in the name of its member: `cost_per_call`.
+const CALLS: &[&str] = &["call", "request", "query", "invocation", "task"];
+
+/// A part of an asset that the name of a member says its amount counts.
+#[derive(Clone, Copy)]
+struct Unit {
+    /// The power of ten by which the asset is divided; `None` if that is the asset's own.
+    decimals: Option<u64>,
+    /// The asset that the unit belongs to.
+    asset: Option<&'static str>,
+}
+
+/// The unit among the words of a member's name: `price_micro_usdc`, `cost_cents`, `price_lamports`.
+fn unit_of(words: &[String]) -> Option<Unit> {
+    let of = |decimals, asset| Some(Unit { decimals, asset });
+    words.iter().find_map(|word| match word.as_str() {
+        "micro" | "micros" => of(Some(6), None),
+        "cent" | "cents" => of(Some(2), Some("USD")),
+        "lamport" | "lamports" => of(Some(9), Some("SOL")),
+        "gwei" => of(Some(9), Some("ETH")),
+        "wei" => of(Some(18), Some("ETH")),
+        "drops" => of(Some(DECIMALS_OF_XRP), Some("XRP")),
+        "atomic" => of(None, None),
+        _ => None,
+    })
+}
+
+/// The decimals of an asset whose smallest unit is called atomic.
+fn decimals_of(asset: &str) -> Option<u64> {
+    match asset {
+        "USDC" | "USDT" => Some(6),
+        _ => None,
+    }
 }
 
 /// What a fee is for that calls do not pay.
@@ -346,5 +391,30 @@ fn scalar(value: &Value) -> Option<String> {
         Value::String(text) if !text.trim().is_empty() => Some(text.trim().to_owned()),
         Value::Number(number) => Some(number.to_string()),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_name_of_a_price_says_its_unit() {
+        for (name, value, expected) in [
+            ("price_micro_usdc", json!("1000"), Some(("0.001", Some("USDC")))),
+            ("price_usdc_micros", json!(1500), Some(("0.0015", Some("USDC")))),
+            ("price_usdc_atomic", json!("20000"), Some(("0.02", Some("USDC")))),
+            ("price_atomic", json!("20000"), None),
+            ("cost_cents", json!(5), Some(("0.05", Some("USD")))),
+            ("price_lamports", json!(5_000_000), Some(("0.005", Some("SOL")))),
+            ("price_usdc", json!("0.5"), Some(("0.5", Some("USDC")))),
+            ("cost_per_request", json!("0.01 USDC"), Some(("0.01 USDC", None))),
+            ("cost_per_unit", json!("0.01"), None),
+        ] {
+            let found = price_of_member(name, &value);
+            let found = found.as_ref().map(|(price, asset)| (price.as_str(), asset.as_deref()));
+            assert_eq!(found, expected, "{name}");
+        }
     }
 }

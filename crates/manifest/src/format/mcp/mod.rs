@@ -136,6 +136,9 @@ pub(crate) fn merge(root: &Object<'_>, draft: &mut Draft<'_>) {
         access.auth.extend(servers::credentials_of_blocks(root));
         access.auth.dedup();
     }
+    if access.auth.is_empty() {
+        access.auth = servers::connected_credentials(root);
+    }
     let server = found.iter().find_map(|interface| interface.url.clone());
     for interface in found {
         if !draft.manifest.interfaces.contains(&interface) {

@@ -216,7 +216,8 @@ fn read_server(object: &Object<'_>, draft: &mut Draft<'_>) -> Option<Interface> 
     let mut interface = Interface::new(Protocol::Mcp, draft.url(object, key));
     let named = || object.texts("transport").first().map(|word| (*word).to_owned());
     let protocol = || object.string("protocol").filter(|word| TRANSPORTS.contains(&word.as_str()));
-    interface.transport = object.string("type").or_else(named).or_else(protocol);
+    let by_key = || TRANSPORTS.contains(key).then(|| (*key).to_owned());
+    interface.transport = object.string("type").or_else(named).or_else(protocol).or_else(by_key);
     let versions = object.texts("supportedProtocolVersions");
     interface.version =
         object.text("protocolVersion").or_else(|| versions.last().copied()).map(str::to_owned);
@@ -255,6 +256,21 @@ fn configured_credentials(server: &Object<'_>) -> Vec<Auth> {
     names.filter_map(credential).collect()
 }
 
+/// The credentials in the headers beside the address of a server: `"connection": {"url": …, "headers": {"Authorization": …}}`.
+pub(super) fn connected_credentials(root: &Object<'_>) -> Vec<Auth> {
+    let mut found: Vec<Auth> = Vec::new();
+    for block in BLOCKS.iter().filter_map(|key| root.object(key)).chain(std::iter::once(root.clone())) {
+        let has_address = ADDRESS_KEYS.iter().any(|key| is_text_address(&block, key));
+        found.extend(
+            configured_credentials(&block)
+                .into_iter()
+                .filter(|auth| has_address && !found.contains(auth))
+                .collect::<Vec<_>>(),
+        );
+    }
+    found
+}
+
 /// Adds an interface and a resource for each server of a client configuration.
 pub(super) fn configured(root: &Object<'_>, draft: &mut Draft<'_>) {
     let servers = root.object_of(&["mcpServers", "servers"]);
@@ -272,5 +288,21 @@ pub(super) fn configured(root: &Object<'_>, draft: &mut Draft<'_>) {
         capability.invocation.url.clone_from(&interface.url);
         draft.keep(interface);
         draft.push(capability);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn optional_headers_apply_to_no_call() {
+        let mut interface = Interface::new(Protocol::Mcp, None);
+        let headers =
+            json!([{"name": "X-Key", "isSecret": true, "isRequired": false}, {"name": "Authorization"}]);
+        interface.settings.insert("headers".to_owned(), headers);
+        let applies: Vec<AppliesTo> = credentials(&interface).map(|auth| auth.applies_to).collect();
+        assert_eq!(applies, [AppliesTo::OptionalIds { ids: Vec::new() }, AppliesTo::All]);
     }
 }

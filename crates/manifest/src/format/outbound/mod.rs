@@ -124,6 +124,17 @@ pub(crate) fn read<'v>(
         let Some(mut url) = absolute(published, folder, draft) else { return };
         let target =
             target.map(|target| if is_elsewhere(names, &url, draft) { target.of_another() } else { target });
+        let is_schema = || {
+            names
+                .last()
+                .is_some_and(|name| text::words(text::capped(name, 100)).iter().any(|word| word == "schema"))
+        };
+        let is_followed = target.is_some_and(Target::is_followed);
+        let target = if is_followed && is_schema() && is_on_other_site(&url, draft) {
+            target.map(Target::of_schema)
+        } else {
+            target
+        };
         // A part of a document leads to the document.
         if target.is_some_and(Target::is_followed)
             && let Some(fragment) = url.find('#')
@@ -279,8 +290,11 @@ pub(crate) const COMPANY: &[&str] = &["ecosystem", "network", "stack", "family",
 
 /// Whether an address among those of other services is on another site.
 fn is_elsewhere(names: &[&str], url: &str, draft: &Draft<'_>) -> bool {
-    names.iter().any(|name| COMPANY.contains(name))
-        && host_of(url).is_some_and(|host| host.site() != draft.base().site())
+    names.iter().any(|name| COMPANY.contains(name)) && is_on_other_site(url, draft)
+}
+
+fn is_on_other_site(url: &str, draft: &Draft<'_>) -> bool {
+    host_of(url).is_some_and(|host| host.site() != draft.base().site())
 }
 
 /// Whether a path stands for many calls that have one price: `{"path": "/api/v1/*", "price": "0.005 USDC"}`.
@@ -390,9 +404,9 @@ fn each_of_map<'v>(map: &'v Map<String, Value>, names: &mut Vec<&'v str>, show: 
     // The name and the version of the root are those of the service.
     let owner = Some(map).filter(|_| !names.is_empty());
     for (name, value) in map {
-        // At the root it names the type of the document, as `$schema` does.
-        let is_address_of_schema =
-            || is_schema_name(name) && value.is_string() && (owner.is_some() || name != "schema");
+        // At the root it identifies the type of the document, as `$schema` does.
+        let is_type = || name == "schema" && owner.is_none();
+        let is_address_of_schema = || is_schema_name(name) && value.is_string() && !is_type();
         // A list of this name is one of goods or sites, not a part of a schema.
         let is_list = || name == "properties" && value.is_array();
         let is_map_of_addresses = || name == "schemas" && holds_addresses(value);

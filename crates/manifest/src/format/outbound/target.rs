@@ -40,6 +40,14 @@ impl Target {
         }
     }
 
+    /// What a member with the schema of something leads to on another site: the schema of a card is no card.
+    pub(super) fn of_schema(self) -> Self {
+        match self {
+            Self::Document(LinkClass { rel: "service-desc", .. }) | Self::Server(_) => self,
+            Self::Document(_) => Self::page("related"),
+        }
+    }
+
     /// Whether the address is one of a text for models.
     pub(super) const fn is_for_models(self) -> bool {
         matches!(self, Self::Document(LinkClass { rel, .. }) if matches!(rel.as_bytes(), b"llms" | b"skill"))

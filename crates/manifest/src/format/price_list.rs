@@ -1,0 +1,83 @@
+//! What the members of a price list state: prices in words, and the ways to pay.
+
+use crate::format::lenient;
+use crate::model::Payment;
+use crate::object::Object;
+
+/// Ways to pay of one list that are read.
+const ACCEPTED_MAX: usize = 50;
+
+/// The ways to pay that a price list names, in a list of its own or in one of its blocks.
+pub(crate) fn accepted(pricing: &Object<'_>, base: &Payment) -> Vec<Payment> {
+    let blocks = pricing.members().map(|(_, block)| block);
+    let holders = std::iter::once(pricing.clone()).chain(blocks);
+    let listed = holders.flat_map(|holder| {
+        let keys = ["accepted_methods", "acceptedMethods", "methods", "accepts"];
+        let found = keys.iter().flat_map(|key| holder.objects(key)).collect::<Vec<_>>();
+        found
+            .into_iter()
+            .filter_map(|terms| {
+                let own = lenient::price_of_members(terms.map)
+                    .filter(|own| own.network.is_some() || own.asset.is_some())?;
+                let asset = terms.string_of(&["asset_symbol", "assetSymbol"]);
+                let scheme = own.scheme.clone().or_else(|| terms.string("method"));
+                Some(Payment {
+                    scheme,
+                    asset: asset.or(own.asset),
+                    network: own.network.or_else(|| base.network.clone()),
+                    ..own
+                })
+            })
+            .collect::<Vec<_>>()
+    });
+    listed.take(ACCEPTED_MAX).collect()
+}
+
+/// Whether a text states a price: an amount with a currency or alone, or a word for one.
+pub(crate) fn states_price(text: &str) -> bool {
+    const WORDS: &[&str] =
+        &["free", "custom", "contact", "quote", "negotiable", "request", "variable", "gratis", "included"];
+    let words = || text.split(|letter: char| !letter.is_alphanumeric()).take(PRICE_TEXT_WORDS_MAX);
+    let is_number = text.trim().parse::<f64>().is_ok();
+    let has_sign = text.contains(['$', '\u{20ac}', '\u{a3}', '\u{a5}', '%']);
+    let has_amount = has_digit(text) && (has_sign || words().any(lenient::is_currency));
+    let is_word = || {
+        text.split(' ').nth(PRICE_WORDS_MAX).is_none()
+            && words().any(|word| WORDS.iter().any(|known| word.eq_ignore_ascii_case(known)))
+    };
+    !text.contains("://")
+        && text.split_whitespace().nth(PRICE_TEXT_WORDS_MAX).is_none()
+        && (is_number || has_amount || is_word())
+}
+
+/// Whether a text may be a price: a sentence without an amount is about prices, but none.
+pub(crate) fn may_be_price(text: &str) -> bool {
+    text.split(' ').nth(PRICE_WORDS_MAX).is_none() || has_digit(text)
+}
+
+/// Words of a text that states a price.
+const PRICE_TEXT_WORDS_MAX: usize = 30;
+
+/// Words of a price without an amount: `free`, `on request`, `contact our sales team`.
+const PRICE_WORDS_MAX: usize = 4;
+
+fn has_digit(text: &str) -> bool {
+    text.bytes().any(|byte| byte.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_about_a_price_list_are_no_prices() {
+        for text in ["$5/month", "0.01 USDC per call", "free", "Contact us", "9.99", "on request"] {
+            assert!(states_price(text), "{text}");
+        }
+        for text in
+            ["eip155:8453", "Base mainnet", "Free public reference. No paid plans are published.", "x402"]
+        {
+            assert!(!states_price(text), "{text}");
+        }
+    }
+}

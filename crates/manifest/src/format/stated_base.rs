@@ -1,0 +1,118 @@
+//! The base of the paths of a text's calls, where a line states it: `API base URL: https://…`, a row `| Base URL | https://… |`,
+//! "All requests go to https://…", or an address alone below a heading `## Base URL`.
+
+use url::Url;
+
+use crate::draft::NAME_CHARS_MAX;
+use crate::format::addresses;
+use crate::text;
+
+/// Bytes of a line that may state a base.
+const LINE_BYTES_MAX: usize = 400;
+/// Words that say that an address is not the base of the public API.
+const OTHER_WORDS: &[&str] = &[
+    "sandbox",
+    "staging",
+    "test",
+    "testnet",
+    "local",
+    "localhost",
+    "development",
+    "docs",
+    "documentation",
+    "mcp",
+];
+/// Words beside each other that name a base.
+const PAIRS: &[(&str, &str)] = &[
+    ("base", "url"),
+    ("base", "uri"),
+    ("base", "address"),
+    ("base", "endpoint"),
+    ("api", "base"),
+    ("api", "root"),
+    ("api", "host"),
+    ("root", "url"),
+    ("requests", "go"),
+];
+
+/// Finds the base that applies to the lines of a text, line by line.
+#[derive(Debug, Default)]
+pub(crate) struct StatedBase {
+    base: Option<Url>,
+    /// The last heading names a base, and no address was below it yet.
+    is_announced: bool,
+    /// A base below a further heading replaces the one above.
+    may_replace: bool,
+}
+
+impl StatedBase {
+    pub(crate) const fn get(&self) -> Option<&Url> {
+        self.base.as_ref()
+    }
+
+    pub(crate) fn read_line(&mut self, line: &str) {
+        if line.starts_with('#') {
+            self.is_announced = names_base(line);
+            self.may_replace = true;
+        }
+        if self.base.is_some() && !self.may_replace {
+            return;
+        }
+        if let Some(base) = base_in(line, self.is_announced) {
+            (self.base, self.is_announced, self.may_replace) = (Some(base), false, false);
+        }
+    }
+}
+
+/// The base that a line states; below a heading that names one, an address alone.
+fn base_in(line: &str, is_announced: bool) -> Option<Url> {
+    let (before, _) = line.split_once("://").filter(|_| line.len() <= LINE_BYTES_MAX)?;
+    let is_mark = |letter: char| !letter.is_alphanumeric();
+    let before = before.trim_end_matches("https").trim_end_matches("http");
+    let is_alone = || is_announced && before.trim_matches(is_mark).is_empty();
+    if !names_base(before) && !is_alone() {
+        return None;
+    }
+    let address = addresses::first_in_line(line)?;
+    let is_only = line.matches("://").count() == 1;
+    let is_page = addresses::classify(address).rel == "page" && !address.contains(['?', '#', '{', '<']);
+    Url::parse(address).ok().filter(|base| is_only && is_page && base.has_host())
+}
+
+/// Whether a label or the beginning of a sentence names the base of an API.
+fn names_base(label: &str) -> bool {
+    let words = text::words(text::capped(label, NAME_CHARS_MAX));
+    let is_pair = |pair: &[String]| matches!(pair, [a, b] if PAIRS.contains(&(a.as_str(), b.as_str())));
+    let is_whole = matches!(words.as_slice(), [only] if matches!(only.as_str(), "base" | "server"));
+    (is_whole || words.windows(2).any(is_pair))
+        && !words.iter().any(|word| OTHER_WORDS.contains(&word.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_the_base_that_a_text_states() {
+        for (text, expected) in [
+            ("API base URL: https://api.a.example/v2", Some("https://api.a.example/v2")),
+            ("- **REST API base URL:** `https://api.a.example`", Some("https://api.a.example/")),
+            ("The base URL of the API is https://api.a.example.", Some("https://api.a.example/")),
+            ("All requests go to https://api.a.example", Some("https://api.a.example/")),
+            ("| Base URL | https://api.a.example |", Some("https://api.a.example/")),
+            ("Server: https://api.a.example", Some("https://api.a.example/")),
+            ("## Base URL\n\nhttps://api.a.example", Some("https://api.a.example/")),
+            ("## Base URL\n\n`https://api.a.example`\n\nhttps://b.example", Some("https://api.a.example/")),
+            ("Base URL: https://a.example\nBase URL: https://b.example", Some("https://a.example/")),
+            ("Base URL: https://a.example\n## B\nBase URL: https://b.example", Some("https://b.example/")),
+            ("Sandbox base URL: https://test.a.example", None),
+            ("MCP server: https://a.example/mcp", None),
+            ("Send requests to https://a.example/register", None),
+            ("## Rooms\n\nhttps://a.example", None),
+        ] {
+            let mut stated = StatedBase::default();
+            text.lines().for_each(|line| stated.read_line(line));
+            assert_eq!(stated.get().map(Url::as_str), expected, "{text}");
+        }
+    }
+}
