@@ -528,7 +528,9 @@ async fn a_copy_displaces_no_document_that_is_in_the_index() {
     let paths = ["/u/first.json", "/u/second.json"];
     let json = "application/json";
     let victim = Host::new(VICTIM).robots("").route(MANIFEST, AWP);
-    let victim = paths.iter().fold(victim, |victim, path| victim.file(path, json, awp_with(&path[3..])));
+    let victim = paths
+        .iter()
+        .fold(victim, |victim, path| victim.file(path, json, awp_with(path.trim_start_matches("/u/"))));
     let web =
         Web::builder().host(victim).host(naming(paths.iter().map(|path| format!("https://{VICTIM}{path}"))));
     let mut crawl = Crawl::on(web.start().await.unwrap(), &format!("{VICTIM}\nattacker.example")).await;

@@ -281,11 +281,12 @@ fn programs_that_call(call: &str) -> BTreeMap<String, String> {
 /// A thread of its own handles signals from the start, so that a program ends within its drain time whatever blocks it.
 #[test]
 fn every_program_handles_signals_before_it_opens_its_store() {
-    const OPENINGS: [(&str, &str); 5] = [
+    const OPENINGS: [(&str, &str); 6] = [
         ("api/src/program.rs", "App::open("),
         ("crates/agentdex/src/mcp.rs", "Store::open_existing("),
         ("crates/agentdex/src/serve.rs", "Store::open_when_available("),
         ("crawler/src/cli/app.rs", "Store::open_when_available("),
+        ("crawler/src/cli/commands.rs", "crate::check("),
         ("indexer/src/program.rs", "Store::open_when_available("),
     ];
     let programs = programs_that_call("::on_signals(");

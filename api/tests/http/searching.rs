@@ -149,7 +149,7 @@ async fn returns_503_for_searches_without_an_index() {
     let answer = world.get("/search?q=flight").await;
     assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(answer.header("retry-after"), "2");
-    assert!(answer.text().contains("run `indexer --once`"), "{}", answer.text());
+    assert!(answer.text().contains("run `indexer rebuild`"), "{}", answer.text());
     let ready = world.get("/readyz").await;
     assert_eq!(ready.status, StatusCode::SERVICE_UNAVAILABLE);
     assert!(ready.text().contains("no index") && !ready.text().contains("database:"), "{}", ready.text());

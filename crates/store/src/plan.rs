@@ -152,7 +152,7 @@ pub(crate) fn plan<'a>(
         if let Some(manifest) = known.manifests.get(id).filter(|manifest| manifest.in_index) {
             let verdict = verdict_of_fetch(outcome, misses_in_row);
             let training = training_after(fetch, Some(manifest));
-            plan_verdict(&mut plan, (id, manifest), &verdict, training, fetch.at, outcome.as_str());
+            plan_verdict(&mut plan, (id, manifest), verdict, training, fetch.at, outcome.as_str());
         }
     }
     let verdict = verdict_of_end(visit.end, visit.status);
@@ -161,7 +161,7 @@ pub(crate) fn plan<'a>(
     };
     for (id, manifest) in known.manifests.iter().filter(is_unread) {
         let training = manifest.training;
-        plan_verdict(&mut plan, (id, manifest), &verdict, training, visit.ended_at, visit.end.as_str());
+        plan_verdict(&mut plan, (id, manifest), verdict, training, visit.ended_at, visit.end.as_str());
     }
     let naming_changed = plan_naming(&mut plan, known, &naming, visit.ended_at);
     plan.regroups = regroups(&plan, known, naming_changed).then_some(naming);
@@ -393,7 +393,7 @@ fn training_after(fetch: &FetchRecord, before: Option<&KnownManifest>) -> Policy
 fn plan_verdict(
     plan: &mut Plan<'_>,
     (id, before): (&ManifestId, &KnownManifest),
-    verdict: &Verdict,
+    verdict: Verdict,
     training: PolicyChoice,
     at: DateTime<Utc>,
     reason: &str,
@@ -406,7 +406,7 @@ fn plan_verdict(
             reason: Some(reason.to_owned()),
         });
     };
-    let (status, seen_at) = match *verdict {
+    let (status, seen_at) = match verdict {
         Verdict::Unknown => return,
         Verdict::Removed(status) => {
             change(FeedChange::Removed);

@@ -184,7 +184,9 @@ impl Room {
             },
         };
         if let Some(reason) = refusal {
-            displaced.into_iter().for_each(|manifest| self.put_back(manifest));
+            for manifest in displaced {
+                self.put_back(manifest);
+            }
             return Err(reason);
         }
         self.add(standing, added.share);

@@ -150,10 +150,10 @@ fn failures(out: &mut String, summary: &Summary) -> std::fmt::Result {
     let ends = VisitEnd::ALL.iter().filter_map(|end| Some((*end, *summary.ends.get(end.as_str())?)));
     let visited = counted(summary.sites_visited, "site");
     let names = |end: VisitEnd, count: u64| {
-        let named = summary.sites_by_end.get(end.as_str()).map(Vec::as_slice).unwrap_or_default();
-        let more = count.saturating_sub(named.len() as u64);
-        let mut names: Vec<String> = named.iter().map(ToString::to_string).collect();
-        names.extend((more > 0 && !named.is_empty()).then(|| format!("and {more} more")));
+        let examples = summary.sites_by_end.get(end.as_str()).map(Vec::as_slice).unwrap_or_default();
+        let more = count.saturating_sub(examples.len() as u64);
+        let mut names: Vec<String> = examples.iter().map(ToString::to_string).collect();
+        names.extend((more > 0 && !examples.is_empty()).then(|| format!("and {more} more")));
         names.join(", ")
     };
     reasons(ends, &visited, names).iter().try_for_each(|reason| writeln!(out, "{reason}"))
@@ -329,8 +329,8 @@ mod tests {
         };
         let text = summary_text(&summary);
         for part in [
-            "5 of 9 sites: the name does not exist (a.example, b.example, c.example, and 2 more). Check for typing errors",
-            "1 of 9 sites: robots.txt forbids all planned paths (keepout.example). Leave such sites alone.\n",
+            "5 of 9 sites: the name does not exist (a.example, b.example, c.example, and 2 more). Check for typing errors; `agentdex doctor",
+            "1 of 9 sites: robots.txt forbids all planned paths (keepout.example). Leave such sites alone.",
         ] {
             assert!(text.contains(part), "{text}");
         }

@@ -1,7 +1,6 @@
 //! The settings that the flags, the environment and the configuration file give together. Flags win over the file, the file over
 //! defaults; everything is checked here, before anything is opened or sent.
 
-use std::io::IsTerminal;
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
@@ -10,7 +9,7 @@ use std::time::Duration;
 use ::settings::log::{Log, LogFormat, LogLevel};
 use ::settings::{SettingsError, SharedFlags, TracesUrl};
 use ipnet::IpNet;
-use manifest::{Host, ManifestUrl};
+use manifest::Host;
 use policy::delay::{DELAY_DEFAULT, DELAY_FLOOR};
 use policy::schedule::REVISIT_EVERY_FLOOR;
 use policy::{AddressVerdict, OwnNetworks};
@@ -21,9 +20,11 @@ use store::{
 use super::duration;
 use super::file::ConfigFile;
 use super::flags::CrawlFlags;
+use super::given::{Given, given, given_list};
+use super::seed_sources::seed_sources;
 use crate::config::{
-    CONCURRENCY_DEFAULT, CrawlConfig, Mode, PARK_WAIT_DEFAULT, RATE_DEFAULT, SeedLists, SeedSource,
-    TextRecords, worker_id,
+    CONCURRENCY_DEFAULT, CrawlConfig, Mode, PARK_WAIT_DEFAULT, RATE_DEFAULT, SeedLists, TextRecords,
+    worker_id,
 };
 use crate::crontab::Crontab;
 use crate::groups::LEASE_FLOOR;
@@ -40,8 +41,6 @@ const RETAINED_MIN: Duration = Duration::from_hours(24);
 const REVISIT_EVERY_MIN: Duration = Duration::from_secs(1);
 /// Default port of name servers.
 const DNS_PORT: u16 = 53;
-/// The name of the list of seeds that ships with the program, unless a file has it.
-const STARTER: &str = "starter";
 /// More visits would need more file descriptors than a process has.
 const CONCURRENCY_MAX: u32 = 50_000;
 
@@ -168,24 +167,6 @@ fn read_file(flags: &SharedFlags) -> Result<ConfigFile, UsageError> {
     let mut file: ConfigFile = ::settings::load(flags.config.as_deref(), &::settings::variables())?;
     file.path.clone_from(&flags.config);
     Ok(file)
-}
-
-/// A setting of the flags or the file, with the name under which it was set, for errors.
-struct Given<T> {
-    name: String,
-    value: Option<T>,
-}
-
-/// The flag wins over the file.
-fn given<T>(flag: &str, typed: Option<T>, filed: Option<T>, file: &ConfigFile) -> Given<T> {
-    let name = if typed.is_none() && filed.is_some() { file.name_of(flag) } else { flag.to_owned() };
-    Given { name, value: typed.or(filed) }
-}
-
-/// The same for a list, which is not given if it is empty.
-fn given_list<'a, T>(flag: &str, typed: &'a [T], filed: &'a [T], file: &ConfigFile) -> Given<&'a [T]> {
-    let not_empty = |list: &'a [T]| Some(list).filter(|list| !list.is_empty());
-    given(flag, not_empty(typed), not_empty(filed), file)
 }
 
 impl From<SettingsError> for UsageError {
@@ -481,37 +462,6 @@ fn own_networks(allowed: &Given<&[String]>) -> Result<OwnNetworks, UsageError> {
         })
     };
     allowed.value.into_iter().flatten().map(parse).collect::<Result<Vec<_>, _>>().map(OwnNetworks::new)
-}
-
-fn seed_sources(seeds: &Given<&[PathBuf]>) -> Result<Vec<SeedSource>, UsageError> {
-    let (name, paths) = (&seeds.name, seeds.value.unwrap_or_default());
-    let is_stdin = |path: &PathBuf| path.as_os_str() == "-";
-    if paths.iter().filter(|path| is_stdin(path)).count() > 1 {
-        return Err(UsageError(format!("{name} names stdin (-) more than once")));
-    }
-    if paths.iter().any(is_stdin) && std::io::stdin().is_terminal() {
-        let why = "reads stdin (-), which is a terminal: pipe a list into it";
-        return Err(UsageError(format!("{name} {why}")));
-    }
-    paths.iter().map(|path| seed_source(name, path)).collect()
-}
-
-fn seed_source(name: &str, path: &Path) -> Result<SeedSource, UsageError> {
-    let text = path.to_str().unwrap_or_default();
-    let url = |text: &str| ManifestUrl::parse(text).map_err(|error| UsageError(format!("{name}: {error}")));
-    if let Some(registry) = text.strip_prefix("mcp:") {
-        return url(registry).map(SeedSource::McpRegistry);
-    }
-    match text.strip_prefix("ard:") {
-        Some(registry) => Ok(SeedSource::Registry(url(registry)?)),
-        None if text == "-" => Ok(SeedSource::Stdin),
-        None if text == STARTER && !path.exists() => Ok(SeedSource::Text {
-            name: "the starter list of agentdex".to_owned(),
-            text: include_str!("../../../deploy/seeds/starter.txt").to_owned(),
-        }),
-        None if text.contains("://") => Ok(SeedSource::Url(url(text)?)),
-        None => Ok(SeedSource::File(path.to_owned())),
-    }
 }
 
 fn rate(given: &Given<u32>) -> Result<NonZeroU32, UsageError> {

@@ -1,7 +1,9 @@
 //! Checks of the flags and the configuration file that a crawl starts with.
 
 use super::super::flags::OperatorFlags;
+use super::super::seed_sources::seed_source;
 use super::*;
+use crate::config::SeedSource;
 
 fn resolved(crawl: &CrawlFlags) -> Result<Settings, String> {
     let shared = SharedFlags { data_dir: Some("d".into()), ..SharedFlags::default() };

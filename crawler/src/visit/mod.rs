@@ -28,6 +28,7 @@ mod standalone;
 mod step;
 mod task;
 mod traffic;
+mod turns;
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;

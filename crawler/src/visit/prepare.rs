@@ -17,6 +17,7 @@ use super::progress::Progress;
 use super::room::Room;
 use super::task::{Earlier, NamedBy, Role, Task, body_of_path};
 use super::traffic::Traffic;
+use super::turns::{in_turn, in_turn_by};
 
 /// A resource that was missing this often in a row is left to the path table, and to those who name it again.
 const MISSES_MAX: u32 = 3;
@@ -343,20 +344,6 @@ fn is_named_by_others(known: &ResourceState) -> bool {
     known.manifest_id.is_none()
         && matches!(known.discovery, Discovery::Submitted | Discovery::Listed)
         && plan::find(&known.url.path_and_query()).is_none()
-}
-
-/// The hosts or documents of this visit. Names below a domain cost their owner nothing, so there may be any number of them; each visit
-/// looks at the next ones.
-fn in_turn<T: Clone>(items: Vec<T>, max: usize, visits: u32) -> impl Iterator<Item = T> {
-    in_turn_by(items, max, max, visits)
-}
-
-/// Up to `max` items, each visit beginning `step` items later.
-fn in_turn_by<T: Clone>(items: Vec<T>, step: usize, max: usize, visits: u32) -> impl Iterator<Item = T> {
-    let count = items.len();
-    let turn = usize::try_from(visits).unwrap_or_default().saturating_mul(step);
-    let first = if count > step { turn % count } else { 0 };
-    items.into_iter().cycle().skip(first).take(count.min(max))
 }
 
 /// Hosts that only others name and that have no manifest, up to [`HOSTS_NAMED_MAX`]. The sites that link to them take turns, as far as

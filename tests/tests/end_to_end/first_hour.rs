@@ -83,7 +83,7 @@ async fn flags_that_start_nothing_say_what_is_missing_before_anything_else() {
     for (words, expected) in [
         (["--seeds", "seeds.txt", "--dry-run"].as_slice(), "--dry-run belongs to `crawler`"),
         (&["--seeds", "seeds.txt", "--metrics", "127.0.0.1:0"], "--metrics belongs to `crawler`"),
-        (&["demo", "--dry-run"], "--dry-run belongs to `crawler`"),
+        (&["demo", "--dry-run"], "unexpected argument '--dry-run'"),
         (&["seeds.txt"], "`seeds.txt` is a file, not a command: write --seeds seeds.txt"),
         (&["probe", "8080"], "8080 has no port: write it like 127.0.0.1:8080"),
         (&["--contact-email", "you@example.org"], "name the sites to crawl with --seeds FILE"),

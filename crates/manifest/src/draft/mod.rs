@@ -11,10 +11,12 @@ mod addresses;
 mod credentials;
 mod lists;
 mod steering;
+mod texts;
 
 pub(crate) use addresses::Places;
 pub(crate) use credentials::restrict_to_needing;
 pub(crate) use lists::FINDINGS as LIST_FINDINGS;
+pub(crate) use texts::{description, name, tags};
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -439,28 +441,6 @@ fn within_cap(mut pointer: String) -> String {
         pointer.truncate(head.rfind('/').unwrap_or_default());
     }
     pointer
-}
-
-/// A description without markup, cut to its cap.
-pub(crate) fn description(text: Option<&str>) -> Option<String> {
-    text::plain(text?, DESCRIPTION_CHARS_MAX)
-}
-
-/// A name without markup, cut to its cap.
-pub(crate) fn name(text: Option<&str>) -> Option<String> {
-    text::plain(text?, NAME_CHARS_MAX)
-}
-
-/// Tags without markup and duplicates.
-pub(crate) fn tags<'t>(published: impl IntoIterator<Item = &'t str>) -> Vec<String> {
-    let mut tags: Vec<String> = Vec::new();
-    for tag in published.into_iter().take(TAGS_MAX) {
-        match text::plain(tag, TAG_CHARS_MAX) {
-            Some(tag) if !tags.contains(&tag) => tags.push(tag),
-            _ => {}
-        }
-    }
-    tags
 }
 
 /// Over the document's bytes, and over those of the documents that were merged into it.

@@ -89,9 +89,12 @@ impl KnownUrl {
     }
 }
 
+/// Id, discovery, source, 1 if it has a manifest or no outcome, 1 if its bytes were read, and the time of its last request.
+type KnownRow = (String, String, Option<String>, i32, i32, Option<i64>);
+
 /// The rows of these URLs, by id.
 pub(super) async fn urls_known(connection: &mut Connection, ids: &str) -> Outcome<HashMap<String, KnownUrl>> {
-    let rows: Vec<(String, String, Option<String>, i32, i32, Option<i64>)> = sqlx::query_as(concat!(
+    let rows: Vec<KnownRow> = sqlx::query_as(concat!(
         "SELECT resource.id, discovery, linked_from,
                 CASE WHEN outcome IS NULL OR manifest.id IS NOT NULL THEN 1 ELSE 0 END,
                 CASE WHEN resource.content_hash IS NOT NULL AND outcome IN ('found', 'not_modified', 'fresh')

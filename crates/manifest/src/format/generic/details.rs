@@ -2,8 +2,10 @@
 
 use serde_json::Value;
 
+use super::element::Context;
 use crate::auth;
 use crate::draft;
+use crate::format::{header, lenient, mcp};
 use crate::model::{
     AuthScheme, Capability, CapabilityAuth, Confirmation, Cost, Payment, SafetyClass, Tristate,
 };
@@ -100,7 +102,7 @@ fn examples(value: &Value) -> Vec<&str> {
 }
 
 /// A call that names the scheme by which it is paid is paid by it: `"payment_method": "x402"`.
-pub(super) fn read_payment(object: &Object<'_>, capability: &mut Capability) {
+fn read_payment(object: &Object<'_>, capability: &mut Capability) {
     let named = object.text_of(&["payment_method", "paymentMethod", "payment_protocol", "paymentProtocol"]);
     let Some(scheme) = named.filter(|word| auth::scheme(word) == AuthScheme::Payment) else { return };
     let is_free = capability.price.as_ref().and_then(Payment::cost) == Some(Cost::Free);
@@ -111,4 +113,20 @@ pub(super) fn read_payment(object: &Object<'_>, capability: &mut Capability) {
         capability.auth.required = Tristate::Yes;
         capability.auth.schemes.push(AuthScheme::Payment);
     }
+}
+
+/// Credentials, price, limits and state.
+pub(super) fn read_access(object: &Object<'_>, context: &Context, capability: &mut Capability) {
+    capability.deprecated = object.flag("deprecated").unwrap_or_default();
+    if let Some(annotations) = object.object("annotations") {
+        mcp::annotate(annotations.map, capability);
+    }
+    if let Some(scopes) = object.value("scopes") {
+        capability.auth.scopes = draft::tags(texts(scopes));
+    }
+    capability.auth.required = context.needed(capability);
+    lenient::read_own_auth(object, &mut capability.auth);
+    lenient::read_prices(object, capability);
+    read_payment(object, capability);
+    capability.rate_limit = object.value_of(header::LIMIT_KEYS).and_then(lenient::rate_limit);
 }

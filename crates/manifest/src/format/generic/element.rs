@@ -11,10 +11,10 @@ use super::query;
 use crate::address::{self, Address};
 use crate::auth;
 use crate::draft::{self, Draft};
-use crate::format::{addresses, endpoint, header, idempotency, lenient, listed_calls, mcp, outbound};
+use crate::format::{addresses, endpoint, header, idempotency, lenient, listed_calls, outbound};
 use crate::model::{Capability, CapabilityAuth, Protocol, Tristate};
 use crate::name::{ManifestUrl, parse_url};
-use crate::object::{Keys, Object, texts};
+use crate::object::{Keys, Object};
 use crate::schema;
 use crate::text;
 
@@ -405,7 +405,7 @@ impl<'o, 'v> Call<'o, 'v> {
         read_call(object, &self.request, &mut capability);
         query::read(object, published.map(|(_, address)| address), &mut capability);
         idempotency::read(object, &mut capability);
-        read_access(object, context, &mut capability);
+        details::read_access(object, context, &mut capability);
         capability
     }
 }
@@ -492,20 +492,4 @@ fn read_call(object: &Object<'_>, request: &Object<'_>, capability: &mut Capabil
         .filter(|output| schema::is_schema(output.map))
         .map(|output| Value::Object(Map::clone(output.map)))
         .or_else(|| lenient::response(&Value::Object(Map::clone(body?.map))));
-}
-
-/// Credentials, price, limits and state.
-fn read_access(object: &Object<'_>, context: &Context, capability: &mut Capability) {
-    capability.deprecated = object.flag("deprecated").unwrap_or_default();
-    if let Some(annotations) = object.object("annotations") {
-        mcp::annotate(annotations.map, capability);
-    }
-    if let Some(scopes) = object.value("scopes") {
-        capability.auth.scopes = draft::tags(texts(scopes));
-    }
-    capability.auth.required = context.needed(capability);
-    lenient::read_own_auth(object, &mut capability.auth);
-    lenient::read_prices(object, capability);
-    details::read_payment(object, capability);
-    capability.rate_limit = object.value_of(header::LIMIT_KEYS).and_then(lenient::rate_limit);
 }

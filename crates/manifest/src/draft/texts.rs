@@ -1,0 +1,26 @@
+//! Texts of a manifest without markup, within their caps.
+
+use super::{DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX, TAG_CHARS_MAX, TAGS_MAX};
+use crate::text;
+
+/// A description without markup, cut to its cap.
+pub(crate) fn description(text: Option<&str>) -> Option<String> {
+    text::plain(text?, DESCRIPTION_CHARS_MAX)
+}
+
+/// A name without markup, cut to its cap.
+pub(crate) fn name(text: Option<&str>) -> Option<String> {
+    text::plain(text?, NAME_CHARS_MAX)
+}
+
+/// Tags without markup and duplicates.
+pub(crate) fn tags<'t>(published: impl IntoIterator<Item = &'t str>) -> Vec<String> {
+    let mut tags: Vec<String> = Vec::new();
+    for tag in published.into_iter().take(TAGS_MAX) {
+        match text::plain(tag, TAG_CHARS_MAX) {
+            Some(tag) if !tags.contains(&tag) => tags.push(tag),
+            _ => {}
+        }
+    }
+    tags
+}

@@ -1,0 +1,26 @@
+//! One setting of the flags and the configuration file together.
+
+use super::file::ConfigFile;
+
+/// A setting of the flags or the file, with the name under which it was set, for errors.
+pub(super) struct Given<T> {
+    pub(super) name: String,
+    pub(super) value: Option<T>,
+}
+
+/// The flag wins over the file.
+pub(super) fn given<T>(flag: &str, typed: Option<T>, filed: Option<T>, file: &ConfigFile) -> Given<T> {
+    let name = if typed.is_none() && filed.is_some() { file.name_of(flag) } else { flag.to_owned() };
+    Given { name, value: typed.or(filed) }
+}
+
+/// The same for a list, which is not given if it is empty.
+pub(super) fn given_list<'a, T>(
+    flag: &str,
+    typed: &'a [T],
+    filed: &'a [T],
+    file: &ConfigFile,
+) -> Given<&'a [T]> {
+    let not_empty = |list: &'a [T]| Some(list).filter(|list| !list.is_empty());
+    given(flag, not_empty(typed), not_empty(filed), file)
+}
