@@ -114,19 +114,12 @@ fn count(number: usize) -> f64 {
     number as f64
 }
 
-/// Processor time, which other programs on the machine hardly change; wall-clock time where the system does not tell.
+/// Wall-clock time. The best of the rounds counts, which other programs on the machine hardly change.
 #[expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
 fn time(work: impl FnOnce()) -> Duration {
-    let (start, start_cpu) = (Instant::now(), cpu_time());
+    let start = Instant::now();
     work();
-    let (elapsed, end_cpu) = (start.elapsed(), cpu_time());
-    start_cpu.zip(end_cpu).map_or(elapsed, |(start, end)| end.saturating_sub(start))
-}
-
-/// Processor time of this thread so far.
-fn cpu_time() -> Option<Duration> {
-    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    Some(Duration::from_nanos(stat.split(' ').next()?.parse().ok()?))
+    start.elapsed()
 }
 
 /// Not inlined, so that callgrind counts it by name.
