@@ -9,7 +9,7 @@ pub(crate) enum Hidden {
     Bidi,
     /// Zero-width spaces and joiners outside the scripts that need them, soft hyphens, byte order marks.
     ZeroWidth,
-    /// The tag characters of plane 14, which spell invisible ASCII.
+    /// The tag characters and variation selectors of plane 14, which carry invisible bytes.
     Tag,
 }
 
@@ -22,15 +22,37 @@ fn hidden(letter: char, before: Option<char>) -> Option<Hidden> {
         }
         // Persian, Indic scripts and emoji need joiners; after ASCII they only hide.
         '\u{200c}' | '\u{200d}' => before.is_none_or(|letter| letter.is_ascii()).then_some(Hidden::ZeroWidth),
-        '\u{200b}'
-        | '\u{2060}'..='\u{2064}'
-        | '\u{feff}'
-        | '\u{ad}'
+        // Emoji and Asian scripts need a variation selector after a letter of theirs; elsewhere it hides, or carries bytes.
+        '\u{fe00}'..='\u{fe0f}' => {
+            before.is_none_or(|letter| letter.is_ascii() || is_selector(letter)).then_some(Hidden::ZeroWidth)
+        }
+        '\u{180b}'..='\u{180d}' | '\u{180f}' => {
+            let is_mongolian = |letter| ('\u{1810}'..='\u{18aa}').contains(&letter);
+            (!before.is_some_and(is_mongolian)).then_some(Hidden::ZeroWidth)
+        }
+        // The other characters of Default_Ignorable_Code_Point (Unicode, DerivedCoreProperties.txt), and annotations.
+        '\u{ad}'
+        | '\u{34f}'
+        | '\u{115f}'..='\u{1160}'
+        | '\u{17b4}'..='\u{17b5}'
         | '\u{180e}'
-        | '\u{fff9}'..='\u{fffb}' => Some(Hidden::ZeroWidth),
-        '\u{e0000}'..='\u{e007f}' => Some(Hidden::Tag),
+        | '\u{200b}'
+        | '\u{2060}'..='\u{2065}'
+        | '\u{206a}'..='\u{206f}'
+        | '\u{3164}'
+        | '\u{feff}'
+        | '\u{ffa0}'
+        | '\u{fff0}'..='\u{fffb}'
+        | '\u{1bca0}'..='\u{1bca3}'
+        | '\u{1d173}'..='\u{1d17a}' => Some(Hidden::ZeroWidth),
+        '\u{e0000}'..='\u{e0fff}' => Some(Hidden::Tag),
         _ => None,
     }
+}
+
+/// Whether a character is a variation selector of the basic plane.
+const fn is_selector(letter: char) -> bool {
+    matches!(letter, '\u{fe00}'..='\u{fe0f}')
 }
 
 /// The text without hidden characters, or `None` when it has none. Calls `removed` for each.
@@ -78,12 +100,21 @@ pub(crate) fn capped(text: &str, chars_max: usize) -> &str {
 pub(crate) fn plain(text: &str, chars_max: usize) -> Option<String> {
     // Reading four times the cap leaves room for markup and keeps the work bounded.
     let text = capped(text, chars_max.saturating_mul(4));
-    // Looking at every byte takes fewer steps than stopping at the first: several bytes are compared at once.
-    let may_mark = |byte: u8| matches!(byte, b'<' | b'&' | b'*' | b'`' | b'#' | b'[' | b'_' | b'>');
-    let has_markup = text.bytes().fold(false, |found, byte| found | may_mark(byte));
-    let mut reduced = if has_markup { fold_whitespace(&without_markup(text)) } else { fold_whitespace(text) };
+    let mut reduced = if has_marks(text) { fold_whitespace(&without_markup(text)) } else { fold_whitespace(text) };
     reduced.truncate(capped(&reduced, chars_max).len());
     (!reduced.is_empty()).then_some(reduced)
+}
+
+/// What [`plain`] makes of a text that may have markup; `None` for others.
+pub(crate) fn without_marks(text: &str, chars_max: usize) -> Option<String> {
+    has_marks(text).then(|| plain(text, chars_max)).flatten()
+}
+
+/// Whether a text has a character of HTML or Markdown.
+fn has_marks(text: &str) -> bool {
+    // Looking at every byte takes fewer steps than stopping at the first: several bytes are compared at once.
+    let may_mark = |byte: u8| matches!(byte, b'<' | b'&' | b'*' | b'`' | b'#' | b'[' | b'_' | b'>');
+    text.bytes().fold(false, |found, byte| found | may_mark(byte))
 }
 
 /// Whether a text has a part of four bytes. Looking at every byte takes fewer steps than `str::contains` in the short texts of
