@@ -458,7 +458,7 @@ impl ManifestReader<'_> {
         let mut share = self.buffered.take(self.client.address, announced).map_err(full)?;
         let document = self.store.document_find(&manifest.content_hash).await?;
         let Some(document) = document else { return Ok(None) };
-        share.grow(document.len().saturating_sub(announced)).map_err(full)?;
+        share.grow_to(document.len()).map_err(full)?;
         Ok(Some((document, share)))
     }
 

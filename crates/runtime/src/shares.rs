@@ -104,7 +104,7 @@ impl Shares {
         let state = self.state();
         let free = self.all_max.saturating_sub(state.all);
         let held = state.by_customer.get(&customer(client)).copied().unwrap_or(0);
-        self.is_shrinking && free < self.all_max / 4 && held > 1 && !self.leaves_room(&state, client, 0)
+        self.is_shrinking && free < self.all_max / 4 && held > 1 && !self.leaves_room(&state, client, 0, 0)
     }
 
     /// Whether the limit of a client is reached, besides an amount that the caller holds for it.
@@ -122,13 +122,14 @@ impl Shares {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a client with so much more, and the IPv6 site that it belongs to, leave enough free for others.
-    fn leaves_room(&self, state: &State, client: IpAddr, more: usize) -> bool {
+    /// Whether a client whose share of `own` grows by `more`, and the IPv6 site that it belongs to, leave enough free for others.
+    fn leaves_room(&self, state: &State, client: IpAddr, own: usize, more: usize) -> bool {
         let free = self.all_max.saturating_sub(state.all.saturating_add(more));
         let fits = |before: Option<&usize>, max: usize| {
             let before = before.copied().unwrap_or(0);
             let rest = self.all_max.saturating_sub(max);
-            let is_first = before == 0 && (more == 1 || more <= free);
+            let share = own.saturating_add(more);
+            let is_first = before == own && (share == 1 || share <= free);
             is_first || before.saturating_add(more).saturating_mul(rest) <= free.saturating_mul(max)
         };
         let site = ipv6_site(client).and_then(|site| state.by_customer.get(&site));
@@ -157,8 +158,11 @@ impl Share {
         }
     }
 
-    /// Enlarges the share.
+    /// Enlarges the share. A client's only share may grow to what its first share may be.
     pub fn grow(&mut self, more: usize) -> Result<(), LimitReached> {
+        if more == 0 {
+            return Ok(());
+        }
         let mut state = self.of.state();
         let client_max = state.client_max.min(self.of.all_max);
         let share_max = client_max.max(self.of.all_max / 2);
@@ -176,7 +180,7 @@ impl Share {
         if all > self.of.all_max {
             return Err(LimitReached::All);
         }
-        if self.of.is_shrinking && !self.of.leaves_room(&state, self.client, more) {
+        if self.of.is_shrinking && !self.of.leaves_room(&state, self.client, self.amount, more) {
             let by_others = state.all.saturating_sub(before);
             let is_by_others = by_others > self.of.all_max / 2;
             return Err(if is_by_others { LimitReached::All } else { LimitReached::Client });

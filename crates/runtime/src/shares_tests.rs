@@ -147,3 +147,16 @@ fn a_new_limit_applies_to_new_shares() {
     shares.set_client_max(2);
     assert!(shares.take(client(1), 1).is_ok());
 }
+
+/// A document of more than a quarter of all is read in one share, which then reaches its real length.
+#[test]
+fn the_only_share_of_a_client_grows_to_what_its_first_may_be() {
+    let shares = Shares::shrinking(32, 8);
+    let mut only = shares.take(client(1), 12).unwrap();
+    assert_eq!(only.grow(0), Ok(()));
+    assert_eq!(only.grow(4), Ok(()));
+    assert_eq!(only.grow(1), Err(LimitReached::Share));
+    let mut other = shares.take(client(2), 1).unwrap();
+    assert!(other.grow(9).is_err(), "it would leave less free than it takes");
+    assert_eq!(shares.take(client(1), 1).unwrap_err(), LimitReached::Client);
+}
