@@ -43,8 +43,8 @@ const LARGE_BYTES_PER_CORE: usize = 128 * 1024 * 1024;
 const CORES: (usize, usize) = (2, 4);
 /// Bytes that the visits and hosts of a site count as, and the starts of four robots.txt files.
 const HISTORY_BYTES: u64 = 192 * 1024;
-/// Bytes of manifests that are read for one page, as JSON; the first manifest may exceed it. Decoding them takes a quarter of a
-/// second, during which no other client may read large manifests.
+/// Maximum number of bytes of manifests that are read for one page, as JSON; the first manifest may exceed it. Decoding them takes a
+/// quarter of a second, during which no other client may read large manifests.
 pub(crate) const PAGE_READ_BYTES_MAX: u64 = 8 * 1024 * 1024;
 /// Maximum number of bytes of manifests that are read for the page of a site, as JSON, likewise: half a second of processor time.
 const SITE_READ_BYTES_MAX: u64 = 32 * 1024 * 1024;

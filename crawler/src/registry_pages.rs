@@ -13,7 +13,7 @@ use crate::visit::{Message, StandaloneError, StandaloneRequests};
 
 /// Longest token of a page that is sent back.
 const TOKEN_BYTES_MAX: usize = 4 * 1_024;
-/// Pages of one registry: a hundred thousand entries.
+/// Maximum number of pages of one registry: a hundred thousand entries.
 const PAGES_MAX: usize = 1_000;
 
 /// How to treat a registry whose daily budget ends before its last page.

@@ -10,7 +10,7 @@ use policy::Status;
 use serde::{Deserialize, Serialize};
 use store::{SharedCapability, Store, StoreError, StoredDeclaration, StoredManifest};
 
-/// Declarations that are read at once: at most 16 MiB, usually a quarter.
+/// Maximum number of declarations that are read at once: at most 16 MiB, usually a quarter.
 const LOADED_MAX: usize = 256;
 /// Maximum number of bytes of manifests that are read for declarations without a stored statement.
 const MANIFESTS_BYTES_MAX: u64 = 8 * 1024 * 1024;

@@ -22,8 +22,8 @@ use crate::response::{Caching, HttpResult};
 use crate::state::App;
 use runtime::Share;
 
-/// Entries of one catalog: about a megabyte of JSON. The rest, and manifests that are too large to be read for one page, are
-/// browsed with `GET /agents`.
+/// Maximum number of entries of one catalog: about a megabyte of JSON. The rest, and manifests that are too large to be read for one page,
+/// are browsed with `GET /agents`.
 const ENTRIES_MAX: usize = 1_000;
 
 /// A catalog, as defined by the schema of the standard.

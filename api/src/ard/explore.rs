@@ -18,7 +18,7 @@ use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::HttpResult;
 
-/// Facets of one request: each is a pass over what matches.
+/// Maximum number of facets of one request: each is a pass over what matches.
 const FACETS_MAX: usize = 16;
 const BUCKETS_DEFAULT: usize = 20;
 const BUCKETS_MAX: usize = 1_000;

@@ -32,7 +32,7 @@ const PAGE_DEFAULT: usize = 10;
 const PAGE_MAX: usize = 100;
 /// Maximum number of entries that one request compares with the terms of its filter.
 const CANDIDATES_MAX: usize = 500;
-/// Registries that are referred to: a client follows one or two.
+/// Maximum number of registries that are referred to: a client follows one or two.
 const REFERRALS_MAX: usize = 10;
 /// The relevance at which a score is half of the scale: a good match of two or three words.
 const SCORE_HALF: f32 = 6.0;

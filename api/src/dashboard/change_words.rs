@@ -14,7 +14,7 @@ use crate::text;
 
 /// Maximum number of names in one sentence.
 const NAMED_MAX: usize = 3;
-/// Sentences about one change of a manifest.
+/// Maximum number of sentences about one change of a manifest.
 const SENTENCES_MAX: usize = 5;
 /// Maximum length of a name and of a value, in characters.
 const NAME_CHARS_MAX: usize = 60;

@@ -36,7 +36,7 @@ pub(super) const PAGE: u32 = 100;
 pub(super) const PAGES_MAX: u32 = 10;
 /// Maximum number of bytes of manifests read in one request, as JSON; the last manifest may exceed it.
 pub(super) const READ_BYTES_MAX: u64 = 32 * 1024 * 1024;
-/// Remotes of one server; publishers declare a few.
+/// Maximum number of remotes of one server; publishers declare a few.
 const REMOTES_MAX: usize = 100;
 /// Longest description of the registry's schema.
 const DESCRIPTION_CHARS_MAX: usize = 100;

@@ -18,10 +18,10 @@ use crate::request::Request;
 use crate::response::{self, Caching, EntityTag, HttpResult, RequestContext};
 use crate::state::App;
 
-/// Filters that are left out one after the other when a page has no results.
+/// Maximum number of filters that are left out one after the other when a page has no results.
 const FILTERS_TRIED_MAX: usize = 5;
-/// Bytes of the names and values of a page's query, and its filters: each of up to two hundred links repeats them. A person types at
-/// most 500 characters into the search box.
+/// Maximum number of bytes of the names and values of a page's query, and its filters: each of up to two hundred links repeats them. A
+/// person types at most 500 characters into the search box.
 const PAGE_QUERY_BYTES_MAX: usize = 3 * 1024;
 const PAGE_FILTERS_MAX: usize = 24;
 /// Largest number of a page of results.

@@ -35,7 +35,7 @@ impl Address {
 const SCHEMES: &[&str] = &["https", "http", "wss", "ws"];
 /// Replaces a variable while the URL is parsed, since the parser percent-encodes braces.
 const MARK: &str = "zqvarqz";
-/// Variables in one address; real ones have up to six.
+/// Maximum number of variables in one address; real ones have up to six.
 const VARIABLES_MAX: usize = 32;
 
 /// Resolves a published address against the root of an origin (AWP endpoints, ATP endpoints, agents.json endpoints).

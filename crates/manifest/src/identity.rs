@@ -308,7 +308,7 @@ fn authority(address: &str) -> &str {
     rest.split(['/', '?', '#']).next().unwrap_or_default()
 }
 
-/// Texts of one document that are compared with addresses.
+/// Maximum number of texts of one document that are compared with addresses.
 const TEXTS_MAX: usize = 1_000;
 
 /// The texts of a document that hold one of the hosts, with their pointers.

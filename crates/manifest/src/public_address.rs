@@ -44,7 +44,7 @@ crate::string_enum! {
 
 /// Schemes of the web.
 const SCHEMES: &[&str] = &["https", "http", "wss", "ws"];
-/// Declared schemes of a manifest that are compared with those of a capability.
+/// Maximum number of declared schemes of a manifest that are compared with those of a capability.
 const AUTHS_EXAMINED_MAX: usize = 1_000;
 /// The scheme of local commands, which connect to nothing.
 const COMMAND_SCHEME: &str = "stdio";

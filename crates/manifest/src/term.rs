@@ -13,11 +13,11 @@ const ARD_NAMESPACE: &str = "https://agenticresourcediscovery.org/ns#";
 /// Members whose content is no graph: paths into them are literal.
 pub const UNEXPANDED: [&str; 3] = ["trustManifest", "metadata", "data"];
 
-/// Definitions of one context, and its parts; published ones have one or two.
+/// Maximum number of definitions of one context, and its parts; published ones have one or two.
 const DEFINITIONS_MAX: usize = 64;
 /// Longest name of a term, and longest IRI.
 const IRI_BYTES_MAX: usize = 512;
-/// Definitions that build on each other; the deepest that JSON-LD's own examples have is two.
+/// Maximum number of definitions that build on each other; the deepest that JSON-LD's own examples have is two.
 const CHAIN_MAX: usize = 4;
 
 /// Definitions of terms: the base context, and the definitions applied after it.

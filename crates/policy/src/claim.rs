@@ -19,7 +19,7 @@ pub const FILE_PATH: &str = "/.well-known/agentdex-claim.txt";
 pub const TOKEN_PREFIX: &str = "agentdex-claim=";
 /// Bytes of a token's MAC: 128 bits cannot be guessed, and the token fits into one string of a TXT record (255 bytes).
 const MAC_BYTES: usize = 16;
-/// Lines of the file that are read, and tokens that are accepted at once: one is usual, two while it is replaced.
+/// Maximum number of lines of the file that are read, and tokens that are accepted at once: one is usual, two while it is replaced.
 const LINES_MAX: usize = 20;
 
 /// Shortest time between two requests to check a claim: that of other requested visits.

@@ -10,7 +10,7 @@ use manifest::{Discovery, Host, ManifestUrl, NamedBy, SiteName};
 
 use crate::plan;
 
-/// Links that are followed back from a document. Catalogs name catalogs, in practice two or three deep.
+/// Maximum number of links that are followed back from a document. Catalogs name catalogs, in practice two or three deep.
 const LINKS_MAX: usize = 16;
 
 /// How a document was found.

@@ -12,9 +12,9 @@ use crate::known::Known;
 use crate::model::FetchRecord;
 
 const MIB: u64 = 1024 * 1024;
-/// Stored bytes of what a site itself publishes, models and documents together. Nothing else counts here.
+/// Maximum stored bytes of what a site itself publishes, models and documents together. Nothing else counts here.
 const BYTES_PUBLISHED_MAX: u64 = 256 * MIB;
-/// Stored bytes of the other documents that the site names, with those that complete its manifests. Users may have written them.
+/// Maximum stored bytes of the other documents that the site names, with those that complete its manifests. Users may have written them.
 const BYTES_LINKED_MAX: u64 = 1024 * MIB;
 /// Maximum number of manifests in the index that the site itself does not name. Beyond it, manifests of an owner with fewer replace those
 /// of the owner with the most.

@@ -17,7 +17,7 @@ use crate::seeds::fingerprint;
 /// Requests of a visit at one host of others for links of one document that the site itself publishes, and for those of all other
 /// documents together, known ones and new ones each: its own documents, which share the daily budget of the host, have their turn too.
 pub(super) const LINKS_AT_OTHERS_MAX: usize = 10;
-/// Links followed from one document. The document is requested whole in the next visit, which follows others.
+/// Maximum number of links followed from one document. The document is requested whole in the next visit, which follows others.
 const LINKS_FOLLOWED_MAX: usize = 50;
 
 /// The part of a visit's progress that determines the next requests.

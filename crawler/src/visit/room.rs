@@ -27,7 +27,7 @@ pub(super) struct Room {
     pub(super) time: Duration,
 }
 
-/// Parts of one manifest: its API description, and as many documents with keys as are requested.
+/// Maximum number of parts of one manifest: its API description, and as many documents with keys as are requested.
 pub(super) const PARTS_MAX: usize = 5;
 
 impl Room {

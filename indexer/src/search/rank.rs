@@ -30,7 +30,7 @@ const SITE_CAP: usize = 6;
 const SITE_CAP_AMONG: usize = 10;
 /// Factor of a copy of a text that ranks higher.
 const COPY_FACTOR: f32 = 0.7;
-/// Words of a phrasing whose scores an explanation lists.
+/// Maximum number of words of a phrasing whose scores an explanation lists.
 const EXPLAINED_WORDS_MAX: usize = 16;
 /// Added to exact matches; larger than every text score.
 const EXACT_BONUS: f32 = 4.0;

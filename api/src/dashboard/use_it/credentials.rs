@@ -8,7 +8,7 @@ use super::call::is_token;
 use crate::dashboard::{labels, links};
 use crate::text;
 
-/// Scopes that are listed.
+/// Maximum number of scopes that are listed.
 const SCOPES_MAX: usize = 20;
 const WORDS_CHARS_MAX: usize = 200;
 

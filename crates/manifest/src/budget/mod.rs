@@ -48,8 +48,8 @@ pub(crate) const DOCUMENT: Limits = Limits {
 /// Documents in YAML. The YAML reader recurses, so the depth limit is that of JSON values.
 pub(crate) const YAML: Limits = Limits { depth: crate::json::DEPTH_MAX, nodes: 400_000, ..DOCUMENT };
 
-/// Values of a manifest other than OpenAPI: the largest published one seen holds 1,700, and the 5,000 capabilities that are
-/// read have twelve each.
+/// Maximum number of values of a manifest other than OpenAPI: the largest published one seen holds 1,700, and the 5,000 capabilities that
+/// are read have twelve each.
 ///
 /// A small value can become a large entry of the model, so this bounds the model too: 2 KiB a value.
 pub(crate) const MANIFEST_NODES_MAX: usize = 60_000;

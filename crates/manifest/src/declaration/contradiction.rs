@@ -17,7 +17,7 @@ use crate::name::CapabilityId;
 use crate::rule::{Rule, findings};
 use crate::text::capped;
 
-/// Contradictions of one capability that are listed.
+/// Maximum number of contradictions of one capability that are listed.
 const CONTRADICTIONS_MAX: usize = 32;
 /// Maximum number of characters of a stated value that are listed.
 const VALUE_CHARS_MAX: usize = 100;

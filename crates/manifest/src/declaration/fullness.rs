@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::model::{Capability, Confirmation, ExecutionModel, Manifest, SourceKind, Tristate, TypeSource};
 
-/// Parameters that count; further ones make no declaration fuller.
+/// Maximum number of parameters that count; further ones make no declaration fuller.
 const PARAMETERS_MAX: usize = 16;
 /// More than the facts of any declaration.
 const CALLABLE: usize = 2_000;

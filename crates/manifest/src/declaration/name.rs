@@ -10,9 +10,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use super::group::{Group, Member};
 use crate::name::{CapabilityId, ManifestId};
 
-/// Ids without a declaration that a capability answers.
+/// Maximum number of ids without a declaration that a capability answers.
 const FORMER_MAX: usize = 32;
-/// Moves that a manifest lists; of the others it has the number.
+/// Maximum number of moves that a manifest lists; of the others it has the number.
 const MOVES_LISTED_MAX: usize = 20;
 
 /// The last decision about a site.

@@ -2,9 +2,9 @@
 
 use crate::model::{AppliesTo, AuthScheme, Capability, Manifest, Tristate};
 
-/// Credentials of one document that are assigned to calls.
+/// Maximum number of credentials of one document that are assigned to calls.
 const CREDENTIALS_MAX: usize = 16;
-/// Calls whose ids are repeated for each of the credentials.
+/// Maximum number of calls whose ids are repeated for each of the credentials.
 const CALLS_MAX: usize = 1_000;
 
 /// Restricts credentials that were stated for the whole document to the calls that need them. One call that states nothing

@@ -45,8 +45,8 @@ const MODEL_BYTES_MAX: usize = 64 * 1_024 * 1_024;
 /// Memory for the whole manifest, including what was not counted piece by piece, such as findings. Its JSON is shorter, and what the
 /// store reads back is larger.
 const MANIFEST_MEMORY_MAX: usize = 72 * 1_024 * 1_024;
-/// Bytes of a document whose model is never too large: even a text of half its bytes that is copied to as many capabilities as
-/// the other half holds takes a twentieth of [`MANIFEST_MEMORY_MAX`].
+/// Maximum number of bytes of a document whose model is never too large: even a text of half its bytes that is copied to as many
+/// capabilities as the other half holds takes a twentieth of [`MANIFEST_MEMORY_MAX`].
 const SMALL_BYTES_MAX: usize = 16 * 1_024;
 /// Maximum number of findings kept for one code; the last one states how many more there are.
 pub(crate) const FINDINGS_PER_CODE_MAX: usize = 20;
@@ -60,7 +60,7 @@ const NATIVE_ID_CHARS_MAX: usize = 200;
 const FINDING_CHARS_MAX: usize = 1_000;
 /// Maximum number of bytes of a finding's pointer: beyond it the finding points at the part that holds the value.
 const POINTER_BYTES_MAX: usize = 4_096;
-/// Tags kept of one manifest or capability.
+/// Maximum number of tags kept of one manifest or capability.
 const TAGS_MAX: usize = 64;
 /// Maximum number of characters of one tag.
 const TAG_CHARS_MAX: usize = 100;

@@ -9,7 +9,7 @@ use crate::model::{Follow, Interface, Link, Protocol};
 use crate::object::Object;
 use crate::text;
 
-/// Links of one text that are kept; the longest list seen has 74.
+/// Maximum number of links of one text that are kept; the longest list seen has 74.
 const LINKS_MAX: usize = 500;
 
 /// An address found in a line.
@@ -212,7 +212,7 @@ pub(crate) fn classify(address: &str) -> LinkClass {
     LinkClass { rel, follow: follow.then_some(Follow::Manifest) }
 }
 
-/// Words of a title that says what an address is.
+/// Maximum number of words of a title that says what an address is.
 const TITLE_WORDS_MAX: usize = 6;
 
 /// The class of an address whose path says nothing, by its title: "A2A Agent Card", "Docs MCP (documentation search)".
@@ -291,7 +291,7 @@ pub(crate) fn keep_below(above: &str, line: &str, draft: &mut Draft<'_>) {
     }
 }
 
-/// Characters of the label of an address.
+/// Maximum number of characters of the label of an address.
 const LABEL_CHARS_MAX: usize = 100;
 /// What separates an address from its label.
 const SEPARATORS: &[&str] =
@@ -311,7 +311,7 @@ pub(crate) fn labelled(line: &str) -> Option<(&str, &str)> {
     labelled.or_else(|| label_of(second).zip(first_address(first)))
 }
 
-/// Remarks between a label and its address.
+/// Maximum number of remarks between a label and its address.
 const PIECES_MAX: usize = 5;
 
 fn label_of(text: &str) -> Option<&str> {
@@ -368,7 +368,7 @@ pub(crate) fn described_file(line: &str) -> Option<LinkInText<'_>> {
 /// Endings of documents that are read as a page.
 const PAGE_ENDINGS: &[&str] = &[".md", ".mdx", ".txt", ".html", ".pdf"];
 
-/// Names of files of one line that are read.
+/// Maximum number of names of files of one line that are read.
 const FILES_MAX: usize = 50;
 /// Endings of documents that people and models read.
 const FILE_ENDINGS: &[&str] = &["md", "mdx", "txt", "json", "yaml", "yml", "html", "pdf"];

@@ -114,7 +114,7 @@ fn auth_of(auth: &Object<'_>) -> Auth {
     found
 }
 
-/// Clauses of a description that are searched for a credential.
+/// Maximum number of clauses of a description that are searched for a credential.
 const CLAUSES_MAX: usize = 50;
 
 /// Keeps the bearer token that the description asks for: `Write operations require a bearer token from POST /keys.`

@@ -13,7 +13,7 @@ use crate::format::stated_base::StatedBase;
 use crate::format::{addresses, listed_calls};
 use crate::json;
 
-/// Lines that are read.
+/// Maximum number of lines that are read.
 const LINES_MAX: usize = 5_000;
 
 pub(crate) fn read(text: &str, draft: &mut Draft<'_>) {

@@ -18,7 +18,7 @@ use crate::schema;
 use crate::text;
 use crate::walk::List;
 
-/// Intents and networks of one manifest that are kept.
+/// Maximum number of intents and networks of one manifest that are kept.
 const NETWORKS_MAX: usize = 50;
 
 pub(crate) const MARKERS: &[Marker] = &[strong(|c| {
@@ -170,7 +170,7 @@ fn price_each_network(intent: &Object<'_>, capability: &mut Capability) {
     capability.other_prices = lenient::other_prices(capability.price.as_ref(), prices);
 }
 
-/// Bytes of the terms of one intent that are kept as published.
+/// Maximum number of bytes of the terms of one intent that are kept as published.
 const TERMS_BYTES_MAX: usize = 4_096;
 
 /// Keeps the terms of payment of an intent as published, where tickets have a price of their own.

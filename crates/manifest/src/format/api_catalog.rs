@@ -14,7 +14,7 @@ use crate::model::{Follow, Interface, Link, Protocol};
 use crate::object::Object;
 use crate::rule::{Kind, findings, may, must};
 
-/// Links of one catalog that are kept; the largest seen has 74.
+/// Maximum number of links of one catalog that are kept; the largest seen has 74.
 const LINKS_MAX: usize = 1_000;
 
 pub(crate) const MARKERS: &[Marker] =

@@ -29,9 +29,9 @@ pub(crate) const MARKERS: &[Marker] = &[
     at_path(|c| c.agrees(&["/ai-actions.json"], &["actions"])),
 ];
 
-/// Addresses for signing in that are kept.
+/// Maximum number of addresses for signing in that are kept.
 const ENDPOINTS_MAX: usize = 20;
-/// Flags of a file without actions that are kept; published ones have up to four.
+/// Maximum number of flags of a file without actions that are kept; published ones have up to four.
 const FLAGS_MAX: usize = 50;
 
 findings! {
@@ -84,7 +84,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
 }
 
-/// Bytes of the rules about requests that are kept as published.
+/// Maximum number of bytes of the rules about requests that are kept as published.
 const SECURITY_BYTES_MAX: usize = 4_096;
 
 /// Keeps what the site asks of all requests: tokens against forged ones, headers, origins.

@@ -7,7 +7,7 @@ use crate::model::{Interface, Protocol};
 use crate::object::Object;
 use crate::text;
 
-/// Commands of one document that are kept.
+/// Maximum number of commands of one document that are kept.
 const COMMANDS_MAX: usize = 50;
 /// Members with commands: one in a text, or several by their names.
 const BLOCKS: &[&str] = &[

@@ -15,7 +15,7 @@ use crate::identity::host_of;
 use crate::model::CapabilityKind;
 use crate::object::Object;
 
-/// Words of one document that are searched for calls, and calls that are compared with the listed ones.
+/// Maximum number of words of one document that are searched for calls, and calls that are compared with the listed ones.
 const WORDS_MAX: usize = 10_000;
 const TRIES_MAX: usize = 100;
 /// Words before a call that is an example or not to be made.

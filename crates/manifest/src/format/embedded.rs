@@ -21,7 +21,7 @@ use crate::model::{
 use crate::object::Object;
 use crate::safety;
 
-/// Servers of one document that are kept.
+/// Maximum number of servers of one document that are kept.
 const SERVERS_MAX: usize = 50;
 /// Members that hold the address of a server in a block.
 const ADDRESS_KEYS: &[&str] = &["url", "endpoint", "httpUrl", "serverUrl", "server_url", "streamable_http"];

@@ -53,7 +53,7 @@ pub(crate) fn set(capability: &mut Capability, address: Address) {
     }
 }
 
-/// Parameters of one query that are opened; published ones have up to 12.
+/// Maximum number of parameters of one query that are opened; published ones have up to 12.
 const OPEN_PARAMETERS_MAX: usize = 32;
 
 /// The template of an address whose query names parameters and gives no value or a placeholder: `?city=&name=YourName` is

@@ -268,7 +268,7 @@ const HINT_KEYS: &[&str] = &[
     "usage_policy",
     "usagePolicy",
 ];
-/// Bytes of one piece of advice.
+/// Maximum number of bytes of one piece of advice.
 const HINT_BYTES_MAX: usize = 8_192;
 
 /// Whether the home page of a service is on the site that served the document.
@@ -360,7 +360,7 @@ fn is_web(text: &str) -> bool {
     text.starts_with("https://") || text.starts_with("http://")
 }
 
-/// Characters of the address of a provider.
+/// Maximum number of characters of the address of a provider.
 const URL_CHARS_MAX: usize = 2_048;
 
 /// The first language of a text or of a list of languages.
@@ -415,7 +415,7 @@ pub(crate) fn contact(value: &Value) -> Contact {
     contact
 }
 
-/// Contacts of one list that are read.
+/// Maximum number of contacts of one list that are read.
 const CONTACTS_MAX: usize = 20;
 /// Words for ways to make contact, which are no contact themselves.
 const WAYS: &[&str] =

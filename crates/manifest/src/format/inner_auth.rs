@@ -8,7 +8,7 @@ use crate::format::{lenient, request_headers};
 use crate::model::{AppliesTo, Auth, AuthScheme};
 use crate::text;
 
-/// Credentials of one document that are kept, nesting of the members that state them, and members that are searched.
+/// Maximum number of credentials of one document that are kept, nesting of the members that state them, and members that are searched.
 const SCHEMES_MAX: usize = 8;
 const NESTING_MAX: usize = 8;
 const MEMBERS_MAX: usize = 5_000;

@@ -11,14 +11,14 @@ use crate::format::{header, lenient, payment_words, request_headers, terms};
 use crate::model::{AppliesTo, Auth, AuthScheme, Capability, Payment, PolicyChoice, Tristate};
 use crate::text;
 
-/// Characters of a label.
+/// Maximum number of characters of a label.
 const LABEL_CHARS_MAX: usize = 40;
-/// Rules of access that are kept of one file.
+/// Maximum number of rules of access that are kept of one file.
 const RULES_MAX: usize = 64;
-/// Payment schemes that are kept of one file.
+/// Maximum number of payment schemes that are kept of one file.
 const PAYMENTS_MAX: usize = 20;
 
-/// Lines that are read: further down, long files document other things.
+/// Maximum number of lines that are read: further down, long files document other things.
 const LINES_MAX: usize = 200;
 
 /// Reads the labelled lines of one text.
@@ -194,7 +194,7 @@ impl Labels {
     }
 }
 
-/// Headers of credentials that one text names.
+/// Maximum number of headers of credentials that one text names.
 const HEADERS_MAX: usize = 8;
 
 /// Keeps the headers that a sentence about authorization names, "uses signed headers (`x-shop-sig`)", and returns each with the
@@ -306,7 +306,7 @@ const fn has_header(scheme: AuthScheme) -> bool {
 /// Words of headings above the description of a site.
 const ABOUT_WORDS: &[&str] =
     &["purpose", "about", "overview", "description", "introduction", "summary", "identity"];
-/// E-mail addresses of one text that are compared.
+/// Maximum number of e-mail addresses of one text that are compared.
 const EMAILS_MAX: usize = 8;
 
 /// Whether a text holds a date, which has at least a year.

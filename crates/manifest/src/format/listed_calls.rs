@@ -11,13 +11,13 @@ use crate::model::{Capability, CapabilityKind, Payment};
 use crate::schema::{Location, Parameters, Presence};
 use crate::text;
 
-/// Calls of one text that are read.
+/// Maximum number of calls of one text that are read.
 const CALLS_MAX: usize = 500;
-/// Words of the remark behind a call.
+/// Maximum number of words of the remark behind a call.
 const REMARK_WORDS_MAX: usize = 20;
-/// Members of the body that a sentence shows; published ones show up to 6.
+/// Maximum number of members of the body that a sentence shows; published ones show up to 6.
 const BODY_MEMBERS_MAX: usize = 32;
-/// Characters of the label of a call.
+/// Maximum number of characters of the label of a call.
 const LABEL_CHARS_MAX: usize = 100;
 
 /// A call as published.
@@ -230,7 +230,7 @@ const SERVER_FOLDERS: &[&str] =
 /// Words behind the amount of a price.
 const PRICE_WORDS: &[&str] =
     &["per", "call", "request", "query", "each", "to", "-", "\u{2013}", "/", "/call", "/request", "/query"];
-/// Words of one price.
+/// Maximum number of words of one price.
 const PRICE_WORDS_MAX: usize = 8;
 
 /// The price that the remark behind a call begins with: `($0.01) — pairs of a token`, `— 0.02 USDC — signals`, `(free)`.

@@ -14,13 +14,13 @@ use crate::model::{AppliesTo, Auth, Capability, CapabilityKind, Invocation, Paym
 use crate::schema::{Location, Parameters, Presence};
 use crate::text;
 
-/// Tools of one text that are read; the longest published list has 59.
+/// Maximum number of tools of one text that are read; the longest published list has 59.
 const TOOLS_MAX: usize = 200;
 /// Bytes of the name of a tool, twice those of the longest published one.
 const NAME_BYTES_MAX: usize = 64;
-/// Arguments of one signature that are read.
+/// Maximum number of arguments of one signature that are read.
 const ARGUMENTS_MAX: usize = 32;
-/// Bytes of a label or heading that announces tools.
+/// Maximum number of bytes of a label or heading that announces tools.
 const LABEL_BYTES_MAX: usize = 80;
 
 /// What the items below a line are.

@@ -17,7 +17,7 @@ use crate::model::{Auth, AuthScheme, CapabilityKind, Payment, Tristate};
 use crate::rule::findings;
 use crate::text::{capped, each_word};
 
-/// Lines that are read; the longest file seen has 3,800.
+/// Maximum number of lines that are read; the longest file seen has 3,800.
 const LINES_MAX: usize = 20_000;
 
 findings! {
@@ -72,7 +72,7 @@ pub(crate) fn read(text: &str, draft: &mut Draft<'_>) {
     tools.finish(draft);
 }
 
-/// Endpoints of one text that are read.
+/// Maximum number of endpoints of one text that are read.
 const ENDPOINTS_MAX: usize = 500;
 
 /// What the lines below a heading are.

@@ -121,7 +121,7 @@ fn network_after(sentence: &str, at: usize) -> Option<&str> {
     NETWORKS.contains(&network.to_ascii_lowercase().as_str()).then_some(network)
 }
 
-/// Payments of one sentence that are read.
+/// Maximum number of payments of one sentence that are read.
 const PAYMENTS_MAX: usize = 20;
 /// Words before a scheme by which is paid, words about paying, and words about what is not yet.
 const LEADING_WORDS: &[&str] = &["via", "by", "with", "through", "using", "over"];
@@ -133,7 +133,7 @@ const LEDGER: &str = "XRP Ledger";
 const SCHEMES: &[&str] = &["x402", "l402", "mpp", "ap2"];
 /// Assets that sentences about payment name.
 const ASSETS: &[&str] = &["USDC", "USDT", "RLUSD", "EURC", "DAI", "PYUSD"];
-/// Words of one sentence that are searched for a scheme.
+/// Maximum number of words of one sentence that are searched for a scheme.
 const WORDS_MAX: usize = 500;
 
 /// Whether a sentence is about paying for calls: it names a scheme or a payment. What agents are paid is none.

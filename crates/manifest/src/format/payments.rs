@@ -14,7 +14,7 @@ use crate::model::{AuthScheme, Format, Payment};
 use crate::object::{Object, texts};
 use crate::text;
 
-/// Terms of one document that are added.
+/// Maximum number of terms of one document that are added.
 const TERMS_MAX: usize = 50;
 /// Nesting of schemes in a block of terms.
 const NESTING_MAX: usize = 2;

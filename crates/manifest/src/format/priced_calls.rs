@@ -9,9 +9,9 @@ use crate::format::{endpoint, lenient};
 use crate::model::{AuthScheme, CapabilityKind, Payment, Tristate};
 use crate::text;
 
-/// Calls of one text that are read; the longest published list has 7.
+/// Maximum number of calls of one text that are read; the longest published list has 7.
 const CALLS_MAX: usize = 200;
-/// Words of one line that are searched for a price and a scheme.
+/// Maximum number of words of one line that are searched for a price and a scheme.
 const WORDS_MAX: usize = 200;
 
 /// Finds the paid calls of a text, line by line.

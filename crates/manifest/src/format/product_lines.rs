@@ -11,9 +11,9 @@ use crate::model::{AuthScheme, Payment};
 use crate::name::parse_url;
 use crate::text;
 
-/// Characters of a label.
+/// Maximum number of characters of a label.
 const LABEL_CHARS_MAX: usize = 60;
-/// Credentials and prices of one text that are read.
+/// Maximum number of credentials and prices of one text that are read.
 const TERMS_MAX: usize = 50;
 
 /// Reads the lines of one text.

@@ -10,14 +10,14 @@ use crate::format::{lenient, outbound};
 use crate::object::{Object, texts};
 use crate::text;
 
-/// Headers of one document that are kept, and the nesting of the members that state them.
+/// Maximum number of headers of one document that are kept, and the nesting of the members that state them.
 const HEADERS_MAX: usize = 20;
 const HEADERS_NESTING_MAX: usize = 3;
-/// Sentences of one member that are searched for a header.
+/// Maximum number of sentences of one member that are searched for a header.
 const SENTENCES_MAX: usize = 50;
-/// Elements of one list whose descriptions are searched.
+/// Maximum number of elements of one list whose descriptions are searched.
 const ELEMENTS_MAX: usize = 1_000;
-/// Characters of the name of a header.
+/// Maximum number of characters of the name of a header.
 const HEADER_CHARS_MAX: usize = 100;
 
 /// Keeps the headers that a document states, by the names of the members.

@@ -7,7 +7,7 @@ use crate::draft::NAME_CHARS_MAX;
 use crate::format::addresses;
 use crate::text;
 
-/// Bytes of a line that may state a base.
+/// Maximum number of bytes of a line that may state a base.
 const LINE_BYTES_MAX: usize = 400;
 /// Words that say that an address is not the base of the public API.
 const OTHER_WORDS: &[&str] = &[

@@ -107,7 +107,7 @@ const ATTRIBUTION_KEYS: &[&str] = &[
 ];
 const LICENSE_KEYS: &[&str] =
     &["license", "licence", "content_license", "contentLicense", "data_license", "dataLicense"];
-/// Bytes of a licence that is kept as published.
+/// Maximum number of bytes of a licence that is kept as published.
 const LICENSE_BYTES_MAX: usize = 2_048;
 
 /// Adds the terms that a document states at its root or in one of the usual blocks.
@@ -212,7 +212,7 @@ fn choice_in_words(text: &str) -> PolicyChoice {
     if is_allowed { PolicyChoice::Allow } else { PolicyChoice::Unset }
 }
 
-/// Bytes of a text that are searched for a prohibition.
+/// Maximum number of bytes of a text that are searched for a prohibition.
 const PROHIBITION_BYTES_MAX: usize = 8_192;
 const TRAINING_WORDS: &[&str] = &["train", "training", "pretraining", "finetuning", "tuning"];
 const MODEL_WORDS: &[&str] =

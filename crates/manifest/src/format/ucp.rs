@@ -52,7 +52,7 @@ findings! {
 }
 
 const VERSIONS: &[&str] = &["2026-01-11", "2026-01-23", "2026-04-08"];
-/// Services and capabilities of one profile that are kept.
+/// Maximum number of services and capabilities of one profile that are kept.
 const ITEMS_MAX: usize = 500;
 
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {

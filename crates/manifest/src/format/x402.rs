@@ -22,7 +22,7 @@ const LISTS: &[&str] =
     &["resources", "items", "endpoints", "paid_endpoints", "paidEndpoints", "services", "accepts"];
 /// Members under which resources are listed that cost nothing.
 const FREE_LISTS: &[&str] = &["free_endpoints", "freeEndpoints", "free_resources", "freeResources"];
-/// Payment methods kept of one file.
+/// Maximum number of payment methods kept of one file.
 const PAYMENTS_MAX: usize = 50;
 
 pub(crate) const MARKERS: &[Marker] = &[
@@ -213,7 +213,7 @@ fn read_resource(resource: &Object<'_>, of_root: &Payment, draft: &mut Draft<'_>
     draft.push_with_methods(capability, methods);
 }
 
-/// Further methods of one resource that are read.
+/// Maximum number of further methods of one resource that are read.
 const METHODS_MAX: usize = 6;
 
 /// The stated price, completed from the first requirement that is accepted. The price of the whole file applies to a

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::enums::{AuthScheme, Cost, PolicyChoice, Protocol};
 use super::signature::SignatureCheck;
 
-/// Authentication schemes kept for one capability.
+/// Maximum number of authentication schemes kept for one capability.
 pub(crate) const SCHEMES_PER_CAPABILITY_MAX: usize = 64;
 
 /// Who offers the service.

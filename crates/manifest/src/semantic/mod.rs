@@ -30,7 +30,7 @@ const DESCRIPTION_PENALTY: f64 = 0.05;
 const DESCRIPTION_CHARS: usize = 160;
 /// Characters of the texts of a site that are searched for evidence.
 const SITE_CHARS: usize = 240;
-/// Parameters of a capability whose names are searched for evidence.
+/// Maximum number of parameters of a capability whose names are searched for evidence.
 const PARAMETERS_MAX: usize = 48;
 
 /// Texts of a site about itself: evidence for the meaning of its words.

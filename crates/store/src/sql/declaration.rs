@@ -20,14 +20,14 @@ use crate::packed::Packed as _;
 use crate::plan::Change;
 use crate::prepare::CapabilityKeys;
 
-/// Declarations of one site that are grouped, the first by manifest and id. The others stay capabilities of their own.
+/// Maximum number of declarations of one site that are grouped, the first by manifest and id. The others stay capabilities of their own.
 const DECLARATIONS_MAX: i64 = 20_000;
-/// Declarations that are read at once; those after them are left out. A page of manifests has at most 5,000 capabilities, or few
-/// more than a MiB of JSON has, and each has at most 16 declarations that are read.
+/// Maximum number of declarations that are read at once; those after them are left out. A page of manifests has at most 5,000 capabilities,
+/// or few more than a MiB of JSON has, and each has at most 16 declarations that are read.
 const READ_MAX: i64 = 100_000;
 /// Maximum number of manifests of one visit whose declarations get the keys and statements that they lack.
 const MANIFESTS_COMPLETED_MAX: i64 = 16;
-/// Statements that are written at once.
+/// Maximum number of statements that are written at once.
 const STATEMENTS_WRITTEN_MAX: usize = 200;
 
 /// The decision about a site before its manifests change.

@@ -11,7 +11,7 @@ use crate::fault::Outcome;
 use crate::model::read_attempt::REASON_CHARS_MAX;
 use crate::model::{EarlierAttempt, ReadAttempt, ReadAttemptWrite};
 
-/// Tries to begin an attempt while others of the same document begin and end.
+/// Maximum number of tries to begin an attempt while others of the same document begin and end.
 const BEGINS_MAX: usize = 5;
 
 /// A row as it is read back: hash, site, begin, quarantine, reason.

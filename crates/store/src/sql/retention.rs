@@ -6,7 +6,7 @@ use crate::fault::Outcome;
 use crate::model::retention::FeedTrimmed;
 use crate::model::{FeedPosition, FeedReader};
 
-/// Stored bytes of one site in versions that are not current.
+/// Maximum stored bytes of one site in versions that are not current.
 const OLD_VERSIONS_BYTES_MAX: i64 = 64 * 1024 * 1024;
 /// Rows of one transaction.
 const BATCH: i64 = 5_000;

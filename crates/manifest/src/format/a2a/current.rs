@@ -82,7 +82,7 @@ findings! {
         "the signature is not base64url" => "Encode the signature in base64url without padding.";
 }
 
-/// Elements of one list that are checked.
+/// Maximum number of elements of one list that are checked.
 const ITEMS_MAX: usize = 1_000;
 
 /// Checks what only cards of 1.0 have to meet.

@@ -15,7 +15,7 @@ use crate::object::Object;
 use crate::rule::{Kind, findings, may, must};
 use crate::walk::List;
 
-/// Entries of one member that are kept.
+/// Maximum number of entries of one member that are kept.
 const ENTRIES_MAX: usize = 200;
 
 findings! {

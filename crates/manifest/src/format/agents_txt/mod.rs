@@ -24,7 +24,7 @@ use crate::object::Object;
 use crate::rule::{FindingTable, findings};
 use crate::text;
 
-/// Lines that are read; the longest published file has 1,900.
+/// Maximum number of lines that are read; the longest published file has 1,900.
 const LINES_MAX: usize = 20_000;
 
 pub(crate) const MARKERS: &[Marker] = &[

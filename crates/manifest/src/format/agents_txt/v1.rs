@@ -25,9 +25,9 @@ use crate::schema::{Location, Parameters, Presence, object_descriptor};
 use crate::text;
 use crate::walk::List;
 
-/// Policies for agents that are compared with the capabilities.
+/// Maximum number of policies for agents that are compared with the capabilities.
 const AGENTS_MAX: usize = 1_000;
-/// Scopes of one scheme that are kept, of all capabilities together.
+/// Maximum number of scopes of one scheme that are kept, of all capabilities together.
 const SCOPES_OF_SCHEME_MAX: usize = 256;
 /// Places of a parameter.
 const LOCATIONS: &[&str] = &["query", "path", "header", "body"];
@@ -326,7 +326,7 @@ fn read_capability(object: &Object<'_>, draft: &mut Draft<'_>) {
     draft.push_with_methods(capability, methods);
 }
 
-/// Methods of one capability that are read.
+/// Maximum number of methods of one capability that are read.
 const METHODS_MAX: usize = 7;
 
 /// The methods that one value lists; none if it is one method.

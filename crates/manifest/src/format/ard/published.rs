@@ -28,11 +28,11 @@ const READ: [&str; 14] = [
 ];
 /// Members that only results of a search have, and the registry states.
 const OF_RESULTS: [&str; 2] = ["score", "source"];
-/// Members kept of one entry; published ones have up to a dozen.
+/// Maximum number of members kept of one entry; published ones have up to a dozen.
 const MEMBERS_MAX: usize = 64;
 /// Memory for all members of one entry: a trust manifest with attestations takes about two KiB.
 const BYTES_MAX: usize = 8 * 1_024;
-/// Bytes of a member's name: the longest IRI of a term.
+/// Maximum number of bytes of a member's name: the longest IRI of a term.
 const NAME_BYTES_MAX: usize = 512;
 
 /// The members of an entry with core terms by their usual names, and terms that are none by their IRI; `None` if they are

@@ -29,9 +29,9 @@ pub(crate) const MARKERS: &[Marker] = &[
     at_path(damaged),
 ];
 
-/// Scopes of one manifest that are kept with their descriptions.
+/// Maximum number of scopes of one manifest that are kept with their descriptions.
 const SCOPES_MAX: usize = 1_000;
-/// Members of a manifest that has nothing else but its name and description.
+/// Maximum number of members of a manifest that has nothing else but its name and description.
 const BARE_MEMBERS_MAX: usize = 3;
 
 /// A manifest without usable `tools`, known by its path and by what remains.

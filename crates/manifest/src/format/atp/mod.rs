@@ -59,7 +59,7 @@ pub(crate) const MARKERS: &[Marker] = &[
 
 /// Signs of ATP at its path that make up for a missing context.
 const SIGNS_MIN: usize = 2;
-/// Capabilities that are searched for signs.
+/// Maximum number of capabilities that are searched for signs.
 const SIGN_CAPABILITIES_MAX: usize = 20;
 
 /// What a document without context has in common with ATP's alone.

@@ -19,7 +19,7 @@ use crate::text::capped;
 use crate::walk::List;
 use crate::{address, auth, quantity, safety, text};
 
-/// Elements of one default that are compared with their type.
+/// Maximum number of elements of one default that are compared with their type.
 const DEFAULTS_MAX: usize = 100;
 
 /// Context shared by the actions.

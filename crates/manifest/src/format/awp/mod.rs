@@ -48,7 +48,7 @@ pub(crate) const MARKERS: &[Marker] = &[
 
 /// Members of a protocol that are read as such.
 const PROTOCOL_KEYS: &[&str] = &["version", "endpoint", "transport", "agent_card", "server_card", "openapi"];
-/// Further members of a protocol that are kept.
+/// Maximum number of further members of a protocol that are kept.
 const SETTINGS_MAX: usize = 10;
 const SETTING_BYTES_MAX: usize = 200;
 
@@ -440,7 +440,7 @@ fn dependencies(graph: &Object<'_>, known: &HashSet<&str>, draft: &mut Draft<'_>
     }
 }
 
-/// Steps of the search for a cycle: graphs of manifests have a few dozen edges.
+/// Maximum number of steps of the search for a cycle: graphs of manifests have a few dozen edges.
 const CIRCLE_STEPS_MAX: usize = 20_000;
 
 /// An action that is, through others, its own prerequisite.

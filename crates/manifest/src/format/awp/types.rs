@@ -17,9 +17,9 @@ use crate::text::capped;
 
 /// Deepest nesting of `array[array[…]]`.
 const NESTING_MAX: usize = 8;
-/// Entities attached to one schema.
+/// Maximum number of entities attached to one schema.
 const DEFINITIONS_MAX: usize = 32;
-/// Characters of the name of a type, with the values of an `enum[…]`.
+/// Maximum number of characters of the name of a type, with the values of an `enum[…]`.
 const WORD_CHARS_MAX: usize = 4_096;
 /// Memory of the schemas of all entities, of the inputs of one action, and of its outputs: a short name of a type becomes a
 /// schema of a kilobyte.

@@ -115,7 +115,7 @@ impl<'c> Candidate<'c> {
     }
 }
 
-/// Characters of one piece of evidence, which quotes the document.
+/// Maximum number of characters of one piece of evidence, which quotes the document.
 const EVIDENCE_CHARS_MAX: usize = 300;
 
 /// A detection with its evidence, cut to its cap.

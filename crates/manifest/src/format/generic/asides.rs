@@ -17,9 +17,9 @@ use crate::object::Object;
 use crate::schema;
 use crate::text;
 
-/// Bytes of a text that may be a call with a remark: ten times the longest published one.
+/// Maximum number of bytes of a text that may be a call with a remark: ten times the longest published one.
 const TEXT_BYTES_MAX: usize = 1_000;
-/// Addresses with a variable in described objects outside lists that are read; published files have one.
+/// Maximum number of addresses with a variable in described objects outside lists that are read; published files have one.
 const DESCRIBED_MAX: usize = 100;
 /// Words of members with the address of an authorization server, of the caller, or of a declaration.
 const OTHER_WORDS: &[&str] = &[

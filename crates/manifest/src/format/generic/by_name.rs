@@ -13,7 +13,7 @@ const PRICE_KEYS: &[&str] = &["pricing", "prices", "price_list", "costs"];
 /// Blocks one level down that hold the prices: `pricing.tools.search`.
 const INNER_KEYS: &[&str] =
     &["tools", "skills", "endpoints", "capabilities", "actions", "operations", "per_call", "per_tool"];
-/// Members of one block that are read.
+/// Maximum number of members of one block that are read.
 const NAMES_MAX: usize = 500;
 
 /// Sets the limit and the price of capabilities that state none of their own.

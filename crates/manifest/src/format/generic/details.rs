@@ -30,7 +30,7 @@ const EXAMPLE_KEYS: &[&str] = &[
 /// Members of an example that hold the request in words.
 const EXAMPLE_TEXT_KEYS: &[&str] =
     &["prompt", "query", "question", "text", "user", "description", "title", "name"];
-/// Examples of one element that are read.
+/// Maximum number of examples of one element that are read.
 const EXAMPLES_MAX: usize = 64;
 const DEPENDENCY_KEYS: &[&str] = &["depends_on", "dependsOn", "dependencies", "prerequisites"];
 const CONFIRMATION_KEYS: &[&str] = &[

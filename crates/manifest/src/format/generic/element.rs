@@ -245,7 +245,7 @@ impl Context {
     }
 }
 
-/// Variables of one environment that are searched for a base.
+/// Maximum number of variables of one environment that are searched for a base.
 const VARIABLES_MAX: usize = 50;
 
 /// The base of paths that a client takes from its environment by default: `{"SHOP_BASE_URL": {"default": "https://…"}}`.

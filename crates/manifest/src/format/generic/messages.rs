@@ -9,7 +9,7 @@ use crate::model::{CapabilityKind, Protocol};
 use crate::object::{Object, children};
 use crate::schema;
 
-/// Messages of one document that are read.
+/// Maximum number of messages of one document that are read.
 const MESSAGES_MAX: usize = 200;
 const MESSAGE_KEYS: &[&str] = &[
     "client_messages",

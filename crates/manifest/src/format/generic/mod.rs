@@ -42,7 +42,7 @@ use lists::{ListKind, SERVICE_KEYS, has_groups, is_described, is_group_of_calls}
 use reader::{NESTING_MAX, Reader, Wanted, call_of, is_left_out};
 pub(crate) use workflows::read_workflows;
 
-/// Steps of one flow that are read.
+/// Maximum number of steps of one flow that are read.
 const STEPS_MAX: usize = 100;
 
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {

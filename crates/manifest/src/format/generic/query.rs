@@ -8,7 +8,7 @@ use crate::model::Capability;
 use crate::object::Object;
 use crate::schema::{Location, Parameters, Presence};
 
-/// Parameters of one query that are read; published ones have up to 12.
+/// Maximum number of parameters of one query that are read; published ones have up to 12.
 const PARAMETERS_MAX: usize = 32;
 
 /// Adds the parameters that an example call or the description shows, where the element describes none.

@@ -11,7 +11,7 @@ use crate::text;
 
 /// Workflows of one document that are read.
 const WORKFLOWS_MAX: usize = 200;
-/// Steps of one workflow that are read.
+/// Maximum number of steps of one workflow that are read.
 const STEPS_MAX: usize = 100;
 /// Members of a step that name what it calls, then those that name the step.
 const STEP_KEYS: &[&str] = &[

@@ -12,7 +12,7 @@ use crate::name::URL_BYTES_MAX;
 use crate::object::{Object, texts};
 use crate::text::{self, capped};
 
-/// Scopes of one capability or of one of its schemes that are read.
+/// Maximum number of scopes of one capability or of one of its schemes that are read.
 pub(crate) const SCOPES_MAX: usize = 64;
 
 /// Members that state the credentials of a service.
@@ -203,7 +203,7 @@ pub(crate) fn headers_in(sentence: &str) -> impl Iterator<Item = &str> {
     words.take(HEADER_WORDS_MAX).filter(|word| word.len() > 3 && word.starts_with("X-"))
 }
 
-/// Words of a sentence that are searched for a header.
+/// Maximum number of words of a sentence that are searched for a header.
 const HEADER_WORDS_MAX: usize = 200;
 
 /// The first scopes that an object lists, each cut to its cap.

@@ -7,7 +7,7 @@ use crate::auth;
 use crate::model::{Auth, AuthScheme, CapabilityAuth, SCHEMES_PER_CAPABILITY_MAX};
 use crate::text;
 
-/// Clauses of one text that are searched for credentials.
+/// Maximum number of clauses of one text that are searched for credentials.
 pub(super) const CLAUSES_MAX: usize = 50;
 
 /// Credentials that sentences name.

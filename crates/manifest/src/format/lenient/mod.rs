@@ -168,7 +168,7 @@ fn rate_by_plan(map: &Map<String, Value>, depth: usize) -> Option<RateLimit> {
     })
 }
 
-/// Plans of one block of limits that are read.
+/// Maximum number of plans of one block of limits that are read.
 const PLANS_MAX: usize = 20;
 
 fn is_rate(text: &str) -> bool {

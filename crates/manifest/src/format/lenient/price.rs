@@ -7,7 +7,7 @@ use crate::model::{Capability, Payment};
 use crate::object::{self, Members, Object};
 use crate::text;
 
-/// Prices of one element that are read.
+/// Maximum number of prices of one element that are read.
 const ALTERNATIVES_MAX: usize = 20;
 
 /// A price as text, as a number, or as an object with amount and currency.
@@ -360,7 +360,7 @@ pub(crate) fn is_currency(word: &str) -> bool {
     CURRENCIES.iter().any(|known| known.eq_ignore_ascii_case(word))
 }
 
-/// Words of one price in a text.
+/// Maximum number of words of one price in a text.
 const WORDS_MAX: usize = 20;
 
 /// Codes that name the asset of a price in the name of a member.

@@ -14,7 +14,7 @@ use crate::schema;
 const RESOURCE_KEYS: &[&str] = &["resources", "resourceTemplates", "resource_templates"];
 /// Members that list the pages of an application in the server (MCP Apps).
 const PAGE_KEYS: &[&str] = &["uiResources", "ui_resources"];
-/// Pages of one server that are read.
+/// Maximum number of pages of one server that are read.
 const PAGES_MAX: usize = 200;
 
 /// Reads the lists at the root, or in the member that holds the description of the server.

@@ -75,7 +75,7 @@ const MCP_KEYS: &[&str] = &[
     "endpoints",
 ];
 
-/// Names of capabilities and of tools without a list that are read of one file.
+/// Maximum number of names of capabilities and of tools without a list that are read of one file.
 const NAMES_MAX: usize = 500;
 
 /// Reads a server card, a registry entry or a free form.

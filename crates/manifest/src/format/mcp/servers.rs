@@ -32,7 +32,7 @@ const LISTS: &[&str] = &["transports", "servers", "endpoints", "transport"];
 /// Names of transports in a map of servers.
 const TRANSPORTS: &[&str] =
     &["streamable_http", "streamable-http", "streamableHttp", "http", "sse", "stdio", "websocket"];
-/// Servers of one file that are kept.
+/// Maximum number of servers of one file that are kept.
 const SERVERS_MAX: usize = 100;
 
 /// Every server that a file names, the first one first.
@@ -120,7 +120,7 @@ pub(super) fn credentials_of_blocks(root: &Object<'_>) -> Vec<Auth> {
     blocks.flat_map(|block| configured_credentials(&block)).collect()
 }
 
-/// Secrets of one package that are read; published ones have up to two.
+/// Maximum number of secrets of one package that are read; published ones have up to two.
 const SECRETS_MAX: usize = 20;
 
 /// The secrets that packages ask for: in variables of the environment, arguments, and headers of their own server.
@@ -191,7 +191,7 @@ fn read_listed(name: Option<&str>, listed: &Object<'_>, draft: &mut Draft<'_>) -
     Some(found)
 }
 
-/// Arguments of one command that are kept; published ones have up to six.
+/// Maximum number of arguments of one command that are kept; published ones have up to six.
 const ARGUMENTS_MAX: usize = 20;
 
 /// The command that starts a server, up to the first argument that may hold a secret.
@@ -236,7 +236,7 @@ fn is_address(text: &str) -> bool {
     (text.contains("://") || text.starts_with('/')) && !text.contains(char::is_whitespace)
 }
 
-/// Headers of one server of a client configuration that are read.
+/// Maximum number of headers of one server of a client configuration that are read.
 const HEADERS_MAX: usize = 20;
 
 /// The credentials in the headers of a client configuration. Their values may be secrets and are not kept.

@@ -215,7 +215,7 @@ pub(super) fn have_addresses(tools: &Value) -> bool {
     children(tools, "").take(TOOLS_CHECKED_MAX).any(has_address)
 }
 
-/// Tools of one list that are searched for an address.
+/// Maximum number of tools of one list that are searched for an address.
 const TOOLS_CHECKED_MAX: usize = 500;
 
 /// Sets the declared effect of a tool.

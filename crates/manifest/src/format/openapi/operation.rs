@@ -16,7 +16,7 @@ use crate::model::{Capability, CapabilityKind, Confirmation, ExecutionModel, Pay
 use crate::object;
 use crate::reference::Resolver;
 
-/// Successful responses of one operation that are read: a hundred codes and `2XX`.
+/// Maximum number of successful responses of one operation that are read: a hundred codes and `2XX`.
 const SUCCESSES_MAX: usize = 101;
 
 /// An operation with its path item.

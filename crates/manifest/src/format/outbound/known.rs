@@ -8,7 +8,7 @@ use crate::draft::Draft;
 use crate::format::{addresses, endpoint};
 use crate::model::{Format, Manifest, Protocol};
 
-/// Addresses of one model that are compared.
+/// Maximum number of addresses of one model that are compared.
 const STATED_MAX: usize = 10_000;
 /// Words of members whose paths are rules about a site, parts of an address or of a file system.
 const POLICY_WORDS: &[&str] = &[

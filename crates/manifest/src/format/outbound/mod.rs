@@ -22,11 +22,11 @@ use known::Known;
 use target::Meanings;
 pub(crate) use target::{RELATED_WORDS, Target, target};
 
-/// Links of one document that are added; the longest published list has 74.
+/// Maximum number of links of one document that are added; the longest published list has 74.
 const LINKS_MAX: usize = 200;
-/// Paths that are compared with those of the calls, and addresses in sentences, of one document.
+/// Maximum number of paths that are compared with those of the calls, and addresses in sentences, of one document.
 const TRIES_MAX: usize = 2_000;
-/// Servers of one document that are added.
+/// Maximum number of servers of one document that are added.
 const INTERFACES_MAX: usize = 50;
 /// Deepest nesting of members that is searched.
 const NESTING_MAX: usize = 6;
@@ -86,7 +86,7 @@ fn is_schema_name(name: &str) -> bool {
     matches!(name, "schema" | "inputSchema" | "input_schema" | "outputSchema" | "output_schema")
 }
 
-/// Texts of one document that may name calls.
+/// Maximum number of texts of one document that may name calls.
 const CALLING_TEXTS_MAX: usize = 500;
 
 /// Adds every address of a document that is not in the draft yet, and returns the texts that may name calls. Paths are below

@@ -5,9 +5,9 @@ use crate::format::addresses::{self, LinkClass};
 use crate::model::{Follow, Protocol};
 use crate::text;
 
-/// Words of the names of one address that count.
+/// Maximum number of words of the names of one address that count.
 const WORDS_MAX: usize = 16;
-/// Characters of a name that are split into words, again for each address below it.
+/// Maximum number of characters of a name that are split into words, again for each address below it.
 const NAME_CHARS_MAX: usize = 100;
 
 /// What the address of a member leads to.

@@ -45,11 +45,11 @@ pub(crate) const MARKERS: &[Marker] = &[
     }),
 ];
 
-/// Different `authz` objects of agents that are kept.
+/// Maximum number of different `authz` objects of agents that are kept.
 const AUTHORIZATIONS_MAX: usize = 100;
-/// Characters of the id of an agent.
+/// Maximum number of characters of the id of an agent.
 const AGENT_ID_CHARS_MAX: usize = 1_000;
-/// Characters of an operation's description before that of its agent.
+/// Maximum number of characters of an operation's description before that of its agent.
 const OPERATION_DESCRIPTION_CHARS_MAX: usize = 1_000;
 
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {

@@ -16,7 +16,7 @@ use crate::text::capped;
 
 /// The dialect of WoA's schemas, and how it is declared.
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
-/// Values of `enum` that a default is compared with.
+/// Maximum number of values of `enum` that a default is compared with.
 const ENUM_COMPARED_MAX: usize = 1_000;
 /// Lower and upper limits of the same thing.
 const LIMITS: [(&str, &str); 5] = [
