@@ -1,5 +1,4 @@
-//! The validator: the lines of a document with their findings, what to fix first, and what would
-//! be indexed.
+//! The validator page: the lines of a document with their findings, what to fix first, and what would be indexed.
 
 use std::collections::BTreeMap;
 
@@ -16,9 +15,9 @@ use crate::text;
 const LINES_MAX: usize = 2_000;
 /// Maximum length of a displayed line, in characters.
 const LINE_CHARS_MAX: usize = 400;
-/// Maximum number of bytes of a document, escaped, that its lines take, and that are put into the form again.
+/// Maximum size of the displayed lines of a document, and of the document in the form, in bytes after escaping.
 const ECHO_BYTES_MAX: usize = 1024 * 1024;
-/// Longest address and longest reason of a refusal that are shown, in characters.
+/// Maximum length of a displayed address and of a displayed refusal reason, in characters.
 const WORDS_CHARS_MAX: usize = 1_000;
 /// Maximum number of findings of the document as a whole that are shown.
 const ELSEWHERE_MAX: usize = 200;
@@ -108,7 +107,7 @@ struct Verdict {
 #[template(path = "validate.html")]
 pub(crate) struct ValidatePage {
     frame: Frame,
-    /// A small manifest that shows what belongs into the box.
+    /// A small manifest that shows what to enter.
     placeholder: &'static str,
     typed: FormInput,
     choices: Vec<Choice>,

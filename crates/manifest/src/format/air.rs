@@ -86,7 +86,7 @@ fn read_payments(root: &Object<'_>, draft: &mut Draft<'_>) {
     };
     keep_contracts(&payments, draft);
     for (scheme, method) in payments.members() {
-        // The account of another protocol is not the address of the chain.
+        // An account of another protocol is not an address on the chain.
         let account = ["recipient", "lightning_address", "stripe_account", "account"];
         let recipient = method.string_of(&account).or_else(|| address.clone());
         let base = Payment {
@@ -141,7 +141,7 @@ fn read_intent(intent: &Object<'_>, origin: Option<&str>, draft: &mut Draft<'_>)
     draft.push(capability);
 }
 
-/// Keeps the price on each network that the intent names, and the other price that a network has.
+/// Keeps the price on each network that the intent names, and the second price of a network if there is one.
 fn price_each_network(intent: &Object<'_>, capability: &mut Capability) {
     let Some(price) = &mut capability.price else { return };
     let networks: Vec<&str> = intent.object("price").map(|price| price.texts("network")).unwrap_or_default();
@@ -173,7 +173,7 @@ fn price_each_network(intent: &Object<'_>, capability: &mut Capability) {
 /// Maximum number of bytes of the terms of one intent that are kept as published.
 const TERMS_BYTES_MAX: usize = 4_096;
 
-/// Keeps the terms of payment of an intent as published, where tickets have a price of their own.
+/// Keeps the terms of payment of an intent as published, if tickets have a separate price.
 fn keep_tickets(intent: &Object<'_>, capability: &mut Capability) {
     let Some(terms) = intent.object("payments") else { return };
     let sells_tickets = terms.members().any(|(_, method)| method.has("ticket_price"));
@@ -182,7 +182,7 @@ fn keep_tickets(intent: &Object<'_>, capability: &mut Capability) {
     capability.published.extend(kept.map(|terms| ("payments".to_owned(), terms.clone())));
 }
 
-/// Keeps the contract of the asset on each network, which the model has no member for.
+/// Keeps the contract of the asset on each network, for which the model has no field.
 fn keep_contracts(payments: &Object<'_>, draft: &mut Draft<'_>) {
     let networks = payments
         .members()
@@ -197,7 +197,7 @@ fn keep_contracts(payments: &Object<'_>, draft: &mut Draft<'_>) {
     }
 }
 
-/// Keeps what the publisher pays to the agents that bring customers: never acted upon.
+/// Keeps the amount that the publisher pays to agents for customers. It is never acted upon.
 fn keep_bounty(object: &Object<'_>, name: &str, draft: &mut Draft<'_>) {
     let bounty = object.value("bounty").filter(|bounty| bounty.is_object());
     draft.manifest.features.other.extend(bounty.map(|bounty| (name.to_owned(), bounty.clone())));

@@ -13,7 +13,7 @@ use crate::name::ManifestUrl;
 use crate::object::{Members, Object};
 use crate::text;
 
-/// Name, description, version, provider and contact under their usual names.
+/// Reads name, description, version, provider and contact under their usual names.
 pub(crate) fn describe(root: &Object<'_>, draft: &mut Draft<'_>) {
     let about = root.object_of(ABOUT);
     let inner = about.as_ref().unwrap_or(root);
@@ -123,7 +123,7 @@ const CONTACT_KEYS: &[&str] = &[
     "supportUrl",
 ];
 
-/// Members that say who is behind a service.
+/// Members that name the operator of a service.
 const PARTIES: &[&str] = &[
     "provider",
     "publisher",
@@ -170,7 +170,7 @@ pub(crate) const LIMIT_KEYS: &[&str] = &[
     "plans",
 ];
 
-/// Adds what a reader has not read: contact, provider, rate limit, language, date, tags.
+/// Adds values that the reader of the format has not set: contact, provider, rate limit, language, date, tags.
 pub(crate) fn complete(root: &Object<'_>, draft: &mut Draft<'_>) {
     complete_contact(root, draft);
     let manifest = &mut draft.manifest;
@@ -223,7 +223,7 @@ pub(crate) fn complete(root: &Object<'_>, draft: &mut Draft<'_>) {
     complete_queries(root, draft);
 }
 
-/// Members that list in words what a service is asked for.
+/// Members that list typical requests to a service.
 const QUERY_KEYS: &[&str] = &[
     "representative_queries",
     "representativeQueries",
@@ -243,7 +243,7 @@ const QUERY_KEYS: &[&str] = &[
     "examples",
 ];
 
-/// Keeps what a whole service is asked for, unless its reader did.
+/// Keeps the typical requests to the whole service, unless the reader of the format did.
 fn complete_queries(root: &Object<'_>, draft: &mut Draft<'_>) {
     if !draft.manifest.representative_queries.is_empty() {
         return;
@@ -280,7 +280,7 @@ fn complete_contact(root: &Object<'_>, draft: &mut Draft<'_>) {
     let parties = || PARTIES.iter().filter_map(|key| root.object(key));
     let contact = &mut draft.manifest.contact;
     if *contact == Contact::default() && !draft.manifest.detection.format.is_core() {
-        // Of several agents the first that names a contact.
+        // If there are several agents, the first that names a contact.
         let server = ["serverInfo", "server_info"].iter().filter_map(|key| root.object(key));
         let agents = root.objects("agents").take(CONTACTS_MAX);
         let stated = std::iter::once(root.clone()).chain(parties()).chain(server).chain(agents);
@@ -417,11 +417,11 @@ pub(crate) fn contact(value: &Value) -> Contact {
 
 /// Maximum number of contacts of one list that are read.
 const CONTACTS_MAX: usize = 20;
-/// Words for ways to make contact, which are no contact themselves.
+/// Words for means of contact, which are not contacts themselves.
 const WAYS: &[&str] =
     &["whatsapp", "email", "phone", "github_issue", "github_issues", "issue", "issues", "form"];
 
-/// Members of a contact that come before the others, such as the hours and the name of a person.
+/// Members of a contact that take precedence over others, such as the hours and the name of a person.
 const REACHABLE_KEYS: &[&str] = &[
     "email",
     "support",

@@ -1,4 +1,4 @@
-//! What the members of a price list state: prices in words, and the ways to pay.
+//! Reads the members of a price list: prices in words, and ways to pay.
 
 use crate::format::lenient;
 use crate::model::Payment;
@@ -50,7 +50,7 @@ pub(crate) fn states_price(text: &str) -> bool {
         && (is_number || has_amount || is_word())
 }
 
-/// Whether a text may be a price: a sentence without an amount is about prices, but none.
+/// Whether a text may be a price. A sentence without an amount is about prices, but is not one.
 pub(crate) fn may_be_price(text: &str) -> bool {
     text.split(' ').nth(PRICE_WORDS_MAX).is_none() || has_digit(text)
 }

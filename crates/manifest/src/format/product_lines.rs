@@ -24,7 +24,7 @@ pub(crate) struct ProductLines {
 }
 
 impl ProductLines {
-    /// Reads a line that lists the paths of a product, and tells whether it is one.
+    /// Reads a line that lists the paths of a product, and returns whether it is one.
     pub(crate) fn read_paths(&self, line: &str, draft: &mut Draft<'_>) -> bool {
         let Some((words, value)) = labelled(line) else { return false };
         let is_free = words.iter().any(|word| word == "free");
@@ -32,7 +32,7 @@ impl ProductLines {
             && listed_calls::read_paths(value, is_free, self.base.as_ref(), draft)
     }
 
-    /// Keeps what another line states.
+    /// Keeps the content of any other line.
     pub(crate) fn read_line(&mut self, line: &str, draft: &mut Draft<'_>) {
         let Some((words, value)) = labelled(line) else { return };
         let value = text::capped(value, draft::DESCRIPTION_CHARS_MAX);

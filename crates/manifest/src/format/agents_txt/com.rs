@@ -142,7 +142,7 @@ fn read_entry(entry: &Object<'_>, key: &str, protocol: Protocol, draft: &mut Dra
 
 fn read_skill(skill: &Object<'_>, draft: &mut Draft<'_>) {
     let published = skill.text("url").unwrap_or_default();
-    // …/skills/adopt-agents-txt/SKILL.md is called for its folder.
+    // …/skills/adopt-agents-txt/SKILL.md is named after its folder.
     let parts: Vec<&str> = published.trim_end_matches('/').rsplit('/').take(2).collect();
     let name = match parts.as_slice() {
         [file, folder] if file.eq_ignore_ascii_case("SKILL.md") => folder,

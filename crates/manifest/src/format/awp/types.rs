@@ -30,7 +30,7 @@ pub(super) struct Types {
     entities: Map<String, Value>,
 }
 
-/// The entities that a schema refers to, its memory, and what is wrong with the type that was read last.
+/// The entities that a schema refers to, its memory, and the flaw of the type that was read last.
 #[derive(Default)]
 pub(super) struct References {
     known: BTreeSet<String>,
@@ -51,7 +51,7 @@ enum Flaw {
 }
 
 impl References {
-    /// Reports what is wrong with the type that was read last, which the document has at `pointer`.
+    /// Reports the flaw of the type that was read last, which is at `pointer`.
     pub(super) fn report(&mut self, pointer: &str, draft: &mut Draft<'_>) {
         for flaw in self.flaws.drain(..) {
             match flaw {

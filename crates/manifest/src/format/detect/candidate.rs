@@ -17,7 +17,7 @@ pub(crate) struct Marker {
 pub(super) enum Trust {
     Strong,
     Medium,
-    /// Medium, and tried only where no other marker decides.
+    /// Medium, and tried only if no other marker decides.
     AtPath,
 }
 

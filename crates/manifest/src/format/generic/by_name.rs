@@ -32,7 +32,7 @@ pub(crate) fn apply_by_name(root: &Object<'_>, draft: &mut Draft<'_>) {
             !map.is_empty() && map.len() <= NAMES_MAX && map.keys().all(|name| positions.contains_key(name))
         })
     };
-    // The limit of one call is none of the service.
+    // The limit of one call is not a limit of the service.
     if draft.manifest.rate_limit.is_some()
         && root.value_of(header::LIMIT_KEYS).is_some()
         && limits.clone().all(is_of_calls)

@@ -22,8 +22,8 @@ const MESSAGE_KEYS: &[&str] = &[
     "clientEvents",
 ];
 
-/// Adds each message of a client as an operation of the WebSocket, if the document names one. What a message looks like on
-/// the wire is not stated, so that none can be sent by its declaration alone.
+/// Adds each message of a client as an operation of the WebSocket, if the document names one. The wire format of a message is not stated,
+/// so the declaration is not enough to send one.
 pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     let Some((holder, key)) = listed(root) else { return };
     let Some((url, is_template)) = socket(root, draft) else { return };

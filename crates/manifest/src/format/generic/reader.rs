@@ -1,4 +1,4 @@
-//! The state of reading a document by its member names: the draft, and what was read already.
+//! The state of reading a document by its member names: the draft and the elements that were read.
 
 use std::collections::HashSet;
 
@@ -26,7 +26,7 @@ pub(super) enum Wanted {
 
 pub(super) struct Reader<'r, 'd> {
     pub(super) draft: &'r mut Draft<'d>,
-    /// Native ids of the capabilities that are more than a name.
+    /// Native ids of the capabilities that have more than a name.
     pub(super) seen: HashSet<String>,
     pub(super) wanted: Wanted,
     /// Elements that were read, including repeats.
@@ -55,7 +55,7 @@ impl<'r, 'd> Reader<'r, 'd> {
     }
 }
 
-/// Whether nothing below a member is offered by the service: a part of a call, other services, or ways to reach people.
+/// Whether the service offers nothing below a member: parts of a call, other services, or ways to reach people.
 pub(super) fn is_left_out(key: &str) -> bool {
     outbound::is_about_calls(key) || outbound::is_contact(key) || lists::is_of_others(key)
 }

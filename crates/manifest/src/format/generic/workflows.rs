@@ -70,7 +70,7 @@ fn steps<'v>(workflow: &Object<'v>) -> &'v [Value] {
     listed.get(..STEPS_MAX).unwrap_or(listed)
 }
 
-/// The capability that a step names, or what the step is called.
+/// The capability that a step names, or the name of the step.
 fn step_of(step: &Value, positions: &HashMap<String, usize>) -> Option<WorkflowStep> {
     let texts: Vec<&str> = match step {
         Value::String(text) => vec![text.trim()],

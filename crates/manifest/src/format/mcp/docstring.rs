@@ -74,7 +74,7 @@ fn continue_description(name: Option<&str>, line: &str, found: &mut Map<String, 
     }
 }
 
-/// The type of JSON Schema of a type of Python.
+/// The JSON Schema type of a Python type.
 fn json_type(python: &str) -> Option<&'static str> {
     match python {
         "str" | "string" => Some("string"),

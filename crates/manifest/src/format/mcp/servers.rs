@@ -139,7 +139,7 @@ pub(super) fn secrets_of_packages(root: &Object<'_>) -> Vec<Auth> {
             let listed = holder.into_iter().flat_map(|holder| holder.objects(key)).take(SECRETS_MAX);
             let secrets: Vec<Auth> = listed
                 .flat_map(|input| {
-                    // The name of an argument says how it is written, that of its variable what it is.
+                    // The name of an argument is its syntax; the name of its variable is its meaning.
                     let variables = input.object("variables").filter(|_| place == "argument");
                     let members = variables.iter().flat_map(Object::members).take(SECRETS_MAX);
                     let inner = members.filter_map(|(name, variable)| secret(Some(name), &variable, place));
@@ -159,8 +159,8 @@ pub(super) fn secrets_of_packages(root: &Object<'_>) -> Vec<Auth> {
     found
 }
 
-/// A secret that a package is given: a key by its name, such as `SHOP_API_KEY`, else another secret. One that is not required
-/// applies to no call by itself.
+/// A secret of a package: an API key if its name says so, such as `SHOP_API_KEY`, else another secret. An optional secret applies to no
+/// call by itself.
 fn secret(name: Option<&str>, input: &Object<'_>, place: &str) -> Option<Auth> {
     let flag = |keys: [&str; 2]| keys.iter().find_map(|key| input.flag(key));
     let name = draft::name(name.or_else(|| input.text_of(&["name", "valueHint"])))?;

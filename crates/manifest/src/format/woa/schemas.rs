@@ -55,7 +55,7 @@ const OTHER_SOURCES: [&str; 9] = [
     "propertyNames",
 ];
 
-/// Reports what is wrong with a schema.
+/// Reports the flaws of a schema.
 pub(super) fn check(schema: &Object<'_>, value: &Value, draft: &mut Draft<'_>) {
     if let Some(SchemaFlaw { pointer, text }) = meta_schema::flaw(value) {
         let text = format!("the schema is not JSON Schema 2020-12: {text}");
@@ -74,7 +74,7 @@ pub(super) fn check(schema: &Object<'_>, value: &Value, draft: &mut Draft<'_>) {
     root.check(schema.map, &mut pointer, draft);
 }
 
-/// Every client understands an object with named properties, and perhaps nothing else.
+/// Checks that the root is an object with named properties: clients need not support anything else.
 fn check_root(schema: &Object<'_>, draft: &mut Draft<'_>) {
     let kind = schema.value("type");
     if kind.is_none() {
