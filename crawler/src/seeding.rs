@@ -128,8 +128,8 @@ async fn contents(
 
 type Report = oneshot::Receiver<Result<SeedReport, SeedError>>;
 
-/// Reads sources on a thread of its own, which ends when the batches are dropped. Reading a terminal or a pipe may wait for ever;
-/// a stop does not wait for this thread.
+/// Reads sources on a thread of its own, which ends when the batches are dropped. Reading a terminal or a pipe may wait forever; a stop
+/// does not wait for this thread.
 fn read_on_thread(
     sources: Vec<(String, SourceContent)>,
     scope: SiteScope,

@@ -5,7 +5,7 @@ use manifest::{Format, IdentityMark, SafetyClass, Strength};
 use policy::claim::Proof;
 use policy::{AbuseReason, FetchOutcome, RobotsKind, Status};
 
-/// A dialect's name from its slug; the slug itself where it is not one.
+/// A dialect's name from its slug; the slug itself if it is not one.
 pub(crate) fn format_of_slug(slug: &str) -> String {
     slug.parse::<Format>().map_or_else(|_| slug.to_owned(), |known| known.label().to_owned())
 }

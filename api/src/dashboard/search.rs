@@ -321,7 +321,7 @@ fn searched_site(words: &str) -> Option<String> {
     Some(Host::parse(&host.to_lowercase()).ok()?.site().to_string())
 }
 
-/// How many of the leading results of the page are about the request; `None` where that is not known.
+/// How many of the leading results of the page are about the request; `None` if that is not known.
 fn relevant_on_page(answer: &SearchAnswer, request: &SearchRequest, paging: Paging) -> Option<usize> {
     let relevant = answer.relevant.filter(|_| request.cursor.is_none() && !request.phrasings.is_empty())?;
     Some(usize::try_from(relevant).unwrap_or(usize::MAX).saturating_sub(paging.skipped()))

@@ -1,4 +1,4 @@
-//! `GET /manifests/{id}/raw`: the bytes as fetched, where the publisher allows that.
+//! `GET /manifests/{id}/raw`: the bytes as fetched, if the publisher allows that.
 //!
 //! They are served as a download in a sandbox, never with a type that browsers execute.
 

@@ -129,7 +129,7 @@ impl Dns {
     ///
     /// # Errors
     ///
-    /// Where the name servers give no answer.
+    /// If the name servers give no answer.
     pub(crate) async fn texts(&self, name: &str) -> Result<Vec<String>, Failure> {
         let _slot = self.slots.acquire().await;
         let lookup = self.resolver.txt_lookup(format!("{name}."));

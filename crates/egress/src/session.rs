@@ -143,7 +143,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// Where the name servers give no answer.
+    /// If the name servers give no answer.
     pub async fn texts(&self, label: &str, host: &Host) -> Result<Vec<String>, Failure> {
         if self.shared.hosts.find(host).is_some() {
             return Ok(Vec::new());

@@ -228,7 +228,7 @@ impl Progress {
     ///
     /// # Errors
     ///
-    /// Where it cannot be written as JSON.
+    /// If it cannot be written as JSON.
     pub(crate) fn park(&mut self) -> serde_json::Result<serde_json::Value> {
         self.findings.drop_large_documents();
         self.traffic.drop_large_robots();

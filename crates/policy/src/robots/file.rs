@@ -107,7 +107,7 @@ impl RobotsFile {
         self.crawl_delay
     }
 
-    /// The preferences about the use of the document at a path and query; none where [`Self::decide`] disallows it.
+    /// The preferences about the use of the document at a path and query; none if [`Self::decide`] disallows it.
     pub fn usage(&self, path_and_query: &str) -> ContentUsage {
         if self.comparison_work(path_and_query) > PATH_WORK_MAX {
             return ContentUsage::default();

@@ -210,7 +210,7 @@ impl Store {
         unpacked(packed, "version_find").await
     }
 
-    /// A document as published; `None` where it is not stored.
+    /// A document as published; `None` if it is not stored.
     ///
     /// # Errors
     ///

@@ -55,7 +55,7 @@ async fn groups_free(connection: &mut Connection, members: &[i64]) -> Outcome<()
     Ok(())
 }
 
-/// Renews a membership, ends expired ones, and lists the members that take groups. `None` where the membership had ended.
+/// Renews a membership, ends expired ones, and lists the members that take groups. `None` if the membership had ended.
 pub(crate) async fn member_beat(
     connection: &mut Connection,
     member: MemberId,

@@ -1,6 +1,6 @@
 //! URLs without a manifest that a seed names once more.
 //!
-//! Who named a URL first does not decide about it for ever: it may have failed then, or have been received only as a part of another
+//! Who named a URL first does not decide about it forever: it may have failed then, or have been received only as a part of another
 //! document. It becomes a hint once more, within the limits of other hints.
 
 use std::collections::{HashMap, HashSet};
@@ -50,7 +50,7 @@ impl Renewal {
 }
 
 impl KnownUrl {
-    /// What becomes of the URL if a seed names it: nothing where it is known as well as the seed would have it. A link of another site than
+    /// What becomes of the URL if a seed names it: nothing if it is known as well as the seed would have it. A link of another site than
     /// the last one that named the URL counts at once, anything else a day after the last request. What a document of its own site or the
     /// operator names stays theirs.
     pub(super) fn renewed_by(&self, id: &str, (seed, site): SiteSeed<'_>, now_ms: i64) -> Option<Renewal> {

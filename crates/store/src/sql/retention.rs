@@ -30,7 +30,7 @@ pub(crate) async fn feed_reader_save(
     Ok(())
 }
 
-/// Unregisters a reader; false where there is none.
+/// Unregisters a reader; false if there is none.
 pub(crate) async fn feed_reader_forget(connection: &mut Connection, name: &str) -> Outcome<bool> {
     let gone =
         sqlx::query("DELETE FROM feed_reader WHERE name = $1").bind(name).execute(&mut *connection).await?;

@@ -34,7 +34,7 @@ impl States {
     ///
     /// # Errors
     ///
-    /// Where a row of it is damaged, or it has none.
+    /// If a row of it is damaged, or it has none.
     pub(crate) fn take(&mut self, name: &str) -> Result<SiteState, StoreError> {
         let missing = || Err(RowRef::new("site", name).damaged("name", "site_state has no such row"));
         self.0.remove(name).unwrap_or_else(missing)

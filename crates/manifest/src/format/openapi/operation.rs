@@ -1,7 +1,7 @@
 //! One operation of an OpenAPI document as a capability.
 //!
-//! Decides identity (`operationId`, or `METHOD path` where there is none or it was used before), address, input, response, credentials,
-//! safety by method, idempotency and execution. Callbacks and webhooks are calls that the service makes, so they are not capabilities.
+//! Decides identity (`operationId`, or `METHOD path` if there is none or it was used before), address, input, response, credentials, safety
+//! by method, idempotency and execution. Callbacks and webhooks are calls that the service makes, so they are not capabilities.
 //!
 //! Follows OpenAPI 3.1 §4.8.10 and §4.8.16, and RFC 9110 §9.2 for the properties of methods.
 
