@@ -211,7 +211,7 @@ pub struct SearchAnswer {
     pub relevant: Option<u64>,
     /// The share of the request that the best results cover, 0 to 1.
     pub coverage: f32,
-    /// No result is relevant, so there are none.
+    /// There are no results because none is relevant.
     pub nothing_good: bool,
     pub did_you_mean: Option<String>,
     /// Each counted as if its own filter were not set. The values of relevant results come first.

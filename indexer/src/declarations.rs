@@ -28,7 +28,7 @@ pub struct Declaration {
     pub manifest_url: ManifestUrl,
     /// JSON pointer into the document.
     pub pointer: String,
-    /// The document that the pointer points into, where it is not the manifest itself.
+    /// The document that the pointer points into, if it is not the manifest itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pointer_document: Option<String>,
     pub status: Status,
@@ -116,7 +116,7 @@ impl MergedCapability {
     }
 }
 
-/// Shared capabilities, and a bounded amount of what was read of their declarations.
+/// Shared capabilities, with a limited amount of their declarations.
 #[derive(Debug)]
 pub struct SharedCapabilities<T> {
     capabilities: Vec<SharedCapability>,
@@ -249,7 +249,7 @@ impl<T> SharedCapabilities<T> {
         }
     }
 
-    /// Keeps what is read of a declaration if it fits. The others of its capability that follow do not fit then either.
+    /// Keeps a declaration if it fits. If it does not, the following ones of its capability are not kept either.
     fn insert(&mut self, id: &CapabilityId, read: impl FnOnce() -> (T, usize)) {
         let number = self.by_declaration.get(id);
         let Some(left) = number.and_then(|number| self.bytes_left.get_mut(*number)) else { return };
@@ -274,7 +274,7 @@ impl<T> SharedCapabilities<T> {
         }
     }
 
-    /// What was read of some declarations of one capability, in their order.
+    /// Some declarations of one capability, in their order.
     pub fn read_of<'a>(&'a self, members: &'a [Member]) -> impl Iterator<Item = &'a T> {
         members.iter().filter_map(|member| self.read.get(&member.id))
     }

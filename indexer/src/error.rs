@@ -48,13 +48,13 @@ pub enum IndexError {
 }
 
 impl IndexError {
-    /// What is wrong, without the advice, which is for programs that only read the index.
+    /// The error without the advice, which is for programs that only read the index.
     pub fn without_advice(&self) -> String {
         let text = self.to_string();
         text.split(": run `indexer").next().unwrap_or_default().to_owned()
     }
 
-    /// What is wrong, without paths of this machine and other details, for readers on other machines.
+    /// The error without paths of this machine and other details, for readers on other machines.
     pub const fn in_public(&self) -> &'static str {
         match self {
             Self::Missing { .. } => "there is no index yet: run `indexer rebuild` to build it",

@@ -1,6 +1,6 @@
 //! The difference of two versions of a manifest in a few sentences: "Now needs OAuth 2: Book seat, Check in".
 //!
-//! Capabilities with the same change share a sentence. What may break a caller comes first.
+//! Capabilities with the same change share a sentence. Changes that may break a caller come first.
 
 use std::collections::HashMap;
 
@@ -86,7 +86,7 @@ impl Alike {
     }
 }
 
-/// What changed in one capability, and whether that may break a caller.
+/// The changes in one capability, each with whether it may break a caller.
 fn predicates(changed: &Changed) -> Vec<(String, bool)> {
     let mut found = Vec::new();
     let auth = changed.fields.iter().filter(|field| matches!(field.field.as_str(), "auth" | "auth_required"));

@@ -255,8 +255,8 @@ fn variable_of_colon(text: &str) -> Option<(&str, &str)> {
     name.starts_with(|letter: char| letter.is_alphabetic() || letter == '_').then_some((name, after))
 }
 
-/// The address in a member that is for addresses, where it lacks its beginning: a host without scheme
-/// (`mcp.acme.example/mcp`) or a path without slash (`rwa/alpha`). `None` if the text is neither, or begins as an address does.
+/// The address in a member for addresses, if its beginning is missing: a host without scheme (`mcp.acme.example/mcp`) or a path without
+/// slash (`rwa/alpha`). `None` if the text is neither, or begins as an address does.
 pub(crate) fn completed(text: &str) -> Option<String> {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.~/{}%".contains(letter);
     if text.starts_with('/') || text.len() > URL_BYTES_MAX || !text.chars().all(is_plain) {
@@ -286,8 +286,8 @@ const FILE_DOMAINS: &[&str] = &["md", "rs", "py", "sh", "pl", "cc", "ps", "zip",
 /// Labels that names of packages and extensions in the order of Java begin with: `com.shop.app/tools`.
 const REVERSED: &[&str] = &["com", "org", "net", "io"];
 
-/// Whether a word of a text is a host without its scheme, with a path: `api.shop.com/v1/rooms`. The host is in lower case and
-/// ends with a public suffix, so that names of files, versions and alternatives are none.
+/// Whether a word of a text is a host without its scheme, with a path: `api.shop.com/v1/rooms`. The host is in lower case and ends with a
+/// public suffix, which excludes names of files, versions and alternatives.
 pub(crate) fn names_host(word: &str) -> bool {
     let Some((host, path)) = word.split_once('/').filter(|(host, _)| host.contains('.')) else {
         return false;

@@ -20,17 +20,17 @@ static MATCHER: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
     AhoCorasick::builder().ascii_case_insensitive(true).build(patterns).ok()
 });
 
-/// What a text is for, which decides what addresses the reader in it.
+/// The use of a text, which determines the phrases that address its reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Use {
     /// It describes.
     Description,
-    /// It is an example of what is sent or answered.
+    /// An example of a request or a response.
     Example,
 }
 
 impl Use {
-    /// The use of what is in a member of this name.
+    /// The use of the texts in a member of this name.
     pub(crate) fn within(self, member: &str) -> Self {
         let is_example = matches!(member, "example" | "examples" | "sample" | "samples");
         if is_example { Self::Example } else { self }
@@ -136,8 +136,8 @@ const LOOK_ALIKES: &[(&str, char)] = &[
     ("уγ", 'y'),
 ];
 
-/// A text with Latin letters in place of those that look like them: of other scripts, of full width, and of mathematics.
-/// `None` if it has none of those.
+/// A text with Latin letters in place of similar ones: letters of other scripts, full-width letters and mathematical letters. `None` if it
+/// has no such letters.
 fn with_latin_letters(text: &str) -> Option<String> {
     let latin = |offset: u32| char::from_digit(offset % 26 + 10, 36);
     let replaced = |letter: char| match u32::from(letter) {

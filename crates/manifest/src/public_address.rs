@@ -85,7 +85,7 @@ impl Manifest {
         accepted.take(SCHEMES_PER_CAPABILITY_MAX).filter(is_usable).collect()
     }
 
-    /// What the publisher asks of the caller, without an address that agents must not be sent to.
+    /// The publisher's requirements for the caller, without addresses that agents must not be sent to.
     pub fn usage_terms(&self) -> Option<UsageTerms<'_>> {
         let mut terms = self.policies.usage_terms()?;
         terms.terms_url = terms.terms_url.and_then(|url| self.address_for_agents(url));

@@ -167,8 +167,8 @@ const fn has_specified_root(format: Format) -> bool {
     )
 }
 
-/// A document without a format of its own, in which nothing can be called or followed, is no manifest. One that names a
-/// server or a command is.
+/// A document without a known format, in which nothing can be called or followed, is not a manifest. A document that names a server or a
+/// command is one.
 fn recognise(draft: &mut Draft<'_>) {
     let names_interface = !draft.manifest.interfaces.is_empty();
     if draft.format() == Format::Opaque && names_interface {

@@ -390,7 +390,7 @@ impl<'a> Resolver<'a> {
     }
 }
 
-/// A name for `$defs`: the last part of the reference, or all of it where the last part is ambiguous.
+/// A name for `$defs`: the last part of the reference, or the whole reference if the last part is ambiguous.
 fn definition_name(reference: &str) -> String {
     let path = reference.trim_start_matches(['#', '/']);
     let short = ["components/schemas/", "definitions/", "$defs/"]

@@ -1,4 +1,4 @@
-//! Checks a published JSON Schema (2020-12): what no validator could compile, and references that lead nowhere.
+//! Checks a published JSON Schema (2020-12) for parts that no validator could compile, and for references without a target.
 //!
 //! Unknown keywords are annotations and pass. The depth of a document bounds the recursion.
 
@@ -40,7 +40,7 @@ const RANGES: &[(&str, &str)] = &[
 pub(crate) enum SchemaFlaw {
     /// What is wrong with a keyword.
     Invalid(String),
-    /// A `$ref` that leads nowhere in the document, or out of it.
+    /// A `$ref` without a target in the document, or one that leaves the document.
     Reference(String),
 }
 

@@ -46,7 +46,7 @@ impl AbuseReason {
         text.strip_prefix(FEED_PREFIX)?.parse().ok()
     }
 
-    /// Whether the reason says nothing without an explanation in words.
+    /// Whether the reason needs an explanation in words.
     pub const fn needs_explanation(self) -> bool {
         matches!(self, Self::Other)
     }

@@ -26,13 +26,13 @@ pub struct FoundBy {
 enum Naming {
     Site,
     Others,
-    /// The same as the document that links to it.
+    /// Has the standing of the document that links to it.
     LikeThis,
 }
 
-/// What a site itself names: its documents, and the hosts below its domain. A customer of the site may have such a host, with a
-/// home page and a robots.txt, so a host has to be named too. A document that links to another one names that document alone, and
-/// not the host where it is: catalogs of a site list the documents of its customers.
+/// The documents and hosts that a site itself names. A host below its domain may belong to a customer, with a home page and a robots.txt,
+/// so a host has to be named too. A document that links to another one names only that document, not its host: catalogs of a site list the
+/// documents of its customers.
 #[derive(Debug)]
 pub struct SiteNaming {
     site: SiteName,
@@ -100,8 +100,8 @@ impl SiteNaming {
         self.links_away(url).is_some()
     }
 
-    /// Whether the site itself publishes a document: at a usual path of one of its hosts, in the operator's list, or where the robots.txt,
-    /// the DNS records or the home page of such a host lead, at one of its hosts. A user may have written what its documents link to.
+    /// Whether the site itself publishes a document: at a usual path of one of its hosts, in the operator's list, or at one of its hosts if
+    /// the robots.txt, the DNS records or the home page of such a host lead there. Documents behind other links may be written by users.
     pub fn publishes(&self, url: &ManifestUrl) -> bool {
         let is_linked = || {
             let found_by = self.found.get(url);

@@ -61,7 +61,7 @@ impl RedirectRefusal {
     }
 }
 
-/// What to do with a redirect.
+/// The reaction to a redirect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RedirectDecision {
     /// Request this URL next, under the same limits and address checks.

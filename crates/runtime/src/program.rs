@@ -35,7 +35,7 @@ const UNAVAILABLE: u8 = 75;
 /// The hidden subcommand of every program that calls [`read_from_stdin`].
 const SUBCOMMAND: &str = "read-document";
 /// Setting of the allocator of the programs: memory counts against the limit when it is used, not when it is reserved. Otherwise the
-/// gigabyte that it reserves at the start exceeds the limit, and what is allocated in it is not limited.
+/// gigabyte that it reserves at the start would exceed the limit, and allocations inside it would not be limited.
 const ALLOCATOR_SETTING: (&str, &str) = ("MIMALLOC_ARENA_EAGER_COMMIT", "0");
 /// Signals that stop a service or a terminal session with all its processes; the kernel sends others at a limit.
 const STOP_SIGNALS: [i32; 3] = [1, 2, 15];
@@ -111,7 +111,7 @@ impl ReaderProgram {
     }
 }
 
-/// What the process did with a document.
+/// The result of the process for a document.
 enum Exchange {
     Answered(Box<Manifest>),
     NotAnswered,

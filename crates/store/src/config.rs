@@ -1,4 +1,4 @@
-//! Where the database is: a PostgreSQL URL, or a SQLite file under the data directory.
+//! The location of the database: a PostgreSQL URL, or a SQLite file under the data directory.
 //!
 //! A password is never shown: `Display` and `Debug` of a [`DatabaseUrl`] replace it.
 
@@ -45,7 +45,7 @@ impl fmt::Display for Backend {
     }
 }
 
-/// Where the database is.
+/// The location of the database.
 #[derive(Clone, PartialEq, Eq)]
 pub enum DatabaseUrl {
     /// `postgres://user:password@host:5432/database`.

@@ -219,7 +219,7 @@ from_row!(ManifestStateColumns {
     changed_at_ms
 });
 
-/// What the table `manifest` says about the current version of a manifest, besides its number.
+/// The columns of `manifest` about the current version, besides its number.
 pub(crate) struct ManifestState {
     pub(crate) status: Status,
     pub(crate) training: PolicyChoice,

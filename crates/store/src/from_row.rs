@@ -1,7 +1,7 @@
 //! Reads the fields of a struct from the columns of a row.
 
-/// Implements `sqlx::FromRow` for the rows of both databases. Each field is a column of its name; fields behind a semicolon are
-/// structs whose fields are further columns of the row.
+/// Implements `sqlx::FromRow` for the rows of both databases. Each field is a column of its name; fields after a semicolon are structs
+/// whose fields are further columns of the row.
 ///
 /// The derive macro of sqlx would do the same, but its crate compiles both drivers a second time, for the compiler.
 macro_rules! from_row {

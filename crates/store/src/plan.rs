@@ -104,8 +104,8 @@ impl Plan<'_> {
     }
 }
 
-/// Plans a visit. Where a URL was fetched more than once, the last fetch counts. `stored_bytes` returns the bytes that a document takes in
-/// the store.
+/// Plans a visit. If a URL was fetched more than once, the last fetch counts. `stored_bytes` returns the bytes that a document takes in the
+/// store.
 pub(crate) fn plan<'a>(
     visit: &'a VisitRecord,
     known: &Known,
@@ -452,7 +452,7 @@ fn resource_after(fetch: &FetchRecord, before: Option<&ResourceState>, misses_in
         && fetch.discovery != Discovery::Submitted;
     let (discovery, status) =
         if is_named_since { (Discovery::Submitted, None) } else { (fetch.discovery, fetch.status) };
-    // What was not requested is unchanged, except for a manifest whose parts changed.
+    // Documents that were not requested are unchanged, except for a manifest whose parts changed.
     if let (FetchOutcome::Fresh | FetchOutcome::NotReached | FetchOutcome::OverBudget, Some(before)) =
         (fetch.outcome, before)
     {

@@ -12,7 +12,7 @@ use crate::known::Known;
 use crate::model::FetchRecord;
 
 const MIB: u64 = 1024 * 1024;
-/// Maximum stored bytes of what a site itself publishes, models and documents together. Nothing else counts here.
+/// Maximum stored bytes of the documents that a site itself publishes, with their models. Nothing else counts here.
 const BYTES_PUBLISHED_MAX: u64 = 256 * MIB;
 /// Maximum stored bytes of the other documents that the site names, with those that complete its manifests. Users may have written them.
 const BYTES_LINKED_MAX: u64 = 1024 * MIB;
@@ -70,7 +70,7 @@ enum Standing {
 /// The owner against whose share a document counts, if only others name it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Owner {
-    /// The host where it is.
+    /// The host of the document.
     Host(Host),
     /// The linking site, for a document at a host of the site: its users are known only by the sites that link to their documents.
     /// Submissions have no linking site and share one owner.

@@ -147,7 +147,7 @@ impl HostRow {
         HostOrigin::of_code(self.seeded)
     }
 
-    /// Adds what is only known from the compacted site.
+    /// Adds the values that only the compacted site has.
     pub(crate) fn merge_compacted(&mut self, compacted: &Self) {
         self.seeded = self.seeded.max(compacted.seeded);
         self.clock.not_before_ms = self.clock.not_before_ms.max(compacted.clock.not_before_ms);

@@ -215,7 +215,7 @@ impl Pool {
             return Ok(SchemaState { found: 0, known });
         }
         let mut connection = options.connect().await.map_err(|error| not_writable(path, &error))?;
-        // fails on a file that cannot be read or is no database, which is not a database without tables
+        // fails on a file that cannot be read or is not a database, to distinguish it from a database without tables
         let readable = sqlx::query("PRAGMA schema_version").fetch_one(&mut connection).await;
         readable.map_err(|error| not_writable(path, &error))?;
         Ok(crate::schema::state(&mut connection, &MIGRATIONS).await)

@@ -1,4 +1,4 @@
-//! What the response to a URL, or the end of a visit, says about a known manifest.
+//! The meaning of a response, or of the end of a visit, for a known manifest.
 
 use manifest::Discovery;
 use policy::{FetchOutcome, Status, VisitEnd};

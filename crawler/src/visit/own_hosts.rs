@@ -28,7 +28,7 @@ impl OwnHosts {
         Self::with_sources(site, site.resources.iter().map(found_by).collect())
     }
 
-    /// What the site names if its documents have these sources.
+    /// The hosts and documents that the site names if its documents have these sources.
     pub(super) fn with_sources(site: &SiteState, found: HashMap<ManifestUrl, FoundBy>) -> Self {
         let listed = site.hosts.iter().filter(|state| state.origin == HostOrigin::Listed);
         let is_linked = |found_by: &FoundBy| is_of_document(found_by.discovery);

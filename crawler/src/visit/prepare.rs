@@ -33,12 +33,11 @@ const HOSTS_MAX: usize = 50;
 /// [`HOSTS_MAX`] of them are requested in addition.
 const HOSTS_NAMED_MAX: usize = 10;
 
-/// Maximum number of known documents per visit of one host that only others name, or of one linking site if they are at the site's own
-/// hosts.
+/// Maximum number of known documents per visit of one host that only others name, or of one linking site.
 const KNOWN_OF_ONE_MAX: usize = 10;
 /// Maximum number of known documents, still to be requested for the first time or to be downloaded in full, with which a visit begins.
 pub(super) const KNOWN_WAITING_MAX: usize = 20;
-/// Maximum number of known documents at paths of the table of the main hosts, such as catalogs. Each visit begins with these.
+/// Maximum number of known documents at paths of the table of the main hosts, with which each visit begins.
 const KNOWN_USUAL_MAX: usize = 20;
 /// URLs whose last request failed are requested after everything else, except in every eighth visit: otherwise, a daily budget might never
 /// leave a request for them.
@@ -172,8 +171,8 @@ fn in_shares<T>(lists: [Vec<T>; 3]) -> Vec<(NamedBy, T)> {
 ///
 /// Each second visit begins with documents that were never requested, followed by those that were not requested for the longest time. So it
 /// continues where a budget or a delay ended the last visit. The other visits request known documents in random order, and documents that
-/// were never requested last. So every document is requested at some time: neither new documents that all fail nor a large number of old
-/// ones can prevent this.
+/// were never requested last. So neither new documents that all fail nor a large number of old ones keep a document from ever being
+/// requested.
 #[derive(Clone, Copy)]
 struct Turns<'a> {
     site: &'a SiteState,
@@ -351,8 +350,8 @@ fn is_named_by_others(known: &ResourceState) -> bool {
 }
 
 /// Hosts that only others name and that have no manifest, up to [`HOSTS_NAMED_MAX`]. The sites that link to them take turns; the linking
-/// site is known as long as a URL of the host is stored. Hosts of collected lists have one turn, and hosts that a submission names share
-/// one with the rest. Each visit searches the next hosts of each turn.
+/// site is known as long as a URL of the host is stored. Collected lists have one turn, and submissions share one with the rest. Each visit
+/// searches the next hosts of each turn.
 fn in_turn_of_linking_sites<'a>(site: &'a SiteState, hosts: Vec<&'a HostState>) -> Vec<&'a HostState> {
     let of_hints = site.hints.iter().map(|hint| (&hint.url, hint.linked_from.as_ref()));
     let of_resources = site.resources.iter().map(|known| (&known.url, known.linked_from.as_ref()));
@@ -437,9 +436,8 @@ fn full_table(site: &SiteState, own_hosts: &OwnHosts, host: &Host) -> Option<Ful
     }
 }
 
-/// Whether a known document is requested again. Parts are requested with their manifest, unless a submission or another site names them
-/// too. Documents that have been missing for long are skipped. A URL that another site linked to and that was no manifest is not requested
-/// again for the same link, whatever the result was.
+/// Whether a known document is requested again. Parts come with their manifest, unless a submission or another site names them too.
+/// Documents that have been missing for long are skipped. A URL without a manifest is requested once for a link of another site.
 fn is_asked_again(site: &SiteState, resource: &ResourceState) -> bool {
     let is_part =
         resource.linked_from.is_some() && resource.outcome.is_present() && !resource.is_named_as_manifest();

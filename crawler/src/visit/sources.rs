@@ -1,4 +1,4 @@
-//! What a visit learned about the links to the known documents of a site.
+//! The findings of a visit about links to the known documents of a site.
 //!
 //! A document is stored with one source, a document or host that links to it. If the source belongs to the site, the site names the
 //! document. So a source that no longer has the link must be replaced.

@@ -59,10 +59,10 @@ pub(crate) enum Earlier {
     Usual,
     /// It is a known document that takes turns with all others that are known.
     Known,
-    /// Only others name it, and nobody knows whether it is there: it comes after all that is known. Its failure may end the rest of what
+    /// Only others name the URL, and it was never received, so it comes after all known URLs. Its failure may end the other requests that
     /// others name.
     Untried,
-    /// The last request failed: it comes after everything else. Another failure may end the rest of what documents link to.
+    /// The last request failed, so the URL comes after everything else. Another failure may end the requests for other links of documents.
     Failed,
 }
 

@@ -383,7 +383,7 @@ impl<'a> SearchExecutor<'a> {
         Ok(Explanation(text))
     }
 
-    /// The results that are grouped behind a result.
+    /// The results that are grouped under a result.
     fn group(&self, ranked: &Ranked) -> Result<Option<Group>, IndexError> {
         if ranked.members.is_empty() {
             return Ok(None);

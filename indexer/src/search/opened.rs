@@ -24,7 +24,7 @@ const LANGUAGE_TAGS_MAX: usize = 1_000;
 /// Maximum number of attempts at opening an index while the writer commits or swaps it.
 const ATTEMPTS_MAX: u32 = 5;
 
-/// Identifies the state of the index behind an answer; changes with every visible commit.
+/// Identifies the state of the index from which an answer came; changes with every visible commit.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct IndexGeneration {
     pub feed_id: String,

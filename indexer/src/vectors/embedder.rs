@@ -23,7 +23,7 @@ pub trait Embedder: Send + Sync + std::fmt::Debug {
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedderError>;
 }
 
-/// Why there are no vectors.
+/// The reason why there are no vectors.
 #[derive(Debug, thiserror::Error)]
 pub enum EmbedderError {
     #[error(

@@ -1,8 +1,8 @@
 //! Cost limits of one document: depth, values, bytes of scalars, bytes of the tree.
 //!
-//! The budget is counted in one linear pass over JSON text, or event by event where a parser streams (YAML), always before
-//! that part is built. Counting allocates one small entry for each open container. A document over budget is refused with
-//! the limit and the measured value.
+//! The budget is counted in one linear pass over JSON text, or event by event with a streaming parser (YAML), always before that part is
+//! built. Counting allocates one small entry for each open container. A document over budget is refused with the limit and the measured
+//! value.
 
 mod json;
 mod memory;

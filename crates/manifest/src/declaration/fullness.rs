@@ -12,8 +12,8 @@ const NATIVE: usize = 1_000;
 
 /// A number that is larger for a fuller declaration.
 ///
-/// What can be called comes before what cannot, what the publisher wrote before what was derived or copied, then the
-/// declaration with more facts, then the one at a well-known path.
+/// A declaration that can be called comes before one that cannot, one that the publisher wrote before one that was derived or copied, then
+/// one with more facts, then one at a well-known path.
 pub fn fullness(manifest: &Manifest, capability: &Capability) -> u32 {
     let weight = |holds: bool, weight: usize| if holds { weight } else { 0 };
     let rank = weight(capability.is_invocable(), CALLABLE)

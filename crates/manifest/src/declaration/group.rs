@@ -27,7 +27,7 @@ pub struct SiteManifest {
     pub declarations: Vec<Declared>,
 }
 
-/// What is kept of a declaration to group it.
+/// The parts of a declaration that grouping needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Declared {
     /// The id that the capability has by itself.

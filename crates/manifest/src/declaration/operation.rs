@@ -11,7 +11,7 @@ const KEY_BYTES: usize = 16;
 
 /// The key of the operation; `None` if the declaration has no address, or plain HTTP without a method.
 ///
-/// - HTTP: method and endpoint, and the envelope where one endpoint serves several operations.
+/// - HTTP: method and endpoint, and the envelope if one endpoint serves several operations.
 /// - A2A: URL and id of the skill.
 /// - MCP and every other protocol: endpoint and name of the tool or operation.
 ///

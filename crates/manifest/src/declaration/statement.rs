@@ -1,4 +1,4 @@
-//! What one declaration states about the facts on which declarations may disagree.
+//! The facts of one declaration on which declarations may disagree.
 
 use std::collections::BTreeMap;
 
@@ -50,7 +50,7 @@ pub struct Statement {
     pub(super) parameters: Option<BTreeMap<String, Parameter>>,
 }
 
-/// What a declaration states about a parameter.
+/// The facts of a declaration about a parameter.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Parameter {
     #[serde(rename = "required", default, skip_serializing_if = "std::ops::Not::not")]

@@ -87,7 +87,7 @@ findings! {
 /// Selects the finding codes of one specification.
 pub(crate) type CodeFilter = fn(&str) -> bool;
 
-/// Where a finding is.
+/// The location of a finding.
 #[derive(Default)]
 pub(crate) struct FindingLocation {
     /// JSON pointer; empty for the whole document.
@@ -117,11 +117,11 @@ pub(crate) struct Draft<'d> {
     steering: Option<Vec<String>>,
     /// The first line of a text that addresses the reader; 0 if it goes over several lines.
     steering_line: Option<usize>,
-    /// Where the document publishes what is reported of it as a whole.
+    /// The pointer for findings about the whole document.
     pub(crate) places: Places,
     /// The document was served by a host that is not public, for an operator who allows it: its addresses may be private.
     is_private: bool,
-    /// Addresses that are not public and were reported where they are published.
+    /// Addresses that are not public and were reported at their own pointers.
     not_public: HashSet<String>,
     /// URL of the linked document that is read: findings point into it.
     pointer_document: Option<String>,
@@ -152,7 +152,7 @@ impl<'d> Draft<'d> {
         self.manifest.detection.format
     }
 
-    /// The URL that answered: what relative addresses resolve against.
+    /// The URL that answered, against which relative addresses are resolved.
     pub(crate) const fn base(&self) -> &'d ManifestUrl {
         match self.document.final_url {
             Some(url) => url,

@@ -212,7 +212,7 @@ impl<'c, 'd> Checker<'c, 'd> {
         self.check_at(&jws, location, payloads)
     }
 
-    /// A trust manifest is checked with the keys of its identity; what its signature names besides `kid` has no effect.
+    /// A trust manifest is checked with the keys of its identity. Members of its signature other than `kid` have no effect.
     fn check_trust(&mut self, trust: Option<&Value>, identifier: Option<&str>) -> SignatureCheck {
         let Some(trust) = trust.and_then(Value::as_object) else {
             let text = "the trust manifest has another name in the document".to_owned();

@@ -34,7 +34,7 @@ const JITTER_PERCENT_MAX: u32 = 20;
 const PARK_AFTER: Duration = Duration::from_secs(6);
 
 string_enum! {
-    /// What a limit applies to.
+    /// The scope of a limit.
     Scope, "scope" {
         /// Scheme, host and port.
         Authority = "authority",

@@ -56,7 +56,7 @@ impl Space {
     }
 }
 
-/// What housekeeping did.
+/// The results of housekeeping.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Housekeeping {
     /// Deleted clocks of addresses.

@@ -61,7 +61,7 @@ impl SeedOrigin {
     }
 }
 
-/// Where a seed comes from.
+/// The source of a seed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SeedOrigin {
     /// A list that the operator wrote.

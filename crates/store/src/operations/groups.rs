@@ -26,8 +26,8 @@ impl Store {
         writing!(self, "worker_join", group::worker_join(worker, share, until_ms))
     }
 
-    /// Renews a membership, ends expired ones, and lists the members that take groups. `None` if another worker ended the membership, and
-    /// with it the ownership of every group.
+    /// Renews a membership, ends expired ones, and lists the members that take groups. `None` if another worker ended the membership, which
+    /// also ends the ownership of every group.
     #[boxed]
     pub async fn member_beat(
         &self,

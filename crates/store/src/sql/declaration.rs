@@ -320,8 +320,8 @@ macro_rules! select_declarations {
     };
 }
 
-/// The capability under which an id is served, where it has several declarations or the id of another one, with those that are
-/// listed.
+/// The capability under which an id is served, if it has several declarations or the id belonged to another one, with the declarations that
+/// are listed.
 pub(crate) async fn capability_shared(
     connection: &mut Connection,
     id: &CapabilityId,

@@ -68,7 +68,7 @@ pub(crate) async fn feed_trim(connection: &mut Connection, before_ms: i64) -> Ou
     ))
     .fetch_one(&mut *connection)
     .await?;
-    // The first entry that is recent ends what is deleted, whatever the times after it.
+    // Deletion stops at the first recent entry, whatever the times after it.
     let batch_until = last.min(first.saturating_add(BATCH - 1));
     let recent: Option<i64> = sqlx::query_scalar(
         "SELECT MIN(position + 0) FROM feed WHERE position >= $1 AND position <= $2 AND at_ms >= $3",

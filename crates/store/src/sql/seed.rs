@@ -28,8 +28,8 @@ struct SiteSeeds<'a> {
     is_submitted: bool,
 }
 
-/// Adds a batch. A known site keeps its schedule, unless a seed brings something new or requests a visit now. A new site of
-/// which only hosts are known is compacted; a compacted site is expanded where a seed brings more.
+/// Adds a batch. A known site keeps its schedule, unless a seed adds a URL or host or requests a visit now. A new site of which only hosts
+/// are known is compacted; a compacted site is expanded if a seed brings more.
 pub(crate) async fn seeds_add(
     connection: &mut Connection,
     seeds: &[Seed],

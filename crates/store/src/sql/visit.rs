@@ -43,7 +43,7 @@ const UNCHECKED_HOSTS_MAX: usize = 4;
 /// The old versions of a site are checked at least once in this many visits.
 const VISITS_PER_CHECK: i32 = 64;
 
-/// Saves the visits whose leases are held; each of the others gets the reason why it is not.
+/// Saves the visits whose leases are held; each other visit gets the reason why it is not saved.
 pub(crate) async fn visits_save(
     connection: &mut Connection,
     visits: &[VisitWrite<'_>],

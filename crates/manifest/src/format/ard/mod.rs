@@ -304,8 +304,8 @@ fn check_trust(trust: &Object<'_>, draft: &mut Draft<'_>) {
     }
 }
 
-/// Reports an identity that belongs neither to the publisher's site nor to the site that serves the catalog. An identity without a domain,
-/// such as did:key, is not judged.
+/// Reports an identity of a site other than the publisher's, and one of a site other than that which serves the catalog. An identity
+/// without a domain, such as did:key, is not judged.
 fn check_authority(entry: &Object<'_>, trust: &Object<'_>, draft: &mut Draft<'_>) {
     let Some(named) = trust.text("identity").and_then(site_named_by) else { return };
     if let Some(publisher) = entry.text("identifier").and_then(publisher)
