@@ -13,7 +13,7 @@ use crate::problem::Problem;
 /// Maximum number of comparisons of one expression: every path once and both times.
 const COMPARISONS_MAX: usize = 20;
 
-/// What an expression restricts.
+/// The restriction of an expression.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Expression {
     pub(super) filters: Filters,

@@ -1,4 +1,4 @@
-//! The page of one capability: parameters, result, safety, how to call it, and where it is declared.
+//! The page of one capability: parameters, result, safety, how to call it, and its declarations.
 
 use std::collections::BTreeSet;
 

@@ -99,7 +99,7 @@ fn predicates(changed: &Changed) -> Vec<(String, bool)> {
     found
 }
 
-/// What a caller needs now, from the accepted schemes and whether one of them is required.
+/// The new requirements for a caller, from the accepted schemes and whether one of them is required.
 fn auth_words(fields: &[&FieldChange]) -> Option<String> {
     let to = |name: &str| fields.iter().find(|field| field.field == name).map(|field| &field.to);
     let required = to("auth_required").and_then(Value::as_str);

@@ -182,7 +182,7 @@ fn kind(document: &Value, schema: &Value) -> String {
     }
 }
 
-/// The schema that a reference into the document names; the schema itself if it is none.
+/// The schema to which a reference in the document points; the schema itself if it is not a reference.
 fn resolved<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
     let pointer = schema["$ref"].as_str().and_then(|reference| reference.strip_prefix('#'));
     pointer.and_then(|pointer| document.pointer(pointer)).unwrap_or(schema)

@@ -1,5 +1,5 @@
-//! The page of one site: what it offers and how to use it; and for its owner how it was read, what to fix, when the next visit
-//! is, and how to opt out.
+//! The page of one site: its capabilities and how to use them. For its owner: how it was read, what to fix, the time of the next visit, and
+//! how to opt out.
 
 use askama::Template;
 use chrono::{DateTime, Utc};
@@ -260,7 +260,7 @@ pub(crate) fn page(answer: &SiteAnswer, context: &PageContext) -> SitePage {
     }
 }
 
-/// The manifests that the site names, and those that only others name. These say nothing about the site, and are listed with the
+/// The manifests that the site names, and those that only others name. The latter are no evidence about the site, and are listed with the
 /// documents.
 fn by_naming(answer: &SiteAnswer) -> (Vec<&ManifestLine>, Vec<&ManifestLine>) {
     let all = answer.resources.iter().filter_map(|resource| resource.manifest.as_ref());

@@ -1,4 +1,4 @@
-//! What a site offers, gathered from its manifests: capabilities by type, ways to authenticate, endpoints, and quality.
+//! A summary of a site's manifests: capabilities by type, ways to authenticate, endpoints, and quality.
 
 use std::collections::BTreeMap;
 

@@ -84,7 +84,7 @@ struct First {
 }
 
 struct Verdict {
-    /// What the result means, in a sentence.
+    /// The meaning of the result, in a sentence.
     words: String,
     format: &'static str,
     strength: &'static str,
@@ -213,7 +213,7 @@ fn verdict(document: &str, answer: &ValidateAnswer) -> Verdict {
     }
 }
 
-/// What the result means for the publisher, in a sentence.
+/// The meaning of the result for the publisher, in a sentence.
 fn verdict_words(answer: &ValidateAnswer) -> String {
     let of = |severity| count(answer.findings.iter().filter(|p| p.finding.severity == severity).count());
     let format = answer.format.label();

@@ -1,4 +1,4 @@
-//! Admin routes, behind a bearer token: block and unblock a site, rebuild the index, list the queue.
+//! Admin routes, which require a bearer token: block and unblock a site, rebuild the index, list the queue.
 
 use axum::body::Bytes;
 use axum::extract::Path;

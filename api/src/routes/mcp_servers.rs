@@ -248,7 +248,7 @@ fn transport(interface: &Interface) -> &'static str {
     if is_sse { "sse" } else { "streamable-http" }
 }
 
-/// Where a name or a version comes from.
+/// The source of a name or a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Origin {
@@ -291,7 +291,7 @@ fn reversed(host: &Host) -> String {
     host.as_str().rsplit('.').collect::<Vec<_>>().join(".")
 }
 
-/// Whether a manifest at a URL may declare a server under a registry name: in a namespace of its host, where only the host itself
+/// Whether a manifest at a URL may declare a server under a registry name: in a namespace of its host, at a path where only the host itself
 /// publishes, or in a namespace of an account.
 fn may_name(url: &ManifestUrl, name: &str) -> bool {
     let (space, _) = name.split_once('/').unwrap_or_default();

@@ -56,7 +56,7 @@ fn permitted(stored: &StoredManifest) -> Result<(), Problem> {
     if stored.body_kept { Ok(()) } else { Err(not_kept()) }
 }
 
-/// The published type where it is inert, plain text where it could run.
+/// The published media type if it is inert, plain text if it could be executed.
 fn harmless(content_type: Option<&str>) -> (&'static str, &'static str) {
     let essence =
         content_type.unwrap_or_default().split(';').next().unwrap_or_default().trim().to_ascii_lowercase();

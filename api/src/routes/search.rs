@@ -69,7 +69,7 @@ pub(crate) async fn show(Request { app, client, context, query }: Request) -> Ht
     response.await?
 }
 
-/// The same query over the same commit, with the same sites left out, has the same answer, apart from the time it took.
+/// The same query over the same commit, with the same sites left out, has the same response, apart from the measured time.
 fn tag(app: &App, context: &RequestContext) -> Result<EntityTag, Problem> {
     let generation = format!("{:?}", app.index.searcher()?.generation());
     let query = context.uri.query().unwrap_or_default();
@@ -152,7 +152,7 @@ async fn home(app: &App, client: Client, context: &RequestContext, here: PageCon
     app.rendered(client, context, render).await
 }
 
-/// What there is instead of a search without results: without its filters, without each of them, and in the whole index.
+/// Alternatives to a search without results: without its filters, without each of them, and in the whole index.
 async fn fallback(app: &App, client: Client, query: &QueryPairs) -> Result<Fallback, Problem> {
     let mut fallback = Fallback::default();
     let words = query.texts("q");
