@@ -15,7 +15,7 @@ use crate::usage::STATEMENT_BYTES_MAX;
 
 /// Maximum number of Content-Usage rules with a path that are kept of one group. Denials of further rules apply to every path.
 const RULES_MAX: usize = 100;
-/// Maximum number of characters of a line that are shown of a statement that is too long.
+/// Maximum number of characters of a line that are shown if its statement is too long.
 const SHOWN_CHARS_MAX: usize = 60;
 
 /// The preferences that apply to a path.
