@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn an_indexer_does_not_advise_what_it_does_itself() {
+    fn an_indexer_gives_no_advice_about_its_own_task() {
         let other = IndexError::FeedOther { dir: "index".into() };
         assert!(other.to_string().contains("run `indexer rebuild`"));
         assert_eq!(other.without_advice(), "the index in index was built from another database");

@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn separates_what_is_less_related() {
+    fn separates_less_related_results() {
         let with = |relevant: Value| {
             let mut page = page();
             page["relevant"] = relevant;

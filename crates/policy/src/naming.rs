@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_documents_link_to_is_not_published_by_the_site_itself() {
+    fn linked_documents_are_not_published_by_the_site_itself() {
         let (catalog, page) = ("https://a.example/.well-known/ard.json", "https://a.example/");
         let found_by = |discovery, from: Option<&str>| FoundBy { discovery, linked_from: from.map(url) };
         let upload = "https://a.example/u/one.json";
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_is_as_many_links_away_as_what_names_it() {
+    fn a_host_has_the_distance_of_the_document_that_names_it() {
         let (page, robots) = ("https://a.example/", "https://b.a.example/agent.json");
         let (at_b, at_c) = ("https://b.a.example/x.json", "https://c.a.example/x.json");
         let of_catalog = "https://d.a.example/.well-known/mcp.json";
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_name_does_not_become_the_sites_own_by_links_of_its_own() {
+    fn links_of_documents_named_by_others_do_not_make_them_the_sites_own() {
         let (one, two) = ("https://a.example/u/one.json", "https://a.example/u/two.json");
         for (discovery, from) in [
             (Discovery::CatalogEntry, Some("https://evil.example/")),

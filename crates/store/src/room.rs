@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_name_has_a_limit_of_its_own() {
+    fn documents_named_by_others_have_a_separate_limit() {
         let mut room = Room::default();
         let evil = others("evil.a.example");
         for _ in 0..MANIFESTS_OF_OTHERS_MAX {
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_keeps_the_room_of_others_for_ever() {
+    fn an_owner_cannot_keep_the_room_of_others() {
         for (evil, names) in [("evil.example", false), ("evil.a.example", true)] {
             let of = |name: &str| if names { others(name) } else { linked(name) };
             let (mut room, evil) = (Room::default(), of(evil));

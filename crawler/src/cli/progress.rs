@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn forgets_what_was_sent_before_the_last_minute() {
+    fn forgets_requests_before_the_last_minute() {
         let (mut rate, start) = (Rate::default(), Instant::now());
         let at = |seconds| start + Duration::from_secs(seconds);
         rate.update(0, start);

@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_robots_are_read_whichever_url_is_requested_first() {
+    fn robots_agentmap_lines_are_read_for_any_first_url() {
         let body = Some(b"User-agent: *\nAllow: /\nAgentmap: /x/agent.json\n".as_slice());
         let verdict = RobotsVerdict::of(RobotsResponse::Answered { status: 200, body }, PRODUCT_TOKEN);
         let follow_ups = of_robots(&url("https://a.example/").host(), verdict.file().unwrap());

@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_linked_documents_link_to_has_less_standing_than_what_the_sites_own_do() {
+    fn links_of_linked_documents_rank_below_links_of_the_sites_own() {
         const CATALOG: &str = "https://a.example/agents.json";
         const PAGE: &str = "https://a.example/";
         const OF_PAGE: &str = "https://a.example/x/of-page.json";

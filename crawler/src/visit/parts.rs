@@ -446,7 +446,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_link_to_a_part_makes_a_manifest_only_of_what_is_one() {
+    async fn a_link_to_a_part_makes_it_a_manifest_only_if_it_is_one() {
         const AWP: &str = r#"{"awp_version":"0.1","domain":"a.example","intent":"Sell books","actions":[
             {"id":"buy_book","description":"Buy a book","method":"POST","endpoint":"/api/books"}]}"#;
         let fixture = fixture(testweb::Host::new("a.example")).await;

@@ -307,7 +307,7 @@ mod tests {
 
     /// The catalog drops a document, and with it what that document links to. The second catalog and robots.txt link to both.
     #[test]
-    fn all_links_of_a_visit_decide_in_whichever_order_they_are_read() {
+    fn links_of_a_visit_decide_in_any_order() {
         const LINKED: &str = "https://a.example/u/linked.json";
         const ROBOTS: &str = "https://a.example/robots.txt";
         let (catalog, second, upload, host) = (url(CATALOG), url(SECOND), url(UPLOAD), url(ROBOTS).host());

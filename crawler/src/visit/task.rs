@@ -73,7 +73,7 @@ impl Earlier {
     }
 }
 
-/// The rank of known documents that the site itself does not publish. They take turns, whoever names them.
+/// The rank of known documents that the site itself does not publish. They take turns, independent of who names them.
 const RANK_OF_KNOWN: u8 = 2;
 
 /// Who named a URL, those with the most standing first.
@@ -87,12 +87,12 @@ pub(crate) enum NamedBy {
     /// The path table, the robots.txt, the DNS records or the home page of an own host, at an own host; or the operator.
     #[default]
     Site,
-    /// A document that the site itself publishes links to it, or what the site itself names is at a host that is not its own.
+    /// A document that the site itself publishes links to it. Or the site itself names it, but at a host that is not its own.
     Document,
     /// A document links to it that was itself reached by a link.
     Further,
-    /// A submission or another site alone ([`policy::naming`]), or a list whose URL has yielded no manifest yet. It is requested
-    /// after everything else.
+    /// Only a submission or another site ([`policy::naming`]), or a list whose URL has yielded no manifest yet. It is requested after
+    /// everything else.
     Others,
 }
 

@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_of_robots_counts_in_the_next_visit_where_nothing_else_was_requested_before_a_long_delay() {
+    fn robots_copy_is_valid_in_the_next_visit_after_a_long_delay() {
         let now = crate::clock::now();
         let fetched_at = now - TimeDelta::hours(25);
         let record = RobotsRecord {

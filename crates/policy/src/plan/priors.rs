@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn orders_paths_by_what_they_add() {
+    fn orders_paths_by_additional_sites_found() {
         let priors = Priors::default();
         let order: Vec<&str> = priors.order().map(|row| row.path).collect();
         assert_eq!(

@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tells_the_schemas_of_cards_from_those_of_the_registry() {
+    fn distinguishes_card_schemas_from_registry_schemas() {
         for (schema, card, entry, dated) in [
             ("https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json", true, false, false),
             (

@@ -347,7 +347,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_names_of_members_say_what_an_address_is() {
+    fn member_names_determine_the_target_of_an_address() {
         for (names, published, expected) in [
             (&["mcp", "endpoint"][..], "https://a.example/x", Some(Target::Server(Protocol::Mcp))),
             (&["protocols", "mcp"], "/x", Some(Target::Server(Protocol::Mcp))),
