@@ -76,7 +76,7 @@ impl ServerNames {
     }
 }
 
-/// Whether a browser says that no page of another origin sent the request. Programs say nothing.
+/// Whether a browser says that no page of another origin sent the request. Programs send no such header.
 pub(crate) fn is_of_own_page(headers: &HeaderMap) -> bool {
     let is_own = |site: &HeaderValue| matches!(site.as_bytes(), b"same-origin" | b"none");
     headers.get_all(SEC_FETCH_SITE).iter().all(is_own)

@@ -50,7 +50,7 @@ pub struct CrawlConfig {
     pub lease: Duration,
     /// Scheduled tasks of a daemon.
     pub schedules: Schedules,
-    /// What housekeeping removes by age.
+    /// The age limits of housekeeping.
     pub retention: Retention,
     /// The file that events are appended to, one JSON object per line.
     pub events: Option<PathBuf>,

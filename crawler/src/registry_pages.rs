@@ -35,7 +35,7 @@ pub(crate) struct PageRequest {
 
 /// A registry whose pages name the next one by a token.
 pub(crate) trait PagedRegistry {
-    /// What an entry of a page is read as.
+    /// The result of reading an entry of a page.
     type Item;
 
     /// The request for the first page, or for the page of a token. `None` if the URL cannot be that of a registry.

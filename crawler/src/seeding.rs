@@ -55,7 +55,7 @@ pub(crate) async fn seed(
     let soft = Stop { soft: stop.clone(), ..Stop::default() };
     let mut requests = StandaloneRequests::new(tools, config.worker.clone(), config.mode.park_wait(), soft);
     let mut sources = contents(config, &mut requests).await?;
-    // each seed is taken once: what the operator lists counts before what a registry links to
+    // each seed is added once: entries of the operator's lists take precedence over links of a registry
     sources.sort_by_key(|(_, content)| matches!(content, SourceContent::Seeds(_)));
     let scope = config.egress.own_networks.site_scope();
     let (mut batches, report) = read_on_thread(sources, scope, reading)?;

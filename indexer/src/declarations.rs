@@ -39,7 +39,7 @@ pub struct Declaration {
     pub last_seen_at: Option<DateTime<Utc>>,
 }
 
-/// A declaration with what it states.
+/// A declaration with its facts.
 #[derive(Debug, Clone)]
 pub struct Declared {
     pub declaration: Declaration,
@@ -218,8 +218,8 @@ impl<T> SharedCapabilities<T> {
         self.load_from_manifests(store, &without_statement, read).await
     }
 
-    /// Reads the declarations of manifests that [`Self::load`] returned: a few manifests at a time, and a bounded number of bytes.
-    /// The rest is not merged until the next visit to the site stores what it states.
+    /// Reads the declarations of manifests that [`Self::load`] returned: a few manifests at a time, and a bounded number of bytes. The rest
+    /// is not merged until the next visit to the site stores its facts.
     pub async fn load_from_manifests(
         &mut self,
         store: &Store,

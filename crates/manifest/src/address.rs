@@ -246,7 +246,7 @@ fn variable(after_slash: bool, text: &str) -> Option<(&str, &str)> {
     name_ok.then_some((name, after))
 }
 
-/// The variable after a colon and the rest: `id` of `:id`, also of `:id?`.
+/// The variable after a colon and the rest: `id` of `:id` and of `:id?`.
 fn variable_of_colon(text: &str) -> Option<(&str, &str)> {
     let end = text.find(|letter: char| !letter.is_alphanumeric() && letter != '_').unwrap_or(text.len());
     let (name, after) = text.split_at(end);

@@ -50,7 +50,7 @@ pub(crate) fn addresses_reader_as(text: &str, use_: Use) -> bool {
 /// Whether a text has a phrase that addresses the reader in this use.
 fn has_phrase(text: &str, use_: Use) -> bool {
     match separators(text) {
-        // Of all phrases, only marks and paths have one word.
+        // Among the phrases, only marks and paths are a single word.
         Separators::None => text.contains(['[', '<', '/']) && is_match(text, use_),
         Separators::Spaces => is_match(text, use_),
         Separators::Others => {

@@ -87,7 +87,7 @@ pub(crate) struct Plan<'a> {
     pub(crate) changes: Vec<Change>,
     /// Documents for which the site has no room, with the reason. Nothing of them is stored.
     pub(crate) refused: HashMap<ManifestId, &'static str>,
-    /// What the site names, if the grouping of declarations into capabilities must be recomputed.
+    /// The documents that the site names, if the grouping of declarations into capabilities must be recomputed.
     pub(crate) regroups: Option<SiteNaming>,
 }
 
@@ -263,7 +263,7 @@ fn plan_forgotten(plan: &mut Plan<'_>, known: &Known) {
     plan.forgotten = forgotten;
 }
 
-/// What the site names after the visit.
+/// The documents that the site names after the visit.
 fn naming_after(visit: &VisitRecord, known: &Known, after: &[ResourceState]) -> SiteNaming {
     let found_by = |resource: &ResourceState| {
         let linked_from = kept_source(resource.linked_from.as_ref()).cloned();

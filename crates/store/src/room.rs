@@ -90,7 +90,7 @@ impl Standing {
     }
 }
 
-/// What a document adds to the index.
+/// The size that a document adds to the index.
 #[derive(Debug, Clone, Copy)]
 struct Added {
     share: Share,

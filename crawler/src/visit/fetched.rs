@@ -1,4 +1,4 @@
-//! The result of one task: what is saved of it, and what a parked visit keeps.
+//! The result of one task, in its saved form and in that of a parked visit.
 
 use std::net::IpAddr;
 

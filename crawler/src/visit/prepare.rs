@@ -448,7 +448,7 @@ fn is_asked_again(site: &SiteState, resource: &ResourceState) -> bool {
     resource.manifest_id.is_some() || may_become_one
 }
 
-/// Whether a document was missing too often in a row to be requested for what the store knows of it.
+/// Whether a document was missing too often in a row to be requested again without a new link.
 pub(super) const fn is_given_up(resource: &ResourceState) -> bool {
     resource.misses_in_row >= MISSES_MAX
 }

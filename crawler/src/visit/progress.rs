@@ -54,7 +54,7 @@ impl VisitRequest {
     }
 }
 
-/// How long a visit was parked for links of documents, for what others name, and at hosts of others.
+/// How long a visit was parked for links of documents, for URLs that others name, and at hosts of others.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct WaitsForLinks {
     /// The total of these waits.

@@ -13,7 +13,7 @@ use crate::seeds::fingerprint;
 /// The limits for URLs of one standing. Parts count only with their manifest ([`PARTS_MAX`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Room {
-    /// Tasks in the plan of a visit. For the site itself, and for what its documents link to, the daily request budget of a site.
+    /// Tasks in the plan of a visit. For URLs of the site itself, and for links of its documents, it is the daily request budget of a site.
     pub(super) tasks: usize,
     /// How many of them may be known or in the path table. The rest is reserved for links that no visit has followed.
     pub(super) begun: usize,

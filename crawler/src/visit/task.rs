@@ -57,7 +57,7 @@ pub(crate) enum Earlier {
     /// Nothing that matters.
     #[default]
     Usual,
-    /// It is a known document that takes turns with all others that are known.
+    /// A known document, which takes turns with the other known documents.
     Known,
     /// Only others name the URL, and it was never received, so it comes after all known URLs. Its failure may end the other requests that
     /// others name.
@@ -76,11 +76,11 @@ impl Earlier {
 /// The rank of known documents that the site itself does not publish. They take turns, independent of who names them.
 const RANK_OF_KNOWN: u8 = 2;
 
-/// Who named a URL, those with the most standing first.
+/// Who named a URL, by decreasing standing.
 ///
-/// Only responses to what the site itself names are evidence about the site. Everything else was reached by a link in a document,
-/// whose author may be a user of the site, or was named by somebody else. A response to it ends or delays only what the same source
-/// named at the same host.
+/// Only responses to what the site itself names are evidence about the site. Everything else was reached by a link in a document, whose
+/// author may be a user of the site, or was named by somebody else. A response to it ends or delays only what the same source named at the
+/// same host.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum NamedBy {

@@ -89,19 +89,19 @@ impl Traffic {
         }
     }
 
-    /// Counts the time since `active_before`, which a task took.
+    /// Adds the active time since `active_before` to the time of its standing, if the task is a link.
     pub(crate) fn count_for_links(&mut self, task: &Task, active_before: Duration) {
         if task.is_link() {
             *self.active_for.entry(task.named_by).or_default() += self.active.saturating_sub(active_before);
         }
     }
 
-    /// The time for links and for what others name, all together.
+    /// The total time for links and for URLs that others name.
     pub(crate) fn active_for_links(&self) -> Duration {
         self.active_for.values().sum()
     }
 
-    /// Adds the duration of queries of name servers, which may be those of the site.
+    /// Adds the duration of name server queries. The site may run the name servers, so their time counts.
     pub(crate) fn count_resolution(&mut self, took: Duration) {
         self.active = self.active.saturating_add(took);
         self.phases.dns_ms = self.phases.dns_ms.saturating_add(millis(took));

@@ -25,8 +25,8 @@ pub(super) struct SiteCounts<'s> {
 }
 
 impl<'s> SiteCounts<'s> {
-    /// Counts the sites of all documents, also of deleted ones, and reads at most `documents_max` of them. Terms beyond count one
-    /// site, or those that were found.
+    /// Counts the sites of all documents, also of deleted ones, and reads at most `documents_max` of them. Terms beyond that count as one
+    /// site, or as the sites found so far.
     pub(super) fn of(
         segment: &'s SegmentReader,
         fields: &Fields,

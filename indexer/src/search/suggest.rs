@@ -230,7 +230,7 @@ mod tests {
     use super::super::tests::sample_index;
     use super::*;
 
-    /// Of each segment, far more entries of deleted documents come first than a list has.
+    /// In each segment, more entries of deleted documents come first than a list can have.
     #[test]
     fn entries_of_deleted_capabilities_hide_no_others() {
         let dir = tempfile::tempdir().unwrap();

@@ -22,7 +22,7 @@ pub struct SiteManifest {
     pub format: Format,
     pub content_hash: ContentHash,
     pub named_by: NamedBy,
-    /// The links from what the site itself publishes to the document: 0 at a usual path, and for what others name.
+    /// Number of links from documents that the site itself publishes to this one: 0 at a usual path, and for documents that others name.
     pub links_away: usize,
     pub declarations: Vec<Declared>,
 }

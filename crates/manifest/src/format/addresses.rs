@@ -216,7 +216,7 @@ pub(crate) fn classify(address: &str) -> LinkClass {
 /// Maximum number of words of a title that says what an address is.
 const TITLE_WORDS_MAX: usize = 6;
 
-/// The class of an address whose path says nothing, by its title: "A2A Agent Card", "Docs MCP (documentation search)".
+/// The class of an address by its title, if its path shows none: "A2A Agent Card", "Docs MCP (documentation search)".
 fn class_of_title(title: &str, url: &str) -> Option<LinkClass> {
     let title = title.split('(').next().unwrap_or_default();
     if title.len() > LABEL_CHARS_MAX {

@@ -24,7 +24,7 @@ const LABEL_CHARS_MAX: usize = 100;
 pub(crate) struct Call<'t> {
     pub(crate) methods: Vec<&'t str>,
     pub(crate) address: &'t str,
-    /// What follows the address.
+    /// The text after the address.
     pub(crate) rest: &'t str,
     /// A comma follows the address.
     has_comma: bool,

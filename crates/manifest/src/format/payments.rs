@@ -152,7 +152,7 @@ fn plans(holder: &Object<'_>, base: &Payment, found: &mut Terms) {
 /// Members of a plan that state its limit of calls, in words or numbers.
 const LIMIT_KEYS: &[&str] = &["limits", "limit", "rate_limit", "rateLimit", "quota"];
 
-/// Keeps the limits of several plans by their name, beside the limit that applies to anybody.
+/// Keeps the limits of several plans by name, besides the limit that applies to everybody.
 fn plan_limits(root: &Object<'_>, draft: &mut Draft<'_>) {
     let blocks =
         ["plans", "tiers", "pricing", "rate_limits", "rateLimits"].iter().filter_map(|key| root.object(key));

@@ -160,7 +160,7 @@ impl AuthorityPace {
             }
         };
         let reasons = requested.into_iter().chain(polite.into_iter().flatten());
-        // Of equal delays the first one decides.
+        // If delays are equal, the first one decides.
         let (wait, reason) = reasons.fold((self.configured, GapReason::Configured), |longest, next| {
             if next.0 > longest.0 { next } else { longest }
         });

@@ -192,7 +192,7 @@ struct StatementRow<'a> {
 }
 
 async fn statements_write(connection: &mut Connection, manifest: &Manifest) -> Outcome<()> {
-    // Of a capability that a document declares twice, the first counts.
+    // If a document declares a capability twice, the first declaration counts.
     let mut seen = HashSet::new();
     let capabilities: Vec<&Capability> =
         manifest.capabilities.iter().filter(|capability| seen.insert(&capability.id)).collect();

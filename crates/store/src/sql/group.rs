@@ -122,7 +122,7 @@ pub(crate) async fn members_of_clocks(
     Ok(ended)
 }
 
-/// Gives groups up and takes those of the wanted ones that have no owner; returns all that the member owns.
+/// Releases groups, and takes the wanted ones that have no owner. Returns all groups that the member owns.
 pub(crate) async fn groups_settle(
     connection: &mut Connection,
     member: MemberId,

@@ -138,7 +138,7 @@ async fn begin(
         }
     }
     let answer = |write: &ReadAttemptWrite| match write {
-        // Of several begins of one document in this batch, the first was written.
+        // If a document begins several times in this batch, the first attempt was written.
         ReadAttemptWrite::Begin(attempt) if !begun.remove(attempt.hash.as_str()) => {
             earlier.get(attempt.hash.as_str()).cloned()
         }

@@ -160,7 +160,7 @@ async fn visits_hold<'a>(
         if ended.get(site).is_none_or(|row| row.fence != write.token.fence) {
             continue;
         }
-        // Of two visits under one lease, the first is saved.
+        // If there are two visits under one lease, the first is saved.
         let Some(row) = ended.remove(site) else { continue };
         let compacted = row.decode()?;
         let mut known = known.remove(site).unwrap_or_default();

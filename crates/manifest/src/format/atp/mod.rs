@@ -187,7 +187,7 @@ fn schemas(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.manifest.schemas.clone_from(schemas.map);
 }
 
-/// Reports the flaws of a schema and its references that lead nowhere.
+/// Reports the flaws of a schema and its references without a target.
 fn check_schema(
     root: &Map<String, Value>,
     schema: &Value,

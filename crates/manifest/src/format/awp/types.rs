@@ -38,7 +38,7 @@ pub(super) struct References {
     flaws: Vec<Flaw>,
 }
 
-/// What is wrong with the name of a type.
+/// A flaw in the name of a type.
 enum Flaw {
     /// The entity that is not declared.
     Unknown(String),

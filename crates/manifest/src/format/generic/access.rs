@@ -56,7 +56,7 @@ fn key_flag<'v>(root: &Object<'v>) -> Option<(Object<'v>, bool)> {
     })
 }
 
-/// The credentials that a document states for what it declares.
+/// The credentials that a document states for its capabilities.
 struct Stated<'v> {
     value: &'v Value,
     /// Whether they apply to the MCP server, not to the calls beside it.
@@ -179,7 +179,7 @@ pub(super) fn apply_auth(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
 }
 
-/// Verbs of the names of calls that obtain credentials, and what they are about.
+/// Verbs and nouns in the names of calls that obtain credentials.
 const REGISTERING: &[&str] = &["register", "signup", "login", "authenticate"];
 const REGISTERED: &[&str] = &["agent", "account", "user", "client", "app"];
 /// Names of calls, in the block of the credentials, that need the credentials that they replace.

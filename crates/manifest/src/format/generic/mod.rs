@@ -184,7 +184,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Flags are features, unless they are all that a document declares.
+    /// Reads flags as features, unless the document declares nothing else.
     fn read_flags(&mut self, value: &Value, pointer: &str) {
         let is_all = self.draft.manifest.capabilities.is_empty();
         for (name, item, pointer) in children(value, pointer) {

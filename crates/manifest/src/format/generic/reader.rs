@@ -17,7 +17,7 @@ pub(super) fn call_of(capability: &Capability) -> Option<(String, String)> {
     Some((capability.invocation.method.clone()?, capability.invocation.endpoint()?.to_owned()))
 }
 
-/// What a reader keeps.
+/// The capabilities that a reader keeps.
 pub(super) enum Wanted {
     Everything,
     /// Calls over HTTP with another method and address than these.

@@ -101,7 +101,7 @@ pub(crate) const FEATURES: &[&str] = &[
     "elicitation",
 ];
 
-/// Names of what the server does, beside its tools. Words of the protocol are its features.
+/// Reads names of what the server does, besides its tools. Words of the protocol are features.
 pub(crate) fn read_names(names: &Value, pointer: &str, draft: &mut Draft<'_>) {
     let known: HashSet<String> =
         draft.manifest.capabilities.iter().map(|capability| capability.native_id.clone()).collect();

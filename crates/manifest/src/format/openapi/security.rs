@@ -107,7 +107,7 @@ pub(crate) fn requirement(security: Option<&Value>, schemes: &BTreeMap<String, A
         if !auth.schemes.contains(&scheme) {
             auth.schemes.push(scheme);
         }
-        // A published scheme that is none asks for nothing.
+        // A published scheme that stands for no authentication requires nothing.
         if scheme == AuthScheme::None {
             auth.required = Tristate::No;
         }

@@ -1,7 +1,7 @@
 //! Addresses in members that no reader has read, wherever they are: documents to follow, servers, pages.
 //!
-//! The names of the members that hold an address say what it is (`mcp.endpoint`, `api.openapi`, `agentCardUrl`), before its
-//! path does. Addresses in schemas, examples and parameters belong to calls and are skipped, and so are identifiers of types
+//! The names of the members that contain an address determine its target (`mcp.endpoint`, `api.openapi`, `agentCardUrl`), and take
+//! precedence over its path. Addresses in schemas, examples and parameters belong to calls and are skipped, and so are identifiers of types
 //! and extensions. Addresses inside sentences come last and are never followed.
 
 mod calling;
@@ -391,7 +391,7 @@ pub(crate) fn each_text<'v>(root: &'v Map<String, Value>, show: &mut dyn FnMut(&
     each(root, &mut |_, text, _| show(text));
 }
 
-/// What is shown of each text: the names of the members that hold it, the text, and the object that holds it below the root.
+/// Receives each text: the names of the members that contain it, the text, and the object below the root that contains it.
 type Show<'s, 'v> = dyn FnMut(&[&'v str], &'v str, Option<&'v Map<String, Value>>) + 's;
 
 /// Calls `show` with each text of a document that may hold addresses.

@@ -1,4 +1,4 @@
-//! What an address leads to, by the names of its members and by its path.
+//! The target of an address, by the names of its members and by its path.
 
 use crate::auth;
 use crate::format::addresses::{self, LinkClass};

@@ -18,7 +18,7 @@ const MARKS_MAX: usize = 200_000;
 /// Maximum number of brackets that are open between two events: twice the depth that is read, as brackets in texts are counted too.
 const OPEN_MAX: usize = 2 * crate::json::DEPTH_MAX;
 
-/// What was read since the last event.
+/// The amount read since the last event.
 #[derive(Debug, Default)]
 pub(super) struct Window {
     chars: Cell<usize>,
