@@ -305,7 +305,8 @@ mod tests {
         NewSource { url: url(at), discovery, linked_from: url(from) }
     }
 
-    /// The catalog drops a document, and with it what that document links to. The second catalog and robots.txt link to both.
+    /// The catalog no longer links to a document, and so not to that document's links either. The second catalog and robots.txt link to
+    /// both.
     #[test]
     fn links_of_a_visit_decide_in_any_order() {
         const LINKED: &str = "https://a.example/u/linked.json";
@@ -399,7 +400,7 @@ mod tests {
         assert_eq!(sources.conclude(&site(), &[]).unread, [catalog]);
     }
 
-    /// Otherwise such a document could have all documents of the site requested whole, in every visit.
+    /// Otherwise such a document could cause all documents of the site to be downloaded in full in every visit.
     #[test]
     fn a_link_that_a_document_of_others_loses_causes_no_request() {
         let upload = url("https://a.example/u/other.json");

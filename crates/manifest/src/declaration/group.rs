@@ -152,8 +152,8 @@ fn join_operations(nodes: &[Node<'_>], joins: &mut [usize]) {
     }
 }
 
-/// Joins bare names of agents.txt with the capabilities of agents.json on the same host. A document that is more links away
-/// defines no name, since it would lead.
+/// Joins bare names of agents.txt with the capabilities of agents.json on the same host. A document that is more links away than the
+/// agents.txt defines no name, because its declaration would lead.
 fn join_names(nodes: &[Node<'_>], joins: &mut [usize]) {
     let mut defined = HashMap::new();
     for (index, node) in nodes.iter().enumerate() {

@@ -39,8 +39,8 @@ impl Store {
         writing!(self, "member_beat", group::member_beat(member, until_ms, millis(now)))
     }
 
-    /// Releases groups, in which no request may be in progress, and takes those of the wanted ones that have no owner. Returns
-    /// every group that the member owns, none when the membership has ended.
+    /// Releases groups, in which no request may be in progress, and takes those of the wanted ones that have no owner. Returns every group
+    /// that the member owns; none if the membership has ended.
     #[boxed]
     pub async fn groups_settle(
         &self,
