@@ -57,7 +57,7 @@ pub(crate) static TOUCH_ICON: LazyLock<Asset> = LazyLock::new(|| {
     Asset::new("touch-icon", "png", "image/png", include_bytes!("../assets/touch-icon.png"))
 });
 
-/// Pictures of 1,200 by 630 pixels that represent a page where its link is shared, by the name of its kind.
+/// Preview pictures for shared links, 1,200 by 630 pixels, by the name of the page's kind.
 static PICTURES: LazyLock<[(&'static str, Asset); 7]> = LazyLock::new(|| {
     let picture = |name, body| (name, Asset::new(name, "png", "image/png", body));
     [

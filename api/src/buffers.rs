@@ -20,7 +20,7 @@ use tokio::time::{Instant, timeout};
 use crate::timeouts::{Allowance, MinRate};
 use runtime::{LimitReached, Share, Shares};
 
-/// Largest request body: the cap of a manifest. A larger OpenAPI document is validated by the address where it was crawled.
+/// Largest request body: the cap of a manifest. A larger OpenAPI document can be validated by the URL at which it was crawled.
 pub(crate) const BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Maximum number of bytes kept for all clients together.
 pub(crate) const BUFFERED_BYTES_MAX: usize = 32 * 1024 * 1024;
@@ -95,7 +95,7 @@ async fn read_until(
     }
 }
 
-/// Enlarges a share to what is kept of a request, beyond the first bytes.
+/// Enlarges a share to the kept bytes of a request, beyond the first bytes.
 pub(crate) fn enlarge(
     share: &mut Option<Share>,
     bytes: usize,
@@ -110,7 +110,7 @@ pub(crate) fn enlarge(
     Ok(())
 }
 
-/// What is kept in memory for a client. Beyond the first bytes, it counts for the client until it is dropped.
+/// A value kept in memory for a client. Beyond the first bytes, it counts for the client until it is dropped.
 #[derive(Debug)]
 pub(crate) struct ByteCount {
     shares: Arc<Shares>,
@@ -191,7 +191,7 @@ impl Reserved {
         Self(Arc::new(share))
     }
 
-    /// Passes the share of what a response contains on to it.
+    /// Transfers the share of a response's content to the response.
     pub(crate) fn attach(response: &mut Response, share: Option<Share>) {
         if let Some(share) = share {
             response.extensions_mut().insert(Self::new(share));

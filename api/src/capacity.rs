@@ -7,16 +7,17 @@ use runtime::Shares;
 use crate::buffers::BUFFERED_BYTES_MAX;
 use crate::limits::{LimitsConfig, at_once};
 
-/// Concurrent connections: at 50 kB each, at most a hundred megabytes. Further ones wait in the kernel's queue.
+/// Maximum number of concurrent connections: at 50 kB each, at most a hundred megabytes. Further ones wait in the kernel's queue.
 pub(crate) const CONNECTIONS_MAX: usize = 2_000;
-/// Concurrent requests. A search takes milliseconds and a few run at a time, so the last in this queue
-/// still waits less than a second.
+/// Maximum number of concurrent requests. A search takes milliseconds and a few run at a time, so the last in this queue still waits less
+/// than a second.
 pub(crate) const REQUESTS_MAX: usize = 512;
-/// Concurrent event streams: each costs a connection and one statement per second.
+/// Maximum number of concurrent event streams: each costs a connection and one statement per second.
 const STREAMS_MAX: usize = 100;
 /// Maximum number of them for one client.
 const STREAMS_OF_CLIENT_MAX: usize = 25;
-/// Concurrent exports: each reads the whole database, and keeps a page of manifests in memory. Seven greedy clients hold them.
+/// Maximum number of concurrent exports: each reads the whole database, and keeps a page of manifests in memory. Seven greedy clients hold
+/// them.
 const EXPORTS_MAX: usize = 8;
 /// Maximum number of them for one client.
 const EXPORTS_OF_CLIENT_MAX: usize = 2;

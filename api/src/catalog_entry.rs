@@ -17,7 +17,7 @@ const QUERIES_MAX: usize = 5;
 const CAPABILITIES_MAX: usize = 100;
 /// Present in the metadata of an entry with a text that contains instructions for the model that reads it.
 const ADDRESSES_READER: &str = "addressesReader";
-/// Tags of one entry.
+/// Maximum number of tags of one entry.
 const TAGS_MAX: usize = 20;
 
 /// One entry. The standard requires either `url` or `data`; these entries always have a `url`.

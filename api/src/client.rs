@@ -26,8 +26,8 @@ const WRITTEN_BY_PROXIES: [HeaderName; 6] = [
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Client {
     pub(crate) address: IpAddr,
-    /// A program on this machine, or a page of this server in a browser there: the `Host` is a local name, no proxy forwarded the
-    /// request, and no page of another origin sent it. Determines what is served to this machine only.
+    /// A program on this machine, or a page of this server in a browser there: the `Host` is a local name, no proxy forwarded the request,
+    /// and no page of another origin sent it. Some content is served only to such clients.
     pub(crate) is_local: bool,
 }
 

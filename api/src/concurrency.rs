@@ -53,7 +53,7 @@ impl ConcurrencyLimit {
         Self(Arc::new(Shared { permits: FairPermits::new(permits), ended: Notify::new() }))
     }
 
-    /// Whether a permit is free, or becomes free within a time. It does even with a long queue, as long as the queue moves.
+    /// Whether a permit is free, or becomes free within a time. A long queue does not prevent this, as long as work ends.
     pub(crate) async fn make_progress(&self, within: Duration) -> bool {
         let ended = self.0.ended.notified();
         tokio::pin!(ended);

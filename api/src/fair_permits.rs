@@ -1,9 +1,9 @@
-//! A fair semaphore: waiting clients get permits in turn, so a client with many waiting requests delays each other client by
-//! one of its requests, not by all of them.
+//! A fair semaphore: waiting clients get permits in turn, so a client with many waiting requests delays each other client by one of its
+//! requests, not by all of them.
 //!
-//! Each customer ([`runtime::customer`]) has its own queue, since the clients of one IPv6 /48 would otherwise come before all
-//! others. A free permit goes to the client that was served least recently, as FQ-CoDel does with new flows (RFC 8290 §4.2): however many greedy
-//! clients wait, a new one is next. A request for more permits than are free waits for them, and blocks those behind it, so that it is
+//! Each customer ([`runtime::customer`]) has its own queue, since the clients of one IPv6 /48 would otherwise come before all others. A
+//! free permit goes to the client that was served least recently, as FQ-CoDel does with new flows (RFC 8290 §4.2): however many greedy
+//! clients wait, a new one is next. A request for more permits than are free waits for them, and blocks later requests, so that it is
 //! served eventually. Requests of a client that has its maximum of permits block only each other.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -126,7 +126,7 @@ impl State {
         }
     }
 
-    /// Gives a client that waits its turn behind those that were served less recently.
+    /// Queues a waiting client after those that were served less recently.
     fn take_turn(&mut self, client: IpAddr) {
         self.number += 1;
         let latest_grant = self.latest_grants.get(&client).copied().unwrap_or(0);
@@ -149,7 +149,7 @@ impl State {
                 }
                 Some(amount) if amount > self.free => {
                     if self.free > 0 {
-                        // From now on new clients are behind it.
+                        // New clients are queued after it.
                         self.turns.remove(&turn);
                         self.turns.insert((0, turn.1), client);
                     }

@@ -25,7 +25,7 @@ enum IndexState {
     Unavailable(&'static str),
 }
 
-/// The index behind the routes.
+/// The index that the routes use.
 pub(crate) struct IndexHandle {
     dir: PathBuf,
     embedder: Option<Arc<dyn Embedder>>,
@@ -62,7 +62,7 @@ impl IndexHandle {
         &self.dir
     }
 
-    /// The searcher, or why there is none.
+    /// The searcher, or the reason why there is none.
     pub(crate) fn searcher(&self) -> Result<Searcher, Problem> {
         match self.state() {
             IndexState::Open(searcher) => Ok(searcher),

@@ -29,7 +29,7 @@ impl ObjectText {
         self.as_str().len()
     }
 
-    /// Only the members with these names, or all without a name.
+    /// Keeps only the members with these names, or all if no name is given.
     pub(crate) fn only(self, names: &[String]) -> Result<Self, Problem> {
         if names.is_empty() {
             return Ok(self);

@@ -1,17 +1,16 @@
 //! Stored manifests, read for clients within a bounded amount of memory.
 //!
-//! All responses read manifests through this module. Before a manifest is read, its size is known and a permit for the memory of
-//! its tree is taken; the permit is held as long as the manifest. Small manifests have separate permits, so that large ones never delay them.
+//! All responses read manifests through this module. Before a manifest is read, its size is known and a permit for the memory of its tree
+//! is taken; the permit is held as long as the manifest. Small manifests have separate permits, so that large ones never delay them.
 //! Clients get permits in turn (see `fair_permits`). A request that waits for too long is rejected.
 //!
-//! The time of work on a manifest is proportional to its size. It runs on the blocking pool, so that it does not block a
-//! worker of the async runtime. The permit is held until the work ends, even if the client has disconnected, so permits limit
-//! concurrent work.
+//! The time of work on a manifest is proportional to its size. It runs on the blocking pool, so that it does not block a worker of the
+//! async runtime. The permit is held until the work ends, even if the client has disconnected, so permits limit concurrent work.
 //!
-//! A page reads several manifests, and an export reads all of them. They are loaded packed, as the database keeps them, a few at a
-//! time, and unpacked one after the other, so a permit for the largest is enough. A page waits for it once: work that has begun
-//! never waits behind work that has not. What it keeps is [`Kept`]: text, which is counted for its client before the permit is
-//! released. An export waits for its client between its manifests, and has no permit then.
+//! A page reads several manifests, and an export reads all of them. They are loaded in compressed form, a few at a time, and decompressed
+//! one after the other, so a permit for the largest is enough. A page waits for it once, so that work that has begun never waits for work
+//! that has not. It keeps only [`Kept`]: text, which is counted for its client before the permit is released. An export waits for its
+//! client between its manifests, and holds no permit then.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::{ControlFlow, Deref, DerefMut};
@@ -43,10 +42,11 @@ const LARGE_BYTES_PER_CORE: usize = 128 * 1024 * 1024;
 const CORES: (usize, usize) = (2, 4);
 /// Bytes that the visits and hosts of a site count as, and the starts of four robots.txt files.
 const HISTORY_BYTES: u64 = 192 * 1024;
-/// Bytes of manifests that are read for one page, as JSON; the first manifest may exceed it. Decoding them takes a quarter of a
-/// second, during which no other client may read large manifests.
+/// Maximum number of bytes of manifests that are read for one page, as JSON; the first manifest may exceed it. Decoding them takes a
+/// quarter of a second, during which no other client may read large manifests.
 pub(crate) const PAGE_READ_BYTES_MAX: u64 = 8 * 1024 * 1024;
-/// Maximum number of bytes of manifests that are read for the page of a site, as JSON, likewise: half a second of processor time.
+/// Maximum number of bytes of manifests that are read for the page of a site, as JSON; the first manifest may exceed it. Decoding them
+/// takes half a second of processor time.
 const SITE_READ_BYTES_MAX: u64 = 32 * 1024 * 1024;
 /// Longest wait for a permit: less than the deadline of a request.
 const WAIT_MAX: Duration = Duration::from_secs(5);
@@ -56,13 +56,13 @@ const fn memory_of(json_bytes: u64) -> u64 {
     json_bytes.saturating_mul(TREE_FACTOR)
 }
 
-/// What a page keeps of the manifests that it has read: text, and no trees of values, whose memory is many times their text.
+/// The content that a page keeps of its manifests: text, not trees of values, which take many times as much memory.
 pub(crate) trait Kept: Send + 'static {
     /// About how many bytes it takes in memory.
     fn bytes(&self) -> usize;
 }
 
-/// What a page keeps, counted for its client.
+/// The kept content of a page, counted for its client.
 #[derive(Debug)]
 pub(crate) struct Counted<S> {
     kept: S,
@@ -77,7 +77,7 @@ impl<S: Kept> Counted<S> {
         self.count.reach(self.kept.bytes())
     }
 
-    /// A reader for the same request, which what is kept does not refuse.
+    /// A reader for the same request that is not refused because of kept content.
     pub(crate) const fn beside<'r>(&self, manifests: ManifestReader<'r>) -> ManifestReader<'r> {
         manifests.holding(self.count.counted())
     }
@@ -87,7 +87,7 @@ impl<S: Kept> Counted<S> {
         Self { permit: None, ..self }
     }
 
-    /// What is kept, and the share that counts it: for the response that contains it.
+    /// The kept content and the share that counts it, for the response that contains it.
     pub(crate) fn into_parts(self) -> (S, Option<Share>) {
         (self.kept, self.count.into_share())
     }
@@ -144,7 +144,7 @@ impl ManifestPermits {
         permit.map_err(|_| capacity_problem("bytes", LimitReached::All))?
     }
 
-    /// The same without a limit of the wait, for work that no request waits for.
+    /// The same without a time limit, for work that no request waits for.
     async fn acquire_in_background(&self, client: Client, bytes: u64) -> Result<Permit, Problem> {
         let permits = if bytes <= SMALL_BYTES { &self.small } else { &self.large };
         let amount = usize::try_from(bytes.max(LEAST_BYTES)).unwrap_or(usize::MAX);
@@ -371,7 +371,7 @@ impl ManifestReader<'_> {
         self.readable_in(ids, &mut PageBytes::default()).await
     }
 
-    /// The same for the next manifests of a page, which may be none.
+    /// The same for the next manifests of a page. There may be none.
     pub(crate) async fn readable_in(
         self,
         ids: &[&ManifestId],

@@ -12,8 +12,8 @@ use crate::server_names::{LOOPBACK, authority, comparable, is_of_own_page};
 /// Maximum number of characters of another origin that an error repeats.
 const SHOWN_CHARS_MAX: usize = 100;
 
-/// Whether a request comes from a program or from a page of this server. Clients send one `Origin` (RFC 6454 section 7.3), so
-/// several are refused, whichever they are.
+/// Whether a request comes from a program or from a page of this server. Clients send one `Origin` (RFC 6454 section 7.3), so a request
+/// with several is refused.
 pub(crate) fn check(config: &ApiConfig, headers: &HeaderMap) -> Result<(), Problem> {
     let origins: Vec<&str> =
         headers.get_all(header::ORIGIN).iter().map(|origin| origin.to_str().unwrap_or_default()).collect();

@@ -32,7 +32,8 @@ impl<S: Send + Sync> FromRequestParts<S> for OwnerCredentials {
 }
 
 impl OwnerCredentials {
-    /// Whether the request names an owner; then it has to be the right one. A reader's key, also as the password in a browser, is none.
+    /// Whether the request has credentials of an owner, which must then be correct. A reader's key does not count, not even as a password
+    /// from a browser.
     pub(crate) fn are_given(&self) -> bool {
         self.0.as_deref().is_some_and(|value| {
             let (scheme, key) = value.split_once(' ').unwrap_or((value, ""));
@@ -41,7 +42,7 @@ impl OwnerCredentials {
         })
     }
 
-    /// Whether headers have what looks like the key of an owner.
+    /// Whether the headers contain what looks like the key of an owner.
     pub(crate) fn are_in(headers: &HeaderMap) -> bool {
         let value = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
         value.and_then(bearer).is_some_and(|key| key.starts_with(KeyKind::Owner.prefix()))

@@ -75,7 +75,7 @@ fn status_number<S: serde::Serializer>(status: &StatusCode, serializer: S) -> Re
     serializer.serialize_u16(status.as_u16())
 }
 
-/// The error code of ARD where it has one (400, 401, 404, 429, 500), the same family elsewhere.
+/// The error code of ARD if it defines one (400, 401, 404, 429, 500), else one in the same style.
 fn error_code(status: StatusCode) -> &'static str {
     match status.as_u16() {
         401 => "UNAUTHENTICATED",

@@ -49,8 +49,8 @@ pub enum Reads {
     Keys,
 }
 
-/// Routes that are answered without a key where reads need one: checks of the process, what has its own credentials, and the keys
-/// that verify signatures of this instance.
+/// Routes that need no key even if reads need one: health checks, routes with their own credentials, and the keys that verify signatures of
+/// this instance.
 const OPEN: [&str; 10] = [
     "/healthz",
     "/readyz",

@@ -87,7 +87,7 @@ impl EntityTag {
     }
 }
 
-/// What decides the format of the response to a request.
+/// The parts of a request that determine the format of its response.
 #[derive(Debug, Clone)]
 pub(crate) struct RequestContext {
     pub(crate) representation: Representation,

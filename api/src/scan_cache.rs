@@ -19,7 +19,7 @@ const KEPT_TIMES: u32 = 10;
 /// Longest time for which it is kept that there was no answer: the database may be available again.
 const FAILURE_AGE_MAX: Duration = Duration::from_secs(30);
 
-/// The last answer, or why there is none.
+/// The last result, or the reason why there is none.
 pub(crate) struct ScanCache<T>(Arc<Mutex<Option<Counted<T>>>>);
 
 struct Counted<T> {

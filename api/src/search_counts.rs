@@ -18,7 +18,7 @@ use crate::clock;
 pub(crate) const WRITE_INTERVAL: Duration = Duration::from_mins(1);
 /// Maximum number of sites whose searches are counted: their names take some megabytes.
 const SITES_MAX: u32 = 100_000;
-/// Counts in memory while the database cannot be written: a day of all counted sites.
+/// Maximum number of counts in memory while the database cannot be written: a day of all counted sites.
 const COUNTS_MAX: usize = 100_000;
 const SECONDS_A_DAY: i64 = 24 * 60 * 60;
 

@@ -1,8 +1,8 @@
 //! The host names of this server. A request is trusted as local only if its `Host` is one of them.
 //!
-//! A page in a browser on this machine can point its own domain name at a loopback address (DNS rebinding). Its
-//! requests then come from this machine, but with that name as their `Host`. A page of any origin can also ask a loopback address
-//! directly; a browser names the origin then.
+//! A page in a browser on this machine can point its own domain name at a loopback address (DNS rebinding). Its requests then come from
+//! this machine, but with that name as their `Host`. A page of any origin can also send a request to a loopback address directly; the
+//! browser then names the origin.
 
 use std::net::IpAddr;
 
@@ -12,13 +12,13 @@ use url::Url;
 
 pub(crate) const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
-/// Browsers say with it whether a page of the same origin sends a request, even where there is no `Origin`.
+/// Browsers use it to say whether a page of the same origin sends a request, even without `Origin`.
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// The names of this server.
 #[derive(Debug, Clone)]
 pub(crate) struct ServerNames {
-    /// Loopback names and the listen address: those under which programs on this machine ask.
+    /// Loopback names and the listen address, which programs on this machine use.
     local: Vec<Authority>,
     /// The host of `--public-url`. A proxy on this machine passes it on for its clients, so it proves nothing about them.
     public: Option<Authority>,
@@ -51,8 +51,8 @@ impl ServerNames {
         names.collect()
     }
 
-    /// Whether a request from this machine was sent by a program, or by a page of this server under a local name: its `Host`, and
-    /// the host of its URI if there is one, are local names. A page of another origin in a browser on this machine names itself.
+    /// Whether a request from this machine was sent by a program, or by a page of this server under a local name: its `Host`, and the host
+    /// of its URI if there is one, are local names. A browser on this machine names the origin of a page of another origin.
     pub(crate) fn match_local_request(&self, uri: &Uri, headers: &HeaderMap) -> bool {
         let Some(host) = host(headers) else { return false };
         let is_of_host = |origin: &HeaderValue| {
@@ -76,7 +76,7 @@ impl ServerNames {
     }
 }
 
-/// Whether a browser says that no page of another origin sent the request. Programs say nothing.
+/// Whether a browser says that no page of another origin sent the request. Programs send no such header.
 pub(crate) fn is_of_own_page(headers: &HeaderMap) -> bool {
     let is_own = |site: &HeaderValue| matches!(site.as_bytes(), b"same-origin" | b"none");
     headers.get_all(SEC_FETCH_SITE).iter().all(is_own)

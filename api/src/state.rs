@@ -63,7 +63,7 @@ pub enum ApiError {
     Snapshots(#[from] SnapshotError),
 }
 
-/// What to do if an address cannot be listened on.
+/// Advice if the server cannot listen on an address.
 fn listen_advice(error: &std::io::Error) -> &'static str {
     match error.kind() {
         std::io::ErrorKind::PermissionDenied => {
@@ -86,7 +86,7 @@ impl Deref for App {
     }
 }
 
-/// The shared state behind [`App`].
+/// The shared state of [`App`].
 pub struct State {
     pub(crate) config: ApiConfig,
     pub(crate) store: Store,
@@ -269,7 +269,7 @@ impl App {
         self.counted(&self.0.sites_with_manifests, kept_for.saturating_mul(SITEMAP_KEPT_TIMES), list).await
     }
 
-    /// What pages are rendered with.
+    /// The context in which pages are rendered.
     pub(crate) fn page_context(&self) -> PageContext {
         PageContext { base: self.base_url(), now: clock::now(), owners: self.search_counts.owners() }
     }

@@ -19,12 +19,12 @@ struct Counters {
     names: AtomicU64,
     delays: AtomicU64,
     answers: AtomicU64,
-    /// What each open visit still has to do, by the number of the visit.
+    /// The remaining work of each open visit, by the number of the visit.
     planned: Mutex<HashMap<u64, Planned>>,
     visits: AtomicU64,
 }
 
-/// What a visit still has to do.
+/// The remaining work of a visit.
 #[derive(Debug, Clone, Copy)]
 struct Planned {
     /// Requests that are planned and not sent yet.

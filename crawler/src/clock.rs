@@ -16,7 +16,7 @@ use tokio::time::Instant;
 struct Anchor {
     wall: DateTime<Utc>,
     since: Instant,
-    /// Uptime of the machine at `since`, with the time that it was suspended; `None` where the system does not tell it.
+    /// Uptime of the machine at `since`, with the time that it was suspended; `None` if the system does not tell it.
     uptime: Option<Duration>,
     /// How far the system clock was ahead when the uptime was read last.
     ahead: TimeDelta,

@@ -42,7 +42,7 @@ pub struct CrawlConfig {
     /// The operator's own interval between visits to a site that answers; for sites of others at least a day.
     pub revisit_every: Option<Duration>,
     pub worker: WorkerId,
-    /// The embedded database to lock; none where a fleet shares one.
+    /// The embedded database to lock; none if a fleet shares one.
     pub locked_database: Option<PathBuf>,
     /// The lock on it, once it is taken.
     pub lock: Option<Arc<DatabaseLock>>,
@@ -50,7 +50,7 @@ pub struct CrawlConfig {
     pub lease: Duration,
     /// Scheduled tasks of a daemon.
     pub schedules: Schedules,
-    /// What housekeeping removes by age.
+    /// The age limits of housekeeping.
     pub retention: Retention,
     /// The file that events are appended to, one JSON object per line.
     pub events: Option<PathBuf>,

@@ -1,5 +1,5 @@
-//! `--dry-run`: what a pass would request, decided by the same code, without sending a packet or changing the
-//! store. Requests that depend on links, redirects and responses are not known beforehand.
+//! `--dry-run`: lists the requests of a pass, decided by the same code, without sending a packet or changing the store. Requests that
+//! depend on links, redirects and responses are not known beforehand.
 
 use async_recursion::async_recursion as boxed;
 use std::collections::BTreeSet;

@@ -37,10 +37,10 @@ impl PathPriors {
 pub struct PathEstimate {
     pub path: &'static str,
     pub formats: &'static [Format],
-    /// Of 10,000 sites that publish anything, how many publish here: as assumed, and as found so far.
+    /// How many of 10,000 sites with manifests publish at this path: assumed, and found so far.
     pub assumed: u16,
     pub estimated: u16,
-    /// Of these, as found so far, those that publish at no path above.
+    /// How many of the found sites publish at no earlier path.
     pub first: u16,
     /// Which visit to a site requests the path, while nothing is found.
     pub visit: u32,

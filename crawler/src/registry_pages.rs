@@ -13,7 +13,7 @@ use crate::visit::{Message, StandaloneError, StandaloneRequests};
 
 /// Longest token of a page that is sent back.
 const TOKEN_BYTES_MAX: usize = 4 * 1_024;
-/// Pages of one registry: a hundred thousand entries.
+/// Maximum number of pages of one registry: a hundred thousand entries.
 const PAGES_MAX: usize = 1_000;
 
 /// How to treat a registry whose daily budget ends before its last page.
@@ -35,7 +35,7 @@ pub(crate) struct PageRequest {
 
 /// A registry whose pages name the next one by a token.
 pub(crate) trait PagedRegistry {
-    /// What an entry of a page is read as.
+    /// The result of reading an entry of a page.
     type Item;
 
     /// The request for the first page, or for the page of a token. `None` if the URL cannot be that of a registry.

@@ -55,7 +55,7 @@ pub(crate) async fn seed(
     let soft = Stop { soft: stop.clone(), ..Stop::default() };
     let mut requests = StandaloneRequests::new(tools, config.worker.clone(), config.mode.park_wait(), soft);
     let mut sources = contents(config, &mut requests).await?;
-    // each seed is taken once: what the operator lists counts before what a registry links to
+    // each seed is added once: entries of the operator's lists take precedence over links of a registry
     sources.sort_by_key(|(_, content)| matches!(content, SourceContent::Seeds(_)));
     let scope = config.egress.own_networks.site_scope();
     let (mut batches, report) = read_on_thread(sources, scope, reading)?;
@@ -128,8 +128,8 @@ async fn contents(
 
 type Report = oneshot::Receiver<Result<SeedReport, SeedError>>;
 
-/// Reads sources on a thread of its own, which ends when the batches are dropped. Reading a terminal or a pipe may wait for ever;
-/// a stop does not wait for this thread.
+/// Reads sources on a thread of its own, which ends when the batches are dropped. Reading a terminal or a pipe may wait forever; a stop
+/// does not wait for this thread.
 fn read_on_thread(
     sources: Vec<(String, SourceContent)>,
     scope: SiteScope,

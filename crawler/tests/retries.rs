@@ -211,7 +211,7 @@ async fn a_known_manifest_that_is_named_as_a_part_is_read_when_it_changes() {
 
 /// One site names documents that are not there yet, or as parts of its own; another site names them later.
 #[tokio::test]
-async fn who_names_a_document_first_does_not_decide_for_ever() {
+async fn the_first_source_of_a_document_can_be_replaced() {
     let user = |number: usize| at(&format!("/u/g{number}.json"));
     let users: Vec<String> = (0..4).map(user).collect();
     let plugins = [at("/u/e0.json"), at("/u/e1.json")];

@@ -361,7 +361,7 @@ async fn named_by(crawl: &Crawl, path: &str) -> NamedBy {
 
 /// A file of a user of the victim, which another site links to, and later a catalog of the victim too.
 #[tokio::test]
-async fn stores_that_only_others_name_a_document_while_the_site_does_not() {
+async fn stores_that_only_others_name_a_document() {
     const UPLOAD: &str = "/u/someone/agent.json";
     const CATALOG: &str = "/.well-known/api-catalog";
     let catalog = |paths: &[&str]| {
@@ -784,7 +784,7 @@ async fn refused_registry(crawl: &mut Crawl) -> String {
 }
 
 #[tokio::test]
-async fn a_registry_is_not_searched_after_an_opt_out_or_beyond_its_budget_and_leads_nowhere_else() {
+async fn a_registry_is_not_searched_after_opt_out_over_budget_or_across_a_redirect() {
     let registry = |answer: Answer| Host::new("registry.example").robots("").route("/search", answer);
     let page = || Answer::json(r#"{"results":[]}"#).taking_posts();
     let mut opted_out = list_crawl(vec![registry(page())]).await;
@@ -810,7 +810,7 @@ async fn a_registry_is_not_searched_after_an_opt_out_or_beyond_its_budget_and_le
 }
 
 #[tokio::test]
-async fn a_registry_is_trusted_as_little_as_a_link_and_a_list_counts_before_it() {
+async fn registry_entries_are_trusted_like_links_and_rank_below_lists() {
     let page = r#"{"results":[
         {"identifier":"urn:air:only.victim.example:a","url":"https://victim.example/linked.json"},
         {"identifier":"urn:air:both.victim.example:b","url":"https://victim.example/both.json"}]}"#;
@@ -958,7 +958,7 @@ async fn a_host_that_only_hosts_of_customers_lead_to_is_not_the_sites_own() {
 /// An upload links to one document at many URLs, to URLs that fail, and to one that is limited. The victim answers the path that cannot
 /// exist with a page.
 #[tokio::test]
-async fn what_a_document_of_others_links_to_says_nothing_about_the_site() {
+async fn links_of_a_document_of_others_are_no_evidence_about_the_site() {
     const UPLOAD: &str = "/u/someone/links.json";
     const COPY: &str = "/u/someone/copy.json";
     let canary = canary_path(policy::Seed::of(VICTIM));
@@ -1007,7 +1007,7 @@ async fn what_a_document_of_others_links_to_says_nothing_about_the_site() {
 /// The catalog of the victim lists a document of a user. That one links to one document at many URLs, to URLs that fail, and to one of
 /// a customer's host that is limited. The victim answers the path that cannot exist with a page.
 #[tokio::test]
-async fn what_a_listed_document_of_a_user_links_to_says_nothing_about_the_site() {
+async fn links_of_a_listed_document_of_a_user_are_no_evidence_about_the_site() {
     const CATALOG: &str = "/.well-known/api-catalog";
     const LISTED: &str = "/u/someone/links.json";
     const LINKSET: &str = "application/linkset+json";
@@ -1082,7 +1082,7 @@ async fn failing_links_of_one_document_skip_no_other_document() {
 
 /// The catalog of the victim lists a document of a user, and that one another.
 #[tokio::test]
-async fn what_documents_link_to_is_requested_after_what_the_site_itself_names() {
+async fn linked_documents_are_requested_after_urls_that_the_site_itself_names() {
     const LINKSET: &str = "application/linkset+json";
     let at = |path: &str| format!("https://{VICTIM}{path}");
     let page = "<html><head><link rel='agent-manifest' href='/x/of-page.json'></head></html>";
@@ -1118,7 +1118,7 @@ async fn what_documents_link_to_is_requested_after_what_the_site_itself_names() 
 
 /// A document of a user links to paths below `/.well-known/` that the victim refuses or where it fails.
 #[tokio::test]
-async fn what_a_user_links_to_below_well_known_says_nothing_about_the_site() {
+async fn links_of_a_user_below_well_known_are_no_evidence_about_the_site() {
     const LINKSET: &str = "application/linkset+json";
     for answer in [Answer::status(403), Answer::status(500)] {
         let forbidden: Vec<String> =

@@ -188,8 +188,8 @@ fn rounded<S: Serializer>(score: &f32, serializer: S) -> Result<S::Ok, S::Error>
 pub struct FacetCount {
     pub value: String,
     pub count: u64,
-    /// How many of them are relevant. `None` where that is not known: the order is not relevance, or the facet's own filter is
-    /// set, so that the relevant results have its value only.
+    /// How many of them are relevant. `None` if that is not known: the order is not relevance, or the facet's own filter is set, so that
+    /// the relevant results have its value only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub relevant: Option<u64>,
 }
@@ -211,7 +211,7 @@ pub struct SearchAnswer {
     pub relevant: Option<u64>,
     /// The share of the request that the best results cover, 0 to 1.
     pub coverage: f32,
-    /// No result is relevant, so there are none.
+    /// There are no results because none is relevant.
     pub nothing_good: bool,
     pub did_you_mean: Option<String>,
     /// Each counted as if its own filter were not set. The values of relevant results come first.

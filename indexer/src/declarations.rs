@@ -10,7 +10,7 @@ use policy::Status;
 use serde::{Deserialize, Serialize};
 use store::{SharedCapability, Store, StoreError, StoredDeclaration, StoredManifest};
 
-/// Declarations that are read at once: at most 16 MiB, usually a quarter.
+/// Maximum number of declarations that are read at once: at most 16 MiB, usually a quarter.
 const LOADED_MAX: usize = 256;
 /// Maximum number of bytes of manifests that are read for declarations without a stored statement.
 const MANIFESTS_BYTES_MAX: u64 = 8 * 1024 * 1024;
@@ -28,7 +28,7 @@ pub struct Declaration {
     pub manifest_url: ManifestUrl,
     /// JSON pointer into the document.
     pub pointer: String,
-    /// The document that the pointer points into, where it is not the manifest itself.
+    /// The document that the pointer points into, if it is not the manifest itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pointer_document: Option<String>,
     pub status: Status,
@@ -39,7 +39,7 @@ pub struct Declaration {
     pub last_seen_at: Option<DateTime<Utc>>,
 }
 
-/// A declaration with what it states.
+/// A declaration with its facts.
 #[derive(Debug, Clone)]
 pub struct Declared {
     pub declaration: Declaration,
@@ -116,7 +116,7 @@ impl MergedCapability {
     }
 }
 
-/// Shared capabilities, and a bounded amount of what was read of their declarations.
+/// Shared capabilities, with a limited amount of their declarations.
 #[derive(Debug)]
 pub struct SharedCapabilities<T> {
     capabilities: Vec<SharedCapability>,
@@ -218,8 +218,8 @@ impl<T> SharedCapabilities<T> {
         self.load_from_manifests(store, &without_statement, read).await
     }
 
-    /// Reads the declarations of manifests that [`Self::load`] returned: a few manifests at a time, and a bounded number of bytes.
-    /// The rest is not merged until the next visit to the site stores what it states.
+    /// Reads the declarations of manifests that [`Self::load`] returned: a few manifests at a time, and a bounded number of bytes. The rest
+    /// is not merged until the next visit to the site stores its facts.
     pub async fn load_from_manifests(
         &mut self,
         store: &Store,
@@ -249,7 +249,7 @@ impl<T> SharedCapabilities<T> {
         }
     }
 
-    /// Keeps what is read of a declaration if it fits. The others of its capability that follow do not fit then either.
+    /// Keeps a declaration if it fits. If it does not, the following ones of its capability are not kept either.
     fn insert(&mut self, id: &CapabilityId, read: impl FnOnce() -> (T, usize)) {
         let number = self.by_declaration.get(id);
         let Some(left) = number.and_then(|number| self.bytes_left.get_mut(*number)) else { return };
@@ -274,7 +274,7 @@ impl<T> SharedCapabilities<T> {
         }
     }
 
-    /// What was read of some declarations of one capability, in their order.
+    /// Some declarations of one capability, in their order.
     pub fn read_of<'a>(&'a self, members: &'a [Member]) -> impl Iterator<Item = &'a T> {
         members.iter().filter_map(|member| self.read.get(&member.id))
     }

@@ -48,13 +48,13 @@ pub enum IndexError {
 }
 
 impl IndexError {
-    /// What is wrong, without the advice, which is for programs that only read the index.
+    /// The error without the advice, which is for programs that only read the index.
     pub fn without_advice(&self) -> String {
         let text = self.to_string();
         text.split(": run `indexer").next().unwrap_or_default().to_owned()
     }
 
-    /// What is wrong, without paths of this machine and other details, for readers on other machines.
+    /// The error without paths of this machine and other details, for readers on other machines.
     pub const fn in_public(&self) -> &'static str {
         match self {
             Self::Missing { .. } => "there is no index yet: run `indexer rebuild` to build it",
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn an_indexer_does_not_advise_what_it_does_itself() {
+    fn an_indexer_gives_no_advice_about_its_own_task() {
         let other = IndexError::FeedOther { dir: "index".into() };
         assert!(other.to_string().contains("run `indexer rebuild`"));
         assert_eq!(other.without_advice(), "the index in index was built from another database");

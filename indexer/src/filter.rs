@@ -1,11 +1,11 @@
 //! The search filters, one row each.
 //!
-//! A row drives everything that uses the filter: the field of the schema, the values of a document, the query, the operator
-//! inside a phrasing, the parameter of `GET /search` and its documentation, the path of a catalog filter, the argument of the
-//! tool `find_capability`, and the facet of the dashboard. Values of one filter mean OR, filters among each other mean AND.
+//! A row drives everything that uses the filter: the field of the schema, the values of a document, the query, the operator inside a
+//! phrasing, the parameter of `GET /search` and its documentation, the path of a catalog filter, the argument of the tool
+//! `find_capability`, and the facet of the dashboard. Values of one filter are combined with OR, different filters with AND.
 //!
-//! Closed vocabularies are parsed here, and an unknown value is an error that lists the known ones. Open vocabularies (sites,
-//! types, namespaces, languages) accept any text in any case and may simply match nothing.
+//! Closed vocabularies are parsed here, and an unknown value is an error that lists the known ones. Open vocabularies (sites, types,
+//! namespaces, languages) accept any text in any case and may simply match nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
@@ -95,7 +95,7 @@ pub(crate) struct FilterSource<'a> {
     schemes: &'a [AuthScheme],
     degraded: bool,
     pub(crate) named_by: NamedBy,
-    /// Identity of the publisher of the leading declaration; other declarations are no evidence for it.
+    /// Identity of the publisher of the leading declaration; other declarations are not evidence of it.
     identity: Vec<IdentityMark>,
     price: Option<&'a Payment>,
     payment_schemes: Vec<String>,
@@ -205,7 +205,7 @@ impl Filter {
 macro_rules! filters {
     ($($variant:ident = $key:literal { $($member:ident: $value:expr),+ $(,)? })+) => {
         manifest::string_enum! {
-            /// What results are filtered and counted by.
+            /// The keys by which results are filtered and counted.
             FacetKey, "facet" { $($variant = $key),+ }
         }
 
@@ -398,7 +398,7 @@ filters! {
     Publisher = "publisher" {
         label: "Publisher",
         entry_path: "publisher",
-        // What only others name has no publisher that agentdex knows.
+        // The publisher of a document that only others name is unknown.
         values_of: |source| match source.named_by {
             NamedBy::Site => vec![source.publisher.to_lowercase()],
             NamedBy::Others => Vec::new(),

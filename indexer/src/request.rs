@@ -17,7 +17,7 @@ manifest::string_enum! {
 }
 
 manifest::string_enum! {
-    /// Which results are put behind the best of them.
+    /// Which results are grouped under the best one.
     Grouping, "grouping" {
         /// None: each result is a row.
         None = "none",

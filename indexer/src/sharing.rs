@@ -10,8 +10,8 @@ use crate::index::{Following, Shared};
 /// Maximum number of bytes of the declarations that are held while a batch of manifests is indexed.
 const FOLLOWING_BYTES_MAX: usize = 32 * 1024 * 1024;
 
-/// What these manifests share with others, ready to be indexed. Each declaration is read for the manifest that leads it, so that
-/// the work for all manifests grows with the number of declarations.
+/// The shared capabilities of these manifests, ready to be indexed. Each declaration is read for the manifest that leads it, so that the
+/// work for all manifests grows with the number of declarations.
 pub(crate) async fn load(store: &Store, manifests: &[ManifestId]) -> Result<Shared, StoreError> {
     let capabilities = store.capabilities_shared_by(manifests).await?;
     let mut shared = Shared::new(capabilities, FOLLOWING_BYTES_MAX);
@@ -24,7 +24,7 @@ pub(crate) async fn load(store: &Store, manifests: &[ManifestId]) -> Result<Shar
     Ok(shared)
 }
 
-/// Adds the manifests that lead capabilities of the listed ones: what these state is in the documents of those.
+/// Adds the manifests that lead capabilities of the listed ones, because their documents contain the facts of these.
 pub(crate) async fn add_leading(store: &Store, manifests: &mut Vec<ManifestId>) -> Result<(), StoreError> {
     let shared = store.capabilities_shared_by(manifests).await?;
     let leaders = shared.into_iter().filter_map(|shared| shared.members.into_iter().next());

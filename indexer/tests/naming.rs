@@ -52,7 +52,7 @@ fn is_exact(hit: &Hit) -> bool {
 }
 
 #[test]
-fn what_only_others_name_comes_behind_what_a_site_declares() {
+fn documents_that_only_others_name_rank_below_declarations_of_sites() {
     let manifests = [
         own("books.example", "cancel_order", "Cancels an order of books."),
         upload("files.example", "cancel_orders", "Cancels an order of books at once."),
@@ -85,7 +85,7 @@ fn a_name_that_others_choose_is_no_exact_match() {
 }
 
 #[test]
-fn filters_leave_out_what_only_others_name() {
+fn filters_exclude_documents_that_only_others_name() {
     let manifests = [
         own("books.example", "cancel_order", "Cancels an order of books."),
         upload("files.example", "cancel_orders", "Cancels an order of books at once."),

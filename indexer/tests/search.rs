@@ -183,7 +183,7 @@ fn native_files_rank_before_synthetic_ones() {
 }
 
 #[test]
-fn reports_nothing_good_instead_of_irrelevant_results() {
+fn returns_no_results_instead_of_irrelevant_ones() {
     let (_dir, searcher) = searcher(&web());
     let answer = searcher.search(&request("photosynthesis of seaweed")).unwrap();
     assert!(answer.nothing_good);
@@ -537,7 +537,7 @@ fn phrasings_are_fused_and_explained() {
 }
 
 #[test]
-fn explanations_are_few_and_short() {
+fn explanations_are_limited_in_number_and_length() {
     let words: Vec<String> = (0..40).map(|at| format!("zq{}{}", char::from(b'a' + at % 26), at)).collect();
     let mut manifest = support::manifest("many.example", "Many");
     for at in 0..12 {

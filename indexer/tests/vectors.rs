@@ -152,7 +152,7 @@ fn finds_and_explains_a_request_in_other_words() {
 }
 
 #[test]
-fn returns_nothing_good_when_no_vector_is_near() {
+fn returns_no_results_when_no_vector_is_near() {
     let mut bank = support::manifest("coinbank.example", "Coin Bank");
     support::add(&mut bank, "transfer", "Transfer money.");
     let (_dir, searcher) = searcher(&[bank]);

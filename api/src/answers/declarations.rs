@@ -1,5 +1,4 @@
-//! Capabilities that several documents of a site declare: how each is answered, and where its declarations contradict each
-//! other.
+//! Capabilities that several documents of a site declare: the response for each, and the contradictions between its declarations.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -21,8 +20,8 @@ use runtime::Share;
 const COMPARED_MAX: usize = 200;
 /// Contradictions of an answer after which no further capability is compared.
 const CONTRADICTIONS_MAX: usize = 500;
-/// Maximum number of bytes of the declarations that are held for an answer; the others are not listed. A quarter of what a client
-/// may have, so that its own declarations never refuse a request.
+/// Maximum number of bytes of declarations that are held for a response; others are not listed. A quarter of a client's limit, so that
+/// declarations never cause its request to be refused.
 const DECLARED_BYTES_MAX: usize = 2 * 1024 * 1024;
 /// Bytes that a declaration counts as before it is read: the largest that is stored.
 const STATEMENT_BYTES_MAX: usize = 64 * 1024;
@@ -108,7 +107,7 @@ impl SharedDeclarations {
         Ok(Self { shared: reading.shared, share })
     }
 
-    /// What manifests share with others that may be exported: of a capability, the first declaration that may be exported
+    /// The capabilities that manifests share with others that may be exported. The first declaration of a capability that may be exported
     /// leads. Declarations are read for the manifest that leads them.
     pub(crate) async fn exported(store: &Store, page: &[ManifestId]) -> Result<Self, StoreError> {
         let in_page: HashSet<&ManifestId> = page.iter().collect();

@@ -1,4 +1,4 @@
-//! What people can ask for: the fields of the index with examples, for the home page.
+//! Topics for the home page: the fields of the index, with examples.
 
 use std::collections::HashSet;
 

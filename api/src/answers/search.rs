@@ -66,7 +66,7 @@ pub(crate) async fn search(
     mut request: SearchRequest,
 ) -> Result<SearchResults, Problem> {
     let started = Instant::now();
-    // Left out by the search itself: a near copy behind a result of such a site takes its place.
+    // The search itself leaves these out: a near copy grouped under a result of such a site takes its place.
     request.filters.without_sites.extend(index.suppressed().names());
     let mut answer = index
         .run(client, move |searcher| searcher.search(&request))
@@ -77,7 +77,7 @@ pub(crate) async fn search(
     Ok(SearchResults { answer, took_ms })
 }
 
-/// Removes the results of some sites from a page and from the counts, with those behind them.
+/// Removes the results of some sites from a page and from the counts, with the results grouped under them.
 pub(crate) fn leave_out(answer: &mut SearchAnswer, is_left_out: impl Fn(&SiteName) -> bool) {
     let left_out = |hits: &[Hit]| hits.iter().filter(|hit| is_left_out(&hit.site)).count() as u64;
     if let Some(relevant) = &mut answer.relevant {
@@ -107,7 +107,7 @@ pub(crate) async fn search_readable(
     search_readable_in(index, manifests, request, &mut PageBytes::default()).await
 }
 
-/// The same for the next results of a page, which may be none although others follow.
+/// The same for the next results of a page. It may return none although others follow.
 pub(crate) async fn search_readable_in(
     index: &IndexHandle,
     manifests: ManifestReader<'_>,
@@ -201,7 +201,7 @@ pub(crate) async fn page(
     Ok((page, share))
 }
 
-/// What is needed of a result to read its declarations: its texts are in its row.
+/// The fields of a result that reading its declarations needs; its texts are in its row.
 fn without_texts(hit: Hit) -> Hit {
     Hit {
         key: String::new(),

@@ -302,8 +302,8 @@ pub(crate) fn unknown(site: &SiteName) -> Problem {
     Problem::not_found(format!("{site} is not known here: no seed names it and no manifest links to it"))
 }
 
-/// Reads what is known of a site and passes it to `respond`, off the runtime. The permit for its memory is held until `respond`
-/// returns. `contact` is where owners of suspended sites answer.
+/// Reads the record of a site and passes it to `respond`, outside the async runtime. The permit for its memory is held until `respond`
+/// returns. `contact` is the address for owners of suspended sites.
 pub(crate) async fn site<R: Send + 'static>(
     manifests: ManifestReader<'_>,
     site: &SiteName,

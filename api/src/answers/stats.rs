@@ -1,4 +1,4 @@
-//! The store in numbers, and how far the index is behind it.
+//! Statistics of the store, and how far the index is behind it.
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! Submitted sites: what is put into the crawler's queue on request, and under which limits.
+//! Submitted sites: adds them to the crawler's queue, within limits.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use manifest::{Host, ManifestUrl, SiteName, SiteScope};
@@ -114,7 +114,7 @@ impl Submissions<'_> {
         Ok((self.visit_again(site, story.state, now).await?, quota))
     }
 
-    /// The limits of a recheck for everybody but the owner.
+    /// The limits of a recheck for clients other than the owner.
     async fn admit_recheck(
         &self,
         site: &SiteName,

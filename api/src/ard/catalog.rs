@@ -1,5 +1,5 @@
-//! `GET /sites/{domain}/ai-catalog.json` (ARD 0.9) and `/ard.json` (0.91): what a site declares, in any dialect, as
-//! one catalog: an entry for each manifest, followed by one for each of its capabilities.
+//! `GET /sites/{domain}/ai-catalog.json` (ARD 0.9) and `/ard.json` (0.91): the declarations of a site, in any dialect, as one catalog: an
+//! entry for each manifest, followed by one for each of its capabilities.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -22,8 +22,8 @@ use crate::response::{Caching, HttpResult};
 use crate::state::App;
 use runtime::Share;
 
-/// Entries of one catalog: about a megabyte of JSON. The rest, and manifests that are too large to be read for one page, are
-/// browsed with `GET /agents`.
+/// Maximum number of entries of one catalog: about a megabyte of JSON. The rest, and manifests that are too large to be read for one page,
+/// are browsed with `GET /agents`.
 const ENTRIES_MAX: usize = 1_000;
 
 /// A catalog, as defined by the schema of the standard.
@@ -109,8 +109,8 @@ impl Kept for SiteEntries {
     }
 }
 
-/// What a site declares: each manifest that it names, followed by the capabilities that it leads. Only the entries that are wanted
-/// are kept, with the share that counts them for the client.
+/// The entries of a site: each manifest that it names, followed by the capabilities that it leads. Only the requested entries are kept,
+/// with the share that counts them for the client.
 pub(super) async fn entries_of_site(
     app: &App,
     client: Client,

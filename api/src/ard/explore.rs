@@ -18,7 +18,7 @@ use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::HttpResult;
 
-/// Facets of one request: each is a pass over what matches.
+/// Maximum number of facets of one request: each is a pass over what matches.
 const FACETS_MAX: usize = 16;
 const BUCKETS_DEFAULT: usize = 20;
 const BUCKETS_MAX: usize = 1_000;
@@ -94,7 +94,7 @@ pub(crate) async fn answer(Request { app, client, query, .. }: Request, bytes: B
     Ok(fresh(&ExploreAnswer { result_type: "facets", facets }))
 }
 
-/// What a body asks for, and the names of its fields.
+/// The parsed request body, and the names of its fields.
 fn asked(body: ExploreBody) -> Result<(ExploreRequest, Vec<String>), Problem> {
     let requested = body.result_type.facets;
     if requested.is_empty() || requested.len() > FACETS_MAX {

@@ -10,10 +10,10 @@ use super::filter::{self, Path};
 use crate::answers::search_parameters::instant;
 use crate::problem::Problem;
 
-/// Comparisons of one expression: every path once and both times.
+/// Maximum number of comparisons of one expression: every path once and both times.
 const COMPARISONS_MAX: usize = 20;
 
-/// What an expression restricts.
+/// The restriction of an expression.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Expression {
     pub(super) filters: Filters,

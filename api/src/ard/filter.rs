@@ -18,7 +18,7 @@ const VALUES_MAX: usize = 50;
 const VALUE_BYTES_MAX: usize = 1_024;
 /// Maximum number of terms of one filter that entries are compared with.
 const TERMS_MAX: usize = 8;
-/// Steps of a path into `trustManifest` or `metadata`; those of the standard's examples have two.
+/// Maximum number of steps of a path into `trustManifest` or `metadata`; those of the standard's examples have two.
 const SEGMENTS_MAX: usize = 8;
 
 /// A path into a catalog entry that the index supports.

@@ -23,8 +23,7 @@ use crate::state::App;
 
 /// Longest identifier in bytes: those of this index have a host name of up to 253 and a native id of up to 200.
 const IDENTIFIER_BYTES_MAX: usize = 512;
-/// Maximum number of entries among which the one with the identifier is looked for; others only differ in case, or have it as a
-/// name.
+/// Maximum number of entries among which the identifier is searched; other matches differ only in case, or have it as a name.
 const CANDIDATES_MAX: usize = 100;
 
 /// The entry with an identifier, as ARD 0.91 defines it.
@@ -94,8 +93,8 @@ async fn of_capability(app: &App, client: Client, identifier: &str) -> Result<Op
     among(app, client, of_publisher, identifier).await
 }
 
-/// The entry in the catalog of the publisher's site, which is also complete where the index is not: the index has another suffix
-/// for a minted identifier of a capability with several declarations, and may lag behind the store.
+/// The entry in the catalog of the publisher's site. The index may lack it: it has another suffix for a minted identifier of a capability
+/// with several declarations, and may lag behind the store.
 async fn of_site(app: &App, client: Client, identifier: &str) -> Result<Option<ObjectText>, Problem> {
     let Ok(host) = Host::parse(publisher_of(identifier)) else { return Ok(None) };
     let wanted = identifier.to_owned();

@@ -1,10 +1,9 @@
-//! The registry of Agentic Resource Discovery 0.91 (github.com/ards-project/ard-spec): `POST /search`, `POST /explore`,
-//! `GET /agents`, `GET /agents/{identifier}`, and every known site as a catalog.
+//! The registry of Agentic Resource Discovery 0.91 (github.com/ards-project/ard-spec): `POST /search`, `POST /explore`, `GET /agents`, `GET
+//! /agents/{identifier}`, and every known site as a catalog.
 //!
-//! Exact where the standard is exact: member names, closed objects, error words. Every capability is a catalog entry, and
-//! so is every manifest, if its site names it; an identifier that its publisher did not give is minted and marked. Scores state relevance
-//! only. No request goes to another registry: `referrals` names those that catalogs on the web declare, `auto` and `none`
-//! answer from this index.
+//! Exact where the standard is exact: member names, closed objects, error words. Every capability is a catalog entry, and so is every
+//! manifest, if its site names it; an identifier that its publisher did not give is minted and marked. Scores state relevance only. No
+//! request is sent to another registry: `referrals` lists those that catalogs on the web declare, `auto` and `none` answer from this index.
 
 mod agents;
 mod catalog;

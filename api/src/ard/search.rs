@@ -32,7 +32,7 @@ const PAGE_DEFAULT: usize = 10;
 const PAGE_MAX: usize = 100;
 /// Maximum number of entries that one request compares with the terms of its filter.
 const CANDIDATES_MAX: usize = 500;
-/// Registries that are referred to: a client follows one or two.
+/// Maximum number of registries that are referred to: a client follows one or two.
 const REFERRALS_MAX: usize = 10;
 /// The relevance at which a score is half of the scale: a good match of two or three words.
 const SCORE_HALF: f32 = 6.0;
@@ -289,7 +289,7 @@ impl HitEntries {
     }
 }
 
-/// What is wanted of the entries of a page of hits, as text and in order, each with its hit, and the share that counts them for the
+/// The requested parts of the entries of a page of hits, as text and in order, each with its hit, and the share that counts them for the
 /// client. An entry that the store no longer shows is left out.
 pub(super) async fn entries<'a, T: Serialize>(
     app: &App,
@@ -304,7 +304,7 @@ pub(super) async fn entries<'a, T: Serialize>(
     Ok((in_order.collect(), share))
 }
 
-/// Adds what is wanted of the entry of each hit that the store still shows.
+/// Adds the requested parts of the entry of each hit that the store still shows.
 async fn entries_of<T: Serialize>(
     app: &App,
     client: Client,

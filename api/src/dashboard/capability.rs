@@ -1,4 +1,4 @@
-//! The page of one capability: parameters, result, safety, how to call it, and where it is declared.
+//! The page of one capability: parameters, result, safety, how to call it, and its declarations.
 
 use std::collections::BTreeSet;
 
@@ -26,10 +26,10 @@ use crate::text;
 
 /// Maximum number of linked capabilities of the same manifest.
 const SIBLINGS_MAX: usize = 12;
-/// Displayed findings and examples; the JSON response has all.
+/// Maximum number of displayed findings and examples; the JSON response has all.
 const FINDINGS_MAX: usize = 50;
 const EXAMPLES_MAX: usize = 50;
-/// Displayed reasons, inferred values, types and other short entries of one list.
+/// Maximum number of displayed reasons, inferred values, types and other short entries of one list.
 const ENTRIES_MAX: usize = 50;
 /// Maximum length of a displayed fact or reason, and of a displayed text, in characters.
 const FACT_CHARS_MAX: usize = 1_000;
@@ -37,7 +37,7 @@ const TEXT_CHARS_MAX: usize = 4_000;
 /// Maximum length of the text and of the place of a displayed finding, in characters.
 const FINDING_CHARS_MAX: usize = 600;
 const POINTER_CHARS_MAX: usize = 200;
-/// Similar capabilities of other sites that are displayed.
+/// Maximum number of similar capabilities of other sites that are displayed.
 const SIMILAR_MAX: usize = 4;
 /// Maximum depth of the displayed type of an unstructured result.
 const ANSWER_DEPTH: u8 = 3;

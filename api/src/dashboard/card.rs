@@ -1,4 +1,4 @@
-//! One result as a card: what it does, where, how it is called, how safe, how fresh, and which values are inferred.
+//! One result as a card: description, site, call, safety, freshness, and which values are inferred.
 
 use indexer::{Group, GroupMember, Grouping, Hit};
 use manifest::IdentityMark;
@@ -66,7 +66,7 @@ pub(crate) struct Card {
     pub(crate) does: String,
     pub(crate) site: String,
     pub(crate) site_icon: String,
-    /// What is known of the site: its owner, and its endpoints for agents.
+    /// The facts about the site: its owner, and its endpoints for agents.
     pub(crate) site_marks: Vec<Mark>,
     pub(crate) format: &'static str,
     pub(crate) format_icon: &'static str,
@@ -74,7 +74,7 @@ pub(crate) struct Card {
     pub(crate) tags: Vec<Tag>,
     pub(crate) updated: Moment,
     pub(crate) status: &'static str,
-    /// A sentence with the number of results that are grouped behind this one.
+    /// A sentence with the number of results that are grouped under this one.
     pub(crate) others: Option<String>,
     /// The best of them: the id, and name and site.
     pub(crate) members: Vec<(String, String)>,

@@ -1,6 +1,6 @@
 //! The difference of two versions of a manifest in a few sentences: "Now needs OAuth 2: Book seat, Check in".
 //!
-//! Capabilities with the same change share a sentence. What may break a caller comes first.
+//! Capabilities with the same change share a sentence. Changes that may break a caller come first.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use crate::text;
 
 /// Maximum number of names in one sentence.
 const NAMED_MAX: usize = 3;
-/// Sentences about one change of a manifest.
+/// Maximum number of sentences about one change of a manifest.
 const SENTENCES_MAX: usize = 5;
 /// Maximum length of a name and of a value, in characters.
 const NAME_CHARS_MAX: usize = 60;
@@ -86,7 +86,7 @@ impl Alike {
     }
 }
 
-/// What changed in one capability, and whether that may break a caller.
+/// The changes in one capability, each with whether it may break a caller.
 fn predicates(changed: &Changed) -> Vec<(String, bool)> {
     let mut found = Vec::new();
     let auth = changed.fields.iter().filter(|field| matches!(field.field.as_str(), "auth" | "auth_required"));
@@ -99,7 +99,7 @@ fn predicates(changed: &Changed) -> Vec<(String, bool)> {
     found
 }
 
-/// What a caller needs now, from the accepted schemes and whether one of them is required.
+/// The new requirements for a caller, from the accepted schemes and whether one of them is required.
 fn auth_words(fields: &[&FieldChange]) -> Option<String> {
     let to = |name: &str| fields.iter().find(|field| field.field == name).map(|field| &field.to);
     let required = to("auth_required").and_then(Value::as_str);

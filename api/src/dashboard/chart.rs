@@ -10,7 +10,7 @@ const WIDTH: u32 = 720;
 const COLUMNS_SIZE: (u32, u32) = (420, 150);
 const LABEL_WIDTH: u32 = 44;
 const LABEL_HEIGHT: u32 = 28;
-/// Labels below columns: as many as fit without overlap.
+/// Maximum number of labels below columns: as many as fit without overlap.
 const LABELS_MAX: usize = 6;
 const FONT: (&str, u32) = ("sans-serif", 12);
 const BAR: RGBColor = RGBColor(1, 2, 3);

@@ -119,7 +119,7 @@ fn fetches_with(visit: &Visit, outcomes: &[FetchOutcome]) -> u64 {
     visit.outcomes.iter().filter(|count| has(count.value)).map(|count| count.count).sum()
 }
 
-/// What a visit found, or why it found nothing.
+/// The result of a visit, or the reason why it has none.
 fn outcome_words(visit: &Visit) -> String {
     if visit.end != VisitEnd::Completed {
         return visit.end.description().to_owned();

@@ -17,7 +17,7 @@ use crate::text;
 const VALUE_CHARS_MAX: usize = 600;
 /// Maximum number of versions offered for comparison.
 const VERSIONS_MAX: usize = 20;
-/// Displayed rows of each list, and changed fields of all capabilities; the JSON response has more.
+/// Maximum number of displayed rows of each list, and changed fields of all capabilities; the JSON response has more.
 const ROWS_MAX: usize = 200;
 /// Maximum length of a displayed name or reason, in characters.
 const WORDS_CHARS_MAX: usize = 300;

@@ -8,7 +8,7 @@ use super::frame::{Frame, Section};
 use crate::page_context::PageContext;
 use crate::text;
 
-/// Tags in the order of the page: what most people look for comes first.
+/// Tags in the order of the page, those that most people look for first.
 const TAGS: [&str; 10] = [
     "search",
     "capabilities",
@@ -23,7 +23,7 @@ const TAGS: [&str; 10] = [
 ];
 /// Methods in the order of the page.
 const METHODS: [&str; 4] = ["get", "post", "put", "delete"];
-/// Longest schema of a body or a response that is shown, in bytes; the document has all.
+/// Maximum size of a displayed schema, in bytes; the OpenAPI document has every schema.
 const SCHEMA_BYTES_MAX: usize = 8 * 1_024;
 /// Maximum length of a description, in characters.
 const WORDS_CHARS_MAX: usize = 600;
@@ -54,7 +54,7 @@ struct Operation {
     /// Type and schema of the body.
     body: Option<(String, Option<String>)>,
     responses: Vec<Response>,
-    /// Whether the form may send it: only operations that read.
+    /// Whether the form may send the request: true only for operations that read.
     can_be_tried: bool,
     curl: String,
 }
@@ -97,7 +97,7 @@ pub(crate) fn page(document: &Value, context: &PageContext) -> DocsPage {
     }
     groups.retain(|group| !group.operations.is_empty());
     for group in &mut groups {
-        // What reads comes first; it is what most people look for.
+        // Operations that read come first, since most people look for them.
         group.operations.sort_by_key(|operation| operation.method != "GET");
     }
     DocsPage {
@@ -182,7 +182,7 @@ fn kind(document: &Value, schema: &Value) -> String {
     }
 }
 
-/// The schema that a reference into the document names; the schema itself if it is none.
+/// The schema to which a reference in the document points; the schema itself if it is not a reference.
 fn resolved<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
     let pointer = schema["$ref"].as_str().and_then(|reference| reference.strip_prefix('#'));
     pointer.and_then(|pointer| document.pointer(pointer)).unwrap_or(schema)

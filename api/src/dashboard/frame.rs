@@ -25,7 +25,7 @@ pub(crate) enum Section {
 }
 
 impl Section {
-    /// The picture that represents a page of this section where its link is shared.
+    /// The preview picture for shared links to pages of this section.
     const fn picture(self) -> &'static str {
         match self {
             Self::Search | Self::Types => "search",

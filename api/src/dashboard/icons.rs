@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn site_icon_depends_on_the_name_alone_and_escapes_nothing_foreign() {
+    fn site_icon_depends_only_on_the_name_and_shows_a_letter_or_digit() {
         assert_eq!(of_site("skyhop.example", 48), of_site("skyhop.example", 48));
         assert_ne!(of_site("skyhop.example", 48), of_site("tavola.example", 48));
         assert!(of_site("<b>", 48).contains(">B</text>"), "only a letter or a digit is shown");

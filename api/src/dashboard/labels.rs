@@ -5,7 +5,7 @@ use manifest::{Format, IdentityMark, SafetyClass, Strength};
 use policy::claim::Proof;
 use policy::{AbuseReason, FetchOutcome, RobotsKind, Status};
 
-/// A dialect's name from its slug; the slug itself where it is not one.
+/// A dialect's name from its slug; the slug itself if it is not one.
 pub(crate) fn format_of_slug(slug: &str) -> String {
     slug.parse::<Format>().map_or_else(|_| slug.to_owned(), |known| known.label().to_owned())
 }
@@ -21,7 +21,7 @@ pub(crate) const fn is_unreadable_as(format: Format) -> bool {
     matches!(format, Format::Malformed | Format::Opaque)
 }
 
-/// What a call may do, in a few words.
+/// The safety of a call, in a few words.
 pub(crate) const fn safety(class: SafetyClass) -> &'static str {
     match class {
         SafetyClass::Read => "only reads",
@@ -32,7 +32,7 @@ pub(crate) const fn safety(class: SafetyClass) -> &'static str {
     }
 }
 
-/// What a call may do, as a sentence.
+/// The safety of a call, as a sentence.
 pub(crate) const fn safety_in_words(class: SafetyClass) -> &'static str {
     match class {
         SafetyClass::Read => "Only reads. Nothing at the site changes.",
@@ -172,7 +172,7 @@ pub(crate) fn severity(slug: &str) -> &str {
     }
 }
 
-/// What a site has that agents connect to as a whole.
+/// The kind of an endpoint to which agents connect.
 pub(crate) const fn agent_endpoint(protocol: Protocol) -> Option<&'static str> {
     match protocol {
         Protocol::Mcp => Some("MCP server"),

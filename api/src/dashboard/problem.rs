@@ -1,4 +1,4 @@
-//! The error page: what happened, and what to do next.
+//! The error page: the error and advice.
 
 use askama::Template;
 use manifest::SiteName;
@@ -17,7 +17,7 @@ pub(crate) struct ProblemPage<'a> {
     known: &'a [String],
     /// A site that is not known and could be added.
     unknown_site: Option<String>,
-    /// Whether a site was to be added and its name was not one.
+    /// Whether a site could not be added because its name is not a domain.
     is_misspelt_site: bool,
     back: Link,
 }

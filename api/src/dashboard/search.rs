@@ -102,7 +102,7 @@ pub(crate) struct SearchPage {
     searched_site: Option<String>,
     did_you_mean: Option<Link>,
     cards: Vec<Card>,
-    /// A sentence with the number of results that are grouped behind the shown ones.
+    /// A sentence with the number of results that are grouped under the displayed ones.
     grouped: Option<String>,
     /// Results beyond the relevance cut-off.
     less_related: Vec<Card>,
@@ -112,7 +112,7 @@ pub(crate) struct SearchPage {
     /// Filters whose removal brings results, with how many.
     dropped: Vec<(Link, String)>,
     summary: String,
-    /// How many of the results are close, where some are less related.
+    /// How many of the results are close, if others are less related.
     close: Option<String>,
     previous: Option<String>,
     next: Option<String>,
@@ -306,7 +306,7 @@ pub(crate) fn results(
     }
 }
 
-/// A sentence with the number of results that are grouped behind those of the page, since the page has fewer rows than the count.
+/// A sentence with the number of results that are grouped under those of the page, since the page has fewer rows than the count.
 fn grouped_words(others: u64, by: Grouping, is_one_page: bool) -> Option<String> {
     let place = if is_one_page { "" } else { " on this page" };
     let how = if by == Grouping::Site { "below the best of their site" } else { "grouped as copies" };
@@ -321,7 +321,7 @@ fn searched_site(words: &str) -> Option<String> {
     Some(Host::parse(&host.to_lowercase()).ok()?.site().to_string())
 }
 
-/// How many of the leading results of the page are about the request; `None` where that is not known.
+/// How many of the leading results of the page are about the request; `None` if that is not known.
 fn relevant_on_page(answer: &SearchAnswer, request: &SearchRequest, paging: Paging) -> Option<usize> {
     let relevant = answer.relevant.filter(|_| request.cursor.is_none() && !request.phrasings.is_empty())?;
     Some(usize::try_from(relevant).unwrap_or(usize::MAX).saturating_sub(paging.skipped()))
@@ -399,7 +399,7 @@ fn sorts(query: &QueryPairs, chosen: Sort) -> Vec<Choice> {
     all.map(choice).into()
 }
 
-/// The groups of filters; those of the search without filters where it found nothing, so that none disappears.
+/// The groups of filters. If the search found nothing, those of the search without filters, so that none disappears.
 fn facet_groups(query: &QueryPairs, answer: &SearchAnswer, fallback: &Fallback) -> Vec<FacetGroup> {
     let group = |key: FacetKey| {
         let chosen = query.list(key.as_str()).unwrap_or_default();

@@ -8,7 +8,7 @@ use crate::answers::home::standard_namespaces;
 use crate::answers::semantic_types::{NamespaceBranch, SemanticTypesAnswer};
 use crate::page_context::PageContext;
 
-/// Types of a field that are shown before the others are folded.
+/// Maximum number of types of a field that are shown before the others are folded.
 const OPEN_MAX: usize = 12;
 /// Maximum number of fields of single sites that are shown; the JSON answer has all.
 const OWN_MAX: usize = 200;

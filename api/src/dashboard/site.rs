@@ -1,5 +1,5 @@
-//! The page of one site: what it offers and how to use it; and for its owner how it was read, what to fix, when the next visit
-//! is, and how to opt out.
+//! The page of one site: its capabilities and how to use them. For its owner: how it was read, what to fix, the time of the next visit, and
+//! how to opt out.
 
 use askama::Template;
 use chrono::{DateTime, Utc};
@@ -26,12 +26,12 @@ use crate::answers::site::{HostLine, ManifestLine, Profile, ResourceLine, SiteAn
 use crate::page_context::PageContext;
 use crate::text;
 
-/// Displayed findings of one manifest, and of all manifests of the site; the JSON response has all.
+/// Maximum number of displayed findings of one manifest, and of all manifests of the site; the JSON response has all.
 const FINDINGS_MAX: usize = 50;
 const FINDINGS_OF_SITE_MAX: usize = 500;
-/// Displayed documents of a site; the JSON response has all.
+/// Maximum number of displayed documents of a site; the JSON response has all.
 const RESOURCES_MAX: usize = 200;
-/// Displayed reasons of one document, and requests of one visit.
+/// Maximum number of displayed reasons of one document, and requests of one visit.
 const EVIDENCE_MAX: usize = 20;
 const FETCHES_MAX: usize = 200;
 /// Maximum length of a displayed name, reason or address, in characters.
@@ -260,7 +260,7 @@ pub(crate) fn page(answer: &SiteAnswer, context: &PageContext) -> SitePage {
     }
 }
 
-/// The manifests that the site names, and those that only others name. These say nothing about the site, and are listed with the
+/// The manifests that the site names, and those that only others name. The latter are no evidence about the site, and are listed with the
 /// documents.
 fn by_naming(answer: &SiteAnswer) -> (Vec<&ManifestLine>, Vec<&ManifestLine>) {
     let all = answer.resources.iter().filter_map(|resource| resource.manifest.as_ref());
@@ -442,7 +442,7 @@ fn cause_words(cause: &str) -> String {
         .map_or_else(|_| text::cut(cause, WORDS_CHARS_MAX), |known: FetchOutcome| known.label().to_owned())
 }
 
-/// Preferences of one host that are shown.
+/// Maximum number of preferences of one host that are shown.
 const PREFERENCES_MAX: usize = 10;
 
 /// The Content-Usage and Content-Signal lines of a robots.txt.

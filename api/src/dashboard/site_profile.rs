@@ -1,4 +1,4 @@
-//! What a site offers, gathered from its manifests: capabilities by type, ways to authenticate, endpoints, and quality.
+//! A summary of a site's manifests: capabilities by type, ways to authenticate, endpoints, and quality.
 
 use std::collections::BTreeMap;
 
@@ -13,9 +13,9 @@ use crate::answers::claim::OwnerMark;
 use crate::answers::site::{CapabilityLine, ManifestLine, SiteAnswer};
 use crate::text;
 
-/// Capabilities on the page of a site; the search has them all.
+/// Maximum number of capabilities on the page of a site; the search has them all.
 pub(super) const CAPABILITIES_MAX: usize = 60;
-/// Shown endpoints and schemes.
+/// Maximum number of shown endpoints and schemes.
 const ENTRIES_MAX: usize = 12;
 /// Maximum length of a name, in characters.
 const NAME_CHARS_MAX: usize = 120;

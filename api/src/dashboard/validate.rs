@@ -1,5 +1,4 @@
-//! The validator: the lines of a document with their findings, what to fix first, and what would
-//! be indexed.
+//! The validator page: the lines of a document with their findings, what to fix first, and what would be indexed.
 
 use std::collections::BTreeMap;
 
@@ -16,9 +15,9 @@ use crate::text;
 const LINES_MAX: usize = 2_000;
 /// Maximum length of a displayed line, in characters.
 const LINE_CHARS_MAX: usize = 400;
-/// Maximum number of bytes of a document, escaped, that its lines take, and that are put into the form again.
+/// Maximum size of the displayed lines of a document, and of the document in the form, in bytes after escaping.
 const ECHO_BYTES_MAX: usize = 1024 * 1024;
-/// Longest address and longest reason of a refusal that are shown, in characters.
+/// Maximum length of a displayed address and of a displayed refusal reason, in characters.
 const WORDS_CHARS_MAX: usize = 1_000;
 /// Maximum number of findings of the document as a whole that are shown.
 const ELSEWHERE_MAX: usize = 200;
@@ -85,7 +84,7 @@ struct First {
 }
 
 struct Verdict {
-    /// What the result means, in a sentence.
+    /// The meaning of the result, in a sentence.
     words: String,
     format: &'static str,
     strength: &'static str,
@@ -108,7 +107,7 @@ struct Verdict {
 #[template(path = "validate.html")]
 pub(crate) struct ValidatePage {
     frame: Frame,
-    /// A small manifest that shows what belongs into the box.
+    /// A small manifest that shows what to enter.
     placeholder: &'static str,
     typed: FormInput,
     choices: Vec<Choice>,
@@ -214,7 +213,7 @@ fn verdict(document: &str, answer: &ValidateAnswer) -> Verdict {
     }
 }
 
-/// What the result means for the publisher, in a sentence.
+/// The meaning of the result for the publisher, in a sentence.
 fn verdict_words(answer: &ValidateAnswer) -> String {
     let of = |severity| count(answer.findings.iter().filter(|p| p.finding.severity == severity).count());
     let format = answer.format.label();

@@ -124,8 +124,8 @@ fn is_of_owner(route: Option<&str>, headers: &HeaderMap) -> bool {
     route == Some(RECHECK) && OwnerCredentials::are_in(headers)
 }
 
-/// Where reads need a key, browsers ask for it, shared caches store no response (RFC 9111 §3.5), and pages of other origins embed none:
-/// browsers send the password with every request.
+/// If reads need a key, browsers prompt for it, shared caches store no response (RFC 9111 §3.5), and pages of other origins cannot embed
+/// responses, because browsers send the password with every request.
 fn keep_private(response: &mut Response) {
     let same_origin = HeaderValue::from_static("same-origin");
     response.headers_mut().insert(HeaderName::from_static("cross-origin-resource-policy"), same_origin);

@@ -40,7 +40,7 @@ use crate::state::App;
 
 /// Deadline of a request: a search takes milliseconds, so this is only reached when something is wrong.
 const DEADLINE: Duration = Duration::from_secs(10);
-/// How long a browser may cache that reads from other origins are allowed.
+/// How long a browser may cache the result of a CORS preflight.
 const PREFLIGHT_AGE: Duration = Duration::from_hours(24);
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -69,7 +69,7 @@ const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'self'; scr
 
 const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
 
-/// Browsers that connect over TLS use it for a year.
+/// HSTS for a year; browsers that connect over TLS apply it.
 const HSTS: &str = "max-age=31536000";
 
 pub(crate) fn wrapped(routes: Router, app: &App) -> Router {
@@ -105,7 +105,7 @@ async fn guard_preflight(State(app): State<App>, request: Request, next: Next) -
     }
 }
 
-/// A client's request id is logged and sent back, so it must be short visible ASCII, and only one; others are replaced.
+/// A client's request id is logged and sent back, so it must be a single value of short visible ASCII. Any other is replaced.
 async fn without_unusable_id(mut request: Request) -> Request {
     if usable_id(request.headers()).is_none() {
         request.headers_mut().remove(REQUEST_ID);
@@ -158,7 +158,7 @@ fn answered(response: &Response, latency: Duration, span: &Span) {
     }
 }
 
-/// The fastest level, for its memory: a slow client keeps a compressor in use, and this one takes a sixth of the default's.
+/// The fastest level, because it needs a sixth of the default's memory: a slow client keeps a compressor in use.
 fn compression() -> CompressionLayer {
     CompressionLayer::new().quality(CompressionLevel::Fastest)
 }
@@ -189,7 +189,7 @@ fn on_panic(_: Box<dyn Any + Send + 'static>) -> Response {
     .into_response()
 }
 
-/// Formats every error response, as a page if the client prefers pages.
+/// Formats every error response: as a page if the client prefers pages, else as JSON.
 async fn format_errors(request: Request, next: Next) -> Response {
     let representation = Representation::preferred(request.headers());
     let path = request.uri().path().to_owned();
@@ -251,7 +251,7 @@ async fn tag_compressed(mut response: Response) -> Response {
     response
 }
 
-/// What the configuration adds to the headers of every response.
+/// Settings from the configuration for the headers of every response.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct HeaderSettings {
     is_behind_tls: bool,
@@ -282,7 +282,7 @@ fn set_security_headers(
     if is_behind_tls {
         headers.insert(header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static(HSTS));
     }
-    // Browsers send the key also with images that a page of another origin embeds, and their sizes tell what is in them.
+    // Browsers also send the key with images that a page of another origin embeds, and the sizes of images reveal their content.
     if is_private {
         headers.insert(RESOURCE_POLICY, HeaderValue::from_static("same-origin"));
     }

@@ -1,4 +1,4 @@
-//! Admin routes, behind a bearer token: block and unblock a site, rebuild the index, list the queue.
+//! Admin routes, which require a bearer token: block and unblock a site, rebuild the index, list the queue.
 
 use axum::body::Bytes;
 use axum::extract::Path;
@@ -21,7 +21,7 @@ use crate::state::App;
 use crate::text::one_line;
 
 const REASON_CHARS_MAX: usize = 500;
-/// Parked visits that are listed.
+/// Maximum number of parked visits that are listed.
 const PARKED_MAX: u32 = 50;
 
 /// Why a site is blocked; the body may be left out.

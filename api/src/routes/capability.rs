@@ -18,7 +18,7 @@ use crate::request::Request;
 use crate::response::{Caching, HttpResult, RequestContext};
 use crate::state::App;
 
-/// Similar capabilities among which a page chooses.
+/// Maximum number of similar capabilities among which a page chooses.
 const SIMILAR_MAX: usize = 40;
 
 /// A capability with everything that its declarations say.

@@ -164,7 +164,7 @@ pub(super) async fn feed_bounds(app: &App) -> Result<(FeedPosition, FeedPosition
     Ok((app.store.feed_first().await?, head))
 }
 
-/// The position after which the latest entries begin: a limited number of them, none of which retention deleted.
+/// The position before the latest entries: a limited number of them, and none that retention deleted.
 pub(super) fn latest_after(first: FeedPosition, last: FeedPosition, entries_max: u32) -> FeedPosition {
     FeedPosition(last.0.saturating_sub(i64::from(entries_max)).max(first.0.saturating_sub(1)).max(0))
 }

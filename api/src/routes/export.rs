@@ -42,13 +42,13 @@ use runtime::Share;
 
 /// Maximum number of manifests of a page.
 const MANIFESTS_MAX: u32 = 50;
-/// Bytes of a page, as JSON, unless it has a single manifest.
+/// Maximum number of bytes of a page, as JSON, unless it has a single manifest.
 const PAGE_BYTES_MAX: u64 = 1024 * 1024;
 /// Bytes of lines that are made at once from a page of up to eight times as much. A larger manifest is unpacked again for each eighth
 /// of its bytes, so that neither the lines nor the processor time grow out of proportion.
 const LINES_BYTES: u64 = 1024 * 1024;
 const PARTS_OF_A_MANIFEST: u64 = 8;
-/// Changes read at once.
+/// Maximum number of changes read at once.
 const CHANGES_MAX: u32 = 200;
 /// Chunks written ahead of the client.
 const AHEAD: usize = 4;

@@ -122,7 +122,7 @@ fn is_result(hit: &Hit, id: &CapabilityId) -> bool {
     hit.id == *id || hit.declarations.iter().any(|declaration| declaration.id == *id)
 }
 
-/// Searches as the client did: what the request does not find cannot have been chosen.
+/// Repeats the client's search: a capability that is not among its results cannot have been chosen.
 async fn feedback_of(
     app: &App,
     client: Client,

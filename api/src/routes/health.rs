@@ -18,8 +18,8 @@ use crate::state::App;
 
 /// Query of the check: a word that an index of capabilities is likely to have.
 const SEARCH_WORD: &str = "search";
-/// Longest time for it, and for one of the searches of clients to end where all slots are taken; far longer than a search
-/// takes, and short enough for a client that waits for the answer.
+/// Time limit for the check, and for a client's search to end if all slots are taken. Far longer than a search takes, and short enough for
+/// a client that waits for the response.
 const SEARCH_DEADLINE: Duration = Duration::from_secs(2);
 /// Timeout for the position of the feed.
 const DATABASE_DEADLINE: Duration = Duration::from_secs(1);

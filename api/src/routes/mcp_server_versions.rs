@@ -1,10 +1,9 @@
-//! `GET /v0.1/servers/{name}/versions` and one version of them, as the official MCP registry answers (its OpenAPI document of
-//! 2025-12-01).
+//! `GET /v0.1/servers/{name}/versions` and one version of them, as the official MCP registry answers (its OpenAPI document of 2025-12-01).
 //!
-//! The versions of a name are those that manifests in the index declare now: one for each manifest, the latest change first.
-//! A name is looked for at the manifest that its generated form names, at the site of its namespace, among the names that the
-//! index has, and then among the manifests that one page of the list reads. Other hosts of the site, which may belong to its
-//! users, count only where the host of the namespace itself declares no version.
+//! The versions of a name are those that manifests in the index declare now: one for each manifest, the latest change first. A name is
+//! searched in this order: in the manifest that its generated form names, at the site of its namespace, among the names in the index, and
+//! among the manifests of one page of the list. Other hosts of the site, which may belong to its users, count only where the host of the
+//! namespace itself declares no version.
 
 use std::ops::ControlFlow;
 
@@ -32,7 +31,7 @@ use crate::state::App;
 const KNOWN: &[&str] = &["include_deleted"];
 /// Maximum number of versions of one name: a name belongs to one publisher, who describes the server in one or two places.
 const VERSIONS_MAX: usize = 50;
-/// Bytes that the other members of a version count as: its metadata is a small tree with two URLs.
+/// Bytes that are counted for the other members of a version: its metadata is a small tree with two URLs.
 const META_BYTES: usize = 8 * 1024;
 /// Maximum number of results of a search for a name, each of which may be a tool of the server.
 const CANDIDATES_MAX: usize = 100;
@@ -97,7 +96,7 @@ struct Versions {
     name: String,
     /// The host of the name's namespace.
     host: Option<Host>,
-    /// Whether `found` is what this host itself declares.
+    /// Whether this host itself declares the versions in `found`.
     is_of_host: bool,
     found: Vec<Declared>,
 }
@@ -219,7 +218,7 @@ async fn named(app: &App, client: Client, name: &str) -> Result<Vec<ManifestId>,
     Ok(ids)
 }
 
-/// Looks among as many manifests as one page of the list reads: those of servers without tools are not in the index.
+/// Searches as many manifests as one page of the list reads, because servers without tools are not in the index.
 async fn searched(
     app: &App,
     client: Client,

@@ -36,7 +36,7 @@ pub(super) const PAGE: u32 = 100;
 pub(super) const PAGES_MAX: u32 = 10;
 /// Maximum number of bytes of manifests read in one request, as JSON; the last manifest may exceed it.
 pub(super) const READ_BYTES_MAX: u64 = 32 * 1024 * 1024;
-/// Remotes of one server; publishers declare a few.
+/// Maximum number of remotes of one server; publishers declare a few.
 const REMOTES_MAX: usize = 100;
 /// Longest description of the registry's schema.
 const DESCRIPTION_CHARS_MAX: usize = 100;
@@ -248,7 +248,7 @@ fn transport(interface: &Interface) -> &'static str {
     if is_sse { "sse" } else { "streamable-http" }
 }
 
-/// Where a name or a version comes from.
+/// The source of a name or a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Origin {
@@ -291,7 +291,7 @@ fn reversed(host: &Host) -> String {
     host.as_str().rsplit('.').collect::<Vec<_>>().join(".")
 }
 
-/// Whether a manifest at a URL may declare a server under a registry name: in a namespace of its host, where only the host itself
+/// Whether a manifest at a URL may declare a server under a registry name: in a namespace of its host, at a path where only the host itself
 /// publishes, or in a namespace of an account.
 fn may_name(url: &ManifestUrl, name: &str) -> bool {
     let (space, _) = name.split_once('/').unwrap_or_default();

@@ -14,7 +14,7 @@ use crate::response::{Caching, HttpResult};
 
 /// Maximum number of results that are searched for the site: people read no further.
 const RESULTS_MAX: usize = 100;
-/// Results above the site's that are listed.
+/// Maximum number of results above the site's that are listed.
 const ABOVE_MAX: usize = 10;
 
 #[derive(Debug, Serialize, ToSchema)]

@@ -1,4 +1,4 @@
-//! `GET /manifests/{id}/raw`: the bytes as fetched, where the publisher allows that.
+//! `GET /manifests/{id}/raw`: the bytes as fetched, if the publisher allows that.
 //!
 //! They are served as a download in a sandbox, never with a type that browsers execute.
 
@@ -56,7 +56,7 @@ fn permitted(stored: &StoredManifest) -> Result<(), Problem> {
     if stored.body_kept { Ok(()) } else { Err(not_kept()) }
 }
 
-/// The published type where it is inert, plain text where it could run.
+/// The published media type if it is inert, plain text if it could be executed.
 fn harmless(content_type: Option<&str>) -> (&'static str, &'static str) {
     let essence =
         content_type.unwrap_or_default().split(';').next().unwrap_or_default().trim().to_ascii_lowercase();

@@ -18,10 +18,10 @@ use crate::request::Request;
 use crate::response::{self, Caching, EntityTag, HttpResult, RequestContext};
 use crate::state::App;
 
-/// Filters that are left out one after the other when a page has no results.
+/// Maximum number of filters that are left out one after the other when a page has no results.
 const FILTERS_TRIED_MAX: usize = 5;
-/// Bytes of the names and values of a page's query, and its filters: each of up to two hundred links repeats them. A person types at
-/// most 500 characters into the search box.
+/// Maximum number of bytes of the names and values of a page's query, and its filters: each of up to two hundred links repeats them. A
+/// person types at most 500 characters into the search box.
 const PAGE_QUERY_BYTES_MAX: usize = 3 * 1024;
 const PAGE_FILTERS_MAX: usize = 24;
 /// Largest number of a page of results.
@@ -69,7 +69,7 @@ pub(crate) async fn show(Request { app, client, context, query }: Request) -> Ht
     response.await?
 }
 
-/// The same query over the same commit, with the same sites left out, has the same answer, apart from the time it took.
+/// The same query over the same commit, with the same sites left out, has the same response, apart from the measured time.
 fn tag(app: &App, context: &RequestContext) -> Result<EntityTag, Problem> {
     let generation = format!("{:?}", app.index.searcher()?.generation());
     let query = context.uri.query().unwrap_or_default();
@@ -152,7 +152,7 @@ async fn home(app: &App, client: Client, context: &RequestContext, here: PageCon
     app.rendered(client, context, render).await
 }
 
-/// What there is instead of a search without results: without its filters, without each of them, and in the whole index.
+/// Alternatives to a search without results: without its filters, without each of them, and in the whole index.
 async fn fallback(app: &App, client: Client, query: &QueryPairs) -> Result<Fallback, Problem> {
     let mut fallback = Fallback::default();
     let words = query.texts("q");

@@ -58,8 +58,7 @@ async fn answer(
     sites(&app.store, &app.totals, app.config.counts_kept_for, listing, request).await
 }
 
-/// The listing with its filters, as they were read: what a cursor is bound to, and what a count is kept for. The prefix comes
-/// last, since it may be any text.
+/// The list with its parsed filters. Cursors and cached counts belong to it. The prefix comes last, since it may be any text.
 fn listing(request: &SitesRequest) -> String {
     let status = request.status.map(|status| format!("status={}", status.as_str()));
     let with_manifests = request.with_manifests.map(|with| format!("with_manifests={with}"));

@@ -1,7 +1,7 @@
 //! `POST /sites`: submits a domain. `POST /sites/{domain}/recheck`: requests another visit of a known site.
 //!
-//! Nothing is fetched here: a seed is put into the queue, and the crawler visits it as politely as any other. A name that
-//! may not be a site ([`manifest::SiteScope`]) is refused, whichever way it comes.
+//! Nothing is fetched here: a seed is added to the queue, and the crawler visits it under the same rules as any other. A name that must not
+//! be a site ([`manifest::SiteScope`]) is refused.
 
 use axum::body::Bytes;
 use axum::extract::Path;
@@ -129,8 +129,8 @@ fn submission(body: &[u8]) -> Result<Submission, Problem> {
     Ok(typed(Submission { domain: field("domain")?, url: field("url")? }))
 }
 
-/// What a person typed into the field for a domain may be an address, copied from the browser: that of a document is submitted as
-/// one, that of a home page as its host.
+/// The field for a domain may contain a URL copied from the browser. The URL of a document is submitted as a URL, that of a home page as
+/// its host.
 fn typed(submission: Submission) -> Submission {
     let address = submission.domain.as_deref().filter(|_| submission.url.is_none());
     let Some(address) = address.and_then(|typed| Url::parse(typed.trim()).ok()) else { return submission };

@@ -21,7 +21,7 @@ use crate::response::{Caching, HttpResult, RequestContext};
 use crate::state::App;
 
 const FORM: &str = "application/x-www-form-urlencoded";
-/// Maximum number of fields among which those of the form are looked for.
+/// Maximum number of fields of a request that are searched for those of the form.
 const FIELDS_MAX: usize = 16;
 
 /// The form; for programs, how to send a document.
@@ -86,7 +86,7 @@ async fn of_stored(
 ) -> HttpResult {
     let reader = app.document_readers.reader();
     let typed = FormInput { is_stored: true, ..typed };
-    // What waits for a thread is the document alone, without its manifest.
+    // Only the document waits for a thread, without its manifest.
     let document = stored(app.manifests(client), &url).await.map(|Stored { body, share, .. }| (body, share));
     match document {
         Ok((body, share)) => {
@@ -102,7 +102,7 @@ async fn of_stored(
     }
 }
 
-/// The form with the reason why there is no result.
+/// The form, with the reason why there is no result.
 async fn refused(
     app: &App,
     client: Client,

@@ -74,7 +74,7 @@ struct Blocked {
     cut: Pin<Box<Sleep>>,
 }
 
-/// The response was sent; what the client still sends is discarded for a while.
+/// The response was sent. Data that the client still sends is discarded for a while.
 #[derive(Debug)]
 struct Lingering {
     bytes_left: usize,

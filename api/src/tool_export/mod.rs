@@ -46,7 +46,7 @@ pub(crate) struct Tool {
     pub(crate) hash: String,
 }
 
-/// Why there is no definition.
+/// The reason why there is no definition.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Refused {
     #[error("the declaration gives no absolute address to call, so nothing can be compiled from it alone")]

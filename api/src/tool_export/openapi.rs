@@ -16,7 +16,7 @@ const BODILESS: [&str; 5] = ["GET", "HEAD", "DELETE", "OPTIONS", "TRACE"];
 /// Headers that OpenAPI reserves for itself (§4.8.12.2).
 const RESERVED_HEADERS: [&str; 3] = ["accept", "content-type", "authorization"];
 
-/// Where a parameter is sent.
+/// The location of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ParameterLocation {
     Path,
@@ -88,7 +88,7 @@ fn address(endpoint: &str) -> Result<Address, Refused> {
     Ok(Address { server, path: path.to_owned(), query: query.collect() })
 }
 
-/// The variables of a template; `None` where braces do not match.
+/// The variables of a template; `None` if braces do not match.
 fn variables(template: &str) -> Option<Vec<&str>> {
     let mut names = Vec::new();
     let mut seen = BTreeSet::new();
@@ -269,7 +269,7 @@ fn location_of(property: &Value, verb: &str) -> ParameterLocation {
     }
 }
 
-/// The security schemes that OpenAPI can express, and those of the operation; `None` where nothing is declared.
+/// The security schemes that OpenAPI can express, and the requirements of the operation; `None` if nothing is declared.
 fn security(parts: &Parts<'_>) -> (Map<String, Value>, Option<Value>) {
     let mut schemes = Map::new();
     let mut security = Vec::new();

@@ -1,8 +1,8 @@
 //! Converts published schemas to schemas that every runtime accepts.
 //!
-//! Publishers write what resembles JSON Schema. This module keeps each keyword whose value has the shape that
-//! JSON Schema 2020-12 requires, converts it where that is unambiguous, and drops others; the top is always an object
-//! without alternatives, since OpenAI and Anthropic refuse others.
+//! Publishers write schemas that resemble JSON Schema. This module keeps each keyword whose value has the shape that JSON Schema 2020-12
+//! requires, converts it if that is unambiguous, and drops others; the top is always an object without alternatives, since OpenAI and
+//! Anthropic refuse others.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -24,7 +24,7 @@ const BRACKETS: [char; 4] = ['[', '\u{ff3b}', '\u{3010}', '\u{27e6}'];
 /// Characters of the hash that the description shows: enough to distinguish two compilations.
 const HASH_SHOWN: usize = 12;
 
-/// Of a capability that addresses the reader the id, since the title may be what does.
+/// The id of a capability that addresses the reader, since its title may contain the phrase.
 pub(super) fn title(capability: &Capability) -> String {
     let title = capability.title.as_deref().unwrap_or(&capability.name);
     let title = unstamped(one_line(title, TITLE_CHARS_MAX));

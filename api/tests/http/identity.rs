@@ -129,7 +129,7 @@ async fn searches_filter_by_identity() {
 }
 
 #[tokio::test]
-async fn pages_and_tools_mark_what_stands_out() {
+async fn pages_and_tools_mark_unusual_results() {
     let world = Box::pin(world()).await;
     let page = world.page("/search?q=ferry&group_by=none").await.text();
     for mark in ["publisher verified", "names another publisher", "signature invalid"] {
@@ -148,7 +148,7 @@ async fn pages_and_tools_mark_what_stands_out() {
 
 /// A file of a user, which another site links to; later the card of the site links to it too.
 #[tokio::test]
-async fn what_only_others_name_is_not_of_the_site() {
+async fn documents_that_only_others_name_are_not_attributed_to_the_site() {
     let site = "signed.example";
     let upload = || card_at("/u/someone/card.json", site, site, &Signature::None);
     let world = Box::pin(world()).await;

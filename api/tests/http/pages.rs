@@ -428,7 +428,7 @@ async fn the_page_of_the_crawl_counts_every_request() {
 }
 
 #[tokio::test]
-async fn facets_begin_with_what_relevant_results_have() {
+async fn facets_list_values_of_relevant_results_first() {
     let world = World::new().await;
     for number in 0..4 {
         let site = format!("library{number}.example");

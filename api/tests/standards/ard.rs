@@ -433,7 +433,7 @@ async fn lookup_prefers_the_host_of_the_publisher() {
 
 /// The catalog of a customer's host, which only another site links to, claims the name of the site.
 #[tokio::test]
-async fn what_only_others_name_is_no_entry() {
+async fn documents_that_only_others_name_are_not_catalog_entries() {
     const CATALOG: &str = "https://customer.poets.example/.well-known/ard.json";
     let catalog = json!({"entries": [{"identifier": "urn:air:poets.example:agent:poet", "displayName": "Poet",
         "type": "application/a2a-agent-card+json", "url": "https://customer.poets.example/poet.json",

@@ -1,4 +1,4 @@
-//! What the program announces on standard output: sentences, or one JSON object a line with `--format json`.
+//! The announcements of the program on standard output: sentences, or one JSON object per line with `--format json`.
 
 use std::io::{self, Write as _};
 
@@ -84,7 +84,7 @@ fn next_steps(url: &str, program: &str, data_dir: &str) -> String {
     )
 }
 
-/// Where the state of the crawl is shown.
+/// How to see the state of the crawl.
 fn state_of_the_crawl(url: &str, program: &str, data_dir: &str) -> String {
     format!(
         "The state of the crawl is at {url}/crawl and in the terminal:\n  {program} status --data-dir {data_dir}\n\
@@ -92,7 +92,7 @@ fn state_of_the_crawl(url: &str, program: &str, data_dir: &str) -> String {
     )
 }
 
-/// What to do while no manifest is stored.
+/// Advice while no manifest is stored.
 fn nothing_found(url: &str, program: &str, data_dir: &str, reasons: &[String]) -> String {
     let (program, data_dir) = (quoted(program), quoted(data_dir));
     let reasons = reasons.iter().flat_map(|reason| [reason, "\n"]).collect::<String>();

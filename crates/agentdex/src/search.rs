@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn separates_what_is_less_related() {
+    fn separates_less_related_results() {
         let with = |relevant: Value| {
             let mut page = page();
             page["relevant"] = relevant;
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn near_copies_are_named_by_their_sites_and_counted_as_shown() {
+    fn table_lists_near_copies_by_site_and_counts_them() {
         let page = json!({ "total": 4, "results": [
             { "name": "Book flight", "site": "one.example", "kind": "action", "group": { "by": "copies", "others": 3, "members": [
                 { "site": "two.example" }, { "site": "\u{1b}three.example" }, { "site": "two.example" } ] } },

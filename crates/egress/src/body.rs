@@ -56,7 +56,7 @@ const RATE_GRACE: Duration = Duration::from_secs(5);
 const RATIO_MAX: usize = 50;
 /// The ratio is not checked for small bodies.
 const RATIO_APPLIES_FROM_BYTES: usize = 64 * KIB;
-/// A body beyond this is large: six times the 95th percentile of what is published.
+/// Size above which a body is large: six times the 95th percentile of published documents.
 const LARGE_BODY_BYTES: usize = 256 * KIB;
 /// Large bodies in flight, in all visits of this process: with the largest cap of 16 MiB, 256 MiB.
 static LARGE_BODIES: Semaphore = Semaphore::const_new(16);

@@ -37,16 +37,16 @@ const NEGATIVE_TTL_MAX: Duration = Duration::from_hours(3);
 /// Number of cached names, least recently used ones are evicted; about 100 MB when full, which only fleets reach, and at most 300
 /// MB if every name has as many addresses as it may.
 const CACHED_NAMES_MAX: usize = 250_000;
-/// Addresses that a name may have; large services publish a dozen.
+/// Maximum number of addresses that a name may have; large services publish a dozen.
 const ADDRESSES_MAX: usize = 32;
 /// Timeout of a query; there is one retry.
 const QUERY_TIME_MAX: Duration = Duration::from_secs(5);
 const QUERY_TRIES: usize = 2;
 /// Timeout of both tries, for any number of servers.
 const LOOKUP_TIME_MAX: Duration = Duration::from_secs(10);
-/// TXT or SVCB records of one name that are read; the formats use one.
+/// Maximum number of TXT or SVCB records of one name that are read; the formats use one.
 const RECORDS_MAX: usize = 10;
-/// Concurrent queries; local recursive resolvers start to drop beyond a thousand.
+/// Maximum number of concurrent queries; local recursive resolvers start to drop beyond a thousand.
 const IN_FLIGHT_MAX: usize = 500;
 
 type Answer = Result<Arc<[IpAddr]>, Failure>;
@@ -129,7 +129,7 @@ impl Dns {
     ///
     /// # Errors
     ///
-    /// Where the name servers give no answer.
+    /// If the name servers give no answer.
     pub(crate) async fn texts(&self, name: &str) -> Result<Vec<String>, Failure> {
         let _slot = self.slots.acquire().await;
         let lookup = self.resolver.txt_lookup(format!("{name}."));

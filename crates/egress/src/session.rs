@@ -143,7 +143,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// Where the name servers give no answer.
+    /// If the name servers give no answer.
     pub async fn texts(&self, label: &str, host: &Host) -> Result<Vec<String>, Failure> {
         if self.shared.hosts.find(host).is_some() {
             return Ok(Vec::new());
@@ -160,12 +160,12 @@ impl Session {
         self.shared.dns()?.services(&format!("{label}.{host}")).await
     }
 
-    /// Sends one GET and reads its response; the name must have been resolved. `conditions` are the validators of the stored
-    /// copy. Nothing is retried and no redirect followed.
+    /// Sends one GET and reads its response; the name must have been resolved. `conditions` are the validators of the stored copy. Nothing
+    /// is retried and no redirect followed.
     ///
     /// # Errors
     ///
-    /// [`Cause::Late`] if `leave` did not let the request leave; every other failure says what went wrong.
+    /// [`Cause::Late`] if `leave` refused the departure of the request; any other cause describes the failure.
     pub async fn fetch(
         &self,
         url: &ManifestUrl,

@@ -1,7 +1,7 @@
 //! One TLS configuration for the whole process: TLS 1.2 and later, Mozilla's roots, full verification.
 //!
-//! Certificates are always checked, since manifests state who a site is. `--ca-file` adds roots, for networks
-//! with their own authority; the check cannot be disabled. Sessions are not resumed: a site is visited once.
+//! Certificates are always checked, since manifests identify their site. `--ca-file` adds roots, for networks with their own authority; the
+//! check cannot be disabled. Sessions are not resumed: a site is visited once.
 
 use std::sync::Arc;
 

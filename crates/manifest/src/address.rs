@@ -35,7 +35,7 @@ impl Address {
 const SCHEMES: &[&str] = &["https", "http", "wss", "ws"];
 /// Replaces a variable while the URL is parsed, since the parser percent-encodes braces.
 const MARK: &str = "zqvarqz";
-/// Variables in one address; real ones have up to six.
+/// Maximum number of variables in one address; real ones have up to six.
 const VARIABLES_MAX: usize = 32;
 
 /// Resolves a published address against the root of an origin (AWP endpoints, ATP endpoints, agents.json endpoints).
@@ -246,7 +246,7 @@ fn variable(after_slash: bool, text: &str) -> Option<(&str, &str)> {
     name_ok.then_some((name, after))
 }
 
-/// The variable after a colon and the rest: `id` of `:id`, also of `:id?`.
+/// The variable after a colon and the rest: `id` of `:id` and of `:id?`.
 fn variable_of_colon(text: &str) -> Option<(&str, &str)> {
     let end = text.find(|letter: char| !letter.is_alphanumeric() && letter != '_').unwrap_or(text.len());
     let (name, after) = text.split_at(end);
@@ -255,8 +255,8 @@ fn variable_of_colon(text: &str) -> Option<(&str, &str)> {
     name.starts_with(|letter: char| letter.is_alphabetic() || letter == '_').then_some((name, after))
 }
 
-/// The address in a member that is for addresses, where it lacks its beginning: a host without scheme
-/// (`mcp.acme.example/mcp`) or a path without slash (`rwa/alpha`). `None` if the text is neither, or begins as an address does.
+/// The address in a member for addresses, if its beginning is missing: a host without scheme (`mcp.acme.example/mcp`) or a path without
+/// slash (`rwa/alpha`). `None` if the text is neither, or begins as an address does.
 pub(crate) fn completed(text: &str) -> Option<String> {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.~/{}%".contains(letter);
     if text.starts_with('/') || text.len() > URL_BYTES_MAX || !text.chars().all(is_plain) {
@@ -286,8 +286,8 @@ const FILE_DOMAINS: &[&str] = &["md", "rs", "py", "sh", "pl", "cc", "ps", "zip",
 /// Labels that names of packages and extensions in the order of Java begin with: `com.shop.app/tools`.
 const REVERSED: &[&str] = &["com", "org", "net", "io"];
 
-/// Whether a word of a text is a host without its scheme, with a path: `api.shop.com/v1/rooms`. The host is in lower case and
-/// ends with a public suffix, so that names of files, versions and alternatives are none.
+/// Whether a word of a text is a host without its scheme, with a path: `api.shop.com/v1/rooms`. The host is in lower case and ends with a
+/// public suffix, which excludes names of files, versions and alternatives.
 pub(crate) fn names_host(word: &str) -> bool {
     let Some((host, path)) = word.split_once('/').filter(|(host, _)| host.contains('.')) else {
         return false;

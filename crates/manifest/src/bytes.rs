@@ -1,6 +1,6 @@
 //! Checks of the bytes before detection: byte order marks, encodings, HTML pages in place of manifests.
 //!
-//! It decides whether the bytes are text and where they stop being text; it repairs nothing.
+//! It decides whether the bytes are text, and finds the first byte that is not; it repairs nothing.
 
 use crate::rule::{Rule, findings};
 

@@ -108,7 +108,7 @@ fn first_text(value: &Value, is_wanted: &dyn Fn(&str) -> bool) -> Option<String>
 fn suspect_copy(draft: &mut Draft<'_>, served: &Host, declared: Option<&Host>) {
     let Some(declared) = declared.map(Host::site) else { return };
     let sites: Vec<SiteName> = addresses(draft).filter_map(host_of).map(|host| host.site()).collect();
-    // A provider on the site that served the document offers what is on the other one.
+    // If the provider is on the site that served the document, it offers the services on the other site.
     let provider = draft.manifest.provider.url.as_deref().and_then(host_of);
     if provider.is_some_and(|provider| provider.site() == served.site()) {
         return;
@@ -228,8 +228,8 @@ fn report_placeholders(draft: &mut Draft<'_>, served: &Host) {
     }
 }
 
-/// Marks capabilities whose host is not public, and reports the addresses that were not reported where they are published:
-/// at the text that holds the host, as far as the document has pointers.
+/// Marks capabilities whose host is not public, and reports addresses that were not yet reported: at the text that contains the host, if
+/// the document has pointers.
 pub(crate) fn mark_not_public(draft: &mut Draft<'_>, document: Option<&Value>) {
     let found = not_public(draft);
     let origin = draft.manifest.declared_origin.clone().unwrap_or_default();
@@ -308,7 +308,7 @@ fn authority(address: &str) -> &str {
     rest.split(['/', '?', '#']).next().unwrap_or_default()
 }
 
-/// Texts of one document that are compared with addresses.
+/// Maximum number of texts of one document that are compared with addresses.
 const TEXTS_MAX: usize = 1_000;
 
 /// The texts of a document that hold one of the hosts, with their pointers.

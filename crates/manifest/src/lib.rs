@@ -1,8 +1,8 @@
-//! Reads what web sites declare to agents: detects the dialect of a document, reports where it deviates from its
-//! specification, and normalises it into one model.
+//! Reads the documents in which web sites declare capabilities to agents: detects the dialect, reports deviations from its specification,
+//! and normalises the document into one model.
 //!
-//! This crate is pure. It takes bytes and how they were served, and returns values; it reads no clock, opens no socket and
-//! never fails: an unreadable document becomes a [`Manifest`] with a finding.
+//! This crate is pure. It takes bytes and how they were served, and returns values; it reads no clock, opens no socket and never fails: an
+//! unreadable document becomes a [`Manifest`] with a finding.
 
 mod address;
 mod auth;

@@ -23,7 +23,7 @@ pub(crate) struct SchemaFlaw {
     pub(crate) text: String,
 }
 
-/// What the value of a keyword must be.
+/// The requirement for the value of a keyword.
 #[derive(Debug, Clone, Copy)]
 enum Rule {
     Schema,

@@ -45,7 +45,8 @@ pub enum NameError {
 const QUOTED_CHARS_MAX: usize = 80;
 
 impl NameError {
-    /// Quotes what a person wrote, where it was completed before it was parsed: `http://x` as `https://x`. A part of it stays.
+    /// Quotes the original input of a person if it was completed before parsing: `http://x` as `https://x`. A part of the input is quoted
+    /// unchanged.
     #[must_use]
     pub fn quoting(mut self, written: &str) -> Self {
         let (Self::Host(quoted)
@@ -223,7 +224,7 @@ pub(crate) fn parse_url(text: &str) -> Result<Url, url::ParseError> {
     if has_long_host(text) { Err(url::ParseError::IdnaError) } else { Url::parse(text) }
 }
 
-/// Where a host publishes for itself alone (RFC 8615).
+/// The folder in which only the host itself publishes (RFC 8615).
 const WELL_KNOWN: &str = "/.well-known/";
 
 /// An absolute https URL with a host name, without user information and without fragment.
@@ -312,8 +313,8 @@ impl ManifestUrl {
         self.0.path()
     }
 
-    /// Whether it is a plain path below `/.well-known/`, where users of a host cannot write files. A server may decode what is
-    /// escaped, and leave the folder (`..%2F`), so nothing is escaped in a plain path.
+    /// Whether it is a plain path below `/.well-known/`, where users of a host cannot write files. A server may decode escaped characters
+    /// and leave the folder (`..%2F`), so a plain path contains no escapes.
     pub fn is_well_known(&self) -> bool {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '/');
         let rest = self.path().strip_prefix(WELL_KNOWN).filter(|_| self.0.query().is_none());

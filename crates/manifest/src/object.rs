@@ -13,10 +13,11 @@ const TEXT_CHARS_MAX: usize = 4_096;
 
 /// Maximum number of members of an object whose names are compared one by one; the names of larger ones are hashed.
 const COMPARED_MAX: usize = 16;
-/// Maximum number of members of an object whose names get fingerprints; among more, most fingerprints are taken.
+/// Maximum number of members of an object whose names get fingerprints. With more members, most fingerprints would be in use and would show
+/// nothing.
 const FINGERPRINTS_MAX: usize = 48;
 
-/// The members of an object by name. Readers try many spellings: a fingerprint shows that a name is absent.
+/// The members of an object by name. Readers try many spellings, and a fingerprint shows quickly that a name is absent.
 #[derive(Clone, Copy)]
 pub(crate) struct Members<'v> {
     map: &'v Map<String, Value>,
@@ -186,7 +187,7 @@ impl<'v> Object<'v> {
     }
 }
 
-/// The elements of an array and the members of an object: name of a member, value, pointer. Other values have none.
+/// The elements of an array or the members of an object: name of the member, value, pointer. Empty for other values.
 pub(crate) fn children<'v>(
     value: &'v Value,
     pointer: &str,

@@ -12,8 +12,8 @@ const COMPILED_BYTES_MAX: usize = 16 * 1_024;
 /// Syntax that this engine interprets differently from ECMA-262: set operations, named classes, word borders, an open quantifier.
 const OTHER_SYNTAX: &[&str] = &["&&", "--", "~~", "[[", "[:", "\\<", "\\>", "{,", "\\z", "\\A"];
 
-/// Whether a text matches a pattern, in time linear in both. `None` where ECMA-262 and this engine may differ: beyond ASCII,
-/// in syntax of one of them alone (look-ahead, back references), and in long patterns.
+/// Whether a text matches a pattern, in time linear in both. `None` if ECMA-262 and this engine may differ: beyond ASCII, in syntax of one
+/// of them alone (look-ahead, back references), and in long patterns.
 pub(crate) fn admits(pattern: &str, text: &str) -> Option<bool> {
     let is_plain = |text: &str| text.len() <= MATCHED_BYTES_MAX && text.is_ascii();
     if !is_plain(pattern) || !is_plain(text) || OTHER_SYNTAX.iter().any(|part| pattern.contains(part)) {

@@ -44,7 +44,7 @@ crate::string_enum! {
 
 /// Schemes of the web.
 const SCHEMES: &[&str] = &["https", "http", "wss", "ws"];
-/// Declared schemes of a manifest that are compared with those of a capability.
+/// Maximum number of declared schemes of a manifest that are compared with those of a capability.
 const AUTHS_EXAMINED_MAX: usize = 1_000;
 /// The scheme of local commands, which connect to nothing.
 const COMMAND_SCHEME: &str = "stdio";
@@ -85,7 +85,7 @@ impl Manifest {
         accepted.take(SCHEMES_PER_CAPABILITY_MAX).filter(is_usable).collect()
     }
 
-    /// What the publisher asks of the caller, without an address that agents must not be sent to.
+    /// The publisher's requirements for the caller, without addresses that agents must not be sent to.
     pub fn usage_terms(&self) -> Option<UsageTerms<'_>> {
         let mut terms = self.policies.usage_terms()?;
         terms.terms_url = terms.terms_url.and_then(|url| self.address_for_agents(url));

@@ -76,7 +76,7 @@ pub struct DeclaredIdentity<'m> {
     pub site: Option<SiteName>,
 }
 
-/// Where the document came from.
+/// The origin of the document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ServedBy<'m> {
     pub origin: &'m str,

@@ -13,10 +13,10 @@ use crate::rule::Rule;
 use crate::text::Hidden;
 use crate::{identity, served, signature};
 
-/// Version of the reader: what it accepts, how it parses, and which budgets it enforces.
+/// Version of the reader: changes with the accepted documents, the parsing and the budgets.
 ///
-/// Raise it by one whenever reading changes: another parser or parser version, another budget, or another normalisation.
-/// A document that stalled or ended a reader is retried only by a reader of another version.
+/// Raise it by one whenever reading changes: another parser or parser version, another budget, or another normalisation. A document that
+/// stalled or ended a reader is retried only by a reader of another version.
 pub const READER_VERSION: u32 = 11;
 
 /// Reads a document: detects its dialect, reports where it deviates, and normalises it.
@@ -167,8 +167,8 @@ const fn has_specified_root(format: Format) -> bool {
     )
 }
 
-/// A document without a format of its own, in which nothing can be called or followed, is no manifest. One that names a
-/// server or a command is.
+/// A document without a known format, in which nothing can be called or followed, is not a manifest. A document that names a server or a
+/// command is one.
 fn recognise(draft: &mut Draft<'_>) {
     let names_interface = !draft.manifest.interfaces.is_empty();
     if draft.format() == Format::Opaque && names_interface {

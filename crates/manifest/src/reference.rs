@@ -18,9 +18,9 @@ use keywords::{Shape, modernise, shape_of};
 
 /// Maximum nesting of schemas. Real documents stay below 12; a reference counts as one level.
 const DEPTH_MAX: usize = 24;
-/// Schema objects written for one capability. The largest real operation seen has about 900.
+/// Maximum number of schema objects written for one capability. The largest real operation seen has about 900.
 const NODES_PER_CAPABILITY_MAX: usize = 2_000;
-/// Schema objects written for one document: a few megabytes of output.
+/// Maximum number of schema objects written for one document: a few megabytes of output.
 const NODES_PER_DOCUMENT_MAX: usize = 60_000;
 /// Memory for the schemas of one call of [`Resolver::schema`]: twice what the largest real operation takes.
 const COPIED_BYTES_PER_SCHEMA_MAX: usize = 1_024 * 1_024;
@@ -390,7 +390,7 @@ impl<'a> Resolver<'a> {
     }
 }
 
-/// A name for `$defs`: the last part of the reference, or all of it where the last part is ambiguous.
+/// A name for `$defs`: the last part of the reference, or the whole reference if the last part is ambiguous.
 fn definition_name(reference: &str) -> String {
     let path = reference.trim_start_matches(['#', '/']);
     let short = ["components/schemas/", "definitions/", "$defs/"]

@@ -30,7 +30,7 @@ pub(crate) struct Shape {
 pub(crate) struct Field {
     pub(crate) key: &'static str,
     pub(crate) kind: Kind,
-    /// Severity of its absence; `None` where it is optional.
+    /// Severity of its absence; `None` if it is optional.
     pub(crate) missing: Option<Severity>,
     /// Severity of a wrong type or value.
     pub(crate) wrong: Severity,

@@ -1,4 +1,4 @@
-//! Infers the effect of a call from the method where it is not declared. Declared classes are never lowered.
+//! Infers the effect of a call from the method if it is not declared. Declared classes are never lowered.
 
 use crate::model::{Capability, CapabilityKind, Protocol, Safety, SafetyClass, TypeSource};
 use crate::text;

@@ -312,7 +312,7 @@ pub(crate) fn of_call(call: &Map<String, Value>, invocation: &Invocation) -> Opt
     schema
 }
 
-/// Headers of a call that are parameters: those that HTTP and credentials define are none.
+/// Headers of a call that are parameters. Headers that HTTP or credentials define are not.
 fn headers(value: &Value) -> Option<Value> {
     let is_defined = |name: &str| {
         ["authorization", "content-type", "accept", "user-agent", "cookie"]

@@ -1,4 +1,4 @@
-//! Checks a published JSON Schema (2020-12): what no validator could compile, and references that lead nowhere.
+//! Checks a published JSON Schema (2020-12) for parts that no validator could compile, and for references without a target.
 //!
 //! Unknown keywords are annotations and pass. The depth of a document bounds the recursion.
 
@@ -40,7 +40,7 @@ const RANGES: &[(&str, &str)] = &[
 pub(crate) enum SchemaFlaw {
     /// What is wrong with a keyword.
     Invalid(String),
-    /// A `$ref` that leads nowhere in the document, or out of it.
+    /// A `$ref` without a target in the document, or one that leaves the document.
     Reference(String),
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct SchemaCheck<'d> {
     flaws: Vec<(String, SchemaFlaw)>,
 }
 
-/// Flaws that are kept of one schema.
+/// Maximum number of flaws that are kept of one schema.
 const FLAWS_MAX: usize = 100;
 
 /// The flaws of one schema, with their pointers.

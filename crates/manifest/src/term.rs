@@ -1,8 +1,8 @@
 //! Terms of ARD entries and queries as IRIs (ARD 0.91 §4.1, §5.3.1).
 //!
-//! The base context is part of this program; the context of an entry or of a query is applied after it and cannot remove it.
-//! A context that is given by its URL is a document of somebody else: it is not fetched, and defines nothing here. Of JSON-LD
-//! 1.1, prefixes, term definitions and `@vocab` are read, which name terms; what describes values is not.
+//! The base context is part of this program; the context of an entry or of a query is applied after it and cannot remove it. A context that
+//! is given by its URL is a document of somebody else: it is not fetched, and defines nothing here. Of JSON-LD 1.1, only the parts that
+//! name terms are read: prefixes, term definitions and `@vocab`. Parts that describe values are not.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,14 @@ use serde_json::{Map, Value};
 
 /// The namespace of terms without a prefix.
 const ARD_NAMESPACE: &str = "https://agenticresourcediscovery.org/ns#";
-/// Members whose content is no graph: paths into them are literal.
+/// Members whose content is not a graph, so that paths into them are literal.
 pub const UNEXPANDED: [&str; 3] = ["trustManifest", "metadata", "data"];
 
-/// Definitions of one context, and its parts; published ones have one or two.
+/// Maximum number of definitions of one context, and its parts; published ones have one or two.
 const DEFINITIONS_MAX: usize = 64;
 /// Longest name of a term, and longest IRI.
 const IRI_BYTES_MAX: usize = 512;
-/// Definitions that build on each other; the deepest that JSON-LD's own examples have is two.
+/// Maximum number of definitions that build on each other; the deepest that JSON-LD's own examples have is two.
 const CHAIN_MAX: usize = 4;
 
 /// Definitions of terms: the base context, and the definitions applied after it.

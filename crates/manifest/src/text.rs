@@ -212,7 +212,7 @@ fn without_markup(text: &str) -> String {
     out
 }
 
-/// `after` begins behind a backquote. Keeps the content of a span of code as it is; other backquotes are dropped.
+/// `after` begins after a backquote. Keeps the content of a span of code as it is; other backquotes are dropped.
 fn code_span<'t>(after: &'t str, out: &mut String) -> &'t str {
     match nearby(after).split_once('`') {
         Some((code, _)) if !code.is_empty() && !code.contains('\n') => {
@@ -223,8 +223,7 @@ fn code_span<'t>(after: &'t str, out: &mut String) -> &'t str {
     }
 }
 
-/// `after` begins behind a `<`. Skips a tag, and the content of scripts and styles; a lone `<` and a placeholder such as
-/// `<slug>` stay.
+/// `after` begins after a `<`. Skips a tag, and the content of scripts and styles; a lone `<` and a placeholder such as `<slug>` stay.
 fn skip_tag<'t>(after: &'t str, out: &mut String) -> &'t str {
     let is_tag =
         after.starts_with(|letter: char| letter.is_ascii_alphabetic() || matches!(letter, '/' | '!'));
@@ -265,7 +264,7 @@ const HTML_ELEMENTS: &str = "a abbr acronym address applet area article aside au
     script search section select slot small source span strike strong style sub summary sup svg table \
     tbody td template textarea tfoot th thead time title tr track tt u ul var video wbr xmp";
 
-/// `after` begins behind an `&`. Decodes the entities that are common in prose, and keeps others.
+/// `after` begins after an `&`. Decodes the entities that are common in prose, and keeps others.
 fn skip_entity<'t>(after: &'t str, out: &mut String) -> &'t str {
     for (entity, letter) in [
         ("amp;", '&'),
@@ -293,7 +292,7 @@ fn is_emphasis(out: &str, after: &str, mark: char) -> bool {
     doubled || inside(before) != inside(next)
 }
 
-/// Drops the target of a Markdown link; `after` begins behind its `]`.
+/// Drops the target of a Markdown link; `after` begins after its `]`.
 fn skip_target<'t>(after: &'t str, out: &mut String) -> &'t str {
     let Some(end) = nearby(after).find(')') else {
         out.push(']');

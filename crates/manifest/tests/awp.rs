@@ -224,7 +224,7 @@ fn execution_model_defaults_to_sync() {
 }
 
 #[test]
-fn flag_alone_makes_no_action_idempotent() {
+fn manifest_flag_does_not_make_actions_idempotent() {
     let manifest = read(&document(&json!({"capabilities": {"idempotency": true}})));
     assert_eq!(manifest.features.idempotency, Some(true));
     assert_eq!(manifest.capabilities[0].idempotency.supported, None);

@@ -44,7 +44,7 @@ fn assert_invariants(manifest: &Manifest) {
 
 /// Of a document that is not read, nothing is said to be missing.
 #[test]
-fn of_a_document_that_is_too_long_this_alone_is_reported() {
+fn a_document_that_is_too_long_has_a_single_finding() {
     let padding = "x".repeat(5 * 1_024 * 1_024);
     let text = format!(r#"{{"awp_version": "0.1", "domain": "laws.example", "pad": "{padding}"}}"#);
     let manifest = read_at(text.as_bytes(), "/agent.json", None);

@@ -596,7 +596,7 @@ fn the_document_or_its_key_is_where_only_the_site_publishes() {
 }
 
 #[test]
-fn a_did_speaks_for_its_host_and_those_below_it() {
+fn a_did_proves_documents_of_its_host_and_of_hosts_below_it() {
     let key = ed25519();
     for (did, at, is_allowed) in [
         ("a.example", "https://a.example/card.json", true),

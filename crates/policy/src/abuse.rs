@@ -46,7 +46,7 @@ impl AbuseReason {
         text.strip_prefix(FEED_PREFIX)?.parse().ok()
     }
 
-    /// Whether the reason says nothing without an explanation in words.
+    /// Whether the reason needs an explanation in words.
     pub const fn needs_explanation(self) -> bool {
         matches!(self, Self::Other)
     }
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_reason_without_a_meaning_needs_an_explanation() {
+    fn only_the_reason_other_needs_an_explanation() {
         for reason in AbuseReason::ALL {
             assert_eq!(reason.as_str().parse(), Ok(*reason));
             assert_eq!(AbuseReason::of_feed_reason(&reason.feed_reason()), Some(*reason));

@@ -15,11 +15,11 @@ use crate::key::{IssuedKey, KEY_BYTES, KeyHash, KeyKind};
 pub const DNS_LABEL: &str = "_agentdex";
 /// The file of a site that may have a token.
 pub const FILE_PATH: &str = "/.well-known/agentdex-claim.txt";
-/// What precedes a token in the record or on a line of the file.
+/// Prefix of a token in the record or on a line of the file.
 pub const TOKEN_PREFIX: &str = "agentdex-claim=";
 /// Bytes of a token's MAC: 128 bits cannot be guessed, and the token fits into one string of a TXT record (255 bytes).
 const MAC_BYTES: usize = 16;
-/// Lines of the file that are read, and tokens that are accepted at once: one is usual, two while it is replaced.
+/// Maximum number of lines of the file that are read, and tokens that are accepted at once: one is usual, two while it is replaced.
 const LINES_MAX: usize = 20;
 
 /// Shortest time between two requests to check a claim: that of other requested visits.
@@ -37,7 +37,7 @@ const CHECKS_AFTER_PROOF: [TimeDelta; 3] = [TimeDelta::days(50), TimeDelta::days
 const CHECKS_AFTER_MISS: [TimeDelta; 2] = [TimeDelta::days(7), TimeDelta::days(13)];
 
 string_enum! {
-    /// Where the proof of a claim was found.
+    /// The location of the proof of a claim.
     Proof, "proof" {
         /// In a TXT record.
         Dns = "dns",
@@ -71,8 +71,8 @@ impl ClaimAuthority {
         IssuedClaim { key, token }
     }
 
-    /// The keys that a file proves for a site. It has nothing but tokens, comments that begin with `#`, and blank lines: on a
-    /// page, and in any other text, what others wrote may be among what the site answers.
+    /// The keys that a file proves for a site. The file may contain only tokens, comments that begin with `#`, and blank lines: a page or
+    /// any other text may include text that others wrote.
     pub fn proven_by_file(&self, site: &SiteName, text: &str) -> Vec<KeyHash> {
         let text = text.trim_start_matches('\u{feff}');
         let is_of_owner =

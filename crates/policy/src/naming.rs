@@ -10,7 +10,7 @@ use manifest::{Discovery, Host, ManifestUrl, NamedBy, SiteName};
 
 use crate::plan;
 
-/// Links that are followed back from a document. Catalogs name catalogs, in practice two or three deep.
+/// Maximum number of links that are followed back from a document. Catalogs name catalogs, in practice two or three deep.
 const LINKS_MAX: usize = 16;
 
 /// How a document was found.
@@ -26,13 +26,13 @@ pub struct FoundBy {
 enum Naming {
     Site,
     Others,
-    /// The same as the document that links to it.
+    /// Has the standing of the document that links to it.
     LikeThis,
 }
 
-/// What a site itself names: its documents, and the hosts below its domain. A customer of the site may have such a host, with a
-/// home page and a robots.txt, so a host has to be named too. A document that links to another one names that document alone, and
-/// not the host where it is: catalogs of a site list the documents of its customers.
+/// The documents and hosts that a site itself names. A host below its domain may belong to a customer, with a home page and a robots.txt,
+/// so a host has to be named too. A document that links to another one names only that document, not its host: catalogs of a site list the
+/// documents of its customers.
 #[derive(Debug)]
 pub struct SiteNaming {
     site: SiteName,
@@ -100,8 +100,8 @@ impl SiteNaming {
         self.links_away(url).is_some()
     }
 
-    /// Whether the site itself publishes a document: at a usual path of one of its hosts, in the operator's list, or where the robots.txt,
-    /// the DNS records or the home page of such a host lead, at one of its hosts. A user may have written what its documents link to.
+    /// Whether the site itself publishes a document: at a usual path of one of its hosts, in the operator's list, or at one of its hosts if
+    /// the robots.txt, the DNS records or the home page of such a host lead there. Documents behind other links may be written by users.
     pub fn publishes(&self, url: &ManifestUrl) -> bool {
         let is_linked = || {
             let found_by = self.found.get(url);
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_documents_link_to_is_not_published_by_the_site_itself() {
+    fn linked_documents_are_not_published_by_the_site_itself() {
         let (catalog, page) = ("https://a.example/.well-known/ard.json", "https://a.example/");
         let found_by = |discovery, from: Option<&str>| FoundBy { discovery, linked_from: from.map(url) };
         let upload = "https://a.example/u/one.json";
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_is_as_many_links_away_as_what_names_it() {
+    fn a_host_has_the_distance_of_the_document_that_names_it() {
         let (page, robots) = ("https://a.example/", "https://b.a.example/agent.json");
         let (at_b, at_c) = ("https://b.a.example/x.json", "https://c.a.example/x.json");
         let of_catalog = "https://d.a.example/.well-known/mcp.json";
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_name_does_not_become_the_sites_own_by_links_of_its_own() {
+    fn links_of_documents_named_by_others_do_not_make_them_the_sites_own() {
         let (one, two) = ("https://a.example/u/one.json", "https://a.example/u/two.json");
         for (discovery, from) in [
             (Discovery::CatalogEntry, Some("https://evil.example/")),

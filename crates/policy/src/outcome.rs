@@ -262,7 +262,7 @@ impl VisitEnd {
         }
     }
 
-    /// What happened, as a part of a sentence.
+    /// A description of the outcome, as a part of a sentence.
     pub const fn description(self) -> &'static str {
         match self {
             Self::Completed => "all planned paths were requested",

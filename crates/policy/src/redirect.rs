@@ -11,9 +11,9 @@ use manifest::{ManifestUrl, NameError, string_enum};
 use crate::outcome::FetchOutcome;
 use crate::plan::ROBOTS_PATH;
 
-/// Redirects followed for a manifest. Common chains such as apex → www → /en/… need two.
+/// Maximum number of redirects followed for a manifest. Common chains such as apex → www → /en/… need two.
 const RESOURCE_HOPS_MAX: usize = 3;
-/// Redirects followed for robots.txt: "at least five consecutive redirects" (RFC 9309 §2.3.1.2).
+/// Maximum number of redirects followed for robots.txt: "at least five consecutive redirects" (RFC 9309 §2.3.1.2).
 const ROBOTS_HOPS_MAX: usize = 5;
 /// The port of https.
 const HTTPS_PORT: u16 = 443;
@@ -61,7 +61,7 @@ impl RedirectRefusal {
     }
 }
 
-/// What to do with a redirect.
+/// The reaction to a redirect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RedirectDecision {
     /// Request this URL next, under the same limits and address checks.

@@ -71,7 +71,7 @@ string_enum! {
         Resumed = "resumed",
         /// The owner opted out.
         OptedOut = "opted_out",
-        /// The proof of the site's owner has to be looked for.
+        /// The proof of the site's owner must be checked.
         OwnersProof = "owners_proof",
         /// A key that verified a signature expires.
         KeyExpiry = "key_expiry",

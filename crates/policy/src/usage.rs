@@ -1,9 +1,9 @@
 //! Preferences of publishers about the use of their content, and what agentdex does about them.
 //!
-//! Read are the `Content-Usage` header and robots.txt rule (draft-ietf-aipref-attach, draft-ietf-aipref-vocab) and
-//! the `Content-Signal` header and robots.txt line (contentsignals.org). A statement says nothing about a use that it does
-//! not name; without a statement, both uses are unset, and agentdex indexes and exports. Of several statements the most
-//! restrictive applies (draft-ietf-aipref-vocab, "Combining Preferences").
+//! Reads the `Content-Usage` header and robots.txt rule (draft-ietf-aipref-attach, draft-ietf-aipref-vocab) and the `Content-Signal` header
+//! and robots.txt line (contentsignals.org). A statement does not affect a use that it does not name; without a statement, both uses are
+//! unset, and agentdex indexes and exports. Of several statements the most restrictive applies (draft-ietf-aipref-vocab, "Combining
+//! Preferences").
 
 use http::HeaderMap;
 use manifest::model::PolicyChoice;
@@ -74,7 +74,7 @@ impl ContentUsage {
         })
     }
 
-    /// What the headers of a response state. Lines of one field are one list (RFC 9110 §5.3).
+    /// The statements in the headers of a response. Lines of one field are one list (RFC 9110 §5.3).
     pub fn of_headers(headers: &HeaderMap) -> Self {
         let [usage, signal] = HEADERS.map(|name| statement_in(headers, name));
         Self::of_usage(&usage).combined(Self::of_signal(&signal))

@@ -26,9 +26,9 @@ use tokio_util::task::TaskTracker;
 use crate::shares::{Shares, client_network};
 
 const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
-/// Concurrent connections: a few scrapers and a health check.
+/// Maximum number of concurrent connections: a few scrapers and a health check.
 const CONNECTIONS_MAX: usize = 32;
-/// Concurrent connections of one peer; further ones are closed.
+/// Maximum number of concurrent connections of one peer; further ones are closed.
 const CONNECTIONS_OF_PEER_MAX: usize = CONNECTIONS_MAX / 4;
 /// Longest time for the head of a request.
 const HEAD_MAX: Duration = Duration::from_secs(3);

@@ -17,16 +17,16 @@ use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, setrlimit};
 
 use crate::OwnedDocument;
 
-/// Documents up to this length, with their parts, are read without a process: starting one takes 4 ms, and a document of this
-/// length that takes memory with the square of its length takes 16 MiB.
+/// Documents up to this length, with their parts, are read without a process: starting one takes 4 ms, and even a document whose memory
+/// grows with the square of its length takes only 16 MiB at this length.
 const IN_PROCESS_BYTES_MAX: usize = 4 * 1_024;
 /// Data of the process: the document with the parts of one visit (51 MiB), the 128 MiB that reading may take, and the program.
 /// Linux counts private writable memory (setrlimit(2), `RLIMIT_DATA`).
 const DATA_BYTES: u64 = 256 * 1_024 * 1_024;
 /// Processor time of the process: the largest document takes one second in a release build, and ten times as much in others.
 const CPU_SECONDS: u64 = if cfg!(debug_assertions) { 30 } else { 3 };
-/// Longest time until the process ends, also without using the processor: the processor time on a machine that has 20 times as much
-/// to do as it can.
+/// Maximum run time of the process, even if it does not use the processor: its processor time on a machine with 20 times its capacity of
+/// work.
 const TIME_MAX: Duration = Duration::from_secs(20 * CPU_SECONDS);
 /// Maximum length of the answer: longer than the JSON of any manifest within the memory limit of a model.
 const ANSWER_BYTES_MAX: u64 = 80 * 1_024 * 1_024;
@@ -35,7 +35,7 @@ const UNAVAILABLE: u8 = 75;
 /// The hidden subcommand of every program that calls [`read_from_stdin`].
 const SUBCOMMAND: &str = "read-document";
 /// Setting of the allocator of the programs: memory counts against the limit when it is used, not when it is reserved. Otherwise the
-/// gigabyte that it reserves at the start exceeds the limit, and what is allocated in it is not limited.
+/// gigabyte that it reserves at the start would exceed the limit, and allocations inside it would not be limited.
 const ALLOCATOR_SETTING: (&str, &str) = ("MIMALLOC_ARENA_EAGER_COMMIT", "0");
 /// Signals that stop a service or a terminal session with all its processes; the kernel sends others at a limit.
 const STOP_SIGNALS: [i32; 3] = [1, 2, 15];
@@ -111,11 +111,11 @@ impl ReaderProgram {
     }
 }
 
-/// What the process did with a document.
+/// The result of the process for a document.
 enum Exchange {
     Answered(Box<Manifest>),
     NotAnswered,
-    /// It was ended.
+    /// It was ended because it exceeded its time.
     OutOfTime,
 }
 
@@ -194,8 +194,8 @@ fn answer() -> io::Result<()> {
     output.flush()
 }
 
-/// Has the kernel end this process with the thread that started it, which waits for it: a hanging reader must not outlive its
-/// program. Elsewhere than on Linux, the program ends it after [`TIME_MAX`].
+/// Tells the kernel to end this process with the thread that started it and waits for it, so that a hanging reader does not outlive its
+/// program. On systems other than Linux, the program ends it after [`TIME_MAX`].
 #[cfg(target_os = "linux")]
 fn end_with_parent() -> io::Result<()> {
     Ok(rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?)

@@ -1,12 +1,12 @@
 //! Fair shares of limited resources: connections, requests in flight, bytes buffered for clients, streams.
 //!
-//! There is a limit for all clients together and one for each, so that one client cannot exhaust the resource. The first
-//! share of a client may exceed its limit, so that a response larger than that can still be sent. It has at most half of the
-//! limit for all clients, and what all clients have beyond their limits is bounded by what one such share has.
+//! There is a limit for all clients together and one for each, so that one client cannot exhaust the resource. The first share of a client
+//! may exceed its limit, so that a response larger than that can still be sent. It has at most half of the limit for all clients, and what
+//! all clients have beyond their limits is bounded by what one such share has.
 //!
-//! Of a resource that all requests need, a few clients with full shares would leave nothing to others. There the limit of a client
-//! shrinks with what is free ([`Shares::shrinking`]): ten greedy clients leave a twentieth free, and each further one a little less. What
-//! is held for long, such as connections, is given back as well ([`Shares::holds_too_much`]): twenty-five greedy clients leave a tenth.
+//! If all requests need a resource, a few clients with full shares would leave nothing to others. Therefore the limit of a client shrinks
+//! with the free amount ([`Shares::shrinking`]): ten greedy clients leave a twentieth free, and each further one a little less. Units that
+//! are held for long, such as connections, are given back as well ([`Shares::holds_too_much`]): twenty-five greedy clients leave a tenth.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -30,7 +30,7 @@ struct State {
     client_max: usize,
     all: usize,
     by_client: HashMap<IpAddr, usize>,
-    /// What the clients of a customer hold together ([`customer`]).
+    /// The units that the clients of a customer hold together ([`customer`]).
     by_customer: HashMap<IpAddr, usize>,
 }
 
@@ -59,10 +59,10 @@ impl Shares {
         Self::with_limits(all_max, client_max, false)
     }
 
-    /// Limits like [`Self::new`], of which the one for each client shrinks with what is free: a client holds at most a third of
-    /// what it leaves free, so that ten greedy clients leave a twentieth. A limit of more than a quarter of all shrinks likewise,
-    /// in proportion. The clients of one IPv6 /48 together hold at most as much as they leave free. The first share of a client may
-    /// be larger, if it is one unit or leaves as much free as it takes.
+    /// Limits like [`Self::new`], of which the one for each client shrinks with what is free: a client holds at most a third of what it
+    /// leaves free, so that ten greedy clients leave a twentieth. A limit of more than a quarter of all units shrinks in proportion. The
+    /// clients of one IPv6 /48 together hold at most as much as they leave free. The first share of a client may be larger, if it is one
+    /// unit or leaves as much free as it takes.
     pub fn shrinking(all_max: usize, client_max: usize) -> Arc<Self> {
         Self::with_limits(all_max, client_max, true)
     }

@@ -84,7 +84,7 @@ fn many_greedy_clients_leave_a_part_free() {
 }
 
 #[test]
-fn greedy_clients_that_give_back_what_is_too_much_leave_a_tenth() {
+fn greedy_clients_that_release_their_excess_leave_a_tenth() {
     let shares = Shares::shrinking(2_000, 500);
     let mut greedy: Vec<(IpAddr, Vec<Share>)> =
         (1..=25).map(|number| (client(number), all_that_is_granted(&shares, [client(number)]))).collect();

@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_blocked_runtime_is_told_in_the_log_and_in_metrics() {
+    fn a_blocked_runtime_is_reported_in_the_log_and_metrics() {
         let recorder = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder();
         let lines = Lines::default();
         let changes = [(0, 0), (0, 1), (1, 1), (1, 0)];

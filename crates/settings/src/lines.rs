@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_notice_is_a_sentence_alone() {
+    fn a_notice_is_a_single_sentence() {
         let log = || tracing::warn!(target: "runtime::notice", "Stopping now.");
         assert_eq!(written(LogFormat::Text, Colours::Shown, log), "Stopping now.\n");
         let line: Value = serde_json::from_str(&written(LogFormat::Json, Colours::Hidden, log)).unwrap();

@@ -1,4 +1,4 @@
-//! Where the database is: a PostgreSQL URL, or a SQLite file under the data directory.
+//! The location of the database: a PostgreSQL URL, or a SQLite file under the data directory.
 //!
 //! A password is never shown: `Display` and `Debug` of a [`DatabaseUrl`] replace it.
 
@@ -12,10 +12,10 @@ use crate::StoreError;
 const SQLITE_FILE: &str = "agentdex.db";
 /// A crawler needs one for each batched statement in flight, not one for each visit, and a small PostgreSQL accepts 100 in all.
 const CONNECTIONS_DEFAULT: u32 = 8;
-/// Lists of sites read at once, each on a connection that no other operation of SQLite waits for.
+/// Maximum number of lists of sites read at once, each on a connection that no other operation of SQLite waits for.
 pub const SITE_LISTS_MAX: u32 = 2;
-/// Operations that read whole tables at once, with SQLite on connections of their own: one for each of the three answers of
-/// the API that count everything.
+/// Maximum number of operations that read whole tables at once, with SQLite on connections of their own: one for each of the three answers
+/// of the API that count everything.
 pub(crate) const SCANS_MAX: u32 = 3;
 /// Prepared statements of a connection. Each length of a batch is one.
 pub(crate) const STATEMENTS_PREPARED: usize = 300;
@@ -45,7 +45,7 @@ impl fmt::Display for Backend {
     }
 }
 
-/// Where the database is.
+/// The location of the database.
 #[derive(Clone, PartialEq, Eq)]
 pub enum DatabaseUrl {
     /// `postgres://user:password@host:5432/database`.

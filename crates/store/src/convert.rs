@@ -80,7 +80,7 @@ pub(crate) fn compress(bytes: &[u8], what: &'static str) -> Result<Vec<u8>, Stor
         .map_err(|error| StoreError::Unstorable { what, reason: error.to_string() })
 }
 
-/// The size before compression that the first bytes of a frame announce; `None` where they do not.
+/// The size before compression that the first bytes of a frame announce; `None` if they do not.
 pub(crate) fn decompressed_bytes(frame_start: &[u8]) -> Option<u64> {
     zstd::zstd_safe::get_frame_content_size(frame_start).ok().flatten()
 }
@@ -219,7 +219,7 @@ from_row!(ManifestStateColumns {
     changed_at_ms
 });
 
-/// What the table `manifest` says about the current version of a manifest, besides its number.
+/// The columns of `manifest` about the current version, besides its number.
 pub(crate) struct ManifestState {
     pub(crate) status: Status,
     pub(crate) training: PolicyChoice,

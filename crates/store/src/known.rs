@@ -1,4 +1,4 @@
-//! What the store knows of a site before a visit is saved.
+//! The stored state of a site before a visit is saved.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -33,6 +33,6 @@ pub(crate) struct Known {
     pub(crate) manifests: BTreeMap<ManifestId, KnownManifest>,
     /// The hosts of a site that has manifests, or whose visit found one.
     pub(crate) hosts: HashMap<Host, HostOrigin>,
-    /// Stored bytes of what a site has in the index, by document, if its visit read a document.
+    /// Stored bytes of a site's documents in the index, if the visit read a document.
     pub(crate) bytes: HashMap<ManifestId, u64>,
 }

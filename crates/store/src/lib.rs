@@ -1,11 +1,9 @@
-//! All SQL of agentdex: PostgreSQL and embedded SQLite behind the methods of [`Store`].
+//! All SQL of agentdex, for PostgreSQL and embedded SQLite, as methods of [`Store`].
 //!
-//! The store keeps seeds, leases, politeness clocks, visits, every version of every manifest, and the ordered feed of
-//! changes that the index follows. It decides nothing about politeness or schedules: the crawler passes those values, and
-//! every `now` is an argument.
+//! The store keeps seeds, leases, politeness clocks, visits, every version of every manifest, and the ordered feed of changes that the
+//! index follows. It decides nothing about politeness or schedules: the crawler passes those values, and every `now` is an argument.
 //!
-//! No transaction is open during network requests: a lease is a short statement, and a second, fenced transaction saves the
-//! result.
+//! No transaction is open during network requests: a lease is a short statement, and a second, fenced transaction saves the result.
 
 mod compaction;
 mod config;

@@ -1,8 +1,8 @@
 //! Plans the changes of a visit before they are written.
 //!
-//! A pure function of what was known and what the visit found. Only a response removes a manifest, or one of others that takes its place: 410 and a robots.txt that
-//! forbids the URL remove it immediately, a response without a manifest at the second visit in a row. An error of the network or
-//! the server only changes its status.
+//! A pure function of the stored state and the findings of the visit. A manifest is removed only by a response, or by the manifest of
+//! another owner that displaces it. A 410 or a robots.txt that forbids the URL removes it immediately; a response without a manifest does
+//! so at the second visit in a row. An error of the network or the server only changes its status.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -19,12 +19,12 @@ use crate::model::{FeedChange, FetchRecord, HostOrigin, LinkChanges, NewSource, 
 use crate::room;
 use crate::verdict::{Verdict, misses, verdict_of_end, verdict_of_fetch};
 
-/// Rows of a site for URLs that were requested or linked. Beyond it, those without a manifest or a stored document are deleted, the oldest
-/// first, down to [`BARE_KEPT`].
+/// Maximum number of rows of a site for URLs that were requested or linked. Beyond it, those without a manifest or a stored document are
+/// deleted, the oldest first, down to [`BARE_KEPT`].
 const RESOURCES_MAX: usize = 2_000;
-/// Rows without either that a site keeps, however many manifests it has.
+/// Rows without a manifest or document that a site keeps, however many manifests it has.
 const BARE_KEPT: usize = 100;
-/// Rows that one visit deletes. The next one continues.
+/// Maximum number of rows that one visit deletes. The next one continues.
 const FORGOTTEN_MAX: usize = 10_000;
 
 /// A change for the feed.
@@ -55,9 +55,9 @@ pub(crate) struct Touch<'a> {
     pub(crate) training: PolicyChoice,
     /// When the content was confirmed.
     pub(crate) seen_at: Option<DateTime<Utc>>,
-    /// The fetch that read it, which says whether the document may be stored.
+    /// The fetch that read it, which determines whether the document may be stored.
     pub(crate) reread: Option<&'a FetchRecord>,
-    /// The manifest, where it had left the index and returned.
+    /// The manifest, if it had left the index and returned.
     pub(crate) returned: Option<&'a Manifest>,
 }
 
@@ -74,20 +74,20 @@ pub(crate) struct Part<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Plan<'a> {
     pub(crate) resources: Vec<ResourceState>,
-    /// Those that are deleted, because the site has too many.
+    /// Rows that are deleted because the site has too many.
     pub(crate) forgotten: Vec<ManifestId>,
-    /// Those that lose their source.
+    /// Manifests that lose their source.
     pub(crate) unlinked: Vec<ManifestId>,
     pub(crate) parts: Vec<Part<'a>>,
     pub(crate) versions: Vec<NewVersion<'a>>,
     pub(crate) touches: Vec<Touch<'a>>,
     pub(crate) removals: Vec<(ManifestId, Status)>,
-    /// Who names manifests of which this is not stored yet; new versions have it too.
+    /// Who names a manifest, if that is new or changed; new versions contain it as well.
     pub(crate) named: Vec<(ManifestId, NamedBy)>,
     pub(crate) changes: Vec<Change>,
     /// Documents for which the site has no room, with the reason. Nothing of them is stored.
     pub(crate) refused: HashMap<ManifestId, &'static str>,
-    /// What the site names, if it is to be decided again which declarations are one capability.
+    /// The documents that the site names, if the grouping of declarations into capabilities must be recomputed.
     pub(crate) regroups: Option<SiteNaming>,
 }
 
@@ -104,7 +104,8 @@ impl Plan<'_> {
     }
 }
 
-/// Plans a visit. Where a URL was fetched more than once, the last fetch counts. `stored_bytes` is what storing a document takes.
+/// Plans a visit. If a URL was fetched more than once, the last fetch counts. `stored_bytes` returns the bytes that a document takes in the
+/// store.
 pub(crate) fn plan<'a>(
     visit: &'a VisitRecord,
     known: &Known,
@@ -117,7 +118,7 @@ pub(crate) fn plan<'a>(
     let mut plan = Plan::default();
     for (id, fetch) in &last {
         let before = known.resources.get(id);
-        // a redirect to a host that was left is shown
+        // a redirect to a skipped host is recorded
         let is_left = fetch.outcome == FetchOutcome::NotReached && fetch.final_url.is_some();
         if is_known(id, fetch, (visit, known)) || fetch.outcome.is_present() || is_left {
             let mut resource = resource_after(fetch, before, misses(fetch, fetch.outcome, before));
@@ -168,14 +169,14 @@ pub(crate) fn plan<'a>(
     Ok(plan)
 }
 
-/// Whether a URL has a row after its fetch, whatever the outcome: it had one, or a document of the site links to it, which may not be read
-/// again until it changes.
+/// Whether a URL has a row after its fetch, whatever the outcome: it had one before, or a document of the site links to it, which may not
+/// be read again until it changes.
 fn is_known(id: &ManifestId, fetch: &FetchRecord, (visit, known): (&VisitRecord, &Known)) -> bool {
     let is_linked = || fetch.linked_from.as_ref().is_some_and(|from| from.site() == visit.site);
     known.resources.contains_key(id) || known.hints.contains(id) || is_linked()
 }
 
-/// Documents that were refused leave no row, unless they have one or the site links to them; what is stored of them stays.
+/// Refused documents get no row, unless they have one or the site links to them. Their stored content stays.
 fn plan_refused(
     plan: &mut Plan<'_>,
     last: &BTreeMap<ManifestId, &FetchRecord>,
@@ -201,7 +202,7 @@ fn plan_refused(
     });
 }
 
-/// Manifests that leave the index for those of owners with fewer.
+/// Plans the removal of manifests that owners with fewer manifests displace.
 fn plan_displaced(plan: &mut Plan<'_>, displaced: &[ManifestId], at: DateTime<Utc>) {
     for id in displaced {
         let reason = Some("no_room".to_owned());
@@ -237,7 +238,7 @@ fn plan_links(plan: &mut Plan<'_>, links: &LinkChanges, known: &Known) {
     plan.unlinked = unlinked.collect();
 }
 
-/// Plans which rows are deleted, and which new ones are not written, so that no visits add rows without end.
+/// Plans which rows are deleted and which new ones are not written, so that the number of rows stays limited.
 fn plan_forgotten(plan: &mut Plan<'_>, known: &Known) {
     let after: HashMap<ManifestId, &ResourceState> =
         plan.resources.iter().map(|resource| (ManifestId::of(&resource.url), resource)).collect();
@@ -262,7 +263,7 @@ fn plan_forgotten(plan: &mut Plan<'_>, known: &Known) {
     plan.forgotten = forgotten;
 }
 
-/// What the site names after the visit.
+/// The documents that the site names after the visit.
 fn naming_after(visit: &VisitRecord, known: &Known, after: &[ResourceState]) -> SiteNaming {
     let found_by = |resource: &ResourceState| {
         let linked_from = kept_source(resource.linked_from.as_ref()).cloned();
@@ -273,8 +274,8 @@ fn naming_after(visit: &VisitRecord, known: &Known, after: &[ResourceState]) -> 
     SiteNaming::new(visit.site.clone(), found, listed.map(|(host, _)| host.clone()))
 }
 
-/// Plans to store who names the manifests that stay in the index, where that changed or was not stored. Returns whether it changed.
-/// The content of such a manifest is the same, so the feed reports a change of status.
+/// Plans to store who names the manifests that stay in the index, if that changed or was not stored. Returns whether it changed. The
+/// content of such a manifest is the same, so the feed reports a change of status.
 fn plan_naming(plan: &mut Plan<'_>, known: &Known, naming: &SiteNaming, at: DateTime<Utc>) -> bool {
     let reported: HashSet<ManifestId> =
         plan.changes.iter().map(|change| change.manifest_id.clone()).collect();
@@ -309,7 +310,7 @@ fn plan_naming(plan: &mut Plan<'_>, known: &Known, naming: &SiteNaming, at: Date
     is_any_changed
 }
 
-/// Whether capabilities may join or leave others: those of one manifest alone never do.
+/// Whether the grouping of capabilities may change. It never does if there is only one manifest.
 fn regroups(plan: &Plan<'_>, known: &Known, naming_changed: bool) -> bool {
     let before = || known.manifests.values().filter(|manifest| manifest.in_index);
     let returned = plan.touches.iter().filter(|touch| touch.returned.is_some()).count();
@@ -429,8 +430,8 @@ fn plan_verdict(
     plan.touches.push(Touch { id, version, status, training, seen_at, reread: None, returned: None });
 }
 
-/// Whether other bytes of a manifest in the index were received, and only as a part of another one. The manifest was not read from them, so
-/// their validators must not be sent: the next answer would confirm what is in the index.
+/// Whether new bytes of a manifest in the index were received only as a part of another manifest. The manifest was not read from these
+/// bytes, so their validators must not be sent: a 304 would wrongly confirm the indexed version.
 fn is_read_as_part(fetch: &FetchRecord, manifest: Option<&KnownManifest>) -> bool {
     let is_other =
         |manifest: &KnownManifest| manifest.in_index && fetch.content_hash.as_ref() != Some(&manifest.hash);
@@ -445,13 +446,13 @@ fn resource_after(fetch: &FetchRecord, before: Option<&ResourceState>, misses_in
         && fetch.content_hash.as_ref().is_some_and(|hash| Some(hash) != hash_before);
     let changed_at =
         if content_changed { Some(fetch.at) } else { before.and_then(|before| before.changed_at) };
-    // a part that somebody named as a manifest during the visit stays named so until a visit has looked at it
+    // a part that somebody named as a manifest during the visit keeps this mark until a visit has requested it
     let is_named_since = before.is_some_and(ResourceState::is_named_as_manifest)
         && fetch.manifest.is_none()
         && fetch.discovery != Discovery::Submitted;
     let (discovery, status) =
         if is_named_since { (Discovery::Submitted, None) } else { (fetch.discovery, fetch.status) };
-    // What was not requested is unchanged, except for a manifest whose parts changed.
+    // Documents that were not requested are unchanged, except for a manifest whose parts changed.
     if let (FetchOutcome::Fresh | FetchOutcome::NotReached | FetchOutcome::OverBudget, Some(before)) =
         (fetch.outcome, before)
     {

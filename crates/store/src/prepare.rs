@@ -38,7 +38,7 @@ pub(crate) struct PreparedManifest {
     pub(crate) capabilities: CapabilityBatch,
 }
 
-/// The capabilities of a manifest, as JSON batches; `None` where there are none.
+/// The capabilities of a manifest, as JSON batches; `None` if there are none.
 pub(crate) struct CapabilityBatch {
     pub(crate) capabilities: Option<String>,
     pub(crate) types: Option<String>,

@@ -1,5 +1,5 @@
-//! Limits on what a site has in the index. Anybody can have documents at a site that takes in those of users, and any site can link to
-//! any number of them, so that what the site itself does not name has a limit of its own.
+//! Limits on what a site has in the index. Anybody can store documents at a site that hosts those of users, and any site can link to any
+//! number of them. So documents that the site itself does not name have a separate limit.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,28 +12,28 @@ use crate::known::Known;
 use crate::model::FetchRecord;
 
 const MIB: u64 = 1024 * 1024;
-/// Stored bytes of what a site itself publishes, models and documents together. Nothing else counts here.
+/// Maximum stored bytes of the documents that a site itself publishes, with their models. Nothing else counts here.
 const BYTES_PUBLISHED_MAX: u64 = 256 * MIB;
-/// Stored bytes of the other documents that the site names, with those that complete its manifests. Users may have written them.
+/// Maximum stored bytes of the other documents that the site names, with those that complete its manifests. Users may have written them.
 const BYTES_LINKED_MAX: u64 = 1024 * MIB;
-/// Manifests of a site in the index that the site itself does not name. Beyond it, those of an owner with fewer take the place of those of
-/// the owner with the most.
+/// Maximum number of manifests in the index that the site itself does not name. Beyond it, manifests of an owner with fewer replace those
+/// of the owner with the most.
 const MANIFESTS_OF_OTHERS_MAX: usize = 500;
-/// Stored bytes of these; likewise. Small changes may reach a tenth more.
+/// Maximum stored bytes of these manifests, with the same replacement. Small changes may exceed it by a tenth.
 const BYTES_OF_OTHERS_MAX: u64 = 256 * MIB;
 const BYTES_OF_OTHERS_MOST: u64 = 282 * MIB;
-/// Manifests that may leave the index for one document.
+/// Maximum number of manifests that one document may displace from the index.
 const DISPLACED_BY_ONE_MAX: usize = 16;
-/// Bytes by which a document in the index may grow where a new one has no room.
+/// Bytes by which a document in the index may grow when there is no room for new ones.
 const SMALL_CHANGE_BYTES: u64 = 64 * 1024;
 
-/// Why there is no room for a document.
+/// Reason for refusing a document.
 const TOO_MANY: &str = "the site has 500 manifests that it does not name itself";
 const TOO_MANY_BYTES_OF_OTHERS: &str = "the documents that the site does not name itself take 256 MiB";
 const TOO_MANY_BYTES_PUBLISHED: &str = "the documents that the site itself publishes take 256 MiB";
 const TOO_MANY_BYTES_LINKED: &str = "the documents to which those of the site link take 1 GiB";
 
-/// What a site has in the index, of one kind.
+/// The number and size of a site's documents of one kind in the index.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Share {
     manifests: usize,
@@ -56,7 +56,7 @@ impl Share {
     }
 }
 
-/// Who stands for a document.
+/// Who names a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Standing {
     /// The site itself publishes it.
@@ -67,12 +67,13 @@ enum Standing {
     Others(Owner),
 }
 
-/// Whose share of the room of others a document takes.
+/// The owner against whose share a document counts, if only others name it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Owner {
-    /// The host where it is.
+    /// The host of the document.
     Host(Host),
-    /// It is at a host of the site. Of its users nothing is known but the sites that link to their documents; submissions are alike.
+    /// The linking site, for a document at a host of the site: its users are known only by the sites that link to their documents.
+    /// Submissions have no linking site and share one owner.
     LinkingSite(Option<SiteName>),
 }
 
@@ -89,7 +90,7 @@ impl Standing {
     }
 }
 
-/// What a document adds to the index.
+/// The size that a document adds to the index.
 #[derive(Debug, Clone, Copy)]
 struct Added {
     share: Share,
@@ -106,7 +107,7 @@ struct Displaceable {
     bytes: u64,
 }
 
-/// The documents of a visit for which its site has no room, and the manifests that leave the index for others.
+/// The documents of a visit for which its site has no room, and the manifests that others displace from the index.
 #[derive(Debug, Default)]
 pub(crate) struct Allotted {
     /// With the reason.
@@ -119,13 +120,14 @@ struct Room {
     published: Share,
     linked: Share,
     of_others: Share,
-    /// Those of others by owner.
+    /// Documents that only others name, by owner.
     owners: BTreeMap<Owner, Share>,
     displaceable: Vec<Displaceable>,
 }
 
 impl Room {
-    /// The room that is taken before a visit, as the site names its documents after it. What the visit `read` stays where it is.
+    /// The room that is taken before a visit, counted by who names each document after it. Documents that the visit `read` are not
+    /// displaced.
     fn taken(known: &Known, naming: &SiteNaming, read: &BTreeMap<ManifestId, &FetchRecord>) -> Self {
         let mut room = Self::default();
         for (id, known_as) in &known.resources {
@@ -160,8 +162,8 @@ impl Room {
         *share = share.plus(added);
     }
 
-    /// Takes room for a document, or says why there is none. What takes no more bytes than before always has room. Returns the manifests
-    /// that leave the index for it.
+    /// Takes room for a document and returns the manifests that it displaces, or returns the reason why there is no room. A document that
+    /// takes no more bytes than before always has room.
     fn take(&mut self, standing: &Standing, added: Added) -> Result<Vec<ManifestId>, &'static str> {
         let mut displaced = Vec::new();
         let refusal = match standing {
@@ -193,7 +195,7 @@ impl Room {
         Ok(displaced.into_iter().map(|manifest| manifest.id).collect())
     }
 
-    /// Why there is no room for a document that others name. Small changes have more.
+    /// The reason why there is no room for a document that others name. Small changes have a higher limit.
     fn refusal_of_others(&self, owner: &Owner, added: Added) -> Option<&'static str> {
         let after = self.of_others.plus(added.share);
         if added.share.manifests > 0 && after.manifests > MANIFESTS_OF_OTHERS_MAX {
@@ -207,8 +209,8 @@ impl Room {
         (after.bytes > BYTES_OF_OTHERS_MAX && !has_room).then_some(TOO_MANY_BYTES_OF_OTHERS)
     }
 
-    /// Removes the newest manifest of the owner with the most, if that owner still has at least as much afterwards as `owner` will have:
-    /// no owner takes the room of the others, and who came first keeps no more than those who come later.
+    /// Removes the newest manifest of the owner with the most, if that owner still has at least as much afterwards as `owner` will have. So
+    /// no owner takes the room of the others, and an earlier owner keeps no more than a later one.
     fn displace(&mut self, owner: &Owner, added: Share) -> Option<Displaceable> {
         let mine = self.owners.get(owner).copied().unwrap_or_default().plus(added);
         let is_full = self.of_others.plus(added).manifests > MANIFESTS_OF_OTHERS_MAX && added.manifests > 0;
@@ -243,8 +245,8 @@ impl Displaceable {
     }
 }
 
-/// Allots the room of a site to the documents of a visit. Those that the site has already come first, so that others do not keep out their
-/// changes. `stored_bytes` is what storing a document takes.
+/// Allots the room of a site to the documents of a visit. Documents that are already stored come first, so that new ones do not prevent
+/// their changes. `stored_bytes` returns the bytes that a document takes in the store.
 pub(crate) fn allot(
     read: &BTreeMap<ManifestId, &FetchRecord>,
     known: &Known,
@@ -302,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_name_has_a_limit_of_its_own() {
+    fn documents_named_by_others_have_a_separate_limit() {
         let mut room = Room::default();
         let evil = others("evil.a.example");
         for _ in 0..MANIFESTS_OF_OTHERS_MAX {
@@ -316,7 +318,7 @@ mod tests {
         }
     }
 
-    /// Takes room that somebody may take over later.
+    /// Takes room from which a later document may displace this one.
     fn take_displaceable(room: &mut Room, standing: &Standing, number: u32, bytes: u64) {
         assert_eq!(room.take(standing, new(bytes)), Ok(Vec::new()), "{standing:?} {number}");
         let Standing::Others(owner) = standing else { panic!("{standing:?}") };
@@ -334,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_keeps_the_room_of_others_for_ever() {
+    fn an_owner_cannot_keep_the_room_of_others() {
         for (evil, names) in [("evil.example", false), ("evil.a.example", true)] {
             let of = |name: &str| if names { others(name) } else { linked(name) };
             let (mut room, evil) = (Room::default(), of(evil));

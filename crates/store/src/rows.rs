@@ -147,7 +147,7 @@ impl HostRow {
         HostOrigin::of_code(self.seeded)
     }
 
-    /// Adds what is only known from the compacted site.
+    /// Adds the values that only the compacted site has.
     pub(crate) fn merge_compacted(&mut self, compacted: &Self) {
         self.seeded = self.seeded.max(compacted.seeded);
         self.clock.not_before_ms = self.clock.not_before_ms.max(compacted.clock.not_before_ms);
@@ -180,7 +180,7 @@ pub(crate) struct HostClock {
 
 from_row!(HostClock { next_ok_at_ms, not_before_ms, requests_today, requests_day });
 
-/// Columns of `robots` besides its keys; all null where robots.txt was never requested.
+/// Columns of `robots` besides its keys; all null if robots.txt was never requested.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RobotsRow {
     #[serde(with = "dictionary")]
@@ -232,7 +232,7 @@ impl RobotsRow {
         })
     }
 
-    /// `None` where robots.txt was never requested. A long file is left out.
+    /// `None` if robots.txt was never requested. A long file is left out.
     fn into_record(self, host: &str) -> Result<Option<RobotsRecord>, StoreError> {
         let at = RowRef::new("robots", host);
         let (Some(kind), Some(fetched_at_ms), Some(expires_at_ms)) =

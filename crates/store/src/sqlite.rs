@@ -109,7 +109,7 @@ pub(crate) struct Pool {
     scans: SqlitePool,
 }
 
-/// A connection whose statements are interrupted after a time, and when this is dropped.
+/// A connection whose statements are interrupted after a time limit, and when this value is dropped.
 pub(crate) struct ReadConnection {
     connection: PoolConnection<Sqlite>,
     is_dropped: Arc<AtomicBool>,
@@ -215,7 +215,7 @@ impl Pool {
             return Ok(SchemaState { found: 0, known });
         }
         let mut connection = options.connect().await.map_err(|error| not_writable(path, &error))?;
-        // fails on a file that cannot be read or is no database, which is not a database without tables
+        // fails on a file that cannot be read or is not a database, to distinguish it from a database without tables
         let readable = sqlx::query("PRAGMA schema_version").fetch_one(&mut connection).await;
         readable.map_err(|error| not_writable(path, &error))?;
         Ok(crate::schema::state(&mut connection, &MIGRATIONS).await)
@@ -292,7 +292,7 @@ mod tests {
     use crate::config::DatabaseUrl;
     use crate::fault::Fault;
 
-    /// Never ends by itself.
+    /// Runs without end.
     const ENDLESS: &str =
         "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT COUNT(*) FROM n";
     const TEST_TIMEOUT: Duration = Duration::from_secs(20);
@@ -320,7 +320,7 @@ mod tests {
             );
             assert!(tokio::time::timeout(Duration::from_millis(50), at_once).await.is_err());
         }
-        // Every connection serves others again.
+        // Every connection is usable again.
         let others = async {
             for _ in 0..abandoned {
                 for connection in [pool.read().await, pool.list(None).await, pool.scan(None).await] {

@@ -1,11 +1,11 @@
-//! What the response to a URL, or the end of a visit, says about a known manifest.
+//! The meaning of a response, or of the end of a visit, for a known manifest.
 
 use manifest::Discovery;
 use policy::{FetchOutcome, Status, VisitEnd};
 
 use crate::model::{FetchRecord, ResourceState};
 
-/// Visits in a row that must not find a manifest before it leaves the index.
+/// Number of consecutive visits without the manifest after which it leaves the index.
 const MISSES_TO_REMOVE: u32 = 2;
 
 /// The result of a visit for one manifest in the index.
@@ -24,7 +24,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// What a response means for a manifest that the last visits found.
+    /// The meaning of a response for a manifest that the last visits found.
     pub fn of_first(outcome: FetchOutcome) -> Self {
         verdict_of_fetch(outcome, 1)
     }
@@ -42,8 +42,8 @@ const fn is_miss(outcome: FetchOutcome) -> bool {
         )
 }
 
-/// The misses in a row after a fetch with this outcome. Errors neither add to them nor reset them, unless a link leads to a document that
-/// was never received: such a link is followed a few times, whatever its responses are.
+/// The number of consecutive misses after a fetch with this outcome. Errors neither increase nor reset it, except for a link to a document
+/// that was never received: such a link is followed only a few times, whatever its responses are.
 pub(crate) fn misses(fetch: &FetchRecord, outcome: FetchOutcome, before: Option<&ResourceState>) -> u32 {
     let so_far = before.map_or(0, |resource| resource.misses_in_row);
     let was_received = before.is_some_and(|before| before.content_hash.is_some());

@@ -31,7 +31,7 @@ pub(crate) struct ConfigFile {
 }
 
 impl ConfigFile {
-    /// What set the key of `[crawler]` that a flag overrides: an environment variable, or the file.
+    /// The source of a key of `[crawler]` that a flag overrides: an environment variable, or the file.
     pub(crate) fn name_of(&self, flag: &str) -> String {
         let key = flag.trim_start_matches('-').replace('-', "_");
         let variables = ::settings::variables();

@@ -56,7 +56,7 @@ impl Rate {
         let summary = state.summary;
         let done = summary.sites_visited;
         let requests_per_second = self.update(state.activity.requests, now);
-        // sites that came to be known in the meantime count when they are visited
+        // sites that become known during the crawl are counted when they are visited
         let open = u64::try_from(state.open).unwrap_or(u64::MAX);
         let sites_known = state.sites_known.map(|known| known.max(done.saturating_add(open)));
         Shown {
@@ -73,9 +73,9 @@ impl Rate {
     }
 }
 
-/// The time in which the requests that are planned and not sent yet are sent at the rate of the last minute, and at least the time
-/// that the longest open visit needs with the delays of its site. A visit that has not begun is assumed to make as many requests
-/// as those that have. `None` while nothing is known, and if nothing but parked visits is left.
+/// An estimate of the time left: the requests still to be sent, at the rate of the last minute, and at least the time that the longest open
+/// visit needs with the delays of its site. A visit that has not begun is assumed to need as many requests as those that have. `None` while
+/// nothing is known, and if only parked visits are left.
 fn time_left(state: &CrawlState<'_>, sites_left: u64, requests_per_second: f64) -> Option<Duration> {
     let activity = state.activity;
     let parked = u64::try_from(state.parked).unwrap_or(u64::MAX);
@@ -90,7 +90,7 @@ fn time_left(state: &CrawlState<'_>, sites_left: u64, requests_per_second: f64) 
     Duration::try_from_secs_f64(seconds).ok().filter(|left| is_known && !left.is_zero())
 }
 
-/// A text on what open visits wait for; if none waits, on their number.
+/// Describes what open visits wait for, or their number if none waits.
 fn waits(state: &CrawlState<'_>) -> String {
     let activity = state.activity;
     let parts = [
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn forgets_what_was_sent_before_the_last_minute() {
+    fn forgets_requests_before_the_last_minute() {
         let (mut rate, start) = (Rate::default(), Instant::now());
         let at = |seconds| start + Duration::from_secs(seconds);
         rate.update(0, start);

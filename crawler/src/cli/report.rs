@@ -14,7 +14,7 @@ use crate::summary::Summary;
 /// Rejected lines and parked sites shown; the JSON has all that were kept.
 const SHOWN_MAX: usize = 10;
 
-/// Reasons for failures shown.
+/// Maximum number of reasons for failures shown.
 const REASONS_MAX: usize = 3;
 /// Advice about failed visits, without what only the owner of a site can change.
 const ADVICE: [(VisitEnd, &str); 7] = [

@@ -13,7 +13,7 @@ use super::report::{counted, plural};
 use crate::clock;
 use crate::output::{self, OutputFormat};
 
-/// Parked visits shown.
+/// Maximum number of parked visits shown.
 const PARKED_MAX: u32 = 10;
 /// Workers shown.
 const WORKERS_MAX: u32 = 100;

@@ -18,8 +18,8 @@ use self::table::GroupTable;
 use crate::{clock, metrics};
 use egress::REQUEST_TIME_MAX;
 
-/// A worker without a heartbeat for this long is declared dead: long enough that its last request has ended, also if the clocks
-/// of two machines differ by half a minute, and short enough that a fleet soon takes over the groups of a lost worker.
+/// A worker without a heartbeat for this long is declared dead: long enough that its last request has ended, even if the clocks of two
+/// machines differ by half a minute, and short enough that a fleet soon takes over the groups of a lost worker.
 const LIFE_MAX: Duration = Duration::from_mins(2);
 /// The latest departure of a request after its clock was written: longer than a connection and its handshake take.
 pub(crate) const LEAVES_WITHIN_MAX: Duration = Duration::from_secs(15);

@@ -253,7 +253,7 @@ impl Limiter {
         waits.max().and_then(|wait| wait.to_std().ok()).unwrap_or_default().min(QUEUE_WAIT_MAX)
     }
 
-    /// Notifies when a request of the full key has ended, also if it ended before this call.
+    /// Notifies when a request of the full key has ended, even if it ended before this call.
     fn released(&self, keys: &[Key], scope: Scope) -> Option<Arc<Notify>> {
         let key = keys.iter().find(|key| key.scope() == scope)?;
         Some(Arc::clone(&entry(&mut self.lock(), key).released))

@@ -379,7 +379,7 @@ fn write_of(
     }
 }
 
-/// The address under which a clock is kept: one for all that share a budget.
+/// The address under which a clock is kept: one for all addresses that share a budget.
 fn clock_address(address: IpAddr) -> IpAddr {
     budget_network(address).network()
 }

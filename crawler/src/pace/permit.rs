@@ -51,7 +51,7 @@ pub(crate) enum PermitAnswer {
         until: DateTime<Utc>,
         scope: Scope,
     },
-    /// Too many visits want the same address; this one has a later time of its own.
+    /// Too many visits wait for the same address; this one gets a later slot.
     Crowded {
         until: DateTime<Utc>,
         scope: Scope,
@@ -77,7 +77,7 @@ impl PermitAnswer {
 }
 
 impl Reservation {
-    /// Whether its time is now, or still to come.
+    /// Whether its time is now or in the future.
     pub(super) fn is_in_time(&self) -> bool {
         clock::now() <= self.at + LATE_MAX
     }

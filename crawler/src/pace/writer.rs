@@ -11,7 +11,7 @@ use crate::batcher::BatchWriter;
 use crate::clock::{self, Moment};
 use crate::groups::Lifetimes;
 
-/// Clocks written by one statement.
+/// Maximum number of clocks written by one statement.
 const BATCH_MAX: usize = 500;
 /// Time allowed for writing a clock: twice that of the last one, within these bounds.
 const WRITE_TIME_MIN: Duration = Duration::from_millis(100);

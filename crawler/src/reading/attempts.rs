@@ -4,7 +4,7 @@ use store::{EarlierAttempt, ReadAttemptWrite, Store, StoreError};
 
 use crate::batcher::BatchWriter;
 
-/// Attempts written by one transaction.
+/// Maximum number of attempts written by one transaction.
 const BATCH_MAX: usize = 500;
 
 /// Writes attempts.

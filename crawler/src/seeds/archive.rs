@@ -1,12 +1,12 @@
 //! A list in a zip archive, as Tranco and others publish theirs: its first file, decompressed line by line.
 //!
-//! In memory are the archive itself, a table of its files, and the 32 KiB window of the decompressor; never the list.
+//! Memory holds the archive itself, a table of its files, and the 32 KiB window of the decompressor, but never the whole list.
 
 use std::io::{self, Cursor, Read};
 
 use zip::ZipArchive;
 
-/// Largest archive that is read; Tranco's million has 10 MB.
+/// Largest archive that is read; Tranco's list of a million names has 10 MB.
 pub(super) const ARCHIVE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Maximum number of files in an archive, whose table the library builds in memory; archives of lists contain one.
 const FILES_MAX: usize = 1_000;

@@ -13,7 +13,7 @@ const STRING_BYTES_MAX: usize = 64 * 1024;
 /// Calls `each` with every name.
 pub(super) fn each_name(source: impl BufRead, mut each: impl FnMut(&str)) -> io::Result<()> {
     let mut bytes = source.bytes();
-    // the string before the current byte, and the member that it or an earlier one names
+    // the last string, and whether it or an earlier one is the name of such a member
     let (mut last, mut is_name) = (None::<String>, false);
     while let Some(byte) = bytes.next().transpose()? {
         match byte {

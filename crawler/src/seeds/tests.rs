@@ -44,7 +44,7 @@ fn reads_every_schedule_syntax() {
 
 /// Anybody can be in a ranking, a web graph, a log of certificates or a page of links.
 #[test]
-fn only_plain_lines_without_a_rank_are_the_word_of_the_operator() {
+fn only_plain_lines_without_a_rank_count_as_listed_by_the_operator() {
     let origins = |name: &str, bytes: &[u8]| {
         let mut seeds = Vec::new();
         let mut reader = SeedReader::new(SiteScope::Public, &|| false);
@@ -74,7 +74,7 @@ fn only_plain_lines_without_a_rank_are_the_word_of_the_operator() {
 }
 
 #[test]
-fn what_the_operator_wrote_counts_also_after_another_list() {
+fn a_line_of_the_operator_applies_even_after_another_list() {
     let mut reader = SeedReader::new(SiteScope::Public, &|| false);
     let mut seeds = Vec::new();
     for list in [&b"1,a.example\n"[..], b"a.example\n", b"a.example\n2,a.example\n"] {

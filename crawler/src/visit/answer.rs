@@ -29,17 +29,17 @@ use crate::reading::{NoMemory, Reading};
 use egress::{Body, Failure, Reply};
 use runtime::OwnedDocument;
 
-/// Why a document is dropped that a later visit reads.
+/// Reason for a document that is dropped now and read by a later visit.
 pub(super) const TOO_MUCH: &str =
     "the documents of this site are too large together for one visit; a later visit reads it";
-/// Why a document is dropped for which no visit has memory.
+/// Reason for a dropped document that is too large for any visit.
 const TOO_LARGE: &str = "the document takes more memory than a visit has for it";
-/// Why a document that was received is not kept.
+/// Reason for a received document that is not kept.
 const SEARCH_DENIED: &str =
     "the response denies the use of the document for search (Content-Usage or Content-Signal)";
 /// Maximum number of characters of a Location that the site owner is shown.
 const SHOWN_LOCATION_CHARS_MAX: usize = 200;
-/// How long a document is read after a stop. Nearly every document is read within it, and is not requested again.
+/// Time limit for reading a document after a stop. Nearly every document is read within it, and need not be requested again.
 const READING_AFTER_STOP_MAX: Duration = Duration::from_secs(2);
 
 impl Visit<'_> {
@@ -76,7 +76,7 @@ impl Visit<'_> {
                 },
             };
             if let ControlFlow::Break(fetched) = step {
-                // A 304 leaves what it does not repeat as it was.
+                // A 304 leaves headers that it does not repeat unchanged.
                 let kept = fetched.cache.as_ref().filter(|_| fetched.outcome == FetchOutcome::NotModified);
                 let stated = kept.map_or(stated, |cache| cache.usage());
                 let training = most_restrictive(task.training, stated.training);
@@ -98,7 +98,7 @@ impl Visit<'_> {
         }
     }
 
-    /// Drops a document that was read last, with its memory.
+    /// Drops the document that was read last, and releases its memory.
     pub(super) fn reject(&mut self, fetched: &mut Fetched, outcome: FetchOutcome, reason: String) {
         if fetched.body.is_some() {
             self.requester.memory.drop_document();
@@ -106,7 +106,7 @@ impl Visit<'_> {
         fetched.reject(outcome, reason);
     }
 
-    /// The robots.txt rule that allows the next URL with the preferences there, or the result of a task that is not allowed.
+    /// The robots.txt rule that allows the next URL and the preferences stated for it, or the result of a task that is not allowed.
     async fn rule_for(
         &mut self,
         task: &Task,
@@ -128,7 +128,7 @@ impl Visit<'_> {
         Ok(ControlFlow::Break(Box::new(Fetched { robots_rule: Some(rule), ..fetched })))
     }
 
-    /// Judges a final answer. Reader threads read its document, or the links of its page.
+    /// Judges a final answer. Reader threads parse its document, or the links of its page.
     async fn judged(
         &mut self,
         task: &Task,
@@ -218,8 +218,8 @@ impl Visit<'_> {
         Ok(())
     }
 
-    /// Reserves memory for a body, or returns the result of one for which this visit has none. The visit waits while
-    /// other visits hold too much.
+    /// Reserves memory for a body. If the visit has none left for it, returns the result of the task. The visit waits while other visits
+    /// hold too much.
     async fn hold_body(&mut self, body: &mut Body) -> Result<Option<Judged>, Interrupt> {
         let held = self.tools.reader.memory.hold_body(&mut self.requester.memory, body.bytes.len()).await;
         // from here on, the budget of the visit counts these bytes
@@ -227,7 +227,7 @@ impl Visit<'_> {
         without_memory(held)
     }
 
-    /// Reads the document of an answer. Its bytes are moved out of the body meanwhile.
+    /// Reads the document of an answer. Meanwhile, its bytes are moved out of the body.
     async fn read_document(
         &mut self,
         task: &Task,
@@ -253,8 +253,8 @@ impl Visit<'_> {
         })
     }
 
-    /// Reads the entries in the JSON-LD of a home page, if it has some, as the document of its URL. The bytes of the page
-    /// are replaced by those of the entries.
+    /// Reads the entries in the JSON-LD of a home page, if there are any, as the document at its URL. The bytes of the entries replace
+    /// those of the page.
     async fn read_page_entries(
         &mut self,
         task: &Task,
@@ -272,7 +272,7 @@ impl Visit<'_> {
         }
     }
 
-    /// Reads a document and reserves memory for its manifest, or returns the result of one for which this visit has none.
+    /// Reads a document and reserves memory for its manifest. If the visit has none left for it, returns the result of the task.
     pub(super) async fn read_within_memory(
         &mut self,
         document: &Arc<OwnedDocument>,
@@ -328,8 +328,8 @@ impl Visit<'_> {
     }
 }
 
-/// Ends when a stop no longer waits for a document that is being read. The attempt stays in the store, so that the next visit reads
-/// the document in a process of its own.
+/// Completes when the time for reading after a stop is over. The attempt stays in the store, so the next visit reads the document in a
+/// separate process.
 async fn stopped_while_reading(stop: &Stop) {
     stop.soft.cancelled().await;
     tokio::time::sleep(READING_AFTER_STOP_MAX).await;
@@ -339,7 +339,7 @@ fn without_memory(held: Result<(), NoMemory>) -> Result<Option<Judged>, Interrup
     held.err().map(refused).transpose()
 }
 
-/// What is too large together is no property of one document: it counts as not requested.
+/// Documents that are too large only together count as not requested, since none of them is at fault.
 fn refused(none: NoMemory) -> Result<Judged, Interrupt> {
     match none {
         NoMemory::InThisVisit => Ok(Judged::of(FetchOutcome::NotReached, TOO_MUCH)),

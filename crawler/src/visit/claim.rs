@@ -1,11 +1,11 @@
 //! Checks the claim to a site: the TXT record first, and the file only if no record proves a key.
 //!
-//! The record is queried before anything is requested, so that no response of the site prevents it. The request for the file
-//! follows every rule of the others, and comes before them: a site may ask for a delay with which a visit takes weeks. Further
-//! requests of the visit for the file come after other results. Its result does not affect how the site is read, unless the site
-//! asks for a delay, and is saved while the visit waits. A visit that the responses of the domain end before it has not found the
-//! proof: otherwise a domain that changes hands could keep its former owner. What others can cause, a response of another host or a
-//! failure of the name servers, says nothing about the proof.
+//! The record is queried before any request, so that no response of the site prevents it. The request for the file follows the same rules
+//! as other requests, but comes first, since a site may ask for delays with which a visit takes weeks. If the visit requests the file
+//! again, it does so after other results. The result does not affect how the site is read, unless the site asks for a delay. It is saved
+//! while the visit waits. If responses of the domain end a visit before the check, the visit counts as one that did not find the proof:
+//! otherwise a domain that changes hands could keep its former owner. Results that others can cause, such as a response of another host or
+//! a failure of the name servers, do not count.
 
 use chrono::{DateTime, Utc};
 use manifest::{Discovery, Host, ManifestUrl};
@@ -20,7 +20,7 @@ use super::task::{Role, Task};
 use crate::clock;
 use crate::retry::retry_while_unavailable;
 
-/// The task that checks the claim to a site, if a visit that began at `started_at` has to.
+/// The task that checks the claim to a site, if a visit that began at `started_at` must check it.
 pub(super) fn task(site: &SiteState, started_at: DateTime<Utc>, now: DateTime<Utc>) -> Option<Task> {
     site.claim.as_ref().filter(|claim| claim.is_open_in_visit(started_at, now))?;
     let url = ManifestUrl::on_host(&site.name.apex(), claim::FILE_PATH).ok()?;
@@ -28,7 +28,7 @@ pub(super) fn task(site: &SiteState, started_at: DateTime<Utc>, now: DateTime<Ut
 }
 
 impl Visit<'_> {
-    /// Looks for the proof in the TXT records, once in a visit and before its requests.
+    /// Looks for the proof in the TXT records, once per visit and before its requests.
     pub(super) async fn check_claim_records(&mut self) -> Result<(), Interrupt> {
         if !self.looks_for_claim() || self.progress.claim_records.is_some() {
             return Ok(());
@@ -58,7 +58,7 @@ impl Visit<'_> {
         self.progress.results_at_claim_file = self.progress.findings.fetched.len();
         let next = match fetched.outcome {
             FetchOutcome::RateLimited => NextStep::Stop(VisitEnd::RateLimited),
-            // what is answered here says nothing about the other paths
+            // this response says nothing about the other paths
             _ => NextStep::Continue,
         };
         match of_file(self.site, &authority, &fetched, self.progress.claim_records) {
@@ -68,8 +68,8 @@ impl Visit<'_> {
         Ok(next)
     }
 
-    /// Concludes a check that the end of the visit cut off. A visit that met its own limits, or that another host ended, has not
-    /// looked for the proof.
+    /// Concludes a check that was still open when the visit ended. A visit that reached its own limits, or that another host ended, counts
+    /// as one without a check.
     pub(super) fn conclude_unfinished_claim(&mut self, end: VisitEnd) {
         if !self.looks_for_claim() || self.has_unread_proof() {
             return;
@@ -82,7 +82,7 @@ impl Visit<'_> {
         }
     }
 
-    /// How the responses of the domain or its `www.` host ended what was planned there, if they did; `end` is that of the visit.
+    /// How responses of the domain or its `www.` host ended the requests planned there, if they did. `end` is the end of the whole visit.
     fn end_at_main_host(&self, end: VisitEnd) -> Option<VisitEnd> {
         let is_main = |host: &Host| is_main_host(self.site.name.as_str(), host.as_str());
         let mut ended = self.progress.plan.ended.iter();
@@ -96,7 +96,7 @@ impl Visit<'_> {
         self.progress.claim_records.is_none() && owner.is_some_and(|owner| owner.proof == Proof::Dns)
     }
 
-    /// Whether the visit checks the claim, and has not concluded.
+    /// Whether the visit checks the claim and has no result yet.
     fn looks_for_claim(&self) -> bool {
         let started_at = self.progress.started_at;
         let is_open = |claim: &Claim| claim.is_open_in_visit(started_at, clock::now());
@@ -105,7 +105,7 @@ impl Visit<'_> {
             && self.progress.claim.is_none()
     }
 
-    /// What verifies tokens; `None` before this instance has issued one.
+    /// Verifies tokens; `None` before this instance has issued one.
     async fn claim_authority(&self) -> Result<Option<ClaimAuthority>, Interrupt> {
         let store = &self.tools.store;
         let secret =
@@ -119,7 +119,7 @@ impl Visit<'_> {
     }
 }
 
-/// The result of a check whose TXT records proved no key; `records` is how many there are, if the name servers answered.
+/// The result of a check whose TXT records proved no key. `records` is the number of records, if the name servers answered.
 fn of_file(
     site: &SiteState,
     authority: &ClaimAuthority,
@@ -151,7 +151,7 @@ fn of_file(
     CheckResult::Nothing { reason: format!("{record}; {} {file}", claim::FILE_PATH) }
 }
 
-/// Why the TXT records, of which there are this many if the name servers answered, prove no key.
+/// The reason why the TXT records prove no key. `records` is their number, if the name servers answered.
 fn no_record(site: &SiteState, records: Option<usize>) -> String {
     let domain = &site.name;
     match records {

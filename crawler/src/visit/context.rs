@@ -101,17 +101,17 @@ pub(super) enum Interrupt {
     Store(StoreError),
 }
 
-/// Why a visit waits for memory.
+/// Reason of a visit that waits for memory.
 pub(super) const NO_MEMORY: &str = "documents of other sites occupy the memory of the crawler";
 
 impl Interrupt {
-    /// The visit waits, since this machine is busy. It loses nothing.
+    /// The visit waits because this machine is busy, and loses nothing.
     pub(super) fn busy(reason: impl Into<String>) -> Self {
         Self::Park { until: clock::now() + BUSY_DELAY, reason: reason.into() }
     }
 }
 
-/// The result of a piece of reading; `None` if its input is the reason that there is none.
+/// The value that was read; `None` if the input could not be read.
 pub(super) fn unless_busy<T>(read: Result<T, ReadError>) -> Result<Option<T>, Interrupt> {
     match read {
         Ok(read) => Ok(Some(read)),

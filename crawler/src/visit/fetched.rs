@@ -1,4 +1,4 @@
-//! The result of one task: what is saved of it, and what a parked visit keeps.
+//! The result of one task, in its saved form and in that of a parked visit.
 
 use std::net::IpAddr;
 
@@ -14,7 +14,7 @@ use store::FetchRecord;
 use super::links::FollowUps;
 use super::task::{NamedBy, Role, Task};
 
-/// A body that survives being parked.
+/// A body that is stored with a parked visit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Document(pub(crate) Vec<u8>);
 
@@ -71,7 +71,7 @@ pub(crate) struct Fetched {
     /// Read from the body, again after an interruption.
     #[serde(skip)]
     pub(crate) manifest: Option<Box<Manifest>>,
-    /// Where a page leads; taken as soon as the page is recorded.
+    /// The links of a page; taken as soon as the page is recorded.
     #[serde(skip)]
     pub(crate) page: Option<Box<FollowUps>>,
 }
@@ -110,7 +110,7 @@ impl Fetched {
         }
     }
 
-    /// Drops the document, for a reason that becomes the result.
+    /// Drops the document. The reason becomes the result.
     pub(crate) fn reject(&mut self, outcome: FetchOutcome, reason: String) {
         (self.manifest, self.body, self.hash, self.cache) = (None, None, None, None);
         (self.outcome, self.reason) = (outcome, Some(reason));

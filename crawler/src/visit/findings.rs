@@ -19,19 +19,20 @@ use super::sources::Sources;
 use super::task::{NamedBy, Role, Task};
 use crate::clock;
 
-/// Number of results by which the list grows: doubling it would waste memory in each of thousands of visits.
+/// Number of results by which the list grows. Doubling it would waste memory in thousands of visits.
 const FETCHED_MORE: usize = 4;
-/// Maximum bytes of the documents of a parked visit: one of the largest. All of them are written each time the visit is parked.
+/// Maximum bytes of the documents of a parked visit: the size of the largest document. All of them are written each time the visit is
+/// parked.
 const PARKED_DOCUMENT_BYTES_MAX: usize = manifest::DOCUMENT_BYTES_MAX;
-/// Why a larger document is dropped.
+/// Reason for dropping documents beyond that.
 const TOO_LARGE_TO_PARK: &str = "the visit had to wait, and carries at most 16 MiB of documents from one request to the next; a later visit reads it";
 
-/// Links of a visit that found no room and are recorded for the next one: as many as it begins with. Those beyond are read again with
-/// their document.
+/// Maximum number of links for which a visit had no room and that it records for the next one, which begins with as many. Links beyond that
+/// are found again when their document is read again.
 const LEFT_WITHOUT_ROOM_MAX: usize = KNOWN_WAITING_MAX;
-/// Why a link is left that found no room.
+/// Reason for leaving a link for which there was no room.
 const NO_ROOM: &str = "the visit had no room for it; the next one requests it";
-/// Why a link is left for a later visit.
+/// Reason for leaving a link to a later visit.
 pub(super) const LEFT: &str =
     "its host asks for a long delay, is slow or answers with failures; a later visit requests it";
 
@@ -43,7 +44,7 @@ pub(crate) struct Findings {
     #[serde(default, rename = "links", with = "super::seeds")]
     pub(crate) seeds: Vec<Seed>,
     pub(crate) paths_checked: PathSlots,
-    /// When the first of the keys that verified the signatures of its manifests expires.
+    /// The earliest expiry of the keys that verified the signatures of its manifests.
     #[serde(default)]
     pub(crate) keys_expire_at: Option<DateTime<Utc>>,
     #[serde(default)]
@@ -67,7 +68,7 @@ impl Findings {
         self.fetched.push(fetched);
     }
 
-    /// Keeps the denials of documents, except of those that this visit knows to be denied.
+    /// Keeps the denials of documents that this visit has not recorded as denied.
     pub(crate) fn deny(&mut self, denied: Vec<Fetched>) {
         let is_denied = |fetched: &&Fetched| fetched.outcome == FetchOutcome::RobotsDenied;
         let before: HashSet<ManifestUrl> =
@@ -85,10 +86,11 @@ impl Findings {
         seeds::add(&mut self.seeds, more);
     }
 
-    /// The URL at which the site already has the document of a result that the site itself does not name. Other sites, clients and users may
-    /// name a document under any number of URLs, for example by adding queries. The original is at the same host, or the site publishes it
-    /// where no link is needed to find it: the copy of one customer does not displace the document of another one, whatever links to it.
-    /// What is at a usual path is no copy of what is not. Of what documents link to, only a URL with the same path is a copy.
+    /// The URL of the original, if a result that the site itself does not name is a copy of a document of the site. Other sites, clients
+    /// and users may name a document under any number of URLs, for example by adding queries. The original is at the same host, or the site
+    /// publishes it where no link is needed to find it, so that the copy of one customer never displaces the document of another one. A
+    /// document at a usual path is never a copy of one that is not. If a document links to the URL, it is a copy only if it has the same
+    /// path.
     pub(crate) fn original_of<'a>(
         &'a self,
         copy: &Fetched,
@@ -111,9 +113,9 @@ impl Findings {
         of_site.chain(of_visit).find(|url| may_be_original(url))
     }
 
-    /// Records the links in documents of the site that are left for a later visit, so that they are requested even if those documents
-    /// do not change, and what the site itself names and redirects to a host that is left. For new parts, for links without room, and for
-    /// those of others, the document that has them is requested whole in the next visit.
+    /// Records the links in documents of the site that are left for a later visit, so that they are requested even if those documents do
+    /// not change. It also records URLs that the site itself names and that redirect to a skipped host. For new parts, for links without
+    /// room, and for links of others, the next visit requests their document without conditions instead.
     pub(crate) fn leave(&mut self, tasks: Vec<Task>, reason: &str, (site, own): (&SiteState, &OwnHosts)) {
         if tasks.is_empty() {
             return;
@@ -130,7 +132,8 @@ impl Findings {
         }
     }
 
-    /// The same for links for which there was no room, up to [`LEFT_WITHOUT_ROOM_MAX`]. Those beyond are read again with their document.
+    /// Like [`Self::leave`], for up to [`LEFT_WITHOUT_ROOM_MAX`] links for which there was no room. Links beyond that are found again when
+    /// their document is read again.
     pub(crate) fn leave_without_room(&mut self, tasks: Vec<Task>, (site, own): (&SiteState, &OwnHosts)) {
         if tasks.is_empty() {
             return;
@@ -161,7 +164,7 @@ impl Findings {
         left
     }
 
-    /// Links that this visit has left and that no earlier one knew.
+    /// Links that this visit has left and that no earlier visit knew.
     fn not_reached(&self, site: &SiteState) -> impl Iterator<Item = &Fetched> {
         let is_left = |fetched: &&Fetched| {
             fetched.outcome == FetchOutcome::NotReached && known(site, &fetched.url).is_none()
@@ -184,7 +187,8 @@ impl Findings {
         }
     }
 
-    /// Keeps what an earlier visit read of a manifest, since a part of it could not be read now: the next visit continues from there.
+    /// Keeps the reading of a manifest by an earlier visit, because a part of it could not be read now. The next visit continues from
+    /// there.
     pub(crate) fn keep_reading(&mut self, index: usize, part: &ManifestUrl) {
         let Some(whole) = self.fetched.get_mut(index) else { return };
         if whole.outcome == FetchOutcome::Found {
@@ -193,8 +197,8 @@ impl Findings {
         }
     }
 
-    /// Drops documents beyond [`PARKED_DOCUMENT_BYTES_MAX`], those with the least standing first, and of these the last. The next visit
-    /// requests them whole.
+    /// Drops documents beyond [`PARKED_DOCUMENT_BYTES_MAX`], those with the lowest standing first, and among these the last ones. The next
+    /// visit requests them without conditions.
     pub(crate) fn drop_large_documents(&mut self) {
         let mut bytes = self.document_bytes(|_| true);
         while bytes > PARKED_DOCUMENT_BYTES_MAX
@@ -216,9 +220,9 @@ impl Findings {
         self.fetched.iter().filter(|fetched| is_counted(fetched)).map(Fetched::body_bytes).sum()
     }
 
-    /// Also treats a part of a manifest as a manifest of its own, because something with at least its standing links to its URL as
-    /// one. The manifest that names it still includes it. Returns whether the part did not arrive in this visit, so that it has to
-    /// be requested again to be read.
+    /// Also treats a part of a manifest as a manifest of its own, because a source with at least the same standing links to its URL as one.
+    /// The manifest that names the part still includes it. Returns whether the part was not received in this visit, and so has to be
+    /// requested again.
     pub(crate) fn treat_part_as_manifest(&mut self, linked: &Task) -> bool {
         let is_first = !self.manifests().any(|fetched| fetched.url == linked.url);
         let is_part = |fetched: &&mut Fetched| fetched.role == Role::Part && fetched.url == linked.url;
@@ -232,7 +236,7 @@ impl Findings {
         self.fetched.iter().filter(|fetched| fetched.role == Role::Manifest)
     }
 
-    /// The manifests of this visit that the site names. Those that only others name decide nothing about it.
+    /// The manifests of this visit that the site names. Manifests that only others name have no effect on the site.
     fn manifests_of_site(&self, own: &OwnHosts) -> impl Iterator<Item = &Fetched> {
         self.manifests().filter(|fetched| is_of_site(fetched, own))
     }
@@ -253,8 +257,8 @@ impl Findings {
         }
     }
 
-    /// When the first manifest becomes stale, if all are fresh. `None` if the site itself publishes none: what its users wrote does not delay
-    /// its next visit.
+    /// When the first manifest becomes stale, if all are fresh. `None` if the site itself publishes none: documents of its users do not
+    /// delay its next visit.
     pub(crate) fn fresh_until(&self, site: &SiteState, own: &OwnHosts) -> Option<DateTime<Utc>> {
         let until = |fetched: &Fetched| match fetched.outcome {
             FetchOutcome::Fresh => known(site, &fetched.url)?.fresh_until,
@@ -268,14 +272,14 @@ impl Findings {
         present.into_iter().map(until).collect::<Option<Vec<_>>>()?.into_iter().min()
     }
 
-    /// Whether the site did not have one of the manifests before.
+    /// Whether one of the manifests is new to the site.
     pub(crate) fn has_new_manifest(&self, site: &SiteState, own: &OwnHosts) -> bool {
         let is_known = |url| known(site, url).is_some_and(|known| known.manifest_id.is_some());
         self.manifests_of_site(own)
             .any(|fetched| fetched.outcome == FetchOutcome::Found && !is_known(&fetched.url))
     }
 
-    /// Whether a manifest changed since the last visit. What a first visit finds is new, not changed.
+    /// Whether a manifest changed since the last visit. Manifests of a first visit are new, not changed.
     pub(crate) fn changed_any(&self, site: &SiteState, own: &OwnHosts) -> bool {
         let has_changed = |fetched: &Fetched| {
             let known = known(site, &fetched.url);
@@ -297,7 +301,7 @@ pub(super) fn is_of_site(fetched: &Fetched, own: &OwnHosts) -> bool {
     is_named || own.names(&fetched.url)
 }
 
-/// Takes a place among the links that are left, if there is one for such a link.
+/// Counts a link as left, if there is room for it. Returns whether there was.
 fn take_place(left: &mut Counts, task: &Task) -> bool {
     let task = of_left(task.clone());
     let has_room = left.has_room(&task, Room::of(task.named_by).left);
@@ -307,7 +311,7 @@ fn take_place(left: &mut Counts, task: &Task) -> bool {
     has_room
 }
 
-/// A link as it counts among those that are left: redirects of the site itself are counted with what its documents link to.
+/// A link as it counts against the limits on links that are left: redirects of the site itself count like links of its documents.
 fn of_left(task: Task) -> Task {
     Task { named_by: task.named_by.max(NamedBy::Document), ..task }
 }

@@ -14,7 +14,7 @@ use crate::clock;
 use egress::VERSION;
 
 impl Visit<'_> {
-    /// Reads the documents that wait for others. A visit that has to wait here ends in the same way when it is resumed.
+    /// Reads the documents that wait for their parts. If the visit has to wait here, it ends in the same way when it is resumed.
     pub(super) async fn prepare_end(&mut self, end: VisitEnd) -> Interrupt {
         self.progress.ended_as = Some(end);
         if end == VisitEnd::CatchAll {

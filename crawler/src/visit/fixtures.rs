@@ -4,7 +4,7 @@ use manifest::{Discovery, Host, ManifestId, ManifestUrl};
 use policy::FetchOutcome;
 use store::{HostOrigin, HostState, ResourceState};
 
-/// A known manifest. Like every answer, it was stored with what its headers say of caches.
+/// A known manifest. Like every answer, it is stored with its caching headers.
 pub(super) fn manifest(at: &str, discovery: Discovery, linked_from: Option<&str>) -> ResourceState {
     let url = |text: &str| ManifestUrl::parse(text).unwrap();
     ResourceState {

@@ -4,8 +4,8 @@ use futures::FutureExt as _;
 
 use crate::reading::{HeldMemory, MemoryBudget, NoMemory};
 
-/// Reads a document and reserves memory for what was read. If there is none at once, what was read is dropped while the visit waits,
-/// and read again: whatever waits takes no memory that is not counted.
+/// Reads a document and reserves memory for the result. If no memory is free, the result is dropped, and the document is read again after
+/// the wait. So a waiting visit holds no uncounted memory.
 pub(super) async fn read_within<T, E, R>(
     memory: &MemoryBudget,
     held: &mut HeldMemory,

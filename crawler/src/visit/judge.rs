@@ -14,7 +14,7 @@ use egress::{Extent, Head, Reply};
 
 use super::task::{Role, Task};
 
-/// Headers that the site owner is shown, since they decided something.
+/// Headers that are shown to the site owner because they influenced a decision.
 const SHOWN_HEADERS: [HeaderName; 6] = [CONTENT_TYPE, CACHE_CONTROL, ETAG, LAST_MODIFIED, RETRY_AFTER, LINK];
 /// Longest header value that is shown.
 const SHOWN_CHARS_MAX: usize = 300;

@@ -44,7 +44,7 @@ const OWN_LINKS_MAX: usize = 1_000;
 /// Maximum number of links of one document that become seeds of other sites.
 const SEEDS_MAX: usize = 1_000;
 
-/// Links of a manifest that are read. More would keep the async runtime from its other work.
+/// Maximum number of links that are read from a manifest. More would block the async runtime for too long.
 const LINKS_READ_MAX: usize = 2_100;
 
 /// Tasks and seeds that follow from an answer.
@@ -59,7 +59,7 @@ impl FollowUps {
         if task.url.port() != 443 {
             return;
         }
-        // sites of private networks may link to themselves; their links to other sites follow the public rules
+        // sites of private networks may link to their own hosts; their links to other sites follow the public rules
         if task.url.site() == from.site() {
             if self.tasks.len() < OWN_LINKS_MAX {
                 let linked_from = is_kept(from).then(|| Box::new(from.clone()));
@@ -95,14 +95,14 @@ impl FollowUps {
         }
     }
 
-    /// Puts the links first that no visit followed: the others have had their turn. Parts stay before all of them, since their
+    /// Moves links that no visit has followed to the front; the other links have had their turn. Parts stay before all links, since their
     /// manifest is read with them.
     pub(super) fn put_unknown_first(&mut self, site: &SiteState) {
         let known: HashSet<&ManifestUrl> = site.resources.iter().map(|known| &known.url).collect();
         self.tasks.sort_by_cached_key(|task| (task.role != Role::Part, known.contains(&task.url)));
     }
 
-    /// Adds those of further answers.
+    /// Adds the tasks and seeds of further answers.
     pub(super) fn extend(&mut self, more: impl Iterator<Item = Self>) {
         for more in more {
             self.tasks.extend(more.tasks);
@@ -123,8 +123,8 @@ pub(super) fn is_kept(url: &ManifestUrl) -> bool {
     url.as_str().len() <= LINK_BYTES_MAX
 }
 
-/// The links of a home page: its Link headers first, then its head. They are links of `from`, the URL that was requested, also
-/// where it redirects: the host that it names decides who names them. References are relative to `url`, where the page is.
+/// The links of a home page: its Link headers first, then its head. They count as links of `from`, the URL that was requested, even if it
+/// redirects: its host decides who names the targets. References are relative to `url`, the address of the page.
 pub(crate) fn of_page((from, url): (&ManifestUrl, &ManifestUrl), head: &Head, body: &[u8]) -> FollowUps {
     let mut follow_ups = of_headers((from, url), head);
     let page = web::read_head(body);
@@ -136,7 +136,7 @@ pub(crate) fn of_page((from, url): (&ManifestUrl, &ManifestUrl), head: &Head, bo
     follow_ups
 }
 
-/// The targets of the Link headers of an answer; likewise.
+/// The targets of the Link headers of an answer, with the same meaning of `from` and `url`.
 pub(crate) fn of_headers((from, url): (&ManifestUrl, &ManifestUrl), head: &Head) -> FollowUps {
     let mut follow_ups = FollowUps::default();
     let links = head.texts(&LINK).flat_map(web::link_header);
@@ -177,7 +177,7 @@ pub(crate) fn of_text_record(url: &ManifestUrl, text: &str) -> FollowUps {
     follow_ups
 }
 
-/// The manifest of the target of an SVCB record. A registry is not searched; its host is visited as any other.
+/// The manifest of the target of an SVCB record. A registry is not searched; its host is visited like any other.
 pub(crate) fn of_service_record(url: &ManifestUrl, target: &str) -> FollowUps {
     let mut follow_ups = FollowUps::default();
     let reference =
@@ -213,7 +213,7 @@ pub(crate) fn of_manifest(manifest: &Manifest) -> FollowUps {
             Follow::Merge => Role::Part,
             Follow::Manifest => Role::Manifest,
         };
-        // a part on another site would need that site's lease: it becomes a seed there
+        // a part on another site would need the lease of that site, so it becomes a seed of it
         let body = body_of_link(link, &url);
         follow_ups.add(&manifest.url, Task { role, ..Task::new(url, body, discovery) });
     }
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_robots_are_read_whichever_url_is_requested_first() {
+    fn robots_agentmap_lines_are_read_for_any_first_url() {
         let body = Some(b"User-agent: *\nAllow: /\nAgentmap: /x/agent.json\n".as_slice());
         let verdict = RobotsVerdict::of(RobotsResponse::Answered { status: 200, body }, PRODUCT_TOKEN);
         let follow_ups = of_robots(&url("https://a.example/").host(), verdict.file().unwrap());

@@ -1,7 +1,8 @@
 //! One visit to one site: robots.txt first, then path after path, then one record of the results.
 //!
-//! `policy` decides the order, the waits and the ends. A [`requester`] sends what the [`plan`] still holds, and [`findings`] keep
-//! what was learned. A visit that has to wait long is parked with its [`progress`], and is resumed in this process or another.
+//! `policy` decides the order of requests, the delays and when a visit ends. A [`requester`] sends the requests of the [`plan`], and
+//! [`findings`] collect the results. A visit that has to wait long is parked with its [`progress`], and is resumed in this process or
+//! another.
 
 mod answer;
 mod claim;
@@ -60,14 +61,14 @@ use crate::clock;
 use crate::reading::HeldMemory;
 use egress::Session;
 
-/// Longest wait for the rest of a visit that found a new manifest, and for all URLs together that the site itself does not name or that
-/// are at hosts of others. Beyond it the visit ends and its findings are saved, or the URL is left for a later visit.
+/// Longest wait for the rest of a visit that found a new manifest. Also the longest total wait for URLs that the site itself does not name
+/// or that are at hosts of others. Beyond it, the visit ends and its findings are saved, or the URL is left for a later visit.
 const WAIT_UNSAVED_MAX: TimeDelta = TimeDelta::hours(1);
-/// Waits for links of the site's own documents at its own hosts that may exceed it together. Only its Crawl-delay makes one of them longer:
-/// a site that asks for a delay of a day would otherwise never have these links requested. Any other such wait would keep what the visit
-/// read of the site's own documents from being saved, and users of the site may cause it.
+/// Number of further waits, beyond [`WAIT_UNSAVED_MAX`] in total, for links of the site's own documents at its own hosts. One of them is
+/// longer than that only because of the Crawl-delay: otherwise these links would never be requested at a site that asks for a delay of a
+/// day. Any other long wait would delay saving the site's own documents, and users of the site may cause it.
 const WAITS_AT_OWN_HOSTS_MAX: u32 = 10;
-/// Shorter waits there are not counted.
+/// Shorter waits at the site's own hosts are not counted.
 const WAIT_AT_OWN_HOSTS_MIN: TimeDelta = TimeDelta::minutes(1);
 /// Longest wait for links at one host that is not the site's own, so that it does not take the time of the others.
 const WAIT_AT_HOST_MAX: TimeDelta = TimeDelta::minutes(20);
@@ -87,11 +88,11 @@ pub(crate) enum Outcome {
     Dropped,
 }
 
-/// An outcome with what is needed to save it.
+/// An outcome with the data needed to save it.
 #[derive(Debug)]
 pub(crate) struct Visited {
     pub(crate) outcome: Outcome,
-    /// The lease, with the address group where the site was found.
+    /// The lease, with the address group of the site.
     pub(crate) token: LeaseToken,
     /// Memory of the documents in the outcome, to be dropped when it is saved.
     pub(crate) memory: HeldMemory,
@@ -102,20 +103,20 @@ struct Visit<'a> {
     tools: &'a Tools,
     site: &'a SiteState,
     own_hosts: Arc<OwnHosts>,
-    /// Known documents that have turns: no link makes this visit request them.
+    /// Known documents that are requested in turns: a link does not add them to this visit.
     in_turns: HashSet<&'a ManifestUrl>,
     /// Known documents that are requested after all others.
     retries: HashSet<&'a ManifestUrl>,
-    /// The parts that the stored manifest names which was read for them last.
+    /// The stored manifest whose list of parts was read last, and these parts.
     parts_of_stored: Option<(ManifestUrl, Vec<ManifestUrl>)>,
     scope: Scope,
     requester: Requester<'a>,
     progress: Progress,
-    /// The part of the held memory that links to other sites take.
+    /// The part of the held memory that belongs to links to other sites.
     seeds_memory_bytes: usize,
-    /// The memory of what an earlier part of the visit found is held.
+    /// Whether memory is held for the findings from before the visit was parked.
     is_resumed: bool,
-    /// Another worker began the visit, or the site was found in another address group before: resolved addresses are kept.
+    /// Whether another worker began the visit, or the site was in another address group before. Resolved addresses are then kept.
     has_history: bool,
 }
 
@@ -126,7 +127,7 @@ pub(crate) fn planned_urls(site: &SiteState, priors: &Priors, now: DateTime<Utc>
     progress.plan.tasks().map(|task| task.url).collect()
 }
 
-/// What is left of a parked visit.
+/// The rest of a parked visit.
 pub(crate) struct ParkedPlan {
     pub(crate) started_at: DateTime<Utc>,
     pub(crate) requests: u32,
@@ -136,7 +137,7 @@ pub(crate) struct ParkedPlan {
     pub(crate) left: usize,
 }
 
-/// What is left of the parked visit of a site; `None` if there is none, or nothing but its end.
+/// The rest of a site's parked visit; `None` if no visit is parked, or if it only has to be concluded.
 pub(crate) fn parked_plan(site: &SiteState) -> Option<ParkedPlan> {
     let resume_at = site.parked.as_ref()?.resume_at;
     let progress = Progress::resume(site, resume_at)?;
@@ -150,7 +151,7 @@ pub(crate) fn parked_plan(site: &SiteState) -> Option<ParkedPlan> {
     Some(ParkedPlan { started_at: progress.started_at, requests: progress.traffic.requests, next, left })
 }
 
-/// The robots.txt files that a parked visit has read. The store has them once the visit ends.
+/// The robots.txt files that a parked visit has read. They are stored when the visit ends.
 pub(crate) fn parked_robots(site: &SiteState) -> Vec<RobotsRecord> {
     let progress = site.parked.as_ref().and_then(|parked| Progress::resume(site, parked.resume_at));
     progress
@@ -193,7 +194,7 @@ pub(crate) async fn visit(
     };
     let mut token = visit.requester.token.clone();
     let memory = std::mem::take(&mut visit.requester.memory);
-    // the end of a visit is boxed, since thousands of visits wait in the middle
+    // concluding a visit is boxed: thousands of visits wait at the point before, and would reserve its stack space
     let interrupt = match interrupt {
         Interrupt::Park { .. } | Interrupt::HandOver { .. } | Interrupt::End(VisitEnd::Interrupted)
             if visit.is_resumed && !visit.progress.may_be_parked() =>
@@ -303,7 +304,7 @@ impl<'a> Visit<'a> {
         Ok(self.overall_end())
     }
 
-    /// Whether a response to what the site itself names delays the whole site, not its host alone.
+    /// Whether a response to a URL that the site itself names delays the whole site, not only its host.
     fn is_delayed(&self, task: &Task, next: NextStep) -> bool {
         let is_limited = next == NextStep::Stop(VisitEnd::RateLimited) && task.named_by == NamedBy::Site;
         is_limited && self.requester.not_before() > Some(clock::now())
@@ -323,9 +324,8 @@ impl<'a> Visit<'a> {
         findings.leave(left, LEFT, (self.site, &*self.own_hosts));
     }
 
-    /// Stops the visit when the time for what the site itself names, with the parts of its manifests, is used up. When the time or the
-    /// memory for everything else is, only the rest of that is left for a later visit, and whatever still leads to
-    /// more of it.
+    /// Stops the visit when the time for URLs that the site itself names, and for the parts of its manifests, is used up. When the time or
+    /// memory for other URLs is used up, only these are left for a later visit, together with URLs that would lead to more of them.
     fn observe_time(&mut self, task: &Task) -> NextStep {
         let site = (self.site, self.own_hosts.as_ref());
         let Progress { plan, traffic, findings, links_exceed_memory, .. } = &mut self.progress;
@@ -341,10 +341,9 @@ impl<'a> Visit<'a> {
         plan.rules(task).observe_time(traffic.active.saturating_sub(traffic.active_for_links()))
     }
 
-    /// Whether a task is left for a later visit rather than waited for: the site itself does not name it, or the host to request is not the
-    /// site's own, and the waits for all such tasks together become too long, or the host asked
-    /// for the wait in an earlier visit. They do not keep the visit from its end. A host that was
-    /// never met has asked for nothing.
+    /// Whether a task is left for a later visit instead of waiting for it. This applies to tasks that the site itself does not name, and to
+    /// hosts that are not its own. They are left if the waits for all such tasks together become too long, or if the host asked for the
+    /// delay in an earlier visit, so that they do not delay the end of the visit. A host without earlier requests has asked for no delay.
     fn is_left(&self, task: &Task, until: DateTime<Utc>) -> bool {
         let host = task.current().host();
         let is_own = self.own_hosts.contains(&host);
@@ -362,7 +361,7 @@ impl<'a> Visit<'a> {
         self.scope == Scope::Site && may_be_left && (is_too_long || is_earlier)
     }
 
-    /// Whether the visit would wait too long with this wait: for all links together, or for those at one host that is not the site's own.
+    /// Whether this wait would exceed the limit for all links together, or for links at one host that is not the site's own.
     fn exceeds_waits(&self, task: &Task, wait: TimeDelta) -> bool {
         let waits = &self.progress.waits_for_links;
         let exceeds = |max: TimeDelta, waited: Duration| {
@@ -374,7 +373,7 @@ impl<'a> Visit<'a> {
         exceeds(WAIT_UNSAVED_MAX, waits.time) || is_shared && exceeds(WAIT_AT_HOST_MAX, at_host)
     }
 
-    /// Whether the visit waits for a link of the site's own documents at its own hosts all the same: if the wait is short, or the site's
+    /// Whether the visit still waits for a link of the site's own documents at its own hosts: if the wait is short, or if the site's
     /// robots.txt asks for it.
     fn has_turn(&self, task: &Task, wait: TimeDelta) -> bool {
         let host = task.current().host();
@@ -408,8 +407,8 @@ impl<'a> Visit<'a> {
         }
     }
 
-    /// Leaves a task for a later visit, with all that would wait until then at the same host. If nothing but the robots.txt of this
-    /// host was requested, the next visit follows its delay.
+    /// Leaves a task for a later visit, with all tasks that would wait until then at the same host. If only the robots.txt of this host was
+    /// requested, the next visit follows at the end of its delay.
     fn leave(&mut self, task: Task, until: DateTime<Utc>) {
         let host = task.current().host();
         let is_of_site = matches!(task.named_by, NamedBy::Site | NamedBy::Document);
@@ -426,8 +425,8 @@ impl<'a> Visit<'a> {
         self.progress.overall_end(|host| self.own_hosts.contains(host))
     }
 
-    /// Whether the visit ends rather than waits this long, so that a new manifest is published, unless a redirect of the site is being
-    /// followed. Only new parts of its manifests are waited for: the next visit continues with the other paths and links.
+    /// Whether the visit ends instead of waiting this long, so that a new manifest is published. It does not end while it follows a
+    /// redirect of the site, or while new parts of its manifests are planned. The next visit continues with the other paths and links.
     fn is_saved_before_wait(&mut self, until: DateTime<Utc>) -> bool {
         let is_redirected = |task: &Task| task.named_by == NamedBy::Site && !task.hops.is_empty();
         let Progress { plan, findings, .. } = &mut self.progress;
@@ -453,8 +452,8 @@ impl<'a> Visit<'a> {
         Outcome::Parked(Box::new(ParkedVisit { resume_at, reason, progress, claim }))
     }
 
-    /// Leaves the visit to the worker that owns the next address, with the progress and the resolved addresses. A visit that has
-    /// only resolved its site leaves nothing.
+    /// Hands the visit over to the worker that owns the next address, with the progress and the resolved addresses. A visit that has only
+    /// resolved its site has nothing to hand over.
     async fn hand_over(mut self) -> Outcome {
         let due_at = self.progress.due_at.unwrap_or_else(clock::now);
         if self.progress.traffic.requests == 0 && !self.has_history {

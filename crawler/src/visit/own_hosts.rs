@@ -1,4 +1,4 @@
-//! What a site itself names: the hosts whose answers say something about it, and its documents.
+//! The hosts and documents that a site itself names. Only responses of its own hosts are evidence about the site.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,10 +9,10 @@ use store::{HostOrigin, ResourceState, SiteState};
 
 use super::task::{NamedBy, Task};
 
-/// Hosts whose answers say something about their site. Anybody can name any host below a domain, so a link or a submission is
-/// not enough ([`SiteNaming::names_host`]), and neither is a manifest or a redirect: a customer of the site may have the host.
+/// Hosts whose responses are evidence about their site. Anybody can name any host below a domain, so a link or a submission is not enough
+/// ([`SiteNaming::names_host`]). A manifest or a redirect is not enough either: the host may belong to a customer of the site.
 ///
-/// It is built once for each visit: what a visit learns counts from its end on.
+/// It is built once for each visit. Findings of a visit take effect when it ends.
 pub(super) struct OwnHosts {
     naming: SiteNaming,
     /// Documents that were found by a link of another document.
@@ -28,7 +28,7 @@ impl OwnHosts {
         Self::with_sources(site, site.resources.iter().map(found_by).collect())
     }
 
-    /// What the site names if its documents have these sources.
+    /// The hosts and documents that the site names if its documents have these sources.
     pub(super) fn with_sources(site: &SiteState, found: HashMap<ManifestUrl, FoundBy>) -> Self {
         let listed = site.hosts.iter().filter(|state| state.origin == HostOrigin::Listed);
         let is_linked = |found_by: &FoundBy| is_of_document(found_by.discovery);
@@ -38,13 +38,13 @@ impl OwnHosts {
         Self { naming: SiteNaming::new(site.name.clone(), found, listed), linked }
     }
 
-    /// Whether a host is the site's own. A host that this visit met first is not.
+    /// Whether a host is the site's own. A host that this visit was the first to find is not.
     pub(super) fn contains(&self, host: &Host) -> bool {
         self.naming.names_host(host)
     }
 
-    /// Whether the response of a host to a task says something about the site: the host is its own, an own host redirects there, or
-    /// the operator lists the URL.
+    /// Whether the response of a host to a task is evidence about the site: the host is its own, an own host redirects there, or the
+    /// operator lists the URL.
     pub(super) fn answers_for_site(&self, host: &Host, task: Option<&Task>) -> bool {
         let is_of_site = |task: &Task| {
             let is_own = task.discovery == Discovery::Listed || self.contains(&task.url.host());
@@ -53,13 +53,13 @@ impl OwnHosts {
         self.contains(host) || task.is_some_and(is_of_site)
     }
 
-    /// Who names what the robots.txt, the DNS records and the home page of a host link to.
+    /// The standing of the links in the robots.txt, the DNS records and the home page of a host.
     pub(super) fn word_of(&self, host: &Host) -> NamedBy {
         if self.contains(host) { NamedBy::Site } else { NamedBy::Others }
     }
 
-    /// Who names what the document of a task links to, also where the site came to name the document after the task was planned as
-    /// that of others.
+    /// The standing of the links in the document of a task, even if the site began to name the document after the task was planned as one
+    /// of others.
     pub(super) fn word_of_document(&self, task: &Task) -> NamedBy {
         let named_by = match () {
             () if task.discovery == Discovery::Listed => NamedBy::Site,
@@ -69,10 +69,10 @@ impl OwnHosts {
         named_by.of_links()
     }
 
-    /// Who names the URL of a task that the store knows or the path table has.
+    /// The standing of the URL of a task that is stored or in the path table.
     pub(super) fn word_on(&self, task: &Task) -> NamedBy {
         let is_own = self.contains(&task.url.host());
-        // without the link, the visit would not request what is below `/.well-known/` and not in the path table
+        // a visit requests URLs below `/.well-known/` that are not in the path table only because of such a link
         let is_linked = is_of_document(task.discovery) && !(is_own && is_in_table(&task.url));
         let is_link_of_site =
             || !is_linked || task.linked_from.as_deref().is_some_and(|from| self.publishes(from));
@@ -85,8 +85,8 @@ impl OwnHosts {
         }
     }
 
-    /// Whether the site itself publishes a document: at a path of the table at an own host, or where the robots.txt, the DNS records or the home
-    /// page of one lead. A user may have written what its documents link to.
+    /// Whether the site itself publishes a document: at a path of the table at an own host, or where the robots.txt, the DNS records or the
+    /// home page of one lead. Documents behind other links may be written by users.
     pub(super) fn publishes(&self, url: &ManifestUrl) -> bool {
         let is_own = self.contains(&url.host());
         is_own && (is_in_table(url) || self.names(url) && !self.linked.contains(url))
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_linked_documents_link_to_has_less_standing_than_what_the_sites_own_do() {
+    fn links_of_linked_documents_rank_below_links_of_the_sites_own() {
         const CATALOG: &str = "https://a.example/agents.json";
         const PAGE: &str = "https://a.example/";
         const OF_PAGE: &str = "https://a.example/x/of-page.json";

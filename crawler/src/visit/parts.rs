@@ -1,7 +1,7 @@
-//! Manifests that are completed by other documents (ARWS tools, a plugin's OpenAPI): read together, whichever changed.
+//! Manifests that other documents complete (ARWS tools, a plugin's OpenAPI). They are read together if any of them changed.
 //!
-//! The manifest and its parts are requested separately, each with its own validators. If one of them changed, the bytes
-//! of the others come from this visit or from the store, and the manifest is read again with all of them.
+//! The manifest and its parts are requested separately, each with its own validators. If one of them changed, the bytes of the others come
+//! from this visit or from the store, and the manifest is read again with all of them.
 
 use std::sync::Arc;
 
@@ -30,9 +30,9 @@ use runtime::OwnedDocument;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StoredCopy<Bytes = ()> {
     Whole(Bytes),
-    /// It may not be kept, or was not there.
+    /// There is no copy, or it may not be kept.
     Missing,
-    /// The stored bytes are not those that were fetched: it has to be fetched completely and replaced.
+    /// The stored bytes do not match their hash: the document has to be fetched completely and replaced.
     Damaged,
 }
 
@@ -70,7 +70,7 @@ impl Visit<'_> {
             return Ok(StoredCopy::Missing);
         };
         let Some(hash) = known.content_hash.as_ref() else { return Ok(StoredCopy::Missing) };
-        // a visit may wait for long with the answer, and not with the bytes
+        // a visit may wait long with the result, but must not hold the bytes
         Ok(match self.stored_copy(hash).await? {
             StoredCopy::Whole(_) => StoredCopy::Whole(()),
             StoredCopy::Missing => StoredCopy::Missing,
@@ -78,8 +78,8 @@ impl Visit<'_> {
         })
     }
 
-    /// Decides what a known document is requested as: a manifest in the index is read as one also where another one names it as its part,
-    /// and keeps its source. What could not be received is a part if the document that links to it says so.
+    /// Decides the role in which a known document is requested. A manifest in the index is read as a manifest, and keeps its source, even
+    /// if another one names it as its part. A document that was never received is a part if the document that links to it says so.
     pub(super) async fn keep_role(
         &mut self,
         task: &mut Task,
@@ -114,9 +114,9 @@ impl Visit<'_> {
         Ok(self.parts_of_stored.as_ref().map(|(_, parts)| parts.as_slice()).unwrap_or_default())
     }
 
-    /// Decides how a known part is requested that something names as a manifest. If its stored copy is a manifest, or there is none,
-    /// the document has to arrive whole, and is in the index from then on. A copy that is no manifest stays a part: it is read again
-    /// when it changes, and not transferred in each visit. What only others name as a manifest stays a part of the site's.
+    /// Decides how to request a known part that a link names as a manifest. If its stored copy is a manifest, or there is no copy, the
+    /// document is requested without conditions and is indexed. A copy that is no manifest stays a part: it is read again when it changes,
+    /// and is not transferred in each visit. If only others name it as a manifest, it stays a part of the site's.
     pub(super) async fn read_part_as_manifest(
         &mut self,
         task: &mut Task,
@@ -159,7 +159,7 @@ impl Visit<'_> {
                 continue;
             }
             let (url, is_found) = (whole.url.clone(), whole.outcome == FetchOutcome::Found);
-            // the keys of others do not decide when the site is visited
+            // keys of manifests that only others name do not affect the time of the next visit
             let decides = is_of_site(whole, &self.own_hosts);
             if is_found && whole.manifest.is_none() {
                 self.read_with_parts(index, &url, &[]).await?;
@@ -191,8 +191,8 @@ impl Visit<'_> {
         Ok(())
     }
 
-    /// Adds the known parts of a manifest that arrived whole and whose parts this visit has not requested, for example because their
-    /// host asked for a delay: they are read from their stored copies, so that the manifest keeps what they declare.
+    /// Adds the known parts of a manifest that was received completely but whose parts this visit has not requested, for example because
+    /// their host asked for a delay. They are read from their stored copies, so that the manifest keeps what they declare.
     fn add_unrequested_parts(&mut self, index: usize) {
         let fetched = &self.progress.findings.fetched;
         let Some(whole) = fetched.get(index) else { return };
@@ -269,7 +269,7 @@ impl Visit<'_> {
             Ok(Reading::Read { manifest, .. }) => {
                 let is_first = whole.outcome == FetchOutcome::Found && whole.manifest.is_none();
                 if is_first && !judge::is_manifest(&document.bytes, &manifest) {
-                    // a link to a part as a manifest makes none of it
+                    // a link to a part as a manifest does not turn it into one
                     whole.role = Role::Part;
                     return Ok(());
                 }
@@ -284,7 +284,8 @@ impl Visit<'_> {
         Ok(())
     }
 
-    /// Whether what was read of a manifest stays while a part of it is missing: it is in the index, and no key in it has expired.
+    /// Whether the last reading of a manifest is kept while a part of it is missing: if the manifest is in the index, and none of its keys
+    /// has expired.
     async fn keeps_reading(&self, url: &ManifestUrl) -> Result<bool, StoreError> {
         if known(self.site, url).is_none_or(|known| known.manifest_id.is_none()) {
             return Ok(false);
@@ -294,8 +295,8 @@ impl Visit<'_> {
         Ok(stored.is_some() && keys_expire_at.is_none_or(|end| clock::now() <= end))
     }
 
-    /// Documents that complete a manifest: those that were requested as its parts, and those that it names and that were
-    /// requested for another reason, for example because a page links to the same description.
+    /// Documents that complete a manifest: those that were requested as its parts, and parts that were requested for another reason, for
+    /// example because a page links to the same description.
     async fn parts_of(&self, index: usize, url: &ManifestUrl) -> Result<Vec<usize>, StoreError> {
         let named = self.named_parts(index, url).await?;
         let is_part = |part: &Fetched| {
@@ -317,7 +318,7 @@ impl Visit<'_> {
         {
             return Ok(named(manifest));
         }
-        // a part that is gone is requested by itself
+        // a removed part has its own request
         let is_changed = |other: &Fetched| {
             let is_linked = other.linked_from.as_deref() == Some(url);
             other.outcome == FetchOutcome::Found || (is_linked && other.outcome.is_absent())
@@ -330,8 +331,8 @@ impl Visit<'_> {
         Ok(self.stored_manifest(url).await?.map(|stored| named(&stored.manifest)).unwrap_or_default())
     }
 
-    /// Whether its manifest has to be read again for a part. One that arrived and has no copy in the store may be another one than that of
-    /// the last reading.
+    /// Whether a manifest has to be read again because of a part. A part that was received and has no copy in the store may differ from
+    /// that of the last reading.
     async fn has_changed(&self, part: usize) -> Result<bool, StoreError> {
         let Some(part) = self.progress.findings.fetched.get(part) else { return Ok(false) };
         let resource = known(self.site, &part.url);
@@ -344,21 +345,21 @@ impl Visit<'_> {
         Ok(known.is_some() && (self.is_denied(part) || self.is_gone(part)))
     }
 
-    /// Whether a part is gone for the second time in a row: a signature by its keys is not verified any more.
+    /// Whether a part is missing for the second time in a row. Its keys then no longer verify signatures.
     fn is_gone(&self, part: &Fetched) -> bool {
         let was_missed = || known(self.site, &part.url).is_some_and(|known| known.misses_in_row > 0);
         part.outcome.is_absent() && was_missed()
     }
 
-    /// Whether a part may not be used any more, as a manifest would leave the index: robots.txt or the response denies it, or
-    /// its server denied access twice in a row.
+    /// Whether a part must not be used any more, for the same reasons for which a manifest leaves the index: robots.txt or the response
+    /// denies it, or its server denied access twice in a row.
     fn is_denied(&self, part: &Fetched) -> bool {
         let was_missed = || known(self.site, &part.url).is_some_and(|known| known.misses_in_row > 0);
         part.outcome == FetchOutcome::RobotsDenied || (part.outcome == FetchOutcome::Blocked && was_missed())
     }
 
-    /// A manifest contains its parts: a preference on training with one of them applies to the whole. A part that was not
-    /// requested has the preference of its last response.
+    /// A manifest contains its parts, so a training preference of one of them applies to the whole. A part that was not requested has the
+    /// preference of its last response.
     fn restrict_training(&mut self, index: usize, url: &ManifestUrl, parts: &[usize]) {
         let fetched = &self.progress.findings.fetched;
         let of_fetched = parts.iter().filter_map(|part| fetched.get(*part)).map(|part| part.training);
@@ -429,7 +430,7 @@ impl Visit<'_> {
     }
 }
 
-/// Requests a known part as what it is, whoever named it as a manifest.
+/// Requests a known part as a part, even if a link names it as a manifest.
 fn keep_as_part(task: &mut Task, known: &ResourceState) {
     task.role = Role::Part;
     task.discovery = known.discovery;
@@ -445,7 +446,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_link_to_a_part_makes_a_manifest_only_of_what_is_one() {
+    async fn a_link_to_a_part_makes_it_a_manifest_only_if_it_is_one() {
         const AWP: &str = r#"{"awp_version":"0.1","domain":"a.example","intent":"Sell books","actions":[
             {"id":"buy_book","description":"Buy a book","method":"POST","endpoint":"/api/books"}]}"#;
         let fixture = fixture(testweb::Host::new("a.example")).await;

@@ -14,10 +14,10 @@ use super::room::{Counts, Room};
 use super::task::{NamedBy, Role, Task};
 use crate::seeds::fingerprint;
 
-/// Requests of a visit at one host of others for links of one document that the site itself publishes, and for those of all other
-/// documents together, known ones and new ones each: its own documents, which share the daily budget of the host, have their turn too.
+/// Maximum number of requests of a visit at one host of others: for links of one document that the site itself publishes, and for those of
+/// all other documents together, known and new links each. The host's own documents share its daily budget and must get requests too.
 pub(super) const LINKS_AT_OTHERS_MAX: usize = 10;
-/// Links followed from one document. The document is requested whole in the next visit, which follows others.
+/// Maximum number of links followed from one document. The document is requested whole in the next visit, which follows others.
 const LINKS_FOLLOWED_MAX: usize = 50;
 
 /// The part of a visit's progress that determines the next requests.
@@ -40,7 +40,7 @@ pub(crate) struct Plan {
     /// The rules for responses, by fingerprint of host and source ([`source_of`]). They are at most as many as the tasks.
     rules: BTreeMap<String, Box<VisitRules>>,
     pub(crate) ended: BTreeMap<Host, VisitEnd>,
-    /// Hosts that asked for a delay in response to what the site itself does not name: nothing more of that is added.
+    /// Hosts that asked for a delay in response to a URL that the site itself does not name. No more such URLs are added at these hosts.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     limited: BTreeSet<Host>,
 }
@@ -60,8 +60,8 @@ impl Plan {
         }
     }
 
-    /// Adds tasks that a response leads to in their order, once per URL: those that the site itself or only others named are first of their
-    /// rank, like parts, and links of its documents last. Returns those for which there was no room.
+    /// Adds the tasks of a response in their order, once per URL. Parts, and tasks that the site itself or only others named, become the
+    /// first of their rank; links of the site's documents become the last. Returns the tasks for which there was no room.
     pub(crate) fn add_next(&mut self, tasks: Vec<Task>) -> Vec<Task> {
         let (mut new, mut without_room) = (Vec::new(), Vec::new());
         for task in tasks {
@@ -110,12 +110,12 @@ impl Plan {
         tasks.extract_if(.., is_beyond).collect()
     }
 
-    /// Adds a task, also of a URL that was requested, before those of its rank.
+    /// Adds a task before those of its rank, even if its URL was already requested.
     pub(crate) fn put_next(&mut self, task: Task) {
         self.queue.insert_first(task);
     }
 
-    /// Plans the URL of a task if it is new and there is room for it, up to `max` of those that are named alike.
+    /// Plans the URL of a task if it is new and there is room for it, up to `max` tasks of the same standing.
     fn is_new(&mut self, task: &Task, max: usize) -> bool {
         if task.named_by != NamedBy::Site && self.limited.contains(&task.url.host()) {
             return false;
@@ -133,7 +133,7 @@ impl Plan {
             self.queue.push_front(task);
         }
         let queued: HashSet<u64> = self.queue.tasks().map(|task| fingerprint_of(&task.url)).collect();
-        // at a host that has ended, also known documents have a result that were not in the plan
+        // at a host that has ended, known documents that were not in the plan have a result too
         let fetched = fetched.filter(|url| !self.ended.contains_key(&url.host())).map(fingerprint_of);
         let planned = queued.into_iter().chain(fetched).collect();
         self.planned = planned;
@@ -166,20 +166,21 @@ impl Plan {
         self.queue.len() + usize::from(self.current.is_some())
     }
 
-    /// The paths that are planned at a host, for tasks of such standing.
+    /// The paths that are planned at a host, of the tasks that are counted.
     pub(crate) fn paths_at(&self, host: &Host, is_counted: impl Fn(NamedBy) -> bool) -> Vec<String> {
         self.queue.paths_at(host, is_counted)
     }
 
-    /// The rules for the responses to a task at its host. What different sources name does not count together.
+    /// The rules for the responses to a task at its host. Tasks of different sources are counted separately.
     pub(crate) fn rules(&mut self, task: &Task) -> &mut VisitRules {
         self.rules.entry(source_of(task)).or_default()
     }
 
-    /// Ends one host, or breaks with the end of the visit where it applies to the whole site. After a response that is no evidence
-    /// about the site, only the tasks that the same source named at the host are dropped, and returned. If the host itself cannot be
-    /// reached, those are dropped that others like this source named ([`NamedBy`]). A host that asks
-    /// for a delay gets no further request for what the site itself does not name, and none at all in response to what it names.
+    /// Ends the requests to one host, or breaks with the end of the visit if it applies to the whole site. After a response that is no
+    /// evidence about the site, only the tasks that the same source named at the host are dropped and returned. If the host itself cannot
+    /// be reached, all tasks of this standing ([`NamedBy`]) at the host are dropped. A host that asks for a delay gets no further request
+    /// for URLs that the site itself does not name. If it does so in response to a URL that the site names, it gets no further request at
+    /// all.
     pub(crate) fn apply(&mut self, task: &Task, next: NextStep) -> ControlFlow<VisitEnd, Vec<Task>> {
         let host = task.url.host();
         let is_evidence = task.named_by == NamedBy::Site;
@@ -213,26 +214,26 @@ impl Plan {
         ControlFlow::Continue(Vec::new())
     }
 
-    /// Drops the rest of what is planned at one host. The first end of a host counts.
+    /// Drops the other tasks at one host. The first end of a host is kept.
     pub(crate) fn end_host(&mut self, host: Host, end: VisitEnd) {
         self.ended.entry(host).or_insert(end);
     }
 
-    /// Removes all tasks but these, and returns them.
+    /// Removes all other tasks, and returns them.
     pub(crate) fn keep(&mut self, is_kept: impl Fn(&Task) -> bool) -> Vec<Task> {
         let (kept, rest): (Vec<Task>, Vec<Task>) = self.queue.tasks().partition(is_kept);
         self.queue = kept.into_iter().collect();
         rest
     }
 
-    /// Drops what is planned at these URLs.
+    /// Drops the tasks of these URLs.
     pub(crate) fn drop_urls(&mut self, urls: &HashSet<&ManifestUrl>) {
         if !urls.is_empty() {
             self.queue = self.queue.tasks().filter(|task| !urls.contains(&task.url)).collect();
         }
     }
 
-    /// Removes tasks that the site itself does not name, and returns them.
+    /// Removes the tasks of a kind that the site itself does not name, and returns them.
     pub(crate) fn take(&mut self, is_taken: impl Fn(&Task) -> bool) -> Vec<Task> {
         self.queue.take(is_taken)
     }
@@ -250,15 +251,15 @@ const fn is_end_of_host(end: VisitEnd) -> bool {
     )
 }
 
-/// A fingerprint of the host of a task and of what named its URL: the site itself, a document, or whatever else is named alike. It is
-/// short, since it is written with each request.
+/// A fingerprint of the host of a task and of the source that named its URL: the site itself, a document, or all other sources of the same
+/// standing. It is short, since it is written with each request.
 fn source_of(task: &Task) -> String {
     let from = task.linked_from.as_deref().filter(|_| task.named_by != NamedBy::Site);
     let from = from.map(ManifestUrl::as_str).unwrap_or_default();
     format!("{:016x}", fingerprint(&format!("{:?} {} {from}", task.named_by, task.url.host())))
 }
 
-/// The task that finds out whether a host answers every path.
+/// The task that shows whether a host answers every path.
 fn canary(host: &Host) -> Option<Task> {
     let path = canary_path(Seed::of(host.as_str()));
     let url = ManifestUrl::on_host(host, &path).ok()?;

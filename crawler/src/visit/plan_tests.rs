@@ -265,7 +265,7 @@ fn ends_the_visit_when_the_site_opts_out_and_a_host_when_it_asks_for_a_delay() {
 }
 
 #[test]
-fn failures_of_what_the_site_itself_does_not_name_drop_what_was_named_in_the_same_way_at_the_host() {
+fn failures_of_urls_of_others_drop_urls_of_the_same_source_at_the_host() {
     let urls = ["own", "linked", "theirs"].map(|path| format!("https://a.example/{path}"));
     let elsewhere = ["linked", "theirs"].map(|path| format!("https://b.a.example/{path}"));
     let [own, linked, theirs] = &urls;
@@ -336,7 +336,7 @@ fn failing_links_of_one_document_skip_no_links_of_another() {
 }
 
 #[test]
-fn a_host_that_asks_for_a_delay_is_left_except_for_what_the_site_itself_names() {
+fn a_host_with_a_delay_gets_only_requests_that_the_site_itself_names() {
     let own = task("https://a.example/own");
     let [linked, theirs] = [by_document("https://a.example/linked"), by_others("https://a.example/theirs")];
     let elsewhere = by_others("https://b.a.example/theirs");

@@ -1,6 +1,7 @@
 //! The initial plan of a visit, in this order: the proof of a claim, known manifests that the site itself publishes, the paths that
 //! `policy::plan` chooses, home pages, and then all other known documents in turns: those to which its manifests link, those to which these
-//! link, and those that only others name. Hosts and URLs that only others name come last, and what failed.
+//! link, and those that only others name. Hosts and URLs that only others name come after these, and URLs whose last request failed come
+//! last.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -19,35 +20,35 @@ use super::task::{Earlier, NamedBy, Role, Task, body_of_path};
 use super::traffic::Traffic;
 use super::turns::{in_turn, in_turn_by};
 
-/// A resource that was missing this often in a row is left to the path table, and to those who name it again.
+/// A resource that was missing this often in a row is requested only if the path table or a new link names it.
 const MISSES_MAX: u32 = 3;
 
-/// Maximum number of URLs that other sites link to and that one visit requests, of those that yielded no manifest. Each is
-/// requested once.
+/// Maximum number of URLs without a manifest that other sites link to and that one visit requests. Each is requested once.
 const LINKED_BY_OTHERS_MAX: usize = 10;
 
 /// Maximum number of hosts of one site per visit: the daily budget of the site allows only a few requests to each.
 const HOSTS_MAX: usize = 50;
 
-/// Maximum number of hosts per visit that links or submissions name and that have no manifest. Those with manifests do not count, and
-/// have [`HOSTS_MAX`] of their own.
+/// Maximum number of hosts per visit that links or submissions name and that have no manifest. Hosts with manifests do not count; up to
+/// [`HOSTS_MAX`] of them are requested in addition.
 const HOSTS_NAMED_MAX: usize = 10;
 
-/// Known documents per visit of one host that only others name, or of one site that links to documents at the site's own hosts.
+/// Maximum number of known documents per visit of one host that only others name, or of one linking site.
 const KNOWN_OF_ONE_MAX: usize = 10;
-/// Known documents of the site that wait for their first request, or to be read whole, with which a visit begins.
+/// Maximum number of known documents, still to be requested for the first time or to be downloaded in full, with which a visit begins.
 pub(super) const KNOWN_WAITING_MAX: usize = 20;
-/// Those that are at paths of the table of the main hosts, such as its catalogs: each visit begins with these.
+/// Maximum number of known documents at paths of the table of the main hosts, with which each visit begins.
 const KNOWN_USUAL_MAX: usize = 20;
-/// What failed is requested after everything else, except in each eighth visit: a daily budget would otherwise never leave one for it.
+/// URLs whose last request failed are requested after everything else, except in every eighth visit: otherwise, a daily budget might never
+/// leave a request for them.
 const FAILED_IN_ORDER_EVERY: u32 = 8;
-/// Known documents that are requested in turn, by who names them: a daily budget ends each visit to a large site, and none of them should
-/// be left in all visits.
+/// Shares of known documents in a turn, by who names them. A daily budget ends each visit to a large site, and no kind of document should
+/// be left out in every visit.
 const SHARES: [(NamedBy, usize); 3] = [(NamedBy::Document, 3), (NamedBy::Further, 1), (NamedBy::Others, 1)];
-/// Whose turn it is to name a host, where a collected list does. No site has this name.
+/// Stands for collected lists among the sites that name hosts in turn. No site has this name.
 const COLLECTED: &str = "lists";
 
-/// A visit at its beginning.
+/// The plan at the beginning of a visit.
 pub(crate) fn begin(site: &SiteState, own_hosts: &OwnHosts, priors: &Priors, now: DateTime<Utc>) -> Progress {
     let mut progress = Progress::new(now, site.paths_checked.clone());
     progress.traffic = Traffic::after_earlier_visits(site, |host| own_hosts.contains(host), now);
@@ -68,7 +69,7 @@ pub(crate) fn begin(site: &SiteState, own_hosts: &OwnHosts, priors: &Priors, now
     let (with_manifests, without): (Vec<&HostState>, Vec<&HostState>) =
         named.into_iter().partition(|state| has_manifests(site, &state.host));
     let with_manifests: Vec<&HostState> = in_turn(with_manifests, HOSTS_MAX, site.visits).collect();
-    // no number of other names keeps a visit from the manifests that are known
+    // known manifests are requested however many other names there are
     let manifests = known_of_others(turns, own_hosts, foreign, &with_manifests);
     for (named_by, known) in in_shares([known.linked, known.further, manifests]) {
         let task = known_task(site, known);
@@ -105,14 +106,15 @@ fn of_site(turns: Turns<'_>, own_hosts: &OwnHosts, priors: &Priors, known: &Know
     main.into_iter().chain(main_rows).chain(others).chain(other_rows).chain(pages).collect()
 }
 
-/// Known documents that the site names, of one visit: those that it publishes, those to which these link, and those to which these do.
+/// The known documents of one visit that the site names: documents that it publishes, documents to which these link, and documents to which
+/// those link in turn.
 struct KnownOfSite<'a> {
     published: Vec<&'a ResourceState>,
     linked: Vec<&'a ResourceState>,
     further: Vec<&'a ResourceState>,
 }
 
-/// The known documents that the site names. What users may have written takes no turn of what the site itself publishes.
+/// The known documents that the site names. Documents that users may have written do not take the place of what the site itself publishes.
 fn known_of_site<'a>(turns: Turns<'a>, own_hosts: &OwnHosts) -> KnownOfSite<'a> {
     let site = turns.site;
     let (mut published, mut linked, mut further) = (Vec::new(), Vec::new(), BTreeMap::new());
@@ -146,14 +148,14 @@ fn known_of_site<'a>(turns: Turns<'a>, own_hosts: &OwnHosts) -> KnownOfSite<'a> 
     published.sort_by_cached_key(|known| (own_hosts.links_away(&known.url), turns.place_of(known)));
     let mut linked = of_this_visit(turns, linked);
     linked.sort_by_cached_key(|known| {
-        // the delays of other hosts do not come first
+        // do not begin with the delays of other hosts
         let is_elsewhere = !is_main_host(site.name.as_str(), known.url.host().as_str());
         (is_elsewhere, own_hosts.links_away(&known.url), turns.place_of(known))
     });
     KnownOfSite { published, linked, further }
 }
 
-/// Merges what is known beyond what the site itself publishes: those of each list in turn, by [`SHARES`].
+/// Merges the lists of known documents that the site itself does not publish, taking from each in turn by [`SHARES`].
 fn in_shares<T>(lists: [Vec<T>; 3]) -> Vec<(NamedBy, T)> {
     let mut lists = lists.map(Vec::into_iter);
     let mut merged = Vec::new();
@@ -165,11 +167,12 @@ fn in_shares<T>(lists: [Vec<T>; 3]) -> Vec<(NamedBy, T)> {
     merged
 }
 
-/// The order of known documents that are named alike, in which a visit chooses and requests them.
+/// The order in which a visit chooses and requests known documents of one standing.
 ///
-/// Each second visit begins with what was never requested, and continues where a budget or a delay ended the last one: what was not
-/// requested for the longest time is first. The other visits request what is known in an order by chance, and what was never requested
-/// last. So nothing keeps the others from their turn for ever, neither new documents that all fail nor old ones that no visit reaches.
+/// Each second visit begins with documents that were never requested, followed by those that were not requested for the longest time. So it
+/// continues where a budget or a delay ended the last visit. The other visits request known documents in random order, and documents that
+/// were never requested last. So neither new documents that all fail nor a large number of old ones keep a document from ever being
+/// requested.
 #[derive(Clone, Copy)]
 struct Turns<'a> {
     site: &'a SiteState,
@@ -197,8 +200,8 @@ impl<'a> Turns<'a> {
     }
 }
 
-/// The known documents whose next request comes after all others, since the last one failed: another failure may end the visit of their
-/// host, or of what the same document links to there, or use up its time.
+/// The known documents whose last request failed. They are requested after all others: another failure may end the requests to their host,
+/// or to other links of the same document there, or use up their time.
 pub(super) fn retries(site: &SiteState) -> impl Iterator<Item = &ResourceState> {
     site.resources.iter().filter(|known| is_retry(site, known))
 }
@@ -207,8 +210,8 @@ fn is_retry(site: &SiteState, known: &ResourceState) -> bool {
     known.outcome.is_failure() && !site.visits.is_multiple_of(FAILED_IN_ORDER_EVERY)
 }
 
-/// Those of known documents that this visit requests. If they are more than there is room for, each visit requests those at usual paths,
-/// some of those that wait for their first request or to be read whole, and the next ones of the rest.
+/// Selects the known documents that this visit requests. If there are too many, it selects those at usual paths, some that were never
+/// requested or must be downloaded in full, and the next ones of the rest.
 fn of_this_visit<'a>(turns: Turns<'a>, documents: Vec<&'a ResourceState>) -> Vec<&'a ResourceState> {
     let is_usual = |known: &&ResourceState| {
         let is_main = is_main_host(turns.site.name.as_str(), known.url.host().as_str());
@@ -270,7 +273,7 @@ fn known_of_others<'a>(
     take_turns(next).into_iter().take(Room::of(NamedBy::Others).known).collect()
 }
 
-/// Whether there is something to request at a host: it is searched, or a document of it was received.
+/// Whether there is anything to request at a host: the host is searched, or one of its documents was received.
 fn is_requested(site: &SiteState, state: &HostState) -> bool {
     let is_received = |known: &ResourceState| {
         known.url.host() == state.host && (known.manifest_id.is_some() || known.content_hash.is_some())
@@ -278,8 +281,8 @@ fn is_requested(site: &SiteState, state: &HostState) -> bool {
     state.is_seeded() || site.resources.iter().any(is_received)
 }
 
-/// The paths that a visit left for later, at the site's own hosts, now that there is a reason to request them. Those that the
-/// visit has requested or planned are among them.
+/// The paths that a visit left for later, at the site's own hosts, now that there is a reason to request them. Includes paths that the
+/// visit has already requested or planned.
 pub(crate) fn remaining(
     site: &SiteState,
     own_hosts: &OwnHosts,
@@ -311,8 +314,8 @@ pub(crate) fn outlook(site: &SiteState, priors: &Priors) -> Option<PathPlan> {
     Some(plan_of((site, &own_hosts), &state.host, full_table(site, &own_hosts, &state.host), priors))
 }
 
-/// Hints, which may name hosts that were not seeded, and submitted or listed URLs that have not yielded a manifest. Of the
-/// URLs that other sites link to, each linking site in turn names one; another one is first in each visit.
+/// Hints, which may name hosts that were not seeded, and submitted or listed URLs that have not yielded a manifest. The sites that link to
+/// such URLs take turns, and each visit begins with a different site.
 fn named_by_others(site: &SiteState) -> impl Iterator<Item = Task> {
     let (linked, named): (Vec<&Hint>, Vec<&Hint>) =
         site.hints.iter().partition(|hint| is_of_another_site(site, hint.linked_from.as_ref()));
@@ -339,16 +342,16 @@ fn is_of_another_site(site: &SiteState, linked_from: Option<&ManifestUrl>) -> bo
     linked_from.is_some_and(|from| from.site() != site.name)
 }
 
-/// Named, not found by looking: no row of the path table, and not linked by a document of any site.
+/// Whether a URL was only named by others: it is not in the path table, and no document of any site links to it.
 fn is_named_by_others(known: &ResourceState) -> bool {
     known.manifest_id.is_none()
         && matches!(known.discovery, Discovery::Submitted | Discovery::Listed)
         && plan::find(&known.url.path_and_query()).is_none()
 }
 
-/// Hosts that only others name and that have no manifest, up to [`HOSTS_NAMED_MAX`]. The sites that link to them take turns, as far as
-/// it is known who links: as long as a URL of the host is. Those of collected lists have a turn too, and hosts that a submission
-/// names share one turn with the rest. In each visit the next ones of each turn are searched.
+/// Hosts that only others name and that have no manifest, up to [`HOSTS_NAMED_MAX`]. The sites that link to them take turns; the linking
+/// site is known as long as a URL of the host is stored. Collected lists have one turn, and submissions share one with the rest. Each visit
+/// searches the next hosts of each turn.
 fn in_turn_of_linking_sites<'a>(site: &'a SiteState, hosts: Vec<&'a HostState>) -> Vec<&'a HostState> {
     let of_hints = site.hints.iter().map(|hint| (&hint.url, hint.linked_from.as_ref()));
     let of_resources = site.resources.iter().map(|known| (&known.url, known.linked_from.as_ref()));
@@ -379,14 +382,14 @@ pub(crate) fn only(url: &ManifestUrl, now: DateTime<Utc>) -> Progress {
     progress
 }
 
-/// The known documents of a host that only others name and that are requested again. Those that the site names have turns of their own.
+/// The known documents of a host that only others name and that are requested again. Documents that the site names are selected elsewhere.
 fn known_at<'a>((site, own_hosts): (&'a SiteState, &OwnHosts), host: &Host) -> Vec<&'a ResourceState> {
     let is_theirs = |known: &&ResourceState| known.url.host() == *host && !own_hosts.names(&known.url);
     let known = site.resources.iter().filter(is_theirs);
     known.filter(|known| is_planned(site, known)).collect()
 }
 
-/// Whether visits request a known document again, unless it has no turn.
+/// Whether visits request a known document again when it has its turn.
 fn is_planned(site: &SiteState, known: &ResourceState) -> bool {
     !is_named_by_others(known) && is_asked_again(site, known)
 }
@@ -414,9 +417,9 @@ fn plan_of(
     plan::paths(standing(site, own_hosts, host), reason, priors, last)
 }
 
-/// Why a visit begins with every path that was never requested, as far as the store knows.
+/// The reason, known from the store, for which a visit requests every path that was never requested.
 fn full_table(site: &SiteState, own_hosts: &OwnHosts, host: &Host) -> Option<FullTableReason> {
-    // what others name says something about a host that they name, and nothing about the site
+    // manifests that others name are evidence about the hosts that they name, not about the site
     let is_counted = |known: &&ResourceState| {
         own_hosts.names(&known.url) || !own_hosts.contains(host) && known.url.host() == *host
     };
@@ -433,8 +436,8 @@ fn full_table(site: &SiteState, own_hosts: &OwnHosts, host: &Host) -> Option<Ful
     }
 }
 
-/// Parts come with their manifest, unless a submission or another site names them too, and documents that have been missing for long are
-/// skipped. What another site linked to and was no manifest is not requested a second time for this link, whatever the result.
+/// Whether a known document is requested again. Parts come with their manifest, unless a submission or another site names them too.
+/// Documents that have been missing for long are skipped. A URL without a manifest is requested once for a link of another site.
 fn is_asked_again(site: &SiteState, resource: &ResourceState) -> bool {
     let is_part =
         resource.linked_from.is_some() && resource.outcome.is_present() && !resource.is_named_as_manifest();
@@ -445,7 +448,7 @@ fn is_asked_again(site: &SiteState, resource: &ResourceState) -> bool {
     resource.manifest_id.is_some() || may_become_one
 }
 
-/// Whether a document was missing too often in a row to be requested for what the store knows of it.
+/// Whether a document was missing too often in a row to be requested again without a new link.
 pub(super) const fn is_given_up(resource: &ResourceState) -> bool {
     resource.misses_in_row >= MISSES_MAX
 }
@@ -483,7 +486,7 @@ fn manifests_at<'a>(site: &'a SiteState, host: &'a Host) -> impl Iterator<Item =
 }
 
 fn standing(site: &SiteState, own_hosts: &OwnHosts, host: &Host) -> HostKnowledge {
-    // what others name at an own host says nothing about it
+    // documents that others name at an own host are no evidence about it
     let is_counted = |known: &&ResourceState| !own_hosts.contains(host) || own_hosts.names(&known.url);
     let mut manifests = manifests_at(site, host).filter(is_counted);
     match () {

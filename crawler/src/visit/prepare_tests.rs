@@ -236,7 +236,7 @@ fn a_visit_continues_with_the_documents_at_which_a_budget_ended_the_last_one() {
 }
 
 #[test]
-fn what_others_name_takes_turns_by_age_too_and_its_failures_come_last() {
+fn documents_named_by_others_take_turns_by_age_and_failures_come_last() {
     let evil = Some("https://evil.example/.well-known/ai-catalog.json");
     let at = |number: usize| format!("https://a.example/u/{number}.json");
     let card = "https://t1.a.example/agent.json";
@@ -257,7 +257,7 @@ fn what_others_name_takes_turns_by_age_too_and_its_failures_come_last() {
 }
 
 #[test]
-fn a_failure_of_what_is_linked_comes_after_what_has_less_standing() {
+fn failed_links_come_after_documents_of_lower_standing() {
     let catalog = "https://a.example/agents.json";
     let nested = "https://a.example/team/catalog.json";
     let mut site = SiteState {
@@ -325,7 +325,7 @@ fn a_visit_ends_with_the_documents_that_failed_in_the_last_one() {
 }
 
 #[test]
-fn documents_of_users_take_no_turn_of_what_the_site_itself_publishes() {
+fn documents_of_users_do_not_displace_published_documents() {
     let catalog = "https://a.example/agents.json";
     let upload = |number: usize| format!("https://a.example/u/{number:02}.json");
     let deep = |of: usize, number: usize| format!("https://a.example/d/{of:02}/{number:03}.json");

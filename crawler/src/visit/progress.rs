@@ -20,20 +20,21 @@ use super::traffic::Traffic;
 
 /// Bytes by which the written progress usually grows with an answer.
 const WRITTEN_MORE_BYTES: usize = 768;
-/// A visit that was interrupted longer ago than this starts over: what it saw may no longer be there.
+/// A visit that was interrupted longer ago than this starts over, since its results may be outdated.
 const INTERRUPTED_AGE_MAX: TimeDelta = TimeDelta::days(1);
-/// Documents, robots.txt files and seeds that are written again with each request, in bytes; nearly all are far smaller.
+/// Maximum bytes of documents, robots.txt files and seeds that are written with each request; nearly all visits have far less.
 const KEPT_BODY_BYTES_MAX: usize = 256 * 1024;
-/// Everything that is written again with each request, as JSON: those bytes as base64, and as much again for long URLs.
+/// Maximum bytes of JSON that are written with each request: the bytes above as base64, and as much again for long URLs.
 const WRITTEN_BYTES_MAX: usize = 3 * KEPT_BODY_BYTES_MAX;
 
-/// Time after which a visit that still goes on requests the file of a claim again, if the check of the claim is open.
+/// Time after which a visit requests the file of a claim again, if it is still in progress and the check has no result.
 const CLAIM_FILE_AGAIN_AFTER: TimeDelta = TimeDelta::days(7);
-/// Results of a visit between two requests for the file of a claim, a fifth of its requests. Anybody may request checks, which must
-/// not take the place of everything else where a site asks for long delays.
+/// Minimum number of other results between two requests for the file of a claim, so that it gets at most a fifth of the requests. Anybody
+/// may request checks, and at a site with long delays they must not replace all other requests.
 const RESULTS_BETWEEN_CLAIM_FILES: usize = 4;
 
-/// Documents and robots.txt files that the delays of one visit write: 1 MiB of them at 128 delays, the largest at eight.
+/// Maximum bytes of documents and robots.txt files that one visit writes each time it is parked, all times together: 1 MiB at 128 delays,
+/// or the largest at eight.
 const PARKED_BYTES_MAX: usize = 128 * 1024 * 1024;
 
 /// Whether another visit was requested while this one was in progress or parked.
@@ -42,7 +43,7 @@ const PARKED_BYTES_MAX: usize = 128 * 1024 * 1024;
 pub(crate) enum VisitRequest {
     #[default]
     None,
-    /// It follows this one, since this one does not repeat its requests.
+    /// The other visit follows this one, which does not repeat its requests.
     DuringVisit,
 }
 
@@ -53,14 +54,14 @@ impl VisitRequest {
     }
 }
 
-/// How long a visit was parked for links of documents, for what others name, and at hosts of others.
+/// How long a visit was parked for links of documents, for URLs that others name, and at hosts of others.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct WaitsForLinks {
-    /// All of them together.
+    /// The total of these waits.
     pub(crate) time: Duration,
-    /// How many of the longer ones were for links of the site's own documents at its own hosts.
+    /// The number of longer waits for links of the site's own documents at its own hosts.
     pub(crate) at_own_hosts: u32,
-    /// Those at hosts that are not the site's own, by host.
+    /// The waits at hosts that are not the site's own, by host.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) at_hosts: BTreeMap<Host, Duration>,
 }
@@ -75,7 +76,7 @@ impl WaitsForLinks {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Progress {
     pub(crate) started_at: DateTime<Utc>,
-    /// When it was last written while the visit went on.
+    /// When the progress was last written during the visit.
     #[serde(default)]
     saved_at: Option<DateTime<Utc>>,
     /// When the site was due. It stays due until the visit ends.
@@ -83,7 +84,7 @@ pub(crate) struct Progress {
     pub(crate) due_at: Option<DateTime<Utc>>,
     #[serde(default, skip_serializing_if = "VisitRequest::is_none")]
     pub(crate) request: VisitRequest,
-    /// The claim to the site, once it was checked and until that is saved.
+    /// The result of a check of the claim, until it is saved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) claim: Option<Claim>,
     /// How many TXT records of the claim there are, once the name servers answered.
@@ -95,21 +96,21 @@ pub(crate) struct Progress {
     /// How many results the visit had when the file of the claim was requested last.
     #[serde(default)]
     pub(crate) results_at_claim_file: usize,
-    /// How the visit ended, if only its documents have to be read.
+    /// How the visit ended, if only its documents remain to be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ended_as: Option<VisitEnd>,
     #[serde(default, skip_serializing_if = "WaitsForLinks::is_none")]
     pub(crate) waits_for_links: WaitsForLinks,
-    /// The documents to which links led are too large together: this visit requests no more of them.
+    /// Whether the documents behind links are too large together, so that this visit requests no more of them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) links_exceed_memory: bool,
-    /// When the delays end of hosts of others that were left after a request for their robots.txt alone.
+    /// When the delays of skipped hosts of others end at which only robots.txt was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) rest_from: Option<DateTime<Utc>>,
     /// The host whose response ended the whole visit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ended_at: Option<Host>,
-    /// Bytes of documents and robots.txt files that were written while the visit was parked, all times together.
+    /// Bytes of documents and robots.txt files that were written when the visit was parked, all times together.
     #[serde(default)]
     parked_bytes: usize,
     /// Length of the JSON that was written last.
@@ -147,8 +148,8 @@ impl Progress {
         }
     }
 
-    /// The progress of a parked or interrupted visit; `None` if there is none, or another version wrote it. Its next request is
-    /// that for the proof of a claim, if the visit has to look for one.
+    /// The progress of a parked or interrupted visit; `None` if there is none, or another version wrote it. If the visit must check a
+    /// claim, its next request is that for the proof.
     pub(crate) fn resume(site: &SiteState, now: DateTime<Utc>) -> Option<Self> {
         let parked = site.parked.as_ref().map(|parked| &parked.progress).filter(|state| !state.is_null());
         let state = parked.or(site.interrupted.as_ref())?;
@@ -170,8 +171,8 @@ impl Progress {
         Some(progress)
     }
 
-    /// Whether the file of the claim may be requested now. Once it was, another request follows a later check or a week, and a number
-    /// of other results. The check may still be open: while name servers fail, the file says nothing about a proof in a record.
+    /// Whether the file of the claim may be requested now. After the first request, another one needs a later check or a week, and a number
+    /// of other results. The check may still be open, because the file proves nothing about a record while name servers fail.
     fn may_request_claim_file(&self, site: &SiteState, now: DateTime<Utc>) -> bool {
         let Some(at) = self.claim_file_at else { return true };
         let asked_at = site.claim.as_ref().and_then(|claim| claim.asked_at);
@@ -181,8 +182,8 @@ impl Progress {
         others_had_their_turn && (asked_at > Some(at) || now - at >= CLAIM_FILE_AGAIN_AFTER)
     }
 
-    /// Notes whether another visit was requested since this one was written: its site is then due at another time than the one that was
-    /// planned for the rest of this visit.
+    /// Notes whether another visit was requested since this progress was written: the site is then due at a different time than planned for
+    /// the rest of this visit.
     pub(crate) fn compare_due_at(&mut self, site: &SiteState, due_at: DateTime<Utc>) {
         let planned = site.parked.as_ref().map(|parked| parked.resume_at).or(self.due_at);
         if planned.is_some_and(|planned| planned != due_at) {
@@ -203,7 +204,7 @@ impl Progress {
             return None;
         }
         self.saved_at = Some(now);
-        // thousands of these wait to be written, so their capacity is close to their length
+        // thousands of these buffers wait to be written, so their capacity is kept close to their length
         let mut state = Vec::with_capacity(self.written_bytes + WRITTEN_MORE_BYTES);
         serde_json::to_writer(&mut state, self).ok()?;
         if state.len() > WRITTEN_BYTES_MAX {
@@ -213,7 +214,7 @@ impl Progress {
         String::from_utf8(state).ok()
     }
 
-    /// Whether the visit may be parked once more. It ends instead where it would write large documents again and again.
+    /// Whether the visit may be parked once more. It ends instead if it would write large documents too often.
     pub(crate) fn may_be_parked(&self) -> bool {
         let bytes = self.body_bytes();
         bytes <= KEPT_BODY_BYTES_MAX || self.parked_bytes.saturating_add(bytes) <= PARKED_BYTES_MAX
@@ -223,11 +224,11 @@ impl Progress {
         self.findings.document_bytes(|_| true) + self.traffic.robots_bytes()
     }
 
-    /// The progress as it is kept while the visit waits, without the largest documents and robots.txt files.
+    /// The progress as it is stored while the visit is parked, without the largest documents and robots.txt files.
     ///
     /// # Errors
     ///
-    /// Where it cannot be written as JSON.
+    /// If it cannot be written as JSON.
     pub(crate) fn park(&mut self) -> serde_json::Result<serde_json::Value> {
         self.findings.drop_large_documents();
         self.traffic.drop_large_robots();
@@ -235,9 +236,9 @@ impl Progress {
         serde_json::to_value(&*self)
     }
 
-    /// Plans the requests that an answer leads to, and keeps its links to other sites. `named_by` says whose word the links are.
-    /// A link causes no request for the documents `in_turns`, which visits request in turns; as parts they are requested. One document has
-    /// few requests at a host of others, for which `is_own` is false. Returns the tasks for which there was no room.
+    /// Plans the requests that an answer leads to, and keeps its links to other sites. `named_by` is the standing of the links. Links add
+    /// no request for documents of `in_turns`, which visits request in turns, unless they are parts. At a host of others, for which
+    /// `is_own` is false, one document leads to only a few requests. Returns the tasks for which there was no room.
     pub(crate) fn follow(
         &mut self,
         follow_ups: FollowUps,
@@ -260,8 +261,8 @@ impl Progress {
         without_room
     }
 
-    /// How the visit ended: completed if any host was, else as the first host did. Only the site's own hosts count, if any of
-    /// them was requested.
+    /// How the visit ended: completed if any host was completed, else in the same way as the first host. Only the site's own hosts count,
+    /// if any of them was requested.
     pub(crate) fn overall_end(&self, is_own: impl Fn(&Host) -> bool) -> VisitEnd {
         let (fetched, ended) = (&self.findings.fetched, &self.plan.ended);
         let hosts: BTreeSet<Host> = fetched.iter().map(|fetched| fetched.url.host()).collect();

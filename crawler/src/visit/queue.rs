@@ -1,5 +1,5 @@
-//! The queue of a visit, in the order of the ranks of its tasks. Most tasks are rows of the path table, of which only the row number is kept: thousands of
-//! visits wait with their queues, and write them with nearly every request.
+//! The queue of a visit, in the order of the ranks of its tasks. Most tasks are rows of the path table, which are kept as row numbers:
+//! thousands of waiting visits hold queues, and write them with nearly every request.
 
 use std::collections::VecDeque;
 
@@ -93,7 +93,7 @@ impl Queue {
         })
     }
 
-    /// Removes tasks that the site itself does not name, and returns them.
+    /// Removes the tasks of a kind that the site itself does not name, and returns them.
     pub(crate) fn take(&mut self, is_taken: impl Fn(&Task) -> bool) -> Vec<Task> {
         let mut taken = Vec::new();
         for segment in std::mem::take(&mut self.0) {
@@ -105,9 +105,9 @@ impl Queue {
         taken
     }
 
-    /// Records a link to a queued URL. A part that something with at least its standing links to as a manifest is read as one, too. A URL
-    /// that others named, and to which a document of the site links, may be named by the site thereby: the task keeps its place and its
-    /// caution until the next visit. A URL of the operator's list stays one.
+    /// Records a link to a queued URL. A part is also read as a manifest if a source with at least the same standing links to it as one. If
+    /// a document of the site links to a URL that others named, the site may name it now; the task keeps its position and its restrictions
+    /// until the next visit. A URL of the operator's list stays listed.
     pub(crate) fn link(&mut self, linked: &Task) {
         for segment in &mut self.0 {
             let Segment::Task(task) = segment else { continue };
@@ -125,7 +125,7 @@ impl Queue {
         }
     }
 
-    /// Paths that are planned at a host, for tasks of such standing.
+    /// Paths that are planned at a host, of the tasks that are counted.
     pub(crate) fn paths_at(&self, host: &Host, is_counted: impl Fn(NamedBy) -> bool) -> Vec<String> {
         let mut paths = Vec::new();
         for segment in &self.0 {
@@ -152,7 +152,7 @@ impl FromIterator<Task> for Queue {
 }
 
 impl Segment {
-    /// The rank of its tasks. Rows are of the site.
+    /// The rank of the tasks of a segment. Rows have the rank of the site's own tasks.
     fn rank(&self) -> u8 {
         match self {
             Self::Rows(..) => 0,
@@ -176,7 +176,7 @@ fn row(slot: u8) -> Option<&'static PlannedPath> {
     PATHS.iter().find(|row| row.slot == slot)
 }
 
-/// The row of a task that is nothing else than its row.
+/// The row of a task that contains nothing beyond its row.
 fn row_of(task: &Task, host: &Host) -> Option<&'static PlannedPath> {
     let row = row(task.slot?)?;
     let Task {

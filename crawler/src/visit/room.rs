@@ -1,5 +1,5 @@
-//! How much a visit requests, and how much of it a site keeps for later visits, by who named it. What users of the site and others name is
-//! counted apart, so that it leaves out nothing of the site.
+//! Limits on the requests of a visit, and on the links that a site keeps for later visits, by who named them. URLs that users of the site
+//! and others name count separately, so that they displace nothing of the site.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,24 +10,24 @@ use serde::{Deserialize, Serialize};
 use super::task::{NamedBy, Role, Task};
 use crate::seeds::fingerprint;
 
-/// The limits for what is named alike. Parts count with their manifest alone ([`PARTS_MAX`]).
+/// The limits for URLs of one standing. Parts count only with their manifest ([`PARTS_MAX`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Room {
-    /// Tasks in the plan of a visit. For the site itself, and for what its documents link to, the daily request budget of a site.
+    /// Tasks in the plan of a visit. For URLs of the site itself, and for links of its documents, it is the daily request budget of a site.
     pub(super) tasks: usize,
-    /// Those of them that may be known or in the path table. The rest stays for links that no visit followed.
+    /// How many of them may be known or in the path table. The rest is reserved for links that no visit has followed.
     pub(super) begun: usize,
-    /// Those of them that are known documents, which take turns.
+    /// How many of them are known documents, which are requested in turns.
     pub(super) known: usize,
-    /// Those of each to which one document links.
+    /// How many of each number may come from links of one document.
     pub(super) of_one: usize,
-    /// Links that are kept for later visits.
+    /// Number of links that are kept for later visits.
     pub(super) left: usize,
-    /// Time of a visit for requests for links and for what others name, without waits. Their answers may be slow on purpose.
+    /// Time in a visit for requests for links and for URLs that others name, without waits. Their answers may be slow on purpose.
     pub(super) time: Duration,
 }
 
-/// Parts of one manifest: its API description, and as many documents with keys as are requested.
+/// Maximum number of parts of one manifest: its API description, and as many documents with keys as are requested.
 pub(super) const PARTS_MAX: usize = 5;
 
 impl Room {
@@ -51,9 +51,9 @@ impl Room {
 /// Numbers of tasks.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Counts {
-    /// Those that are named alike.
+    /// Numbers by standing.
     named: BTreeMap<NamedBy, usize>,
-    /// Those to which one document links, by a fingerprint of it ([`source_of`]).
+    /// Numbers by linking document, as a fingerprint ([`source_of`]).
     linked: BTreeMap<String, usize>,
 }
 
@@ -62,12 +62,12 @@ impl Counts {
         self.named.is_empty() && self.linked.is_empty()
     }
 
-    /// Whether another task would be within its limits, and within `max` of those that are named alike.
+    /// Whether another task would be within its limits, and within `max` tasks of the same standing.
     pub(super) fn has_room(&self, task: &Task, max: usize) -> bool {
         let of_one = || self.linked.get(&source_of(task)).copied().unwrap_or_default();
         let is_within = |max: usize| task.linked_from.is_none() || of_one() < max;
         match task.role {
-            // the file of a claim is one request, and is never left out: a claim has to end
+            // the file of a claim is one request and is never left out, so that the claim gets a result
             Role::Claim => true,
             Role::Part => is_within(PARTS_MAX),
             _ => {

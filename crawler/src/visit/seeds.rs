@@ -10,10 +10,10 @@ use store::Seed;
 
 /// Maximum number of seeds that a visit may add: ten catalogs' worth.
 pub(super) const SEEDS_MAX: usize = 10_000;
-/// The same in bytes of URLs: that many of common length.
+/// Maximum bytes of their URLs: that many URLs of common length.
 pub(super) const SEEDS_BYTES_MAX: usize = 1024 * 1024;
 
-/// Bytes that seeds take in writing: their URLs, and once for each document the URL of the document.
+/// Bytes of serialized seeds: their URLs, and the URL of each document once.
 pub(super) fn written_bytes(seeds: &[Seed]) -> usize {
     let targets: usize = seeds.iter().map(url_bytes).sum();
     let sources = seeds.chunk_by(have_one_source).filter_map(|group| group.first()?.origin.source());
@@ -60,7 +60,7 @@ struct Links<'a> {
     hosts: Vec<&'a Host>,
 }
 
-/// The same when it is read.
+/// The deserialized form of [`Links`].
 #[derive(Deserialize)]
 struct LinksRead {
     from: ManifestUrl,

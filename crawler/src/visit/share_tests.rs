@@ -39,7 +39,7 @@ async fn visited(fixture: &Fixture) -> Vec<String> {
 
 /// A document of the catalog fails in each visit, at the host where everything else is.
 #[tokio::test]
-async fn a_document_that_fails_keeps_nothing_else_from_its_request() {
+async fn a_failing_document_does_not_prevent_other_requests() {
     const DEAD: &str = "/a/dead.json";
     const WHOLE: &str = "/x/agent-manifest.json";
     const REACHED: [&str; 5] = ["/team/catalog.json", "/team/0.json", WHOLE, "/x/openapi.json", "/u/0.json"];
@@ -101,7 +101,7 @@ async fn new_documents_that_fail_keep_the_known_ones_from_no_second_visit() {
 
 /// A client submits a path of the domain that answers 503, and a card at the host of a customer.
 #[tokio::test]
-async fn a_failure_of_what_others_name_delays_the_host_that_answered_alone() {
+async fn a_failure_of_a_url_of_others_delays_only_the_host_that_answered() {
     const CUSTOMER: &str = "t1.slow.example";
     let site = testweb::Host::new(NAME)
         .robots("")
@@ -125,7 +125,7 @@ async fn a_failure_of_what_others_name_delays_the_host_that_answered_alone() {
 
 /// The home page links to a manifest at a host of the site that answers 503 from then on.
 #[tokio::test]
-async fn a_failure_of_another_own_host_ends_this_host_alone() {
+async fn a_failure_of_another_own_host_ends_only_this_host() {
     const API: &str = "api.slow.example";
     let page =
         format!("<html><head><link rel='agent-manifest' href='https://{API}/x/api.json'></head></html>");

@@ -313,7 +313,7 @@ async fn links_of_a_site_with_a_long_delay_are_requested_in_later_visits() {
 
 /// The catalog of the site lists documents of users, one of which asks for a delay of a day with each answer.
 #[tokio::test]
-async fn no_document_of_a_user_keeps_what_the_site_publishes_from_being_saved() {
+async fn documents_of_users_do_not_prevent_saving_published_documents() {
     let links = (0..3).map(|number| format!(r#"{{"href":"https://{NAME}/u/{number}.json"}}"#));
     let links = links.collect::<Vec<_>>().join(",");
     let catalog = format!(r#"{{"linkset":[{{"anchor":"https://{NAME}/","service-desc":[{links}]}}]}}"#);

@@ -1,7 +1,7 @@
-//! What a visit learned about the links to the known documents of a site.
+//! The findings of a visit about links to the known documents of a site.
 //!
-//! A document is stored with one source: what links to it. As long as that is the site's, the site names the document, so a source
-//! that no longer has the link must not stay.
+//! A document is stored with one source, a document or host that links to it. If the source belongs to the site, the site names the
+//! document. So a source that no longer has the link must be replaced.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -16,12 +16,13 @@ use super::links::FollowUps;
 use super::own_hosts::{OwnHosts, is_of_document};
 use super::task::{NamedBy, Role, Task};
 
-/// Sources of one document that are compared: so many documents, the nearest first as they are requested, and so many of hosts.
+/// Maximum number of sources of one document that are compared, of documents and of hosts each. Nearer documents are requested first, so
+/// they come first.
 const SOURCES_MAX: usize = 4;
-/// Documents that may stand between one that has another source and one that the site names: as many as naming follows.
+/// Maximum number of documents between a document with another source and one that the site names: as many as naming follows.
 const SOURCES_BETWEEN_MAX: usize = 16;
 
-/// Where links were read, all of them.
+/// A source whose links were all read.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum ReadWhole<'a> {
     Document(&'a ManifestUrl),
@@ -59,8 +60,8 @@ pub(crate) struct Sources {
 }
 
 impl Sources {
-    /// Compares the links that were read with what is stored, and with what others named and this visit has requested. Where only
-    /// others name what was read, its links name nothing for the site, so that losing one causes no request.
+    /// Compares the links that were read with the stored sources, and with URLs that others named and this visit has requested. Links of a
+    /// document that only others name do not count for the site, so that losing one causes no request.
     pub(super) fn compare(
         &mut self,
         (site, fetched): (&SiteState, &[Fetched]),
@@ -112,9 +113,9 @@ impl Sources {
         self.unfollowed.insert(url.clone());
     }
 
-    /// What changes in the store once all links of the visit are known: documents that get another source, those that lost theirs, and
-    /// what is to be read whole in the next visit. Where a document is left without a source, that is every document that was not
-    /// read: one of them may link to it.
+    /// The changes to the store once all links of the visit are known: documents that get another source, documents that lost theirs, and
+    /// documents to request without conditions in the next visit. If a document has no source left, the latter are all documents that were
+    /// not read: one of them may link to it.
     pub(super) fn conclude(self, site: &SiteState, fetched: &[Fetched]) -> LinkChanges {
         let relinked = self.relinked(site, fetched);
         let Self { unlinked, linked: _, unfollowed } = self;
@@ -135,8 +136,8 @@ impl Sources {
         LinkChanges { unlinked, relinked, unread: unread.into_iter().collect() }
     }
 
-    /// The nearest other source for each document that lost its own, or whose own the site does not name. A document that gets one may
-    /// be the source of the next.
+    /// The nearest other source for each document that lost its source, or whose source the site does not name. A document that gets one
+    /// may be the source of the next.
     fn relinked(
         &self,
         site: &SiteState,
@@ -191,12 +192,12 @@ fn links_to((discovery, from): &(Discovery, ManifestUrl), own: &OwnHosts) -> Opt
     }
 }
 
-/// Whether a known document only completes another one, which it comes with.
+/// Whether a known document only completes another one and is requested with it.
 fn is_part(known: &ResourceState) -> bool {
     known.manifest_id.is_none() && known.outcome.is_present()
 }
 
-/// Keeps the source by which the operator or the site names a known document, where only others name it in this visit.
+/// Keeps the stored source of a known document that the operator or the site names, if only others name it in this visit.
 pub(super) fn keep_source(task: &mut Task, known: &ResourceState, own: &OwnHosts) {
     let is_of_site = || !is_part(known) && own.names(&known.url) && !is_linked_by_site(task, own);
     if known.discovery == Discovery::Listed || is_of_site() {
@@ -290,7 +291,7 @@ mod tests {
             sources.compare((&site(), &[]), ReadWhole::Document(&catalog), none);
             let written = serde_json::to_value(&sources).unwrap();
             let sources: Sources = serde_json::from_value(written).unwrap();
-            // also if it has no turn in the visit
+            // even if the visit does not request it
             for results in [vec![fetched(UPLOAD, FetchOutcome::Found)], Vec::new()] {
                 let changes = sources.clone().conclude(&site(), &results);
                 assert_eq!(changes.unlinked.is_empty(), is_taken_over);
@@ -304,9 +305,10 @@ mod tests {
         NewSource { url: url(at), discovery, linked_from: url(from) }
     }
 
-    /// The catalog drops a document, and with it what that document links to. The second catalog and robots.txt link to both.
+    /// The catalog no longer links to a document, and so not to that document's links either. The second catalog and robots.txt link to
+    /// both.
     #[test]
-    fn all_links_of_a_visit_decide_in_whichever_order_they_are_read() {
+    fn links_of_a_visit_decide_in_any_order() {
         const LINKED: &str = "https://a.example/u/linked.json";
         const ROBOTS: &str = "https://a.example/robots.txt";
         let (catalog, second, upload, host) = (url(CATALOG), url(SECOND), url(UPLOAD), url(ROBOTS).host());
@@ -398,7 +400,7 @@ mod tests {
         assert_eq!(sources.conclude(&site(), &[]).unread, [catalog]);
     }
 
-    /// Otherwise such a document could have all documents of the site requested whole, in every visit.
+    /// Otherwise such a document could cause all documents of the site to be downloaded in full in every visit.
     #[test]
     fn a_link_that_a_document_of_others_loses_causes_no_request() {
         let upload = url("https://a.example/u/other.json");

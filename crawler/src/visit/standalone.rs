@@ -1,10 +1,10 @@
 //! Requests to a site outside a visit: a list of seeds, a page of a registry.
 //!
-//! They follow the rules of their site by the code of visits: the site is
-//! leased, robots.txt comes first, clocks are written before the request, budgets, Crawl-delay, Retry-After and opt-outs
-//! apply, and robots.txt and clocks are saved. This is not a visit, and a parked visit is resumed as planned.
+//! They use the code of visits and follow the same rules: the site is leased, robots.txt comes first, clocks are written before the
+//! request, budgets, Crawl-delay, Retry-After and opt-outs apply, and robots.txt and clocks are saved. They are not a visit: a parked visit
+//! of the site is resumed as planned.
 //!
-//! In a fleet, they are sent whichever worker owns the address, by the clocks in the store: no other worker reads the list.
+//! In a fleet, the worker sends them even if another one owns the address, and follows the clocks in the store.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -53,7 +53,7 @@ pub(crate) enum StandaloneError {
 pub(crate) struct StandaloneRequests {
     tools: Tools,
     worker: WorkerId,
-    /// Longest wait for one request.
+    /// Longest wait before one request.
     wait_max: Duration,
     stop: Stop,
     started: HashMap<SiteName, SiteRequests>,
@@ -136,7 +136,7 @@ impl StandaloneRequests {
         let attempt = request(&mut requester, &mut progress, url, kind, message).await;
         requester.save_clocks(&mut progress.traffic).await;
         let session = requester.into_session();
-        // kept in the store, where a visit may replace them before the next request
+        // these files are in the store, where a visit may replace them before the next request
         let robots: Vec<_> =
             std::mem::take(&mut progress.traffic.robots).into_values().map(|record| *record).collect();
         self.started.insert(site.clone(), SiteRequests { session, progress });

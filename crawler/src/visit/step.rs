@@ -1,4 +1,4 @@
-//! One task of a visit, from the copy that may still be fresh to the links of the answer.
+//! Executes one task of a visit: checks whether the stored copy is fresh, requests the URL, and follows the links of the answer.
 
 use std::sync::Arc;
 
@@ -21,14 +21,14 @@ use super::task::{Earlier, NamedBy, Role, Task, Validators};
 use crate::clock;
 use crate::config::TextRecords;
 
-/// Known documents that one visit removes because the robots.txt of their host forbids them, beyond those that it would request. The next
-/// visit continues: each is written with the progress of the visit.
+/// Maximum number of known documents that one visit removes because the robots.txt of their host forbids them, besides those that it would
+/// request. Each is written with the progress of the visit, so there is a limit; the next visit continues.
 const DENIED_MAX: usize = 1_000;
-/// Why a document that cannot be read does not replace one that can.
+/// Reason for keeping a readable document when an unreadable one is received.
 const MAY_BE_CUT: &str = "the document cannot be read, and may have been cut off; it replaces the one before if it still cannot at the next visit";
 
 impl Visit<'_> {
-    /// Does one task; returns how the visit continues.
+    /// Executes one task; returns how the visit continues.
     pub(super) async fn step(&mut self, task: &mut Task) -> Result<NextStep, Interrupt> {
         let is_claim = task.role == Role::Claim;
         if is_claim && self.progress.claim.is_some() {
@@ -63,7 +63,7 @@ impl Visit<'_> {
         };
         let is_first_request = !self.progress.traffic.robots_applied.contains(&host);
         if let NextStep::Stop(end) = Box::pin(self.apply_robots(&host, &verdict, task)).await? {
-            // like the name, it is the word of the host, whichever task came first
+            // like a failed name, this is evidence about the host, whichever task came first
             self.progress.plan.end_host(host, end);
             return Ok(NextStep::Continue);
         }
@@ -75,7 +75,7 @@ impl Visit<'_> {
         if is_claim {
             return Box::pin(self.check_claim_file(task)).await;
         }
-        // a part without a stored copy must be received completely; a manifest was read when it was received
+        // a part without a stored copy must be received completely; a manifest was already read when it was received
         let copy = Box::pin(self.copy_of(task, known.as_deref())).await?;
         let is_part_without_copy = task.role == Role::Part && copy == StoredCopy::Missing && known.is_some();
         if copy == StoredCopy::Damaged || is_part_without_copy {
@@ -107,7 +107,7 @@ impl Visit<'_> {
         if let NextStep::Stop(_) = next {
             self.deny_known(host, verdict, usize::MAX, |_, _| true).await?;
         } else {
-            // what takes too much work together is decided at its own request, and the current task right after this
+            // paths beyond the shared work limit are decided at their own request, and the current task right after this
             let is_denied = |known: &ResourceState, decision: &RobotsDecision| {
                 let is_disallowed = matches!(decision, RobotsDecision::Disallowed(_));
                 is_disallowed && known.manifest_id.is_some() && known.url != task.url
@@ -121,8 +121,8 @@ impl Visit<'_> {
         Ok(next)
     }
 
-    /// The paths of a host that say together whether its robots.txt forbids everything: those that the site itself names and that this visit
-    /// has requested or will; where there are none, those of the path table. No choice of others ends a host.
+    /// The paths that decide whether the robots.txt of a host forbids everything: those that the site itself names and that this visit has
+    /// requested or will request; if there are none, those of the path table. So URLs that others name never end the requests to a host.
     fn paths_of_evidence(&self, host: &Host, task: &Task) -> Vec<String> {
         let Progress { plan, findings, .. } = &self.progress;
         let is_site = |named_by| named_by == NamedBy::Site;
@@ -139,8 +139,8 @@ impl Visit<'_> {
         paths
     }
 
-    /// Follows the links of the robots.txt, the DNS records or the home page of the host of `task`. They are the site's if the host is.
-    /// `read` says where all of them were read. A host to which they lead becomes the site's own after this visit.
+    /// Follows the links of the robots.txt, the DNS records or the home page of the host of `task`. They are links of the site if the host
+    /// is its own. `read` is the source whose links were all read. A host to which they lead becomes the site's own after this visit.
     fn follow_word_of_host(
         &mut self,
         reason: FullTableReason,
@@ -170,8 +170,8 @@ impl Visit<'_> {
         }
     }
 
-    /// Plans what a response links to. Returns whether there was room for all of it; links of the site that found none are recorded for
-    /// the next visit.
+    /// Plans requests for the links of a response. Returns whether there was room for all of them. Links of the site without room are
+    /// recorded for the next visit.
     pub(super) fn follow(&mut self, mut follow_ups: FollowUps, named_by: NamedBy) -> bool {
         for task in follow_ups.tasks.iter_mut().filter(|task| self.retries.contains(&task.url)) {
             task.earlier = Earlier::Failed;
@@ -183,7 +183,7 @@ impl Visit<'_> {
         has_room
     }
 
-    /// Plans the paths that were left for later, if there is a reason for it in what the site itself names.
+    /// Plans the paths that were left for later, if a document that the site itself names is a reason.
     fn request_remaining(&mut self, reason: FullTableReason, named_by: NamedBy, is_given: bool) {
         if is_given && named_by == NamedBy::Site {
             let tasks = prepare::remaining(self.site, &self.own_hosts, &self.tools.priors.now(), reason);
@@ -207,7 +207,7 @@ impl Visit<'_> {
     }
 
     /// Records the denial of up to `max` known documents of a host that its robots.txt forbids, whether or not this visit would request
-    /// them, and requests none of these. A URL without a document has nothing to lose.
+    /// them, and requests none of these. URLs without a document are skipped, since nothing of them is indexed.
     async fn deny_known(
         &mut self,
         host: &Host,
@@ -251,7 +251,8 @@ impl Visit<'_> {
         Ok(NextStep::Continue)
     }
 
-    /// Whether a document cannot be read and the manifest in the index can, for the first time in a row: the answer may have been cut off.
+    /// Whether a document cannot be read although the manifest in the index can, for the first time in a row. The answer may have been cut
+    /// off.
     async fn may_be_cut(&self, fetched: &Fetched, known: Option<&ResourceState>) -> Result<bool, StoreError> {
         let is_malformed = |manifest: &Manifest| manifest.format() == Format::Malformed;
         let is_first = known.is_some_and(|known| known.manifest_id.is_some() && known.misses_in_row == 0);
@@ -262,7 +263,7 @@ impl Visit<'_> {
         Ok(stored.is_some_and(|stored| !is_malformed(&stored.manifest)))
     }
 
-    /// Records the result of a task, follows its links, and applies the rules of ending.
+    /// Records the result of a task, follows its links, and decides whether the visit continues.
     async fn conclude(
         &mut self,
         task: &Task,
@@ -283,7 +284,7 @@ impl Visit<'_> {
             fetched.reject(FetchOutcome::NotAManifest, MAY_BE_CUT.to_owned());
         }
         let is_found = |url: &ManifestUrl| self.own_hosts.is_found_without_links(url);
-        // what is in the index stays there, whoever publishes the same document later
+        // a document in the index stays there, even if the same document is published elsewhere later
         let is_in_index = known.is_some_and(|known| known.manifest_id.is_some());
         if matches!(task.named_by, NamedBy::Further | NamedBy::Others)
             && task.discovery != Discovery::Listed
@@ -326,8 +327,8 @@ impl Visit<'_> {
     }
 }
 
-/// Whether the document was a manifest that has left the index, for example because it was denied for a while: it comes back only if
-/// it arrives whole. A copy of another manifest has never been in the index.
+/// Whether the document was a manifest that has left the index, for example because it was denied for a while. It returns only if it is
+/// received completely. A copy of another manifest has never been in the index.
 fn has_left_index(site: &SiteState, known: &ResourceState, task: &Task) -> bool {
     let is_copy = || {
         let others = site.resources.iter().filter(|other| other.manifest_id.is_some());
@@ -340,7 +341,7 @@ fn has_left_index(site: &SiteState, known: &ResourceState, task: &Task) -> bool 
         && !is_copy()
 }
 
-/// Whether a document that something names as a manifest was only received as a part of another one so far.
+/// Whether a document that a link names as a manifest was so far received only as a part of another one.
 fn is_known_part(site: &SiteState, known: &ResourceState, task: &Task) -> bool {
     task.role == Role::Manifest
         && known.manifest_id.is_none()

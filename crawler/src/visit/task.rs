@@ -14,7 +14,7 @@ pub(crate) enum Role {
     Manifest,
     /// Completes the manifest that links to it.
     Part,
-    /// A page of which only the links matter.
+    /// A page; only its links are read.
     Page,
     /// A path that cannot exist; its response shows how the host answers missing paths.
     Canary,
@@ -50,19 +50,19 @@ pub(crate) struct Task {
     pub(crate) earlier: Earlier,
 }
 
-/// What is known of earlier requests for a URL. What the site itself names has its place anyway.
+/// What is known of earlier requests for a URL. It does not affect URLs that the site itself names.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Earlier {
-    /// Nothing, or not that it matters.
+    /// Nothing that matters.
     #[default]
     Usual,
-    /// It is a known document that takes turns with all others that are known.
+    /// A known document, which takes turns with the other known documents.
     Known,
-    /// Only others name it, and nobody knows whether it is there: it comes after all that is known. Its failure may end the rest of what
+    /// Only others name the URL, and it was never received, so it comes after all known URLs. Its failure may end the other requests that
     /// others name.
     Untried,
-    /// The last request failed: it comes after everything else. Another failure may end the rest of what documents link to.
+    /// The last request failed, so the URL comes after everything else. Another failure may end the requests for other links of documents.
     Failed,
 }
 
@@ -73,31 +73,31 @@ impl Earlier {
     }
 }
 
-/// The rank of known documents that the site itself does not publish. They take turns, whoever names them.
+/// The rank of known documents that the site itself does not publish. They take turns, independent of who names them.
 const RANK_OF_KNOWN: u8 = 2;
 
-/// Who named a URL, those with the most standing first.
+/// Who named a URL, by decreasing standing.
 ///
-/// Only responses to what the site itself names are evidence about the site. Everything else was reached by a link in a document,
-/// whose author may be a user of the site, or was named by somebody else. A response to it ends or delays only what the same source
-/// named at the same host.
+/// Only responses to what the site itself names are evidence about the site. Everything else was reached by a link in a document, whose
+/// author may be a user of the site, or was named by somebody else. A response to it ends or delays only what the same source named at the
+/// same host.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum NamedBy {
     /// The path table, the robots.txt, the DNS records or the home page of an own host, at an own host; or the operator.
     #[default]
     Site,
-    /// A document that the site itself publishes links to it, or what the site itself names is at a host that is not its own.
+    /// A document that the site itself publishes links to it. Or the site itself names it, but at a host that is not its own.
     Document,
     /// A document links to it that was itself reached by a link.
     Further,
-    /// A submission or another site alone ([`policy::naming`]), or a list whose URL has yielded no manifest yet. It is requested
-    /// after everything else.
+    /// Only a submission or another site ([`policy::naming`]), or a list whose URL has yielded no manifest yet. It is requested after
+    /// everything else.
     Others,
 }
 
 impl NamedBy {
-    /// Who names what a document links to, if the document is named like this.
+    /// The standing of the links of a document with this standing.
     pub(crate) const fn of_links(self) -> Self {
         match self {
             Self::Site => Self::Document,
@@ -106,8 +106,8 @@ impl NamedBy {
         }
     }
 
-    /// The place of what is named like this among the tasks of a visit, lowest first: what the site itself names, the parts that complete
-    /// its manifests, the parts of others directly after their manifests, and new links by their standing, behind all that is known.
+    /// The position of a task with this standing in a visit, lowest first: URLs that the site itself names, the parts of its manifests,
+    /// known documents with their parts directly after them, and then new links by their standing.
     pub(crate) const fn rank(self, role: Role) -> u8 {
         match (self, role) {
             (Self::Site, _) => 0,
@@ -119,7 +119,7 @@ impl NamedBy {
         }
     }
 
-    /// Whether what is named like this is neither of the site itself nor a part of its manifests.
+    /// Whether a task with this standing is neither one of the site itself nor a part of its manifests.
     pub(crate) const fn is_link(self, role: Role) -> bool {
         self.rank(role) > 1
     }
@@ -136,7 +136,7 @@ pub(crate) enum Validators {
     #[default]
     #[serde(rename = "no")]
     Sent,
-    /// The document has to arrive whole.
+    /// None, so that the document is received completely.
     #[serde(rename = "yes")]
     Omitted,
 }
@@ -180,7 +180,7 @@ impl Task {
         Some(Self { slot: Some(row.slot), role, ..Self::new(url, row.body, discovery) })
     }
 
-    /// The place of the task among those that wait, lowest first.
+    /// The position of the task in the queue, lowest first.
     pub(crate) const fn rank(&self) -> u8 {
         match (self.named_by, self.earlier) {
             (NamedBy::Site, _) | (_, Earlier::Usual) => self.named_by.rank(self.role),
@@ -211,7 +211,7 @@ impl Task {
     }
 }
 
-/// How much may be read of a URL that is known by its path alone.
+/// The limit on the body of a URL of which only the path is known.
 pub(crate) fn body_of_path(url: &ManifestUrl) -> BodyKind {
     if let Some(row) = plan::find(&url.path_and_query()) {
         return row.body;
@@ -225,7 +225,7 @@ pub(crate) fn body_of_path(url: &ManifestUrl) -> BodyKind {
     }
 }
 
-/// How much may be read of what a manifest links to.
+/// The limit on the body of a document to which a manifest links.
 pub(crate) fn body_of_link(link: &Link, url: &ManifestUrl) -> BodyKind {
     let media_type = link.media_type.as_deref().unwrap_or_default();
     let says_openapi =

@@ -15,10 +15,9 @@ use egress::Timings;
 
 /// Maximum bytes of the robots.txt files of a parked visit. The others are fetched again.
 const PARKED_ROBOTS_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// The next worker uses resolved addresses for this long. A name that resolves differently each time would otherwise be handed
-/// over for ever.
+/// How long the next worker uses resolved addresses. A name that resolves differently each time would otherwise be handed over endlessly.
 const RESOLVED_AGE_MAX: TimeDelta = TimeDelta::minutes(10);
-/// Longer delays of a host of others are such that a visit may leave the host with nothing but its robots.txt requested.
+/// If the delay of a host of others is longer than this, a visit may leave the host after requesting only its robots.txt.
 const LONG_DELAY_MIN: TimeDelta = TimeDelta::minutes(5);
 
 /// Addresses that names resolved to.
@@ -33,15 +32,15 @@ pub(crate) struct Resolved {
 pub(crate) struct Traffic {
     /// Time spent on requests and on queries of name servers, without waits for permits.
     pub(crate) active: Duration,
-    /// The parts of it for links and for what others name.
+    /// The shares of it for links and for URLs that others name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) active_for: BTreeMap<NamedBy, Duration>,
     /// Boxed, since a map allocates space for eleven hosts, and nearly every site has one.
     pub(crate) robots: BTreeMap<Host, Box<RobotsRecord>>,
-    /// Hosts whose robots.txt was applied to the plan. One that is fetched again is applied again.
+    /// Hosts whose robots.txt was applied to the plan. A file that is fetched again is applied again.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) robots_applied: BTreeSet<Host>,
-    /// When the visit began, if earlier ones left hosts of others for their delays.
+    /// When the visit began, if earlier visits left hosts of others because of their delays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) began_at: Option<DateTime<Utc>>,
     /// Hosts whose last request was that for their robots.txt.
@@ -50,7 +49,7 @@ pub(crate) struct Traffic {
     /// Redirects of robots.txt files that were followed before the visit was interrupted.
     #[serde(default)]
     pub(crate) robots_hops: BTreeMap<Host, Vec<ManifestUrl>>,
-    /// No request to any host of the site before this.
+    /// Earliest time of the next request to any host of the site.
     #[serde(default)]
     pub(crate) site_next_ok_at: Option<DateTime<Utc>>,
     /// Address group of the host that was requested first; the next visit requests it first too.
@@ -58,7 +57,7 @@ pub(crate) struct Traffic {
     pub(crate) first_group: Option<u16>,
     #[serde(default)]
     resolved: Option<Resolved>,
-    /// Addresses that accepted no connection in this visit. Others of the same host come before them.
+    /// Addresses that accepted no connection in this visit. Other addresses of the same host are tried before them.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     unreachable: BTreeSet<IpAddr>,
     pub(crate) phases: Phases,
@@ -67,8 +66,8 @@ pub(crate) struct Traffic {
 }
 
 impl Traffic {
-    /// The traffic of a new visit. The copies of robots.txt count for one request at hosts of others that received no other one since,
-    /// and asked for a long delay.
+    /// The traffic of a new visit. At hosts of others that asked for a long delay and received no request since their robots.txt, the copy
+    /// of robots.txt counts for one request.
     pub(crate) fn after_earlier_visits(
         site: &SiteState,
         is_own: impl Fn(&Host) -> bool,
@@ -90,19 +89,19 @@ impl Traffic {
         }
     }
 
-    /// Counts the time since `active_before`, which a task took.
+    /// Adds the active time since `active_before` to the time of its standing, if the task is a link.
     pub(crate) fn count_for_links(&mut self, task: &Task, active_before: Duration) {
         if task.is_link() {
             *self.active_for.entry(task.named_by).or_default() += self.active.saturating_sub(active_before);
         }
     }
 
-    /// The time for links and for what others name, all together.
+    /// The total time for links and for URLs that others name.
     pub(crate) fn active_for_links(&self) -> Duration {
         self.active_for.values().sum()
     }
 
-    /// Adds the duration of queries of name servers, which may be those of the site.
+    /// Adds the duration of name server queries. The site may run the name servers, so their time counts.
     pub(crate) fn count_resolution(&mut self, took: Duration) {
         self.active = self.active.saturating_add(took);
         self.phases.dns_ms = self.phases.dns_ms.saturating_add(millis(took));
@@ -149,7 +148,7 @@ impl Traffic {
     }
 }
 
-/// Whether a host received nothing on the day of its last request but the one for its robots.txt, and asked for a long delay then.
+/// Whether a host received only the request for its robots.txt on the day of its last request, and asked for a long delay.
 fn is_left_after_robots(state: &HostState) -> bool {
     let is_left = |fetched_at: DateTime<Utc>| {
         let is_last = (state.requests_today, state.requests_day) == (1, day_of(fetched_at));
@@ -188,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_of_robots_counts_in_the_next_visit_where_nothing_else_was_requested_before_a_long_delay() {
+    fn robots_copy_is_valid_in_the_next_visit_after_a_long_delay() {
         let now = crate::clock::now();
         let fetched_at = now - TimeDelta::hours(25);
         let record = RobotsRecord {

@@ -1,7 +1,7 @@
-//! Which items of a longer list a visit looks at: each visit begins where the one before ended.
+//! Selects the items of a longer list for a visit: each visit begins where the one before ended.
 
 /// The hosts or documents of this visit. Names below a domain cost their owner nothing, so there may be any number of them; each visit
-/// looks at the next ones.
+/// takes the next ones.
 pub(super) fn in_turn<T: Clone>(items: Vec<T>, max: usize, visits: u32) -> impl Iterator<Item = T> {
     in_turn_by(items, max, max, visits)
 }

@@ -5,7 +5,7 @@ use store::{HandOver, LeaseToken, Store, StoreError};
 
 use crate::batcher::BatchWriter;
 
-/// Visits handed over by one statement.
+/// Maximum number of visits handed over by one statement.
 const BATCH_MAX: usize = 500;
 
 /// The result for a visit.

@@ -9,10 +9,10 @@ use manifest::SiteName;
 use store::{LeaseToken, Store, StoreError};
 use tokio_util::sync::CancellationToken;
 
-/// A lease by its site and its fence: a site that this process leases again, after its lease has expired, has two for a while.
+/// Identifies a lease by site and fence: a site has two leases for a while if this process leases it again after the first has expired.
 type Key = (SiteName, i64);
 
-/// Held leases, with the tokens that tell their visits when they are lost.
+/// Held leases, with the tokens that notify their visits when they are lost.
 #[derive(Debug, Clone, Default)]
 pub(super) struct HeldLeases(Arc<Mutex<HashMap<Key, (LeaseToken, CancellationToken)>>>);
 

@@ -31,7 +31,7 @@ use crate::metrics;
 use crate::summary::{ParkedSite, Summary};
 use crate::visit::Tools;
 
-/// Sites leased by one statement: a few milliseconds' work for a database.
+/// Maximum number of sites leased by one statement: a few milliseconds' work for a database.
 const LEASE_BATCH_MAX: usize = 200;
 /// Renewals within the duration of a lease: two may fail in a row.
 const HEARTBEATS_PER_LEASE: u32 = 3;
@@ -47,7 +47,7 @@ const OUTAGE_DELAY: Duration = Duration::from_secs(1);
 const DRAIN_MAX: Duration = Duration::from_secs(45);
 /// How long a crawl may take to end after the first signal: the drain, the visits that are saved then, and the clocks.
 pub const STOP_MAX: Duration = Duration::from_secs(75);
-/// Parked visits of earlier runs that a pass takes over.
+/// Maximum number of parked visits of earlier runs that a pass takes over.
 const PARKED_LISTED_MAX: u32 = 10_000;
 
 /// How a crawl is stopped. Soft: visits end after the request in flight, and are parked. Hard: everything is dropped,

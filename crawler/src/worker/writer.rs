@@ -8,8 +8,8 @@ use tokio_util::task::TaskTracker;
 use crate::batcher::{BatchWriter, Batcher};
 use crate::retry::retry_while_unavailable;
 
-/// Visits saved by one transaction. More would keep rows locked for longer and gain little on a server; an embedded database
-/// is locked whole, and clocks are written between transactions, so small transactions would not keep up.
+/// Maximum number of visits saved by one transaction. More would keep rows locked for longer and gain little on a server; an embedded
+/// database is locked whole, and clocks are written between transactions, so small transactions would not keep up.
 const BATCH_MAX: usize = 16;
 const BATCH_MAX_EMBEDDED: usize = 128;
 /// Transactions at the same time on a server; an embedded database takes one at a time.

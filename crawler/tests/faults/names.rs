@@ -249,7 +249,7 @@ async fn retries_truncated_dns_answers_over_tcp_and_follows_txt_records() {
 }
 
 #[tokio::test]
-async fn a_txt_record_proves_a_claim_whatever_the_site_answers() {
+async fn a_txt_record_proves_a_claim_for_any_response_of_the_site() {
     let address = Ipv4Addr::new(127, 53, 0, 4);
     let host = Host::new("closed.example").robots("User-agent: *\nDisallow: /\n");
     let Some(web) = web_on_443(address, host).await else {

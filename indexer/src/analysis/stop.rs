@@ -22,7 +22,7 @@ ask assist do find get give go got help interested curious wondering wonder make
 fetch show see suggest take tell able possible currently planning plan working additionally furthermore moreover \
 finally lastly first next again currently now today sure good great";
 
-/// Chat verbs that also name what is wanted.
+/// Chat verbs that may also name the wanted capability.
 const TOPICAL: [&str; 8] = ["plan", "planning", "next", "first", "today", "suggest", "recommend", "assist"];
 
 static STOP_SET: LazyLock<FxHashSet<&'static str>> = LazyLock::new(|| STOP_WORDS.split(' ').collect());

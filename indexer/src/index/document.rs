@@ -52,8 +52,8 @@ const ABOUT_TERMS_MAX: usize = 400;
 const SKETCHED_STEMS_MIN: usize = 16;
 /// Maximum number of words whose character grams are indexed.
 const GRAM_WORDS_MAX: usize = 40;
-/// What documents that only others name lose: more than all factors of quality add, so that a site's own declaration of the same
-/// text comes first.
+/// Penalty of documents that only others name: more than all quality factors add, so that a site's own declaration of the same text comes
+/// first.
 const NAMED_BY_OTHERS_PENALTY: f64 = 0.3;
 /// Maximum bytes of a description in a row; the whole text is in the store.
 const ROW_DESCRIPTION_BYTES_MAX: usize = 2_000;
@@ -85,8 +85,8 @@ impl<'a> ManifestText<'a> {
         Self { given: Some(given), ..self }
     }
 
-    /// The document of a declaration and, where it leads a capability of several, the id of that. `None` for a declaration that
-    /// follows another one.
+    /// The document of a declaration and, if it leads a capability of several declarations, the id of that capability. `None` for a
+    /// declaration that does not lead.
     pub(crate) fn document<'s>(
         &self,
         fields: &Fields,
@@ -106,7 +106,7 @@ impl<'a> ManifestText<'a> {
                     row.declarations = merged.declarations;
                 }
                 row.contradictions = merged.contradictions;
-                // The values of the leading declaration also match where the merged capability has a more cautious value.
+                // The values of the leading declaration also match if the merged capability has a more cautious value.
                 let own = Following::of(StoredDeclaration::of(self.stored, capability));
                 let all: Vec<&Following> = std::iter::once(&own).chain(others).collect();
                 Some((self.document_of(fields, &merged.capability, &all, &row)?, Some(id)))

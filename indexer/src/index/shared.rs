@@ -11,7 +11,7 @@ use crate::analysis::language_of;
 use crate::declarations::{Declared, MergedCapability, SharedCapabilities};
 use crate::filter::{FacetKey, FilterSource};
 
-/// What some manifests share with others.
+/// The capabilities that some manifests share with others.
 pub(crate) type Shared = SharedCapabilities<Following>;
 
 /// Data that a declaration adds to the document of its capability.

@@ -102,7 +102,7 @@ const CHANGING: [&str; 22] = [
 /// Verbs of capabilities that end or undo something.
 const ENDING: [&str; 6] = ["cancel", "delete", "remove", "erase", "revoke", "terminate"];
 
-/// Verbs that say little about what is wanted, since most things can be bought, and their weight.
+/// Verbs that say little about the wanted capability, since most things can be bought, and their weight.
 const TRADING: [&str; 2] = ["buy", "purchase"];
 const TRADING_WEIGHT: f32 = 0.5;
 /// Verbs that decide among the actions of one object, and their weight.
@@ -160,7 +160,7 @@ impl Intent {
     }
 }
 
-/// What the time of a request says about the capabilities that answer it.
+/// Evidence from the time in a request about the capabilities that answer it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Times {
     /// Stems of capabilities for that time.

@@ -1,6 +1,6 @@
 //! Parses one phrasing: words, `"phrases"`, `-word`, and operators like `site:`, which [`crate::filter`] lists.
 //!
-//! Punctuation is never an error: what is not an operator is text. Only an unknown value of a closed vocabulary is an error.
+//! Punctuation is never an error: anything that is not an operator is text. Only an unknown value of a closed vocabulary is an error.
 
 use manifest::model::UnknownValue;
 

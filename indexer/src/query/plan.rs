@@ -22,7 +22,7 @@ const PART_WORDS_MIN: usize = 2;
 
 /// Weights of a bigram, a correction and a synonym; a word of the phrasing has 1.
 const BIGRAM_WEIGHT: f32 = 0.3;
-/// Weights of a word of conversation, of what an expression asks for, and of what a request does not ask for.
+/// Weights of a word of conversation, of a term of an expression, and of a term that the request does not ask for.
 const TALK_WEIGHT: f32 = 0.3;
 const INTENT_WEIGHT: f32 = 0.5;
 const OPPOSITE_WEIGHT: f32 = -1.0;
@@ -48,7 +48,7 @@ const CONCEPTS_MAX: usize = 3;
 /// Maximum number of forms of one word in the languages of the index; the most frequent are taken.
 const FORMS_MAX: usize = 6;
 
-/// Where a term comes from.
+/// The source of a term.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     Word,
@@ -61,7 +61,7 @@ pub(crate) enum Role {
     Synonym,
     /// A word of conversation, or what an expression asks for; ranks candidates, but selects none.
     Talk,
-    /// What the request does not ask for, if it is in the name; ranks candidates, but selects none.
+    /// A term that the request does not ask for, if it is in the name. It ranks candidates, but selects none.
     Opposite,
 }
 
@@ -249,7 +249,7 @@ impl Plan {
         }
     }
 
-    /// Adds unknown words in two parts ("zipcode"), and neighbours in one ("zip code"), where the index has them so.
+    /// Adds unknown words as two words ("zipcode"), and neighbouring words as one ("zip code"), if the index contains them in this form.
     pub(crate) fn add_spellings<E>(
         &mut self,
         word_count: impl Fn(&str) -> Result<u64, E>,

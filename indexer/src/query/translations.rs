@@ -35,7 +35,7 @@ static BY_TERM: LazyLock<HashMap<String, Vec<Concept>>> = LazyLock::new(|| {
     by_term
 });
 
-/// What a folded word means in any inflection, in the language of the request or else in any language.
+/// The translations of a folded word in any inflection, in the language of the request or else in any language.
 pub(super) fn translations(word: &str, language: Stemming) -> Vec<&'static Concept> {
     let of = |stemming: Stemming| BY_TERM.get(stemming.term(word).as_ref()).into_iter().flatten();
     let own: Vec<&Concept> = match language {

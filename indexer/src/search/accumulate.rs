@@ -29,7 +29,7 @@ const GROUPS: usize = SCORES / GROUP as usize;
 
 /// Receives the matching documents.
 pub(super) trait Collect {
-    /// Documents that do not score more are not passed on.
+    /// Documents with at most this score are not passed on.
     fn threshold(&self) -> Score;
 
     fn add(&mut self, score: Score, address: DocAddress);
@@ -216,7 +216,7 @@ impl RangeScores {
     }
 }
 
-/// Collects the best documents. Of equal scores the first documents are better; documents arrive in order.
+/// Collects the best documents. If scores are equal, earlier documents are better; documents arrive in order.
 pub(super) struct TopDocuments {
     limit: usize,
     found: Vec<(Score, DocAddress)>,

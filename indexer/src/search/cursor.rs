@@ -1,8 +1,8 @@
-//! Cursors: where the next page begins.
+//! Cursors: the start of the next page.
 //!
-//! The first pages have the re-ranked documents; their cursors contain the documents that were already returned, so that
-//! none is repeated even if a commit has moved it. Later pages, and every other sort order, carry the position of the last
-//! document. A cursor is bound to its query, and to the versions of schema and ranking.
+//! The first pages have the re-ranked documents; their cursors contain the documents that were already returned, so that none is repeated
+//! even if a commit has moved it. Later pages, and every other sort order, carry the position of the last document. A cursor is bound to
+//! its query, and to the versions of schema and ranking.
 
 use data_encoding::BASE64URL_NOPAD;
 

@@ -38,11 +38,11 @@ const COVERAGE_MIN: f32 = 0.05;
 const REVERSIBLE_AMONG: usize = 10;
 /// Maximum number of results of a group that are listed; the others are counted.
 const MEMBERS_MAX: usize = 5;
-/// Results of a page that are explained: the cost is that of a search over one document, for each phrasing.
+/// Maximum number of results of a page that are explained: the cost is that of a search over one document, for each phrasing.
 const EXPLAINED_MAX: usize = 10;
 /// Maximum number of bytes of an explanation, as JSON.
 const EXPLANATION_BYTES_MAX: usize = 16 * 1024;
-/// Bytes of an explanation without the scores of its words.
+/// Maximum number of bytes of an explanation without the scores of its words.
 const SCORE_BYTES_MAX: usize = 512;
 /// Maximum number of characters of a capability's own text that similar ones are searched by.
 const SIMILAR_CHARS_MAX: usize = 600;
@@ -383,7 +383,7 @@ impl<'a> SearchExecutor<'a> {
         Ok(Explanation(text))
     }
 
-    /// The results that are grouped behind a result.
+    /// The results that are grouped under a result.
     fn group(&self, ranked: &Ranked) -> Result<Option<Group>, IndexError> {
         if ranked.members.is_empty() {
             return Ok(None);

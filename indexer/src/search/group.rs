@@ -1,7 +1,7 @@
-//! Puts results behind the best of their group: near copies of one declaration, or all results of a site.
+//! Groups results under the best one: near copies of one declaration, or all results of a site.
 //!
-//! Near copies call one site. They are put behind the declaration of this site, or behind another one of the site that serves them.
-//! So nobody can hide a capability behind a copy that calls somebody else, or that states other credentials for the call.
+//! Near copies call one site. They are grouped under the declaration of this site, or under another one of the site that serves them. So
+//! nobody can hide a capability under a copy that calls another site, or that states other credentials for the call.
 
 use super::columns::DocumentTraits;
 use super::rank::{Candidate, Ranked};
@@ -15,7 +15,7 @@ const COMPARED_MAX: usize = 100;
 const SAME_NAME_BITS: u32 = 8;
 const OTHER_NAME_BITS: u32 = 3;
 
-/// The best result of each group, in the order of the results, with the others behind it.
+/// The best result of each group, in the order of the results, with the others of its group.
 pub(super) fn grouped(ranked: Vec<Ranked>, by: Grouping) -> Vec<Ranked> {
     match by {
         Grouping::None => ranked,

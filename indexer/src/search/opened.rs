@@ -21,10 +21,10 @@ use crate::query::{QueryTerm, Role, WordWeights};
 
 /// Maximum number of language tags that are read in a segment: publishers declare any text as a language.
 const LANGUAGE_TAGS_MAX: usize = 1_000;
-/// Attempts at opening an index while the writer commits or swaps it.
+/// Maximum number of attempts at opening an index while the writer commits or swaps it.
 const ATTEMPTS_MAX: u32 = 5;
 
-/// Identifies the state of the index behind an answer; changes with every visible commit.
+/// Identifies the state of the index from which an answer came; changes with every visible commit.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct IndexGeneration {
     pub feed_id: String,

@@ -30,7 +30,7 @@ const SITE_CAP: usize = 6;
 const SITE_CAP_AMONG: usize = 10;
 /// Factor of a copy of a text that ranks higher.
 const COPY_FACTOR: f32 = 0.7;
-/// Words of a phrasing whose scores an explanation lists.
+/// Maximum number of words of a phrasing whose scores an explanation lists.
 const EXPLAINED_WORDS_MAX: usize = 16;
 /// Added to exact matches; larger than every text score.
 const EXACT_BONUS: f32 = 4.0;
@@ -60,7 +60,7 @@ pub(super) struct Ranked {
     site_score: f32,
     /// Factor of crowding.
     crowding: f32,
-    /// The results behind this one, the best first.
+    /// The results grouped under this one, the best first.
     pub(super) members: Vec<Candidate>,
 }
 
@@ -155,7 +155,7 @@ pub(super) fn rank(candidates: &[Candidate], unit: f32, group_by: Grouping) -> V
     ranked
 }
 
-/// Moves results that exceed the share of their site among every ten behind results of other sites, while there are any.
+/// If a site has more than its share among ten results, moves the excess after results of other sites, while there are any.
 fn spread(ranked: Vec<Ranked>) -> Vec<Ranked> {
     let mut spread: Vec<Ranked> = Vec::with_capacity(ranked.len());
     let mut rest: VecDeque<Ranked> = ranked.into();
@@ -181,7 +181,7 @@ fn spread(ranked: Vec<Ranked>) -> Vec<Ranked> {
         still_held.append(&mut held_back);
         held_back = still_held;
     }
-    // A result that was held back scores no more than those it was moved behind.
+    // A moved result scores no more than the results before it.
     let mut highest = f32::MAX;
     for hit in &mut spread {
         hit.score = hit.score.min(highest);

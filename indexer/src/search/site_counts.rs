@@ -11,7 +11,7 @@ use tantivy::{DocSet, InvertedIndexReader, SegmentReader, TERMINATED, Term};
 
 use crate::index::Fields;
 
-/// Sites of one term that are counted. A term that more sites have counts its capabilities.
+/// Maximum number of sites of one term that are counted. A term that more sites have counts its capabilities.
 const SITES_MAX: usize = 64;
 
 /// Counts the sites of the terms of a field in one segment.
@@ -25,8 +25,8 @@ pub(super) struct SiteCounts<'s> {
 }
 
 impl<'s> SiteCounts<'s> {
-    /// Counts the sites of all documents, also of deleted ones, and reads at most `documents_max` of them. Terms beyond count one
-    /// site, or those that were found.
+    /// Counts the sites of all documents, also of deleted ones, and reads at most `documents_max` of them. Terms beyond that count as one
+    /// site, or as the sites found so far.
     pub(super) fn of(
         segment: &'s SegmentReader,
         fields: &Fields,

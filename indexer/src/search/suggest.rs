@@ -31,7 +31,7 @@ const PREFIX_BYTES_MAX: usize = 80;
 const WALK_MAX: usize = 50_000;
 /// Maximum number of entries of a segment that are kept; the most frequent are taken.
 const KEPT_MAX: usize = 500;
-/// Minimum number of entries that a list still has. With fewer, what the list left out may be more frequent.
+/// Minimum number of remaining entries of a list. With fewer, entries that the list left out may be more frequent.
 const LISTED_MIN: usize = SUGGESTIONS_MAX / 2;
 /// Shortest last word that is completed although no suggestion has another word of the text.
 const COMPLETED_CHARS_MIN: usize = 3;
@@ -140,7 +140,7 @@ fn complete(opened: &OpenedIndex, prefix: &str) -> Result<Vec<Suggestion>, Index
             suggestions.push(found);
         }
     }
-    // What begins with the prefix is more likely what is meant.
+    // Entries that begin with the prefix are more likely.
     suggestions.sort_by_key(|suggestion| !suggestion.text.starts_with(prefix));
     Ok(suggestions)
 }
@@ -230,7 +230,7 @@ mod tests {
     use super::super::tests::sample_index;
     use super::*;
 
-    /// Of each segment, far more entries of deleted documents come first than a list has.
+    /// In each segment, more entries of deleted documents come first than a list can have.
     #[test]
     fn entries_of_deleted_capabilities_hide_no_others() {
         let dir = tempfile::tempdir().unwrap();

@@ -1,7 +1,7 @@
 //! Reads ahead what searches read, so that the first searches after a commit are as fast as later ones.
 //!
-//! Re-ranking touches a few scattered pages of the columns for each candidate. The first access to a mapped page costs as much
-//! as all that is done with it, even if the page is in memory.
+//! Re-ranking touches a few scattered pages of the columns for each candidate. The first access to a mapped page costs as much as all work
+//! with it, even if the page is in memory.
 
 use std::collections::HashSet;
 

@@ -148,7 +148,7 @@ impl WindowQuery<'_> {
         addresses.iter().zip(text_scores).enumerate().filter_map(candidate).collect()
     }
 
-    /// How many of the documents that joined the candidates have none of the words.
+    /// How many of the added candidates have none of the words.
     fn count_without_words(&self, joined: &[DocAddress]) -> Result<u64, IndexError> {
         if joined.is_empty() {
             return Ok(0);

@@ -8,7 +8,7 @@ use crate::error::IndexError;
 
 /// Longest vector: that of large sentence models.
 pub const DIMENSION_MAX: usize = 1_024;
-/// Maximum number of vectors of one index. Far fewer are advisable, since a search compares all that its filters leave.
+/// Maximum number of vectors of one index. Far fewer are advisable, since a search compares all vectors that match its filters.
 pub const VECTORS_MAX: usize = 1_000_000;
 
 /// Turns texts into vectors, which are close together if the texts have similar meanings.
@@ -23,7 +23,7 @@ pub trait Embedder: Send + Sync + std::fmt::Debug {
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedderError>;
 }
 
-/// Why there are no vectors.
+/// The reason why there are no vectors.
 #[derive(Debug, thiserror::Error)]
 pub enum EmbedderError {
     #[error(
@@ -39,7 +39,7 @@ pub enum EmbedderError {
     Answer { found: String, wanted: String },
 }
 
-/// Why the vectors are not kept up to date.
+/// The reason why the vectors are not kept up to date.
 #[derive(Debug, thiserror::Error)]
 pub enum VectorsError {
     #[error(transparent)]

@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mean_of_sets_has_what_all_have() {
+    fn mean_of_sets_contains_only_measures_of_every_set() {
         let a = Measures::from([("ndcg".to_owned(), 0.5), ("site ndcg".to_owned(), 0.1)]);
         let b = Measures::from([("ndcg".to_owned(), 0.7)]);
         let mean = mean_of_sets([&a, &b].into_iter());

@@ -67,7 +67,7 @@ fn retry_after_applies_to_every_way_to_reach_the_host() {
 
 /// A customer's host of one site refuses; the documents of two other sites lead there again.
 #[test]
-fn retry_after_is_judged_by_the_host_that_was_asked_whichever_site_leads_there() {
+fn retry_after_applies_to_the_requested_host_whatever_site_leads_there() {
     const TENANT: &str = "tenant.victim.example";
     let led = |log: Crafted, number: usize| {
         let redirected = log.get_on(&format!("site{number}.example"), "/robots.txt").status(302);

@@ -78,7 +78,7 @@ async fn a_check_that_is_stopped_gives_its_site_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn flags_that_start_nothing_say_what_is_missing_before_anything_else() {
+async fn incomplete_flags_report_what_is_missing_first() {
     let world = world().await;
     for (words, expected) in [
         (["--seeds", "seeds.txt", "--dry-run"].as_slice(), "--dry-run belongs to `crawler`"),

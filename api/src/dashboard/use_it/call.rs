@@ -44,7 +44,7 @@ pub(super) struct HttpCall {
 }
 
 impl Call {
-    /// The call, or why there is none: the declaration is not enough for one, or the page could not show it.
+    /// The call, or the reason why there is none: the declaration is incomplete, or the page could not show it.
     pub(super) fn of(
         manifest: &Manifest,
         capability: &Capability,

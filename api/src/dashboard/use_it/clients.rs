@@ -18,7 +18,7 @@ impl McpServer {
     }
 }
 
-/// A client: what to click, or what to run or to paste where.
+/// A client: what to click, what to run, or what to paste and where.
 pub(crate) struct Client {
     pub(crate) id: &'static str,
     pub(crate) name: &'static str,

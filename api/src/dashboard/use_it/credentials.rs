@@ -1,4 +1,4 @@
-//! The credentials of a call: what to obtain and where, and where it goes in the request.
+//! The credentials of a call: what to obtain and where, and their location in the request.
 
 use manifest::model::{Auth, AuthScheme};
 use manifest::{Capability, Manifest};
@@ -8,7 +8,7 @@ use super::call::is_token;
 use crate::dashboard::{labels, links};
 use crate::text;
 
-/// Scopes that are listed.
+/// Maximum number of scopes that are listed.
 const SCOPES_MAX: usize = 20;
 const WORDS_CHARS_MAX: usize = 200;
 
@@ -23,7 +23,7 @@ pub(crate) struct Credential {
     pub(crate) carried: String,
 }
 
-/// Where a secret goes in a request, and the variable that holds it.
+/// The location of a secret in a request, and the variable that contains it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Secret {
     Bearer,

@@ -85,7 +85,7 @@ fn placeholder(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect()
 }
 
-/// The type of a schema; the first that is not null if there are several, and nothing if none is stated.
+/// The type of a schema: the first that is not null if there are several; empty if none is stated.
 fn kind(schema: &Value) -> &str {
     match schema.get("type") {
         Some(Value::String(kind)) => kind,
@@ -101,7 +101,7 @@ fn first<'a>(schema: &'a Value, key: &str) -> Option<&'a Value> {
     schema.get(key)?.as_array()?.first()
 }
 
-/// "For example SK412" gives `SK412`: one word, or what is in quotes.
+/// "For example SK412" gives `SK412`: one word, or the text in quotes.
 fn in_description(schema: &Value) -> Option<String> {
     let description = schema.get("description")?.as_str()?;
     let lower = description.to_ascii_lowercase();

@@ -223,7 +223,7 @@ fn requests_that_no_tab_shows_are_not_built() {
 }
 
 #[test]
-fn a_variable_is_filled_wherever_it_stands() {
+fn fills_a_variable_in_every_position() {
     let manifest = manifest_of(&json!({
         "invocation": {"protocol": "http", "method": "GET", "url": "https://skyhop.example/{a}/{b}/{a}{?c}"},
         "parameters": {"properties": {"a": {"type": "string", "example": "x/{b}"}, "d": {"type": "integer", "example": 7}}, "required": ["a", "d"]},

@@ -83,7 +83,7 @@ fn string_bytes(text: &[u8], may_escape_hidden: &mut bool) -> usize {
     text.len()
 }
 
-/// Bytes before the first quote or backslash, looked for in eight bytes at a time. `None` if there is none.
+/// Number of bytes before the first quote or backslash, searched eight bytes at a time. `None` if there is no such byte.
 fn plain_bytes(text: &[u8]) -> Option<usize> {
     const EACH: u64 = 0x0101_0101_0101_0101;
     // The lowest bit that is set belongs to the first byte that is zero.
@@ -100,7 +100,7 @@ fn plain_bytes(text: &[u8]) -> Option<usize> {
     Some(words.len() * 8 + found)
 }
 
-/// Bytes of the indentation that a line begins with, looked for in eight bytes at a time: all spaces, or fewer.
+/// Number of bytes of a line's indentation, searched eight bytes at a time: all spaces, or fewer.
 fn indentation(text: &[u8]) -> usize {
     let (words, _) = text.as_chunks::<8>();
     words.iter().take_while(|bytes| **bytes == [b' '; 8]).count() * 8

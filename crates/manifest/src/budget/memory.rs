@@ -39,7 +39,7 @@ const FLOAT_BYTES: usize = 24;
 /// Bytes of null.
 const NULL_BYTES: usize = 4;
 
-/// Counts the bytes of what is serialised; fails beyond the limit.
+/// Counts the serialised bytes; fails beyond the limit.
 struct Counted {
     bytes: usize,
     limit: usize,

@@ -1,8 +1,8 @@
 //! Cost limits of one document: depth, values, bytes of scalars, bytes of the tree.
 //!
-//! The budget is counted in one linear pass over JSON text, or event by event where a parser streams (YAML), always before
-//! that part is built. Counting allocates one small entry for each open container. A document over budget is refused with
-//! the limit and the measured value.
+//! The budget is counted in one linear pass over JSON text, or event by event with a streaming parser (YAML), always before that part is
+//! built. Counting allocates one small entry for each open container. A document over budget is refused with the limit and the measured
+//! value.
 
 mod json;
 mod memory;
@@ -48,8 +48,8 @@ pub(crate) const DOCUMENT: Limits = Limits {
 /// Documents in YAML. The YAML reader recurses, so the depth limit is that of JSON values.
 pub(crate) const YAML: Limits = Limits { depth: crate::json::DEPTH_MAX, nodes: 400_000, ..DOCUMENT };
 
-/// Values of a manifest other than OpenAPI: the largest published one seen holds 1,700, and the 5,000 capabilities that are
-/// read have twelve each.
+/// Maximum number of values of a manifest other than OpenAPI: the largest published one seen holds 1,700, and the 5,000 capabilities that
+/// are read have twelve each.
 ///
 /// A small value can become a large entry of the model, so this bounds the model too: 2 KiB a value.
 pub(crate) const MANIFEST_NODES_MAX: usize = 60_000;

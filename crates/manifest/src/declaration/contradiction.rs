@@ -1,4 +1,4 @@
-//! Compares the declarations of one capability: what they contradict each other in, and the most cautious values.
+//! Compares the declarations of one capability: their contradictions, and the most cautious values.
 //!
 //! Only what publishers stated is a contradiction. Declarations that leave a fact out agree with every statement about it.
 
@@ -17,7 +17,7 @@ use crate::name::CapabilityId;
 use crate::rule::{Rule, findings};
 use crate::text::capped;
 
-/// Contradictions of one capability that are listed.
+/// Maximum number of contradictions of one capability that are listed.
 const CONTRADICTIONS_MAX: usize = 32;
 /// Maximum number of characters of a stated value that are listed.
 const VALUE_CHARS_MAX: usize = 100;
@@ -67,7 +67,7 @@ impl Fact {
     }
 }
 
-/// What one declaration states.
+/// The facts that one declaration states.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stated {
     /// Id of the declaration.
@@ -107,7 +107,7 @@ pub fn merge(leader: &Capability, statements: &[Statement]) -> (Capability, Vec<
     (merged, comparison.contradictions)
 }
 
-/// What the declarations of one capability disagree on.
+/// The contradictions between the declarations of one capability.
 pub fn contradictions(statements: &[Statement]) -> Vec<Contradiction> {
     let mut comparison = Comparison::of(statements);
     auth(&CapabilityAuth::default(), &mut comparison);

@@ -221,7 +221,7 @@ fn required_parameters_are_added_to_a_leader_without_parameters() {
 }
 
 #[test]
-fn the_highest_price_and_the_lowest_limit_count() {
+fn merging_uses_the_highest_price_and_the_lowest_limit() {
     let priced = |price: &'static str, asset: &'static str, limit: RateLimit| {
         move |capability: &mut Capability| {
             let (price, asset) = (Some(price.to_owned()), Some(asset.to_owned()));

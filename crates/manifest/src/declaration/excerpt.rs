@@ -15,7 +15,7 @@ const WORD_CHARS_MAX: usize = 200;
 /// Maximum number of bytes of each list of words: scopes, tags, types.
 const WORDS_BYTES_MAX: usize = 4 * 1024;
 
-/// A declaration in few bytes: what it states, and by what it is found.
+/// A compact form of a declaration: its facts and its search terms.
 ///
 /// As JSON it has at most 64 KiB, if its addresses are as long as allowed; usually it has less than 1 KiB.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -46,7 +46,7 @@ pub struct Excerpt {
     pub manifest_language: Option<String>,
     #[serde(default)]
     pub source: SourceKind,
-    /// What the manifest itself states about training.
+    /// The training policy of the manifest itself.
     #[serde(default)]
     pub training: PolicyChoice,
     /// [`payment_schemes`] of the declaration.
@@ -56,7 +56,7 @@ pub struct Excerpt {
 
 impl Excerpt {
     pub fn of(manifest: &Manifest, capability: &Capability) -> Self {
-        // What a document states does not depend on who names it. The index leaves out the identifier of what only others name.
+        // The facts of a document do not depend on who names it. The index leaves out the identifiers of documents that only others name.
         let entry = entry::of_capability(manifest, capability, NamedBy::Site);
         let types = capability.semantic_types.iter().map(|kind| kind.name.clone());
         Self {

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::model::{Capability, Confirmation, ExecutionModel, Manifest, SourceKind, Tristate, TypeSource};
 
-/// Parameters that count; further ones make no declaration fuller.
+/// Maximum number of parameters that count; further ones make no declaration fuller.
 const PARAMETERS_MAX: usize = 16;
 /// More than the facts of any declaration.
 const CALLABLE: usize = 2_000;
@@ -12,8 +12,8 @@ const NATIVE: usize = 1_000;
 
 /// A number that is larger for a fuller declaration.
 ///
-/// What can be called comes before what cannot, what the publisher wrote before what was derived or copied, then the
-/// declaration with more facts, then the one at a well-known path.
+/// A declaration that can be called comes before one that cannot, one that the publisher wrote before one that was derived or copied, then
+/// one with more facts, then one at a well-known path.
 pub fn fullness(manifest: &Manifest, capability: &Capability) -> u32 {
     let weight = |holds: bool, weight: usize| if holds { weight } else { 0 };
     let rank = weight(capability.is_invocable(), CALLABLE)

@@ -22,12 +22,12 @@ pub struct SiteManifest {
     pub format: Format,
     pub content_hash: ContentHash,
     pub named_by: NamedBy,
-    /// The links from what the site itself publishes to the document: 0 at a usual path, and for what others name.
+    /// Number of links from documents that the site itself publishes to this one: 0 at a usual path, and for documents that others name.
     pub links_away: usize,
     pub declarations: Vec<Declared>,
 }
 
-/// What is kept of a declaration to group it.
+/// The parts of a declaration that grouping needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Declared {
     /// The id that the capability has by itself.
@@ -152,8 +152,8 @@ fn join_operations(nodes: &[Node<'_>], joins: &mut [usize]) {
     }
 }
 
-/// Joins bare names of agents.txt with the capabilities of agents.json on the same host. A document that is more links away
-/// defines no name, since it would lead.
+/// Joins bare names of agents.txt with the capabilities of agents.json on the same host. A document that is more links away than the
+/// agents.txt defines no name, because its declaration would lead.
 fn join_names(nodes: &[Node<'_>], joins: &mut [usize]) {
     let mut defined = HashMap::new();
     for (index, node) in nodes.iter().enumerate() {

@@ -22,5 +22,5 @@ pub use name::{Before, Move, Moves, Named, Regrouped, name};
 pub use operation::operation;
 pub use statement::Statement;
 
-/// Declarations of one operation that are compared and listed. The first in their order count.
+/// Maximum number of declarations of one operation that are compared and listed, the first in their order.
 pub const DECLARATIONS_MAX: usize = 16;

@@ -1,8 +1,8 @@
 //! Chooses the id of the declarations of one capability, and reports what changed since the last choice.
 //!
-//! A capability that was known keeps its id, whatever declaration leads it now. Where known capabilities become one, the id of
-//! the leading declaration stays, and the other ids answer with it. Where one becomes several, its id stays with the declaration
-//! that has it as its own, or else with most of its declarations.
+//! A known capability keeps its id, even if another declaration leads it now. If known capabilities are merged, the id of the leading
+//! declaration stays, and the other ids lead to it. If one is split, its id stays with the declaration that has this id itself, else with
+//! the group of most of its declarations.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -10,9 +10,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use super::group::{Group, Member};
 use crate::name::{CapabilityId, ManifestId};
 
-/// Ids without a declaration that a capability answers.
+/// Maximum number of ids without a declaration that a capability answers.
 const FORMER_MAX: usize = 32;
-/// Moves that a manifest lists; of the others it has the number.
+/// Maximum number of moves that a manifest lists; the others are only counted.
 const MOVES_LISTED_MAX: usize = 20;
 
 /// The last decision about a site.
@@ -74,7 +74,7 @@ impl Moves {
     }
 }
 
-/// What a decision changed, by the manifests that are in the index and have a part in it.
+/// The changes of a decision, by the indexed manifests that take part in it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Regrouped {
     /// Declarations that joined a capability with other declarations: for all manifests of the capability.

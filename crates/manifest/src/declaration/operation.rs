@@ -9,9 +9,9 @@ use crate::name::parse_url;
 /// Bytes of a hash that are kept: no two operations of one site share 128 bits.
 const KEY_BYTES: usize = 16;
 
-/// The key of the operation; `None` where the declaration has no address, or plain HTTP without a method.
+/// The key of the operation; `None` if the declaration has no address, or plain HTTP without a method.
 ///
-/// - HTTP: method and endpoint, and the envelope where one endpoint serves several operations.
+/// - HTTP: method and endpoint, and the envelope if one endpoint serves several operations.
 /// - A2A: URL and id of the skill.
 /// - MCP and every other protocol: endpoint and name of the tool or operation.
 ///

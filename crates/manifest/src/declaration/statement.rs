@@ -1,4 +1,4 @@
-//! What one declaration states about the facts on which declarations may disagree.
+//! The facts of one declaration on which declarations may disagree.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::model::{Capability, CapabilityAuth, Finding, Format, Manifest, Paymen
 use crate::name::{CapabilityId, ManifestId, ManifestUrl};
 use crate::schema::required_properties;
 
-/// Parameters of one declaration that are compared, the first by name, and bytes of such a name.
+/// Maximum number of parameters of one declaration that are compared, the first by name, and bytes of such a name.
 const PARAMETERS_MAX: usize = 64;
 const PARAMETER_NAME_BYTES_MAX: usize = 200;
 /// Maximum number of bytes of the compared parameters of one declaration, as JSON: 64 of them with names and types of usual
@@ -50,7 +50,7 @@ pub struct Statement {
     pub(super) parameters: Option<BTreeMap<String, Parameter>>,
 }
 
-/// What a declaration states about a parameter.
+/// The facts of a declaration about a parameter.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Parameter {
     #[serde(rename = "required", default, skip_serializing_if = "std::ops::Not::not")]

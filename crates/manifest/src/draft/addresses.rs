@@ -8,7 +8,7 @@ use crate::object::Object;
 use crate::public_address;
 use crate::text::capped;
 
-/// Where a document publishes what is said of it as a whole.
+/// The pointer for findings about the whole document.
 #[derive(Default)]
 pub(crate) struct Places {
     /// Pointer of the declared origin, if it is another host.
@@ -30,7 +30,7 @@ impl Draft<'_> {
         self.check_address(address, published, pointer)
     }
 
-    /// The same without a finding: where no specification demands an address.
+    /// The same without a finding, for members in which no specification requires an address.
     pub(crate) fn origin_url(&self, published: &str) -> Option<String> {
         address::on_origin(self.base(), published).map(Address::into_string)
     }
@@ -41,7 +41,7 @@ impl Draft<'_> {
         self.on_origin(published, &object.at(key)).map(Address::into_string)
     }
 
-    /// The same for the address of a server: a word alone is none, and the shape of the object reports it.
+    /// The same for the address of a server. A single word is not an address; the shape of the object reports it.
     pub(crate) fn server_url(&mut self, object: &Object<'_>, key: &str) -> Option<String> {
         let is_word = |text: &str| !text.contains(['/', ':']) && !text.contains(char::is_whitespace);
         if object.text(key).is_some_and(is_word) { None } else { self.url(object, key) }
@@ -86,7 +86,7 @@ impl Draft<'_> {
         if self.is_private { None } else { public_address::not_public(address) }
     }
 
-    /// Whether an address was reported where it is published.
+    /// Whether an address was reported at its own pointer.
     pub(crate) fn is_reported_not_public(&self, address: &str) -> bool {
         self.not_public.contains(address)
     }

@@ -2,13 +2,13 @@
 
 use crate::model::{AppliesTo, AuthScheme, Capability, Manifest, Tristate};
 
-/// Credentials of one document that are assigned to calls.
+/// Maximum number of credentials of one document that are assigned to calls.
 const CREDENTIALS_MAX: usize = 16;
-/// Calls whose ids are repeated for each of the credentials.
+/// Maximum number of calls whose ids are repeated for each of the credentials.
 const CALLS_MAX: usize = 1_000;
 
-/// Restricts credentials that were stated for the whole document to the calls that need them. One call that states nothing
-/// may need any of them.
+/// Restricts credentials that were stated for the whole document to the calls that need them. A call that states nothing may need any of
+/// them.
 pub(super) fn restrict(manifest: &mut Manifest) {
     let (auth, calls) = (&manifest.auth, &manifest.capabilities);
     let is_stated = |call: &Capability| match call.auth.required {

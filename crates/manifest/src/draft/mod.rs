@@ -37,7 +37,7 @@ use crate::{check, safety, schema, semantic, text};
 
 /// Maximum number of capabilities kept of one document: five times the largest published list seen.
 pub(crate) const CAPABILITIES_MAX: usize = 5_000;
-/// Capabilities for which room is made at once: few documents have more.
+/// Number of capabilities for which space is reserved: few documents have more.
 const CAPABILITIES_EXPECTED: usize = 32;
 /// Memory for the model of one document, which bounds values repeated by reference or by default: twice that of the largest
 /// published document.
@@ -45,8 +45,8 @@ const MODEL_BYTES_MAX: usize = 64 * 1_024 * 1_024;
 /// Memory for the whole manifest, including what was not counted piece by piece, such as findings. Its JSON is shorter, and what the
 /// store reads back is larger.
 const MANIFEST_MEMORY_MAX: usize = 72 * 1_024 * 1_024;
-/// Bytes of a document whose model is never too large: even a text of half its bytes that is copied to as many capabilities as
-/// the other half holds takes a twentieth of [`MANIFEST_MEMORY_MAX`].
+/// Maximum number of bytes of a document whose model is never too large: in the worst case, one half is a text that is copied to every
+/// capability of the other half, which takes a twentieth of [`MANIFEST_MEMORY_MAX`].
 const SMALL_BYTES_MAX: usize = 16 * 1_024;
 /// Maximum number of findings kept for one code; the last one states how many more there are.
 pub(crate) const FINDINGS_PER_CODE_MAX: usize = 20;
@@ -60,7 +60,7 @@ const NATIVE_ID_CHARS_MAX: usize = 200;
 const FINDING_CHARS_MAX: usize = 1_000;
 /// Maximum number of bytes of a finding's pointer: beyond it the finding points at the part that holds the value.
 const POINTER_BYTES_MAX: usize = 4_096;
-/// Tags kept of one manifest or capability.
+/// Maximum number of tags kept of one manifest or capability.
 const TAGS_MAX: usize = 64;
 /// Maximum number of characters of one tag.
 const TAG_CHARS_MAX: usize = 100;
@@ -87,7 +87,7 @@ findings! {
 /// Selects the finding codes of one specification.
 pub(crate) type CodeFilter = fn(&str) -> bool;
 
-/// Where a finding is.
+/// The location of a finding.
 #[derive(Default)]
 pub(crate) struct FindingLocation {
     /// JSON pointer; empty for the whole document.
@@ -117,11 +117,11 @@ pub(crate) struct Draft<'d> {
     steering: Option<Vec<String>>,
     /// The first line of a text that addresses the reader; 0 if it goes over several lines.
     steering_line: Option<usize>,
-    /// Where the document publishes what is reported of it as a whole.
+    /// The pointer for findings about the whole document.
     pub(crate) places: Places,
-    /// The document was served by a host that is not public, for an operator who allows it: its addresses may be private.
+    /// Whether the document was served by a host that is not public and that the operator allows, so that its addresses may be private.
     is_private: bool,
-    /// Addresses that are not public and were reported where they are published.
+    /// Addresses that are not public and were reported at their own pointers.
     not_public: HashSet<String>,
     /// URL of the linked document that is read: findings point into it.
     pointer_document: Option<String>,
@@ -152,7 +152,7 @@ impl<'d> Draft<'d> {
         self.manifest.detection.format
     }
 
-    /// The URL that answered: what relative addresses resolve against.
+    /// The URL that answered, against which relative addresses are resolved.
     pub(crate) const fn base(&self) -> &'d ManifestUrl {
         match self.document.final_url {
             Some(url) => url,
@@ -344,7 +344,7 @@ impl<'d> Draft<'d> {
         if capability.pointer_document.is_none() {
             capability.pointer = self.absolute_pointer(capability.pointer);
         }
-        // Fewer copies of large structures than from growing by and by.
+        // Avoids copying large structures each time the list grows.
         if self.manifest.capabilities.is_empty() {
             self.manifest.capabilities.reserve(CAPABILITIES_EXPECTED);
         }
@@ -374,7 +374,7 @@ impl<'d> Draft<'d> {
 
     /// Adds the number of omitted findings and the conformance levels.
     ///
-    /// A manifest that takes more memory than is allowed becomes an unreadable document, whatever made it large.
+    /// A manifest that takes more memory than allowed becomes an unreadable document.
     pub(crate) fn finish(mut self) -> Manifest {
         semantic::infer(&mut self.manifest);
         credentials::restrict(&mut self.manifest);
@@ -443,7 +443,7 @@ fn within_cap(mut pointer: String) -> String {
     pointer
 }
 
-/// Over the document's bytes, and over those of the documents that were merged into it.
+/// The hash of the document's bytes and of the documents that were merged into it.
 fn content_hash(document: &Document<'_>) -> ContentHash {
     if document.linked.is_empty() {
         return ContentHash::of(document.bytes);

@@ -12,7 +12,7 @@ use crate::model::{CapabilityKind, Interface, Payment, Protocol};
 use crate::object::Object;
 use crate::rule::{Kind, findings, may, must};
 
-/// Services and payment methods of one file that are kept.
+/// Maximum number of services and payment methods of one file that are kept.
 const ITEMS_MAX: usize = 200;
 
 pub(crate) const MARKERS: &[Marker] = &[

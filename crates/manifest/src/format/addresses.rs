@@ -9,7 +9,7 @@ use crate::model::{Follow, Interface, Link, Protocol};
 use crate::object::Object;
 use crate::text;
 
-/// Links of one text that are kept; the longest list seen has 74.
+/// Maximum number of links of one text that are kept; the longest list seen has 74.
 const LINKS_MAX: usize = 500;
 
 /// An address found in a line.
@@ -58,7 +58,7 @@ fn labelled_path(word: &str) -> Option<&str> {
     (path.len() > 1 && path.starts_with('/') && path.chars().all(is_plain)).then_some(path)
 }
 
-/// The path of the home page behind its label: `- Home: /`. Behind another label the same path is a rule (`Allow: /`).
+/// The path of the home page after its label: `- Home: /`. After another label, the same path is a rule (`Allow: /`).
 fn home<'t>(word: &'t str, label: &str) -> Option<&'t str> {
     let label = label.trim_matches(['*', '_', ':']);
     let is_home = label.eq_ignore_ascii_case("home") || label.eq_ignore_ascii_case("homepage");
@@ -69,11 +69,11 @@ fn home<'t>(word: &'t str, label: &str) -> Option<&'t str> {
 pub(crate) fn in_sentence(sentence: &str) -> impl Iterator<Item = &str> {
     let words = may_hold_address(sentence).then(|| sentence.split_whitespace());
     let (mut before, mut denies) = ("", false);
-    // The word before, or the one before "or", is the path of a page.
+    // Whether the word before, or the one before "or", is the path of a page.
     let mut continues = false;
     words.into_iter().flatten().filter_map(move |word| {
         let before = std::mem::replace(&mut before, word);
-        // The next sentence of a text starts anew.
+        // A new sentence resets this.
         denies &= !before.ends_with('.');
         denies |= DENYING_WORDS.iter().any(|known| word.eq_ignore_ascii_case(known));
         if !word.as_bytes().contains(&b'/') {
@@ -82,7 +82,7 @@ pub(crate) fn in_sentence(sentence: &str) -> impl Iterator<Item = &str> {
         }
         let path = || bare(word).filter(|path| classify(path).rel != "page");
         let page = || path_of_page(word, if continues { "at" } else { before }).filter(|_| !denies);
-        // A call is read with those of other sentences.
+        // Calls are read elsewhere, with those of other sentences.
         let host = || hosted(word).filter(|_| !denies && !crate::address::is_method(before));
         let found = bare_url(word).or_else(path).or_else(host).or_else(page);
         continues = found.is_some_and(|found| found.starts_with('/'));
@@ -99,14 +99,14 @@ fn hosted(word: &str) -> Option<&str> {
 /// Words before the path of a page or of a server in a sentence: `paid access via /agents-api`.
 const LEADING_WORDS: &[&str] =
     &["at", "via", "see", "visit", "through", "under", "use", "query", "call", "fetch", "read"];
-/// Endings of documents, which are named without such a word: `(the /init.md prompt)`.
+/// Endings of documents, whose paths need no such word before them: `(the /init.md prompt)`.
 const DOCUMENT_ENDINGS: &[&str] = &[".md", ".txt", ".json", ".xml"];
-/// Words after which a sentence names paths that are not to be visited.
+/// Words after which a sentence names paths that must not be visited.
 const DENYING_WORDS: &[&str] =
     &["not", "don't", "never", "avoid", "except", "disallow", "disallows", "disallowed"];
 
-/// A path in a sentence that is one by the word before it, or by its end: a slash (`/failures/`) or that of a document. Other
-/// words with a slash are commands, alternatives or patterns.
+/// A path in a sentence, recognised by the word before it or by its end: a slash (`/failures/`) or the ending of a document. Other words
+/// with a slash are commands, alternatives or patterns.
 fn path_of_page<'t>(word: &'t str, before: &str) -> Option<&'t str> {
     let path = labelled_path(word.trim_start_matches(['`', '(', '"', '\'']))?;
     let is_led = LEADING_WORDS.iter().any(|known| before.eq_ignore_ascii_case(known));
@@ -124,7 +124,7 @@ pub(crate) fn is_path_of_page(address: &str) -> bool {
 
 /// Whether a sentence may hold an absolute URL or a path.
 pub(crate) fn may_hold_address(sentence: &str) -> bool {
-    // All have a slash, which few sentences have.
+    // Every address has a slash, and few sentences have one.
     let Some((before, _)) = sentence.split_once('/') else { return false };
     let may_name_host = || before.contains('.') && sentence.contains(' ');
     may_name_host() || sentence.contains("://") || sentence.contains(" /")
@@ -139,7 +139,8 @@ fn bare(word: &str) -> Option<&str> {
     })
 }
 
-/// A path of two segments or more. Fewer are commands (`/help`), more punctuation is a pattern or a fraction.
+/// Whether a text is a path of two segments or more. A single segment is a command (`/help`), and text with more punctuation is a pattern
+/// or a fraction.
 fn is_path(text: &str) -> bool {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.~%/?=&{}:".contains(letter);
     let segments =
@@ -152,7 +153,7 @@ fn is_path(text: &str) -> bool {
 
 /// The text before the punctuation that ends an address.
 fn without_end(text: &str) -> Option<&str> {
-    // `/passport/[slug]` and `?room=<room>` are templates: what precedes the placeholder is no address.
+    // `/passport/[slug]` and `?room=<room>` are templates: the text before the placeholder is not an address.
     let is_template =
         |mark: char| text.split_once(mark).is_some_and(|(start, _)| start.ends_with(['/', '=']));
     if is_template('[') || is_template('<') {
@@ -212,10 +213,10 @@ pub(crate) fn classify(address: &str) -> LinkClass {
     LinkClass { rel, follow: follow.then_some(Follow::Manifest) }
 }
 
-/// Words of a title that says what an address is.
+/// Maximum number of words of a title that says what an address is.
 const TITLE_WORDS_MAX: usize = 6;
 
-/// The class of an address whose path says nothing, by its title: "A2A Agent Card", "Docs MCP (documentation search)".
+/// The class of an address by its title, if its path shows none: "A2A Agent Card", "Docs MCP (documentation search)".
 fn class_of_title(title: &str, url: &str) -> Option<LinkClass> {
     let title = title.split('(').next().unwrap_or_default();
     if title.len() > LABEL_CHARS_MAX {
@@ -242,13 +243,13 @@ fn class_of_title(title: &str, url: &str) -> Option<LinkClass> {
 /// The class of the address of an MCP server.
 const SERVER: LinkClass = LinkClass { rel: "mcp", follow: None };
 
-/// Whether a part of the path of a URL, which is no document, is a name.
+/// Whether a segment of the path of a URL is `name`, and the URL is not a document.
 fn has_segment(url: &str, name: &str) -> bool {
     !is_document(url)
         && url.split(['?', '#']).next().is_some_and(|path| path.split('/').skip(3).any(|part| part == name))
 }
 
-/// Whether a path is one of pages for people, where `mcp` is a subject and no server.
+/// Whether a path is one of pages for people, where `mcp` is a subject and not a server.
 fn is_documentation(path: &str) -> bool {
     let folders =
         ["/docs/", "/developers/", "/developer/", "/documentation/", "/guides/", "/blog/", "/learn/"];
@@ -282,7 +283,7 @@ pub(crate) fn keep_line(line: &str, draft: &mut Draft<'_>) {
     }
 }
 
-/// Keeps every address of a line; one that is the whole line has the label of the line above it: `Agent manifest:`.
+/// Keeps every address of a line. If an address is the whole line, the line above it is its label: `Agent manifest:`.
 pub(crate) fn keep_below(above: &str, line: &str, draft: &mut Draft<'_>) {
     let label = above.strip_suffix(':').and_then(label_of);
     match label.zip(bare_url(line).filter(|address| *address == line)) {
@@ -291,13 +292,13 @@ pub(crate) fn keep_below(above: &str, line: &str, draft: &mut Draft<'_>) {
     }
 }
 
-/// Characters of the label of an address.
+/// Maximum number of characters of the label of an address.
 const LABEL_CHARS_MAX: usize = 100;
-/// What separates an address from its label.
+/// Separators between an address and its label.
 const SEPARATORS: &[&str] =
     &[": ", ":** ", "\u{ff1a}", " \u{2192} ", " -> ", " \u{2014} ", " \u{2013} ", " - "];
 
-/// The label and the address of a line that holds little else: `- Search: https://…`, `- https://… — Search`.
+/// The label and the address of a line with little other text: `- Search: https://…`, `- https://… — Search`.
 pub(crate) fn labelled(line: &str) -> Option<(&str, &str)> {
     let item = line.trim_start_matches(['-', '*', '+', '#', '>', ' ', '\t']);
     let parts = SEPARATORS.iter().filter_map(|separator| Some((*separator, item.split_once(separator)?)));
@@ -311,7 +312,7 @@ pub(crate) fn labelled(line: &str) -> Option<(&str, &str)> {
     labelled.or_else(|| label_of(second).zip(first_address(first)))
 }
 
-/// Remarks between a label and its address.
+/// Maximum number of remarks between a label and its address.
 const PIECES_MAX: usize = 5;
 
 fn label_of(text: &str) -> Option<&str> {
@@ -329,7 +330,7 @@ fn first_address(text: &str) -> Option<&str> {
     bare(word).or_else(|| labelled_path(word))
 }
 
-/// The names of files after a label: `Docs: README.md, AGENTS.md, docs/decisions`. None if the line says anything else.
+/// The names of files after a label: `Docs: README.md, AGENTS.md, docs/decisions`. Empty if the line contains anything else.
 pub(crate) fn labelled_files(line: &str) -> Vec<&str> {
     let item = line.trim_start_matches(['-', '*', '+', '>', ' ', '\t']);
     let Some((_, listed)) = item.split_once(':').filter(|(label, _)| label.len() <= LABEL_CHARS_MAX) else {
@@ -368,7 +369,7 @@ pub(crate) fn described_file(line: &str) -> Option<LinkInText<'_>> {
 /// Endings of documents that are read as a page.
 const PAGE_ENDINGS: &[&str] = &[".md", ".mdx", ".txt", ".html", ".pdf"];
 
-/// Names of files of one line that are read.
+/// Maximum number of names of files of one line that are read.
 const FILES_MAX: usize = 50;
 /// Endings of documents that people and models read.
 const FILE_ENDINGS: &[&str] = &["md", "mdx", "txt", "json", "yaml", "yml", "html", "pdf"];
@@ -388,7 +389,7 @@ fn is_relative(text: &str) -> bool {
 pub(crate) fn keep(found: &LinkInText<'_>, draft: &mut Draft<'_>) {
     let published = crate::address::with_scheme(found.address);
     let is_absolute = ["https://", "http://", "/"].iter().any(|start| published.starts_with(start));
-    // Words of a line are addresses by their beginning; those that have a title may be relative.
+    // A word of a line is an address by its beginning; an address with a title may be relative.
     let plain = is_absolute || (found.title.is_some() && is_relative(found.address));
     if !plain || draft.manifest.links.len() >= LINKS_MAX {
         return;

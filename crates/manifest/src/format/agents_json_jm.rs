@@ -10,7 +10,7 @@ use crate::object::Object;
 use crate::rule::{Kind, findings, may, must};
 use crate::text::capped;
 
-/// Calls of one intent that are kept.
+/// Maximum number of calls of one intent that are kept.
 const CALLS_MAX: usize = 100;
 
 pub(crate) const MARKERS: &[Marker] = &[strong(|c| {
@@ -60,7 +60,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
 }
 
-/// Examples of one intent that are read.
+/// Maximum number of examples of one intent that are read.
 const EXAMPLES_MAX: usize = 64;
 
 fn read_call(

@@ -1,7 +1,7 @@
-//! Plugin manifests of 2023, retired by their maker and still newly published.
+//! Plugin manifests of 2023. Their maker has retired them, but sites still publish new ones.
 //!
-//! Decides who offers the plugin and where its API is described; its capabilities are the operations of that description,
-//! which is merged when it was fetched. Files that keep the names but have no `api` are read as far as they go.
+//! Decides who offers the plugin and where its API is described; its capabilities are the operations of that description, which is merged
+//! when it was fetched. Files that use the member names but have no `api` are read as far as possible.
 //!
 //! Follows the OpenAI plugin manifest `v1` (2023).
 
@@ -114,7 +114,7 @@ fn auth_of(auth: &Object<'_>) -> Auth {
     found
 }
 
-/// Clauses of a description that are searched for a credential.
+/// Maximum number of clauses of a description that are searched for a credential.
 const CLAUSES_MAX: usize = 50;
 
 /// Keeps the bearer token that the description asks for: `Write operations require a bearer token from POST /keys.`

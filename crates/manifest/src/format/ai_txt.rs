@@ -1,5 +1,4 @@
-//! ai.txt: no specification holds it together. What is read are the addresses in it, its labelled
-//! lines and, in robots-like files, the name.
+//! ai.txt, which has no specification. Reads its addresses, its labelled lines and, in robots-like files, the name.
 
 use serde_json::{Map, Value};
 
@@ -13,7 +12,7 @@ use crate::format::stated_base::StatedBase;
 use crate::format::{addresses, listed_calls};
 use crate::json;
 
-/// Lines that are read.
+/// Maximum number of lines that are read.
 const LINES_MAX: usize = 5_000;
 
 pub(crate) fn read(text: &str, draft: &mut Draft<'_>) {
@@ -38,7 +37,7 @@ pub(crate) fn read(text: &str, draft: &mut Draft<'_>) {
     tools.finish(draft);
 }
 
-/// The JSON object below the comments, also in a block of code.
+/// The JSON object below the comments, with or without a code block around it.
 pub(crate) fn object_below_comments(text: &str) -> Option<Map<String, Value>> {
     let mut below = text;
     while let Some((_, rest)) = below.split_once('\n').filter(|(line, _)| is_comment(line)) {

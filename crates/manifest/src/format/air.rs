@@ -1,7 +1,7 @@
 //! AIR agent.json: intents with prices, paid to an address of the publisher.
 //!
-//! Decides one action for each intent; an intent without an endpoint is known by name only. Prices and payment networks are
-//! recorded and never acted upon.
+//! Decides one action for each intent; an intent without an endpoint has only a name. Prices and payment networks are recorded and never
+//! acted upon.
 //!
 //! Follows `FransDevelopment/agent-json` 1.0 to 1.4 (March 2026).
 
@@ -18,7 +18,7 @@ use crate::schema;
 use crate::text;
 use crate::walk::List;
 
-/// Intents and networks of one manifest that are kept.
+/// Maximum number of intents and networks of one manifest that are kept.
 const NETWORKS_MAX: usize = 50;
 
 pub(crate) const MARKERS: &[Marker] = &[strong(|c| {
@@ -86,7 +86,7 @@ fn read_payments(root: &Object<'_>, draft: &mut Draft<'_>) {
     };
     keep_contracts(&payments, draft);
     for (scheme, method) in payments.members() {
-        // The account of another protocol is not the address of the chain.
+        // An account of another protocol is not an address on the chain.
         let account = ["recipient", "lightning_address", "stripe_account", "account"];
         let recipient = method.string_of(&account).or_else(|| address.clone());
         let base = Payment {
@@ -141,7 +141,7 @@ fn read_intent(intent: &Object<'_>, origin: Option<&str>, draft: &mut Draft<'_>)
     draft.push(capability);
 }
 
-/// Keeps the price on each network that the intent names, and the other price that a network has.
+/// Keeps the price on each network that the intent names, and the second price of a network if there is one.
 fn price_each_network(intent: &Object<'_>, capability: &mut Capability) {
     let Some(price) = &mut capability.price else { return };
     let networks: Vec<&str> = intent.object("price").map(|price| price.texts("network")).unwrap_or_default();
@@ -170,10 +170,10 @@ fn price_each_network(intent: &Object<'_>, capability: &mut Capability) {
     capability.other_prices = lenient::other_prices(capability.price.as_ref(), prices);
 }
 
-/// Bytes of the terms of one intent that are kept as published.
+/// Maximum number of bytes of the terms of one intent that are kept as published.
 const TERMS_BYTES_MAX: usize = 4_096;
 
-/// Keeps the terms of payment of an intent as published, where tickets have a price of their own.
+/// Keeps the terms of payment of an intent as published, if tickets have a separate price.
 fn keep_tickets(intent: &Object<'_>, capability: &mut Capability) {
     let Some(terms) = intent.object("payments") else { return };
     let sells_tickets = terms.members().any(|(_, method)| method.has("ticket_price"));
@@ -182,7 +182,7 @@ fn keep_tickets(intent: &Object<'_>, capability: &mut Capability) {
     capability.published.extend(kept.map(|terms| ("payments".to_owned(), terms.clone())));
 }
 
-/// Keeps the contract of the asset on each network, which the model has no member for.
+/// Keeps the contract of the asset on each network, for which the model has no field.
 fn keep_contracts(payments: &Object<'_>, draft: &mut Draft<'_>) {
     let networks = payments
         .members()
@@ -197,7 +197,7 @@ fn keep_contracts(payments: &Object<'_>, draft: &mut Draft<'_>) {
     }
 }
 
-/// Keeps what the publisher pays to the agents that bring customers: never acted upon.
+/// Keeps the amount that the publisher pays to agents for customers. It is never acted upon.
 fn keep_bounty(object: &Object<'_>, name: &str, draft: &mut Draft<'_>) {
     let bounty = object.value("bounty").filter(|bounty| bounty.is_object());
     draft.manifest.features.other.extend(bounty.map(|bounty| (name.to_owned(), bounty.clone())));

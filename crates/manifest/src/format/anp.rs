@@ -1,7 +1,7 @@
 //! Agent Network Protocol: collections of agents, and descriptions of one.
 //!
-//! Decides one agent for each item of a collection, with a link to its description; a description contributes its
-//! interfaces, each a document that says how to talk to the agent.
+//! Decides one agent for each item of a collection, with a link to its description; a description contributes its interfaces, each a
+//! document that describes how to communicate with the agent.
 //!
 //! Follows ANP 1.0 to 1.1 (agent discovery, agent description).
 
@@ -131,7 +131,7 @@ fn read_interface(interface: &Object<'_>, draft: &mut Draft<'_>) {
     if let (true, Some(url)) = (folded == "openapi", url.clone()) {
         draft.keep(Link::new("service-desc", url, Some(Follow::Manifest)));
     } else if let Some(described) = url.take_if(|url| is_description(url)) {
-        // What is at the address describes the interface; messages are sent elsewhere.
+        // The document at the address describes the interface; messages are sent elsewhere.
         let may_be_followed = described.starts_with("https://") && protocol != Protocol::Other;
         let follow = may_be_followed.then_some(Follow::Manifest);
         draft.keep(Link::new("describedby", described, follow));
@@ -142,7 +142,7 @@ fn read_interface(interface: &Object<'_>, draft: &mut Draft<'_>) {
     draft.keep(found);
 }
 
-/// Whether an address is that of a document, which describes a server.
+/// Whether an address is that of a document that describes a server.
 fn is_description(url: &str) -> bool {
     let path = url.split(['?', '#']).next().unwrap_or_default();
     addresses::classify(url).follow.is_some()

@@ -14,7 +14,7 @@ use crate::model::{Follow, Interface, Link, Protocol};
 use crate::object::Object;
 use crate::rule::{Kind, findings, may, must};
 
-/// Links of one catalog that are kept; the largest seen has 74.
+/// Maximum number of links of one catalog that are kept; the largest seen has 74.
 const LINKS_MAX: usize = 1_000;
 
 pub(crate) const MARKERS: &[Marker] =
@@ -60,7 +60,7 @@ fn read_context(context: &Object<'_>, draft: &mut Draft<'_>) {
     draft.check(context, &CONTEXT);
     if let Some(anchor) = draft.url(context, "anchor") {
         let known = draft.has_interface(&anchor);
-        // A declaration is described by links as a server is, but is none.
+        // Links describe a declaration in the same way as a server, but it is not a server.
         let is_document = addresses::classify(&anchor).follow.is_some();
         if !known
             && !is_document
@@ -89,7 +89,7 @@ fn read_context(context: &Object<'_>, draft: &mut Draft<'_>) {
     }
 }
 
-/// The protocol at an anchor: by its path, or by the card that alone describes it. A home page has cards of several servers.
+/// The protocol at an anchor: by its path, or by the card if it is the only description. A home page has cards of several servers.
 fn protocol_of(context: &Object<'_>, anchor: &str) -> Protocol {
     let class = addresses::classify(anchor);
     if class.rel == "mcp" {
@@ -132,7 +132,7 @@ fn read_target(target: &Object<'_>, relation: &str, draft: &mut Draft<'_>) {
     }
     let class = addresses::classify(&url);
     let declares = media_type.as_deref().is_some_and(declares_agents);
-    // The address of an MCP server is no description of one.
+    // The address of an MCP server is not a description of it.
     let is_server = class.rel == "mcp" && !declares;
     if is_server && !draft.has_interface(&url) && draft.manifest.interfaces.len() < LINKS_MAX {
         draft.keep(Interface::new(Protocol::Mcp, Some(url.clone())));

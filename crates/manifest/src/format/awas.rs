@@ -29,9 +29,9 @@ pub(crate) const MARKERS: &[Marker] = &[
     at_path(|c| c.agrees(&["/ai-actions.json"], &["actions"])),
 ];
 
-/// Addresses for signing in that are kept.
+/// Maximum number of addresses for signing in that are kept.
 const ENDPOINTS_MAX: usize = 20;
-/// Flags of a file without actions that are kept; published ones have up to four.
+/// Maximum number of flags of a file without actions that are kept; published ones have up to four.
 const FLAGS_MAX: usize = 50;
 
 findings! {
@@ -55,7 +55,7 @@ findings! {
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     header::describe(root, draft);
     if let Some(endpoints) = root.object("endpoints").filter(|_| root.list("actions").is_none()) {
-        // AWAS says nothing of a file that only leads to the one with the actions, so there is no verdict.
+        // AWAS does not define a file that only leads to the file with the actions, so there is no verdict.
         draft.dialect(root.text("specVersion"), Some("companion"));
         if let Some(names) = root.value("capabilities") {
             mcp::read_names(names, &root.at("capabilities"), draft);
@@ -84,10 +84,10 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
 }
 
-/// Bytes of the rules about requests that are kept as published.
+/// Maximum number of bytes of the rules about requests that are kept as published.
 const SECURITY_BYTES_MAX: usize = 4_096;
 
-/// Keeps what the site asks of all requests: tokens against forged ones, headers, origins.
+/// Keeps the site's requirements for all requests: CSRF tokens, headers, origins.
 fn keep_security(root: &Object<'_>, draft: &mut Draft<'_>) {
     let stated = root.value("security").filter(|stated| {
         stated.is_object() && budget::bytes_of(stated, SECURITY_BYTES_MAX) <= SECURITY_BYTES_MAX

@@ -7,9 +7,9 @@ use crate::model::{Interface, Protocol};
 use crate::object::Object;
 use crate::text;
 
-/// Commands of one document that are kept.
+/// Maximum number of commands of one document that are kept.
 const COMMANDS_MAX: usize = 50;
-/// Members with commands: one in a text, or several by their names.
+/// Members with commands: one command as text, or several by name.
 const BLOCKS: &[&str] = &[
     "invoke",
     "install",
@@ -26,11 +26,11 @@ const BLOCKS: &[&str] = &[
 ];
 /// Members of a block whose command starts an MCP server, whatever the block is called.
 const SERVER_KEYS: &[&str] = &["mcp", "command", "install"];
-/// Programs that start others.
+/// Programs that start other programs.
 const STARTERS: &[&str] = &[
     "npx", "uvx", "bunx", "docker", "node", "python", "python3", "deno", "pipx", "uv", "pnpm", "yarn", "bun",
 ];
-/// Programs that install others.
+/// Programs that install other programs.
 const INSTALLERS: &[&str] = &["npm", "pip", "pip3", "cargo", "go", "brew", "gem", "apt", "apt-get", "dotnet"];
 
 /// Adds the commands of a document.
@@ -70,7 +70,7 @@ fn first_word(command: &str) -> Option<&str> {
     command.split_whitespace().next()
 }
 
-/// An interface that its caller starts. Skills that are installed into a client are none.
+/// Adds an interface that its caller starts. Skills that are installed into a client are not interfaces.
 fn add(command: &str, protocol: Protocol, draft: &mut Draft<'_>) {
     let declared = Some(text::capped(command, draft::NAME_CHARS_MAX).to_owned());
     let interfaces = &draft.manifest.interfaces;

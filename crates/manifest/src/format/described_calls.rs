@@ -1,9 +1,8 @@
-//! Calls that only the sentences of a JSON document name, in the description of a service or of one of its elements, in the
-//! steps of a caller, in notes: `then POST /holds with {room, date}`.
+//! Calls that a JSON document names only in sentences, such as descriptions, steps and notes: `then POST /holds with {room, date}`.
 //!
-//! A call that the document lists is not repeated: the same method at a path that fits, on any host. A path belongs to the
-//! address of the document that ends with it, else to the base of the paths. Sentences about what a call answers, and words
-//! such as "e.g." or "never" before a call, say nothing about what can be called.
+//! A call that the document lists is not repeated: the same method at a path that fits, on any host. A path belongs to the address in the
+//! document that ends with it, else to the base URL. Calls in sentences about responses, and calls after words such as "e.g." or "never",
+//! are ignored.
 
 use url::Url;
 
@@ -15,10 +14,10 @@ use crate::identity::host_of;
 use crate::model::CapabilityKind;
 use crate::object::Object;
 
-/// Words of one document that are searched for calls, and calls that are compared with the listed ones.
+/// Maximum number of words of one document that are searched for calls, and calls that are compared with the listed ones.
 const WORDS_MAX: usize = 10_000;
 const TRIES_MAX: usize = 100;
-/// Words before a call that is an example or not to be made.
+/// Words before a call that is an example or must not be made.
 const DENYING_WORDS: &[&str] =
     &["e.g.", "(e.g.", "example", "example:", "not", "don't", "never", "avoid", "was", "replaces"];
 
@@ -57,14 +56,14 @@ pub(crate) fn read(sentences: &[&str], root: &Object<'_>, draft: &mut Draft<'_>)
     }
 }
 
-/// Segments of the address of an agent that receives messages: other paths are not below it.
+/// Last segments of addresses that receive messages, below which there are no other paths.
 const RECEIVING: &[&str] = &[
     "a2a", "mcp", "rpc", "jsonrpc", "api", "agent", "agents", "message", "messages", "tasks", "chat",
     "graphql", "webhook", "invoke",
 ];
 
-/// The path that a document names as its home on its own host, below which its other paths are. An address that receives
-/// messages is none, nor is the home page in a language.
+/// The base path that a document names on its own host. An address that receives messages is not a base, and neither is the home page in
+/// one language.
 fn home_of_calls(root: &Object<'_>, draft: &Draft<'_>) -> Option<Url> {
     let url = Url::parse(root.text("url")?).ok().filter(Url::has_host)?;
     let mut segments = url.path().split('/').filter(|segment| !segment.is_empty()).peekable();
@@ -100,8 +99,8 @@ fn add(call: &Call<'_>, base: Option<&Url>, draft: &mut Draft<'_>) {
     }
 }
 
-/// The address of a call: on the host that the next words name (`GET /rates on api.shop.example`), that of the document
-/// which ends with the path, or below the base.
+/// The address of a call: on the host that the next words name (`GET /rates on api.shop.example`), the address in the document that ends
+/// with the path, or below the base.
 fn address_of(call: &Call<'_>, base: Option<&Url>, draft: &Draft<'_>) -> Option<address::Address> {
     if !call.address.starts_with('/') {
         return listed_calls::resolve(call.address, None, draft);
@@ -122,13 +121,13 @@ fn address_of(call: &Call<'_>, base: Option<&Url>, draft: &Draft<'_>) -> Option<
     listed_calls::resolve(call.address, root.as_ref().or(base), draft)
 }
 
-/// Whether a path begins with the path of a base, which is more than its root.
+/// Whether a path begins with the path of a base that is not `/`.
 fn below(path: &str, base: &str) -> bool {
     let base = base.trim_end_matches('/');
     !base.is_empty() && path.strip_prefix(base).is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// Whether a capability has the method, or none, at a path that fits.
+/// Whether a capability has the same method, or no method, at a matching path.
 fn is_listed(method: &str, url: &str, draft: &Draft<'_>) -> bool {
     let path = path_of(url);
     draft.manifest.capabilities.iter().any(|capability| {
@@ -138,7 +137,7 @@ fn is_listed(method: &str, url: &str, draft: &Draft<'_>) -> bool {
     })
 }
 
-/// Whether a path is that of a listed call: segment by segment, where those of a variable fit each other.
+/// Whether a path matches that of a listed call, segment by segment. Variables match each other.
 fn fits(listed: &str, path: &str) -> bool {
     let (mut listed, mut path) = (listed.split('/'), path.split('/'));
     loop {

@@ -1,7 +1,7 @@
-//! Parts of other formats inside a document of any format: an MCP server in an agent card, operations in a plugin, terms of
-//! payment, contacts, addresses of further documents.
+//! Parts of other formats inside a document of any format: an MCP server in an agent card, operations in a plugin, terms of payment,
+//! contacts, addresses of further documents.
 //!
-//! Adds what the reader of the format has not read. A call that is known by its method and address is not added again.
+//! Adds only parts that the reader of the format has not read. A call with a known method and address is not added again.
 
 use std::collections::HashSet;
 
@@ -21,7 +21,7 @@ use crate::model::{
 use crate::object::Object;
 use crate::safety;
 
-/// Servers of one document that are kept.
+/// Maximum number of servers of one document that are kept.
 const SERVERS_MAX: usize = 50;
 /// Members that hold the address of a server in a block.
 const ADDRESS_KEYS: &[&str] = &["url", "endpoint", "httpUrl", "serverUrl", "server_url", "streamable_http"];
@@ -93,8 +93,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
 }
 
-/// What only the text of a service names needs what the text says of calls that read or write: "Write operations require a
-/// bearer token."
+/// Applies a sentence about calls that read or write to calls that only the text names: "Write operations require a bearer token."
 fn apply_described_effects(listed: usize, draft: &mut Draft<'_>) {
     let manifest = &mut draft.manifest;
     let has_scheme = manifest.auth.iter().any(|auth| auth.scheme != AuthScheme::None);
@@ -116,7 +115,7 @@ fn apply_described_effects(listed: usize, draft: &mut Draft<'_>) {
 /// Members that hold an agent card inside a document of another format.
 const CARD_KEYS: &[&str] = &["a2a_profile", "a2aProfile", "a2a_card", "a2aCard", "agent_card", "agentCard"];
 
-/// Agent cards whose skills no list of the document holds.
+/// Reads embedded agent cards whose skills are not in a list of the document.
 fn read_cards(root: &Object<'_>, draft: &mut Draft<'_>) {
     for card in CARD_KEYS.iter().filter_map(|key| root.object(key)) {
         let below = [&card.pointer, "/"].concat();
@@ -127,11 +126,11 @@ fn read_cards(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
 }
 
-/// What only the text of a service names needs no credentials, if the service asks for none.
+/// Calls that only the text of a service names need no credentials if the service asks for none.
 fn open_described(listed: usize, draft: &mut Draft<'_>) {
     let manifest = &mut draft.manifest;
     let is_open = |auth: &Auth| auth.scheme == AuthScheme::None;
-    // What is open may have to be paid for, call by call.
+    // Calls without credentials may still require payment.
     if manifest.auth.is_empty() || !manifest.auth.iter().all(is_open) || !manifest.payments.is_empty() {
         return;
     }
@@ -143,8 +142,8 @@ fn open_described(listed: usize, draft: &mut Draft<'_>) {
     }
 }
 
-/// A call with a price is paid for where the price or the document states a scheme of payment and no other credentials. Plans
-/// and other ways to pay leave open how a call is paid for, and so does a price that may be nothing.
+/// Marks calls with a price as paid, if the price or the document states a payment scheme and no other credentials. It stays unknown how a
+/// call is paid if there are plans or other ways to pay, or if the price may be zero.
 fn mark_paid(first: usize, draft: &mut Draft<'_>) {
     let manifest = &mut draft.manifest;
     let is_scheme =
@@ -186,8 +185,8 @@ fn drop_pages_of_calls(draft: &mut Draft<'_>) {
     manifest.links.retain(|link| link.rel != "page" || !called.contains(link.url.as_str()));
 }
 
-/// Formats whose files often describe a plain HTTP API in members of their own. The specifications of the others define
-/// where operations are, or nothing else is read of them.
+/// Formats whose files often describe a plain HTTP API in members of their own. The specifications of other formats define where operations
+/// are, or nothing else is read from them.
 const fn may_hold_operations(format: Format) -> bool {
     matches!(
         format,
@@ -207,7 +206,7 @@ fn add_tools_of_page(root: &Object<'_>, draft: &mut Draft<'_>) {
     let blocks = ["interfaces", "protocols", "agent_protocols", "endpoints"];
     let blocks = blocks.iter().filter_map(|key| root.object(key));
     let stated = std::iter::once(root.clone()).chain(blocks).find_map(|block| block.text("webmcp"));
-    // A file of tools is a declaration.
+    // A file of tools is a declaration, not a page.
     let page = stated.filter(|text| !text.contains("/webmcp") && !text.contains(char::is_whitespace));
     if let Some(url) = page.filter(|text| text.contains("://")).and_then(|text| draft.origin_url(text)) {
         draft.keep(Link::new("webmcp", url, None));
@@ -259,7 +258,7 @@ fn absolute(published: &str, is_block: bool, draft: &Draft<'_>) -> Option<String
     plain.then(|| draft.origin_url(published)).flatten()
 }
 
-/// Whether a word in a member for addresses is a path: none that names a transport instead.
+/// Whether a word in a member for addresses is a path, and not the name of a transport.
 fn is_path_segment(word: &str) -> bool {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_');
     let is_transport =

@@ -53,11 +53,11 @@ pub(crate) fn set(capability: &mut Capability, address: Address) {
     }
 }
 
-/// Parameters of one query that are opened; published ones have up to 12.
+/// Maximum number of parameters of one query that are opened; published ones have up to 12.
 const OPEN_PARAMETERS_MAX: usize = 32;
 
-/// The template of an address whose query names parameters and gives no value or a placeholder: `?city=&name=YourName` is
-/// `?city={city}&name={name}`. `None` if each has a value.
+/// The template of an address whose query has parameters without a value or with a placeholder: `?city=&name=YourName` is
+/// `?city={city}&name={name}`. `None` if each parameter has a value.
 pub(crate) fn open_query(url: &str) -> Option<String> {
     let (path, query) = url.split_once('?')?;
     let is_name = |name: &str| {
@@ -79,7 +79,7 @@ pub(crate) fn open_query(url: &str) -> Option<String> {
     Some([path, "?", &pairs.collect::<Vec<_>>().join("&")].concat())
 }
 
-/// Whether a value stands for that of the caller: `YourName`, `your-key`, an address on an example host (RFC 2606).
+/// Whether a value is a placeholder for that of the caller: `YourName`, `your-key`, an address on an example host (RFC 2606).
 fn is_placeholder(value: &str) -> bool {
     let after = value
         .strip_prefix("Your")

@@ -13,7 +13,7 @@ use crate::name::ManifestUrl;
 use crate::object::{Members, Object};
 use crate::text;
 
-/// Name, description, version, provider and contact under their usual names.
+/// Reads name, description, version, provider and contact under their usual names.
 pub(crate) fn describe(root: &Object<'_>, draft: &mut Draft<'_>) {
     let about = root.object_of(ABOUT);
     let inner = about.as_ref().unwrap_or(root);
@@ -123,7 +123,7 @@ const CONTACT_KEYS: &[&str] = &[
     "supportUrl",
 ];
 
-/// Members that say who is behind a service.
+/// Members that name the operator of a service.
 const PARTIES: &[&str] = &[
     "provider",
     "publisher",
@@ -170,7 +170,7 @@ pub(crate) const LIMIT_KEYS: &[&str] = &[
     "plans",
 ];
 
-/// Adds what a reader has not read: contact, provider, rate limit, language, date, tags.
+/// Adds values that the reader of the format has not set: contact, provider, rate limit, language, date, tags.
 pub(crate) fn complete(root: &Object<'_>, draft: &mut Draft<'_>) {
     complete_contact(root, draft);
     let manifest = &mut draft.manifest;
@@ -223,7 +223,7 @@ pub(crate) fn complete(root: &Object<'_>, draft: &mut Draft<'_>) {
     complete_queries(root, draft);
 }
 
-/// Members that list in words what a service is asked for.
+/// Members that list typical requests to a service.
 const QUERY_KEYS: &[&str] = &[
     "representative_queries",
     "representativeQueries",
@@ -243,7 +243,7 @@ const QUERY_KEYS: &[&str] = &[
     "examples",
 ];
 
-/// Keeps what a whole service is asked for, unless its reader did.
+/// Keeps the typical requests to the whole service, unless the reader of the format did.
 fn complete_queries(root: &Object<'_>, draft: &mut Draft<'_>) {
     if !draft.manifest.representative_queries.is_empty() {
         return;
@@ -268,7 +268,7 @@ const HINT_KEYS: &[&str] = &[
     "usage_policy",
     "usagePolicy",
 ];
-/// Bytes of one piece of advice.
+/// Maximum number of bytes of one piece of advice.
 const HINT_BYTES_MAX: usize = 8_192;
 
 /// Whether the home page of a service is on the site that served the document.
@@ -280,7 +280,7 @@ fn complete_contact(root: &Object<'_>, draft: &mut Draft<'_>) {
     let parties = || PARTIES.iter().filter_map(|key| root.object(key));
     let contact = &mut draft.manifest.contact;
     if *contact == Contact::default() && !draft.manifest.detection.format.is_core() {
-        // Of several agents the first that names a contact.
+        // If there are several agents, the first that names a contact.
         let server = ["serverInfo", "server_info"].iter().filter_map(|key| root.object(key));
         let agents = root.objects("agents").take(CONTACTS_MAX);
         let stated = std::iter::once(root.clone()).chain(parties()).chain(server).chain(agents);
@@ -360,7 +360,7 @@ fn is_web(text: &str) -> bool {
     text.starts_with("https://") || text.starts_with("http://")
 }
 
-/// Characters of the address of a provider.
+/// Maximum number of characters of the address of a provider.
 const URL_CHARS_MAX: usize = 2_048;
 
 /// The first language of a text or of a list of languages.
@@ -415,13 +415,13 @@ pub(crate) fn contact(value: &Value) -> Contact {
     contact
 }
 
-/// Contacts of one list that are read.
+/// Maximum number of contacts of one list that are read.
 const CONTACTS_MAX: usize = 20;
-/// Words for ways to make contact, which are no contact themselves.
+/// Words for means of contact, which are not contacts themselves.
 const WAYS: &[&str] =
     &["whatsapp", "email", "phone", "github_issue", "github_issues", "issue", "issues", "form"];
 
-/// Members of a contact that come before the others, such as the hours and the name of a person.
+/// Members of a contact that take precedence over others, such as the hours and the name of a person.
 const REACHABLE_KEYS: &[&str] = &[
     "email",
     "support",

@@ -1,4 +1,4 @@
-//! The header that makes a repeated call harmless, where a document without a schema for it names one.
+//! The idempotency header of a call, if a document without a schema for it names one.
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ const FLAG_KEYS: &[&str] = &[
 const HEADER_KEYS: &[&str] =
     &["idempotencyKeyHeader", "idempotency_key_header", "idempotencyHeader", "idempotency_header"];
 
-/// Reads whether a call may be repeated, and adds the header of its key to the parameters, which are read before.
+/// Reads whether a call may be repeated, and adds the header of its key to the parameters, which were read before.
 pub(crate) fn read(call: &Object<'_>, capability: &mut Capability) {
     let stated = FLAG_KEYS.iter().find_map(|key| call.flag(key));
     let idempotency = &mut capability.idempotency;

@@ -1,5 +1,4 @@
-//! Credentials that a document states for a part alone: in `operator_auth`, in the `auth` of a block, in the headers of a
-//! step of a flow.
+//! Credentials that a document states only for a part: in `operator_auth`, in the `auth` of a block, in the headers of a step of a flow.
 
 use serde_json::{Map, Value};
 
@@ -8,12 +7,12 @@ use crate::format::{lenient, request_headers};
 use crate::model::{AppliesTo, Auth, AuthScheme};
 use crate::text;
 
-/// Credentials of one document that are kept, nesting of the members that state them, and members that are searched.
+/// Maximum number of credentials of one document that are kept, nesting of the members that state them, and members that are searched.
 const SCHEMES_MAX: usize = 8;
 const NESTING_MAX: usize = 8;
 const MEMBERS_MAX: usize = 5_000;
 
-/// Adds the credentials of the parts, if nothing is said about those of the whole.
+/// Adds the credentials of the parts, if the document states none for the whole.
 pub(crate) fn read(root: &Map<String, Value>, draft: &mut Draft<'_>) {
     if !draft.manifest.auth.is_empty() {
         return;
@@ -23,11 +22,11 @@ pub(crate) fn read(root: &Map<String, Value>, draft: &mut Draft<'_>) {
     let has_found = !search.found.is_empty();
     let first = draft.manifest.auth.len();
     draft.keep_all(search.found);
-    // Those of a part are for the calls that state them, if any do.
+    // Credentials of a part apply to the calls that state them, if any do.
     if has_found {
         draft::restrict_to_needing(&mut draft.manifest);
     }
-    // Where another part needs none, they are not for all.
+    // If another part needs none, they do not apply to all calls.
     for auth in draft.manifest.auth.iter_mut().skip(first).filter(|_| search.is_open_in_part) {
         if auth.applies_to == AppliesTo::All {
             auth.applies_to = AppliesTo::OptionalIds { ids: Vec::new() };
@@ -37,7 +36,7 @@ pub(crate) fn read(root: &Map<String, Value>, draft: &mut Draft<'_>) {
 
 struct Search {
     found: Vec<Auth>,
-    /// A part says that it needs no credentials.
+    /// Whether a part says that it needs no credentials.
     is_open_in_part: bool,
     members_left: usize,
 }
@@ -67,7 +66,7 @@ impl Search {
         }
     }
 
-    /// What a member for credentials states, as far as it names a known scheme or a header.
+    /// Reads a member for credentials, if it names a known scheme or a header.
     fn stated(&mut self, value: &Value) {
         let header = value.get("header").and_then(Value::as_str).map(|name| Value::from(name.trim()));
         let mut stated = lenient::auth(value);

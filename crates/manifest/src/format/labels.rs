@@ -11,33 +11,33 @@ use crate::format::{header, lenient, payment_words, request_headers, terms};
 use crate::model::{AppliesTo, Auth, AuthScheme, Capability, Payment, PolicyChoice, Tristate};
 use crate::text;
 
-/// Characters of a label.
+/// Maximum number of characters of a label.
 const LABEL_CHARS_MAX: usize = 40;
-/// Rules of access that are kept of one file.
+/// Maximum number of rules of access that are kept of one file.
 const RULES_MAX: usize = 64;
-/// Payment schemes that are kept of one file.
+/// Maximum number of payment schemes that are kept of one file.
 const PAYMENTS_MAX: usize = 20;
 
-/// Lines that are read: further down, long files document other things.
+/// Maximum number of lines that are read: further down, long files document other things.
 const LINES_MAX: usize = 200;
 
 /// Reads the labelled lines of one text.
 #[expect(clippy::struct_excessive_bools, reason = "places in a text that do not exclude each other")]
 #[derive(Debug, Default)]
 pub(crate) struct Labels {
-    /// The rules that follow are for one agent, not for all.
+    /// Whether the rules that follow apply to one agent, not to all.
     is_for_one: bool,
-    /// Inside a block of code.
+    /// Whether the line is inside a block of code.
     is_code: bool,
-    /// Below a heading that announces what the site is.
+    /// Whether the line is below a heading that announces a description of the site.
     is_about: bool,
-    /// Below a heading that announces the credentials.
+    /// Whether the line is below a heading that announces credentials.
     is_auth: bool,
-    /// Lines above the first heading, list or paragraph.
+    /// Whether the first heading, list or paragraph is past.
     is_past_start: bool,
     /// The lines of the description so far.
     paragraph: String,
-    /// The e-mail addresses of the text: one alone is that of the site.
+    /// The e-mail addresses of the text. If there is only one, it is that of the site.
     emails: Vec<String>,
     /// The part of the service whose credentials a sentence named, by the header: ("x-gate-sig", "gate").
     subjects: Vec<(String, String)>,
@@ -45,7 +45,8 @@ pub(crate) struct Labels {
 }
 
 impl Labels {
-    /// Keeps what a line of a file about the use of a site prohibits to all agents; a sentence may begin on the line above.
+    /// Keeps a prohibition that applies to all agents, from a line of a file about the use of a site. The sentence may begin on the line
+    /// above.
     pub(crate) fn read_prohibition(&self, above: &str, line: &str, draft: &mut Draft<'_>) {
         if self.is_code
             || self.is_for_one
@@ -62,7 +63,7 @@ impl Labels {
         }
     }
 
-    /// Keeps what one line states.
+    /// Reads one line.
     pub(crate) fn read_line(&mut self, line: &str, draft: &mut Draft<'_>) {
         self.lines_read += 1;
         if line.starts_with("```") {
@@ -133,7 +134,7 @@ impl Labels {
 }
 
 impl Labels {
-    /// A sentence below a heading about authentication that says that none is needed.
+    /// Reads a sentence below a heading about authentication that says that no credentials are needed.
     fn read_openness(&self, line: &str, draft: &mut Draft<'_>) {
         let is_sentence = self.is_auth && !line.starts_with('#');
         if is_sentence && draft.manifest.auth.is_empty() && lenient::says_open(line) {
@@ -141,7 +142,7 @@ impl Labels {
         }
     }
 
-    /// The paragraph below a heading such as "Purpose", and e-mail addresses among the words of a line.
+    /// Reads the paragraph below a heading such as "Purpose", and e-mail addresses among the words of a line.
     fn read_words(&mut self, line: &str, draft: &mut Draft<'_>) {
         let is_heading = line.starts_with('#') || (line.starts_with('[') && line.ends_with(']'));
         if is_heading {
@@ -194,7 +195,7 @@ impl Labels {
     }
 }
 
-/// Headers of credentials that one text names.
+/// Maximum number of headers of credentials that one text names.
 const HEADERS_MAX: usize = 8;
 
 /// Keeps the headers that a sentence about authorization names, "uses signed headers (`x-shop-sig`)", and returns each with the
@@ -240,7 +241,7 @@ fn read_credential_headers(line: &str, draft: &mut Draft<'_>) -> Vec<(String, St
     limited
 }
 
-/// The part of a service that a line about its authorization begins with: `gate` in "- gate authorization uses …".
+/// The part of a service at the start of a line about its authorization: `gate` in "- gate authorization uses …".
 fn subject_of(line: &str) -> Option<&str> {
     let mut words = line.trim_start_matches(['-', '*', '+', '#', '>', ' ']).split_whitespace();
     let subject = words.next().map(|word| word.trim_matches(['*', '`']))?;
@@ -275,7 +276,7 @@ fn limit_to(header: &str, subject: &str, draft: &mut Draft<'_>) {
     }
 }
 
-/// A scheme or its header, in the lines below a heading about authentication: `Type: API Key`, `Header: X-API-Key`.
+/// Reads a scheme or its header, in the lines below a heading about authentication: `Type: API Key`, `Header: X-API-Key`.
 fn read_scheme(label: &str, value: &str, draft: &mut Draft<'_>) -> bool {
     match label {
         "type" | "method" | "scheme" if draft.manifest.auth.len() < HEADERS_MAX => {
@@ -306,7 +307,7 @@ const fn has_header(scheme: AuthScheme) -> bool {
 /// Words of headings above the description of a site.
 const ABOUT_WORDS: &[&str] =
     &["purpose", "about", "overview", "description", "introduction", "summary", "identity"];
-/// E-mail addresses of one text that are compared.
+/// Maximum number of e-mail addresses of one text that are compared.
 const EMAILS_MAX: usize = 8;
 
 /// Whether a text holds a date, which has at least a year.
@@ -317,12 +318,12 @@ fn has_year(text: &str) -> bool {
 /// The feature that holds how a site wants to be cited.
 const CITATION: &str = "citation";
 
-/// Credentials, payment, limits and terms of use.
+/// Reads credentials, payment, limits and terms of use.
 fn read_terms(label: &str, value: &str, draft: &mut Draft<'_>) {
     match label {
         "auth" | "authentication" | "authorization" | "api key" | "api key format" => {
             let stated = Value::String(value.to_owned());
-            // The label names the scheme where the value does not.
+            // The label names the scheme if the value does not.
             let in_value = lenient::auth_in_words([value]);
             let by_words = if in_value.is_empty() { lenient::auth_in_words([label]) } else { in_value };
             let found = if by_words.is_empty() { lenient::auth(&stated) } else { by_words };
@@ -372,7 +373,7 @@ fn read_terms(label: &str, value: &str, draft: &mut Draft<'_>) {
             }
         }
         "attribution" => {
-            // How to cite stands for whether to, until a line says so itself.
+            // A line about how to cite implies permission, unless another line states it.
             let citation = draft.manifest.features.other.get(CITATION).and_then(Value::as_str);
             let stated = draft.manifest.policies.attribution.as_deref();
             if stated.is_none() || stated == citation {

@@ -11,20 +11,20 @@ use crate::model::{Capability, CapabilityKind, Payment};
 use crate::schema::{Location, Parameters, Presence};
 use crate::text;
 
-/// Calls of one text that are read.
+/// Maximum number of calls of one text that are read.
 const CALLS_MAX: usize = 500;
-/// Words of the remark behind a call.
+/// Maximum number of words of the remark behind a call.
 const REMARK_WORDS_MAX: usize = 20;
-/// Members of the body that a sentence shows; published ones show up to 6.
+/// Maximum number of members of the body that a sentence shows; published ones show up to 6.
 const BODY_MEMBERS_MAX: usize = 32;
-/// Characters of the label of a call.
+/// Maximum number of characters of the label of a call.
 const LABEL_CHARS_MAX: usize = 100;
 
 /// A call as published.
 pub(crate) struct Call<'t> {
     pub(crate) methods: Vec<&'t str>,
     pub(crate) address: &'t str,
-    /// What follows the address.
+    /// The text after the address.
     pub(crate) rest: &'t str,
     /// A comma follows the address.
     has_comma: bool,
@@ -49,7 +49,7 @@ impl<'t> Call<'t> {
 
     /// The call with the same methods at the next address: `/rooms` in `GET /halls or /rooms`, `GET /halls, /rooms`.
     pub(crate) fn next(&self) -> Option<Self> {
-        // Behind the address of a host the next path may be below its root or beside its own.
+        // After an absolute URL, the next path may be below the root of its host or beside its path.
         if !self.address.starts_with('/') {
             return None;
         }
@@ -67,7 +67,7 @@ impl<'t> Call<'t> {
         })
     }
 
-    /// The call behind the link of an item, at the address of the link: `[Book](/api/bookings): POST with a date`.
+    /// The call after the link of an item, at the address of the link: `[Book](/api/bookings): POST with a date`.
     fn behind_link(item: &'t str) -> Option<(&'t str, &'t str, Self)> {
         let (title, after) = item.trim_start_matches(is_mark).strip_prefix('[')?.split_once("](")?;
         let (address, behind) = after.split_once(')')?;
@@ -83,7 +83,7 @@ impl<'t> Call<'t> {
         (title.len() <= LABEL_CHARS_MAX).then_some((title, address, call))
     }
 
-    /// The call of an item that states its method in brackets behind the address: `/rooms/{id} (GET): one room`.
+    /// The call of an item that states its method in brackets after the address: `/rooms/{id} (GET): one room`.
     fn before_method(item: &'t str) -> Option<Self> {
         let (word, rest) = item.trim_start_matches(is_mark).split_once(char::is_whitespace)?;
         let address = call_address(word);
@@ -154,8 +154,8 @@ fn is_mark(letter: char) -> bool {
     letter.is_whitespace() || "*`".contains(letter)
 }
 
-/// Reads a line that is a call, an item of a list or a row of a table, and tells whether it is one. A path is one below the
-/// base of the text, else on the origin. The addresses of MCP servers and of manifests are left to the reader of links.
+/// Reads a line, an item of a list or a row of a table that is a call, and returns whether it is one. A path is below the base URL of the
+/// text, else on the origin. The addresses of MCP servers and of manifests are left to the reader of links.
 pub(crate) fn read(line: &str, base: Option<&Url>, draft: &mut Draft<'_>) -> bool {
     if !line.contains('/') {
         return false;
@@ -174,7 +174,8 @@ pub(crate) fn read(line: &str, base: Option<&Url>, draft: &mut Draft<'_>) -> boo
     let behind_link = || Call::behind_link(item).map(|(title, _, call)| (Some(title), call));
     let home = Call::behind_link(item).and_then(|(_, address, _)| home_of(address)).filter(|_| is_item);
     let base = home.as_ref().or(base);
-    // Without the mark of an item the label of a call with a remark is one, and that of a bare call is that of an example.
+    // In a line that is not an item, the text before a call is its label only if a remark follows. The label of a bare call announces an
+    // example.
     let is_labelled = |call: &Call<'_>| is_item || !call.rest.trim().is_empty();
     let call = Call::of(item)
         .map(|call| (None, call))
@@ -184,7 +185,7 @@ pub(crate) fn read(line: &str, base: Option<&Url>, draft: &mut Draft<'_>) -> boo
     let Some((label, call)) = call else {
         return (is_item && read_pattern(item, base, draft)) || read_endpoints(item, base, draft);
     };
-    // A line of its own without a remark is the first line of an example request, unless it is marked as code.
+    // A line with only a call is the first line of an example request, unless it is marked as code.
     let remark = call.rest.trim();
     let is_code = line.len() > 2 && line.starts_with('`') && line.ends_with('`');
     if !is_item && row.is_none() && ((remark.is_empty() && !is_code) || remark.starts_with("HTTP/")) {
@@ -211,33 +212,33 @@ pub(crate) fn read(line: &str, base: Option<&Url>, draft: &mut Draft<'_>) -> boo
     true
 }
 
-/// The origin of a home page, to which the paths behind its link belong: `[Data API](https://data.shop.example): POST /rooms`.
+/// The origin of a home page, to which the paths after its link belong: `[Data API](https://data.shop.example): POST /rooms`.
 fn home_of(address: &str) -> Option<Url> {
     Url::parse(address).ok().filter(|url| url.has_host() && url.path() == "/" && url.query().is_none())
 }
 
-/// Whether the last segment of a call's path, which is that of a server of MCP, is below the name of something else: what the
-/// call is about (`POST /v1/scan/mcp`), not a server.
+/// Whether the last segment of a call's path, such as `mcp`, is below the name of something else. It is then the subject of the call (`POST
+/// /v1/scan/mcp`), not a server.
 fn is_below_another(address: &str) -> bool {
     let path = if address.starts_with('/') { address } else { path_of(address) };
     let above = path.trim_end_matches('/').rsplit('/').nth(1).unwrap_or_default();
     !above.is_empty() && !is_version(Some(above)) && !SERVER_FOLDERS.contains(&above)
 }
 
-/// Segments below which a server of MCP stands.
+/// Segments that may precede the last segment of an MCP server.
 const SERVER_FOLDERS: &[&str] =
     &["api", "agent", "agents", "ai", "public", "rpc", "server", "servers", "service", "services"];
-/// Words behind the amount of a price.
+/// Words after the amount of a price.
 const PRICE_WORDS: &[&str] =
     &["per", "call", "request", "query", "each", "to", "-", "\u{2013}", "/", "/call", "/request", "/query"];
-/// Words of one price.
+/// Maximum number of words of one price.
 const PRICE_WORDS_MAX: usize = 8;
 
-/// The price that the remark behind a call begins with: `($0.01) — pairs of a token`, `— 0.02 USDC — signals`, `(free)`.
+/// The price at the start of the remark after a call: `($0.01) — pairs of a token`, `— 0.02 USDC — signals`, `(free)`.
 fn price_behind(rest: &str) -> Option<Payment> {
     let rest = rest.trim_start_matches(|letter| REMARK_MARKS.contains(&letter) || letter == '(');
     let price = price_of_piece(rest.split([')', '\u{2014}', ',', ';', ':']).next()?)?;
-    // A range is that of what is listed there.
+    // A range applies to the list, not to one call.
     let is_range = price.price.as_deref().is_some_and(|price| price.contains(['-', '\u{2013}']));
     (!is_range).then_some(price)
 }
@@ -251,7 +252,7 @@ pub(crate) fn price_of_heading(heading: &str) -> Option<Payment> {
         .find_map(price_of_piece)
 }
 
-/// The price that a text is, or begins with before a dash.
+/// The price that is the whole text, or its start before a dash.
 fn price_of_piece(piece: &str) -> Option<Payment> {
     let piece = piece.trim_matches(is_mark);
     if piece.eq_ignore_ascii_case("free") {
@@ -301,7 +302,7 @@ fn read_pattern(item: &str, base: Option<&Url>, draft: &mut Draft<'_>) -> bool {
     true
 }
 
-/// What separates a call from the remark behind it.
+/// Separators between a call and the remark after it.
 const REMARK_MARKS: [char; 8] = [' ', '-', '\u{2014}', '\u{2013}', ':', '*', '`', '\u{2192}'];
 
 /// A line without the mark or the number of its item.
@@ -324,8 +325,8 @@ fn call_of_row(row: &str) -> Option<String> {
     is_call.then(|| [&call, " ", cells.next().unwrap_or_default()].concat())
 }
 
-/// Reads an item below a heading about an API that is a path with a remark, `- /rooms — all rooms`, and tells whether it is one.
-/// Documents and what is below `.well-known` are links.
+/// Reads an item that is a path with a remark below a heading about an API, `- /rooms — all rooms`, and returns whether it is one.
+/// Documents and paths below `.well-known` are links.
 pub(crate) fn read_path(line: &str, base: Option<&Url>, draft: &mut Draft<'_>) -> bool {
     let item = item_of(line).trim_start_matches(is_mark);
     let (path, remark) = item.split_once(char::is_whitespace).unwrap_or((item, ""));
@@ -378,7 +379,7 @@ fn paths(listed: &str) -> impl Iterator<Item = &str> {
     listed.split(is_mark).filter(|path| !path.is_empty()).take(CALLS_MAX)
 }
 
-/// Reads paths that are listed without methods, and tells whether the text holds nothing else.
+/// Reads paths that are listed without methods, and returns whether the text contains nothing else.
 pub(crate) fn read_paths(listed: &str, is_free: bool, base: Option<&Url>, draft: &mut Draft<'_>) -> bool {
     let is_path = |path: &str| path.len() > 1 && path.starts_with('/');
     if paths(listed).next().is_none() || !paths(listed).all(is_path) {
@@ -403,7 +404,7 @@ pub(crate) fn remark(text: &str) -> Option<String> {
     is_short.then(|| text::capped(remark, draft::NAME_CHARS_MAX).to_owned())
 }
 
-/// The price that the words in brackets behind a call begin with.
+/// The price at the start of the words in brackets after a call.
 pub(crate) fn price_in(remark: &str) -> Option<Payment> {
     let price = remark.split(',').next().filter(|words| is_price(words))?;
     lenient::price(&price.into())
@@ -423,7 +424,7 @@ fn is_price(words: &str) -> bool {
 pub(crate) fn resolve(published: &str, base: Option<&Url>, draft: &Draft<'_>) -> Option<Address> {
     let published = &*address::with_scheme(published);
     match base.filter(|_| published.starts_with('/')) {
-        // `/v1/rooms` is beside the base `https://api.shop.example/v2`.
+        // `/v1/rooms` is not below the base `https://api.shop.example/v2`, but on the same host.
         Some(base)
             if is_version(base.path().trim_end_matches('/').rsplit('/').next())
                 && is_version(published.split('/').nth(1)) =>

@@ -1,7 +1,7 @@
-//! Tools and skills that a text lists: `Tools: quote, book_room`, items and headings below `## Tools`, items below the address
-//! of an MCP server, names in brackets behind it, and addresses of `skills/NAME/SKILL.md`.
+//! Tools and skills that a text lists: `Tools: quote, book_room`, items and headings below `## Tools`, items below the address of an MCP
+//! server, names in brackets behind it, and addresses of `skills/NAME/SKILL.md`.
 //!
-//! Only identifiers name tools, because such headings also stand above programs and pages for people.
+//! Only identifiers count as names of tools, because such headings also precede lists of programs and of pages for people.
 
 use std::collections::HashSet;
 
@@ -14,21 +14,21 @@ use crate::model::{AppliesTo, Auth, Capability, CapabilityKind, Invocation, Paym
 use crate::schema::{Location, Parameters, Presence};
 use crate::text;
 
-/// Tools of one text that are read; the longest published list has 59.
+/// Maximum number of tools of one text that are read; the longest published list has 59.
 const TOOLS_MAX: usize = 200;
 /// Bytes of the name of a tool, twice those of the longest published one.
 const NAME_BYTES_MAX: usize = 64;
-/// Arguments of one signature that are read.
+/// Maximum number of arguments of one signature that are read.
 const ARGUMENTS_MAX: usize = 32;
-/// Bytes of a label or heading that announces tools.
+/// Maximum number of bytes of a label or heading that announces tools.
 const LABEL_BYTES_MAX: usize = 80;
 
-/// What the items below a line are.
+/// The meaning of the items below a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Items {
     #[default]
     Other,
-    /// Below the address of an MCP server, until the first line that is no tool.
+    /// Tools below the address of an MCP server, until the first line that is not a tool.
     OfServer,
     /// Below a label or a heading that announces tools.
     Tools,
@@ -63,19 +63,19 @@ pub(crate) struct ListedTools {
     transport: Option<&'static str>,
     /// The address of the server on the line above the items.
     server: Option<String>,
-    /// The line before was a heading with the name of a tool.
+    /// Whether the line before was a heading with the name of a tool.
     is_heading: bool,
-    /// Below a heading that names MCP: items with identifiers are tools, also above the address of the server.
+    /// Whether the line is below a heading that names MCP. Items with identifiers are then tools, even above the address of the server.
     is_of_mcp: bool,
-    /// Identifiers in brackets at the end of items. They are tools if one of them is called so.
+    /// Identifiers in brackets at the end of items. They are tools if the text calls one of them a tool.
     bracketed: Vec<Tool>,
     is_bracketed: bool,
-    /// What the brackets behind the address of the server say, which may name credentials.
+    /// The text in brackets after the address of the server, which may name credentials.
     remark: Option<String>,
 }
 
 impl ListedTools {
-    /// Keeps the tools that one line names, and tells whether it is an item or a heading that names one.
+    /// Keeps the tools that one line names, and returns whether the line is an item or a heading that names one.
     pub(crate) fn read_line(&mut self, line: &str) -> bool {
         if self.tools.len() >= TOOLS_MAX || line.is_empty() {
             if line.is_empty() && self.items == Items::OfServer {
@@ -198,7 +198,7 @@ impl ListedTools {
             self.remark.take().or_else(|| server.as_deref().and_then(|server| remark(line, server)));
         let first = self.tools.len();
         let is_list = match inner {
-            // In the brackets behind an address, what follows "tools:" is names.
+            // In the brackets after an address, names follow "tools:".
             Some(inner) => {
                 let is_bracket = line.split_once('(').is_some_and(|(_, bracket)| bracket.contains(inner));
                 self.read_names(inner, if is_bracket { Names::Any } else { Names::Identifiers });
@@ -216,8 +216,8 @@ impl ListedTools {
         }
     }
 
-    /// Keeps names between commas and tells whether there are any: if each part is one, and at least one of them cannot be a
-    /// word unless any name is one.
+    /// Keeps names between commas, and returns whether there are any. Each part must be a name and, unless any name is accepted, at least
+    /// one of them must not be an ordinary word.
     fn read_names(&mut self, listed: &str, accepted: Names) -> bool {
         let parts = parts_of(listed.trim().trim_end_matches('.'));
         let named: Option<Vec<Tool>> = parts.into_iter().map(listed_tool).collect();
@@ -254,8 +254,8 @@ impl ListedTools {
     }
 }
 
-/// Keeps the credentials that the brackets behind the address of the server name, if the text names no others. They are for
-/// the tools alone where it has other calls.
+/// Keeps the credentials in the brackets after the address of the server, if the text names no others. If the text has other calls, they
+/// apply only to the tools.
 fn keep_credentials_of_server(remark: &str, draft: &mut Draft<'_>) {
     let is_tool = |call: &&Capability| call.invocation.protocol == Some(Protocol::Mcp);
     let calls = &draft.manifest.capabilities;
@@ -333,19 +333,19 @@ fn is_about_setup(heading: &str) -> bool {
     })
 }
 
-/// Whether an item begins with an identifier that is no word.
+/// Whether an item begins with an identifier that is not an ordinary word.
 fn has_identifier(item: &str) -> bool {
     tool_of(item.trim_start_matches(['-', '*', '+'])).is_some_and(|(tool, _)| tool.name.contains('_'))
 }
 
-/// What follows "Tools:" inside a line, up to the end of the sentence.
+/// The text after "Tools:" inside a line, up to the end of the sentence.
 fn tools_in(line: &str) -> Option<&str> {
     let (before, after) = ["Tools:", "tools:"].iter().find_map(|label| line.split_once(label))?;
     let is_word = before.ends_with(|letter: char| !letter.is_alphanumeric());
     after.split(". ").next().filter(|_| is_word)
 }
 
-/// The words in the first brackets behind the address of a server.
+/// The words in the first brackets after the address of a server.
 fn remark(line: &str, server: &str) -> Option<String> {
     let (_, behind) = line.split_once(server)?;
     let behind = behind.trim_start_matches(['`', '*', ' ', ')', '>']);
@@ -423,7 +423,7 @@ fn named_tool(text: &str, may_be_word: bool) -> Option<(Tool, &str)> {
         |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || "_-".contains(letter);
     let end = bare.find(|letter: char| !is_plain(letter)).unwrap_or(bare.len());
     let (name, rest) = bare.split_at_checked(end)?;
-    // A word of a sentence is no name: one has an underscore, or is marked as code.
+    // An ordinary word is not a name: a name has an underscore, or is marked as code.
     let is_name = may_be_word || name.contains('_') || marked.starts_with('`');
     let begins = name.starts_with(|letter: char| letter.is_ascii_lowercase());
     if !is_name || !begins || name.len() > NAME_BYTES_MAX {
@@ -452,7 +452,7 @@ fn arguments(inner: &str) -> Vec<String> {
     names.collect::<Option<Vec<String>>>().unwrap_or_default()
 }
 
-/// A price: an amount, and a currency before or behind it.
+/// A price: an amount, with a currency before or after it.
 fn price_of(text: &str) -> Option<Payment> {
     let text = text.trim_matches(['(', ')', ' ']);
     let has_amount =

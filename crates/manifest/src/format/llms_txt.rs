@@ -17,7 +17,7 @@ use crate::model::{Auth, AuthScheme, CapabilityKind, Payment, Tristate};
 use crate::rule::findings;
 use crate::text::{capped, each_word};
 
-/// Lines that are read; the longest file seen has 3,800.
+/// Maximum number of lines that are read; the longest file seen has 3,800.
 const LINES_MAX: usize = 20_000;
 
 findings! {
@@ -72,16 +72,16 @@ pub(crate) fn read(text: &str, draft: &mut Draft<'_>) {
     tools.finish(draft);
 }
 
-/// Endpoints of one text that are read.
+/// Maximum number of endpoints of one text that are read.
 const ENDPOINTS_MAX: usize = 500;
 
-/// What the lines below a heading are.
+/// The meaning of the lines below a heading.
 #[derive(Default)]
 struct Section {
     is_of_endpoints: bool,
-    /// The heading names an API, and no documentation.
+    /// Whether the heading names an API, and not its documentation.
     is_of_api: bool,
-    /// The heading says that its endpoints need no credentials.
+    /// Whether the heading says that its endpoints need no credentials.
     is_open: bool,
     /// The price in the heading.
     price: Option<Payment>,
@@ -89,7 +89,7 @@ struct Section {
 }
 
 impl Section {
-    /// Reads a line, and tells whether it is a call, which holds no link.
+    /// Reads a line, and returns whether it is a call, so that no links are read from it.
     fn read_line(&mut self, line: &str, draft: &mut Draft<'_>) -> bool {
         let is_list = line.starts_with(['-', '*', '+']);
         self.base.read_line(line);
@@ -132,7 +132,7 @@ impl Section {
         }
     }
 
-    /// What the heading says of the calls from `first` on.
+    /// Applies the heading to the calls from `first` on.
     fn complete(&self, first: usize, draft: &mut Draft<'_>) {
         for capability in draft.manifest.capabilities.iter_mut().skip(first) {
             capability.price = capability.price.take().or_else(|| self.price.clone());
@@ -142,7 +142,7 @@ impl Section {
         }
     }
 
-    /// An item with an address below a heading of endpoints.
+    /// Reads an item with an address below a heading of endpoints.
     fn read_endpoint_item(&self, line: &str, draft: &mut Draft<'_>) {
         if let Some((title, address, remark)) = titled_link(line).filter(|(_, address, _)| is_of_api(address))
         {
@@ -156,7 +156,7 @@ impl Section {
         }
     }
 
-    /// An address without a method, which the text calls an endpoint. A document is only a link.
+    /// Reads an address without a method that the text calls an endpoint. A document is only a link.
     fn read_endpoint(&self, name: &str, published: &str, remark: Option<&str>, draft: &mut Draft<'_>) {
         if addresses::classify(published).rel != "page" || draft.manifest.capabilities.len() >= ENDPOINTS_MAX
         {
@@ -175,7 +175,7 @@ impl Section {
     }
 }
 
-/// Whether a heading says that what is below it costs nothing: `### Free endpoints (no payment required)`.
+/// Whether a heading says that the calls below it are free: `### Free endpoints (no payment required)`.
 fn is_free_heading(heading: &str) -> bool {
     let heading = heading.to_ascii_lowercase();
     heading.contains("no payment") || heading.contains("free endpoints")

@@ -8,9 +8,9 @@ use crate::format::outbound;
 use crate::model::{CapabilityKind, Protocol};
 use crate::text;
 
-/// Tools of one document that are read.
+/// Maximum number of tools of one document that are read.
 const TOOLS_MAX: usize = 20;
-/// Characters of the name of a tool.
+/// Maximum number of characters of the name of a tool.
 const NAME_CHARS_MAX: usize = 64;
 
 /// Adds the tools that sentences name, if the document names a server and lists none of its tools.

@@ -1,5 +1,5 @@
-//! Metadata of OAuth: of a server that issues tokens, and of a resource that asks for them. There is nothing to call in it, but
-//! it says how to authenticate.
+//! Metadata of OAuth: of a server that issues tokens, and of a resource that asks for them. It contains no call, but says how to
+//! authenticate.
 //!
 //! Follows RFC 8414 §2 (authorization server metadata), RFC 9728 §2 (protected resource metadata).
 
@@ -51,7 +51,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     let of_agents = root.object("agent_auth");
     let registration_url = lenient::address_of(root, &["registration_endpoint"])
         .or_else(|| lenient::address_of(of_agents.as_ref()?, &["register_uri", "registration_endpoint"]));
-    // The only grant is how a token is obtained.
+    // If there is only one grant, it is how a token is obtained.
     let grants = root.texts("grant_types_supported");
     let declared = draft::name(grants.first().copied().filter(|_| grants.len() == 1));
     draft.keep(Auth {

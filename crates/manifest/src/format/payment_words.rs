@@ -54,7 +54,7 @@ fn may_state(sentence: &str) -> bool {
     text::has_four(sentence, *b" on ") || text::has_three(sentence, *b"402")
 }
 
-/// The terms that a sentence of the document states, if no member states more than the name of a scheme.
+/// Adds the terms that a sentence of the document states, if no member states more than the name of a scheme.
 pub(crate) fn complete(root: &Object<'_>, draft: &mut Draft<'_>) {
     let stated = &draft.manifest.payments;
     if !stated.is_empty() && !stated.iter().any(is_name) {
@@ -89,7 +89,7 @@ fn is_of_scheme(known: &Payment, stated: &Payment) -> bool {
         .is_some_and(|(known, stated)| known.eq_ignore_ascii_case(stated))
 }
 
-/// Whether a payment states with what is paid: an asset or a network.
+/// Whether a payment states an asset or a network.
 pub(crate) const fn has_asset(payment: &Payment) -> bool {
     payment.network.is_some() || payment.asset.is_some()
 }
@@ -121,9 +121,9 @@ fn network_after(sentence: &str, at: usize) -> Option<&str> {
     NETWORKS.contains(&network.to_ascii_lowercase().as_str()).then_some(network)
 }
 
-/// Payments of one sentence that are read.
+/// Maximum number of payments of one sentence that are read.
 const PAYMENTS_MAX: usize = 20;
-/// Words before a scheme by which is paid, words about paying, and words about what is not yet.
+/// Words before a payment scheme, words about paying, and words about plans for the future.
 const LEADING_WORDS: &[&str] = &["via", "by", "with", "through", "using", "over"];
 const PAYING_WORDS: &[&str] = &["pay", "paid", "payment", "payments", "micropayment", "micropayments"];
 const PLANNING_WORDS: &[&str] = &["planned", "soon", "future", "roadmap", "not"];
@@ -133,10 +133,10 @@ const LEDGER: &str = "XRP Ledger";
 const SCHEMES: &[&str] = &["x402", "l402", "mpp", "ap2"];
 /// Assets that sentences about payment name.
 const ASSETS: &[&str] = &["USDC", "USDT", "RLUSD", "EURC", "DAI", "PYUSD"];
-/// Words of one sentence that are searched for a scheme.
+/// Maximum number of words of one sentence that are searched for a scheme.
 const WORDS_MAX: usize = 500;
 
-/// Whether a sentence is about paying for calls: it names a scheme or a payment. What agents are paid is none.
+/// Whether a sentence is about paying for calls: it names a scheme or a payment. Payments to agents do not count.
 fn is_about_payment(sentence: &str) -> bool {
     ["402", "ay-per-", "ayment", "ettle"].iter().any(|word| sentence.contains(word))
 }

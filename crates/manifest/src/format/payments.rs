@@ -14,12 +14,12 @@ use crate::model::{AuthScheme, Format, Payment};
 use crate::object::{Object, texts};
 use crate::text;
 
-/// Terms of one document that are added.
+/// Maximum number of terms of one document that are added.
 const TERMS_MAX: usize = 50;
 /// Nesting of schemes in a block of terms.
 const NESTING_MAX: usize = 2;
 
-/// The terms that were found, as many as are kept.
+/// The terms that were found, up to the limit.
 #[derive(Default)]
 struct Terms(Vec<Payment>);
 
@@ -149,10 +149,10 @@ fn plans(holder: &Object<'_>, base: &Payment, found: &mut Terms) {
     }
 }
 
-/// Members of a plan that state in words or numbers how much may be called.
+/// Members of a plan that state its limit of calls, in words or numbers.
 const LIMIT_KEYS: &[&str] = &["limits", "limit", "rate_limit", "rateLimit", "quota"];
 
-/// Keeps the limits of several plans by their name, beside the limit that applies to anybody.
+/// Keeps the limits of several plans by name, besides the limit that applies to everybody.
 fn plan_limits(root: &Object<'_>, draft: &mut Draft<'_>) {
     let blocks =
         ["plans", "tiers", "pricing", "rate_limits", "rateLimits"].iter().filter_map(|key| root.object(key));
@@ -244,7 +244,7 @@ fn completed(own: Payment, base: &Payment) -> Payment {
     }
 }
 
-/// Members such as `solana_treasury` and `baseWallet`: the account of one network.
+/// Reads members such as `solana_treasury` and `baseWallet`: the account of one network.
 fn wallets(block: &Object<'_>, base: &Payment, found: &mut Terms) {
     for (name, address) in block.map.iter().filter_map(|(name, value)| Some((name, value.as_str()?))) {
         let mut words = text::words(name);
@@ -317,7 +317,7 @@ fn wallet(root: &Object<'_>, found: &mut Terms) {
     });
 }
 
-/// Blocks with an account that takes money for something else than a call.
+/// Blocks with an account that receives money for something other than a call.
 const ACCOUNT_KEYS: &[&str] = &[
     "deposit",
     "deposits",

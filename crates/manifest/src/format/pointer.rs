@@ -1,5 +1,5 @@
-//! A document that declares nothing to call: it contains addresses of other documents and of servers, or says who offers
-//! a service and how to authenticate.
+//! A document that declares no calls. It contains addresses of other documents and of servers, or names the provider of a service and how
+//! to authenticate.
 //!
 //! Documents at the root become links here; all other addresses are read as those of any document without a specification.
 
@@ -44,7 +44,7 @@ fn is_of_contents(key: &str) -> bool {
     found
 }
 
-/// Reads a document without an address of a declaration: what it says of the service.
+/// Reads the members about the service, in a document without an address of a declaration.
 pub(crate) fn read_opaque(body: &Body<'_>, draft: &mut Draft<'_>) {
     if let Some(root) = body.root() {
         describe(&root, draft);

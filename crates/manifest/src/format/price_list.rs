@@ -1,10 +1,10 @@
-//! What the members of a price list state: prices in words, and the ways to pay.
+//! Reads the members of a price list: prices in words, and ways to pay.
 
 use crate::format::lenient;
 use crate::model::Payment;
 use crate::object::Object;
 
-/// Ways to pay of one list that are read.
+/// Maximum number of ways to pay of one list that are read.
 const ACCEPTED_MAX: usize = 50;
 
 /// The ways to pay that a price list names, in a list of its own or in one of its blocks.
@@ -50,15 +50,15 @@ pub(crate) fn states_price(text: &str) -> bool {
         && (is_number || has_amount || is_word())
 }
 
-/// Whether a text may be a price: a sentence without an amount is about prices, but none.
+/// Whether a text may be a price. A sentence without an amount is about prices, but is not one.
 pub(crate) fn may_be_price(text: &str) -> bool {
     text.split(' ').nth(PRICE_WORDS_MAX).is_none() || has_digit(text)
 }
 
-/// Words of a text that states a price.
+/// Maximum number of words of a text that states a price.
 const PRICE_TEXT_WORDS_MAX: usize = 30;
 
-/// Words of a price without an amount: `free`, `on request`, `contact our sales team`.
+/// Maximum number of words of a price without an amount: `free`, `on request`, `contact our sales team`.
 const PRICE_WORDS_MAX: usize = 4;
 
 fn has_digit(text: &str) -> bool {

@@ -1,6 +1,6 @@
 //! Calls of texts that are paid one by one: items with an address of an API and its price, beside a scheme of payment.
 //!
-//! Items with a price alone are goods, whose addresses are pages.
+//! Items with only a price are goods, whose addresses are pages.
 
 use super::addresses;
 use super::listed_calls::resolve;
@@ -9,21 +9,21 @@ use crate::format::{endpoint, lenient};
 use crate::model::{AuthScheme, CapabilityKind, Payment, Tristate};
 use crate::text;
 
-/// Calls of one text that are read; the longest published list has 7.
+/// Maximum number of calls of one text that are read; the longest published list has 7.
 const CALLS_MAX: usize = 200;
-/// Words of one line that are searched for a price and a scheme.
+/// Maximum number of words of one line that are searched for a price and a scheme.
 const WORDS_MAX: usize = 200;
 
 /// Finds the paid calls of a text, line by line.
 #[derive(Debug, Default)]
 pub(crate) struct PricedCalls {
-    /// A sentence below the last heading says that calls answer 402.
+    /// Whether a sentence below the last heading says that calls answer 402.
     is_paid_section: bool,
     count: usize,
 }
 
 impl PricedCalls {
-    /// Reads a line, and tells whether it is a paid call: `- Rooms: https://shop.example/api/rooms (x402, 1 USDC)`.
+    /// Reads a line, and returns whether it is a paid call: `- Rooms: https://shop.example/api/rooms (x402, 1 USDC)`.
     pub(crate) fn read_line(&mut self, line: &str, draft: &mut Draft<'_>) -> bool {
         if line.starts_with('#') {
             self.is_paid_section = false;
@@ -62,7 +62,7 @@ impl PricedCalls {
     }
 }
 
-/// What a line says behind the label, or behind the address if this follows.
+/// The text of a line after its label, or after its address if the address comes later.
 fn remark<'t>(line: &'t str, label: &str, published: &str) -> &'t str {
     let behind = line.split_once(label).map_or(line, |(_, behind)| behind);
     let marks = |letter: char| letter.is_whitespace() || ":*`-.\u{2013}\u{2014}\u{2192}".contains(letter);
@@ -80,7 +80,7 @@ fn scheme_in(line: &str) -> Option<&'static str> {
     words.find_map(|word| ["x402", "l402", "mpp"].into_iter().find(|known| word.eq_ignore_ascii_case(known)))
 }
 
-/// The first price of a line: an amount behind the sign of a currency, or before its code.
+/// The first price of a line: an amount after a currency sign, or before a currency code.
 fn price_in(line: &str) -> Option<Payment> {
     let mut words = line.split_whitespace().take(WORDS_MAX).peekable();
     while let Some(word) = words.next() {
@@ -106,7 +106,7 @@ fn is_of_api(published: &str) -> bool {
     published.split(['?', '#']).next().is_some_and(|path| path.split('/').any(|part| part == "api"))
 }
 
-/// An address whose last value is cut in the line (`?city=ber...`), with a variable instead.
+/// The address, with a variable in place of its last value if the line cuts that value (`?city=ber...`).
 fn with_variable(published: &str, line: &str) -> String {
     let is_cut = line.contains(&[published, "..."].concat());
     match published.rsplit_once('=').filter(|(before, _)| is_cut && before.contains('?')) {

@@ -11,9 +11,9 @@ use crate::model::{AuthScheme, Payment};
 use crate::name::parse_url;
 use crate::text;
 
-/// Characters of a label.
+/// Maximum number of characters of a label.
 const LABEL_CHARS_MAX: usize = 60;
-/// Credentials and prices of one text that are read.
+/// Maximum number of credentials and prices of one text that are read.
 const TERMS_MAX: usize = 50;
 
 /// Reads the lines of one text.
@@ -24,7 +24,7 @@ pub(crate) struct ProductLines {
 }
 
 impl ProductLines {
-    /// Reads a line that lists the paths of a product, and tells whether it is one.
+    /// Reads a line that lists the paths of a product, and returns whether it is one.
     pub(crate) fn read_paths(&self, line: &str, draft: &mut Draft<'_>) -> bool {
         let Some((words, value)) = labelled(line) else { return false };
         let is_free = words.iter().any(|word| word == "free");
@@ -32,7 +32,7 @@ impl ProductLines {
             && listed_calls::read_paths(value, is_free, self.base.as_ref(), draft)
     }
 
-    /// Keeps what another line states.
+    /// Keeps the content of any other line.
     pub(crate) fn read_line(&mut self, line: &str, draft: &mut Draft<'_>) {
         let Some((words, value)) = labelled(line) else { return };
         let value = text::capped(value, draft::DESCRIPTION_CHARS_MAX);

@@ -10,17 +10,17 @@ use crate::format::{lenient, outbound};
 use crate::object::{Object, texts};
 use crate::text;
 
-/// Headers of one document that are kept, and the nesting of the members that state them.
+/// Maximum number of headers of one document that are kept, and the nesting of the members that state them.
 const HEADERS_MAX: usize = 20;
 const HEADERS_NESTING_MAX: usize = 3;
-/// Sentences of one member that are searched for a header.
+/// Maximum number of sentences of one member that are searched for a header.
 const SENTENCES_MAX: usize = 50;
-/// Elements of one list whose descriptions are searched.
+/// Maximum number of elements of one list whose descriptions are searched.
 const ELEMENTS_MAX: usize = 1_000;
-/// Characters of the name of a header.
+/// Maximum number of characters of the name of a header.
 const HEADER_CHARS_MAX: usize = 100;
 
-/// Keeps the headers that a document states, by the names of the members.
+/// Keeps the headers that a document states, by the names of their members.
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     let mut found = Map::new();
     collect(root, "", 0, &mut found);
@@ -58,7 +58,7 @@ fn collect(object: &Object<'_>, path: &str, depth: usize, found: &mut Map<String
     }
 }
 
-/// The credentials that the descriptions of the elements of a list ask for: "Requires X-Shop-Token".
+/// Collects the credentials that the descriptions of a list's elements require: "Requires X-Shop-Token".
 fn collect_of_elements(path: &str, list: &str, elements: &[Value], found: &mut Map<String, Value>) {
     let asks = |text: &&str| text.contains("X-") && (text.contains("equire") || text.contains("eader"));
     let described = elements.iter().filter_map(|element| element.get("description")?.as_str());
@@ -98,7 +98,7 @@ pub(crate) fn is_credential(header: &str) -> bool {
     ends.iter().any(|end| folded.ends_with(end)) || folded.starts_with("x-payment-")
 }
 
-/// Whether a member tells in sentences what a caller does, one step after another.
+/// Whether a member describes the steps of a caller in sentences.
 fn is_about_steps(name: &str) -> bool {
     let mut found = false;
     text::each_word(name, |word| {

@@ -1,5 +1,5 @@
-//! The base of the paths of a text's calls, where a line states it: `API base URL: https://…`, a row `| Base URL | https://… |`,
-//! "All requests go to https://…", or an address alone below a heading `## Base URL`.
+//! The base URL of the calls of a text, if a line states it: `API base URL: https://…`, a row `| Base URL | https://… |`, "All requests go
+//! to https://…", or an address alone below a heading `## Base URL`.
 
 use url::Url;
 
@@ -7,9 +7,9 @@ use crate::draft::NAME_CHARS_MAX;
 use crate::format::addresses;
 use crate::text;
 
-/// Bytes of a line that may state a base.
+/// Maximum number of bytes of a line that may state a base.
 const LINE_BYTES_MAX: usize = 400;
-/// Words that say that an address is not the base of the public API.
+/// Words that show that an address is not the base of the public API.
 const OTHER_WORDS: &[&str] = &[
     "sandbox",
     "staging",
@@ -22,7 +22,7 @@ const OTHER_WORDS: &[&str] = &[
     "documentation",
     "mcp",
 ];
-/// Words beside each other that name a base.
+/// Pairs of adjacent words that name a base.
 const PAIRS: &[(&str, &str)] = &[
     ("base", "url"),
     ("base", "uri"),
@@ -39,9 +39,9 @@ const PAIRS: &[(&str, &str)] = &[
 #[derive(Debug, Default)]
 pub(crate) struct StatedBase {
     base: Option<Url>,
-    /// The last heading names a base, and no address was below it yet.
+    /// Whether the last heading names a base and no address followed it yet.
     is_announced: bool,
-    /// A base below a further heading replaces the one above.
+    /// Whether a base below a later heading replaces this one.
     may_replace: bool,
 }
 

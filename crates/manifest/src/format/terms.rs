@@ -1,6 +1,6 @@
-//! Terms of use in a document of any format: what may be done with its content, licence, pages of terms, state.
+//! Terms of use in a document of any format: permitted uses of its content, licence, pages of terms, status.
 //!
-//! Fills what the reader of the format left open. The core dialects define these members themselves.
+//! Fills fields that the reader of the format left empty. The core dialects define these members themselves.
 
 use serde_json::Value;
 
@@ -107,7 +107,7 @@ const ATTRIBUTION_KEYS: &[&str] = &[
 ];
 const LICENSE_KEYS: &[&str] =
     &["license", "licence", "content_license", "contentLicense", "data_license", "dataLicense"];
-/// Bytes of a licence that is kept as published.
+/// Maximum number of bytes of a licence that is kept as published.
 const LICENSE_BYTES_MAX: usize = 2_048;
 
 /// Adds the terms that a document states at its root or in one of the usual blocks.
@@ -174,7 +174,7 @@ fn is_license(value: &Value) -> bool {
     }
 }
 
-/// What a publisher allows, by a flag or by the first words of a text.
+/// The publisher's choice, from a flag or from the first words of a text.
 pub(crate) fn choice_of(value: &Value) -> PolicyChoice {
     match value {
         Value::Bool(true) => PolicyChoice::Allow,
@@ -212,7 +212,7 @@ fn choice_in_words(text: &str) -> PolicyChoice {
     if is_allowed { PolicyChoice::Allow } else { PolicyChoice::Unset }
 }
 
-/// Bytes of a text that are searched for a prohibition.
+/// Maximum number of bytes of a text that are searched for a prohibition.
 const PROHIBITION_BYTES_MAX: usize = 8_192;
 const TRAINING_WORDS: &[&str] = &["train", "training", "pretraining", "finetuning", "tuning"];
 const MODEL_WORDS: &[&str] =
@@ -275,12 +275,12 @@ const PROHIBITIONS: &[&str] = &[
     "disallow",
     "never use",
 ];
-/// What makes a prohibition one of something else, or lifts it.
+/// Words that show that a prohibition concerns something else, or that it is lifted.
 const PERMISSIONS: &[&str] =
     &["allow", "permit", "welcome", "encourage", "not prohibit", "not forbid", "free to"];
 
-/// Whether a sentence of a text prohibits the training of models with the content of the site: "Use of this data for training AI
-/// models is prohibited". A sentence that also permits something is left open.
+/// Whether a sentence of a text prohibits the training of models with the content of the site: "Use of this data for training AI models is
+/// prohibited". A sentence that also permits something does not count.
 pub(crate) fn denies_training_in(text: &str) -> bool {
     let may_deny = text.contains("rain") || text.contains("RAIN") || text.contains("uning");
     may_deny && text::capped(text, PROHIBITION_BYTES_MAX).split(". ").any(denies_training)

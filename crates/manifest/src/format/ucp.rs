@@ -1,8 +1,8 @@
 //! Universal Commerce Protocol profiles.
 //!
-//! Decides which commerce capabilities a business offers and over which transport its services speak. Versions differ in
-//! shape: capabilities were a list in January 2026 and are a map of lists since. Files that only bear the name are read
-//! like any service-like JSON.
+//! Decides which commerce capabilities a business offers and over which transport its services speak. Versions differ in shape:
+//! capabilities were a list in January 2026 and are a map of lists since. Files that only have the name are read like other JSON about
+//! services.
 //!
 //! Follows UCP 2026-01-11, 2026-01-23 and 2026-04-08 (profile).
 
@@ -52,7 +52,7 @@ findings! {
 }
 
 const VERSIONS: &[&str] = &["2026-01-11", "2026-01-23", "2026-04-08"];
-/// Services and capabilities of one profile that are kept.
+/// Maximum number of services and capabilities of one profile that are kept.
 const ITEMS_MAX: usize = 500;
 
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
@@ -191,7 +191,7 @@ fn add_capability(
     check_name(name, &pointer, draft);
     let mut capability = draft.capability(CapabilityKind::Operation, name, name, pointer);
     capability.description = about.and_then(|about| draft::description(about.text("description")));
-    // Other words are features of the business (`pay-per-call`), which no service is called with.
+    // Other words are features of the business (`pay-per-call`), which cannot be called.
     if !is_reverse_domain(name) {
         capability.kind = CapabilityKind::Unknown;
         return draft.push(capability);

@@ -14,7 +14,7 @@ use crate::rule::{Kind, findings, may, must};
 use crate::schema::{self, Location, Parameters, Presence};
 use crate::walk::List;
 
-/// Lists in lists that one type word may name.
+/// Maximum number of lists in lists that one type word may name.
 const DIMENSIONS_MAX: usize = 8;
 
 pub(crate) const MARKERS: &[Marker] =

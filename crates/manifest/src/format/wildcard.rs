@@ -16,7 +16,7 @@ use crate::rule::{Kind, findings, may, must};
 use crate::schema::{self, Location};
 use crate::walk::List;
 
-/// Steps of one flow that are kept.
+/// Maximum number of steps of one flow that are kept.
 const STEPS_MAX: usize = 100;
 
 pub(crate) const MARKERS: &[Marker] =

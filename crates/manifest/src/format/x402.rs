@@ -22,7 +22,7 @@ const LISTS: &[&str] =
     &["resources", "items", "endpoints", "paid_endpoints", "paidEndpoints", "services", "accepts"];
 /// Members under which resources are listed that cost nothing.
 const FREE_LISTS: &[&str] = &["free_endpoints", "freeEndpoints", "free_resources", "freeResources"];
-/// Payment methods kept of one file.
+/// Maximum number of payment methods kept of one file.
 const PAYMENTS_MAX: usize = 50;
 
 pub(crate) const MARKERS: &[Marker] = &[
@@ -86,7 +86,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.links(root, &rels);
 }
 
-/// Reports a file in which nothing is sold, once all its lists were read.
+/// Reports a file without priced resources, after all its lists were read.
 pub(crate) fn check_resources(draft: &mut Draft<'_>) {
     if draft.manifest.capabilities.is_empty() {
         draft.report_rule(&NO_RESOURCES, String::new());
@@ -131,7 +131,7 @@ fn read_payments(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
 }
 
-/// One address where everything is paid, for files that list no resource.
+/// Reads the one address at which everything is paid, in files that list no resources.
 fn read_endpoint(root: &Object<'_>, draft: &mut Draft<'_>) {
     let keys = ["endpoint_url", "payment_endpoint", "paymentEndpoint", "endpoint"];
     if let Some(key) = keys.into_iter().find(|key| root.text(key).is_some()) {
@@ -213,7 +213,7 @@ fn read_resource(resource: &Object<'_>, of_root: &Payment, draft: &mut Draft<'_>
     draft.push_with_methods(capability, methods);
 }
 
-/// Further methods of one resource that are read.
+/// Maximum number of further methods of one resource that are read.
 const METHODS_MAX: usize = 6;
 
 /// The stated price, completed from the first requirement that is accepted. The price of the whole file applies to a

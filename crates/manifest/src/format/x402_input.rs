@@ -8,7 +8,7 @@ use crate::model::Invocation;
 use crate::object::Object;
 use crate::schema;
 
-/// Payment requirements of one resource that are searched.
+/// Maximum number of payment requirements of one resource that are searched.
 const ACCEPTS_MAX: usize = 20;
 /// Names of the parts of a request in v1, and those under which schemas are read.
 const PARTS: &[(&[&str], &str)] = &[

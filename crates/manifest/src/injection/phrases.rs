@@ -183,7 +183,7 @@ pub(super) const PHRASES: &[&str] = &[
     "지시를 무시",
 ];
 
-/// Phrases that say when to use a service. In an example they are part of what somebody may ask.
+/// Phrases that say when to use a service. In an example, they may be part of a user's request.
 pub(super) const CONDITIONS: &[&str] =
     &["when asked about", "when users ask", "when a user asks", "if the user asks", "if asked about"];
 

@@ -1,14 +1,14 @@
-//! A quick look at a text, which finds out of most texts that they hold none of the phrases.
+//! A quick check that shows for most texts that they contain none of the phrases.
 //!
-//! Of each phrase, one part of six bytes is looked for: every fourth byte of a text begins a block of three bytes that has to
-//! be in the part. Texts in which a phrase may be written otherwise than byte by byte need a closer look: those with several
-//! separators in a row, and those with letters of other scripts.
+//! It searches one part of six bytes of each phrase: every fourth byte of a text begins a block of three bytes, one of which must be inside
+//! the part. Texts in which a phrase may be spelled differently need a full check: those with several separators in a row, and those with
+//! letters of other scripts.
 
 use std::sync::LazyLock;
 
 use super::phrases::{CONDITIONS, PHRASES, TURNS};
 
-/// Bytes of the part of each phrase that is looked for; no phrase is shorter.
+/// Bytes of the part of each phrase that is searched; no phrase is shorter.
 const PART_BYTES: usize = 6;
 /// Bytes of a block, and from one block to the next: a part holds at least one whole block.
 const BLOCK_BYTES: usize = 3;
@@ -111,7 +111,7 @@ const FREQUENT: &str = " etaoinsrhldcumfpgwybvkxjqz";
 const SLOTS: usize = 1 << 14;
 
 struct Parts {
-    /// For each block, a bit for each place in a part where it may be.
+    /// For each block, a bit for each position in a part at which it may be.
     blocks: Vec<u8>,
     /// A bit for each part.
     slots: [u64; SLOTS / 64],
@@ -123,7 +123,7 @@ struct Parts {
 struct Part {
     bytes: u64,
     phrase: &'static [u8],
-    /// Where the part begins in the phrase.
+    /// Start of the part in the phrase.
     at: usize,
 }
 
@@ -140,7 +140,7 @@ impl Part {
         Some(Self { bytes: word_of(*part), phrase: bytes, at })
     }
 
-    /// Whether the phrase is in a text where its part is at `at`, whatever the letters of the phrase that are not ASCII.
+    /// Whether the phrase is in a text whose part is at `at`, ignoring the letters of the phrase that are not ASCII.
     fn is_at(&self, text: &[u8], at: usize) -> bool {
         let found = at.checked_sub(self.at).and_then(|start| text.get(start..)?.get(..self.phrase.len()));
         !self.phrase.is_ascii()

@@ -155,7 +155,7 @@ string_enum! {
 }
 
 string_enum! {
-    /// What kind of thing a capability is.
+    /// The kind of a capability.
     CapabilityKind, "kind" {
         Action = "action",
         Tool = "tool",
@@ -232,7 +232,7 @@ string_enum! {
 }
 
 string_enum! {
-    /// Where the declaration comes from.
+    /// The source of the declaration.
     #[derive(Default)]
     SourceKind, "source" {
         #[default]
@@ -245,7 +245,7 @@ string_enum! {
 }
 
 string_enum! {
-    /// What a publisher allows.
+    /// The choice of a publisher.
     #[derive(Default)]
     PolicyChoice, "policy" { Allow = "allow", Deny = "deny", Conditional = "conditional", #[default] Unset = "unset" }
 }

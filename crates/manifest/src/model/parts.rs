@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::enums::{AuthScheme, Cost, PolicyChoice, Protocol};
 use super::signature::SignatureCheck;
 
-/// Authentication schemes kept for one capability.
+/// Maximum number of authentication schemes kept for one capability.
 pub(crate) const SCHEMES_PER_CAPABILITY_MAX: usize = 64;
 
 /// Who offers the service.
@@ -96,7 +96,7 @@ pub struct Auth {
     /// Scope name to its description; the description may be empty.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub scopes: BTreeMap<String, String>,
-    /// The flows of OAuth, where there are several: the members above have the first address of each kind and all scopes.
+    /// The flows of OAuth, if there are several: the members above have the first address of each kind and all scopes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flows: Vec<OAuthFlow>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -116,8 +116,7 @@ impl Auth {
         Self { scheme, ..Self::default() }
     }
 
-    /// Adds the flows of an OAuth scheme: the first address of each kind and all scopes, and each flow where there are
-    /// several.
+    /// Adds the flows of an OAuth scheme: the first address of each kind and all scopes, and each flow if there are several.
     pub(crate) fn add_flows(&mut self, flows: Vec<OAuthFlow>) {
         for flow in &flows {
             for (known, found) in [

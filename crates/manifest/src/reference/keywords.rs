@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-/// What a keyword's value holds.
+/// The content of a keyword's value.
 pub(super) enum Shape {
     /// One schema, or an array of schemas in older drafts.
     One,

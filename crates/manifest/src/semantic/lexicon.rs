@@ -51,13 +51,13 @@ static INDEX: LazyLock<Vec<Vec<(&'static str, Known)>>> = LazyLock::new(|| {
     index
 });
 
-/// Where a word is in the index.
+/// The position of a word in the index.
 fn place(word: &str) -> Option<usize> {
     let letter = letter(word)?;
     (word.len() < LENGTHS).then_some(letter * LENGTHS + word.len())
 }
 
-/// What the words of a phrase have to fill to say an entry, and the words near it that decide.
+/// The groups of an entry that the words of a phrase must fill, and the nearby words that decide.
 pub(super) struct Needs {
     pub(super) required: u8,
     pub(super) takes_any_object: bool,
@@ -90,7 +90,7 @@ fn known(word: &str) -> Option<&'static Known> {
     words.iter().find(|(known, _)| *known == word).map(|(_, known)| known)
 }
 
-/// What the spellings of a word mean: as it is, and without a plural's or a verb's ending.
+/// The meanings of a word's spellings: as written, and without the ending of a plural or a verb.
 #[derive(Debug, Default)]
 pub(super) struct Meaning([Option<&'static Known>; 3]);
 

@@ -1,11 +1,10 @@
-//! Infers the semantic type of a capability (`namespace:type`, ATP section 3.5.2) where none is declared.
+//! Infers the semantic type of a capability (`namespace:type`, ATP section 3.5.2) if none is declared.
 //!
-//! A type is inferred only if a whole phrase says it: the id, the title, or the leading words of the description consist
-//! of the words of one entry of the vocabulary, begin and end with one, and have at most one other word between. Words
-//! that mean different things in different fields need evidence: a word of the field in the capability or in what the
-//! site says about itself. A description is used only if the name does not mean something else. Texts that
-//! merely contain the words lead to no type, and neither does a type that the HTTP method excludes. A declared type is
-//! never changed.
+//! A type is inferred only if a whole phrase says it: the id, the title, or the leading words of the description consist of the words of
+//! one entry of the vocabulary, begin and end with one, and have at most one other word between. Words that mean different things in
+//! different fields need evidence: a word of the field in the capability or in what the site says about itself. A description is used only
+//! if the name does not mean something else. Texts that merely contain the words lead to no type, and neither does a type that the HTTP
+//! method excludes. A declared type is never changed.
 
 mod lexicon;
 mod phrase;
@@ -30,7 +29,7 @@ const DESCRIPTION_PENALTY: f64 = 0.05;
 const DESCRIPTION_CHARS: usize = 160;
 /// Characters of the texts of a site that are searched for evidence.
 const SITE_CHARS: usize = 240;
-/// Parameters of a capability whose names are searched for evidence.
+/// Maximum number of parameters of a capability whose names are searched for evidence.
 const PARAMETERS_MAX: usize = 48;
 
 /// Texts of a site about itself: evidence for the meaning of its words.
@@ -39,7 +38,7 @@ struct Site {
     /// The words of its name.
     name: Vec<String>,
     texts: String,
-    /// What its texts say about entries of the vocabulary, as far as it was looked for.
+    /// The evidence of its texts for entries of the vocabulary, as far as it was computed.
     evidence: RefCell<HashMap<usize, Evidence>>,
 }
 
@@ -66,7 +65,7 @@ impl Site {
         Self { name: text::words(name), texts, evidence: RefCell::default() }
     }
 
-    /// What its texts say about an entry.
+    /// The evidence of its texts for an entry.
     fn evidence(&self, at: usize, needs: &Needs) -> Evidence {
         let mut known = self.evidence.borrow_mut();
         *known.entry(at).or_insert_with(|| {
@@ -98,10 +97,10 @@ pub(crate) fn infer(manifest: &mut Manifest) {
 
 fn inferred(capability: &Capability, site: &Site) -> Option<SemanticType> {
     let label = capability.title.as_deref().unwrap_or(&capability.name);
-    // A path or a URN says where a capability is, not what it does.
+    // A path or a URN is the location of a capability, not a description.
     let id = Some(capability.native_id.as_str()).filter(|id| !id.contains(['/', ':']));
     let (id, label) = (id.map(text::folded_words), text::folded_words(label));
-    // A label that repeats the id says nothing more.
+    // A label that repeats the id is no further evidence.
     let id = id.filter(|id| *id != label);
     let names: Vec<Phrase> = id.iter().chain([&label]).map(|words| Phrase::of(words, &site.name)).collect();
     let by_name = names.iter().filter_map(|phrase| best(phrase.entries(), capability, site)).reduce(surer);
@@ -164,7 +163,7 @@ fn has_evidence(at: usize, capability: &Capability, site: &Site) -> bool {
     (evidence.supported || needs.within.is_empty()) && !evidence.contradicted
 }
 
-/// The namespace of a type: what is before the colon, or of an IRI what is before its last part. A publisher's
+/// The namespace of a type: the part before the colon, or for an IRI everything before its last part. A publisher's
 /// `https://acme.example/travel:book` is not in `travel`.
 pub fn semantic_namespace(name: &str) -> Option<&str> {
     let is_iri = name.contains("://") || name.starts_with("urn:");

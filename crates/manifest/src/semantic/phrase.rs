@@ -71,7 +71,7 @@ impl Phrase {
         first.filter(|at| self.matches_entry(*at))
     }
 
-    /// Whether the phrase has a word of an entry, or none that means anything.
+    /// Whether the phrase has a word of an entry, or no word with a meaning.
     pub(super) fn agrees_with(&self, at: usize) -> bool {
         self.words.is_empty() || self.words.iter().any(|word| word.groups_of(at) != 0)
     }

@@ -1,7 +1,7 @@
 //! The types that may be inferred: ATP's standard namespaces first, then what published manifests need beyond them.
 //!
-//! An entry names the words of a type in groups: a verb and an object in most. Specific entries precede general ones; a
-//! type has several entries where some of its words need evidence that others do not.
+//! An entry names the words of a type in groups: a verb and an object in most. Specific entries precede general ones; a type has several
+//! entries if some of its words need evidence that others do not need.
 
 /// A type and the words that imply it.
 #[derive(Debug)]

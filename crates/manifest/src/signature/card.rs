@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn keeps_what_is_required_and_what_is_free() {
+    fn stripping_keeps_required_members_and_free_form_values() {
         let mut stripped = json!({"description": "", "skills": [{"description": "", "tags": [], "examples": []}],
             "securitySchemes": {"a": {"mtlsSecurityScheme": {"description": ""}}},
             "capabilities": {"extensions": [{"uri": "x", "required": false, "params": {"list": []}}]}});

@@ -1,5 +1,5 @@
-//! Where a key is, and the key in the document that was fetched from there: key sets (RFC 7517) and DID documents
-//! (did:web, W3C Controlled Identifiers 1.0).
+//! The location of a key, and the key in the document fetched from there: key sets (RFC 7517) and DID documents (did:web, W3C Controlled
+//! Identifiers 1.0).
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
@@ -21,7 +21,7 @@ const KEY_DOCUMENT: Limits =
 /// Why a signature by an expired key is invalid.
 pub(crate) const EXPIRED: &str = "the key has expired";
 
-/// Where the key of a signature is.
+/// The location of the key of a signature.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum KeyLocation {
     KeySet(ManifestUrl),

@@ -35,11 +35,11 @@ findings! {
             => "Publish the key below /.well-known/ at the origin that serves the document (`jku`), or in the DID document of its domain.";
 }
 
-/// Signatures of one card that are checked: more than the two keys of a rotation.
+/// Maximum number of signatures of one card that are checked: more than the two keys of a rotation.
 const SIGNATURES_MAX: usize = 8;
-/// Trust manifests of one catalog that are checked: a signature takes at most a millisecond.
+/// Maximum number of trust manifests of one catalog that are checked: a signature takes at most a millisecond.
 const TRUST_MANIFESTS_MAX: usize = 500;
-/// Key documents that one manifest causes to be requested.
+/// Maximum number of key documents that one manifest causes to be requested.
 const KEY_DOCUMENTS_MAX: usize = 4;
 /// How far the clock of a publisher may be from ours.
 pub(crate) const CLOCK_SKEW: TimeDelta = TimeDelta::minutes(5);
@@ -212,7 +212,7 @@ impl<'c, 'd> Checker<'c, 'd> {
         self.check_at(&jws, location, payloads)
     }
 
-    /// A trust manifest is checked with the keys of its identity; what its signature names besides `kid` has no effect.
+    /// A trust manifest is checked with the keys of its identity. Members of its signature other than `kid` have no effect.
     fn check_trust(&mut self, trust: Option<&Value>, identifier: Option<&str>) -> SignatureCheck {
         let Some(trust) = trust.and_then(Value::as_object) else {
             let text = "the trust manifest has another name in the document".to_owned();

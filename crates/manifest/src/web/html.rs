@@ -16,7 +16,7 @@ use super::{HREF_BYTES_MAX, LINKS_MAX, PARAMETER_BYTES_MAX, WebLink, relations};
 
 /// Longest part of a page that is read; a visit fetches at most 64 KiB of a home page.
 pub(super) const PAGE_BYTES_MAX: usize = 512 * 1_024;
-/// Attributes of one element. The tokenizer recurses for every quoted value, so more could overflow the stack; reading
+/// Maximum number of attributes of one element. The tokenizer recurses for every quoted value, so more could overflow the stack; reading
 /// stops at an element with more.
 pub(super) const ATTRIBUTES_MAX: usize = 64;
 

@@ -18,7 +18,7 @@ use crate::entry::{is_identifier, publisher_of};
 use crate::name::{Host, SiteName};
 use crate::term::TermContext;
 
-/// Scripts of one page that are read; pages of shops have about ten.
+/// Maximum number of scripts of one page that are read; pages of shops have about ten.
 const SCRIPTS_MAX: usize = 20;
 /// Maximum number of entries of one page: it describes a few resources.
 const ENTRIES_MAX: usize = 50;

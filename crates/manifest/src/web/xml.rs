@@ -15,7 +15,7 @@ const URL_ATTRIBUTES: [&str; 2] = ["xmlUrl", "htmlUrl"];
 const EVENT_BYTES_MAX: usize = 64 * 1_024;
 /// Deepest nesting of elements; OPML nests folders.
 const DEPTH_MAX: usize = 256;
-/// Attributes of one element that are read.
+/// Maximum number of attributes of one element that are read.
 const ATTRIBUTES_MAX: usize = 64;
 /// Longest URL in bytes.
 const URL_BYTES_MAX: usize = 8 * 1_024;

@@ -34,7 +34,7 @@ const JITTER_PERCENT_MAX: u32 = 20;
 const PARK_AFTER: Duration = Duration::from_secs(6);
 
 string_enum! {
-    /// What a limit applies to.
+    /// The scope of a limit.
     Scope, "scope" {
         /// Scheme, host and port.
         Authority = "authority",
@@ -160,7 +160,7 @@ impl AuthorityPace {
             }
         };
         let reasons = requested.into_iter().chain(polite.into_iter().flatten());
-        // Of equal delays the first one decides.
+        // If delays are equal, the first one decides.
         let (wait, reason) = reasons.fold((self.configured, GapReason::Configured), |longest, next| {
             if next.0 > longest.0 { next } else { longest }
         });

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 const RATE_START: u32 = 2_000;
 /// 20 per second: fewer than a browser sends for one busy page.
 const RATE_MAX: u32 = 20_000;
-/// One every two seconds. A lower rate would not help a platform that still fails.
+/// One request every two seconds. A lower rate would not help a platform that still fails.
 const RATE_MIN: u32 = 500;
 /// Increase after a good window.
 const RATE_STEP: u32 = 1_000;
@@ -22,9 +22,9 @@ const WINDOW_RESPONSES: usize = 100;
 const FAILURE_PERCENT_MAX: usize = 2;
 /// Maximum ratio of the 95th percentile to that of the best window.
 const SLOWDOWN_MAX: u32 = 2;
-/// A faster best window counts as this: its responses came from caches and do not represent the others.
+/// Lower bound of the best window's 95th percentile, in milliseconds: faster responses come from caches and do not represent the others.
 const BEST_MS_MIN: u32 = 100;
-/// Each slow window raises the best one by this fraction, so that the rate recovers if the platform is as fast as usual.
+/// Each slow window raises the time of the best one by this fraction, so that the rate recovers if the platform has become slower for good.
 const BEST_RISE_DIVISOR: u32 = 4;
 
 /// One response of a platform.

@@ -93,7 +93,7 @@ pub enum RequestKind {
     Unconditional,
 }
 
-/// What to do with a 304.
+/// The reaction to a 304.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NotModified {
     /// The stored response is current, with these headers.

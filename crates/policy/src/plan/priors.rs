@@ -51,7 +51,7 @@ pub struct SitePaths {
 }
 
 impl SitePaths {
-    /// Adds the last check of a path. A failure says nothing about what is published.
+    /// Adds the last check of a path. A failure is no evidence about the path.
     pub fn add(&mut self, row: &PlannedPath, class: PathClass) {
         match class {
             PathClass::Present => {
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn orders_paths_by_what_they_add() {
+    fn orders_paths_by_additional_sites_found() {
         let priors = Priors::default();
         let order: Vec<&str> = priors.order().map(|row| row.path).collect();
         assert_eq!(

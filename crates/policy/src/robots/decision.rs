@@ -79,7 +79,7 @@ pub enum RobotsDecision {
     Allowed(Option<RuleLine>),
     /// Allowed: the site has no robots.txt.
     NoFile,
-    /// Disallowed by this rule; by the whole file where it could not be parsed.
+    /// Disallowed by this rule, or by the whole file if it could not be parsed.
     Disallowed(Option<RuleLine>),
     /// Disallowed: a comparison with the rules would take too long.
     TooMuchWork,

@@ -16,14 +16,13 @@ pub const PRODUCT_TOKEN: &str = "agentdex";
 /// Maximum Crawl-delay. Longer, infinite and negative values are clamped to it.
 pub(super) const CRAWL_DELAY_MAX: Duration = DAY;
 
-/// Maximum work of comparing one path with the rules, in bytes compared: the length of the path for each rule with a wildcard,
-/// and the length of the rules with a constant for each. Real files take a hundredth of it. A path that takes more is
-/// disallowed without a comparison.
+/// Maximum work of comparing one path with the rules, in bytes compared: for each rule with a wildcard the length of the path, and for each
+/// rule its own length plus a constant. Real files take a hundredth of it. A path that takes more is disallowed without a comparison.
 pub const PATH_WORK_MAX: u64 = 16 * 1024 * 1024;
 /// Maximum work of comparing several paths together: less than a second of processor time in a release build.
 pub const PATHS_WORK_MAX: u64 = 512 * 1024 * 1024;
 
-/// The delay between two requests that the file requests.
+/// The delay between two requests for which the file asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CrawlDelay {
     /// Stated delay, reduced to at most a day.
@@ -107,7 +106,7 @@ impl RobotsFile {
         self.crawl_delay
     }
 
-    /// The preferences about the use of the document at a path and query; none where [`Self::decide`] disallows it.
+    /// The preferences about the use of the document at a path and query; none if [`Self::decide`] disallows it.
     pub fn usage(&self, path_and_query: &str) -> ContentUsage {
         if self.comparison_work(path_and_query) > PATH_WORK_MAX {
             return ContentUsage::default();

@@ -164,7 +164,7 @@ fn clear_record(bytes: &[u8], line: u32) -> Option<Record<'_>> {
     Some(Record { line, field, spelling, value: Cow::Borrowed(value), is_clear: true })
 }
 
-/// The record of a line as a person sees it. An Allow is none, since other crawlers do not read it as a permission.
+/// The record of a line as a person sees it. An Allow is ignored, since other crawlers do not read it as a permission.
 fn unclear_record(seen: &[u8], line: u32) -> Option<Record<'static>> {
     let (name, value) = name_and_value(seen)?;
     let (field, spelling) = field_of(&shown(name));

@@ -87,8 +87,8 @@ fn agents(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// Whether a body is compressed without a Content-Encoding that says so: it begins as gzip (RFC 1952 §2.3.1), zlib with a window of 32 KiB (RFC
-/// 1950 §2.2) or Zstandard (RFC 8878 §3.1.1) does. Read as text it would have no rules.
+/// Whether a body is compressed without a Content-Encoding: it begins like gzip (RFC 1952 §2.3.1), zlib with a window of 32 KiB (RFC 1950
+/// §2.2) or Zstandard (RFC 8878 §3.1.1). Read as text, it would have no rules.
 fn is_compressed(body: &[u8]) -> bool {
     const STARTS: [&[u8]; 6] =
         [b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda"];

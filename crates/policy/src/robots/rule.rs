@@ -11,7 +11,7 @@ use texting_robots::Robot;
 use super::decision::{RobotsDecision, RuleLine};
 use super::pattern::{NormalPath, Pattern};
 
-/// Rules that are matched together during the search for the deciding one, which bounds the memory.
+/// Number of rules that are matched together when the deciding rule is searched, which limits the memory.
 const BATCH_RULES: usize = 64;
 
 /// Comparison work of a rule besides its bytes: it is parsed again to find out whether it decides.
@@ -68,7 +68,7 @@ pub(super) struct Rules {
 /// The comparison work of patterns.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Work {
-    /// Patterns with a wildcard, each of which is searched for in the whole path.
+    /// Patterns with a wildcard, each of which is searched in the whole path.
     with_wildcards: u64,
     /// Work that does not depend on the path.
     fixed: u64,

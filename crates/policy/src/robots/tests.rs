@@ -81,7 +81,7 @@ fn a_compressed_body_without_its_encoding_permits_nothing() {
 }
 
 #[test]
-fn a_prohibition_that_a_person_sees_counts() {
+fn applies_a_prohibition_that_is_visible_to_a_person() {
     let hidden = [
         "\u{200b}",
         "\u{2060}",
@@ -493,7 +493,7 @@ fn uses_the_part_of_a_file_below_the_cap() {
 }
 
 #[test]
-fn a_long_path_with_an_invisible_character_forbids_what_begins_as_it_does() {
+fn a_long_path_with_an_invisible_character_forbids_all_paths_with_its_prefix() {
     let rules = |path: &str| format!("user-agent: *\nallow: /\ndisallow: {path}\n");
     for end in ["", "%41", "ツツツ"] {
         let file = format!("/private/{end}{}", "x".repeat(30));

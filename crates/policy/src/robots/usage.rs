@@ -13,9 +13,9 @@ use super::rule::{Work, longest_match};
 use crate::ContentUsage;
 use crate::usage::STATEMENT_BYTES_MAX;
 
-/// Content-Usage rules with a path that are kept of one group. What further ones deny, they deny for every path.
+/// Maximum number of Content-Usage rules with a path that are kept of one group. Denials of further rules apply to every path.
 const RULES_MAX: usize = 100;
-/// Maximum number of characters of a line that are shown of a statement that is too long.
+/// Maximum number of characters of a line that are shown if its statement is too long.
 const SHOWN_CHARS_MAX: usize = 60;
 
 /// The preferences that apply to a path.
@@ -62,7 +62,7 @@ impl UsageRule {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Usages {
     rules: Vec<UsageRule>,
-    /// Preferences of rules without a path, which apply where no path matches.
+    /// Preferences of rules without a path, which apply if no path matches.
     elsewhere: Stated,
     /// Preferences of Content-Signal lines, which apply to every path.
     everywhere: Stated,

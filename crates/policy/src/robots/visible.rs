@@ -5,7 +5,7 @@
 
 /// Stands for characters that are not shown.
 pub(super) const HIDDEN: u8 = 0;
-/// Stands for a character that is shown as a space and is none of ASCII.
+/// Replaces a character that is shown as a space and is not ASCII.
 pub(super) const BLANK: u8 = 1;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub(super) fn visible_lines(line: &[u8]) -> Option<Vec<Vec<u8>>> {
     let (mut seen, mut breaks, mut is_unclear, mut has_colon) = (Vec::new(), Vec::new(), false, false);
     for chunk in line.utf8_chunks() {
         for character in chunk.valid().chars() {
-            // A colon of full width, where no other precedes it, is meant as that of a field.
+            // A full-width colon without another colon before it separates the field name.
             let is_wide_colon = character == '\u{ff1a}' && !has_colon;
             let character = if is_wide_colon { ':' } else { character };
             has_colon |= character == ':';

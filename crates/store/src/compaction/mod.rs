@@ -34,7 +34,7 @@ pub(crate) struct CompactedSite {
     pub(crate) hosts: Vec<HostRow>,
 }
 
-/// Columns of `site`; all null where the site has its own rows. `sql/compaction.rs` lists them.
+/// Columns of `site`; all null if the site has its own rows. `sql/compaction.rs` lists them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CompactedColumns {
     pub(crate) packed: Option<Vec<u8>>,
@@ -105,7 +105,7 @@ impl CompactedSite {
         }
     }
 
-    /// The bytes of `site.packed`; `None` where the site cannot be compacted, because one of its hosts is not a subdomain.
+    /// The bytes of `site.packed`; `None` if the site cannot be compacted, because one of its hosts is not a subdomain.
     pub(crate) fn encode(&self) -> Option<Vec<u8>> {
         let packed = |host: &HostRow| {
             Some(PackedHost {
@@ -119,7 +119,7 @@ impl CompactedSite {
         postcard::to_extend(&(ENCODING_VERSION, &self.state, hosts), Vec::new()).ok()
     }
 
-    /// Reads the columns of a site; `None` where it has its own rows.
+    /// Reads the columns of a site; `None` if it has its own rows.
     pub(crate) fn decode(site: &str, columns: CompactedColumns) -> Result<Option<Self>, StoreError> {
         let Some(bytes) = columns.packed else { return Ok(None) };
         let at = RowRef::new("site", site);

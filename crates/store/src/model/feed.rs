@@ -16,7 +16,7 @@ impl FeedPosition {
 }
 
 string_enum! {
-    /// What happened to a manifest.
+    /// The kind of a change to a manifest.
     FeedChange, "feed change" {
         /// It is new, or returned.
         Added = "added",

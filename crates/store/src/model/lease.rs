@@ -46,7 +46,7 @@ pub struct LeaseToken {
     pub expires_at: DateTime<Utc>,
     /// Group of the site's last known address. A visit updates it here, and the end of the lease stores it.
     pub address_group: Option<u16>,
-    /// When the visit was planned. Where another time is stored at the end of the lease, a visit was requested in the meantime.
+    /// When the visit was planned. A different stored time at the end of the lease means that a visit was requested in the meantime.
     pub due_at: DateTime<Utc>,
 }
 

@@ -38,7 +38,7 @@ const FREE_BYTES_MIN: u64 = 64 * 1024 * 1024;
 const FREE_PERCENT_MAX: u64 = 30;
 
 impl Space {
-    /// A statement to run with its reason; `None` where none is needed.
+    /// A statement to run with its reason; `None` if none is needed.
     pub fn vacuum_advice(&self) -> Option<String> {
         if let (Some(rows), Some(dead)) = (self.rows, self.dead_rows) {
             let is_behind = dead >= DEAD_ROWS_MIN && dead * 100 > (rows + dead) * DEAD_ROWS_PERCENT_MAX;
@@ -56,7 +56,7 @@ impl Space {
     }
 }
 
-/// What housekeeping did.
+/// The results of housekeeping.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Housekeeping {
     /// Deleted clocks of addresses.

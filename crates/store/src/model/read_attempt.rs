@@ -21,7 +21,7 @@ pub struct ReadAttempt {
     pub began_at: DateTime<Utc>,
 }
 
-/// What is written about one document.
+/// The change to the attempts of one document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReadAttemptWrite {
     /// Written before the document is read.

@@ -37,7 +37,7 @@ pub struct FeedReader {
     pub seen_at: DateTime<Utc>,
 }
 
-/// What one batch of trimming the feed deleted.
+/// The entries that one batch of trimming the feed deleted.
 #[derive(Debug)]
 pub(crate) struct FeedTrimmed {
     pub(crate) entries: u64,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use manifest::{Host, ManifestUrl};
 use serde::{Deserialize, Serialize};
 
-/// Bytes of the longest URL that becomes a seed by a link, or is stored as the source of one. URLs of published manifests have about
-/// a hundred, and a catalog's own is stored with each of its links.
+/// Maximum bytes of a URL that becomes a seed by a link, or is stored as the source of one. URLs of published manifests have about a
+/// hundred bytes, and the URL of a catalog is stored with each of its links.
 pub const LINK_BYTES_MAX: usize = 2_048;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,13 +61,13 @@ impl SeedOrigin {
     }
 }
 
-/// Where a seed comes from.
+/// The source of a seed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SeedOrigin {
     /// A list that the operator wrote.
     File,
-    /// A list of names that were collected from elsewhere, such as certificates, a web graph or a ranking. Anybody can be in it, so it
-    /// does not say whose a host is.
+    /// A list of names that were collected from elsewhere, such as certificates, a web graph or a ranking. It may contain anybody's names,
+    /// so it is no evidence of who owns a host.
     Collected,
     /// A client of the API.
     Submitted,
@@ -103,8 +103,8 @@ pub(crate) const PRIORITY_LINKED: i32 = 1;
 /// First priority of sites that a list names, whether others link to them or not.
 pub(crate) const PRIORITY_LISTED: i32 = 2;
 
-/// Whether a seed changes the priority of a known site. A link (1) never does, a submission (0) only that of a linked site, and a
-/// list that of any site that no list named, or raises it; the priorities from the parameter on follow the list down, too.
+/// Whether a seed changes the priority of a known site. A link (1) never does. A submission (0) changes only that of a linked site. A list
+/// changes that of any site that no list has named, and raises that of others; priorities from the parameter on may also be lowered.
 macro_rules! priority_changes {
     ($new:literal, $follows_from:literal) => {
         concat!(

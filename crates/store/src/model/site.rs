@@ -57,7 +57,7 @@ pub struct SiteState {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hint {
     pub url: ManifestUrl,
-    /// The document that links to it; absent where it was seeded or submitted.
+    /// The document that links to it; absent if it was seeded or submitted.
     pub linked_from: Option<ManifestUrl>,
     /// Says whether a list, a submission or a link named it.
     pub discovery: Discovery,

@@ -58,7 +58,7 @@ pub struct SharedCapability {
     pub members: Vec<Member>,
 }
 
-/// A declaration in the index without its manifest: what is merged with other declarations and found by search.
+/// A declaration in the index without its manifest: the parts that merging and searching need.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredDeclaration {
     pub excerpt: Excerpt,

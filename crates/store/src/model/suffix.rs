@@ -31,7 +31,7 @@ pub struct SuffixPermit {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SuffixPermitOutcome {
-    /// The permit is stored, also if the worker is killed.
+    /// The permit is stored, even if the worker is killed.
     Taken(SuffixPermit),
     /// `open_max` permits are open.
     Full,

@@ -39,7 +39,7 @@ pub struct ClockWrite {
     pub lease: Option<LeaseToken>,
 }
 
-/// What has ended, of a batch of clocks: no clock was written under it, and no request may be sent.
+/// The leases or memberships of a batch of clocks that have ended. No clock was written under them, and no request may be sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RefusedClocks {
     pub members: HashSet<MemberId>,
@@ -129,11 +129,11 @@ pub struct VisitRecord {
     /// Bytes received.
     pub bytes_in: u64,
     pub crawler_version: String,
-    /// The claim to the site, where the visit checked it.
+    /// The result for the claim to the site, if the visit checked it.
     pub claim: Option<Claim>,
 }
 
-/// What a visit learned about links between documents of the site.
+/// The findings of a visit about links between documents of the site.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LinkChanges {
     /// Documents whose source (`linked_from`) was read and no longer links to them.
@@ -144,7 +144,7 @@ pub struct LinkChanges {
     pub unread: Vec<ManifestUrl>,
 }
 
-/// What links to a document from now on.
+/// The new source of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewSource {
     pub url: ManifestUrl,
@@ -197,7 +197,7 @@ pub struct FetchRecord {
     pub bytes: u64,
 }
 
-/// What a saved visit changed.
+/// The changes of a saved visit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VisitSaved {
     /// Manifests that are new or returned.

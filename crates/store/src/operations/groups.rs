@@ -26,8 +26,8 @@ impl Store {
         writing!(self, "worker_join", group::worker_join(worker, share, until_ms))
     }
 
-    /// Renews a membership, ends expired ones, and lists the members that take groups. `None` where another worker ended the
-    /// membership, and with it the ownership of every group.
+    /// Renews a membership, ends expired ones, and lists the members that take groups. `None` if another worker ended the membership, which
+    /// also ends the ownership of every group.
     #[boxed]
     pub async fn member_beat(
         &self,
@@ -39,8 +39,8 @@ impl Store {
         writing!(self, "member_beat", group::member_beat(member, until_ms, millis(now)))
     }
 
-    /// Releases groups, in which no request may be in progress, and takes those of the wanted ones that have no owner. Returns
-    /// every group that the member owns, none when the membership has ended.
+    /// Releases groups, in which no request may be in progress, and takes those of the wanted ones that have no owner. Returns every group
+    /// that the member owns; none if the membership has ended.
     #[boxed]
     pub async fn groups_settle(
         &self,

@@ -126,7 +126,7 @@ mod sites;
 mod suffixes;
 mod visits;
 
-/// Attempts before a conflict is reported. Deadlocks are rare, since batches are sorted.
+/// Maximum number of attempts before a conflict is reported. Deadlocks are rare, since batches are sorted.
 const ATTEMPTS_MAX: u32 = 4;
 
 /// A database. Clones share its connections.

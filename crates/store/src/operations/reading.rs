@@ -17,7 +17,7 @@ use crate::packed::{PackedManifest, all_unpacked, unpacked};
 const BATCH_BYTES: u64 = 1024 * 1024;
 
 impl Store {
-    /// The current version of a manifest, also of one that left the index.
+    /// The current version of a manifest, even if it left the index.
     #[boxed]
     pub async fn manifest_find(&self, id: &ManifestId) -> Result<Option<StoredManifest>, StoreError> {
         let packed = reading!(self, "manifest_find", manifest::manifest_find(id))?;
@@ -74,7 +74,7 @@ impl Store {
         reading!(self, "manifest_sizes_after", manifest_size::sizes_after(after, i64::from(max)))
     }
 
-    /// The size of the current version of a manifest, also of one that left the index.
+    /// The size of the current version of a manifest, even if it left the index.
     #[boxed]
     pub async fn manifest_size_find(&self, id: &ManifestId) -> Result<Option<ManifestSize>, StoreError> {
         reading!(self, "manifest_size_find", manifest_size::size_find(id))
@@ -135,8 +135,8 @@ impl Store {
         unpacked(packed, "manifest_of_capability").await
     }
 
-    /// The capability under which an id is served, where it has several declarations or the id of another one, with the
-    /// declarations that are listed.
+    /// The capability under which an id is served, if it has several declarations or the id belonged to another one, with the declarations
+    /// that are listed.
     #[boxed]
     pub async fn capability_shared(&self, id: &CapabilityId) -> Result<Option<SharedCapability>, StoreError> {
         reading!(self, "capability_shared", declaration::capability_shared(id))
@@ -210,7 +210,7 @@ impl Store {
         unpacked(packed, "version_find").await
     }
 
-    /// A document as published; `None` where it is not stored.
+    /// A document as published; `None` if it is not stored.
     ///
     /// # Errors
     ///

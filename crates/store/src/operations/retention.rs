@@ -22,7 +22,7 @@ impl Store {
         writing!(self, "feed_reader_save", retention::feed_reader_save(name, position, millis(now)))
     }
 
-    /// Unregisters a reader; false where there is none.
+    /// Unregisters a reader; false if there is none.
     #[boxed]
     pub async fn feed_reader_forget(&self, name: &str) -> Result<bool, StoreError> {
         writing!(self, "feed_reader_forget", retention::feed_reader_forget(name))

@@ -1,6 +1,6 @@
 //! Short encodings of columns of compacted sites.
 
-/// Milliseconds as whole seconds, one byte where there are none.
+/// Milliseconds as whole seconds, one byte if there are none.
 pub(crate) mod seconds {
     use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
 

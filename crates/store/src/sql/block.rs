@@ -144,12 +144,12 @@ async fn site_close(
     Ok(())
 }
 
-/// Lifts a block. False where there was none.
+/// Lifts a block. False if there was none.
 pub(crate) async fn site_unblock(connection: &mut Connection, site: &SiteName, now_ms: i64) -> Outcome<bool> {
     row_lift(connection, "DELETE FROM block WHERE site = $1", site, now_ms).await
 }
 
-/// Lifts a suspension. False where there was none.
+/// Lifts a suspension. False if there was none.
 pub(crate) async fn site_unsuspend(
     connection: &mut Connection,
     site: &SiteName,

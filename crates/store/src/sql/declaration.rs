@@ -20,14 +20,14 @@ use crate::packed::Packed as _;
 use crate::plan::Change;
 use crate::prepare::CapabilityKeys;
 
-/// Declarations of one site that are grouped, the first by manifest and id. The others stay capabilities of their own.
+/// Maximum number of declarations of one site that are grouped, the first by manifest and id. The others stay capabilities of their own.
 const DECLARATIONS_MAX: i64 = 20_000;
-/// Declarations that are read at once; those after them are left out. A page of manifests has at most 5,000 capabilities, or few
-/// more than a MiB of JSON has, and each has at most 16 declarations that are read.
+/// Maximum number of declarations that are read at once; those after them are left out. A page of manifests has at most 5,000 capabilities,
+/// or few more than a MiB of JSON has, and each has at most 16 declarations that are read.
 const READ_MAX: i64 = 100_000;
 /// Maximum number of manifests of one visit whose declarations get the keys and statements that they lack.
 const MANIFESTS_COMPLETED_MAX: i64 = 16;
-/// Statements that are written at once.
+/// Maximum number of statements that are written at once.
 const STATEMENTS_WRITTEN_MAX: usize = 200;
 
 /// The decision about a site before its manifests change.
@@ -192,7 +192,7 @@ struct StatementRow<'a> {
 }
 
 async fn statements_write(connection: &mut Connection, manifest: &Manifest) -> Outcome<()> {
-    // Of a capability that a document declares twice, the first counts.
+    // If a document declares a capability twice, the first declaration counts.
     let mut seen = HashSet::new();
     let capabilities: Vec<&Capability> =
         manifest.capabilities.iter().filter(|capability| seen.insert(&capability.id)).collect();
@@ -320,8 +320,8 @@ macro_rules! select_declarations {
     };
 }
 
-/// The capability under which an id is served, where it has several declarations or the id of another one, with those that are
-/// listed.
+/// The capability under which an id is served, if it has several declarations or the id belonged to another one, with the declarations that
+/// are listed.
 pub(crate) async fn capability_shared(
     connection: &mut Connection,
     id: &CapabilityId,

@@ -200,7 +200,7 @@ pub(crate) async fn feed_of_site(
     Ok(page.values)
 }
 
-/// The position before the first entry at or after a time; the last position where there is none.
+/// The position before the first entry at or after a time; the last position if there is none.
 pub(crate) async fn feed_position_at(connection: &mut Connection, at_ms: i64) -> Outcome<FeedPosition> {
     let oldest = sqlx::query("SELECT position, at_ms FROM feed WHERE position > 0 ORDER BY position LIMIT 1")
         .fetch_optional(&mut *connection)

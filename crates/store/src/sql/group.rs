@@ -55,7 +55,7 @@ async fn groups_free(connection: &mut Connection, members: &[i64]) -> Outcome<()
     Ok(())
 }
 
-/// Renews a membership, ends expired ones, and lists the members that take groups. `None` where the membership had ended.
+/// Renews a membership, ends expired ones, and lists the members that take groups. `None` if the membership had ended.
 pub(crate) async fn member_beat(
     connection: &mut Connection,
     member: MemberId,
@@ -122,7 +122,7 @@ pub(crate) async fn members_of_clocks(
     Ok(ended)
 }
 
-/// Gives groups up and takes those of the wanted ones that have no owner; returns all that the member owns.
+/// Releases groups, and takes the wanted ones that have no owner. Returns all groups that the member owns.
 pub(crate) async fn groups_settle(
     connection: &mut Connection,
     member: MemberId,

@@ -64,8 +64,8 @@ fn hosts_of_urls(urls: &[String]) -> HashSet<&str> {
     urls.iter().filter_map(|url| url.split('/').nth(2)).collect()
 }
 
-/// Removes hosts that only others name, where a site has no room for another link: those that were searched before today, and of
-/// which no manifest and no unfetched URL is known. A host stays while a clock or a robots.txt of it counts.
+/// Removes hosts that only others name, if a site has no room for another link: hosts that were searched before today and have no known
+/// manifest and no unfetched URL. A host stays while one of its clocks or its robots.txt is still valid.
 pub(super) async fn hosts_make_room(
     connection: &mut Connection,
     site: &str,

@@ -295,7 +295,7 @@ pub(super) struct AdmittedHints<'a> {
     pub(super) seeds: Vec<SiteSeed<'a>>,
     /// URLs of the others.
     pub(super) refused: HashSet<&'a str>,
-    /// What becomes of known URLs that these seeds name.
+    /// The changes to known URLs that these seeds name.
     pub(super) renewals: Vec<Renewal>,
 }
 
@@ -356,7 +356,7 @@ pub(super) async fn hints_admit<'a>(
     Ok(admitted)
 }
 
-/// The unfetched URLs that each site has named of each of the linked sites where one could exceed its part.
+/// The number of unfetched URLs that each linking site has named at each linked site, if one could exceed its share.
 async fn hints_by_source(
     connection: &mut Connection,
     seeds: &[SiteSeed<'_>],

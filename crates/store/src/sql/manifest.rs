@@ -35,7 +35,7 @@ macro_rules! leading_manifest {
 }
 pub(super) use leading_manifest;
 
-/// The current version, also of a manifest that left the index.
+/// The current version, even of a manifest that left the index.
 pub(crate) async fn manifest_find(
     connection: &mut Connection,
     id: &ManifestId,

@@ -31,7 +31,7 @@ fn size((id, frame_start): SizeRow) -> Result<ManifestSize, StoreError> {
     Ok(ManifestSize { id, bytes: manifest_bytes(&frame_start) })
 }
 
-/// Size of the current version, also of a manifest that left the index.
+/// Size of the current version, even of a manifest that left the index.
 pub(crate) async fn size_find(connection: &mut Connection, id: &ManifestId) -> Outcome<Option<ManifestSize>> {
     let row: Option<SizeRow> = sqlx::query_as(select_sizes!("WHERE m.id = $1"))
         .bind(id.as_str())

@@ -1,8 +1,8 @@
 //! The statements, one file for each aggregate, written once and compiled for each back end.
 //!
-//! Both databases take `$1` placeholders, `ON CONFLICT`, `RETURNING` and `UPDATE … FROM`. A batch is one parameter: a JSON
-//! array of objects whose columns `batch!` names, or a list of values for `list!`. Where the databases differ, the parent
-//! module says how. Functions take a connection and leave the transaction to their caller.
+//! Both databases take `$1` placeholders, `ON CONFLICT`, `RETURNING` and `UPDATE … FROM`. A batch is one parameter: a JSON array of objects
+//! whose columns `batch!` names, or a list of values for `list!`. Differences between the databases are defined in the parent module.
+//! Functions take a connection and leave the transaction to their caller.
 
 use sqlx::QueryBuilder;
 

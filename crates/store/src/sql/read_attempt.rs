@@ -11,7 +11,7 @@ use crate::fault::Outcome;
 use crate::model::read_attempt::REASON_CHARS_MAX;
 use crate::model::{EarlierAttempt, ReadAttempt, ReadAttemptWrite};
 
-/// Tries to begin an attempt while others of the same document begin and end.
+/// Maximum number of tries to begin an attempt while others of the same document begin and end.
 const BEGINS_MAX: usize = 5;
 
 /// A row as it is read back: hash, site, begin, quarantine, reason.
@@ -138,7 +138,7 @@ async fn begin(
         }
     }
     let answer = |write: &ReadAttemptWrite| match write {
-        // Of several begins of one document in this batch, the first was written.
+        // If a document begins several times in this batch, the first attempt was written.
         ReadAttemptWrite::Begin(attempt) if !begun.remove(attempt.hash.as_str()) => {
             earlier.get(attempt.hash.as_str()).cloned()
         }

@@ -1,7 +1,7 @@
 //! URLs without a manifest that a seed names once more.
 //!
-//! Who named a URL first does not decide about it for ever: it may have failed then, or have been received only as a part of another
-//! document. It becomes a hint once more, within the limits of other hints.
+//! The first source of a URL does not decide about it forever: the URL may have failed then, or have been received only as a part of
+//! another document. It becomes a hint once more, within the limits of other hints.
 
 use std::collections::{HashMap, HashSet};
 
@@ -32,7 +32,7 @@ enum UrlState {
     Bare,
 }
 
-/// What becomes of a URL that is named once more.
+/// The change to a URL that is named again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Renewal {
     id: String,
@@ -50,9 +50,9 @@ impl Renewal {
 }
 
 impl KnownUrl {
-    /// What becomes of the URL if a seed names it: nothing where it is known as well as the seed would have it. A link of another site than
-    /// the last one that named the URL counts at once, anything else a day after the last request. What a document of its own site or the
-    /// operator names stays theirs.
+    /// The change to the URL if a seed names it. Nothing changes if the stored source is at least as good. A link of a site other than the
+    /// last one that named the URL counts at once, anything else a day after the last request. A URL that a document of its own site or the
+    /// operator names keeps this source.
     pub(super) fn renewed_by(&self, id: &str, (seed, site): SiteSeed<'_>, now_ms: i64) -> Option<Renewal> {
         let site_of = |from: &String| ManifestUrl::parse(from).ok().map(|from| from.site());
         let source = self.linked_from.as_ref().and_then(site_of);

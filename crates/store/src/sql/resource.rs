@@ -225,7 +225,7 @@ pub(crate) async fn resources_save(
     Ok(())
 }
 
-/// Stores the document of a part where that is allowed, and deletes the one that it replaces.
+/// Stores the document of a part, if storing it is allowed, and deletes the one that it replaces.
 pub(crate) async fn part_save(
     connection: &mut Connection,
     part: &Part<'_>,

@@ -6,7 +6,7 @@ use crate::fault::Outcome;
 use crate::model::retention::FeedTrimmed;
 use crate::model::{FeedPosition, FeedReader};
 
-/// Stored bytes of one site in versions that are not current.
+/// Maximum stored bytes of one site in versions that are not current.
 const OLD_VERSIONS_BYTES_MAX: i64 = 64 * 1024 * 1024;
 /// Rows of one transaction.
 const BATCH: i64 = 5_000;
@@ -30,7 +30,7 @@ pub(crate) async fn feed_reader_save(
     Ok(())
 }
 
-/// Unregisters a reader; false where there is none.
+/// Unregisters a reader; false if there is none.
 pub(crate) async fn feed_reader_forget(connection: &mut Connection, name: &str) -> Outcome<bool> {
     let gone =
         sqlx::query("DELETE FROM feed_reader WHERE name = $1").bind(name).execute(&mut *connection).await?;
@@ -68,7 +68,7 @@ pub(crate) async fn feed_trim(connection: &mut Connection, before_ms: i64) -> Ou
     ))
     .fetch_one(&mut *connection)
     .await?;
-    // The first entry that is recent ends what is deleted, whatever the times after it.
+    // Deletion stops at the first recent entry, whatever the times after it.
     let batch_until = last.min(first.saturating_add(BATCH - 1));
     let recent: Option<i64> = sqlx::query_scalar(
         "SELECT MIN(position + 0) FROM feed WHERE position >= $1 AND position <= $2 AND at_ms >= $3",

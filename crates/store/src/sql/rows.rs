@@ -64,7 +64,7 @@ fn key(row: &Row) -> String {
     row.try_get::<String, _>(0).or_else(number).or_else(bytes).unwrap_or_default()
 }
 
-/// Where the next page of a list begins: after a key, and after the following rows whose keys cannot be read.
+/// The start of the next page of a list: after a key, and after the following rows whose keys cannot be read.
 pub(super) struct Cursor<K> {
     pub(super) key: K,
     pub(super) skipped: i64,

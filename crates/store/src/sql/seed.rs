@@ -28,8 +28,8 @@ struct SiteSeeds<'a> {
     is_submitted: bool,
 }
 
-/// Adds a batch. A known site keeps its schedule, unless a seed brings something new or requests a visit now. A new site of
-/// which only hosts are known is compacted; a compacted site is expanded where a seed brings more.
+/// Adds a batch. A known site keeps its schedule, unless a seed adds a URL or host or requests a visit now. A new site of which only hosts
+/// are known is compacted; a compacted site is expanded if a seed brings more.
 pub(crate) async fn seeds_add(
     connection: &mut Connection,
     seeds: &[Seed],
@@ -98,7 +98,7 @@ pub(crate) async fn site_add_unplanned(
          ON CONFLICT (name) DO NOTHING",
     )
     .bind(site.as_str())
-    // It is not the priority of a listed site, so no list removes the site.
+    // This is not the priority of a listed site, so `--follow-seeds` does not remove the site.
     .bind(PRIORITY_LINKED)
     .bind(UNPLANNED_MS)
     .bind(CompactedSite::pending(site.as_str(), [], now_ms).encode())
@@ -138,9 +138,8 @@ fn due_at_ms(site: &str, priority: i32, now_ms: i64) -> i64 {
     now.map_or(now_ms, |now| millis(first_visit_at(policy::Seed::of(site), now)))
 }
 
-/// Returns the hosts of the new sites, and the seeds whose sites have rows of their own. Rows are sorted by key, so concurrent
-/// batches lock them in one order. Rows that stay as they are are not locked, since visits that link to each other's sites
-/// are saved at the same time.
+/// Returns the hosts of the new sites, and the seeds whose sites have rows of their own. Rows are sorted by key, so concurrent batches lock
+/// them in one order. Unchanged rows are not locked, because visits that link to each other's sites may be saved at the same time.
 async fn sites_insert<'a>(
     connection: &mut Connection,
     open: &[SiteSeed<'a>],
@@ -161,7 +160,7 @@ async fn sites_insert<'a>(
     link::unlisted_keep(connection, &names(listed.map(|(name, _)| *name))?).await?;
     let submitted = by_site.iter().filter(|(_, seeds)| seeds.is_submitted);
     link::submitted_keep(connection, &names(submitted.map(|(name, _)| *name))?).await?;
-    // A known site has other hosts, which `hosts_admit` counts; those among these that it knows are not refused.
+    // A known site has other hosts, which `hosts_admit` counts. Hosts that it already knows are not refused.
     let beyond = |seeds: &SiteSeeds<'a>| link::hosts_beyond_limits(0, &seeds.hosts);
     let row = |(name, seeds): (&&'a str, &SiteSeeds<'a>)| {
         let beyond = beyond(seeds);
@@ -280,7 +279,7 @@ async fn hosts_insert(connection: &mut Connection, open: &[SiteSeed<'_>]) -> Out
             sqlx::query_scalar(statement).bind(&batch).fetch_all(&mut *connection).await?;
         new_hosts.extend(rows);
     }
-    // These do not count as new: a list makes no visit due of a host that is known.
+    // These do not count as new, so a list makes no visit due because of a known host.
     sqlx::query(concat!(
         "UPDATE host SET seeded = batch.seeded FROM ",
         batch!(host TEXT, seeded INTEGER),
@@ -361,9 +360,9 @@ async fn due_now(connection: &mut Connection, sites: &str, now_ms: i64) -> Outco
     Ok(())
 }
 
-/// Like [`due_now`]. A site that is being visited, or whose visit was interrupted, is visited once more afterwards: the changed
-/// time shows to the end of the lease, and to the visit that is resumed, that another visit was requested. An interrupted visit that
-/// is overdue keeps its place in the queue, so its time changes by one millisecond.
+/// Like [`due_now`]. A site that is being visited, or whose visit was interrupted, is visited once more afterwards: the changed time
+/// indicates the request when the lease ends or the visit is resumed. An interrupted visit that is overdue keeps its place in the queue, so
+/// its time changes by one millisecond.
 async fn request_visits(connection: &mut Connection, sites: &str, now_ms: i64) -> Outcome<()> {
     sqlx::query(concat!(
         "UPDATE site SET next_visit_at_ms = CASE WHEN next_visit_at_ms <= $2 AND lease_until_ms <= $2

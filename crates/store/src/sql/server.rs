@@ -9,7 +9,7 @@ use crate::fault::Outcome;
 const TIME: &str = "%Y-%m-%d %H:%M:%S";
 const TIME_LENGTH: usize = "2026-11-21 12:00:00".len();
 
-/// The database's clock, to the second; `None` where the format is unknown.
+/// The database's clock, to the second; `None` if the format is unknown.
 pub(crate) async fn server_time(connection: &mut Connection) -> Outcome<Option<DateTime<Utc>>> {
     let text: String =
         sqlx::query_scalar("SELECT CAST(CURRENT_TIMESTAMP AS TEXT)").fetch_one(&mut *connection).await?;

@@ -34,7 +34,7 @@ impl States {
     ///
     /// # Errors
     ///
-    /// Where a row of it is damaged, or it has none.
+    /// If a row of it is damaged, or it has none.
     pub(crate) fn take(&mut self, name: &str) -> Result<SiteState, StoreError> {
         let missing = || Err(RowRef::new("site", name).damaged("name", "site_state has no such row"));
         self.0.remove(name).unwrap_or_else(missing)
@@ -61,7 +61,7 @@ pub(crate) async fn states_load(
     for (name, row) in states_of(connection, sites).await? {
         states.0.insert(name, row.and_then(SiteState::try_from));
     }
-    // A host of a compacted site has a row where its clock was written since.
+    // A host of a compacted site has a row if its clock was written since.
     for (site, row) in hosts_of(connection, sites, bodies, hosts_max).await? {
         let mut row = match row {
             Ok(row) => row,

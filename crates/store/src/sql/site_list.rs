@@ -101,15 +101,14 @@ macro_rules! select_summaries {
 /// Columns by which a list is filtered.
 struct FilterColumns {
     status: &'static str,
-    /// `None` where every row is without manifests.
+    /// `None` if every row is without manifests.
     manifests: Option<&'static str>,
 }
 
 const EXPANDED: FilterColumns = FilterColumns { status: "status", manifests: Some("manifests") };
 const COMPACTED: FilterColumns = FilterColumns { status: "compacted_status", manifests: None };
 
-/// Pushes only the conditions that are given: for conditions that may be null the planner finds no index. False where no
-/// row can match.
+/// Pushes only the conditions that are given: for conditions that may be null the planner finds no index. False if no row can match.
 fn push_filter(query: &mut QueryBuilder<Database>, request: &SitesRequest, columns: &FilterColumns) -> bool {
     if let Some(status) = request.status {
         query.push(" AND ").push(columns.status).push(" = ").push_bind(status.as_str());
@@ -189,7 +188,7 @@ async fn compacted_page(connection: &mut Connection, request: &SitesRequest) -> 
     Ok(page.values.into_iter().flatten().collect())
 }
 
-/// `None` where the site has rows of its own.
+/// `None` if the site has rows of its own.
 fn summary_of_compacted(row: SiteRow) -> Result<Option<SiteSummary>, StoreError> {
     let next_visit_at_ms = row.next_visit_at_ms;
     let summary = |site| SiteSummary::try_from(SummaryRow::of_compacted(site, next_visit_at_ms));

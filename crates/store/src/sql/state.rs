@@ -146,8 +146,8 @@ pub(crate) async fn robots_body(connection: &mut Connection, host: &str) -> Outc
     Ok(body.map(|body| at.bytes("body", &body)).transpose()?)
 }
 
-/// Up to `bytes_max` bytes from the start of the robots.txt files of the listed hosts. Of each at most twice as many
-/// compressed bytes are read, which hold less only where a file hardly compresses. Damaged rows are left out.
+/// Up to `bytes_max` bytes from the start of the robots.txt files of the listed hosts. At most twice as many compressed bytes of each file
+/// are read. They contain less only if a file hardly compresses. Damaged rows are left out.
 pub(super) async fn robots_starts(
     connection: &mut Connection,
     hosts: &str,
@@ -236,7 +236,7 @@ pub(super) async fn host_origins(
 /// Site and robots.txt verdict of each host.
 pub(super) type RobotsByHost<'a> = BTreeMap<&'a str, (&'a str, &'a RobotsRow)>;
 
-/// Replaces what is known of robots.txt of each host.
+/// Replaces the stored robots.txt record of each host.
 pub(super) async fn robots_save(connection: &mut Connection, rows: &RobotsByHost<'_>) -> Outcome<()> {
     let rows: Vec<_> = rows.iter().collect();
     for rows in batches(&rows) {

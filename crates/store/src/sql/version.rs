@@ -322,7 +322,7 @@ fn records(id: &ManifestId, rows: &[Row]) -> Vec<VersionRecord> {
     })
 }
 
-/// The normalised manifest of one version, the latest where the same content returned.
+/// The normalised manifest of one version, the latest one if the same content returned.
 pub(crate) async fn version_find(
     connection: &mut Connection,
     id: &ManifestId,

@@ -43,7 +43,7 @@ const UNCHECKED_HOSTS_MAX: usize = 4;
 /// The old versions of a site are checked at least once in this many visits.
 const VISITS_PER_CHECK: i32 = 64;
 
-/// Saves the visits whose leases are held; each of the others gets the reason why it is not.
+/// Saves the visits whose leases are held; each other visit gets the reason why it is not saved.
 pub(crate) async fn visits_save(
     connection: &mut Connection,
     visits: &[VisitWrite<'_>],
@@ -160,7 +160,7 @@ async fn visits_hold<'a>(
         if ended.get(site).is_none_or(|row| row.fence != write.token.fence) {
             continue;
         }
-        // Of two visits under one lease, the first is saved.
+        // If there are two visits under one lease, the first is saved.
         let Some(row) = ended.remove(site) else { continue };
         let compacted = row.decode()?;
         let mut known = known.remove(site).unwrap_or_default();

@@ -24,12 +24,12 @@ pub(super) const VISITS_KEPT: i64 = 50;
 /// A visit whose lease was held, and what it changes.
 pub(super) struct HeldVisit<'a> {
     pub(super) write: &'a VisitWrite<'a>,
-    /// The site before the visit, where it was compacted.
+    /// The site before the visit, if it was compacted.
     pub(super) compacted: Option<CompactedSite>,
-    /// Counted where the visit changed the index.
+    /// Counted if the visit changed the index.
     pub(super) index_counts: Option<IndexCounts>,
     pub(super) plan: Plan<'a>,
-    /// The reports of the fetches and their counts by outcome, where the site had no room for some of the documents.
+    /// The reports of the fetches and their counts by outcome, if the site had no room for some of the documents.
     pub(super) reports: Option<(Vec<u8>, String)>,
 }
 

@@ -18,7 +18,7 @@ use crate::clock;
 use egress::{Failure, Head, Reply};
 
 impl Requester<'_> {
-    /// Tells the display of progress what is left of the visit before a request to this host.
+    /// Updates the progress display with the remaining work of the visit, before a request to this host.
     pub(super) fn show_plan(&mut self, progress: &Progress, host: &Host, body: BodyKind) {
         let crawl_delay = self.crawl_delay(host);
         if let Some(authority) = self.authorities.get_mut(host).filter(|_| self.writes_progress) {
@@ -30,7 +30,7 @@ impl Requester<'_> {
         }
     }
 
-    /// The Crawl-delay of a host; that of its stored robots.txt until this visit has checked it.
+    /// The Crawl-delay of a host, from its stored robots.txt until this visit has checked that file.
     pub(in crate::visit) fn crawl_delay(&self, host: &Host) -> Option<Duration> {
         self.robots.get(host)?.crawl_delay
     }
@@ -51,10 +51,10 @@ impl Requester<'_> {
         traffic.count(took, self.session.timings(), wire_bytes);
     }
 
-    /// Applies and stores the Retry-After of any response. That of a host that is not the site's own delays this host alone, also
-    /// where a 429 or 503 has no header: it may belong to somebody else, or be a load balancer that does not know the name. `task` is the
-    /// one in progress. The delay that such a response has without the header is nobody's word: it delays the whole site only where the
-    /// domain itself gives it to what the site itself names.
+    /// Applies and stores the Retry-After of any response; `task` is the one in progress. At a host that is not the site's own, only this
+    /// host is delayed: it may belong to somebody else, or be a load balancer that does not know the name. The same applies to a 429 or 503
+    /// without the header, whose default delay applies to the whole site only if the domain itself gave this response to a URL that the
+    /// site itself names.
     pub(super) async fn apply_retry_after(
         &mut self,
         host: &Host,
@@ -83,7 +83,7 @@ impl Requester<'_> {
         self.site_clock.not_before
     }
 
-    /// Writes the clocks after the last responses; those that were written before the requests are earlier.
+    /// Writes the clocks after the last responses, which are later than those written before the requests.
     pub(in crate::visit) async fn save_clocks(&self, traffic: &mut Traffic) {
         traffic.site_next_ok_at = self.site_clock.next_ok_at;
         for authority in self.authorities.values() {

@@ -36,7 +36,7 @@ pub(super) fn answer_event<'a>(
     Event::Answer { site, url, status, failure, wire_bytes, took_ms: millis(took) }
 }
 
-/// Status and headers, if they arrived, even if the body failed.
+/// Status and headers, if they were received, even if the body failed.
 pub(super) fn head_of(answer: &Result<Reply, Failure>) -> Option<&Head> {
     match answer {
         Ok(reply) => Some(&reply.head),

@@ -39,12 +39,11 @@ use crate::reading::HeldMemory;
 use crate::{clock, metrics};
 use egress::{Cause, Failure, LeaveCheck, NetworkScope, Reply, Session};
 
-/// Addresses of a host that are tried for one request; a third would rarely answer when two did not.
+/// Maximum number of addresses that are tried for one request; if two do not answer, a third rarely does.
 const ADDRESSES_TRIED_MAX: usize = 2;
-/// Attempts of a request that could not leave in time, after which the visit waits: this machine has no time for it.
+/// Number of attempts that miss their deadline after which the visit waits, because this machine is overloaded.
 const LATE_MAX: u32 = 3;
-/// Least time between two writes of the progress: a visit without delays would otherwise spend more time on writing than on
-/// requests.
+/// Minimum time between two writes of the progress. A visit without delays would otherwise spend more time on writing than on requests.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Content of a request.
@@ -64,7 +63,7 @@ pub(super) struct Exchange {
 }
 
 impl Exchange {
-    /// The exchange, unless this machine is the reason that it failed.
+    /// The exchange, unless it failed because of this machine.
     fn unless_busy(self) -> Result<Self, Interrupt> {
         match &self.answer {
             Err(failure) if failure.cause == Cause::Busy => Err(Interrupt::busy(failure.reason.clone())),
@@ -72,7 +71,7 @@ impl Exchange {
         }
     }
 
-    /// Why the request was not sent, if it could not leave in time.
+    /// The reason why the request was not sent, if it missed its deadline.
     fn late(&self) -> Option<&str> {
         let failure = self.answer.as_ref().err().filter(|failure| failure.cause == Cause::Late)?;
         Some(&failure.reason)
@@ -114,13 +113,13 @@ pub(super) struct Requester<'a> {
     robots: HashMap<Host, KnownRobots>,
     /// The rules of the last requested host. Those of another host are parsed again with its next request.
     parsed: Option<ParsedRobots>,
-    /// Memory of what the visit found and keeps until it is saved.
+    /// Memory of the findings that the visit keeps until it is saved.
     pub(super) memory: HeldMemory,
-    /// What the visit still has to do, for the display of progress.
+    /// The remaining work of the visit, for the progress display.
     plan: VisitPlan,
     /// When the progress was last written.
     written_at: Option<Instant>,
-    /// The progress is written with the clocks, for the next worker; not for requests outside a visit.
+    /// Whether the progress is written with the clocks, for the next worker. False for requests outside a visit.
     writes_progress: bool,
 }
 
@@ -323,8 +322,8 @@ impl<'a> Requester<'a> {
         Ok(Ok(()))
     }
 
-    /// Leaves an address that accepted no connection for the next one of the host, under the rules of that address. Returns
-    /// whether there is one.
+    /// Replaces an address that accepted no connection by the next one of the host, whose own limits then apply. Returns whether there is
+    /// one.
     async fn use_next_address(&mut self, traffic: &mut Traffic, host: &Host) -> Result<bool, Interrupt> {
         let Some(authority) = self.authorities.get(host) else { return Ok(false) };
         let Target { addresses, network, .. } = authority.target.clone();
@@ -435,8 +434,8 @@ impl<'a> Requester<'a> {
         }
     }
 
-    /// Writes the clocks before the request, and learns whether the lease is held, and of opt-outs. Returns the check of the
-    /// departure.
+    /// Writes the clocks before the request; this also shows whether the lease is still held, and whether the site opted out. Returns the
+    /// check of the request's deadline.
     async fn write_clocks(
         &mut self,
         progress: &mut Progress,
@@ -464,8 +463,8 @@ impl<'a> Requester<'a> {
         }
     }
 
-    /// The progress to write with the clocks of the next request, so that a visit that is resumed after a kill repeats that
-    /// request alone. Where requests follow each other without a gap, it is not written with each of them.
+    /// The progress to write with the clocks of the next request, so that a visit that is resumed after a kill repeats only that request.
+    /// If requests follow each other without a gap, it is not written with each of them.
     fn progress_to_write(&mut self, progress: &mut Progress) -> Option<VisitProgress> {
         let is_time = self.written_at.is_none_or(|at| at.elapsed() >= PROGRESS_INTERVAL);
         if progress.traffic.requests == 0 || !is_time || !self.writes_progress {

@@ -8,7 +8,7 @@ use super::super::traffic::Traffic;
 use super::Requester;
 use egress::Failure;
 
-/// Records of a host for each label that was queried; those of a name that does not exist are none.
+/// Records of a host for each label that was queried; a name that does not exist has none.
 pub(in crate::visit) struct Records {
     pub(in crate::visit) texts: Vec<Result<Vec<String>, Failure>>,
     /// The targets of SVCB records.
@@ -16,7 +16,8 @@ pub(in crate::visit) struct Records {
 }
 
 impl Requester<'_> {
-    /// The TXT and SVCB records of labels below a host, queried at once: name servers that do not answer cost the time of one query.
+    /// The TXT and SVCB records of labels below a host, queried concurrently, so that name servers that do not answer cost the time of one
+    /// query.
     pub(in crate::visit) async fn records(
         &self,
         traffic: &mut Traffic,

@@ -25,7 +25,7 @@ pub(super) fn record_of(
     let walls_in_row = before.filter(|record| is_wall(record)).map_or(1, next_in_row);
     let verdict = verdict.after_bot_walls(walls_in_row);
     let failures_in_row = match (verdict.cause(), verdict.kind()) {
-        // bot walls are counted apart from other failures
+        // bot walls are counted separately from other failures
         (Some(RobotsCause::BotWall), _) => walls_in_row,
         (_, RobotsKind::Unreachable) => before.map_or(1, next_in_row),
         _ => 0,

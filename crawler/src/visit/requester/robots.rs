@@ -1,9 +1,9 @@
 //! The robots.txt of a host: the stored copy while it is valid, else fetched before anything else.
 //!
-//! A redirect may lead to another host of the site, whose clock, Crawl-delay and budget then apply; what is found there holds
-//! for the host that was requested first (RFC 9309 §2.3.1.2). A redirect to another site is not followed: this robots.txt is
-//! unreachable, and the other site becomes a seed. Files of more than 16 KiB are parsed on the reader threads. A visit keeps the
-//! rules of one host at a time, and the files.
+//! A redirect may lead to another host of the site, whose clock, Crawl-delay and budget then apply; the rules found there apply to the host
+//! that was requested first (RFC 9309 §2.3.1.2). A redirect to another site is not followed: this robots.txt is unreachable, and the other
+//! site becomes a seed. Files of more than 16 KiB are parsed on the reader threads. A visit keeps the parsed rules of one host at a time,
+//! and the files of all.
 
 use std::sync::Arc;
 
@@ -60,7 +60,7 @@ impl Requester<'_> {
         Box::pin(self.fetch_robots(progress, host, stored)).await
     }
 
-    /// Notes a request to a host that is not for its robots.txt. A copy that has expired counted for this one alone.
+    /// Notes a request to a host that is not for its robots.txt. An expired copy counts only for this one request.
     pub(super) fn end_use_after_delay(&mut self, traffic: &mut Traffic, host: &Host) {
         if traffic.robots_last.remove(host)
             && robots_use(self.site, traffic, host, clock::now()) == CopyUse::DenyOnly
@@ -90,7 +90,7 @@ impl Requester<'_> {
         Ok(Some(record))
     }
 
-    /// Keeps the rules of a host, and no others.
+    /// Keeps the rules of a host, and drops those of other hosts.
     fn adopt(&mut self, host: &Host, verdict: Arc<RobotsVerdict>, memory: HeldMemory, is_checked: bool) {
         let crawl_delay = verdict.crawl_delay().map(|delay| delay.wait);
         self.robots.insert(host.clone(), KnownRobots { is_checked, crawl_delay });
@@ -144,8 +144,8 @@ impl Requester<'_> {
         }
     }
 
-    /// Parses a file, after memory for its rules is held and that of the last rules is given back. A long file that cannot be
-    /// parsed in time permits nothing.
+    /// Parses a file, after releasing the memory of the last rules and reserving memory for the new ones. A long file that cannot be parsed
+    /// in time permits nothing.
     async fn parse(
         &mut self,
         body: &[u8],
@@ -164,7 +164,7 @@ impl Requester<'_> {
         Ok((parsed.unwrap_or(RobotsVerdict::Unreachable(RobotsCause::BodyNotRead)), memory))
     }
 
-    /// Keeps what a robots.txt came to until the visit is saved. A file for which the visit has no memory permits nothing.
+    /// Keeps the result of a robots.txt until the visit is saved. A file for which the visit has no memory permits nothing.
     async fn keep_robots(
         &mut self,
         traffic: &mut Traffic,
@@ -186,8 +186,8 @@ impl Requester<'_> {
         Ok(fits)
     }
 
-    /// The decisions of a verdict on paths, whose work is limited together. Long work is done on the reader threads; where that
-    /// fails, nothing is permitted.
+    /// The decisions of a verdict on paths, with one work limit for all of them. Long work is done on the reader threads; if that fails,
+    /// nothing is permitted.
     pub(in super::super) async fn decisions(
         &self,
         verdict: &Arc<RobotsVerdict>,
@@ -202,7 +202,7 @@ impl Requester<'_> {
         Ok(decided.unwrap_or_else(|| vec![RobotsDecision::Unreachable(RobotsCause::BodyNotRead); count]))
     }
 
-    /// The decision of a verdict on one path; likewise.
+    /// The decision of a verdict on one path, in the same way.
     pub(in super::super) async fn decision(
         &self,
         verdict: &Arc<RobotsVerdict>,
@@ -239,7 +239,7 @@ impl Requester<'_> {
         let (conditions, plain) = (kept.map(conditions_of).unwrap_or_default(), HeaderMap::new());
         let ((mut record, verdict), memory) = loop {
             let Some(current) = chain.last().cloned() else { return Ok(Robots::NoName) };
-            // validators go to the URL that gave them, and not where it redirects to
+            // validators are sent to the URL that gave them, not to the target of its redirect
             let conditions = if chain.len() == 1 { &conditions } else { &plain };
             let Exchange { answer, .. } = self.get(progress, &current, BodyKind::Robots, conditions).await?;
             let Reply { head, body, .. } = match answer {
@@ -310,8 +310,8 @@ pub(in super::super) fn robots_use(
     of_visit.or_else(of_site).map_or(CopyUse::DenyOnly, |record| copy_use(site, traffic, record, now))
 }
 
-/// How a copy may be used at `now`. It counts for the request after its own where the delay of its host outlasts it. After a long delay
-/// for which an earlier visit did not wait, the next request cannot come before this visit.
+/// How a copy may be used at `now`. If the delay of its host is longer than the copy is valid, it counts for one more request. This
+/// includes a long delay for which an earlier visit did not wait, since this visit sends the first request after it.
 fn copy_use(site: &SiteState, traffic: &Traffic, record: &RobotsRecord, now: DateTime<Utc>) -> CopyUse {
     let state = site.hosts.iter().find(|state| state.host == record.host);
     let began_at = traffic.began_at.filter(|at| record.fetched_at < *at);

@@ -14,7 +14,7 @@ use store::StoredManifest;
 use super::{CapabilityText, ManifestText};
 use crate::analysis::{Stemming, is_chat_verb, is_stop_word, words};
 
-/// Examples of one manifest, and of one capability, that are checked.
+/// Maximum number of examples of one manifest, and of one capability, that are checked.
 const EXAMPLES_MAX: usize = 100;
 const EXAMPLES_OF_ONE_MAX: usize = 10;
 /// Maximum number of capabilities of one manifest that are compared, and their terms.

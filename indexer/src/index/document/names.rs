@@ -1,4 +1,4 @@
-//! The names by which a capability and its site are known. What only others name gets none of those of its site.
+//! The names by which a capability and its site are known. A document that only others name gets no names of its site.
 
 use std::collections::BTreeSet;
 
@@ -22,8 +22,8 @@ pub(super) fn site_number(site: &str, named_by: NamedBy) -> u64 {
     }
 }
 
-/// Ids, keys and names that match a capability exactly. Others may give a document any name, also that of the site and of its
-/// servers, so only the id and the key of what they name match.
+/// Ids, keys and names that match a capability exactly. Others may give a document any name, even that of the site or its servers, so only
+/// the id and the key match for documents that they name.
 pub(in crate::index) fn exact_names(source: &FilterSource<'_>) -> BTreeSet<String> {
     let own = [source.id.as_str().to_owned(), source.key.to_lowercase()];
     if source.named_by == NamedBy::Others {

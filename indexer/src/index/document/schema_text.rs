@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// Levels of a schema that are read; deeper properties are irrelevant for the purpose of a call.
+/// Maximum number of levels of a schema that are read; deeper properties are irrelevant for the purpose of a call.
 const DEPTH_MAX: u32 = 6;
 /// Maximum number of properties that are read.
 const PROPERTIES_MAX: usize = 200;

@@ -82,10 +82,10 @@ findings! {
         "the signature is not base64url" => "Encode the signature in base64url without padding.";
 }
 
-/// Elements of one list that are checked.
+/// Maximum number of elements of one list that are checked.
 const ITEMS_MAX: usize = 1_000;
 
-/// Checks what only cards of 1.0 have to meet.
+/// Checks the requirements that only cards of 1.0 have.
 pub(super) fn check(root: &Object<'_>, draft: &mut Draft<'_>) {
     for key in ["supportedInterfaces", "defaultInputModes", "defaultOutputModes", "skills"] {
         check_not_empty(root, key, draft);
@@ -168,7 +168,7 @@ fn check_requirements(object: &Object<'_>, draft: &mut Draft<'_>) {
     }
 }
 
-/// The wrappers of the five kinds and the shapes of what they hold.
+/// The wrappers of the five kinds, and the shapes of their contents.
 const KINDS: [(&str, Option<&Shape>); 5] = [
     ("apiKeySecurityScheme", Some(&API_KEY)),
     ("httpAuthSecurityScheme", Some(&HTTP_AUTH)),

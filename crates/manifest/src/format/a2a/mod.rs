@@ -40,7 +40,7 @@ enum Generation {
 }
 
 impl Generation {
-    /// A card with neither generation's address and no other member of the older ones is treated as an invalid card of 1.0.
+    /// A card without the address of either generation, and without other members of the older one, is treated as an invalid card of 1.0.
     fn of(root: &Object<'_>) -> Self {
         let is_older = OLDER_MEMBERS.iter().any(|key| root.has(key));
         if root.has("supportedInterfaces") || !is_older { Self::Interfaces } else { Self::Url }
@@ -77,7 +77,7 @@ pub(crate) fn merge(root: &Object<'_>, draft: &mut Draft<'_>) {
     let interfaces = match generation {
         Generation::Interfaces => {
             let listed = supported_interfaces(root, draft);
-            // Where all of them speak another protocol, the `url` of older cards may be that of the agent.
+            // If all of them speak another protocol, the `url` of older cards may be that of the agent.
             let is_other = !listed.is_empty() && preferred(&listed).is_none();
             let own = if is_other { url_interfaces(root, draft) } else { Vec::new() };
             listed.into_iter().chain(own).collect()
@@ -185,7 +185,7 @@ fn supported_interfaces(root: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interfa
     interfaces
 }
 
-/// The protocol that an interface names beside its binding, where it is another one: `"protocol": "MCP"`.
+/// The protocol that an interface names beside its binding, if they differ: `"protocol": "MCP"`.
 fn protocol_of(interface: &Object<'_>) -> Protocol {
     match interface.text("protocol").map(auth::protocol) {
         None | Some(Protocol::Other) => Protocol::A2a,
@@ -258,7 +258,7 @@ fn read_skill(skill: &Object<'_>, draft: &mut Draft<'_>) -> Capability {
     capability
 }
 
-/// Reads the endpoint of a skill, which no version defines. Where it is an interface of the card, messages are sent to it.
+/// Reads the endpoint of a skill, which no version defines. If it is an interface of the card, messages are sent to it.
 fn own_endpoint(
     skill: &Object<'_>,
     interfaces: &[Interface],
@@ -273,7 +273,7 @@ fn own_endpoint(
     let method = method.filter(|method| address::is_method(method));
     let is_address = published.starts_with('/') || published.contains("://");
     let completed = (!is_address).then(|| address::completed(published)).flatten();
-    // The page of a skill is no call.
+    // The page of a skill is not a call.
     if (!is_address && completed.is_none()) || (key != "endpoint" && method.is_none()) {
         return;
     }
@@ -304,11 +304,11 @@ fn keep_modes(skill: &Object<'_>, id: &str, draft: &mut Draft<'_>) {
 fn invoke_by_message(capability: &mut Capability, interface: Option<&Interface>, generation: Generation) {
     let stated = interface.and_then(|interface| interface.version.as_deref());
     let is_older = stated.map_or(generation == Generation::Url, |version| version.trim().starts_with("0."));
-    // The binding to gRPC has always called it so.
+    // The gRPC binding uses this name in every version.
     let is_grpc = interface
         .and_then(|interface| interface.transport.as_deref())
         .is_some_and(|binding| binding.eq_ignore_ascii_case("GRPC"));
-    // A page with a form, which some cards list among the bindings, takes no message.
+    // Some cards list a page with a form among the bindings; it accepts no messages.
     let binding = interface.and_then(|interface| interface.transport.as_deref());
     let is_page = binding.is_some_and(|binding| binding.to_ascii_uppercase().contains("HTML"));
     let message = if is_older && !is_grpc { "message/send" } else { "SendMessage" };

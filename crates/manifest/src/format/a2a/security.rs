@@ -28,7 +28,7 @@ impl Schemes {
     pub(super) fn of_skill(&self, skill: &Object<'_>) -> CapabilityAuth {
         match requirements(skill) {
             Some(own) => openapi::requirement(Some(&own), &self.by_name),
-            // What the text of one skill says is nearer than what the card asks of all.
+            // The text of a skill takes precedence over the requirements of the card.
             None if skill.text("description").is_some_and(lenient::says_call_is_open) => {
                 CapabilityAuth { required: Tristate::No, ..CapabilityAuth::default() }
             }

@@ -24,7 +24,7 @@ pub(crate) const MARKERS: &[Marker] = &[
     at_path(|c| {
         let is_version = c.has("schema_version") || c.has("protocol_version");
         let with_site = c.has("site") && (is_version || c.has("capabilities"));
-        // Without `site`: other files at this path have a version and capabilities too, beside their own `name`.
+        // Other files at this path may have a version and capabilities too, but they have a `name`.
         let without_site = is_version
             && !c.has("name")
             && c.objects("capabilities")
@@ -174,7 +174,7 @@ pub(super) fn check_path(object: &Object<'_>, key: &str, draft: &mut Draft<'_>) 
     }
 }
 
-/// The session's configuration, or its defaults where a capability needs one.
+/// The session's configuration, or its defaults if a capability needs one.
 fn sessions(root: &Object<'_>, flavour: Flavour, draft: &mut Draft<'_>) {
     let needing = draft.manifest.capabilities.iter().filter(|capability| capability.auth.session);
     let required_ids: Vec<String> = needing.map(|capability| capability.native_id.clone()).collect();

@@ -126,7 +126,7 @@ const ED25519_HEAD: &[u8] = &[0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x
 /// Bytes of an Ed25519 public key.
 const ED25519_BYTES: usize = 32;
 
-/// Whether a text is the base64 of an Ed25519 public key: with the head of its structure, or alone.
+/// Whether a text is the base64 of an Ed25519 public key, with or without the header of its structure.
 fn is_ed25519(text: &str) -> bool {
     let Ok(bytes) = data_encoding::BASE64.decode(text.trim().as_bytes()) else { return false };
     bytes.strip_prefix(ED25519_HEAD).unwrap_or(&bytes).len() == ED25519_BYTES

@@ -15,7 +15,7 @@ use crate::object::Object;
 use crate::rule::{Kind, findings, may, must};
 use crate::walk::List;
 
-/// Entries of one member that are kept.
+/// Maximum number of entries of one member that are kept.
 const ENTRIES_MAX: usize = 200;
 
 findings! {
@@ -142,7 +142,7 @@ fn read_entry(entry: &Object<'_>, key: &str, protocol: Protocol, draft: &mut Dra
 
 fn read_skill(skill: &Object<'_>, draft: &mut Draft<'_>) {
     let published = skill.text("url").unwrap_or_default();
-    // …/skills/adopt-agents-txt/SKILL.md is called for its folder.
+    // …/skills/adopt-agents-txt/SKILL.md is named after its folder.
     let parts: Vec<&str> = published.trim_end_matches('/').rsplit('/').take(2).collect();
     let name = match parts.as_slice() {
         [file, folder] if file.eq_ignore_ascii_case("SKILL.md") => folder,

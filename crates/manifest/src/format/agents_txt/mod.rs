@@ -1,9 +1,10 @@
 //! agents.txt: several grammars under one name, and the JSON forms of two of them.
 //!
-//! Keys determine the grammar; of other texts only the addresses are kept. A text is converted to its JSON form, so that one
-//! reader handles both; JSON pointers of findings refer to the JSON form.
+//! Keys determine the grammar; only addresses are kept from other texts. A text is converted to its JSON form, so that one reader handles
+//! both; JSON pointers of findings refer to the JSON form.
 //!
-//! Follows agents.txt 0.1 (kaylacar/agents-protocol) in prose and SDK, agents.txt 1.0 (kaylacar/agents-txt, draft-car-agents-txt-wellknown-00) and agents.txt 1.0 of agents-txt.com.
+//! Follows agents.txt 0.1 (kaylacar/agents-protocol) in prose and SDK, agents.txt 1.0 (kaylacar/agents-txt,
+//! draft-car-agents-txt-wellknown-00) and agents.txt 1.0 of agents-txt.com.
 
 mod com;
 mod grammar;
@@ -24,7 +25,7 @@ use crate::object::Object;
 use crate::rule::{FindingTable, findings};
 use crate::text;
 
-/// Lines that are read; the longest published file has 1,900.
+/// Maximum number of lines that are read; the longest published file has 1,900.
 const LINES_MAX: usize = 20_000;
 
 pub(crate) const MARKERS: &[Marker] = &[
@@ -83,7 +84,7 @@ fn read_json(json: &Value, draft: &mut Draft<'_>, read: fn(&Object<'_>, &mut Dra
     }
 }
 
-/// Prose and policy stubs: a title, addresses, labelled lines, and calls in lists.
+/// Reads prose and policy stubs: a title, addresses, labelled lines, and calls in lists.
 fn read_prose(prose: &str, draft: &mut Draft<'_>) {
     draft.dialect(None, Some("prose"));
     draft.assess("agents.txt", |code| code.starts_with("agents_txt."));
@@ -113,7 +114,7 @@ fn read_prose(prose: &str, draft: &mut Draft<'_>) {
         let is_call = listed_calls::read(line, base.get(), draft)
             || (is_of_api && listed_calls::read_path(line, base.get(), draft));
         let above = std::mem::replace(&mut above, line);
-        // The path of a call below a base is no page of the site.
+        // The path of a call below a base is not a page of the site.
         if !is_call || base.get().is_none() {
             addresses::keep_below(above, line, draft);
         }

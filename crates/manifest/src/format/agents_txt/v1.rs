@@ -25,11 +25,11 @@ use crate::schema::{Location, Parameters, Presence, object_descriptor};
 use crate::text;
 use crate::walk::List;
 
-/// Policies for agents that are compared with the capabilities.
+/// Maximum number of policies for agents that are compared with the capabilities.
 const AGENTS_MAX: usize = 1_000;
-/// Scopes of one scheme that are kept, of all capabilities together.
+/// Maximum number of scopes of one scheme that are kept, of all capabilities together.
 const SCOPES_OF_SCHEME_MAX: usize = 256;
-/// Places of a parameter.
+/// Locations of a parameter.
 const LOCATIONS: &[&str] = &["query", "path", "header", "body"];
 
 findings! {
@@ -242,7 +242,7 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     check_policies(root, draft);
 }
 
-/// Reports the capabilities of policies that the document does not declare.
+/// Reports capabilities that policies name but the document does not declare.
 fn check_policies(root: &Object<'_>, draft: &mut Draft<'_>) {
     let declared: HashSet<&str> = root.objects("capabilities").filter_map(|it| it.text("id")).collect();
     let Some(agents) = root.value("agents") else { return };
@@ -262,7 +262,7 @@ fn check_policies(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
 }
 
-/// Reports a limit in words that state no rate.
+/// Reports a limit whose words state no rate.
 fn check_rate(object: &Object<'_>, draft: &mut Draft<'_>) {
     if let Some(limit) = object.text("rateLimit").filter(|limit| !quantity::is_rate(limit)) {
         let text = format!("\"{}\" is no rate", text::capped(limit, 100));
@@ -270,7 +270,7 @@ fn check_rate(object: &Object<'_>, draft: &mut Draft<'_>) {
     }
 }
 
-/// Keeps the policies for agents by their name. That of `*` applies to every agent.
+/// Keeps the policies by agent name. The policy of `*` applies to every agent.
 fn read_agents(agents: &Value, draft: &mut Draft<'_>) {
     if agents.as_object().is_some_and(Map::is_empty) {
         return;
@@ -318,7 +318,7 @@ fn read_capability(object: &Object<'_>, draft: &mut Draft<'_>) {
         other => lenient::rate_limit(other),
     });
     draft.link(object, "openapi", "service-desc", Some(Follow::Manifest));
-    // `Method: GET,POST`, which the grammar does not have, is reported: each of them is a call.
+    // `Method: GET,POST` is not in the grammar and is reported, but each method becomes a call.
     let mut methods = methods(object);
     if let Some(first) = methods.next() {
         capability.invocation.method = Some(first);
@@ -326,10 +326,10 @@ fn read_capability(object: &Object<'_>, draft: &mut Draft<'_>) {
     draft.push_with_methods(capability, methods);
 }
 
-/// Methods of one capability that are read.
+/// Maximum number of methods of one capability that are read.
 const METHODS_MAX: usize = 7;
 
-/// The methods that one value lists; none if it is one method.
+/// The methods that one value lists; empty if it is a single method.
 fn methods(object: &Object<'_>) -> impl Iterator<Item = String> {
     let listed = object.text("method").filter(|text| text.contains([',', '/', '|', ' '])).unwrap_or_default();
     let methods: Vec<String> = listed
@@ -341,7 +341,7 @@ fn methods(object: &Object<'_>) -> impl Iterator<Item = String> {
     methods.into_iter()
 }
 
-/// Checks a parameter. Its place may be called `location`, as in the published examples.
+/// Checks a parameter. The member for its location may be called `location`, as in the published examples.
 fn check_parameter(parameter: &Object<'_>, draft: &mut Draft<'_>) {
     let place = parameter.value("location").filter(|_| !parameter.has("in"));
     let Some(place) = place.filter(|place| place.as_str().is_some_and(is_location)) else {
@@ -419,7 +419,7 @@ fn read_auth(object: &Object<'_>, capability: &mut Capability, draft: &mut Draft
         if !known {
             draft.keep(auth);
         }
-        // The scheme is that of another capability, whose documentation stands elsewhere.
+        // The scheme is shared with another capability, which has other documentation.
         if let Some(docs) = docs.and_then(|docs| draft.origin_url(&docs)) {
             let mut link = Link::new("docs", docs, None);
             link.title = Some(capability.name.clone());

@@ -22,7 +22,7 @@ use crate::walk::List;
 
 /// Deepest nesting of catalogs; published ones nest once.
 const NESTING_MAX: usize = 4;
-/// Representative queries kept of one catalog.
+/// Maximum number of representative queries kept of one catalog.
 const QUERIES_MAX: usize = 100;
 
 pub(crate) const MARKERS: &[Marker] = &[
@@ -148,7 +148,7 @@ fn is_of_other_members(code: &str) -> bool {
     code.starts_with("ard.host.") || code == SPEC_VERSION.code
 }
 
-/// Findings about what AI Catalog does not require.
+/// Findings about requirements that AI Catalog does not have.
 const OF_ARD_ALONE: &[&str] = &[
     IDENTIFIER.code,
     OTHER_ID.code,
@@ -214,7 +214,8 @@ fn read_terms(entry: &Object<'_>, depth: usize, draft: &mut Draft<'_>) {
     let queries = &mut draft.manifest.representative_queries;
     queries.extend(capability.examples.iter().take(QUERIES_MAX.saturating_sub(queries.len())).cloned());
     if let Some(url) = draft.url(entry, "url") {
-        // The document that describes an agent or a server is not its address: the link of the entry leads to it.
+        // The address of a document that describes an agent or a server is not the address of that agent or server. The link of the entry
+        // leads to the document.
         let is_described = matches!(artefact, Artefact::Agent | Artefact::McpServer);
         let is_document = media_type.contains("json") || media_type.contains("card") || is_file(&url);
         refer(artefact, &url, &mut capability);
@@ -303,8 +304,8 @@ fn check_trust(trust: &Object<'_>, draft: &mut Draft<'_>) {
     }
 }
 
-/// Reports an identity of another site than the publisher's, or than the one that serves the catalog. An identity without a
-/// domain, such as did:key, is not judged.
+/// Reports an identity of a site other than the publisher's, and one of a site other than that which serves the catalog. An identity
+/// without a domain, such as did:key, is not judged.
 fn check_authority(entry: &Object<'_>, trust: &Object<'_>, draft: &mut Draft<'_>) {
     let Some(named) = trust.text("identity").and_then(site_named_by) else { return };
     if let Some(publisher) = entry.text("identifier").and_then(publisher)

@@ -9,7 +9,7 @@ use crate::object::Object;
 use crate::public_address::not_public;
 use crate::term::TermContext;
 
-/// Members that the model holds in its own way.
+/// Members that have fields of their own in the model.
 const READ: [&str; 14] = [
     "@id",
     "@type",
@@ -26,17 +26,16 @@ const READ: [&str; 14] = [
     "url",
     "version",
 ];
-/// Members that only results of a search have, and the registry states.
+/// Members that only search results have; the registry sets them.
 const OF_RESULTS: [&str; 2] = ["score", "source"];
-/// Members kept of one entry; published ones have up to a dozen.
+/// Maximum number of members kept of one entry; published ones have up to a dozen.
 const MEMBERS_MAX: usize = 64;
 /// Memory for all members of one entry: a trust manifest with attestations takes about two KiB.
 const BYTES_MAX: usize = 8 * 1_024;
-/// Bytes of a member's name: the longest IRI of a term.
+/// Maximum number of bytes of a member's name: the longest IRI of a term.
 const NAME_BYTES_MAX: usize = 512;
 
-/// The members of an entry with core terms by their usual names, and terms that are none by their IRI; `None` if they are
-/// named so already.
+/// The members of an entry, with core terms by their usual names and other terms by their IRIs. `None` if they already have these names.
 pub(super) fn with_usual_names(entry: &Map<String, Value>) -> Option<Map<String, Value>> {
     let context = TermContext::of(entry.get("@context"));
     let usual = |name: &str| match context.core_term(name) {
@@ -56,9 +55,9 @@ pub(super) fn with_usual_names(entry: &Map<String, Value>) -> Option<Map<String,
     Some(renamed)
 }
 
-/// What is kept of an entry: as many members as fit, in the order of their names, `@context` first. A member with an address
-/// that is not public is left out, since agents read these members. If the context gives core terms another meaning, or has such an
-/// address, it is left out and terms are named by their IRIs: the entries of this registry use the core terms.
+/// The members of an entry that are kept: as many as fit, in the order of their names, `@context` first. Members with an address that is
+/// not public are left out, since agents read them. If the context gives core terms another meaning, or contains such an address, it is
+/// left out and terms are named by their IRIs, because the entries of this registry use the core terms.
 pub(super) fn published(entry: &Object<'_>) -> Map<String, Value> {
     let context = TermContext::of(entry.map.get("@context"));
     let keeps_context = context.keeps_core_terms() && entry.map.get("@context").is_none_or(is_public);

@@ -29,12 +29,12 @@ pub(crate) const MARKERS: &[Marker] = &[
     at_path(damaged),
 ];
 
-/// Scopes of one manifest that are kept with their descriptions.
+/// Maximum number of scopes of one manifest that are kept with their descriptions.
 const SCOPES_MAX: usize = 1_000;
-/// Members of a manifest that has nothing else but its name and description.
+/// Maximum number of members of a manifest that has nothing else but its name and description.
 const BARE_MEMBERS_MAX: usize = 3;
 
-/// A manifest without usable `tools`, known by its path and by what remains.
+/// A manifest without usable `tools`, recognised by its path and its other members.
 fn damaged(candidate: &Candidate<'_>) -> Option<String> {
     let path = ["/.well-known/agent-manifest.json", "/.well-known/llms.txt"]
         .into_iter()
@@ -143,7 +143,7 @@ fn authentication(contract: &Object<'_>, draft: &mut Draft<'_>) -> Option<Auth> 
     Some(entry)
 }
 
-/// Adds what the definition of ARWS leaves open: where a key is sent, where it is obtained, what the scopes are for.
+/// Adds members that ARWS does not define: where a key is sent, where it is obtained, and the descriptions of scopes.
 fn complete(entry: &mut Auth, contract: &Object<'_>) {
     let stated = lenient::auth(&Value::Object(contract.map.clone()));
     let Some(stated) = stated.into_iter().find(|stated| stated.scheme == entry.scheme) else { return };
@@ -158,7 +158,7 @@ fn complete(entry: &mut Auth, contract: &Object<'_>) {
     }));
 }
 
-/// OAuth needs the place where tokens are issued, and scopes for agents; no authentication needs neither.
+/// Checks that OAuth has a token endpoint and scopes for agents. A manifest without authentication needs neither.
 fn check_scheme(contract: &Object<'_>, scheme: AuthScheme, draft: &mut Draft<'_>) {
     let parts = ["token_url", "scopes"].into_iter().find(|key| contract.has(key));
     match scheme {

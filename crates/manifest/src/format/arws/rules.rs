@@ -1,5 +1,4 @@
-//! Requirements of ARWS. Its definition uses few words of obligation: parts that agents cannot do without are MUST, others
-//! SHOULD.
+//! Requirements of ARWS. Its definition rarely uses MUST or SHOULD, so parts that agents need are MUST and others SHOULD.
 
 use crate::rule::{Kind, findings, may, must, should};
 

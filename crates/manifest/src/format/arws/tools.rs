@@ -19,8 +19,8 @@ use crate::model::{
 use crate::object::Object;
 use crate::schema::{self, Location};
 
-/// Reads the definitions into the manifest's capabilities. Findings about the document as a whole point at the member of
-/// the manifest that names it, others into the document.
+/// Reads the definitions into the manifest's capabilities. Findings about the whole document point at the member of the manifest that names
+/// it; other findings point into the document.
 pub(super) fn read(linked: &LinkedDocument<'_>, draft: &mut Draft<'_>) {
     let first = draft.manifest.capabilities.len();
     let description = openapi::parse_linked(linked.bytes).map(Value::Object);
@@ -43,7 +43,7 @@ pub(super) fn read(linked: &LinkedDocument<'_>, draft: &mut Draft<'_>) {
     });
 }
 
-/// Reads tools that stand in the manifest itself, where only their address belongs.
+/// Reads tools in the manifest itself, which should only contain their address.
 pub(super) fn read_inline(root: &Object<'_>, draft: &mut Draft<'_>) {
     let first = draft.manifest.capabilities.len();
     read_list(root.list("tools").unwrap_or_default(), "/tools", draft);
@@ -131,7 +131,7 @@ fn read_tool(tool: &Object<'_>, draft: &mut Draft<'_>) -> Capability {
     capability
 }
 
-/// A schema of a tool; reported where it is not a JSON Schema.
+/// A schema of a tool; reported if it is not a JSON Schema.
 fn schema_of<'v>(tool: &Object<'v>, keys: &[&str], draft: &mut Draft<'_>) -> Option<Object<'v>> {
     let (key, found) = keys.iter().find_map(|key| Some((key, tool.object(key)?)))?;
     if let Some(SchemaFlaw { pointer, text }) = meta_schema::flaw(tool.value(key)?) {
@@ -155,7 +155,7 @@ fn inherit_auth(capability: &mut Capability, draft: &Draft<'_>) {
         .collect();
 }
 
-/// Layer 4: a change of state that may answer 202 Accepted waits for an approval.
+/// Layer 4: an operation that changes state and may answer 202 Accepted waits for an approval.
 fn announces_approval(document: &Value, capability: &Capability) -> bool {
     let accepted = document.pointer(&format!("{}/responses/202", capability.pointer)).is_some();
     accepted && !matches!(capability.safety.class, SafetyClass::Read | SafetyClass::Unknown)
@@ -164,7 +164,7 @@ fn announces_approval(document: &Value, capability: &Capability) -> bool {
 /// Checks the requirements of layers 2 and 4. `description` is the document, if it is an OpenAPI description.
 fn check_tool(capability: &mut Capability, description: Option<&Value>, draft: &mut Draft<'_>) {
     let name = capability.name.clone();
-    // the title is the summary of an operation
+    // here, the title is the summary of the operation
     if capability.description.is_none() && capability.title.is_none() {
         let text = format!("\"{name}\" has no description");
         draft.report(&rules::OPERATION_UNDESCRIBED, capability.pointer.clone(), text);
@@ -239,7 +239,7 @@ impl ToolPointers<'_> {
         }
     }
 
-    /// The first place that exists; else the tool.
+    /// The first pointer that exists in the document, else that of the tool.
     fn existing<const N: usize>(&self, document: &Value, candidates: [String; N]) -> String {
         let found = candidates.into_iter().find(|pointer| document.pointer(pointer).is_some());
         found.unwrap_or_else(|| self.tool.to_owned())
@@ -252,7 +252,7 @@ impl ToolPointers<'_> {
     }
 }
 
-/// Layer 4: tools that change state are idempotent, ask for an agent's token, and wait for a person if they are destructive.
+/// Layer 4: tools that change state are idempotent, require an agent's token, and wait for a person if they are destructive.
 fn consequences(capability: &mut Capability, key_field: Option<String>, draft: &mut Draft<'_>) {
     let class = capability.safety.class;
     if matches!(class, SafetyClass::Read | SafetyClass::Unknown) {
@@ -278,7 +278,7 @@ fn consequences(capability: &mut Capability, key_field: Option<String>, draft: &
         let text = format!("\"{name}\" asks for credentials that are not an OAuth token");
         draft.report(&rules::WRITE_WITHOUT_OAUTH, pointer.clone(), text);
     }
-    // Layer 4: a person approves destructive tools.
+    // Layer 4: destructive tools need the approval of a person.
     if class == SafetyClass::Destructive && capability.safety.confirmation == Confirmation::None {
         capability.safety.confirmation = Confirmation::Recommended;
         let text = format!("\"{name}\" does not announce an approval by a person");

@@ -9,7 +9,7 @@ use crate::model::{AgentIdentity, Auth, AuthScheme, OAuthFlow};
 use crate::object::{Object, type_name};
 use crate::walk::List;
 
-/// Scopes of one flow that are kept: the largest APIs published declare some hundred.
+/// Maximum number of scopes of one flow that are kept: the largest APIs published declare some hundred.
 const SCOPES_MAX: usize = 1_000;
 
 /// Reads every scheme; a required identity applies to each.

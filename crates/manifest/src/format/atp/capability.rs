@@ -141,7 +141,7 @@ fn authorization(
             schemes.push(scheme);
         }
     }
-    // The identity of an agent is no way to get a scope.
+    // An agent's identity grants no scope.
     if schemes.iter().all(|scheme| *scheme == AuthScheme::AgentIdentity) {
         draft.report_rule(&rules::AUTH_UNDECLARED, published.at("requiredScopes"));
     } else if !scopes.is_empty() {

@@ -42,7 +42,7 @@ pub(crate) const MARKERS: &[Marker] = &[
         Some(format!("`@context` is {context}, without a list of capabilities"))
     }),
     at_path(|c| {
-        // ATP's capabilities are a list with endpoint and method where A2A's are an object of switches.
+        // ATP's capabilities are a list with endpoint and method, whereas A2A's are an object of flags.
         let first = c.list("capabilities")?.first()?.as_object()?;
         let atp = first.contains_key("endpoint") && first.contains_key("method") && first.contains_key("id");
         let like =
@@ -59,10 +59,10 @@ pub(crate) const MARKERS: &[Marker] = &[
 
 /// Signs of ATP at its path that make up for a missing context.
 const SIGNS_MIN: usize = 2;
-/// Capabilities that are searched for signs.
+/// Maximum number of capabilities that are searched for signs.
 const SIGN_CAPABILITIES_MAX: usize = 20;
 
-/// What a document without context has in common with ATP's alone.
+/// The members that a document without context shares only with ATP.
 fn shape_signs(c: &Candidate<'_>) -> Vec<&'static str> {
     let has = |list: &[Value], key: &str| {
         list.iter().take(SIGN_CAPABILITIES_MAX).any(|element| element.get(key).is_some())
@@ -187,7 +187,7 @@ fn schemas(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.manifest.schemas.clone_from(schemas.map);
 }
 
-/// Reports the flaws of a schema and its references that lead nowhere.
+/// Reports the flaws of a schema and its references without a target.
 fn check_schema(
     root: &Map<String, Value>,
     schema: &Value,

@@ -11,7 +11,7 @@ use crate::pattern;
 use crate::schema::{Location, Parameters, is_of_type, object_descriptor};
 use crate::walk::List;
 
-/// Capabilities of one document, and parameters of each, whose default is matched with the pattern: a pattern takes up to
+/// Maximum number of capabilities of one document, and parameters of each, whose default is matched with the pattern: a pattern takes up to
 /// 0.1 ms to compile. Published manifests have up to 30 of either.
 const MATCHED_CAPABILITIES_MAX: usize = 50;
 const MATCHED_PARAMETERS_MAX: usize = 50;

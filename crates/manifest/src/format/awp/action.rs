@@ -19,7 +19,7 @@ use crate::text::capped;
 use crate::walk::List;
 use crate::{address, auth, quantity, safety, text};
 
-/// Elements of one default that are compared with their type.
+/// Maximum number of elements of one default that are compared with their type.
 const DEFAULTS_MAX: usize = 100;
 
 /// Context shared by the actions.
@@ -30,7 +30,7 @@ struct Shared<'r> {
     required_for: HashSet<&'r str>,
     optional_for: HashSet<&'r str>,
     degraded: HashSet<&'r str>,
-    /// The surface as a whole is not available.
+    /// Whether the whole service is unavailable.
     is_down: bool,
 }
 
@@ -287,7 +287,7 @@ fn check_undeclared(action: &Object<'_>, capability: &Capability, draft: &mut Dr
     }
 }
 
-/// The word in a name that says that the call makes a contract: `checkout`, `submit_order`, `book_flight`.
+/// The word in a name that marks a binding transaction: `checkout`, `submit_order`, `book_flight`.
 fn binding_word(id: &str) -> Option<&'static str> {
     let words = text::words(id);
     let has = |wanted: &str| words.iter().any(|word| word == wanted);
@@ -321,7 +321,7 @@ fn execution(action: &Object<'_>, capability: &mut Capability, draft: &mut Draft
     capability.execution = Execution { model, poll_url };
 }
 
-/// The published rate, also where no number of calls can be read from it.
+/// The published rate, even if no number of calls can be read from it.
 fn rate_limit(action: &Object<'_>, draft: &mut Draft<'_>) -> Option<RateLimit> {
     let rate = action.text("rate_limit").map(quantity::rate)?;
     if rate.requests.is_none_or(|requests| requests == 0) {

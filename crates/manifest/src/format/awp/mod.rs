@@ -48,7 +48,7 @@ pub(crate) const MARKERS: &[Marker] = &[
 
 /// Members of a protocol that are read as such.
 const PROTOCOL_KEYS: &[&str] = &["version", "endpoint", "transport", "agent_card", "server_card", "openapi"];
-/// Further members of a protocol that are kept.
+/// Maximum number of further members of a protocol that are kept.
 const SETTINGS_MAX: usize = 10;
 const SETTING_BYTES_MAX: usize = 200;
 
@@ -108,7 +108,7 @@ fn features(root: &Object<'_>, draft: &mut Draft<'_>) {
         .collect::<BTreeMap<String, Value>>();
 }
 
-/// Actions that need authentication say nothing of how to authenticate.
+/// Reports actions that need authentication in a manifest that does not say how to authenticate.
 fn check_contract(root: &Object<'_>, draft: &mut Draft<'_>) {
     let contract = root.object("auth");
     let has_type = contract.as_ref().is_some_and(|contract| contract.has("type"));
@@ -126,7 +126,7 @@ fn check_contract(root: &Object<'_>, draft: &mut Draft<'_>) {
     );
 }
 
-/// The lifetime of a token that does not expire by itself, in words: §7 asks for a string and gives examples alone.
+/// Whether a lifetime, in words, is that of a token that does not expire: §7 requires a string and gives only examples.
 fn is_without_end(lifetime: &str) -> bool {
     ["never", "none", "unlimited", "session"].iter().any(|word| lifetime.trim().eq_ignore_ascii_case(word))
 }
@@ -188,16 +188,16 @@ fn errors(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
 }
 
-/// Whether a machine can act on a recovery.
+/// Whether a client can act on a recovery hint.
 enum Actionable {
     /// It refers to an endpoint, to an action, or to a number of seconds or tries.
     Yes,
-    /// It says what to do, such as "retry".
+    /// It names an action, such as "retry".
     Vaguely,
     No,
 }
 
-/// What a machine can do without further information.
+/// Actions that a client can take without further information.
 const DEEDS: &[&str] = &[
     "retry",
     "retries",
@@ -253,7 +253,7 @@ const DEEDS: &[&str] = &[
     "ask",
 ];
 
-/// What only a person can do.
+/// Actions that only a person can take.
 const FOR_PEOPLE: &[&str] = &[
     "ask a human",
     "ask a person",
@@ -433,17 +433,17 @@ fn dependencies(graph: &Object<'_>, known: &HashSet<&str>, draft: &mut Draft<'_>
         }
     }
     if let Some(id) = circle(graph.map) {
-        // An action that lists itself is wrong there.
+        // An action that lists itself is reported at its own list.
         let itself = children_of(graph, id).into_iter().find(|(needed, _)| *needed == id);
         let pointer = itself.map_or_else(|| graph.at(id), |(_, pointer)| pointer);
         draft.report(&rules::DEPENDENCY_CIRCLE, pointer, format!("\"{id}\" depends on itself"));
     }
 }
 
-/// Steps of the search for a cycle: graphs of manifests have a few dozen edges.
+/// Maximum number of steps of the search for a cycle: graphs of manifests have a few dozen edges.
 const CIRCLE_STEPS_MAX: usize = 20_000;
 
-/// An action that is, through others, its own prerequisite.
+/// An action that is its own prerequisite through others.
 fn circle(graph: &Map<String, Value>) -> Option<&str> {
     let needs = |id: &str| graph.get(id).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let mut steps = 0;

@@ -36,7 +36,7 @@ findings! {
     shape ENTITY("awp.entity", "AWP 0.1 §8") {
         must("fields", Kind::Object, "List the entity's fields as an object from name to type."),
     }
-    // What every action has; how it is called is [`CALL`] or [`VIA`].
+    // The members of every action; those of its call are in [`CALL`] or [`VIA`].
     shape ACTION("awp.action", "AWP 0.1 §9") {
         must("id", Kind::Text, "Give every action a unique id."),
         must("description", Kind::Text, "Say in plain language what the action does."),

@@ -17,9 +17,9 @@ use crate::text::capped;
 
 /// Deepest nesting of `array[array[…]]`.
 const NESTING_MAX: usize = 8;
-/// Entities attached to one schema.
+/// Maximum number of entities attached to one schema.
 const DEFINITIONS_MAX: usize = 32;
-/// Characters of the name of a type, with the values of an `enum[…]`.
+/// Maximum number of characters of the name of a type, with the values of an `enum[…]`.
 const WORD_CHARS_MAX: usize = 4_096;
 /// Memory of the schemas of all entities, of the inputs of one action, and of its outputs: a short name of a type becomes a
 /// schema of a kilobyte.
@@ -30,7 +30,7 @@ pub(super) struct Types {
     entities: Map<String, Value>,
 }
 
-/// The entities that a schema refers to, its memory, and what is wrong with the type that was read last.
+/// The entities that a schema refers to, its memory, and the flaw of the type that was read last.
 #[derive(Default)]
 pub(super) struct References {
     known: BTreeSet<String>,
@@ -38,7 +38,7 @@ pub(super) struct References {
     flaws: Vec<Flaw>,
 }
 
-/// What is wrong with the name of a type.
+/// A flaw in the name of a type.
 enum Flaw {
     /// The entity that is not declared.
     Unknown(String),
@@ -51,7 +51,7 @@ enum Flaw {
 }
 
 impl References {
-    /// Reports what is wrong with the type that was read last, which the document has at `pointer`.
+    /// Reports the flaw of the type that was read last, which is at `pointer`.
     pub(super) fn report(&mut self, pointer: &str, draft: &mut Draft<'_>) {
         for flaw in self.flaws.drain(..) {
             match flaw {

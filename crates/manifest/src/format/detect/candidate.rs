@@ -17,7 +17,7 @@ pub(crate) struct Marker {
 pub(super) enum Trust {
     Strong,
     Medium,
-    /// Medium, and tried only where no other marker decides.
+    /// Medium, and tried only if no other marker decides.
     AtPath,
 }
 
@@ -115,7 +115,7 @@ impl<'c> Candidate<'c> {
     }
 }
 
-/// Characters of one piece of evidence, which quotes the document.
+/// Maximum number of characters of one piece of evidence, which quotes the document.
 const EVIDENCE_CHARS_MAX: usize = 300;
 
 /// A detection with its evidence, cut to its cap.

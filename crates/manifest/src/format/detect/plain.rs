@@ -4,7 +4,7 @@ use crate::model::{Detection, Format, Strength};
 
 use super::candidate::detected;
 
-/// Lines inspected; every grammar is recognisable at its start.
+/// Maximum number of lines inspected; every grammar is recognisable at its start.
 const LINES_MAX: usize = 400;
 
 /// Detects the dialect of a text.

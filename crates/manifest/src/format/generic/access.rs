@@ -56,10 +56,10 @@ fn key_flag<'v>(root: &Object<'v>) -> Option<(Object<'v>, bool)> {
     })
 }
 
-/// The credentials that a document states for what it declares.
+/// The credentials that a document states for its capabilities.
 struct Stated<'v> {
     value: &'v Value,
-    /// They are those of the MCP server, not of the calls beside it.
+    /// Whether they apply to the MCP server, not to the calls beside it.
     is_of_server: bool,
 }
 
@@ -92,14 +92,14 @@ impl<'v> Stated<'v> {
     }
 }
 
-/// A description that says that no credentials are needed counts where nothing else is said about them.
+/// Applies a description that says that no credentials are needed, if the document says nothing else about them.
 pub(crate) fn read_openness(root: &Object<'_>, draft: &mut Draft<'_>) {
     let manifest = &mut draft.manifest;
     let is_stated = |auth: &CapabilityAuth| {
         auth.required == Tristate::No || auth.schemes.iter().any(|scheme| *scheme != AuthScheme::Payment)
     };
     let has_own = manifest.capabilities.iter().any(|capability| is_stated(&capability.auth));
-    // A payment is no credential, but a call that has to be paid is not open.
+    // A payment is not a credential, but a call that must be paid is not open.
     let is_paid =
         |capability: &Capability| capability.price.as_ref().and_then(Payment::cost) == Some(Cost::Paid);
     for capability in &mut manifest.capabilities {
@@ -133,7 +133,7 @@ pub(crate) fn read_openness(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.keep(Auth { applies_to, ..Auth::new(AuthScheme::None) });
 }
 
-/// The credentials of the service apply to what states none of its own.
+/// Applies the credentials of the service to capabilities that state none.
 pub(super) fn apply_auth(root: &Object<'_>, draft: &mut Draft<'_>) {
     let stated = Stated::of(root);
     let value = stated.as_ref().map(|stated| stated.value);
@@ -146,7 +146,7 @@ pub(super) fn apply_auth(root: &Object<'_>, draft: &mut Draft<'_>) {
         None => needed.required,
     };
     let by_effect = value.and_then(lenient::by_effect);
-    // What is said of calls that read says nothing of the others.
+    // A statement about calls that read does not apply to other calls.
     let required = if by_effect.is_some() { Tristate::Unknown } else { required };
     let credentials = std::mem::take(&mut draft.manifest.auth);
     let applies =
@@ -173,20 +173,20 @@ pub(super) fn apply_auth(root: &Object<'_>, draft: &mut Draft<'_>) {
         }
     }
     draft.manifest.auth = credentials;
-    // Such a document tells apart the calls that need a scheme, though it may say nothing of some.
+    // Such a document distinguishes the calls that need a scheme, even if it does not mention all.
     if by_effect.is_some() || stated.is_some_and(|stated| stated.is_of_server) {
         draft::restrict_to_needing(&mut draft.manifest);
     }
 }
 
-/// Verbs of the names of calls that obtain credentials, and what they are about.
+/// Verbs and nouns in the names of calls that obtain credentials.
 const REGISTERING: &[&str] = &["register", "signup", "login", "authenticate"];
 const REGISTERED: &[&str] = &["agent", "account", "user", "client", "app"];
-/// Words of calls in the block of the credentials that need those that are to be replaced.
+/// Names of calls, in the block of the credentials, that need the credentials that they replace.
 const RENEWING: &[&str] = &["refresh", "renew", "rotate", "revoke", "logout"];
 
-/// Whether a call is the one by which credentials are obtained: at the address where a scheme says so, inside the block of the
-/// credentials, or by its name. It cannot need them.
+/// Whether credentials are obtained by this call, so that it cannot need them: by the address in a scheme, by its place in the block of the
+/// credentials, or by its name.
 fn obtains_credentials(capability: &Capability, credentials: &[Auth]) -> bool {
     let posts = || capability.invocation.method.as_deref().is_none_or(|method| method == "POST");
     let words = || text::words(&capability.native_id);

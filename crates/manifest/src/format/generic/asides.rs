@@ -17,9 +17,9 @@ use crate::object::Object;
 use crate::schema;
 use crate::text;
 
-/// Bytes of a text that may be a call with a remark: ten times the longest published one.
+/// Maximum number of bytes of a text that may be a call with a remark: ten times the longest published one.
 const TEXT_BYTES_MAX: usize = 1_000;
-/// Addresses with a variable in described objects outside lists that are read; published files have one.
+/// Maximum number of addresses with a variable in described objects outside lists that are read; published files have one.
 const DESCRIBED_MAX: usize = 100;
 /// Words of members with the address of an authorization server, of the caller, or of a declaration.
 const OTHER_WORDS: &[&str] = &[
@@ -47,9 +47,9 @@ const OTHER_WORDS: &[&str] = &[
     "heartbeat",
     "ping",
 ];
-/// Members whose call repeats another one, or is a step in words.
+/// Members whose call repeats another one, or is a step in a sentence.
 const REPEATING_KEYS: &[&str] = &["alias", "aliases", "action", "step"];
-/// Members with sentences, which may begin with a call: their calls are read with those of other sentences.
+/// Members with sentences, which may begin with a call. These calls are read with those of other sentences.
 pub(super) const PROSE_KEYS: &[&str] = &[
     "description",
     "description_for_model",
@@ -66,7 +66,7 @@ pub(super) const PROSE_KEYS: &[&str] = &[
 
 /// The calls that are capabilities already.
 struct Known {
-    /// Method and address; without a method the address alone.
+    /// Method and address; only the address if there is no method.
     calls: HashSet<(String, String)>,
     ids: HashSet<String>,
 }
@@ -84,7 +84,7 @@ impl Known {
         Self { calls, ids: ids.collect() }
     }
 
-    /// Remembers a call, and tells whether it is new.
+    /// Remembers a call, and returns whether it is new.
     fn is_new(&mut self, method: Option<&str>, address: &str) -> bool {
         let opened = endpoint::open_query(address);
         let address = opened.as_deref().unwrap_or(address);
@@ -108,7 +108,7 @@ pub(super) fn read(
 struct Walk<'w, 'r, 'd> {
     known: Known,
     reader: &'w mut Reader<'r, 'd>,
-    /// Addresses in described objects that are still compared with the capabilities.
+    /// How many more addresses in described objects are compared with the capabilities.
     described_left: usize,
 }
 
@@ -171,8 +171,8 @@ impl Walk<'_, '_, '_> {
         self.reader.push(capability);
     }
 
-    /// The address with a variable of an object that has a description and is no capability: of the capability with its name
-    /// if this has no address, else of a capability of its own. In a capability it is another form of its own address.
+    /// Reads an address with a variable in an object that has a description and is not a capability. It becomes the address of the
+    /// capability of the same name if that has none, else a new capability. In a capability, such an address is another form of its own.
     fn text_of_described(&mut self, text: &str, holder: &Object<'_>, context: &Context) {
         let Some(name) = holder.text_of(&["name", "title"]).filter(|_| self.described_left > 0) else {
             return;
@@ -202,7 +202,7 @@ impl Walk<'_, '_, '_> {
         self.reader.push(capability);
     }
 
-    /// Tools of the MCP server that are only names.
+    /// Reads tools of the MCP server of which only the names are listed.
     fn tools(&mut self, key: &str, holder: &Object<'_>, context: &Context) {
         let tools = self.reader.draft.manifest.capabilities.iter();
         let mut tools: HashSet<String> = tools.filter_map(|tool| tool.invocation.native.clone()).collect();
@@ -287,7 +287,7 @@ fn has_variable(address: &str) -> bool {
 
 /// Whether a text is a call: a method and an address, the address of an endpoint, or one with a variable in its query.
 fn is_call_text(key: &str, text: &str) -> bool {
-    // Most texts are no addresses.
+    // Most texts are not addresses.
     let may_be_call = text.len() <= TEXT_BYTES_MAX && text.contains('/');
     if !may_be_call || is_of_element(key) || PROSE_KEYS.contains(&key) {
         return false;

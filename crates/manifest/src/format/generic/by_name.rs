@@ -13,7 +13,7 @@ const PRICE_KEYS: &[&str] = &["pricing", "prices", "price_list", "costs"];
 /// Blocks one level down that hold the prices: `pricing.tools.search`.
 const INNER_KEYS: &[&str] =
     &["tools", "skills", "endpoints", "capabilities", "actions", "operations", "per_call", "per_tool"];
-/// Members of one block that are read.
+/// Maximum number of members of one block that are read.
 const NAMES_MAX: usize = 500;
 
 /// Sets the limit and the price of capabilities that state none of their own.
@@ -32,7 +32,7 @@ pub(crate) fn apply_by_name(root: &Object<'_>, draft: &mut Draft<'_>) {
             !map.is_empty() && map.len() <= NAMES_MAX && map.keys().all(|name| positions.contains_key(name))
         })
     };
-    // The limit of one call is none of the service.
+    // The limit of one call is not a limit of the service.
     if draft.manifest.rate_limit.is_some()
         && root.value_of(header::LIMIT_KEYS).is_some()
         && limits.clone().all(is_of_calls)

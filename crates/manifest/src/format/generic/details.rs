@@ -1,4 +1,4 @@
-//! What an element states beside its call: tags, examples, dependencies, effects.
+//! Reads the members of an element beside its call: tags, examples, dependencies, effects.
 
 use serde_json::Value;
 
@@ -30,7 +30,7 @@ const EXAMPLE_KEYS: &[&str] = &[
 /// Members of an example that hold the request in words.
 const EXAMPLE_TEXT_KEYS: &[&str] =
     &["prompt", "query", "question", "text", "user", "description", "title", "name"];
-/// Examples of one element that are read.
+/// Maximum number of examples of one element that are read.
 const EXAMPLES_MAX: usize = 64;
 const DEPENDENCY_KEYS: &[&str] = &["depends_on", "dependsOn", "dependencies", "prerequisites"];
 const CONFIRMATION_KEYS: &[&str] = &[
@@ -101,7 +101,7 @@ fn examples(value: &Value) -> Vec<&str> {
     }
 }
 
-/// A call that names the scheme by which it is paid is paid by it: `"payment_method": "x402"`.
+/// Marks a call as paid if it names its payment scheme: `"payment_method": "x402"`.
 fn read_payment(object: &Object<'_>, capability: &mut Capability) {
     let named = object.text_of(&["payment_method", "paymentMethod", "payment_protocol", "paymentProtocol"]);
     let Some(scheme) = named.filter(|word| auth::scheme(word) == AuthScheme::Payment) else { return };
@@ -115,7 +115,7 @@ fn read_payment(object: &Object<'_>, capability: &mut Capability) {
     }
 }
 
-/// Credentials, price, limits and state.
+/// Reads credentials, price, limits and status.
 pub(super) fn read_access(object: &Object<'_>, context: &Context, capability: &mut Capability) {
     capability.deprecated = object.flag("deprecated").unwrap_or_default();
     if let Some(annotations) = object.object("annotations") {

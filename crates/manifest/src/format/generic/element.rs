@@ -18,28 +18,28 @@ use crate::object::{Keys, Object};
 use crate::schema;
 use crate::text;
 
-/// What applies to the elements of a list.
+/// The context of the elements of a list.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Context {
     /// Base of paths, as published beside the list or above it.
     pub(super) base: Option<Url>,
     /// Address of the MCP server through which tools are called.
     server: Option<String>,
-    /// The MCP server is started by its caller.
+    /// Whether the caller starts the MCP server.
     is_local: bool,
     /// Protocol and address of the agent that the skills belong to.
     agent: Option<(Protocol, String)>,
     /// Whether the name of the list says that credentials are needed.
     pub(super) auth: Tristate,
-    /// Where the credentials of the element around are obtained.
+    /// Where the credentials of the enclosing element are obtained.
     registration: Option<String>,
-    /// The example call of the element around, which lists several addresses.
+    /// The example call of the enclosing element, which lists several addresses.
     example: Option<String>,
-    /// The list is a map of lists.
+    /// Whether the list is a map of lists.
     pub(super) has_groups: bool,
 }
 
-/// Longest base of paths, which is copied to each address.
+/// Maximum length of a base URL, which is copied to each address.
 pub(super) const BASE_BYTES_MAX: usize = 2_048;
 const BASE_KEYS: Keys = Keys::of(&[
     "base_url",
@@ -113,7 +113,7 @@ pub(crate) fn folder_of(root: &Object<'_>, document: &ManifestUrl) -> Option<Url
     })
 }
 
-/// Blocks about someone or something else, whose address is no base of what stands beside it.
+/// Blocks about someone or something else, whose address is not the base of the members beside them.
 const APART: &[&str] = &[
     "provider",
     "publisher",
@@ -134,7 +134,7 @@ impl Context {
         Self { base, ..context }
     }
 
-    /// The context of the lists of a document: without a base at the root, that of the API which the document describes.
+    /// The context of the lists of a document: without a base URL at the root, that of the API that the document describes.
     pub(super) fn of_lists(root: &Object<'_>, draft: &Draft<'_>) -> Self {
         let of_api =
             || Self::default().within(&root.object_of(&["api", "service", "server"])?, "", draft).base;
@@ -185,19 +185,18 @@ impl Context {
         self.server.as_deref()
     }
 
-    /// Whether a call needs credentials, by what is around it. The call by which they are obtained does not.
+    /// Whether a call needs credentials, by its context. The call by which they are obtained does not.
     pub(super) fn needed(&self, capability: &Capability) -> Tristate {
         let obtains = |address: &String| listed_calls::is_at(capability, address);
         if self.registration.as_ref().is_some_and(obtains) { Tristate::No } else { self.auth }
     }
 
-    /// The context inside an agent: its skills are called where the agent is.
+    /// The context inside an agent: its skills are called at the address of the agent.
     pub(super) fn of_agent(self, agent: Option<(Protocol, String)>) -> Self {
         Self { agent: agent.or(self.agent), ..self }
     }
 
-    /// The context of what is inside an element: paths belong to the host of the element's own address, and its calls need
-    /// what the element needs.
+    /// The context inside an element: paths belong to the host of the element's address, and its calls have the element's requirements.
     pub(super) fn at_element(&self, element: &Object<'_>) -> Self {
         let inside =
             self.at(element.text_of(ADDRESS_KEYS.within(element)).map(|text| address::split_method(text).1));
@@ -219,7 +218,7 @@ impl Context {
         }
     }
 
-    /// The context at an address of its own.
+    /// The context with another base address.
     fn at(&self, own: Option<&str>) -> Self {
         let base = own.filter(|text| text.contains("://")).and_then(|text| parse_url(text).ok());
         let base = base.filter(Url::has_host).and_then(|base| base.join("/").ok());
@@ -245,7 +244,7 @@ impl Context {
     }
 }
 
-/// Variables of one environment that are searched for a base.
+/// Maximum number of variables of one environment that are searched for a base.
 const VARIABLES_MAX: usize = 50;
 
 /// The base of paths that a client takes from its environment by default: `{"SHOP_BASE_URL": {"default": "https://…"}}`.
@@ -276,7 +275,7 @@ pub(super) fn published_address(text: &str) -> Option<(Option<&str>, &str)> {
         .then_some((method, address))
 }
 
-/// The remark behind the address of a call.
+/// The remark after the address of a call.
 pub(super) fn remark<'t>(text: &'t str, address: &str) -> Option<&'t str> {
     let (_, rest) = text.split_once(address)?;
     let rest = rest
@@ -348,7 +347,7 @@ fn is_over_mcp(object: &Object<'_>) -> bool {
     stated.any(|word| word.eq_ignore_ascii_case("mcp"))
 }
 
-/// An object of unknown shape that is called: one capability for each of its methods.
+/// An object of unknown shape that describes a call: one capability for each of its methods.
 pub(super) struct Call<'o, 'v> {
     object: &'o Object<'v>,
     /// The object with the method and the address: the element itself, or the description of its request.
@@ -410,7 +409,7 @@ impl<'o, 'v> Call<'o, 'v> {
     }
 }
 
-/// The address of an agent is one of the protocol that the agent names, not of a plain call.
+/// Sets the protocol of an agent's address, which is that of the agent and not plain HTTP.
 fn set_protocol(kind: ListKind, object: &Object<'_>, capability: &mut Capability) {
     let named = object.text("protocol").filter(|_| kind.is_agents()).map(auth::protocol);
     if let Some(protocol) = named.filter(|protocol| *protocol != Protocol::Other) {
@@ -418,7 +417,7 @@ fn set_protocol(kind: ListKind, object: &Object<'_>, capability: &mut Capability
     }
 }
 
-/// The address of a card describes an agent: it is not where the agent is called.
+/// Sets the address of a card, which describes an agent. The agent is called at another address.
 fn set_card(kind: ListKind, capability: &mut Capability) {
     let invocation = &mut capability.invocation;
     let is_card = |url: &String| addresses::classify(url).follow.is_some();
@@ -464,7 +463,7 @@ fn is_identifier(text: &str) -> bool {
     !text.contains(char::is_whitespace) && !text.contains('/')
 }
 
-/// Parameters and response, in the element or in its description of the request and the response.
+/// Reads parameters and response, in the element or in its description of the request and the response.
 fn read_call(object: &Object<'_>, request: &Object<'_>, capability: &mut Capability) {
     let described = (request.pointer != object.pointer).then_some(request);
     let sent = object.object("request").filter(|request| {

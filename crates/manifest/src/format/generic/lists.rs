@@ -12,7 +12,7 @@ use crate::model::CapabilityKind;
 use crate::object::Members;
 use crate::text;
 
-/// Members that list the capabilities of a service, the most telling first.
+/// Members that list the capabilities of a service, the most specific first.
 pub(super) const SERVICE_KEYS: &[&str] = &[
     "actions",
     "tools",
@@ -32,9 +32,9 @@ pub(super) const SERVICE_KEYS: &[&str] = &[
     "tasks",
     "functions",
 ];
-/// Members that list calls, or words about them: only what is described in them is read.
+/// Members that list calls, or words about them. Only elements with a description of a call are read.
 const CALL_LIST_KEYS: &[&str] = &["commands", "routes", "methods"];
-/// Lists that often hold something else. They are read where nothing better is found.
+/// Lists that often contain something else. They are read only if nothing better is found.
 const FALLBACK_KEYS: &[&str] = &["interfaces", "data", "resources", "prompts"];
 /// Last words of names such as `publicOperations`, `free_endpoints` and `mcp_tools`.
 const LAST_WORDS: &[&str] = &["actions", "tools", "endpoints", "skills", "apis", "operations", "tasks"];
@@ -84,7 +84,7 @@ pub(super) fn is_of_others(name: &str) -> bool {
     found
 }
 
-/// What the elements of a list are, by the name of the list.
+/// The kind of a list's elements, by the name of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ListKind(&'static str);
 
@@ -129,7 +129,7 @@ impl ListKind {
         FALLBACK_KEYS.contains(&self.0)
     }
 
-    /// Whether the names in such a list are no capabilities.
+    /// Whether names in a list of this kind are not capabilities.
     pub(super) fn is_of_calls(self) -> bool {
         CALL_LIST_KEYS.contains(&self.0)
     }
@@ -261,7 +261,7 @@ pub(super) fn is_setting(name: &str) -> bool {
         )
 }
 
-/// Whether a member of a map of capabilities states credentials or limits, and no capability of that name.
+/// Whether a member of a map of capabilities states credentials or limits instead of a capability.
 pub(super) fn is_access(name: &str, value: &Value) -> bool {
     let is_limit = name.starts_with("rate_limit") || name.starts_with("rateLimit");
     let is_auth = AUTH_KEYS.contains(&name);
@@ -283,7 +283,7 @@ pub(super) fn names_mcp_features(value: &Value) -> bool {
     value.as_array().is_some_and(|list| !list.is_empty() && list.iter().all(is_feature))
 }
 
-/// Whether the name of a list says that its elements are tools of an MCP server, also where they are only names.
+/// Whether the name of a list says that its elements are tools of an MCP server, even if they are only names.
 pub(super) fn names_mcp_tools(name: &str) -> bool {
     matches!(name, "mcp_tools" | "mcpTools" | "mcp-tools")
 }
@@ -317,8 +317,8 @@ pub(super) fn is_part_of_call(name: &str) -> bool {
     CALL_KEYS.contains(&name) || REQUEST_KEYS.contains(&name) || name == "mcp"
 }
 
-/// The members of a tool as a function of a model is described, `{"type": "function", "function": {"name": …}}`, beside those
-/// around them, which precede. `None` for another element.
+/// The members of a tool in the form of a model's function, `{"type": "function", "function": {"name": …}}`, merged with those of the
+/// enclosing object, which take precedence. `None` for another element.
 pub(super) fn of_function(map: &Map<String, Value>) -> Option<Map<String, Value>> {
     let function = map.get("function")?.as_object().filter(|function| function.contains_key("name"))?;
     let around = map.iter().filter(|(name, _)| *name != "function" && *name != "type");
@@ -337,7 +337,8 @@ pub(super) fn is_call_object(map: &Map<String, Value>) -> bool {
     prefixed.is_some() || method.is_some_and(|method| address::is_method(&method))
 }
 
-/// Whether a list of any name holds calls and nothing else. A name may deny what it lists, or list examples.
+/// Whether a list of any name holds calls and nothing else. Lists with the name of examples, or of calls that are not offered, do not
+/// count.
 pub(super) fn is_list_of_calls(name: &str, value: &Value) -> bool {
     let is_call = |item: &Value| item.as_object().is_some_and(is_call_object);
     let mut denies = is_about_calls(name);

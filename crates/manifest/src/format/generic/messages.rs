@@ -9,7 +9,7 @@ use crate::model::{CapabilityKind, Protocol};
 use crate::object::{Object, children};
 use crate::schema;
 
-/// Messages of one document that are read.
+/// Maximum number of messages of one document that are read.
 const MESSAGES_MAX: usize = 200;
 const MESSAGE_KEYS: &[&str] = &[
     "client_messages",
@@ -22,8 +22,8 @@ const MESSAGE_KEYS: &[&str] = &[
     "clientEvents",
 ];
 
-/// Adds each message of a client as an operation of the WebSocket, if the document names one. What a message looks like on
-/// the wire is not stated, so that none can be sent by its declaration alone.
+/// Adds each message of a client as an operation of the WebSocket, if the document names one. The wire format of a message is not stated,
+/// so the declaration is not enough to send one.
 pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     let Some((holder, key)) = listed(root) else { return };
     let Some((url, is_template)) = socket(root, draft) else { return };

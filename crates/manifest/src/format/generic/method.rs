@@ -1,4 +1,4 @@
-//! The method of a call that an element describes, in a member of its own or in an example.
+//! The method of a call that an element describes, in a separate member or in an example.
 
 use super::element::{ADDRESS_KEYS, BASE_BYTES_MAX};
 use crate::address;
@@ -38,14 +38,14 @@ fn method_of_example<'v>(object: &Object<'v>) -> Option<&'v str> {
     method_of_call(object.text("example")?, address)
 }
 
-/// The method of a call in a text, if it is one of the address.
+/// The method of a call in a text, if the call has this address.
 pub(super) fn method_of_call<'t>(text: &'t str, address: &str) -> Option<&'t str> {
     let (method, call) = address::split_method(text);
     let rest = call.strip_prefix(address).unwrap_or("-");
     method.filter(|_| rest.is_empty() || rest.starts_with(['?', ' ', '/']))
 }
 
-/// Sets the protocol of an address whose method is no method of HTTP: `"method": "WS"`.
+/// Sets the protocol of an address whose method is not an HTTP method: `"method": "WS"`.
 pub(super) fn set_socket(object: &Object<'_>, capability: &mut Capability) {
     let is_socket =
         |method: &str| ["WS", "WSS", "WEBSOCKET"].iter().any(|word| method.eq_ignore_ascii_case(word));

@@ -42,7 +42,7 @@ use lists::{ListKind, SERVICE_KEYS, has_groups, is_described, is_group_of_calls}
 use reader::{NESTING_MAX, Reader, Wanted, call_of, is_left_out};
 pub(crate) use workflows::read_workflows;
 
-/// Steps of one flow that are read.
+/// Maximum number of steps of one flow that are read.
 const STEPS_MAX: usize = 100;
 
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
@@ -56,8 +56,8 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     apply_auth(root, draft);
 }
 
-/// Adds the calls of a document that has a format of its own: elements of lists with a method and an address. Members
-/// that its reader has read are skipped.
+/// Adds calls to a document of a known format: elements of lists with a method and an address. Members that its reader has read are
+/// skipped.
 pub(crate) fn read_operations(root: &Object<'_>, draft: &mut Draft<'_>) {
     let read: HashSet<String> = draft.members_with_capabilities();
     let called = draft.manifest.capabilities.iter().filter_map(call_of).collect();
@@ -105,7 +105,7 @@ enum Names {
 impl Reader<'_, '_> {
     fn read_services(&mut self, root: &Object<'_>) {
         let context = Context::of_lists(root, self.draft);
-        // Names in `capabilities` repeat what the operations are: the operations come first.
+        // Names in `capabilities` repeat the operations, so the operations come first.
         self.scan(root, 0, &context, &|key| key != "capabilities");
         self.read_names_of_blocks(root, &context);
         if let Some(value) = root.value("capabilities").filter(|value| !lists::names_mcp_features(value)) {
@@ -127,7 +127,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// The only skill of a service, which is installed: `"skill": {"name": …, "install": …}`.
+    /// Reads the only skill of a service, which is installed: `"skill": {"name": …, "install": …}`.
     fn read_only_skill(&mut self, root: &Object<'_>, context: &Context) {
         let Some(skill) = root.object("skill").filter(|skill| skill.has("name") && skill.has("install"))
         else {
@@ -141,8 +141,8 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// The kinds of requests that a block accepts in another way than by calls, such as issues of a repository:
-    /// `"write_api": {"type": "issues", "protocols": ["[register]"]}`.
+    /// Reads the kinds of requests that a block accepts by other means than calls, such as issues of a repository: `"write_api": {"type":
+    /// "issues", "protocols": ["[register]"]}`.
     fn read_requests(&mut self, root: &Object<'_>) {
         let Some(block) = root.object_of(&["write_api", "writeApi"]) else { return };
         for key in ["protocols", "operations", "actions", "commands", "intents"] {
@@ -158,7 +158,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Lists that often hold something else, where nothing better was found; then lists one level down.
+    /// Reads lists that often contain something else, if nothing better was found; then lists one level down.
     fn read_other_lists(&mut self, root: &Object<'_>, context: &Context) {
         let inner = root.members().map(|(_, inner)| inner);
         for object in std::iter::once(root.clone()).chain(inner) {
@@ -184,7 +184,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Flags are features, unless they are all that a document declares.
+    /// Reads flags as features, unless the document declares nothing else.
     fn read_flags(&mut self, value: &Value, pointer: &str) {
         let is_all = self.draft.manifest.capabilities.is_empty();
         for (name, item, pointer) in children(value, pointer) {
@@ -243,7 +243,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Names one level down that say what the whole service does, unless an operation has the same name.
+    /// Reads names one level down that say what the whole service does, unless an operation has the same name.
     fn read_names_of_blocks(&mut self, root: &Object<'_>, context: &Context) {
         for (block, key) in lists::BLOCKS_OF_NAMES {
             let Some(inner) = root.object(block) else { continue };
@@ -295,14 +295,14 @@ impl Reader<'_, '_> {
                 }
                 Value::Object(map) => self.read_object(list, name, item, &Object::new(map, pointer)),
                 Value::Array(items) => self.read_inner_list(list, name, items, item, &pointer),
-                // Beside flags, a text is the value of a feature.
+                // Among flags, a text is the value of a feature.
                 Value::String(text) if !has_flags => self.read_text(list, name, text, pointer),
                 _ => {}
             }
         }
     }
 
-    /// An element that is an object: a group of further elements, or one capability.
+    /// Reads an element that is an object: a group of further elements, or one capability.
     fn read_object(&mut self, list: List<'_>, name: Option<&str>, value: &Value, object: &Object<'_>) {
         if let Some(members) = lists::of_function(object.map) {
             let whole = Value::Object(members.clone());
@@ -353,7 +353,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// The methods of a path, as in OpenAPI: `{"/search": {"get": {…}}}`.
+    /// Reads the methods of a path, as in OpenAPI: `{"/search": {"get": {…}}}`.
     fn read_methods(&mut self, list: List<'_>, path: &str, methods: &Value, pointer: &str) {
         for (method, call, pointer) in children(methods, pointer) {
             let name = [&method.unwrap_or_default().to_ascii_uppercase(), path].join(" ");
@@ -365,7 +365,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// A list inside a list: a group of elements, or the properties of a named capability.
+    /// Reads a list inside a list: a group of elements, or the properties of a named capability.
     fn read_inner_list(
         &mut self,
         list: List<'_>,
@@ -389,7 +389,7 @@ impl Reader<'_, '_> {
         if name.is_some() && items.first().is_some_and(leads) {
             return;
         }
-        // Names below a kind of skill are its properties, even where the kind is called `data`.
+        // Names below a kind of skill are its properties, even if the kind is called `data`.
         let by_name = name.and_then(ListKind::of).filter(|_| holds_elements || !list.kind.is_skills());
         let kind = by_name.or_else(|| holds_elements.then_some(list.kind));
         if let Some(kind) = kind.filter(|_| list.depth < NESTING_MAX) {
@@ -403,7 +403,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// An element that is a text: an address, a name, or the description of a name.
+    /// Reads an element that is a text: an address, a name, or the description of a name.
     fn read_text(&mut self, list: List<'_>, name: Option<&str>, text: &str, pointer: String) {
         let label = name.unwrap_or(text).trim();
         if label.is_empty() {
@@ -462,7 +462,7 @@ fn steps(flow: &Object<'_>) -> Vec<WorkflowStep> {
     flow.objects("steps").take(STEPS_MAX).filter_map(step).collect()
 }
 
-/// A list that is read: what its elements are, how deep it is, and what applies to all of them.
+/// A list that is read: the kind of its elements, its depth, and their context.
 #[derive(Clone, Copy)]
 struct List<'c> {
     kind: ListKind,

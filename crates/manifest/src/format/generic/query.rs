@@ -8,10 +8,10 @@ use crate::model::Capability;
 use crate::object::Object;
 use crate::schema::{Location, Parameters, Presence};
 
-/// Parameters of one query that are read; published ones have up to 12.
+/// Maximum number of parameters of one query that are read; published ones have up to 12.
 const PARAMETERS_MAX: usize = 32;
 
-/// Adds the parameters that an example call or the description shows, where the element describes none.
+/// Adds the parameters that an example call or the description shows, if the element describes none.
 pub(super) fn read(object: &Object<'_>, address: Option<&str>, capability: &mut Capability) {
     let method = capability.invocation.method.as_deref();
     let is_query = method.is_none_or(|method| matches!(method, "GET" | "HEAD" | "DELETE"));

@@ -1,4 +1,4 @@
-//! The state of reading a document by its member names: the draft, and what was read already.
+//! The state of reading a document by its member names: the draft and the elements that were read.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use crate::model::Capability;
 
 /// Deepest nesting of objects in which lists are searched.
 pub(super) const NESTING_MAX: usize = 4;
-/// Elements of one document that are read: those that repeat a known call are no capabilities, but take as long.
+/// Maximum number of elements of one document that are read: those that repeat a known call are no capabilities, but take as long.
 const TRIES_MAX: usize = 2 * draft::CAPABILITIES_MAX;
 
 /// Method and address of a call over HTTP.
@@ -17,7 +17,7 @@ pub(super) fn call_of(capability: &Capability) -> Option<(String, String)> {
     Some((capability.invocation.method.clone()?, capability.invocation.endpoint()?.to_owned()))
 }
 
-/// What a reader keeps.
+/// The capabilities that a reader keeps.
 pub(super) enum Wanted {
     Everything,
     /// Calls over HTTP with another method and address than these.
@@ -26,7 +26,7 @@ pub(super) enum Wanted {
 
 pub(super) struct Reader<'r, 'd> {
     pub(super) draft: &'r mut Draft<'d>,
-    /// Native ids of the capabilities that are more than a name.
+    /// Native ids of the capabilities that have more than a name.
     pub(super) seen: HashSet<String>,
     pub(super) wanted: Wanted,
     /// Elements that were read, including repeats.
@@ -55,7 +55,7 @@ impl<'r, 'd> Reader<'r, 'd> {
     }
 }
 
-/// Whether nothing below a member is offered by the service: a part of a call, other services, or ways to reach people.
+/// Whether the service offers nothing below a member: parts of a call, other services, or ways to reach people.
 pub(super) fn is_left_out(key: &str) -> bool {
     outbound::is_about_calls(key) || outbound::is_contact(key) || lists::is_of_others(key)
 }

@@ -6,7 +6,7 @@ use crate::draft::Draft;
 use crate::model::{Capability, CapabilityKind, Protocol};
 use crate::object::{Object, texts};
 
-/// Methods of one document that are read.
+/// Maximum number of methods of one document that are read.
 const METHODS_MAX: usize = 200;
 
 /// Adds each listed method, and makes a described capability of the same name callable.

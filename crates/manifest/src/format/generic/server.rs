@@ -12,7 +12,7 @@ use crate::model::{Capability, CapabilityKind, Protocol};
 use crate::object::children;
 
 impl Reader<'_, '_> {
-    /// Tools of the MCP server with the name of an operation over HTTP: another way to call it.
+    /// Adds tools of the MCP server that have the name of an HTTP operation, as another way to call it.
     pub(super) fn add_repeated_tools(&mut self, names: &Value, pointer: &str, context: &Context) {
         if context.server().is_none() {
             return;
@@ -34,7 +34,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Reads resources and gets prompts, those from `first` on, through the MCP server of their block.
+    /// Makes the resources and prompts from `first` on callable through the MCP server of their block.
     pub(super) fn read_through_server(&mut self, key: &str, first: usize, context: &Context) {
         for capability in self.draft.manifest.capabilities.iter_mut().skip(first) {
             let name = capability.native_id.clone();

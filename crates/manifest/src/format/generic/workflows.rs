@@ -11,7 +11,7 @@ use crate::text;
 
 /// Workflows of one document that are read.
 const WORKFLOWS_MAX: usize = 200;
-/// Steps of one workflow that are read.
+/// Maximum number of steps of one workflow that are read.
 const STEPS_MAX: usize = 100;
 /// Members of a step that name what it calls, then those that name the step.
 const STEP_KEYS: &[&str] = &[
@@ -70,7 +70,7 @@ fn steps<'v>(workflow: &Object<'v>) -> &'v [Value] {
     listed.get(..STEPS_MAX).unwrap_or(listed)
 }
 
-/// The capability that a step names, or what the step is called.
+/// The capability that a step names, or the name of the step.
 fn step_of(step: &Value, positions: &HashMap<String, usize>) -> Option<WorkflowStep> {
     let texts: Vec<&str> = match step {
         Value::String(text) => vec![text.trim()],

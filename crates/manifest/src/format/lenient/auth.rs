@@ -12,14 +12,14 @@ use crate::name::URL_BYTES_MAX;
 use crate::object::{Object, texts};
 use crate::text::{self, capped};
 
-/// Scopes of one capability or of one of its schemes that are read.
+/// Maximum number of scopes of one capability or of one of its schemes that are read.
 pub(crate) const SCOPES_MAX: usize = 64;
 
 /// Members that state the credentials of a service.
 pub(crate) const AUTH_KEYS: &[&str] =
     &["authentication", "auth", "authorization", "auth_models", "auth_methods"];
 
-/// Whether a value of `security`, which often is about other things, names a scheme: in a word, or with its place.
+/// Whether a value of `security`, which is often about other things, names a scheme: by a word, or by the location of a key.
 pub(crate) fn is_scheme(value: &Value) -> bool {
     let named = value.as_str().or_else(|| value.get("type").or_else(|| value.get("scheme"))?.as_str());
     named.is_some_and(|word| auth::scheme(word) != AuthScheme::Other)
@@ -31,7 +31,7 @@ pub(crate) fn names_scheme(sentence: &str) -> bool {
 }
 
 /// Credentials of any shape: a word, an object with `type`, a list of either, an object with `schemes`. At most
-/// [`SCHEMES_PER_CAPABILITY_MAX`], since what an object states beside its schemes is copied to each.
+/// [`SCHEMES_PER_CAPABILITY_MAX`], since the other members of an object are copied to each of its schemes.
 pub(crate) fn auth(value: &Value) -> Vec<Auth> {
     let mut found: Vec<Auth> = Vec::new();
     match value {
@@ -41,7 +41,7 @@ pub(crate) fn auth(value: &Value) -> Vec<Auth> {
                 found.push(auth_of_word(sentence));
             }
         }
-        // How often may be called is no way to authenticate.
+        // A rate limit is not a way to authenticate.
         Value::String(word) if is_about_limits(word) => {}
         Value::String(word) => found.push(auth_of_word(word)),
         Value::Bool(false) => found.push(Auth::new(AuthScheme::None)),
@@ -56,7 +56,7 @@ fn is_about_limits(word: &str) -> bool {
     word.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("rate")) && text::words(word).len() == 2
 }
 
-/// Adds what `read` finds, unless there are enough already.
+/// Adds the credentials that `read` returns, unless there are already enough.
 fn add(found: &mut Vec<Auth>, read: impl FnOnce() -> Vec<Auth>) {
     if found.len() < SCHEMES_PER_CAPABILITY_MAX {
         found.extend(read());
@@ -192,18 +192,18 @@ const TOKEN_KEYS: &[&str] = &["token_url", "tokenUrl", "token_endpoint", "tokenE
 const AUTHORIZE_KEYS: &[&str] =
     &["authorize_url", "authorizationUrl", "authorization_url", "authorization_endpoint", "client_url"];
 
-/// The name of a header of its own in a sentence: `passed as X-Wallet-Key header`.
+/// The name of a custom header in a sentence: `passed as X-Wallet-Key header`.
 pub(crate) fn header_in(sentence: &str) -> Option<&str> {
     headers_in(sentence).next()
 }
 
-/// The names of all headers of their own in a sentence: `X-Payment-Hash + X-Payment-Chain`.
+/// The names of all custom headers in a sentence: `X-Payment-Hash + X-Payment-Chain`.
 pub(crate) fn headers_in(sentence: &str) -> impl Iterator<Item = &str> {
     let words = sentence.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '-'));
     words.take(HEADER_WORDS_MAX).filter(|word| word.len() > 3 && word.starts_with("X-"))
 }
 
-/// Words of a sentence that are searched for a header.
+/// Maximum number of words of a sentence that are searched for a header.
 const HEADER_WORDS_MAX: usize = 200;
 
 /// The first scopes that an object lists, each cut to its cap.
@@ -336,7 +336,7 @@ pub(crate) fn auth_required(value: &Value) -> Option<bool> {
         .or_else(|| by_type.then_some(false))
 }
 
-/// A word that stands for a flag: `"required": "no"`.
+/// The flag that a word stands for: `"required": "no"`.
 fn flag_in_words(word: &str) -> Option<bool> {
     match word.trim().to_ascii_lowercase().as_str() {
         "yes" | "true" | "required" | "always" => Some(true),
@@ -361,7 +361,7 @@ fn states_optional(map: &Map<String, Value>) -> bool {
     only || says(map)
 }
 
-/// What one element states of the credentials that it needs.
+/// Reads the credentials that one element needs.
 pub(crate) fn read_own_auth(element: &Object<'_>, needed: &mut CapabilityAuth) {
     for (key, value) in [
         ("auth_required", true),
@@ -423,7 +423,7 @@ fn described_scopes(object: &Object<'_>) -> BTreeMap<String, String> {
     scopes(object).map(|scope| (scope, String::new())).chain(described).collect()
 }
 
-/// What credentials a value states and whether they are needed.
+/// The credentials that a value states, and whether they are needed.
 pub(crate) fn stated(value: &Value) -> (Vec<Auth>, CapabilityAuth) {
     let found = auth(value);
     let mut needed = required_by(&found);

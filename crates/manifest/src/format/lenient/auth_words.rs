@@ -1,4 +1,4 @@
-//! Credentials in sentences: the schemes that they name, and what calls that read or write need.
+//! Credentials in sentences: schemes, and the requirements of calls that read or write.
 
 use serde_json::{Map, Value};
 
@@ -7,7 +7,7 @@ use crate::auth;
 use crate::model::{Auth, AuthScheme, CapabilityAuth, SCHEMES_PER_CAPABILITY_MAX};
 use crate::text;
 
-/// Clauses of one text that are searched for credentials.
+/// Maximum number of clauses of one text that are searched for credentials.
 pub(super) const CLAUSES_MAX: usize = 50;
 
 /// Credentials that sentences name.
@@ -29,8 +29,7 @@ pub(crate) fn auth_in_words<'t>(sentences: impl IntoIterator<Item = &'t str>) ->
     found
 }
 
-/// The schemes that a sentence in lower-case letters names: one in each of its parts that names what calls of one kind need,
-/// else the first.
+/// The schemes that a lower-case sentence names: one for each part about one kind of calls, else the first.
 fn schemes_in(sentence: &str) -> Vec<AuthScheme> {
     let parts = sentence.split(", ").take(CLAUSES_MAX);
     let of_kind = parts.filter(|part| READING.iter().chain(WRITING).any(|words| part.contains(words)));
@@ -85,7 +84,7 @@ fn scheme_in(clause: &str) -> Option<AuthScheme> {
     )
 }
 
-/// What calls that read and calls that write need, where a document tells them apart: `{"public_reads": "none", "writes":
+/// The requirements of calls that read and of calls that write, if a document distinguishes them: `{"public_reads": "none", "writes":
 /// "bearer"}`, or in words: "None required for browsing. Writing needs the token."
 pub(crate) fn by_effect(value: &Value) -> Option<(CapabilityAuth, CapabilityAuth)> {
     match value {
@@ -136,8 +135,8 @@ const WRITING: &[&str] = &[
     "posting",
 ];
 
-/// What the clauses of a text say of calls that read and of calls that write. Where nothing is said of those that write, that
-/// is unknown.
+/// The requirements that the clauses of a text state for calls that read and for calls that write. Unknown for calls that write if no
+/// clause mentions them.
 fn by_effect_in_words(sentences: &str) -> Option<(CapabilityAuth, CapabilityAuth)> {
     let folded = sentences.to_ascii_lowercase();
     let about = |words: &[&str], others: &[&str]| {

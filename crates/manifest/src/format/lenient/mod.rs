@@ -79,7 +79,7 @@ const WINDOWS: &[(&[&str], u64)] = &[
     (&["requests_per_day", "requestsPerDay", "per_day", "perDay", "daily", "rpd"], 86_400),
     (&["requests_per_month", "requestsPerMonth", "per_month", "perMonth", "monthly"], 2_592_000),
 ];
-/// Callers and plans whose limit applies to anybody, the most general first.
+/// Callers and plans whose limit applies to everybody, the most general first.
 const GENERAL_LIMITS: &[&str] =
     &["default", "global", "anonymous", "unauthenticated", "public", "free", "free_tier", "freeTier"];
 /// Nesting of limits by caller or plan.
@@ -132,9 +132,9 @@ fn rate_of(object: &Object<'_>) -> Option<RateLimit> {
     Some(RateLimit { requests: Some(requests), window_s, burst, ..RateLimit::default() })
 }
 
-/// Whether a name says how much is allowed in a window: `calls_per_day`, `queriesPerMonth`.
+/// Whether a name is that of a limit in a time window: `calls_per_day`, `queriesPerMonth`.
 fn is_count_per(name: &str, window_s: u64) -> bool {
-    // Few names have the word in the middle.
+    // Few names contain "per", so check for it first.
     if !name.as_bytes().windows(2).any(|pair| matches!(pair, [b'p' | b'P', b'e' | b'E'])) {
         return false;
     }
@@ -152,7 +152,7 @@ fn rate_by_plan(map: &Map<String, Value>, depth: usize) -> Option<RateLimit> {
     }
     let members = Members::of(map);
     let general: Vec<&Value> = GENERAL_LIMITS.iter().filter_map(|key| members.get(key)).collect();
-    // The limit of a paid plan is not that of anybody.
+    // The limit of a paid plan does not apply to everybody.
     let others = map.values().take(PLANS_MAX).filter(|_| general.is_empty());
     general.iter().copied().chain(others).find_map(|inner| match inner {
         Value::String(text) => Some(rate_in_words(text)).filter(|limit| limit.requests.is_some()),
@@ -168,7 +168,7 @@ fn rate_by_plan(map: &Map<String, Value>, depth: usize) -> Option<RateLimit> {
     })
 }
 
-/// Plans of one block of limits that are read.
+/// Maximum number of plans of one block of limits that are read.
 const PLANS_MAX: usize = 20;
 
 fn is_rate(text: &str) -> bool {

@@ -2,7 +2,7 @@
 
 use super::auth_words::CLAUSES_MAX;
 
-/// Whether a text says of the whole service that it needs no credentials. A clause with a condition says less.
+/// Whether a text says that the whole service needs no credentials. A clause with a condition does not count.
 pub(crate) fn says_open(text: &str) -> bool {
     const OPEN: &[&str] = &[
         "no api key",
@@ -33,8 +33,8 @@ pub(crate) fn says_open(text: &str) -> bool {
     })
 }
 
-/// Whether a text has the first letters of what says so. Looking at every byte takes fewer steps than stopping at the first:
-/// several bytes are compared at once.
+/// Whether a text contains the first letters of such a phrase. It compares every byte instead of stopping at the first match, since several
+/// bytes are compared at once.
 fn may_say_open(text: &str) -> bool {
     let from = |start: usize| text.as_bytes().get(start..).unwrap_or_default();
     let threes = from(0).iter().zip(from(1)).zip(from(2));
@@ -47,7 +47,7 @@ fn may_say_open(text: &str) -> bool {
     })
 }
 
-/// Whether a text says of the one call that it describes that it needs no credentials: "No auth required."
+/// Whether a text says that the call it describes needs no credentials: "No auth required."
 pub(crate) fn says_call_is_open(text: &str) -> bool {
     const NEEDS: &[&str] = &["required", "needed", "necessary", "free with no auth"];
     let may_be = ["required", "needed", "no auth"].iter().any(|word| text.contains(word));

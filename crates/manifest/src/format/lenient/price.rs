@@ -7,7 +7,7 @@ use crate::model::{Capability, Payment};
 use crate::object::{self, Members, Object};
 use crate::text;
 
-/// Prices of one element that are read.
+/// Maximum number of prices of one element that are read.
 const ALTERNATIVES_MAX: usize = 20;
 
 /// A price as text, as a number, or as an object with amount and currency.
@@ -20,7 +20,7 @@ pub(crate) fn price(value: &Value) -> Option<Payment> {
             if let [Value::Number(least), Value::Number(most)] = range.as_slice() {
                 payment.price = Some(format!("{least}-{most}"));
             } else {
-                // One price in each of several assets: the first that has an amount.
+                // A price in several assets: the first one with an amount is used.
                 let objects = range.iter().filter(|item| item.is_object()).take(ALTERNATIVES_MAX);
                 return objects.filter_map(price).find(|payment| payment.price.is_some());
             }
@@ -144,13 +144,13 @@ pub(crate) fn read_prices(element: &Object<'_>, capability: &mut Capability) {
     capability.other_prices = other_prices(capability.price.as_ref(), listed);
 }
 
-/// The price of an element that only a flag calls free.
+/// The price of an element that is free only by a flag.
 fn free(element: &Object<'_>) -> Option<Payment> {
     let is_free = ["free", "x-free", "is_free", "isFree"].iter().any(|key| element.flag(key) == Some(true));
     is_free.then(|| Payment { price: Some("free".to_owned()), ..Payment::default() })
 }
 
-/// Of several prices those whose network or asset is that of no other price before them.
+/// The prices whose network or asset differs from those of all earlier prices.
 pub(crate) fn other_prices(
     price: Option<&Payment>,
     listed: impl IntoIterator<Item = Payment>,
@@ -226,7 +226,7 @@ fn products_of(element: &Object<'_>) -> Option<Payment> {
 
 /// The price and the asset of a member such as `x-price-usdc`, `price_range_usd` or `fee_eur`.
 fn price_of_member(name: &str, value: &Value) -> Option<(String, Option<String>)> {
-    // Most names have no letter that these words have, and none of these words.
+    // Most names contain none of the letters of these words.
     if name.is_ascii() && !name.bytes().any(|byte| matches!(byte, b'c' | b'f' | b'C' | b'F')) {
         return None;
     }
@@ -238,7 +238,7 @@ fn price_of_member(name: &str, value: &Value) -> Option<(String, Option<String>)
     }
     let mut words = text::words(name);
     let at = words.iter().position(|word| is_price(word))?;
-    // A fee for something else than a call: `listing_fee_usdc`.
+    // A fee for something other than a call: `listing_fee_usdc`.
     let is_other = |word: &String| OTHER_FEES.contains(&word.as_str());
     if words.get(at).is_some_and(|word| word == "fee") && words.iter().take(at).any(is_other) {
         return None;
@@ -266,13 +266,13 @@ fn price_of_member(name: &str, value: &Value) -> Option<(String, Option<String>)
     (asset.is_some() || is_range || is_per_call).then_some((price + &period, asset))
 }
 
-/// What a price is for in the name of its member: `cost_per_call`.
+/// Words in the name of a member for the price of one call: `cost_per_call`.
 const CALLS: &[&str] = &["call", "request", "query", "invocation", "task"];
 
-/// A part of an asset that the name of a member says its amount counts.
+/// The unit of an amount, as a fraction of an asset, from the name of its member.
 #[derive(Clone, Copy)]
 struct Unit {
-    /// The power of ten by which the asset is divided; `None` if that is the asset's own.
+    /// The number of decimals of the unit; `None` if it is the smallest unit of the asset.
     decimals: Option<u64>,
     /// The asset that the unit belongs to.
     asset: Option<&'static str>,
@@ -301,7 +301,7 @@ fn decimals_of(asset: &str) -> Option<u64> {
     }
 }
 
-/// What a fee is for that calls do not pay.
+/// Words for fees that are not paid by calls.
 const OTHER_FEES: &[&str] = &[
     "listing",
     "registration",
@@ -317,7 +317,7 @@ const OTHER_FEES: &[&str] = &[
     "delivery",
 ];
 
-/// Periods that a price in the name of its member is for: `price_usd_per_month`.
+/// Periods of a price in the name of its member: `price_usd_per_month`.
 const PERIODS: &[&str] = &["minute", "hour", "day", "week", "month", "year"];
 
 /// `{"min": 1, "max": 5}` as `1-5`.
@@ -326,7 +326,7 @@ fn range(value: &Value) -> Option<String> {
     Some(format!("{}-{}", bound("min")?, bound("max")?))
 }
 
-/// The prices in a text, each with the name of what it is for: `Scan 0.05 USDC | Report 2 USDC`. None without a currency.
+/// The prices in a text, each with the name of the priced item: `Scan 0.05 USDC | Report 2 USDC`. Empty without a currency.
 pub(crate) fn prices_in_text(text: &str) -> Vec<Payment> {
     let pieces = text.split(['|', ';', ',']).take(ALTERNATIVES_MAX).map(str::trim);
     pieces.filter(|piece| !piece.contains("://")).filter_map(price_in_words).collect()
@@ -360,14 +360,14 @@ pub(crate) fn is_currency(word: &str) -> bool {
     CURRENCIES.iter().any(|known| known.eq_ignore_ascii_case(word))
 }
 
-/// Words of one price in a text.
+/// Maximum number of words of one price in a text.
 const WORDS_MAX: usize = 20;
 
 /// Codes that name the asset of a price in the name of a member.
 const CURRENCIES: &[&str] =
     &["usd", "usdc", "usdt", "eur", "gbp", "inr", "jpy", "rlusd", "sat", "sats", "btc", "eth", "sol", "xrp"];
 
-/// An amount of the smallest unit of an asset as one of the asset: `1000` with 6 decimals is `0.001`.
+/// Converts an amount in the smallest unit of an asset to the asset: `1000` with 6 decimals is `0.001`.
 fn scaled(amount: &str, decimals: u64) -> String {
     let is_whole = !amount.is_empty() && amount.bytes().all(|byte| byte.is_ascii_digit());
     let Some(places) = usize::try_from(decimals).ok().filter(|places| *places <= DECIMALS_MAX && is_whole)

@@ -18,7 +18,7 @@ pub(super) struct Access<'v> {
     protected: Vec<&'v str>,
     /// Whether the credentials themselves say which tools need them.
     has_list: bool,
-    /// What reading tools and writing tools need, if the document distinguishes them.
+    /// The requirements of reading and of writing tools, if the document distinguishes them.
     by_effect: Option<(CapabilityAuth, CapabilityAuth)>,
 }
 
@@ -64,7 +64,7 @@ pub(super) fn read<'v>(root: &Object<'v>) -> Access<'v> {
 }
 
 impl Access<'_> {
-    /// Applies the credentials to tools that state none of their own.
+    /// Applies the credentials to tools that state none.
     pub(super) fn apply(&self, capabilities: &mut [Capability]) {
         let needed = lenient::required_by(&self.auth);
         let public: HashSet<&str> = self.public.iter().copied().collect();
@@ -74,7 +74,7 @@ impl Access<'_> {
         }
     }
 
-    /// Tools that are named here and may be listed nowhere else.
+    /// Tools that are named here, and perhaps in no other list.
     pub(super) fn named(&self) -> impl Iterator<Item = &str> {
         self.public.iter().chain(&self.protected).copied()
     }
@@ -91,7 +91,7 @@ impl Access<'_> {
         } else if protected.contains(name) {
             Tristate::Yes
         } else {
-            // Where some tools are named as protected, the others are not.
+            // If some tools are named as protected, the others are not.
             let stated = self.required.or_else(|| (!protected.is_empty() && self.has_list).then_some(false));
             stated.map_or(needed.required, |required| Tristate::from_option(Some(required)))
         };

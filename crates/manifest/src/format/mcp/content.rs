@@ -1,7 +1,7 @@
 //! Resources, resource templates and prompts of MCP servers.
 //!
-//! They are no tools: `resources/read` and `prompts/get` are in the envelope of the call, and no tool name is set. A
-//! resource with an https URI can be fetched directly (MCP 2025-11-25, common URI schemes).
+//! They are not tools: `resources/read` and `prompts/get` are in the envelope of the call, and no tool name is set. A resource with an
+//! https URI can be fetched directly (MCP 2025-11-25, common URI schemes).
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ use crate::schema;
 const RESOURCE_KEYS: &[&str] = &["resources", "resourceTemplates", "resource_templates"];
 /// Members that list the pages of an application in the server (MCP Apps).
 const PAGE_KEYS: &[&str] = &["uiResources", "ui_resources"];
-/// Pages of one server that are read.
+/// Maximum number of pages of one server that are read.
 const PAGES_MAX: usize = 200;
 
 /// Reads the lists at the root, or in the member that holds the description of the server.
@@ -52,7 +52,7 @@ fn each<'d>(
     }
 }
 
-/// The pages of applications, at the root or in the metadata. Those among the resources are known.
+/// Reads the pages of applications, at the root or in the metadata. Pages that are also resources are already known.
 fn read_pages(root: &Object<'_>, server: Option<&str>, draft: &mut Draft<'_>) {
     let described = ["metadata", "_meta", "extensions"].into_iter().filter_map(|key| root.object(key));
     let blocks: Vec<Object<'_>> = std::iter::once(root.clone()).chain(described).collect();

@@ -9,11 +9,11 @@ use crate::model::Invocation;
 use crate::schema;
 use crate::text;
 
-/// Lines of one docstring that are read; published ones have up to 60.
+/// Maximum number of lines of one docstring that are read; published ones have up to 60.
 const LINES_MAX: usize = 500;
-/// Parameters of one docstring that are read.
+/// Maximum number of parameters of one docstring that are read.
 const PARAMETERS_MAX: usize = 100;
-/// Characters of the description of one parameter.
+/// Maximum number of characters of the description of one parameter.
 const DESCRIPTION_CHARS_MAX: usize = 2_000;
 
 /// The parameters in the block `Args:` of a docstring.
@@ -74,7 +74,7 @@ fn continue_description(name: Option<&str>, line: &str, found: &mut Map<String, 
     }
 }
 
-/// The type of JSON Schema of a type of Python.
+/// The JSON Schema type of a Python type.
 fn json_type(python: &str) -> Option<&'static str> {
     match python {
         "str" | "string" => Some("string"),

@@ -1,8 +1,8 @@
-//! What sites publish about their MCP servers: server cards of both generations, registry entries, client configurations
-//! and files of no specification.
+//! What sites publish about their MCP servers: server cards of both generations, registry entries, client configurations and files without
+//! a specification.
 //!
-//! Reads the servers and the listed tools, resources and prompts. The final card lists no tools; the older one and the free forms do. A server is
-//! an interface; it is never contacted.
+//! Reads the servers and the listed tools, resources and prompts. The final card lists no tools; the older one and the free forms do. A
+//! server is an interface; it is never contacted.
 //!
 //! Follows SEP-2127 (server card v1), SEP-1649 (its draft), the MCP registry's server.json 2025-07-09 to 2025-12-11.
 
@@ -75,7 +75,7 @@ const MCP_KEYS: &[&str] = &[
     "endpoints",
 ];
 
-/// Names of capabilities and of tools without a list that are read of one file.
+/// Maximum number of names of capabilities and of tools without a list that are read of one file.
 const NAMES_MAX: usize = 500;
 
 /// Reads a server card, a registry entry or a free form.
@@ -88,7 +88,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
 }
 
-/// Words for what an MCP server, or a file of actions, has: they do not say what it does.
+/// Words for features of an MCP server or of a file of actions. They do not name what it does.
 pub(crate) const FEATURES: &[&str] = &[
     "actions",
     "tools",
@@ -101,7 +101,7 @@ pub(crate) const FEATURES: &[&str] = &[
     "elicitation",
 ];
 
-/// Names of what the server does, beside its tools. Words of the protocol are its features.
+/// Reads names of what the server does, besides its tools. Words of the protocol are features.
 pub(crate) fn read_names(names: &Value, pointer: &str, draft: &mut Draft<'_>) {
     let known: HashSet<String> =
         draft.manifest.capabilities.iter().map(|capability| capability.native_id.clone()).collect();

@@ -7,7 +7,7 @@ use crate::object::Object;
 use crate::rule::Shape;
 use crate::walk::List;
 
-/// Elements of one list that are checked.
+/// Maximum number of elements of one list that are checked.
 const ITEMS_MAX: usize = 200;
 
 /// Checks the parts of an entry of the registry.

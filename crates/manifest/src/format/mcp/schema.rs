@@ -3,8 +3,8 @@
 /// Host of the published schemas.
 const HOST: &str = "modelcontextprotocol.io/";
 
-/// Whether a URI is that of a schema of server cards. Of the two schemas that drafts of SEP-2127 had in the folder of a version,
-/// `v1/server.schema.json` is for a card with `packages`, which the registry reads.
+/// Whether a URI is that of a schema of server cards. Drafts of SEP-2127 had two schemas in the folder of a version;
+/// `v1/server.schema.json` is the one for a card with `packages`, which the registry reads.
 pub(super) fn is_of_cards(schema: &str, has_packages: bool) -> bool {
     let (folder, file) = parts(schema);
     match file {
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tells_the_schemas_of_cards_from_those_of_the_registry() {
+    fn distinguishes_card_schemas_from_registry_schemas() {
         for (schema, card, entry, dated) in [
             ("https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json", true, false, false),
             (

@@ -32,7 +32,7 @@ const LISTS: &[&str] = &["transports", "servers", "endpoints", "transport"];
 /// Names of transports in a map of servers.
 const TRANSPORTS: &[&str] =
     &["streamable_http", "streamable-http", "streamableHttp", "http", "sse", "stdio", "websocket"];
-/// Servers of one file that are kept.
+/// Maximum number of servers of one file that are kept.
 const SERVERS_MAX: usize = 100;
 
 /// Every server that a file names, the first one first.
@@ -120,7 +120,7 @@ pub(super) fn credentials_of_blocks(root: &Object<'_>) -> Vec<Auth> {
     blocks.flat_map(|block| configured_credentials(&block)).collect()
 }
 
-/// Secrets of one package that are read; published ones have up to two.
+/// Maximum number of secrets of one package that are read; published ones have up to two.
 const SECRETS_MAX: usize = 20;
 
 /// The secrets that packages ask for: in variables of the environment, arguments, and headers of their own server.
@@ -139,7 +139,7 @@ pub(super) fn secrets_of_packages(root: &Object<'_>) -> Vec<Auth> {
             let listed = holder.into_iter().flat_map(|holder| holder.objects(key)).take(SECRETS_MAX);
             let secrets: Vec<Auth> = listed
                 .flat_map(|input| {
-                    // The name of an argument says how it is written, that of its variable what it is.
+                    // The name of an argument is its syntax; the name of its variable is its meaning.
                     let variables = input.object("variables").filter(|_| place == "argument");
                     let members = variables.iter().flat_map(Object::members).take(SECRETS_MAX);
                     let inner = members.filter_map(|(name, variable)| secret(Some(name), &variable, place));
@@ -159,8 +159,8 @@ pub(super) fn secrets_of_packages(root: &Object<'_>) -> Vec<Auth> {
     found
 }
 
-/// A secret that a package is given: a key by its name, such as `SHOP_API_KEY`, else another secret. One that is not required
-/// applies to no call by itself.
+/// A secret of a package: an API key if its name says so, such as `SHOP_API_KEY`, else another secret. An optional secret applies to no
+/// call by itself.
 fn secret(name: Option<&str>, input: &Object<'_>, place: &str) -> Option<Auth> {
     let flag = |keys: [&str; 2]| keys.iter().find_map(|key| input.flag(key));
     let name = draft::name(name.or_else(|| input.text_of(&["name", "valueHint"])))?;
@@ -191,7 +191,7 @@ fn read_listed(name: Option<&str>, listed: &Object<'_>, draft: &mut Draft<'_>) -
     Some(found)
 }
 
-/// Arguments of one command that are kept; published ones have up to six.
+/// Maximum number of arguments of one command that are kept; published ones have up to six.
 const ARGUMENTS_MAX: usize = 20;
 
 /// The command that starts a server, up to the first argument that may hold a secret.
@@ -236,7 +236,7 @@ fn is_address(text: &str) -> bool {
     (text.contains("://") || text.starts_with('/')) && !text.contains(char::is_whitespace)
 }
 
-/// Headers of one server of a client configuration that are read.
+/// Maximum number of headers of one server of a client configuration that are read.
 const HEADERS_MAX: usize = 20;
 
 /// The credentials in the headers of a client configuration. Their values may be secrets and are not kept.

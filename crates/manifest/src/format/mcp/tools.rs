@@ -152,7 +152,7 @@ fn over_http(
     draft: &mut Draft<'_>,
 ) -> Option<Capability> {
     let call = own_call(tool)?;
-    // The page of a tool is no call, and neither is the server's own address.
+    // The page of a tool is not a call, and neither is the server's own address.
     let is_call = call.method.is_some() || call.key != "url";
     if !is_call || draft.origin_url(&call.address).is_none_or(|address| address == server) {
         return None;
@@ -207,7 +207,7 @@ fn own_call<'v>(tool: &Object<'v>) -> Option<OwnCall<'v>> {
         .filter(|_| !is_document)
 }
 
-/// Whether the elements of a list of tools have addresses of their own: the home page beside them is no server.
+/// Whether the elements of a list of tools have addresses of their own: the home page beside them is then not a server.
 pub(super) fn have_addresses(tools: &Value) -> bool {
     let has_address = |(_, tool, _): (Option<&str>, &Value, String)| {
         tool.as_object().is_some_and(|map| own_call(&Object::root(map)).is_some())
@@ -215,7 +215,7 @@ pub(super) fn have_addresses(tools: &Value) -> bool {
     children(tools, "").take(TOOLS_CHECKED_MAX).any(has_address)
 }
 
-/// Tools of one list that are searched for an address.
+/// Maximum number of tools of one list that are searched for an address.
 const TOOLS_CHECKED_MAX: usize = 500;
 
 /// Sets the declared effect of a tool.

@@ -1,4 +1,4 @@
-//! What an OpenAPI document says about the service as a whole.
+//! Reads the members of an OpenAPI document about the service as a whole.
 
 use serde_json::Value;
 

@@ -129,7 +129,7 @@ pub(crate) fn merge(root: &Map<String, Value>, at: &ManifestUrl, draft: &mut Dra
     rules::report_problems(resolver.take_problems(), draft);
 }
 
-/// Parses a linked description, JSON or YAML. `None` when it is neither, or no description.
+/// Parses a linked description, JSON or YAML. `None` if it is neither, or is not a description.
 pub(crate) fn parse_linked(bytes: &[u8]) -> Option<Map<String, Value>> {
     let text = std::str::from_utf8(bytes).ok()?;
     let text = text.trim_start_matches('\u{feff}');
@@ -162,7 +162,7 @@ fn path_operations<'a>(
                 path_operations.push(operation::PathOperation { path, method, item, operation, pointer });
             }
         }
-        // One more than is kept, so that the cut is reported.
+        // One more than the limit, so that the cut is reported.
         if path_operations.len() > CAPABILITIES_MAX {
             break;
         }

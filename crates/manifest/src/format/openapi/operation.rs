@@ -1,10 +1,9 @@
 //! One operation of an OpenAPI document as a capability.
 //!
-//! Decides identity (`operationId`, or `METHOD path` where there is none or it was used before), address, input, response,
-//! credentials, safety by method, idempotency and execution. Callbacks and webhooks are calls that the service makes, so
-//! they are not capabilities.
+//! Decides identity (`operationId`, or `METHOD path` if there is none or it was used before), address, input, response, credentials, safety
+//! by method, idempotency and execution. Callbacks and webhooks are calls that the service makes, so they are not capabilities.
 //!
-//! Follows OpenAPI 3.1 §4.8.10 and §4.8.16, RFC 9110 §9.2 for what a method promises.
+//! Follows OpenAPI 3.1 §4.8.10 and §4.8.16, and RFC 9110 §9.2 for the properties of methods.
 
 use serde_json::{Map, Value};
 
@@ -16,7 +15,7 @@ use crate::model::{Capability, CapabilityKind, Confirmation, ExecutionModel, Pay
 use crate::object;
 use crate::reference::Resolver;
 
-/// Successful responses of one operation that are read: a hundred codes and `2XX`.
+/// Maximum number of successful responses of one operation that are read: a hundred codes and `2XX`.
 const SUCCESSES_MAX: usize = 101;
 
 /// An operation with its path item.
@@ -127,7 +126,7 @@ fn consequence(operation: &Map<String, Value>, capability: &mut Capability) {
     }
 }
 
-/// Prices in the extensions of payment protocols; `method` there is the way to pay.
+/// Reads prices in the extensions of payment protocols, where `method` is the payment method.
 fn price(operation: &Map<String, Value>) -> Option<Payment> {
     let stated = ["x-payment-info", "x-payment", "x-x402", "x-price", "x-pricing"];
     let (value, price) = stated.iter().find_map(|key| {

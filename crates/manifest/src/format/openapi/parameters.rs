@@ -13,15 +13,15 @@ use serde_json::{Map, Value, json};
 use crate::reference::Resolver;
 use crate::schema::Location;
 
-/// Parameters of one operation that are kept; the most seen in a published document is 61.
+/// Maximum number of parameters of one operation that are kept; the most seen in a published document is 61.
 const PARAMETERS_MAX: usize = 200;
 
 /// The parameter objects of an operation: its own, and those of its path that it does not override.
 pub(super) type Parameters<'a> = BTreeMap<(Location, String), &'a Map<String, Value>>;
 
-/// Examples of a parameter that are read.
+/// Maximum number of examples of a parameter that are read.
 const EXAMPLES_MAX: usize = 20;
-/// Media types of one body that are read.
+/// Maximum number of media types of one body that are read.
 const MEDIA_TYPES_MAX: usize = 64;
 
 /// Reads the `parameters` arrays of a path and of one of its operations; the operation overrides its path.

@@ -11,15 +11,15 @@ use serde_json::{Map, Value};
 
 use crate::model::{Auth, AuthScheme, CapabilityAuth, OAuthFlow, Tristate};
 
-/// Schemes of one document that are kept.
+/// Maximum number of schemes of one document that are kept.
 const SCHEMES_MAX: usize = 200;
-/// Flows of one scheme that are read; there are five kinds.
+/// Maximum number of flows of one scheme that are read; there are five kinds.
 const FLOWS_MAX: usize = 16;
-/// Scopes of one scheme that are kept: the largest APIs published declare some hundred.
+/// Maximum number of scopes of one scheme that are kept: the largest APIs published declare some hundred.
 const SCOPES_MAX: usize = 1_000;
-/// Alternatives, schemes of all alternatives, and scopes of one scheme that are read of one requirement.
+/// Maximum number of alternatives, schemes of all alternatives, and scopes of one scheme that are read of one requirement.
 const ALTERNATIVES_MAX: usize = 64;
-/// Scopes that are kept of one requirement, and the longest of them.
+/// Maximum number of scopes that are kept of one requirement, and the longest of them.
 const SCOPES_REQUIRED_MAX: usize = 256;
 const SCOPE_BYTES_MAX: usize = 1_024;
 
@@ -107,7 +107,7 @@ pub(crate) fn requirement(security: Option<&Value>, schemes: &BTreeMap<String, A
         if !auth.schemes.contains(&scheme) {
             auth.schemes.push(scheme);
         }
-        // A published scheme that is none asks for nothing.
+        // A published scheme that stands for no authentication requires nothing.
         if scheme == AuthScheme::None {
             auth.required = Tristate::No;
         }

@@ -40,7 +40,7 @@ pub(super) fn is_listed(servers: &Value) -> bool {
     servers.as_array().is_some_and(|servers| !servers.is_empty())
 }
 
-/// Servers of one list that are read.
+/// Maximum number of servers of one list that are read.
 const SERVERS_MAX: usize = 64;
 /// Longest base address, variables filled in.
 const BASE_BYTES_MAX: usize = 2_048;

@@ -1,4 +1,4 @@
-//! The addresses that a draft has already, so that none is added twice.
+//! The addresses that a draft already has, so that none is added twice.
 
 use std::collections::HashSet;
 
@@ -8,9 +8,9 @@ use crate::draft::Draft;
 use crate::format::{addresses, endpoint};
 use crate::model::{Format, Manifest, Protocol};
 
-/// Addresses of one model that are compared.
+/// Maximum number of addresses of one model that are compared.
 const STATED_MAX: usize = 10_000;
-/// Words of members whose paths are rules about a site, parts of an address or of a file system.
+/// Words of members whose paths are rules about a site, parts of an address, or paths of a file system.
 const POLICY_WORDS: &[&str] = &[
     "allow",
     "allowed",
@@ -63,8 +63,8 @@ impl Known {
         own.or_else(|| self.called.iter().filter(|url| url.ends_with(path)).map(String::as_str).min())
     }
 
-    /// Whether a path is that of a page: in a format that defines the member, its name has to say so, or its
-    /// place among the well-known ones. A path that a policy names is none.
+    /// Whether a path is that of a page. In a format that defines the member, its name must say so, or the path must be a well-known one. A
+    /// path that a policy names is not a page.
     pub(super) fn is_page(names: &[&str], path: &str, format: Format) -> bool {
         let is_free =
             matches!(format, Format::Generic | Format::Pointer | Format::McpFreeform | Format::Opaque);
@@ -78,12 +78,12 @@ impl Known {
             && (addresses::is_document(path) || !words.iter().any(|word| FILE_WORDS.contains(&word)))
     }
 
-    /// Whether an address is not known as what it is; remembers it.
+    /// Whether an address is not yet known with this target. Remembers it.
     pub(super) fn is_new(&mut self, url: &str, target: Option<Target>) -> bool {
         let (bare, is_root) = (url.trim_end_matches('/'), url.ends_with('/'));
         let is_known = |set: &HashSet<String>| set.contains(url) || (is_root && set.contains(bare));
         let known = match target {
-            // The address of a call is no base of an API.
+            // The address of a call is not the base of an API.
             Some(Target::Server(Protocol::Http)) => is_known(&self.servers) || is_known(&self.called),
             Some(Target::Server(_)) => is_known(&self.servers),
             Some(Target::Document(class)) => {

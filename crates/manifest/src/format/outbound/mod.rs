@@ -1,7 +1,7 @@
 //! Addresses in members that no reader has read, wherever they are: documents to follow, servers, pages.
 //!
-//! The names of the members that hold an address say what it is (`mcp.endpoint`, `api.openapi`, `agentCardUrl`), before its
-//! path does. Addresses in schemas, examples and parameters belong to calls and are skipped, and so are identifiers of types
+//! The names of the members that contain an address determine its target (`mcp.endpoint`, `api.openapi`, `agentCardUrl`), and take
+//! precedence over its path. Addresses in schemas, examples and parameters belong to calls and are skipped, and so are identifiers of types
 //! and extensions. Addresses inside sentences come last and are never followed.
 
 mod calling;
@@ -22,16 +22,16 @@ use known::Known;
 use target::Meanings;
 pub(crate) use target::{RELATED_WORDS, Target, target};
 
-/// Links of one document that are added; the longest published list has 74.
+/// Maximum number of links of one document that are added; the longest published list has 74.
 const LINKS_MAX: usize = 200;
-/// Paths that are compared with those of the calls, and addresses in sentences, of one document.
+/// Maximum number of paths that are compared with those of the calls, and addresses in sentences, of one document.
 const TRIES_MAX: usize = 2_000;
-/// Servers of one document that are added.
+/// Maximum number of servers of one document that are added.
 const INTERFACES_MAX: usize = 50;
 /// Deepest nesting of members that is searched.
 const NESTING_MAX: usize = 6;
 
-/// Members that describe calls and the document itself: their addresses lead nowhere.
+/// Members that describe calls and the document itself. Their addresses are ignored.
 pub(crate) fn is_about_calls(name: &str) -> bool {
     matches!(
         name,
@@ -69,7 +69,7 @@ pub(crate) fn is_about_calls(name: &str) -> bool {
     )
 }
 
-/// Members with ways to reach the people behind a service. Their addresses are links, also those of an API.
+/// Members with ways to reach the people behind a service. Their addresses are links, even if they are those of an API.
 pub(crate) fn is_contact(name: &str) -> bool {
     matches!(name, "contact" | "contacts" | "contact_info" | "contactInfo" | "contact_point" | "contactPoint")
 }
@@ -86,7 +86,7 @@ fn is_schema_name(name: &str) -> bool {
     matches!(name, "schema" | "inputSchema" | "input_schema" | "outputSchema" | "output_schema")
 }
 
-/// Texts of one document that may name calls.
+/// Maximum number of texts of one document that may name calls.
 const CALLING_TEXTS_MAX: usize = 500;
 
 /// Adds every address of a document that is not in the draft yet, and returns the texts that may name calls. Paths are below
@@ -147,7 +147,7 @@ pub(crate) fn read<'v>(
             let called = path.and_then(|path| known.called_at(&url, path)).map(str::to_owned);
             match (called, target) {
                 (Some(_), None) => return,
-                // The document is where the call is.
+                // The document is at the address of the call.
                 (Some(called), Some(Target::Document(_))) => url = called,
                 _ => {}
             }
@@ -160,7 +160,7 @@ pub(crate) fn read<'v>(
         links_left -= 1;
         add(names, url, target, owner, draft);
     });
-    // The description of a skill names paths in what it teaches.
+    // Paths in the description of a skill are examples.
     if format == Format::SkillsIndex {
         return Vec::new();
     }
@@ -180,7 +180,7 @@ fn read_sentences(
     draft: &mut Draft<'_>,
 ) {
     let is_core = draft.format().is_core();
-    // The file of a server describes this server: a sentence names others.
+    // The file of a server describes this server, so servers in its sentences are others.
     let is_of_server = matches!(draft.format(), Format::McpCard | Format::McpFreeform | Format::McpRegistry)
         && draft.manifest.interfaces.iter().any(|known| known.url.is_some());
     let mut sentences_left = TRIES_MAX;
@@ -260,7 +260,7 @@ fn absolute(published: &str, folder: Option<&Url>, draft: &Draft<'_>) -> Option<
     }
 }
 
-/// What an address leads to: by the relation beside it, or by the names of its members and the protocol beside it.
+/// The target of an address, by the relation beside it, or by the names of its members and the protocol beside it.
 fn target_beside<'v>(
     names: &[&'v str],
     published: &str,
@@ -285,7 +285,7 @@ fn is_local(names: &[&str]) -> bool {
     names.contains(&"packages") && names.contains(&"transport")
 }
 
-/// Members that describe a service among others. What is there on another site belongs to another service.
+/// Members that describe a service among others. Their addresses on another site belong to another service.
 pub(crate) const COMPANY: &[&str] = &["ecosystem", "network", "stack", "family", "integrations"];
 
 /// Whether an address among those of other services is on another site.
@@ -311,7 +311,7 @@ fn is_priced_pattern(names: &[&str], path: &str, owner: Option<&Map<String, Valu
     priced
 }
 
-/// Names that say no more than that an address follows.
+/// Whether a name says only that an address follows.
 fn is_plain(name: &str) -> bool {
     matches!(name, "url" | "href" | "link" | "uri" | "endpoint" | "path")
 }
@@ -391,7 +391,7 @@ pub(crate) fn each_text<'v>(root: &'v Map<String, Value>, show: &mut dyn FnMut(&
     each(root, &mut |_, text, _| show(text));
 }
 
-/// What is shown of each text: the names of the members that hold it, the text, and the object that holds it below the root.
+/// Receives each text: the names of the members that contain it, the text, and the object below the root that contains it.
 type Show<'s, 'v> = dyn FnMut(&[&'v str], &'v str, Option<&'v Map<String, Value>>) + 's;
 
 /// Calls `show` with each text of a document that may hold addresses.
@@ -407,7 +407,7 @@ fn each_of_map<'v>(map: &'v Map<String, Value>, names: &mut Vec<&'v str>, show: 
         // At the root it identifies the type of the document, as `$schema` does.
         let is_type = || name == "schema" && owner.is_none();
         let is_address_of_schema = || is_schema_name(name) && value.is_string() && !is_type();
-        // A list of this name is one of goods or sites, not a part of a schema.
+        // A list with this name contains goods or sites, and is not a part of a schema.
         let is_list = || name == "properties" && value.is_array();
         let is_map_of_addresses = || name == "schemas" && holds_addresses(value);
         if (!is_about_calls(name) || is_address_of_schema() || is_list() || is_map_of_addresses())

@@ -1,16 +1,16 @@
-//! What an address leads to, by the names of its members and by its path.
+//! The target of an address, by the names of its members and by its path.
 
 use crate::auth;
 use crate::format::addresses::{self, LinkClass};
 use crate::model::{Follow, Protocol};
 use crate::text;
 
-/// Words of the names of one address that count.
+/// Maximum number of words of the names of one address that count.
 const WORDS_MAX: usize = 16;
-/// Characters of a name that are split into words, again for each address below it.
+/// Maximum number of characters of a name that are split into words, again for each address below it.
 const NAME_CHARS_MAX: usize = 100;
 
-/// What the address of a member leads to.
+/// The target of the address in a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Target {
     /// A document or a page.
@@ -32,7 +32,7 @@ impl Target {
         matches!(self, Self::Server(_))
     }
 
-    /// What the address leads to if it belongs to another service: its server is a page here.
+    /// The target of an address that belongs to another service, whose server is only a page here.
     pub(super) fn of_another(self) -> Self {
         match self {
             Self::Server(_) | Self::Document(LinkClass { rel: "mcp", .. }) => Self::page("related"),
@@ -40,7 +40,7 @@ impl Target {
         }
     }
 
-    /// What a member with the schema of something leads to on another site: the schema of a card is no card.
+    /// The target of a member with a schema on another site: the schema of a card is not a card.
     pub(super) fn of_schema(self) -> Self {
         match self {
             Self::Document(LinkClass { rel: "service-desc", .. }) | Self::Server(_) => self,
@@ -64,17 +64,17 @@ impl Target {
     }
 }
 
-/// What an address leads to, by the names of its members and by its path. `None` if neither says.
+/// The target of an address, by the names of its members and by its path. `None` if neither shows it.
 pub(crate) fn target(names: &[&str], published: &str) -> Option<Target> {
     Meanings::default().target(names, published)
 }
 
-/// What the names of members say of their addresses. The elements of a list have members of the same names.
+/// Caches the meaning of member names for addresses, since the elements of a list have members of the same names.
 #[derive(Default)]
 pub(super) struct Meanings<'v> {
     /// The names that were seen last.
     names: Vec<&'v str>,
-    /// What they say.
+    /// Their meaning.
     last: Option<Meaning>,
 }
 
@@ -117,7 +117,7 @@ impl<'v> Meanings<'v> {
     }
 }
 
-/// The document at the address of a server: a server of MCP or A2A is no file, but its card is.
+/// The document at an address that a member calls a server: a JSON file is not an MCP or A2A server, but the card of one.
 fn described(found: Target, published: &str) -> Target {
     let path = published.split(['?', '#']).next().unwrap_or_default();
     let is_json = || path.rsplit_once('.').is_some_and(|(_, ending)| ending.eq_ignore_ascii_case("json"));
@@ -205,7 +205,7 @@ impl Words {
         })
     }
 
-    /// Whether these are the words, all of them.
+    /// Whether the words are exactly these.
     fn are(&self, words: &[&str]) -> bool {
         self.iter().eq(words.iter().copied())
     }
@@ -255,10 +255,10 @@ const SERVER_WORDS: &[&str] = &[
     "prod",
 ];
 
-/// Words of those who offer a service: the address in their block is that of their site.
+/// Words for providers of a service: the address in their block is that of their site.
 const PARTY_WORDS: &[&str] =
     &["provider", "publisher", "organization", "author", "owner", "vendor", "contact", "support"];
-/// Words of goods that are sold: a kit for MCP servers is no server.
+/// Words for goods: a kit for MCP servers is not a server.
 const GOODS_WORDS: &[&str] =
     &["kit", "pack", "product", "template", "templates", "bundle", "playbook", "checkout"];
 
@@ -347,7 +347,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_names_of_members_say_what_an_address_is() {
+    fn member_names_determine_the_target_of_an_address() {
         for (names, published, expected) in [
             (&["mcp", "endpoint"][..], "https://a.example/x", Some(Target::Server(Protocol::Mcp))),
             (&["protocols", "mcp"], "/x", Some(Target::Server(Protocol::Mcp))),

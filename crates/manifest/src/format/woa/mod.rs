@@ -1,8 +1,8 @@
 //! WoA, the Web of Agents: `woa.json` with agents, their operations and the transports that invoke them.
 //!
-//! Follows draft-gaikwad-woa-00. An agent without operations is one capability; an agent with operations is one
-//! capability an operation, whose own schemas override the agent's and whose description is followed by the agent's.
-//! The effect of a call is not declared, so its safety is unknown.
+//! Follows draft-gaikwad-woa-00. An agent without operations is one capability; an agent with operations is one capability for each
+//! operation. The schemas of an operation override the agent's, and its description is followed by the agent's. The effect of a call is not
+//! declared, so its safety is unknown.
 
 mod rules;
 mod schemas;
@@ -25,7 +25,7 @@ use transport::Transports;
 
 pub(crate) const MARKERS: &[Marker] = &[
     strong(|c| c.value("woa_version").map(|version| format!("`woa_version` is {version}"))),
-    // Without its version, a document is known by what remains of its shape, and by its path.
+    // Without its version, a document is recognised by its other members and by its path.
     medium(|c| {
         let described = c.object("transports").is_some_and(|transports| {
             let has = |name: &str, key: &str| transports.get(name).is_some_and(|one| one.get(key).is_some());
@@ -45,11 +45,11 @@ pub(crate) const MARKERS: &[Marker] = &[
     }),
 ];
 
-/// Different `authz` objects of agents that are kept.
+/// Maximum number of different `authz` objects of agents that are kept.
 const AUTHORIZATIONS_MAX: usize = 100;
-/// Characters of the id of an agent.
+/// Maximum number of characters of the id of an agent.
 const AGENT_ID_CHARS_MAX: usize = 1_000;
-/// Characters of an operation's description before that of its agent.
+/// Maximum number of characters of an operation's description before that of its agent.
 const OPERATION_DESCRIPTION_CHARS_MAX: usize = 1_000;
 
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
@@ -80,7 +80,7 @@ fn agents(root: &Object<'_>, transports: &Transports<'_>, draft: &mut Draft<'_>)
     draft.each(root, "agents", &list, |agent, draft| read_agent(agent, authorized, transports, draft));
 }
 
-/// One agent: itself, or its operations.
+/// Reads one agent: as one capability, or as one for each of its operations.
 fn read_agent(
     agent: &Object<'_>,
     authorized_by_root: bool,
@@ -146,7 +146,7 @@ fn authorize(auth: Auth, first: usize, draft: &mut Draft<'_>) {
     }
 }
 
-/// An operation overrides its agent's schemas.
+/// Sets the schemas of an operation, which override its agent's.
 fn with_operation(
     agent: &Object<'_>,
     operation: &Object<'_>,
@@ -204,14 +204,14 @@ fn outputs(object: &Object<'_>, draft: &mut Draft<'_>) -> Option<Value> {
     checked_schema(object, "outputs", draft).map(|schema| Value::Object(schema.map.clone()))
 }
 
-/// A schema, checked; kept as published even when it fails.
+/// A checked schema, which is kept as published even if it has flaws.
 fn checked_schema<'v>(object: &Object<'v>, key: &str, draft: &mut Draft<'_>) -> Option<Object<'v>> {
     let schema = object.object(key)?;
     schemas::check(&schema, object.value(key)?, draft);
     Some(schema)
 }
 
-/// What an operation does, then what its agent does.
+/// The description of an operation, followed by that of its agent.
 fn description_of_both(agent: &Object<'_>, operation: &Object<'_>) -> Option<String> {
     let own = text::plain(operation.text("description").unwrap_or_default(), OPERATION_DESCRIPTION_CHARS_MAX);
     let of_agent = draft::description(agent.text("description"));

@@ -16,7 +16,7 @@ use crate::text::capped;
 
 /// The dialect of WoA's schemas, and how it is declared.
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
-/// Values of `enum` that a default is compared with.
+/// Maximum number of values of `enum` that a default is compared with.
 const ENUM_COMPARED_MAX: usize = 1_000;
 /// Lower and upper limits of the same thing.
 const LIMITS: [(&str, &str); 5] = [
@@ -55,7 +55,7 @@ const OTHER_SOURCES: [&str; 9] = [
     "propertyNames",
 ];
 
-/// Reports what is wrong with a schema.
+/// Reports the flaws of a schema.
 pub(super) fn check(schema: &Object<'_>, value: &Value, draft: &mut Draft<'_>) {
     if let Some(SchemaFlaw { pointer, text }) = meta_schema::flaw(value) {
         let text = format!("the schema is not JSON Schema 2020-12: {text}");
@@ -74,7 +74,7 @@ pub(super) fn check(schema: &Object<'_>, value: &Value, draft: &mut Draft<'_>) {
     root.check(schema.map, &mut pointer, draft);
 }
 
-/// Every client understands an object with named properties, and perhaps nothing else.
+/// Checks that the root is an object with named properties: clients need not support anything else.
 fn check_root(schema: &Object<'_>, draft: &mut Draft<'_>) {
     let kind = schema.value("type");
     if kind.is_none() {

@@ -69,8 +69,8 @@ impl<'v> Transports<'v> {
         known
     }
 
-    /// Says how an agent or one of its operations is invoked: over REST where it can be, else over MCP, else over
-    /// the first private transport. A transport without a usable address comes last.
+    /// Sets how an agent or one of its operations is invoked: over REST if possible, else over MCP, else over the first private transport.
+    /// A transport without a usable address comes last.
     pub(super) fn invoke(
         &self,
         capability: &mut Capability,

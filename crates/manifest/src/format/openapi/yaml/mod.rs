@@ -33,7 +33,7 @@ const BYTES_PER_REPEATED_NODE: usize = 8;
 
 #[derive(Debug)]
 pub(crate) enum YamlError {
-    /// What is wrong and where.
+    /// The error and its position.
     Syntax(String),
     OverBudget(OverBudget),
 }

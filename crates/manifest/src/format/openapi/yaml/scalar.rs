@@ -1,4 +1,4 @@
-//! What a YAML scalar means: the core schema of YAML 1.2 (section 10.3), and binary integers beside it.
+//! The meaning of YAML scalars: the core schema of YAML 1.2 (section 10.3), and binary integers in addition.
 
 use std::borrow::Cow;
 
@@ -81,7 +81,7 @@ fn integer(text: &str) -> Option<Value> {
     i64::from_str_radix(&format!("-{digits}"), radix).ok().map(Value::from)
 }
 
-/// Numbers with a fraction or an exponent, and whole ones that no integer holds; what is not finite is null in JSON.
+/// Numbers with a fraction or an exponent, and whole numbers beyond the integer types. Numbers that are not finite are null in JSON.
 fn float(text: &str) -> Option<Value> {
     if text.len() > NUMBER_BYTES_MAX {
         return None;

@@ -10,15 +10,15 @@ use std::str;
 
 use crate::budget::{Measure, OverBudget};
 
-/// Characters between two events: sixteen times the longest string that is kept.
+/// Maximum number of characters between two events: sixteen times the longest string that is kept.
 const CHARS_MAX: usize = 1_024 * 1_024;
-/// Characters between two events that begin or end tokens. A token takes about 110 bytes while it waits, so that these take
-/// 22 MiB at most; an example of half a mebibyte in flow style stays within.
+/// Maximum number of characters between two events that begin or end tokens. A token takes about 110 bytes while it waits, so that these
+/// take 22 MiB at most; an example of half a mebibyte in flow style stays within.
 const MARKS_MAX: usize = 200_000;
-/// Brackets that are open between two events: twice the depth that is read, as brackets in texts are counted too.
+/// Maximum number of brackets that are open between two events: twice the depth that is read, as brackets in texts are counted too.
 const OPEN_MAX: usize = 2 * crate::json::DEPTH_MAX;
 
-/// What was read since the last event.
+/// The amount read since the last event.
 #[derive(Debug, Default)]
 pub(super) struct Window {
     chars: Cell<usize>,
