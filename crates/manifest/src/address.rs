@@ -85,6 +85,11 @@ pub(crate) fn resolve(base: &Url, text: &str) -> Option<Address> {
     Some(Address::Template(address))
 }
 
+/// Whether a text is a pattern of addresses: `/oauth/*`.
+pub(crate) fn is_pattern(address: &str) -> bool {
+    address.ends_with("/*") || address.contains("/*/")
+}
+
 /// A path below a base. A path that repeats the path of the base is kept.
 pub(crate) fn below(base: &Url, path: &str) -> String {
     let prefix = base.path().trim_end_matches('/');

@@ -66,8 +66,11 @@ pub(crate) fn flaw(value: Option<&Value>, field: &Field, null: Null) -> Option<F
         return (field.missing.is_some() || is_typed).then(|| Flaw::Mistyped(type_name(value)));
     }
     if let (Kind::Texts, Value::Array(list)) = (field.kind, value) {
-        let wrong = list.iter().enumerate().find(|(_, element)| !element.is_string());
-        return wrong.map(|(position, element)| Flaw::Element(position, type_name(element)));
+        let is_text = |element: &Value| element.as_str().is_some_and(|text| !text.trim().is_empty());
+        let wrong = list.iter().enumerate().find(|(_, element)| !is_text(element));
+        let found =
+            |element: &Value| if element.is_string() { "an empty string" } else { type_name(element) };
+        return wrong.map(|(position, element)| Flaw::Element(position, found(element)));
     }
     if !has_type(value, field.kind) {
         return Some(Flaw::Mistyped(type_name(value)));
@@ -82,7 +85,9 @@ pub(crate) fn flaw(value: Option<&Value>, field: &Field, null: Null) -> Option<F
 fn has_type(value: &Value, kind: Kind) -> bool {
     match kind {
         Kind::Any | Kind::Line(..) => true,
-        Kind::Text | Kind::Url | Kind::Reference | Kind::OneOf(_) | Kind::Form(..) => value.is_string(),
+        Kind::Text | Kind::Url | Kind::Reference | Kind::UriReference | Kind::OneOf(_) | Kind::Form(..) => {
+            value.is_string()
+        }
         Kind::Bool => value.is_boolean(),
         Kind::Integer => value.is_number() && whole(value).is_some(),
         Kind::Number => value.is_number(),
@@ -97,8 +102,17 @@ fn has_form(text: &str, kind: Kind) -> bool {
         Kind::Form(accepts, _) | Kind::Line(accepts, _) => accepts(text),
         Kind::Url => is_url(text),
         Kind::Reference => is_url(text) || (text.starts_with('/') && !text.contains(char::is_whitespace)),
+        Kind::UriReference => is_url(text) || is_relative_reference(text),
         _ => true,
     }
+}
+
+/// Whether a text is a relative reference (RFC 3986 §4.2), which may have `{name}` variables.
+fn is_relative_reference(text: &str) -> bool {
+    let first = text.split(['/', '?', '#']).next().unwrap_or_default();
+    let is_plain =
+        |letter: char| !letter.is_whitespace() && !letter.is_control() && !"\"<>\\^`|".contains(letter);
+    !text.is_empty() && !first.contains(':') && text.chars().all(is_plain)
 }
 
 /// Whether a text is an absolute URL with a host.

@@ -345,7 +345,9 @@ fn place_of<'t, 'v>(found: &NotPublic, texts: &'t [(String, &'v str)]) -> Option
     let of = |wanted: &dyn Fn(&str, &str) -> bool| {
         texts.iter().find(|(pointer, text)| text.contains(host) && wanted(pointer, text))
     };
+    let whole = found.address.trim_end_matches('/');
     of(&|pointer, text| below(pointer) && is_address(text))
+        .or_else(|| of(&|_, text| text.trim().trim_end_matches('/') == whole))
         .or_else(|| of(&|_, text| is_address(text)))
         .or_else(|| of(&|_, _| true))
 }

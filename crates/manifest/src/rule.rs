@@ -54,6 +54,8 @@ pub(crate) enum Kind {
     Url,
     /// An absolute URL or a path.
     Reference,
+    /// An absolute URL or any relative reference: `tools`, `?id=1` (RFC 3986 §4.1).
+    UriReference,
     /// A string out of a closed list; case counts.
     OneOf(&'static [&'static str]),
     /// A string that passes a test, with a description of the test.
@@ -106,7 +108,15 @@ impl Field {
 impl Kind {
     /// Whether a value of the right JSON type can still be wrong.
     pub(crate) const fn has_form(self) -> bool {
-        matches!(self, Self::Url | Self::Reference | Self::OneOf(_) | Self::Form(..) | Self::Line(..))
+        matches!(
+            self,
+            Self::Url
+                | Self::Reference
+                | Self::UriReference
+                | Self::OneOf(_)
+                | Self::Form(..)
+                | Self::Line(..)
+        )
     }
 
     /// Whether a value can be of the wrong JSON type.
@@ -135,6 +145,7 @@ impl Kind {
             Self::Texts => "an array of strings",
             Self::Url => "a string with an absolute URL",
             Self::Reference => "a string with a path or an absolute URL",
+            Self::UriReference => "a string with a relative or absolute URI",
         }
     }
 }

@@ -41,7 +41,10 @@ pub(super) fn print(checked: &Checked<'_>, out: &mut impl Write) -> anyhow::Resu
                 &format!("  served with {}, {} bytes, as {media_type}", served.status, served.bytes),
             )?;
         }
-        None => write_line(out, "  how it is served is not checked: pass its URL to check that")?,
+        None => write_line(
+            out,
+            "  how it is served is not checked: `agentdex validate URL` fetches a document and checks that",
+        )?,
     }
     print_examples(&checked.examples, out)?;
     for finding in &manifest.findings {

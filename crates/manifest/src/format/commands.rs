@@ -3,7 +3,8 @@
 //! A command becomes an interface without an address. It is never run.
 
 use crate::draft::{self, Draft};
-use crate::model::{Interface, Protocol};
+use crate::format::mcp;
+use crate::model::{AppliesTo, Interface, Protocol};
 use crate::object::Object;
 use crate::text;
 
@@ -37,11 +38,13 @@ const INSTALLERS: &[&str] = &["npm", "pip", "pip3", "cargo", "go", "brew", "gem"
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     let started = ["invoke", "install", "mcp"].iter().filter_map(|key| root.object(key));
     let installed = root.objects("servers").take(COMMANDS_MAX).filter_map(|server| server.object("install"));
-    for command in started.chain(installed).filter_map(|block| block.text_of(SERVER_KEYS)) {
-        if first_word(command).is_some_and(|program| STARTERS.contains(&program)) {
+    for block in started.chain(installed).filter(|block| !has_arguments(block)) {
+        let command = block.text_of(SERVER_KEYS);
+        if let Some(command) = command.filter(|command| is_started(command)) {
             add(command, Protocol::Mcp, draft);
         }
     }
+    read_servers(root, draft);
     // The program of a service often has its name.
     let own = root.text_of(&["name", "id", "slug"]).map(|name| name.rsplit('/').next().unwrap_or(name));
     let is_command = |command: &str| {
@@ -57,6 +60,8 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         let named = block.iter().flat_map(|block| {
             block.map.iter().filter_map(|(name, value)| Some((name.as_str(), value.as_str()?.trim())))
         });
+        let is_in_parts = block.as_ref().is_some_and(has_arguments);
+        let named = named.filter(|(name, _)| !is_in_parts || *name != "command");
         for (name, command) in lone.into_iter().chain(named).take(COMMANDS_MAX) {
             if is_command(command) {
                 let is_server = text::words(name).iter().any(|word| word == "mcp");
@@ -64,6 +69,35 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
             }
         }
     }
+}
+
+/// Blocks that may hold the command of a server with its arguments, as in the configuration of a client.
+const SERVER_BLOCKS: &[&str] = &["mcp", "mcp_server", "mcpServer", "server", "stdio"];
+/// Blocks in the description of a server that hold its command.
+const LOCAL_BLOCKS: &[&str] = &["stdio", "local", "command", "install"];
+
+/// Adds the servers that their callers start with a command and its arguments, and the secrets that they are given. The
+/// secrets apply to no call of a server with an address.
+fn read_servers(root: &Object<'_>, draft: &mut Draft<'_>) {
+    let blocks: Vec<Object<'_>> = SERVER_BLOCKS.iter().filter_map(|key| root.object(key)).collect();
+    let inner = blocks.iter().flat_map(|block| LOCAL_BLOCKS.iter().filter_map(|key| block.object(key)));
+    for block in blocks.iter().cloned().chain(inner).filter(has_arguments) {
+        if let Some(command) = mcp::command_line(&block).filter(|command| is_started(command)) {
+            add(&command, Protocol::Mcp, draft);
+            let secrets = mcp::secrets_of_environment(&block, &AppliesTo::OptionalIds { ids: Vec::new() });
+            let known = &draft.manifest.auth;
+            let new: Vec<_> = secrets.into_iter().filter(|secret| !known.contains(secret)).collect();
+            draft.keep_all(new);
+        }
+    }
+}
+
+fn has_arguments(block: &Object<'_>) -> bool {
+    block.text("command").is_some() && block.list("args").is_some()
+}
+
+fn is_started(command: &str) -> bool {
+    first_word(command).is_some_and(|program| STARTERS.contains(&program))
 }
 
 fn first_word(command: &str) -> Option<&str> {

@@ -4,6 +4,8 @@
 //! document that ends with it, else to the base URL. Calls in sentences about responses, and calls after words such as "e.g." or "never",
 //! are ignored.
 
+use std::borrow::Cow;
+
 use url::Url;
 
 use super::listed_calls::{self, Call, path_of};
@@ -45,8 +47,11 @@ pub(crate) fn read(sentences: &[&str], root: &Object<'_>, draft: &mut Draft<'_>)
             let denying = if CALLING_WORDS.contains(&before) { earlier } else { before };
             let is_denied = DENYING_WORDS.iter().any(|known| denying.eq_ignore_ascii_case(known));
             let marked = rest.trim_start_matches(['(', '[', '"', '\'']);
-            for call in
-                std::iter::successors(Call::of(marked).filter(|_| !is_denied), Call::next).take(tries_left)
+            for call in std::iter::successors(
+                Call::of(marked).filter(|_| !is_denied && !is_pattern(marked)),
+                Call::next,
+            )
+            .take(tries_left)
             {
                 tries_left -= 1;
                 add(&call, base.as_ref(), draft);
@@ -78,7 +83,42 @@ fn home_of_calls(root: &Object<'_>, draft: &Draft<'_>) -> Option<Url> {
 }
 
 fn add(call: &Call<'_>, base: Option<&Url>, draft: &mut Draft<'_>) {
-    let Some(url) = address_of(call, base, draft) else { return };
+    for published in alternatives(call.address) {
+        add_at(&published, call, base, draft);
+    }
+}
+
+/// Whether the address behind a method is a pattern of addresses: `GET /oauth/*`.
+fn is_pattern(call: &str) -> bool {
+    let address = call.split_whitespace().nth(1).unwrap_or_default();
+    address::is_pattern(address.trim_end_matches(['`', '"', '\'', ',', '.', ';', ')', ']']))
+}
+
+/// Addresses that one text stands for; published ones have up to three.
+const ALTERNATIVES_MAX: usize = 8;
+/// Names of variables that one segment of a path holds together (RFC 6570): `/points/{lat,lon}`.
+const COORDINATES: &[&str] = &["lat", "latitude", "lon", "lng", "long", "longitude", "x", "y", "z"];
+
+/// The addresses of a text whose segment lists several words: `/api/{security,yield}` is `/api/security` and `/api/yield`.
+fn alternatives(address: &str) -> Vec<Cow<'_, str>> {
+    let listed = || {
+        let (before, rest) = address.split_once('{')?;
+        let (words, after) = rest.split_once('}')?;
+        let is_segment = before.ends_with('/') && (after.is_empty() || after.starts_with('/'));
+        let words: Vec<&str> = words.split(',').collect();
+        let is_word = |word: &&str| {
+            let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+            !word.is_empty() && word.bytes().all(is_plain) && !COORDINATES.contains(word)
+        };
+        let is_list =
+            is_segment && (2..=ALTERNATIVES_MAX).contains(&words.len()) && words.iter().all(is_word);
+        is_list.then(|| words.iter().map(|word| Cow::Owned([before, word, after].concat())).collect())
+    };
+    listed().unwrap_or_else(|| vec![Cow::Borrowed(address)])
+}
+
+fn add_at(published: &str, call: &Call<'_>, base: Option<&Url>, draft: &mut Draft<'_>) {
+    let Some(url) = address_of(published, call, base, draft) else { return };
     let class = addresses::classify(url.as_str());
     let is_server = draft.has_interface(url.as_str()) || class.rel == "mcp" || class.follow.is_some();
     if is_server || url.as_str().contains("/.well-known/") {
@@ -89,7 +129,7 @@ fn add(call: &Call<'_>, base: Option<&Url>, draft: &mut Draft<'_>) {
         if draft.is_full() || is_listed(method, url.as_str(), draft) {
             continue;
         }
-        let name = [method, call.address].join(" ");
+        let name = [method, published].join(" ");
         let mut capability = draft.capability(CapabilityKind::Operation, &name, &name, String::new());
         endpoint::set_call(&mut capability, method, url.clone());
         capability.description = draft::description(remark.as_deref());
@@ -101,24 +141,29 @@ fn add(call: &Call<'_>, base: Option<&Url>, draft: &mut Draft<'_>) {
 
 /// The address of a call: on the host that the next words name (`GET /rates on api.shop.example`), the address in the document that ends
 /// with the path, or below the base.
-fn address_of(call: &Call<'_>, base: Option<&Url>, draft: &Draft<'_>) -> Option<address::Address> {
-    if !call.address.starts_with('/') {
-        return listed_calls::resolve(call.address, None, draft);
+fn address_of(
+    published: &str,
+    call: &Call<'_>,
+    base: Option<&Url>,
+    draft: &Draft<'_>,
+) -> Option<address::Address> {
+    if !published.starts_with('/') {
+        return listed_calls::resolve(published, None, draft);
     }
     let mut words = call.rest.split_whitespace();
     let is_led = matches!(words.next(), Some("on" | "at"));
     let host = words.next().filter(|_| is_led).map(|word| word.trim_matches(['`', '.', ',', ';', ')']));
     let is_host = |word: &&str| word.contains('.') && !word.contains('/') && host_of(word).is_some();
     if let Some(base) = host.filter(is_host).and_then(|host| Url::parse(&["https://", host].concat()).ok()) {
-        return listed_calls::resolve(call.address, Some(&base), draft);
+        return listed_calls::resolve(published, Some(&base), draft);
     }
     let mut known = draft.manifest.links.iter().map(|link| link.url.as_str());
-    if let Some(url) = known.find(|url| path_of(url) == call.address) {
+    if let Some(url) = known.find(|url| path_of(url) == published) {
         return address::on_origin(draft.base(), url);
     }
     // A path may repeat that of the base.
-    let root = base.filter(|base| below(call.address, base.path())).and_then(|base| base.join("/").ok());
-    listed_calls::resolve(call.address, root.as_ref().or(base), draft)
+    let root = base.filter(|base| below(published, base.path())).and_then(|base| base.join("/").ok());
+    listed_calls::resolve(published, root.as_ref().or(base), draft)
 }
 
 /// Whether a path begins with the path of a base that is not `/`.

@@ -11,8 +11,8 @@ use crate::address;
 use crate::auth;
 use crate::draft::{self, Draft};
 use crate::format::{
-    addresses, ai_txt, commands, described_calls, generic, header, inline, inner_auth, lenient, named_tools,
-    oauth, outbound, payments, request_headers, terms, x402,
+    addresses, ai_txt, commands, described_calls, generic, header, inline, inner_auth, lenient, mcp,
+    named_tools, oauth, outbound, package, payment_header, payments, request_headers, terms, x402,
 };
 use crate::model::{
     Auth, AuthScheme, CapabilityAuth, CapabilityKind, Cost, Format, Interface, Link, Payment, Protocol,
@@ -47,12 +47,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     if may_hold_operations(draft.format()) {
         generic::read_operations(root, draft);
     }
-    let is_map =
-        |agents: &&Value| agents.as_object().is_some_and(|agents| agents.values().all(Value::is_object));
-    let agents = root.value("agents").filter(is_map).filter(|_| draft.format() == Format::McpFreeform);
-    if let Some(agents) = agents {
-        generic::read_service_list("agents", agents, &root.at("agents"), draft);
-    }
+    read_agents_by_name(root, draft);
     if !draft.format().is_core() {
         read_cards(root, draft);
     }
@@ -65,6 +60,9 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     generic::read_workflows(root, draft);
     header::complete(root, draft);
     generic::apply_by_name(root, draft);
+    if !draft.format().is_core() {
+        mark_paid(0, draft);
+    }
     if !draft.format().is_core() {
         oauth::read_endpoints(root, draft);
         request_headers::read(root, draft);
@@ -82,6 +80,9 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     lenient::resolve(draft, |published| generic::absolute(published, base.as_ref(), document));
     let folder = generic::folder_of(root, document).filter(|_| !draft.format().is_core());
     let calling = outbound::read(root.map, (folder.as_ref(), base.as_ref()), draft);
+    if matches!(draft.format(), Format::McpCard | Format::McpRegistry | Format::McpFreeform) {
+        mcp::check_reachable(root, draft);
+    }
     if !draft.format().is_core() {
         let listed = draft.manifest.capabilities.len();
         named_tools::read(root.map, draft);
@@ -90,6 +91,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         generic::open_registration(draft);
         apply_described_effects(listed, draft);
         open_described(listed, draft);
+        payment_header::read(root, draft);
     }
 }
 
@@ -109,6 +111,16 @@ fn apply_described_effects(listed: usize, draft: &mut Draft<'_>) {
             SafetyClass::Unknown => {}
             _ => capability.auth = writes.clone(),
         }
+    }
+}
+
+/// The agents of a file of a server, by their names.
+fn read_agents_by_name(root: &Object<'_>, draft: &mut Draft<'_>) {
+    let is_map =
+        |agents: &&Value| agents.as_object().is_some_and(|agents| agents.values().all(Value::is_object));
+    let agents = root.value("agents").filter(is_map).filter(|_| draft.format() == Format::McpFreeform);
+    if let Some(agents) = agents {
+        generic::read_service_list("agents", agents, &root.at("agents"), draft);
     }
 }
 
@@ -156,13 +168,23 @@ fn mark_paid(first: usize, draft: &mut Draft<'_>) {
         let Some(price) = capability.price.as_ref().filter(|price| price.cost() == Some(Cost::Paid)) else {
             continue;
         };
-        let is_due = || price.scheme.is_none() && price.amount().is_some() && capability.is_invocable();
+        let is_stated = price.amount().is_some() || price.asset.is_some() && has_amounts(price);
+        let is_due = || price.scheme.is_none() && is_stated && capability.is_invocable();
         let is_paid = is_scheme(price) || (pays_calls && (is_of_calls || is_due()));
         if is_paid && capability.auth == CapabilityAuth::default() {
             capability.auth.required = Tristate::Yes;
             capability.auth.schemes.push(AuthScheme::Payment);
         }
     }
+}
+
+/// Whether a price in words has amounts, and none of them is nothing: `toll rate (0.001 to 1.0)`.
+fn has_amounts(price: &Payment) -> bool {
+    let text = price.price.as_deref().unwrap_or_default();
+    let numbers = text.split(|letter: char| !(letter.is_ascii_digit() || letter == '.'));
+    let mut amounts = numbers.filter_map(|number| number.parse::<f64>().ok()).peekable();
+    let is_free = || text.to_ascii_lowercase().contains("free");
+    amounts.peek().is_some() && amounts.all(|amount| amount > 0.0) && !is_free()
 }
 
 /// The object below the comments of a text.
@@ -235,6 +257,9 @@ fn add_server(block: Option<&Value>, protocol: Protocol, transport: Option<&str>
         }
         return;
     };
+    if let Some(package) = package::of_page(&url) {
+        return draft.keep(package::server(&package));
+    }
     if addresses::classify(&url).follow.is_some() {
         return addresses::keep(&addresses::LinkInText { title: None, address: &url }, draft);
     }

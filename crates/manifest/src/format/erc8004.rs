@@ -7,7 +7,7 @@
 
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, strong};
-use crate::format::{a2a, addresses, header};
+use crate::format::{a2a, addresses, header, package};
 use crate::model::{Follow, Interface, Link, Payment, Protocol};
 use crate::object::Object;
 use crate::rule::{Kind, findings, may, must};
@@ -87,6 +87,16 @@ fn read_service(service: &Object<'_>, draft: &mut Draft<'_>) {
     {
         draft.keep(Link::new("agent-card", url, Some(Follow::Manifest)));
         return;
+    }
+    let package = address.as_deref().and_then(package::of_page).filter(|_| protocol == Protocol::Mcp);
+    if let Some(package) = package {
+        return draft.keep(package::server(&package));
+    }
+    if let Some(url) = address.as_ref().filter(|_| protocol == Protocol::Other) {
+        let class = addresses::classify(url);
+        if class.follow.is_some() {
+            return draft.keep(Link::new(class.rel, url.clone(), class.follow));
+        }
     }
     let mut interface = Interface::new(protocol, address);
     interface.declared = draft::name(Some(name));

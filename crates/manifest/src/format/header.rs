@@ -28,6 +28,7 @@ pub(crate) fn describe(root: &Object<'_>, draft: &mut Draft<'_>) {
         "site_name",
         "service",
         "platform",
+        "label",
     ]));
     manifest.description = description_of(root).or_else(|| description_of(inner));
     manifest.document_version = draft::name(either(&["version"]));

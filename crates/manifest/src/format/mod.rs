@@ -43,6 +43,8 @@ mod named_tools;
 mod oauth;
 mod openapi;
 mod outbound;
+mod package;
+mod payment_header;
 mod payment_words;
 mod payments;
 mod pointer;

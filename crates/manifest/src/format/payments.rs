@@ -42,10 +42,8 @@ impl Terms {
 /// Reads the members of a root that state how calls are paid.
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     let mut found = Terms::default();
-    for scheme in ["x402", "ap2", "mpp", "l402"] {
-        if let Some(block) = root.object(scheme).filter(|_| draft.format() != Format::X402) {
-            terms(&block, Some(scheme), 0, &mut found);
-        }
+    for (scheme, block) in blocks_of_schemes(root).filter(|_| draft.format() != Format::X402) {
+        terms(&block, scheme, 0, &mut found);
     }
     match draft.format() {
         Format::X402 => rails(root, &mut found),
@@ -68,6 +66,20 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     if !draft.format().is_core() {
         payment_words::complete(root, draft);
     }
+}
+
+/// The blocks of a document that state terms by the name of their scheme, at the root or among its extensions.
+pub(crate) fn blocks_of_schemes<'v>(
+    root: &Object<'v>,
+) -> impl Iterator<Item = (Option<&'static str>, Object<'v>)> + use<'v> {
+    const SCHEMES: &[&str] = &["x402", "ap2", "mpp", "l402"];
+    let extensions = root.object("extensions");
+    let holders: Vec<Object<'v>> = std::iter::once(root.clone()).chain(extensions).collect();
+    let other = ["x-payment", "x_payment"].into_iter().find_map(|key| root.object(key));
+    let named = holders.into_iter().flat_map(|holder| {
+        SCHEMES.iter().filter_map(move |scheme| Some((Some(*scheme), holder.object(scheme)?)))
+    });
+    named.chain(other.map(|block| (None, block)))
 }
 
 /// Members with the terms of the whole service.

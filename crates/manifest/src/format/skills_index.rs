@@ -7,7 +7,7 @@
 
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, strong};
-use crate::format::{addresses, endpoint, header};
+use crate::format::{addresses, endpoint, header, lenient};
 use crate::model::{CapabilityKind, Integrity, Link, Protocol};
 use crate::object::Object;
 use crate::rule::{Kind, findings, may, must};
@@ -89,6 +89,7 @@ fn read_skill(skill: &Object<'_>, draft: &mut Draft<'_>) {
     if digest.is_some() {
         capability.integrity = Some(Integrity { digest, ..Integrity::default() });
     }
+    lenient::read_own_auth(skill, &mut capability.auth);
     draft.push(capability);
 }
 

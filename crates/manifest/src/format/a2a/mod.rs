@@ -200,8 +200,11 @@ fn preferred(interfaces: &[Interface]) -> Option<&Interface> {
 
 /// 0.1 to 0.3: the card's `url` over its preferred transport, then the additional ones.
 fn url_interfaces(root: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interface> {
-    // A card inside another document may name the document instead of a server.
-    let is_server = |url: &String| root.pointer.is_empty() || addresses::classify(url).follow.is_none();
+    // A card may name itself instead of a server, and one inside another document that document.
+    let own = [draft.document.url.to_string(), draft.base().to_string()];
+    let is_server = |url: &String| {
+        !own.contains(url) && (root.pointer.is_empty() || addresses::classify(url).follow.is_none())
+    };
     let mut preferred = Interface::new(Protocol::A2a, draft.server_url(root, "url").filter(is_server));
     preferred.version = draft::name(root.text("protocolVersion"));
     preferred.transport = Some(root.text("preferredTransport").unwrap_or("JSONRPC").to_owned());

@@ -99,7 +99,6 @@ fn addressed(published: &str, pointer: &str, draft: &mut Draft<'_>) {
 /// Reads the tools: an MCP server, or a document that completes this one.
 fn definitions(url: &ManifestUrl, pointer: &str, draft: &mut Draft<'_>) {
     if is_mcp(url) {
-        draft.manifest.declared_origin = Some(url.origin());
         draft.keep(mcp(url.to_string()));
         return;
     }

@@ -141,7 +141,7 @@ fn schema_of<'v>(tool: &Object<'v>, keys: &[&str], draft: &mut Draft<'_>) -> Opt
     Some(found)
 }
 
-/// An operation without declared credentials gets the schemes of the manifest. Whether it requires them stays unknown.
+/// An operation that declares no credentials needs those of the manifest, whose `auth` says what agents need.
 fn inherit_auth(capability: &mut Capability, draft: &Draft<'_>) {
     if capability.auth.required != Tristate::Unknown || !capability.auth.schemes.is_empty() {
         return;
@@ -153,6 +153,13 @@ fn inherit_auth(capability: &mut Capability, draft: &Draft<'_>) {
         .take(model::SCHEMES_PER_CAPABILITY_MAX)
         .map(|entry| entry.scheme)
         .collect();
+    let required = match capability.auth.schemes.as_slice() {
+        [] => return,
+        [AuthScheme::None] => Tristate::No,
+        _ => Tristate::Yes,
+    };
+    capability.auth.required = required;
+    capability.inferred.insert("auth".to_owned(), "arws.auth-of-the-manifest".to_owned());
 }
 
 /// Layer 4: an operation that changes state and may answer 202 Accepted waits for an approval.

@@ -63,7 +63,7 @@ findings! {
         must("id", Kind::Text, "Give every capability a unique id."),
         must("name", Kind::Text, "Name the capability for people."),
         must("description", Kind::Text, "Describe the capability in plain language."),
-        must("endpoint", Kind::Reference, "Give the path or the absolute URL."),
+        must("endpoint", Kind::UriReference, "Give the path or the absolute URL."),
         must("method", Kind::OneOf(METHODS), "Name the HTTP method in capital letters."),
         may("semanticType", Kind::Form(is_typed, "namespace:type"), "Write namespace, colon, type."),
         may("parameters", Kind::List, "List the parameters in an array."),
@@ -99,7 +99,7 @@ findings! {
     shape BRANCH("atp.workflow.branch", "ATP 0.1 §3.6") {
         should("condition", Kind::Text, "Say in `condition` what decides."),
         should("onTrue", Kind::Text, "Name the step that follows."),
-        may("onFalse", Kind::Text, "Name the other step."),
+        may("onFalse", Kind::Form(|text| !text.trim().is_empty(), "the id of a step"), "Name the other step."),
     }
     shape POLICIES("atp.policies", "ATP 0.1 §3.8") {
         may("training", Kind::OneOf(&["allow", "deny", "conditional"]), "Say allow, deny or conditional."),

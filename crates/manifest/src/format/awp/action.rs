@@ -166,6 +166,17 @@ fn check_input(input: &Object<'_>, schema: &Map<String, Value>, draft: &mut Draf
         let pointer = if input.has("options") { input.at("options") } else { input.pointer.clone() };
         draft.report_rule(&rules::OPTIONS_MISSING, pointer);
     }
+    // The values of an enum are of any simple type.
+    let is_simple = |value: &Value| !(value.is_null() || value.is_array() || value.is_object());
+    let is_option = |value: &Value| match input.text("type") {
+        Some("enum") | None => is_simple(value),
+        Some(_) => schema::has_type(schema, value),
+    };
+    let wrong = options.unwrap_or_default().iter().enumerate().filter(|(_, option)| !is_option(option));
+    for (index, option) in wrong.take(DEFAULTS_MAX) {
+        let text = format!("an option is {}", type_name(option));
+        draft.report(&rules::OPTION_MISTYPED, at_index(&input.at("options"), index), text);
+    }
     let Some(default) = input.map.get("default") else { return };
     check_default(schema, default, input.at("default"), draft);
 }

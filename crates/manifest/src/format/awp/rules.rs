@@ -106,6 +106,8 @@ findings! {
     rule TYPES_CUT: Should("awp.type.too_many", "agentdex limits")
         "the types before this one take all the memory for schemas, so this one is left out"
             => "Declare fewer fields, or shorter types.";
+    rule OPTION_MISTYPED: Should("awp.input.option.mistyped", "AWP 0.1 §9")
+        "one of the options has another type than the input" => "List values of the input's type.";
     rule DEFAULT_UNLISTED: Should("awp.input.default.unlisted", "AWP 0.1 §9")
         "the default is not among the options" => "Choose the default from the options.";
     rule DEFAULT_MISTYPED: Should("awp.input.default.mistyped", "AWP 0.1 §9")

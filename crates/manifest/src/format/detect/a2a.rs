@@ -15,6 +15,10 @@ pub(super) struct Score {
 /// Adds up the evidence for a card. AWP and ATP are ruled out before.
 pub(super) fn score(candidate: &Candidate<'_>) -> Score {
     let mut score = Score { points: 0, evidence: Vec::new() };
+    // AgentFacts have skills like those of a card, and name the agent in a member of their own.
+    if candidate.has("agent_name") && candidate.has("label") && !candidate.has("name") {
+        return score;
+    }
     let mut count = |points: u8, found: bool, words: &str| {
         if found {
             score.points += points;

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::address;
 use crate::draft::{self, Draft};
 use crate::format::{header, lenient, listed_calls};
 use crate::model::{
@@ -117,6 +118,14 @@ pub(crate) fn read_openness(root: &Object<'_>, draft: &mut Draft<'_>) {
     if !manifest.auth.is_empty() || has_own || !says() {
         return;
     }
+    // Where calls are paid for and none has a price, nobody knows which are open.
+    let names_payment = || {
+        let described = manifest.description.as_deref().unwrap_or_default().to_ascii_lowercase();
+        lenient::names_payment(&described)
+    };
+    if manifest.capabilities.iter().all(|capability| capability.price.is_none()) && names_payment() {
+        return;
+    }
     let costs = |price: &Payment| !matches!(price.price.as_deref(), Some("free" | "Free" | "FREE" | "0"));
     let is_free = |capability: &&mut Capability| {
         capability.auth.schemes.is_empty() && !capability.price.as_ref().is_some_and(costs)
@@ -127,7 +136,9 @@ pub(crate) fn read_openness(root: &Object<'_>, draft: &mut Draft<'_>) {
         }
     }
     let calls = &manifest.capabilities;
-    let is_paid = |capability: &Capability| capability.auth.schemes.contains(&AuthScheme::Payment);
+    let is_paid = |capability: &Capability| {
+        capability.auth.schemes.contains(&AuthScheme::Payment) || capability.price.as_ref().is_some_and(costs)
+    };
     let open = || calls.iter().filter(|call| !is_paid(call)).map(|call| call.native_id.clone()).collect();
     let applies_to = if calls.iter().any(is_paid) { AppliesTo::Ids { ids: open() } } else { AppliesTo::All };
     draft.keep(Auth { applies_to, ..Auth::new(AuthScheme::None) });
@@ -173,11 +184,45 @@ pub(super) fn apply_auth(root: &Object<'_>, draft: &mut Draft<'_>) {
         }
     }
     draft.manifest.auth = credentials;
+    let is_exempt = value.is_some_and(|value| open_calls(value, &mut draft.manifest.capabilities));
     // Such a document distinguishes the calls that need a scheme, even if it does not mention all.
-    if by_effect.is_some() || stated.is_some_and(|stated| stated.is_of_server) {
+    if is_exempt || by_effect.is_some() || stated.is_some_and(|stated| stated.is_of_server) {
         draft::restrict_to_needing(&mut draft.manifest);
     }
 }
+
+/// Calls of one block of credentials that are named as open.
+const OPEN_CALLS_MAX: usize = 100;
+
+/// Opens the calls that the block of the credentials names as such: `"public_endpoints": ["/a"]`,
+/// `"methods": ["none_for_quick_purchase"]`. Returns whether it names one.
+fn open_calls(value: &Value, capabilities: &mut [Capability]) -> bool {
+    let lists = value.as_object().into_iter().flatten().filter_map(|(key, list)| {
+        let says_open = text::words(key).iter().any(|word| OPEN_WORDS.contains(&word.as_str()));
+        Some((says_open, list.as_array()?))
+    });
+    let named = lists.flat_map(|(says_open, list)| {
+        list.iter()
+            .filter_map(Value::as_str)
+            .filter_map(move |name| if says_open { Some(name) } else { lenient::exempt_call(name) })
+    });
+    let mut is_exempt = false;
+    for name in named.take(OPEN_CALLS_MAX) {
+        let (method, path) = address::split_method(name);
+        let is_named = |capability: &&mut Capability| {
+            let has_method = method.is_none() || capability.invocation.method.as_deref() == method;
+            capability.native_id == name || (has_method && listed_calls::is_at(capability, path))
+        };
+        for capability in capabilities.iter_mut().filter(is_named) {
+            capability.auth = CapabilityAuth { required: Tristate::No, ..CapabilityAuth::default() };
+            is_exempt = true;
+        }
+    }
+    is_exempt
+}
+
+/// Words in the names of lists of open calls.
+const OPEN_WORDS: &[&str] = &["public", "open", "anonymous", "unauthenticated", "exempt"];
 
 /// Verbs and nouns in the names of calls that obtain credentials.
 const REGISTERING: &[&str] = &["register", "signup", "login", "authenticate"];

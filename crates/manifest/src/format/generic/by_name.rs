@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use crate::draft::Draft;
-use crate::format::{header, lenient};
+use crate::format::{header, lenient, payments};
 use crate::object::Object;
 
 /// Members with prices by the name of the capability.
@@ -21,7 +21,9 @@ pub(crate) fn apply_by_name(root: &Object<'_>, draft: &mut Draft<'_>) {
     if draft.format().is_core() || draft.manifest.capabilities.is_empty() {
         return;
     }
-    let has_block = header::LIMIT_KEYS.iter().chain(PRICE_KEYS).any(|key| root.object(key).is_some());
+    let paid: Vec<Object<'_>> = payments::blocks_of_schemes(root).map(|(_, block)| block).collect();
+    let has_block = header::LIMIT_KEYS.iter().chain(PRICE_KEYS).any(|key| root.object(key).is_some())
+        || paid.iter().any(|block| PRICE_KEYS.iter().any(|key| block.object(key).is_some()));
     if !has_block {
         return;
     }
@@ -46,13 +48,15 @@ pub(crate) fn apply_by_name(root: &Object<'_>, draft: &mut Draft<'_>) {
             capability.rate_limit = lenient::rate_limit(value);
         }
     });
-    each_named(root, PRICE_KEYS, |name, value| {
-        let capability =
-            positions.get(name).and_then(|position| draft.manifest.capabilities.get_mut(*position));
-        if let Some(capability) = capability.filter(|capability| capability.price.is_none()) {
-            capability.price = lenient::price(value);
-        }
-    });
+    for holder in std::iter::once(root).chain(&paid) {
+        each_named(holder, PRICE_KEYS, |name, value| {
+            let capability =
+                positions.get(name).and_then(|position| draft.manifest.capabilities.get_mut(*position));
+            if let Some(capability) = capability.filter(|capability| capability.price.is_none()) {
+                capability.price = lenient::price(value);
+            }
+        });
+    }
 }
 
 /// Calls `show` with each member of the blocks, and of the blocks in them.

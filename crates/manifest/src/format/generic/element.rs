@@ -270,7 +270,8 @@ fn address_of_server<'v>(server: &Object<'v>) -> Option<&'v str> {
 pub(super) fn published_address(text: &str) -> Option<(Option<&str>, &str)> {
     let (method, rest) = address::split_method(text);
     let address = rest.split_whitespace().next().unwrap_or_default();
-    let is_address = rest.starts_with('/') || (address.contains("://") && !address.starts_with("://"));
+    let is_address = !address::is_pattern(address)
+        && (rest.starts_with('/') || (address.contains("://") && !address.starts_with("://")));
     (is_address && (method.is_some() || address.len() == rest.len() || rest.starts_with("http")))
         .then_some((method, address))
 }
@@ -286,6 +287,7 @@ pub(super) fn remark<'t>(text: &'t str, address: &str) -> Option<&'t str> {
 /// An absolute address: a path below the base, else on the origin of the document.
 pub(super) fn resolve(published: &str, base: Option<&Url>, document: &ManifestUrl) -> Option<Address> {
     match base {
+        _ if address::is_pattern(published) => None,
         Some(base) if !published.contains("://") => address::resolve(base, &address::below(base, published)),
         _ => address::on_origin(document, published),
     }

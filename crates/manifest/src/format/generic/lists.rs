@@ -3,13 +3,13 @@
 use serde_json::{Map, Value};
 
 use super::asides::PROSE_KEYS;
-use super::element::{REQUEST_KEYS, published_address};
+use super::element::{ADDRESS_KEYS, REQUEST_KEYS, published_address};
 use crate::address;
 use crate::format::lenient::{AUTH_KEYS, is_scheme, names_scheme};
 use crate::format::mcp;
 use crate::format::outbound::{RELATED_WORDS, is_about_calls};
 use crate::model::CapabilityKind;
-use crate::object::Members;
+use crate::object::{Members, Object};
 use crate::text;
 
 /// Members that list the capabilities of a service, the most specific first.
@@ -258,7 +258,14 @@ pub(super) fn is_setting(name: &str) -> bool {
                 | "formats"
                 | "modalities"
                 | "types"
+                | "identity"
+                | "connectivity"
         )
+}
+
+/// Whether an object has the address of its own call, or says what it does.
+pub(super) fn is_declared(map: &Map<String, Value>) -> bool {
+    is_call_object(map) || ["description", "summary", "endpoint"].iter().any(|key| map.contains_key(*key))
 }
 
 /// Whether a member of a map of capabilities states credentials or limits instead of a capability.
@@ -281,6 +288,20 @@ pub(super) fn is_access(name: &str, value: &Value) -> bool {
 pub(super) fn names_mcp_features(value: &Value) -> bool {
     let is_feature = |item: &Value| item.as_str().is_some_and(|name| mcp::FEATURES.contains(&name));
     value.as_array().is_some_and(|list| !list.is_empty() && list.iter().all(is_feature))
+}
+
+/// Whether an object with this pointer is a block of credentials.
+pub(super) fn is_in_auth(pointer: &str) -> bool {
+    pointer.rsplit('/').next().is_some_and(|name| AUTH_KEYS.contains(&name))
+}
+
+/// Whether a list of names lists the values of a field: `intent_actions`, `event_actions`.
+pub(super) fn names_values(name: &str) -> bool {
+    let mut first = None;
+    text::each_word(name, |word| first = first.take().or_else(|| Some(word.to_owned())));
+    first.is_some_and(|word| {
+        matches!(word.as_str(), "intent" | "event" | "message" | "audit" | "log" | "policy" | "user")
+    })
 }
 
 /// Whether the name of a list says that its elements are tools of an MCP server, even if they are only names.
@@ -335,6 +356,11 @@ pub(super) fn is_call_object(map: &Map<String, Value>) -> bool {
     };
     let method = text(&["method", "http_method", "httpMethod"]).map(str::to_ascii_uppercase);
     prefixed.is_some() || method.is_some_and(|method| address::is_method(&method))
+}
+
+/// Whether the address of an element is a pattern.
+pub(super) fn has_pattern(object: &Object<'_>) -> bool {
+    object.text_of(ADDRESS_KEYS.within(object)).is_some_and(address::is_pattern)
 }
 
 /// Whether a list of any name holds calls and nothing else. Lists with the name of examples, or of calls that are not offered, do not

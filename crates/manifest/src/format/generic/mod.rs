@@ -23,7 +23,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 use url::Url;
 
-use crate::address::Address;
+use crate::address::{self, Address};
 use crate::draft::{self, Draft};
 use crate::format::outbound::Target;
 use crate::format::{header, inline, oauth, outbound};
@@ -93,6 +93,11 @@ pub(crate) fn read_service_list(key: &str, value: &Value, pointer: &str, draft: 
     let mut reader = Reader::new(draft, Wanted::Everything);
     let list = List { kind, depth: 0, names: Names::Kept, context: &Context::default() };
     reader.read_list(list, value, pointer);
+}
+
+/// Whether a list holds nothing but texts.
+fn is_names(value: &Value) -> bool {
+    value.as_array().is_some_and(|list| !list.is_empty() && list.iter().all(Value::is_string))
 }
 
 /// Whether elements that are only names become capabilities.
@@ -216,9 +221,15 @@ impl Reader<'_, '_> {
                 return;
             }
             let kind = ListKind::of(key).filter(|kind| !kind.is_fallback());
+            // A block of credentials names the calls that they are for.
+            if kind.is_some() && is_names(value) && lists::is_in_auth(&object.pointer) {
+                continue;
+            }
             match (kind, value) {
                 (Some(kind), Value::Array(_) | Value::Object(_)) => {
-                    let is_named = depth == 0 && !kind.is_of_calls();
+                    // `intent_actions` may list the values of a field.
+                    let is_values = kind.key() != key && lists::names_values(key);
+                    let is_named = depth == 0 && !kind.is_of_calls() && !is_values;
                     let names = if is_named { Names::Kept } else { Names::Skipped };
                     let list = List { kind, depth, names, context: &context.of_list(key) };
                     self.read_list(list, value, &object.at(key));
@@ -293,6 +304,10 @@ impl Reader<'_, '_> {
                     let other = &mut self.draft.manifest.features.other;
                     other.extend(name.map(|name| (name.to_owned(), item.clone())));
                 }
+                Value::Object(map) if is_setting && !lists::is_declared(map) => {
+                    let other = &mut self.draft.manifest.features.other;
+                    other.extend(name.map(|name| (name.to_owned(), item.clone())));
+                }
                 Value::Object(map) => self.read_object(list, name, item, &Object::new(map, pointer)),
                 Value::Array(items) => self.read_inner_list(list, name, items, item, &pointer),
                 // Among flags, a text is the value of a feature.
@@ -329,6 +344,9 @@ impl Reader<'_, '_> {
         let context = list.context.within(object, "", self.draft);
         let is_flow = list.kind.is_flows() && matches!(self.wanted, Wanted::Everything);
         let flow = is_flow.then(|| steps(object)).filter(|steps| !steps.is_empty());
+        if lists::has_pattern(object) {
+            return;
+        }
         let call = Call::of(object, name);
         let mut agent = None;
         for method in call.methods() {
@@ -342,6 +360,9 @@ impl Reader<'_, '_> {
                 let workflow = Workflow { id: id.clone(), name, steps: steps.clone(), ..Workflow::default() };
                 self.draft.keep(workflow);
                 capability.used_in_workflows = vec![id];
+            }
+            if is_flow {
+                workflows::depend_on_required(object, &mut capability);
             }
             self.push(capability);
         }
@@ -406,7 +427,7 @@ impl Reader<'_, '_> {
     /// Reads an element that is a text: an address, a name, or the description of a name.
     fn read_text(&mut self, list: List<'_>, name: Option<&str>, text: &str, pointer: String) {
         let label = name.unwrap_or(text).trim();
-        if label.is_empty() {
+        if label.is_empty() || address::is_pattern(text.trim_end()) {
             return;
         }
         if let Some((method, address)) = element::published_address(text) {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use crate::draft::{self, Draft};
-use crate::model::{Workflow, WorkflowStep};
+use crate::model::{Capability, Workflow, WorkflowStep};
 use crate::object::{Object, children};
 use crate::text;
 
@@ -80,4 +80,24 @@ fn step_of(step: &Value, positions: &HashMap<String, usize>) -> Option<WorkflowS
     let known = texts.iter().find(|text| positions.contains_key(**text));
     let id = known.or_else(|| texts.iter().find(|text| !text.is_empty()))?;
     Some(WorkflowStep { id: text::capped(id, draft::NAME_CHARS_MAX).to_owned(), source: None })
+}
+
+/// What a flow requires are flows that come before it, not parameters: `"requires": ["authenticate"]`.
+pub(super) fn depend_on_required(flow: &Object<'_>, capability: &mut Capability) {
+    let required = flow.texts("requires");
+    if let Some(Value::Object(schema)) = &mut capability.parameters {
+        if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+            properties.retain(|name, _| !required.contains(&name.as_str()));
+        }
+        if let Some(Value::Array(names)) = schema.get_mut("required") {
+            names.retain(|name| !name.as_str().is_some_and(|name| required.contains(&name)));
+        }
+    }
+    let is_empty = |parameters: &Value| {
+        parameters.get("properties").and_then(Value::as_object).is_some_and(serde_json::Map::is_empty)
+    };
+    if !required.is_empty() && capability.parameters.as_ref().is_some_and(is_empty) {
+        capability.parameters = None;
+    }
+    capability.depends_on = draft::tags(required);
 }

@@ -42,7 +42,7 @@ pub(crate) fn auth(value: &Value) -> Vec<Auth> {
             }
         }
         // A rate limit is not a way to authenticate.
-        Value::String(word) if is_about_limits(word) => {}
+        Value::String(word) if is_about_limits(word) || is_degree(word) || exempt_call(word).is_some() => {}
         Value::String(word) => found.push(auth_of_word(word)),
         Value::Bool(false) => found.push(Auth::new(AuthScheme::None)),
         Value::Array(list) => list.iter().for_each(|item| add(&mut found, || auth(item))),
@@ -50,6 +50,16 @@ pub(crate) fn auth(value: &Value) -> Vec<Auth> {
         _ => {}
     }
     without_repeats(found)
+}
+
+/// Whether a word says how strict a service is, not how to authenticate.
+fn is_degree(word: &str) -> bool {
+    matches!(word, "optional" | "required" | "mixed" | "tiered" | "freemium")
+}
+
+/// The call that a word exempts: that of `none_for_quick_purchase` is `quick_purchase`.
+pub(crate) fn exempt_call(word: &str) -> Option<&str> {
+    ["none_for_", "none-for-", "no_auth_for_"].iter().find_map(|start| word.strip_prefix(start))
 }
 
 fn is_about_limits(word: &str) -> bool {
@@ -82,11 +92,13 @@ fn auth_of_object(map: &Map<String, Value>) -> Vec<Auth> {
     } else if let Some(Value::Object(schemes)) = named {
         found = auth_by_name(&Object::root(schemes));
     } else if let Some(word) = object.text_of(&["type", "scheme", "method", "auth_type", "authType"]) {
-        // These words say how strict the service is, not how to authenticate.
-        if matches!(word, "optional" | "mixed" | "tiered" | "freemium") {
+        if is_degree(word) {
             found = auth_in_sentences(map);
         } else {
-            found.push(auth_of_word(word));
+            // The types of HTTP leave the scheme to another member.
+            let is_general = matches!(word, "http" | "service_http" | "user_http");
+            let scheme = object.text_of(&["authorization_type", "scheme"]).filter(|_| is_general);
+            found.push(auth_of_word(scheme.unwrap_or(word)));
         }
     } else if let Some(id) = object.text("id").filter(|id| auth::scheme(id) != AuthScheme::Other) {
         found.push(auth_of_word(id));
@@ -328,7 +340,9 @@ pub(crate) fn auth_required(value: &Value) -> Option<bool> {
     let in_words = value.as_object().is_some_and(states_optional).then_some(false);
     let by_type =
         matches!(value.get("type").and_then(Value::as_str), Some("optional" | "freemium" | "tiered"));
+    let in_a_word = value.as_str().filter(|word| is_degree(word)).and_then(flag_in_words);
     flag("required")
+        .or(in_a_word)
         .or_else(|| value.get("required").and_then(Value::as_str).and_then(flag_in_words))
         .or_else(|| flag("optional").map(|optional| !optional))
         .or(by_lists)
@@ -361,6 +375,10 @@ fn states_optional(map: &Map<String, Value>) -> bool {
     only || says(map)
 }
 
+/// Flags of a call that needs an open session.
+const SESSION_KEYS: &[&str] =
+    &["session_required", "sessionRequired", "requires_session", "requiresSession", "needs_session"];
+
 /// Reads the credentials that one element needs.
 pub(crate) fn read_own_auth(element: &Object<'_>, needed: &mut CapabilityAuth) {
     for (key, value) in [
@@ -374,6 +392,10 @@ pub(crate) fn read_own_auth(element: &Object<'_>, needed: &mut CapabilityAuth) {
         if let Some(flag) = element.flag(key) {
             needed.required = Tristate::from_option(Some(flag == value));
         }
+    }
+    if SESSION_KEYS.iter().any(|key| element.flag(key) == Some(true)) {
+        (needed.required, needed.session) = (Tristate::Yes, true);
+        needed.schemes = vec![AuthScheme::Session];
     }
     match element.value_of(&["auth", "authentication"]) {
         Some(Value::Bool(flag)) => needed.required = Tristate::from_option(Some(*flag)),
@@ -457,6 +479,10 @@ pub(crate) fn required_by(auth: &[Auth]) -> CapabilityAuth {
     }
     let required = match schemes.as_slice() {
         [] => Tristate::Unknown,
+        // Some calls are paid for, and nobody knows which.
+        [AuthScheme::None, AuthScheme::Payment] | [AuthScheme::Payment, AuthScheme::None] => {
+            Tristate::Unknown
+        }
         schemes if schemes.contains(&AuthScheme::None) => Tristate::No,
         _ => Tristate::Yes,
     };

@@ -45,7 +45,7 @@ fn schemes_in(sentence: &str) -> Vec<AuthScheme> {
 }
 
 /// Whether a sentence in lower-case letters names a scheme of payment for calls.
-fn names_payment(sentence: &str) -> bool {
+pub(crate) fn names_payment(sentence: &str) -> bool {
     let has = |words: &[&str]| words.iter().any(|word| sentence.contains(word));
     has(&["x402", "l402"]) && !has(&["planned", "coming", "soon", "future", "not yet"])
 }

@@ -1,6 +1,6 @@
 //! Texts that say that no credentials are needed.
 
-use super::auth_words::CLAUSES_MAX;
+use super::auth_words::{CLAUSES_MAX, names_payment};
 
 /// Whether a text says that the whole service needs no credentials. A clause with a condition does not count.
 pub(crate) fn says_open(text: &str) -> bool {
@@ -26,10 +26,14 @@ pub(crate) fn says_open(text: &str) -> bool {
     if !may_say_open(text) {
         return false;
     }
-    let clauses = text.split(['.', ';', '(', ')', '\u{2014}']).take(CLAUSES_MAX);
-    clauses.map(str::to_ascii_lowercase).any(|clause| {
-        let has = |words: &[&str]| words.iter().any(|words| clause.contains(words));
-        has(OPEN) && !has(CONDITIONS)
+    text.split(". ").take(CLAUSES_MAX).map(str::to_ascii_lowercase).any(|sentence| {
+        let mut clauses = sentence.split(['.', ';', '(', ')', '\u{2014}']).take(CLAUSES_MAX);
+        let is_open = |clause: &str| {
+            let has = |words: &[&str]| words.iter().any(|words| clause.contains(words));
+            has(OPEN) && !has(CONDITIONS)
+        };
+        // "x402 (USDC on Base, no API keys)": the payment is the credential.
+        clauses.any(is_open) && !names_payment(&sentence)
     })
 }
 
@@ -51,7 +55,10 @@ fn may_say_open(text: &str) -> bool {
 pub(crate) fn says_call_is_open(text: &str) -> bool {
     const NEEDS: &[&str] = &["required", "needed", "necessary", "free with no auth"];
     let may_be = ["required", "needed", "no auth"].iter().any(|word| text.contains(word));
+    let is_paid =
+        || text.split(". ").take(CLAUSES_MAX).any(|sentence| names_payment(&sentence.to_ascii_lowercase()));
     may_be
+        && !is_paid()
         && text.split(['.', ';', '(', ')', ',', '\u{2014}']).take(CLAUSES_MAX).any(|clause| {
             says_open(clause) && NEEDS.iter().any(|word| clause.to_ascii_lowercase().contains(word))
         })

@@ -26,7 +26,8 @@ use crate::model::CapabilityKind;
 use crate::object::{Object, children};
 
 pub(crate) use content::{prompt_call, resource_call};
-pub(crate) use rules::FINDINGS;
+pub(crate) use rules::{FINDINGS, check_reachable};
+pub(crate) use servers::{command_line, secrets_of_environment};
 pub(crate) use tools::{annotate, read as read_tools};
 
 pub(crate) const CONFIG_MARKERS: &[Marker] = &[strong(|c| {
@@ -54,8 +55,14 @@ pub(crate) const REGISTRY_MARKERS: &[Marker] =
 pub(crate) const FREEFORM_MARKERS: &[Marker] = &[at_path(|c| c.agrees(MCP_FILES, MCP_KEYS))];
 
 /// Files that describe MCP servers without a specification.
-const MCP_FILES: &[&str] =
-    &["/mcp.json", "server-card.json", "/mcp/manifest.json", "/mcp-server.json", "/mcp-manifest.json"];
+const MCP_FILES: &[&str] = &[
+    "/mcp.json",
+    "/.well-known/mcp",
+    "server-card.json",
+    "/mcp/manifest.json",
+    "/mcp-server.json",
+    "/mcp-manifest.json",
+];
 /// A description of a server has at least one of these members.
 const MCP_KEYS: &[&str] = &[
     "tools",
@@ -73,6 +80,7 @@ const MCP_KEYS: &[&str] = &[
     "packages",
     "remotes",
     "endpoints",
+    "methods",
 ];
 
 /// Maximum number of names of capabilities and of tools without a list that are read of one file.
@@ -128,9 +136,6 @@ pub(crate) fn read_config(root: &Object<'_>, draft: &mut Draft<'_>) {
 pub(crate) fn merge(root: &Object<'_>, draft: &mut Draft<'_>) {
     let mut access = access::read(root);
     let found = servers::read(root, draft);
-    if root.pointer.is_empty() {
-        rules::check_reachable(root, found.len(), draft);
-    }
     if access.auth.is_empty() {
         access.auth = found.iter().flat_map(servers::credentials).collect();
         access.auth.extend(servers::credentials_of_blocks(root));
@@ -154,6 +159,9 @@ pub(crate) fn merge(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
     if draft.manifest.capabilities.len() == first {
         read_wrapped(root, server.as_deref(), draft);
+    }
+    if let Some(methods) = root.value("methods").filter(|_| draft.manifest.capabilities.len() == first) {
+        tools::read(methods, &root.at("methods"), server.as_deref(), draft);
     }
     content::read(root, server.as_deref(), draft);
     if draft.manifest.capabilities.len() == first {
@@ -186,7 +194,8 @@ fn read_header(root: &Object<'_>, draft: &mut Draft<'_>) {
     // A list of one server describes it.
     let mut servers = root.objects("servers");
     let only = servers.next().filter(|_| servers.next().is_none() && !root.has("name"));
-    let info = root.object("serverInfo").or(only);
+    let block = || root.object("server").filter(|_| !root.has("name"));
+    let info = root.object("serverInfo").or(only).or_else(block);
     let text_of = |keys: &[&str]| root.text_of(keys).or_else(|| info.as_ref()?.text_of(keys));
     if let Some(license) = info.as_ref().and_then(|info| draft::name(info.text_of(&["license", "licence"]))) {
         draft.manifest.features.other.insert("license".to_owned(), Value::String(license));

@@ -3,7 +3,7 @@
 use super::{registry, schema, tools};
 use crate::check::is_url;
 use crate::draft::Draft;
-use crate::model::Format;
+use crate::model::{Format, Protocol};
 use crate::object::Object;
 use crate::rule::{Kind, findings, may, must};
 
@@ -185,11 +185,12 @@ fn check_draft_card(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.checked(root, "serverInfo", &SERVER_INFO);
 }
 
-/// Reports a file without an address of a server.
-pub(super) fn check_reachable(root: &Object<'_>, found: usize, draft: &mut Draft<'_>) {
+/// Reports a file without an address of a server, wherever in the file that would be.
+pub(crate) fn check_reachable(root: &Object<'_>, draft: &mut Draft<'_>) {
     let rule = if root.has("serverInfo") { &NO_TRANSPORT } else { &NO_ENDPOINT };
     // Tools with addresses of their own are called without a server.
-    if found == 0 && !root.value("tools").is_some_and(tools::have_addresses) {
+    let has_server = draft.manifest.interfaces.iter().any(|interface| interface.protocol == Protocol::Mcp);
+    if !has_server && !root.value("tools").is_some_and(tools::have_addresses) {
         draft.report_rule(rule, String::new());
     }
 }

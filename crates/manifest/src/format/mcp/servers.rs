@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::{rules, tools};
 use crate::draft::{self, Draft};
+use crate::format::package;
 use crate::model::{AppliesTo, Auth, AuthScheme, CapabilityKind, Interface, Protocol};
 use crate::object::Object;
 use crate::text;
@@ -159,17 +160,42 @@ pub(super) fn secrets_of_packages(root: &Object<'_>) -> Vec<Auth> {
     found
 }
 
+/// The secrets in the environment of a command, by their names. Their values are not kept.
+pub(crate) fn secrets_of_environment(server: &Object<'_>, applies_to: &AppliesTo) -> Vec<Auth> {
+    let names = server.object("env").into_iter().flat_map(|env| env.map.keys()).take(SECRETS_MAX);
+    let secret = |name: &String| {
+        let scheme = scheme_of_secret(name);
+        let is_secret = scheme == AuthScheme::ApiKey || is_private(name);
+        let (location, name) = (Some("environment".to_owned()), draft::name(Some(name)));
+        is_secret.then(|| Auth { location, name, applies_to: applies_to.clone(), ..Auth::new(scheme) })
+    };
+    names.filter_map(secret).collect()
+}
+
+/// Whether the name of a secret is that of a secret which is no key to a service.
+fn is_private(name: &str) -> bool {
+    let is_word = |word: &String| {
+        matches!(word.as_str(), "private" | "wallet" | "mnemonic" | "seed" | "secret" | "password")
+    };
+    text::words(name).iter().any(is_word)
+}
+
+fn scheme_of_secret(name: &str) -> AuthScheme {
+    let is_key = |word: &String| matches!(word.as_str(), "key" | "token" | "apikey");
+    if text::words(name).iter().any(is_key) && !is_private(name) {
+        AuthScheme::ApiKey
+    } else {
+        AuthScheme::Other
+    }
+}
+
 /// A secret of a package: an API key if its name says so, such as `SHOP_API_KEY`, else another secret. An optional secret applies to no
 /// call by itself.
 fn secret(name: Option<&str>, input: &Object<'_>, place: &str) -> Option<Auth> {
     let flag = |keys: [&str; 2]| keys.iter().find_map(|key| input.flag(key));
     let name = draft::name(name.or_else(|| input.text_of(&["name", "valueHint"])))?;
     flag(["isSecret", "is_secret"]).filter(|is_secret| *is_secret)?;
-    let words = text::words(&name);
-    let is_private =
-        words.iter().any(|word| matches!(word.as_str(), "private" | "wallet" | "mnemonic" | "seed"));
-    let is_key = words.iter().any(|word| matches!(word.as_str(), "key" | "token" | "apikey"));
-    let scheme = if is_key && !is_private { AuthScheme::ApiKey } else { AuthScheme::Other };
+    let scheme = scheme_of_secret(&name);
     let applies_to = match flag(["isRequired", "is_required"]) {
         Some(true) => AppliesTo::All,
         _ => AppliesTo::OptionalIds { ids: Vec::new() },
@@ -195,7 +221,7 @@ fn read_listed(name: Option<&str>, listed: &Object<'_>, draft: &mut Draft<'_>) -
 const ARGUMENTS_MAX: usize = 20;
 
 /// The command that starts a server, up to the first argument that may hold a secret.
-fn command_line(server: &Object<'_>) -> Option<String> {
+pub(crate) fn command_line(server: &Object<'_>) -> Option<String> {
     let command = server.text("command")?;
     let is_plain = |argument: &&str| {
         let folded = argument.to_ascii_lowercase();
@@ -213,6 +239,9 @@ fn is_text_address(object: &Object<'_>, key: &str) -> bool {
 fn read_server(object: &Object<'_>, draft: &mut Draft<'_>) -> Option<Interface> {
     let inner = ["mcp", "streamable_http", "streamable-http", "streamableHttp", "http", "sse"];
     let key = ADDRESS_KEYS.iter().chain(&inner).find(|key| is_text_address(object, key))?;
+    if let Some(package) = object.text(key).and_then(package::of_page) {
+        return Some(package::server(&package));
+    }
     let mut interface = Interface::new(Protocol::Mcp, draft.url(object, key));
     let named = || object.texts("transport").first().map(|word| (*word).to_owned());
     let protocol = || object.string("protocol").filter(|word| TRANSPORTS.contains(&word.as_str()));
@@ -286,6 +315,11 @@ pub(super) fn configured(root: &Object<'_>, draft: &mut Draft<'_>) {
         capability.description = draft::description(server.text("description"));
         capability.invocation.protocol = Some(Protocol::Mcp);
         capability.invocation.url.clone_from(&interface.url);
+        if let Some(command) = command_line(&server).filter(|_| command) {
+            interface.settings.insert("command".to_owned(), Value::String(command));
+            let own = AppliesTo::Ids { ids: vec![capability.native_id.clone()] };
+            draft.keep_all(secrets_of_environment(&server, &own));
+        }
         draft.keep(interface);
         draft.push(capability);
     }

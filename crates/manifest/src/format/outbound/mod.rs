@@ -13,7 +13,7 @@ use url::Url;
 
 use crate::address;
 use crate::draft::{self, Draft};
-use crate::format::addresses;
+use crate::format::{addresses, package};
 use crate::identity::host_of;
 use crate::model::{Format, Interface, Link, Protocol};
 use crate::name::parse_url;
@@ -66,7 +66,16 @@ pub(crate) fn is_about_calls(name: &str) -> bool {
             | "default"
             | "enum"
             | "mcpServers"
-    )
+    ) || is_example(name)
+}
+
+/// Whether a member holds an example of a request or a response: `response_example`, `sampleResponse`.
+fn is_example(name: &str) -> bool {
+    ["example", "Example", "sample", "Sample"].iter().any(|word| name.contains(word)) && {
+        let words = text::words(name);
+        let ends = [words.first(), words.last()];
+        ends.into_iter().flatten().any(|word| matches!(word.as_str(), "example" | "examples" | "sample"))
+    }
 }
 
 /// Members with ways to reach the people behind a service. Their addresses are links, even if they are those of an API.
@@ -76,7 +85,7 @@ pub(crate) fn is_contact(name: &str) -> bool {
 
 /// Members whose addresses are identifiers, secrets, the settings of a command, or the sites that may call a service.
 fn is_identifier(name: &str, value: &Value) -> bool {
-    matches!(name, "type" | "@type" | "env" | "args" | "command" | "cors" | "CORS")
+    matches!(name, "type" | "@type" | "@id" | "env" | "args" | "command" | "cors" | "CORS")
         || (name == "extensions" && value.is_array())
         || ["_origins", "Origins", "-origins"].iter().any(|end| name.ends_with(end))
 }
@@ -122,6 +131,9 @@ pub(crate) fn read<'v>(
             return;
         }
         let Some(mut url) = absolute(published, folder, draft) else { return };
+        // The page of a package is no server.
+        let is_package = target.is_none_or(Target::is_server) && package::of_page(&url).is_some();
+        let target = if is_package { Some(Target::of_package()) } else { target };
         let target =
             target.map(|target| if is_elsewhere(names, &url, draft) { target.of_another() } else { target });
         let is_schema = || {
@@ -185,7 +197,9 @@ fn read_sentences(
         && draft.manifest.interfaces.iter().any(|known| known.url.is_some());
     let mut sentences_left = TRIES_MAX;
     for (sentence, owner) in sentences {
-        for published in addresses::in_sentence(sentence) {
+        // `/api/{security,yield}` lists addresses of calls.
+        let lists_words = |text: &&str| text.contains('{') && text.contains(',');
+        for published in addresses::in_sentence(sentence).filter(|text| !lists_words(text)) {
             if links_left == 0 || sentences_left == 0 {
                 return;
             }

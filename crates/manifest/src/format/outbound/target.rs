@@ -28,6 +28,11 @@ impl Target {
         Self::Document(LinkClass { rel, follow: None })
     }
 
+    /// The page of a package in a registry.
+    pub(crate) const fn of_package() -> Self {
+        Self::page("package")
+    }
+
     pub(crate) const fn is_server(self) -> bool {
         matches!(self, Self::Server(_))
     }

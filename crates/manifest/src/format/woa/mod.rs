@@ -191,6 +191,12 @@ fn new_capability(
     };
     capability.version = draft::name(agent.text("version"));
     capability.tags = draft::tags(agent.texts("capabilities"));
+    // `invocation` has one of them.
+    if let Some(Value::Array(names)) =
+        agent.value("transports").filter(|_| agent.texts("transports").len() > 1)
+    {
+        capability.published.insert("transports".to_owned(), Value::Array(names.clone()));
+    }
     capability.execution = Execution { model: ExecutionModel::Sync, poll_url: None };
     capability.inferred.insert("execution".to_owned(), "woa.default-sync".to_owned());
     capability

@@ -179,7 +179,7 @@ fn is_reverse_dns(name: &str) -> bool {
     name.split('.').count() >= 3 && name.split('.').all(label_ok)
 }
 
-/// A transport as an interface: its address, the namespace of its tools, and the rest as it was published.
+/// A transport as an interface: its address, and the rest as it was published.
 fn interface(name: &str, transport: &Object<'_>) -> Interface {
     let (protocol, key) = match name {
         "rest" => (Protocol::Http, "base"),
@@ -187,12 +187,10 @@ fn interface(name: &str, transport: &Object<'_>) -> Interface {
         _ => (Protocol::Other, "url"),
     };
     let url = transport.text(key).filter(|address| is_https(address)).map(str::to_owned);
-    let is_kept_elsewhere = |member: &str| (member == key && url.is_some()) || member == "tool_namespace";
-    let settings = transport.map.iter().filter(|(member, _)| !is_kept_elsewhere(member));
+    let settings = transport.map.iter().filter(|(member, _)| *member != key || url.is_none());
     let settings = settings.map(|(member, value)| (member.clone(), value.clone())).collect();
     let declared = draft::name(Some(name));
-    let transport = draft::name(transport.text("tool_namespace"));
-    Interface { declared, transport, settings, ..Interface::new(protocol, url) }
+    Interface { declared, settings, ..Interface::new(protocol, url) }
 }
 
 fn report_unused(root: &Object<'_>, published: &Object<'_>, draft: &mut Draft<'_>) {

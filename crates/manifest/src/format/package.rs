@@ -1,0 +1,47 @@
+//! Packages that a caller installs, where documents name their page instead of a server.
+
+use crate::draft;
+use crate::model::{Interface, Protocol};
+
+/// Hosts of registries with the folder of their pages, and the name of the registry.
+const REGISTRIES: &[(&str, &str, &str)] = &[
+    ("npmjs.com", "package", "npm"),
+    ("pypi.org", "project", "pypi"),
+    ("crates.io", "crates", "cargo"),
+    ("nuget.org", "packages", "nuget"),
+    ("hub.docker.com", "r", "oci"),
+];
+
+/// The package whose page is at an address: `npm:@shop/mcp` for `https://www.npmjs.com/package/@shop/mcp`.
+pub(crate) fn of_page(address: &str) -> Option<String> {
+    let (_, rest) = address.split_once("://")?;
+    let (host, path) = rest.split_once('/')?;
+    let host = host.strip_prefix("www.").unwrap_or(host);
+    let (_, folder, registry) = REGISTRIES.iter().find(|(known, ..)| host.eq_ignore_ascii_case(known))?;
+    let name = path.strip_prefix(folder)?.strip_prefix('/')?.split(['?', '#']).next()?.trim_end_matches('/');
+    (!name.is_empty()).then(|| [registry, ":", name].concat())
+}
+
+/// The server in a package, which its caller starts.
+pub(crate) fn server(package: &str) -> Interface {
+    let declared = draft::name(Some(package));
+    Interface { declared, transport: Some("stdio".to_owned()), ..Interface::new(Protocol::Mcp, None) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_of_a_package_names_it() {
+        for (address, package) in [
+            ("https://www.npmjs.com/package/@shop/mcp", Some("npm:@shop/mcp")),
+            ("https://pypi.org/project/shop-mcp/", Some("pypi:shop-mcp")),
+            ("https://www.npmjs.com/", None),
+            ("https://registry.npmjs.org/mcp", None),
+            ("https://shop.example/package/x", None),
+        ] {
+            assert_eq!(of_page(address).as_deref(), package, "{address}");
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! The header in which callers prove that they have paid, in a member of the terms (`"x402": {"header":
+//! "X-Payment-Proof"}`) or in a sentence.
+
+use crate::draft::Draft;
+use crate::format::payments;
+use crate::model::{AppliesTo, Auth, AuthScheme, Capability};
+use crate::object::Object;
+use crate::text;
+
+/// Members of terms with the header in which callers prove that they have paid.
+const HEADER_KEYS: &[&str] = &["header", "payment_header", "paymentHeader", "proof_header", "proofHeader"];
+
+/// Members with sentences about a payment.
+const SENTENCE_KEYS: &[&str] = &["description", "instructions", "note", "notes", "usage", "flow"];
+/// Words of one sentence that are searched for the header.
+const WORDS_MAX: usize = 500;
+
+/// The header of a payment that a text names: "Include the proof in the `PAYMENT-SIGNATURE` header."
+fn named_in(text: &str) -> Option<&str> {
+    if !text.contains("header") {
+        return None;
+    }
+    let mut words = text.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '-'));
+    words.by_ref().take(WORDS_MAX).find(|word| {
+        let folded = word.to_ascii_lowercase();
+        word.starts_with(char::is_uppercase)
+            && ["x-payment", "payment-"].iter().any(|start| folded.starts_with(start))
+    })
+}
+
+/// Keeps the header in which callers prove that they have paid, with the calls that are paid for.
+pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
+    let stated = ["payment", "payments"].iter().filter_map(|key| root.object(key));
+    let blocks: Vec<Object<'_>> =
+        payments::blocks_of_schemes(root).map(|(_, block)| block).chain(stated).collect();
+    let is_name = |name: &&str| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    let in_member = blocks.iter().find_map(|block| block.text_of(HEADER_KEYS).filter(is_name));
+    let in_words = || {
+        let described = Some(root).filter(|_| !draft.manifest.payments.is_empty());
+        let mut holders = blocks.iter().chain(described);
+        holders.find_map(|holder| SENTENCE_KEYS.iter().find_map(|key| named_in(holder.text(key)?)))
+    };
+    let Some(name) = in_member.or_else(in_words) else { return };
+    let manifest = &mut draft.manifest;
+    let known = manifest.auth.iter_mut().find(|auth| auth.scheme == AuthScheme::Payment);
+    let (location, name) = (Some("header".to_owned()), Some(text::capped(name, 100).to_owned()));
+    if let Some(known) = known {
+        if known.name.is_none() {
+            (known.location, known.name) = (location, name);
+        }
+        return;
+    }
+    let is_paid = |call: &&Capability| call.auth.schemes.contains(&AuthScheme::Payment);
+    let ids: Vec<String> =
+        manifest.capabilities.iter().filter(is_paid).map(|call| call.native_id.clone()).collect();
+    let applies_to = if ids.is_empty() { AppliesTo::OptionalIds { ids } } else { AppliesTo::Ids { ids } };
+    draft.keep(Auth { location, name, applies_to, ..Auth::new(AuthScheme::Payment) });
+}
