@@ -11,6 +11,7 @@ use crate::format::addresses::{self, LinkInText};
 use crate::format::labels::Labels;
 use crate::format::listed_tools::ListedTools;
 use crate::format::priced_calls::PricedCalls;
+use crate::format::stated_auth::StatedAuth;
 use crate::format::stated_base::StatedBase;
 use crate::format::{endpoint, lenient, listed_calls};
 use crate::model::{Auth, AuthScheme, CapabilityKind, Payment, Tristate};
@@ -48,7 +49,9 @@ pub(crate) fn read(text: &str, draft: &mut Draft<'_>) {
     let mut labels = Labels::default();
     let mut section = Section::default();
     let (mut tools, mut priced) = (ListedTools::default(), PricedCalls::default());
+    let mut credentials = StatedAuth::default();
     for line in lines() {
+        credentials.read_line(line, draft);
         if tools.read_line(line) {
             continue;
         }
@@ -69,7 +72,9 @@ pub(crate) fn read(text: &str, draft: &mut Draft<'_>) {
         labels.read_line(line, draft);
     }
     labels.finish(draft);
+    let calls = draft.manifest.capabilities.len();
     tools.finish(draft);
+    credentials.finish(calls, draft);
 }
 
 /// Endpoints of one text that are read.

@@ -18,6 +18,7 @@ use crate::format::detect::candidate::{Marker, strong};
 use crate::format::labels::Labels;
 use crate::format::listed_tools::ListedTools;
 use crate::format::priced_calls::PricedCalls;
+use crate::format::stated_auth::StatedAuth;
 use crate::format::stated_base::StatedBase;
 use crate::format::{addresses, listed_calls};
 use crate::object::Object;
@@ -91,7 +92,9 @@ fn read_prose(prose: &str, draft: &mut Draft<'_>) {
     let (mut labels, mut tools) = (Labels::default(), ListedTools::default());
     let (mut priced, mut base) = (PricedCalls::default(), StatedBase::default());
     let (mut above, mut is_of_api) = ("", false);
+    let mut credentials = StatedAuth::default();
     for line in prose.lines().take(LINES_MAX).map(str::trim) {
+        credentials.read_line(line, draft);
         labels.read_prohibition(above, line, draft);
         if draft.manifest.name.is_none() {
             draft.manifest.name = draft::name(line.strip_prefix("# ").filter(|title| !title.contains("://")));
@@ -120,5 +123,7 @@ fn read_prose(prose: &str, draft: &mut Draft<'_>) {
         labels.read_line(line, draft);
     }
     labels.finish(draft);
+    let calls = draft.manifest.capabilities.len();
     tools.finish(draft);
+    credentials.finish(calls, draft);
 }
