@@ -150,6 +150,20 @@ fn is_path(text: &str) -> bool {
     is_whole && text.chars().all(is_plain) && segments.count() >= 2
 }
 
+/// The path of one segment that an item begins with, before a remark or alone as code: `/forum` in `- /forum \u{2014} talk`,
+/// `` - `/docs` ``. Without a remark and marks it may be a command.
+pub(crate) fn path_of_item(line: &str) -> Option<LinkInText<'_>> {
+    let item = line.strip_prefix(['-', '*', '+'])?.trim_start();
+    let (word, remark) = item.split_once(char::is_whitespace).unwrap_or((item, ""));
+    let is_code = word.len() > 2 && word.starts_with('`') && word.trim_end_matches(':').ends_with('`');
+    let title = remark.trim_start_matches([' ', '-', ':', '\u{2014}', '\u{2013}']);
+    let is_remark = title.len() < remark.len() || word.ends_with(':');
+    let path = labelled_path(word.trim_matches(['`', '*']))?;
+    let is_page = path.trim_end_matches('/').matches('/').count() == 1 && path.starts_with(|letter: char| letter == '/');
+    let is_item = is_page && ((is_remark && !title.is_empty()) || (is_code && remark.is_empty()));
+    is_item.then(|| LinkInText { title: label_of(title), address: path })
+}
+
 /// The text before the punctuation that ends an address.
 fn without_end(text: &str) -> Option<&str> {
     // `/passport/[slug]` and `?room=<room>` are templates: what precedes the placeholder is no address.

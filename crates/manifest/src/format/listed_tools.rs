@@ -92,8 +92,15 @@ impl ListedTools {
             last.description = draft::description(Some(line));
             return false;
         }
-        let is_item = line.starts_with(['-', '*', '+']);
-        if is_item && self.items != Items::Other && self.read_item(line) {
+        let is_item = line.starts_with(['-', '*', '+']) || unnumbered(line).is_some();
+        let is_of_tools = self.items != Items::Other;
+        if (is_item || line.starts_with('`')) && (is_of_tools || self.is_of_mcp) && self.read_row_of_names(line) {
+            return true;
+        }
+        if line.starts_with('|') && self.items == Items::Tools && self.read_row(line) {
+            return true;
+        }
+        if is_item && is_of_tools && self.read_item(line) {
             return true;
         }
         if is_item && self.is_of_mcp && has_identifier(line) && self.read_item(line) {
@@ -114,6 +121,7 @@ impl ListedTools {
         let heading = line.trim_start_matches('#');
         let level = line.len() - heading.len();
         if self.items == Items::Tools && level > self.level && self.level > 0 {
+            // Words between tools are groups of them: `### Public (no auth)`.
             let found = tool_of(heading).filter(|(_, rest)| rest.is_empty());
             self.is_heading = found.is_some();
             self.tools.extend(found.map(|(tool, _)| tool));
@@ -131,7 +139,8 @@ impl ListedTools {
         if line.contains("://") || line.contains("](") {
             return false;
         }
-        let Some((tool, mut rest)) = tool_of(line.trim_start_matches(['-', '*', '+'])) else { return false };
+        let item = unnumbered(line).unwrap_or_else(|| line.trim_start_matches(['-', '*', '+']));
+        let Some((tool, mut rest)) = tool_of(item) else { return false };
         let mut named = vec![tool];
         // `- save_search / list_searches: keeps searches`
         while let Some((next, after)) = rest.trim_start().strip_prefix("/ ").and_then(tool_of) {
@@ -148,6 +157,32 @@ impl ListedTools {
         }
         self.tools.append(&mut named);
         self.tools.truncate(TOOLS_MAX);
+        true
+    }
+
+    /// Names marked as code with dots or commas between them: `` `find_room` · `book` ``, `` - `find_room`, `book` — rooms ``.
+    fn read_row_of_names(&mut self, line: &str) -> bool {
+        let item = line.trim_start_matches(['-', '*', '+', ' ']);
+        let (listed, described) =
+            item.split_once(" \u{2014}").or_else(|| item.split_once(" - ")).unwrap_or((item, ""));
+        let names: Vec<&str> =
+            listed.split([',', '\u{b7}']).map(str::trim).filter(|name| !name.is_empty()).take(TOOLS_MAX).collect();
+        let is_code = |name: &&str| name.len() > 2 && name.starts_with('`') && name.ends_with('`');
+        let named: Option<Vec<Tool>> = names.iter().map(|name| listed_tool(name).filter(|_| is_code(name))).collect();
+        let is_list = |named: &Vec<Tool>| named.len() > 1 && named.iter().any(|tool| tool.name.contains('_'));
+        let Some(named) = named.filter(is_list) else { return false };
+        let description = draft::description(Some(described));
+        self.tools.extend(named.into_iter().map(|tool| Tool { description: description.clone(), ..tool }));
+        self.tools.truncate(TOOLS_MAX);
+        true
+    }
+
+    /// A row of a table with a tool in its first cell: `` | `find_room` | finds rooms | ``.
+    fn read_row(&mut self, line: &str) -> bool {
+        let mut cells = line.trim_matches('|').split('|').map(str::trim);
+        let named = cells.next().and_then(tool_of).filter(|(_, rest)| rest.trim().is_empty());
+        let Some((tool, _)) = named else { return false };
+        self.tools.push(Tool { description: draft::description(cells.next()), ..tool });
         true
     }
 
@@ -333,8 +368,15 @@ fn is_about_setup(heading: &str) -> bool {
     })
 }
 
+/// A line without the number of its item.
+fn unnumbered(line: &str) -> Option<&str> {
+    let (number, item) = line.split_once(". ")?;
+    (number.len() <= 3 && !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())).then_some(item)
+}
+
 /// Whether an item begins with an identifier that is no word.
 fn has_identifier(item: &str) -> bool {
+    let item = unnumbered(item).unwrap_or(item);
     tool_of(item.trim_start_matches(['-', '*', '+'])).is_some_and(|(tool, _)| tool.name.contains('_'))
 }
 

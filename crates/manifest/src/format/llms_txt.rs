@@ -68,6 +68,9 @@ pub(crate) fn read(text: &str, draft: &mut Draft<'_>) {
         if let Some(file) = addresses::described_file(line) {
             addresses::keep(&file, draft);
         }
+        if let Some(page) = addresses::path_of_item(line) {
+            addresses::keep(&page, draft);
+        }
         addresses::keep_line(line, draft);
         labels.read_line(line, draft);
     }
@@ -88,6 +91,8 @@ struct Section {
     is_of_api: bool,
     /// The heading says that its endpoints need no credentials.
     is_open: bool,
+    /// The heading is a call, which the next line describes.
+    is_call: bool,
     /// The price in the heading.
     price: Option<Payment>,
     base: StatedBase,
@@ -101,7 +106,15 @@ impl Section {
         // A line such as `Core endpoints:` is a heading too.
         if line.starts_with('#') || (!is_list && line.ends_with(':')) {
             self.read_heading(line, draft);
-            return false;
+            let first = draft.manifest.capabilities.len();
+            self.is_call = line.starts_with('#') && listed_calls::read_heading(line, self.base.get(), draft);
+            self.complete(first, draft);
+            return self.is_call;
+        }
+        let is_plain = !is_list && !line.is_empty() && !line.starts_with(['|', '`', '>', '{', '<']);
+        let is_below_call = !line.is_empty() && std::mem::take(&mut self.is_call);
+        if let Some(call) = draft.manifest.capabilities.last_mut().filter(|_| is_below_call && is_plain) {
+            call.description = call.description.take().or_else(|| draft::description(Some(line)));
         }
         let first = draft.manifest.capabilities.len();
         if listed_calls::read(line, self.base.get(), draft) {

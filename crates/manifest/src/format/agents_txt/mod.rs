@@ -118,6 +118,9 @@ fn read_prose(prose: &str, draft: &mut Draft<'_>) {
         let above = std::mem::replace(&mut above, line);
         // The path of a call below a base is no page of the site.
         if !is_call || base.get().is_none() {
+            if let Some(page) = addresses::path_of_item(line).filter(|_| !is_call) {
+                addresses::keep(&page, draft);
+            }
             addresses::keep_below(above, line, draft);
         }
         labels.read_line(line, draft);
