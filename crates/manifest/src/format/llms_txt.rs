@@ -11,6 +11,7 @@ use crate::format::addresses::{self, LinkInText};
 use crate::format::labels::Labels;
 use crate::format::listed_tools::ListedTools;
 use crate::format::priced_calls::PricedCalls;
+use crate::format::shown_calls::ShownCalls;
 use crate::format::stated_auth::StatedAuth;
 use crate::format::stated_base::StatedBase;
 use crate::format::{endpoint, lenient, listed_calls};
@@ -49,10 +50,10 @@ pub(crate) fn read(text: &str, draft: &mut Draft<'_>) {
     let mut labels = Labels::default();
     let mut section = Section::default();
     let (mut tools, mut priced) = (ListedTools::default(), PricedCalls::default());
-    let mut credentials = StatedAuth::default();
+    let (mut credentials, mut shown) = (StatedAuth::default(), ShownCalls::default());
     for line in lines() {
         credentials.read_line(line, draft);
-        if tools.read_line(line) {
+        if tools.read_line(line) || shown.read_line(line, section.base.get(), draft) {
             continue;
         }
         if priced.read_line(line, draft) {
@@ -76,6 +77,7 @@ pub(crate) fn read(text: &str, draft: &mut Draft<'_>) {
     }
     labels.finish(draft);
     let calls = draft.manifest.capabilities.len();
+    shown.finish(draft);
     tools.finish(draft);
     credentials.finish(calls, draft);
 }

@@ -51,6 +51,7 @@ mod price_list;
 mod priced_calls;
 mod product_lines;
 mod request_headers;
+mod shown_calls;
 mod skills_index;
 mod stated_auth;
 mod stated_base;
