@@ -21,6 +21,7 @@ pub(crate) fn read(text: &str, draft: &mut Draft<'_>) {
     let (mut labels, mut tools) = (Labels::default(), ListedTools::default());
     let (mut above, mut products, mut base) = ("", ProductLines::default(), StatedBase::default());
     let mut credentials = StatedAuth::default();
+    let text = &*addresses::with_whole_variables(text);
     for line in text.lines().take(LINES_MAX).map(str::trim) {
         credentials.read_line(line, draft);
         labels.read_prohibition(above, line, draft);

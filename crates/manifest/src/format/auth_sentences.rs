@@ -3,7 +3,7 @@
 use crate::address;
 use crate::draft::{DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX};
 use crate::format::lenient;
-use crate::model::{Auth, AuthScheme};
+use crate::model::{Auth, AuthScheme, CapabilityAuth};
 use crate::name::URL_BYTES_MAX;
 use crate::text::{self, capped};
 
@@ -23,27 +23,98 @@ pub(super) enum Place {
 const SENTENCES_MAX: usize = 50;
 /// Words that say that a sentence is not about all calls, or not about what they need.
 const CONDITIONS: &[&str] = &[
-    " if ", "when ", "unless", "except", "only ", " some ", "most ", "optional", "recommended", " may ", "higher", "premium",
-    "pro tier", "paid", "free tier", "private", "protected", "admin", "gated", "write", "writing", "modif", "planned", "soon",
-    "future", "sandbox", "webhook", " not ", "n't ", "never", "until", "trial", "their ", "third", " but ", "without ",
+    " if ",
+    "when ",
+    "unless",
+    "except",
+    "only ",
+    " some ",
+    "most ",
+    "optional",
+    "recommended",
+    " may ",
+    "higher",
+    "premium",
+    "pro tier",
+    "paid",
+    "free tier",
+    "private",
+    "protected",
+    "admin",
+    "gated",
+    "write",
+    "writing",
+    "modif",
+    "planned",
+    "soon",
+    "future",
+    "sandbox",
+    "webhook",
+    " not ",
+    "n't ",
+    "never",
+    "until",
+    "trial",
+    "their ",
+    "third",
+    " but ",
+    "without ",
 ];
 /// Words behind which what follows is about one part: "for writes". Behind "for all" it is not.
 const PARTS: &[&str] = &[" for ", " to "];
-const WHOLES: &[&str] = &["all ", "every ", "each ", "any ", "authent", "the api", "be ", "your ", "access the api", "this api"];
+const WHOLES: &[&str] =
+    &["all ", "every ", "each ", "any ", "authent", "the api", "be ", "your ", "access the api", "this api"];
 /// Beginnings of sentences about every call.
 const SUBJECTS: &[&str] = &["all", "every", "each"];
-const CALLS: &[&str] = &["request", "requests", "endpoint", "endpoints", "call", "calls", "routes", "operations"];
+const CALLS: &[&str] =
+    &["request", "requests", "endpoint", "endpoints", "call", "calls", "routes", "operations"];
 /// Words that say that something is sent or needed.
 const NEEDS: &[&str] = &[
-    "need", "requir", "must", "use", "send", "pass", "includ", "authenticat", "provide", "via ", "with ", "add ",
+    "need",
+    "requir",
+    "must",
+    "use",
+    "send",
+    "pass",
+    "includ",
+    "authenticat",
+    "provide",
+    "via ",
+    "with ",
+    "add ",
 ];
 /// Texts that say that nothing is needed, up to the words that may follow.
 const OPEN: &[&str] = &[
-    "no api key", "no api keys", "no auth", "no authentication", "no key", "no keys", "no token", "no login", "without an api key",
-    "without authentication", "no authorization",
+    "no api key",
+    "no api keys",
+    "no auth",
+    "no authentication",
+    "no key",
+    "no keys",
+    "no token",
+    "no login",
+    "without an api key",
+    "without authentication",
+    "no authorization",
 ];
-const OPEN_ENDS: &[&str] =
-    &["", "is", "are", "required", "needed", "necessary", "or", "and", "signup", "sign", "up", "registration", "account", "login", "at", "all"];
+const OPEN_ENDS: &[&str] = &[
+    "",
+    "is",
+    "are",
+    "required",
+    "needed",
+    "necessary",
+    "or",
+    "and",
+    "signup",
+    "sign",
+    "up",
+    "registration",
+    "account",
+    "login",
+    "at",
+    "all",
+];
 
 /// The credentials that a line states for all calls of the text or of its section.
 pub(super) fn stated_in(line: &str, place: Place) -> Vec<Auth> {
@@ -88,7 +159,22 @@ pub(super) fn has_condition(line: &str) -> bool {
     let folded = capped(line, DESCRIPTION_CHARS_MAX).to_ascii_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| folded.contains(word));
     let names = has(&["auth", "key", "token", "signature", "header"]);
-    names && (CONDITIONS.iter().any(|word| folded.contains(word)) || has(&["/.well-known/oauth-", "post endpoints", "get endpoints"]))
+    let names_method = || line.split_whitespace().take(SENTENCES_MAX).any(address::is_method);
+    let is_about_needs = has(NEEDS) && (is_limited(&folded) || names_method());
+    names && (is_about_needs || has(&["/.well-known/oauth-"]))
+}
+
+/// What a line about the credentials of its section states: `Auth: API key`.
+pub(super) fn labelled(line: &str) -> CapabilityAuth {
+    let stated = line.trim_start_matches(['-', '*', '+', ' ']).split_once(':');
+    let label = |label: &str| {
+        let label = label.trim_matches(['*', ' ']);
+        ["auth", "authentication", "authorization"].iter().any(|known| label.eq_ignore_ascii_case(known))
+    };
+    let value = stated.filter(|(name, _)| label(name)).map(|(_, value)| capped(value, NAME_CHARS_MAX));
+    let mut needed = lenient::required_by(&lenient::auth_in_words(value));
+    needed.schemes.retain(|scheme| *scheme != AuthScheme::None);
+    needed
 }
 
 fn in_sentence(sentence: &str, place: Place) -> Option<Auth> {
@@ -97,7 +183,11 @@ fn in_sentence(sentence: &str, place: Place) -> Option<Auth> {
         return Some(Auth::new(AuthScheme::None));
     }
     let names_method = || sentence.split_whitespace().take(SENTENCES_MAX).any(address::is_method);
-    if is_limited(&folded) || names_method() || names_part(sentence) || (place != Place::Auth && !is_about_all(&folded)) {
+    if is_limited(&folded)
+        || names_method()
+        || names_part(sentence)
+        || (place != Place::Auth && !is_about_all(&folded))
+    {
         return None;
     }
     let has = |words: &[&str]| words.iter().any(|word| folded.contains(word));
@@ -140,7 +230,8 @@ fn header_line(line: &str) -> Option<Auth> {
         return value.starts_with("Bearer ").then(|| in_header(AuthScheme::Bearer, "Authorization"));
     }
     let folded = name.to_ascii_lowercase();
-    let is_key = ["api-key", "apikey", "x-key", "x-auth-token", "x-api-token"].iter().any(|end| folded.ends_with(end));
+    let is_key =
+        ["api-key", "apikey", "x-key", "x-auth-token", "x-api-token"].iter().any(|end| folded.ends_with(end));
     let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
     (is_key && is_plain).then(|| in_header(AuthScheme::ApiKey, name))
 }
@@ -150,19 +241,27 @@ fn says_open(folded: &str, place: Place) -> bool {
     const PAID: &[&str] = &["402", "wallet", "usdc", "payment", "pay "];
     let has = |words: &[&str]| words.iter().any(|word| folded.contains(word));
     let others: &[&str] = &["without ", "free tier", " not "];
-    let is_limited = CONDITIONS.iter().filter(|word| !others.contains(word)).any(|word| folded.contains(word));
-    if !folded.contains("no ") && !folded.contains("without ") || is_limited || has(PAID) || has(&["free tier", " for ", "mcp"]) {
+    let is_limited =
+        CONDITIONS.iter().filter(|word| !others.contains(word)).any(|word| folded.contains(word));
+    if !folded.contains("no ") && !folded.contains("without ")
+        || is_limited
+        || has(PAID)
+        || has(&["free tier", " for ", "mcp"])
+    {
         return false;
     }
     let says = |clause: &str| {
         let clause = clause.trim_matches(|letter: char| !letter.is_alphanumeric());
         OPEN.iter().any(|open| {
             let rest = clause.strip_prefix(open);
-            rest.is_some_and(|rest| rest.split(|letter: char| !letter.is_alphanumeric()).all(|word| OPEN_ENDS.contains(&word)))
+            rest.is_some_and(|rest| {
+                rest.split(|letter: char| !letter.is_alphanumeric()).all(|word| OPEN_ENDS.contains(&word))
+            })
         })
     };
     let is_place = matches!(place, Place::Auth | Place::Intro);
-    (is_place || is_about_all(folded)) && folded.split([',', ';', '(', ')', '\u{2014}']).take(SENTENCES_MAX).any(says)
+    (is_place || is_about_all(folded))
+        && folded.split([',', ';', '(', ')', '\u{2014}']).take(SENTENCES_MAX).any(says)
 }
 
 fn is_about_all(folded: &str) -> bool {
@@ -173,7 +272,11 @@ fn is_about_all(folded: &str) -> bool {
 
 fn is_limited(folded: &str) -> bool {
     let is_part = |lead: &&str| {
-        folded.split(*lead).skip(1).take(SENTENCES_MAX).any(|rest| !WHOLES.iter().any(|whole| rest.starts_with(whole)))
+        folded
+            .split(*lead)
+            .skip(1)
+            .take(SENTENCES_MAX)
+            .any(|rest| !WHOLES.iter().any(|whole| rest.starts_with(whole)))
     };
     CONDITIONS.iter().any(|word| folded.contains(word)) || PARTS.iter().any(|lead| is_part(&lead))
 }
@@ -181,7 +284,9 @@ fn is_limited(folded: &str) -> bool {
 /// Whether a sentence is about a call or a tool that it names: `` `book_room` needs a key ``.
 fn names_part(sentence: &str) -> bool {
     let is_part = |code: &str| {
-        code.starts_with('/') || (code.contains('_') && !["key", "token", "KEY", "TOKEN"].iter().any(|word| code.contains(word)))
+        code.starts_with('/')
+            || (code.contains('_')
+                && !["key", "token", "KEY", "TOKEN"].iter().any(|word| code.contains(word)))
     };
     sentence.split('`').skip(1).step_by(2).take(SENTENCES_MAX).any(is_part)
 }

@@ -172,7 +172,8 @@ pub(crate) fn read(line: &str, base: Option<&Url>, draft: &mut Draft<'_>) -> boo
     };
     // `**Register** — POST /register — an account`, `Rooms → GET /rooms`, `**Rooms** (`GET /rooms`): free ones`.
     let led = || {
-        let (label, call) = LEADS.iter().filter_map(|lead| item.split_once(lead)).min_by_key(|(label, _)| label.len())?;
+        let (label, call) =
+            LEADS.iter().filter_map(|lead| item.split_once(lead)).min_by_key(|(label, _)| label.len())?;
         let label = label.trim_matches(is_mark);
         let is_label = !label.is_empty() && label.len() <= LABEL_CHARS_MAX && !label.contains(['/', '[']);
         Some((Some(label), Call::of(call)?)).filter(|_| is_label)

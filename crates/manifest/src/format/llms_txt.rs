@@ -33,6 +33,7 @@ findings! {
 
 pub(crate) fn read(text: &str, draft: &mut Draft<'_>) {
     draft.assess("llmstxt.org", |code| code.starts_with("llms_txt."));
+    let text = &*addresses::with_whole_variables(text);
     let lines = || text.lines().take(LINES_MAX).map(str::trim);
     match lines().find(|line| !line.is_empty()).and_then(|line| line.strip_prefix("# ")) {
         Some(title) => draft.manifest.name = draft::name(Some(title)),
@@ -127,7 +128,8 @@ impl Section {
             && self.is_of_api
             && !self.is_of_endpoints
             && listed_calls::read_path(line, self.base.get(), draft);
-        if is_list && self.is_of_endpoints {
+        // `/oauth/*` is a pattern.
+        if is_list && self.is_of_endpoints && !line.contains("/*") {
             self.read_endpoint_item(line, draft);
         }
         self.complete(first, draft);

@@ -62,6 +62,7 @@ mod web_bot_auth;
 mod webmcp;
 mod wildcard;
 mod woa;
+mod written_tools;
 mod x402;
 mod x402_input;
 

@@ -10,7 +10,7 @@ use crate::address::{self, Address};
 use crate::draft::{self, Draft};
 use crate::format::{addresses, endpoint, lenient};
 use crate::identity::host_of;
-use crate::model::{CapabilityKind, Tristate};
+use crate::model::{AuthScheme, CapabilityAuth, CapabilityKind, Tristate};
 use crate::text;
 
 /// Calls of one text that are kept, and spans of code of one line that are read.
@@ -86,6 +86,8 @@ impl ShownCalls {
             self.keep_call(&call, base, draft);
         } else if let Some((method, address)) = curl(line) {
             self.keep(method, address, base, draft);
+        } else if let Some(call) = labelled_call(line) {
+            self.keep_call(&call, base, draft);
         }
         if !self.is_code {
             let spans = line.split('`').skip(1).step_by(2).take(SPANS_MAX);
@@ -104,7 +106,8 @@ impl ShownCalls {
         let heading = text::capped(heading.trim(), draft::NAME_CHARS_MAX);
         self.is_of_api = false;
         text::each_word(heading, |word| self.is_of_api |= matches!(word, "api" | "apis" | "endpoints"));
-        if level > 2 && !self.is_of_api && self.titles.len() < CALLS_MAX {
+        let is_numbered = heading.starts_with(|letter: char| letter.is_ascii_digit());
+        if level > 2 && !is_numbered && !self.is_of_api && self.titles.len() < CALLS_MAX {
             self.titles.push((self.section, heading.to_owned()));
         }
     }
@@ -151,7 +154,9 @@ impl ShownCalls {
         let (path, remark) = (cell(Some(columns.path)), cell(columns.remark));
         let first = draft.manifest.capabilities.len();
         let item = match columns.method {
-            Some(method) => ["- ", cell(Some(method)).trim_matches('`'), " ", path, " \u{2014} ", remark].concat(),
+            Some(method) => {
+                ["- ", cell(Some(method)).trim_matches('`'), " ", path, " \u{2014} ", remark].concat()
+            }
             None => ["- ", path, " \u{2014} ", remark].concat(),
         };
         let is_call = match columns.method {
@@ -162,7 +167,8 @@ impl ShownCalls {
         };
         let stated = cell(columns.auth);
         if is_call && !stated.is_empty() {
-            let (_, needed) = lenient::stated(&stated.into());
+            let (_, mut needed) = lenient::stated(&stated.into());
+            needed.schemes.retain(|scheme| *scheme != AuthScheme::None);
             for call in draft.manifest.capabilities.iter_mut().skip(first) {
                 if call.auth.required == Tristate::Unknown && is_known(&needed) {
                     call.auth.clone_from(&needed);
@@ -178,10 +184,16 @@ impl ShownCalls {
         for (at, shown) in self.found.iter().enumerate() {
             let known = draft.manifest.capabilities.iter().take(listed + CALLS_MAX);
             let mut same = known.filter(|call| call.invocation.method.as_ref() == Some(&shown.method));
-            if same.any(|call| call.invocation.endpoint().is_some_and(|known| fits(known, shown.address.as_str()))) {
+            if same.any(|call| {
+                call.invocation.endpoint().is_some_and(|known| fits(known, shown.address.as_str()))
+            }) {
                 continue;
             }
-            let is_only = self.found.iter().enumerate().all(|(other, call)| other == at || call.section != shown.section);
+            let is_only = self
+                .found
+                .iter()
+                .enumerate()
+                .all(|(other, call)| other == at || call.section != shown.section);
             let title = self.titles.iter().find(|(section, _)| *section == shown.section && is_only);
             let call = [&shown.method, " ", &shown.published].concat();
             let name = title.map_or(&call, |(_, title)| title);
@@ -199,14 +211,22 @@ fn is_bare(call: &Call<'_>) -> bool {
     rest.is_empty() || rest.starts_with("HTTP/")
 }
 
-fn is_known(needed: &crate::model::CapabilityAuth) -> bool {
-    needed.required != Tristate::Unknown
-        && needed.schemes.iter().all(|scheme| *scheme != crate::model::AuthScheme::Other)
+/// The call behind a label that says so, `Endpoint: POST /rooms`.
+fn labelled_call(line: &str) -> Option<Call<'_>> {
+    let (label, value) = line.trim_start_matches(['-', '*', '+', ' ']).split_once(':')?;
+    let label = label.trim_matches(['*', '`', ' ']);
+    let is_label = ["endpoint", "request", "route"].iter().any(|known| label.eq_ignore_ascii_case(known));
+    Call::of(value.trim_start_matches(['*', ' '])).filter(|call| is_label && is_bare(call))
+}
+
+fn is_known(needed: &CapabilityAuth) -> bool {
+    needed.required != Tristate::Unknown && needed.schemes.iter().all(|scheme| *scheme != AuthScheme::Other)
 }
 
 /// The columns that a row names, if one of them holds paths.
 fn columns_of(cells: &[&str]) -> Option<Columns> {
-    let names: Vec<String> = cells.iter().map(|cell| text::folded_words(text::capped(cell, draft::NAME_CHARS_MAX))).collect();
+    let names: Vec<String> =
+        cells.iter().map(|cell| text::folded_words(text::capped(cell, draft::NAME_CHARS_MAX))).collect();
     let at = |known: &[&str]| names.iter().position(|name| known.contains(&name.as_str()));
     Some(Columns {
         path: at(&["endpoint", "path", "url", "route"])?,
@@ -237,9 +257,10 @@ fn fits(known: &str, shown: &str) -> bool {
     let (known, shown) = (listed_calls::path_of(known), listed_calls::path_of(shown));
     let is_variable = |segment: &str| segment.contains('{');
     known.split('/').count() == shown.split('/').count()
-        && known.split('/').zip(shown.split('/')).all(|(one, other)| {
-            one == other || is_variable(one) || is_variable(other)
-        })
+        && known
+            .split('/')
+            .zip(shown.split('/'))
+            .all(|(one, other)| one == other || is_variable(one) || is_variable(other))
 }
 
 #[cfg(test)]

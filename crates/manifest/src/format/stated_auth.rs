@@ -60,6 +60,12 @@ impl StatedAuth {
         if line.len() > draft::DESCRIPTION_CHARS_MAX || (self.is_code && !is_of_auth) {
             return;
         }
+        if let Some(section) =
+            self.sections.last_mut().filter(|section| section.level > 1 && !section.is_of_auth)
+            && section.needed.required == Tristate::Unknown
+        {
+            section.needed = auth_sentences::labelled(line);
+        }
         let place = match (is_of_auth, is_intro) {
             (true, _) if self.is_code => Place::CodeOfAuth,
             (true, _) => Place::Auth,
@@ -147,7 +153,9 @@ impl StatedAuth {
         }
         let calls = &manifest.capabilities;
         for (auth, place) in manifest.auth.iter_mut().zip(&self.places) {
-            let of_section = self.calls_of(*place, count).filter(|calls| auth.applies_to == AppliesTo::All && calls.len() < count);
+            let of_section = self
+                .calls_of(*place, count)
+                .filter(|calls| auth.applies_to == AppliesTo::All && calls.len() < count);
             if let Some(calls) = of_section.and_then(|range| calls.get(range)) {
                 let ids = calls.iter().map(|call| call.native_id.clone()).collect();
                 auth.applies_to = AppliesTo::Ids { ids };
@@ -164,27 +172,38 @@ fn is_open(call: &Capability) -> bool {
 
 /// Gives each call that states nothing the credentials that apply to it.
 fn apply(manifest: &mut Manifest, conditional: &HashSet<usize>) {
-    let is_credential = |auth: &Auth| !matches!(auth.scheme, AuthScheme::Payment | AuthScheme::Other | AuthScheme::Unknown);
-    let sure = manifest.auth.iter().enumerate().filter(|(at, auth)| is_credential(auth) && !conditional.contains(at));
-    let credentials: Vec<(AuthScheme, Option<HashSet<&str>>)> = sure.take(CREDENTIALS_MAX).filter_map(|(_, auth)| {
-        match &auth.applies_to {
+    let is_credential =
+        |auth: &Auth| !matches!(auth.scheme, AuthScheme::Payment | AuthScheme::Other | AuthScheme::Unknown);
+    let sure = manifest
+        .auth
+        .iter()
+        .enumerate()
+        .filter(|(at, auth)| is_credential(auth) && !conditional.contains(at));
+    let credentials: Vec<(AuthScheme, Option<HashSet<&str>>)> = sure
+        .take(CREDENTIALS_MAX)
+        .filter_map(|(_, auth)| match &auth.applies_to {
             AppliesTo::All => Some((auth.scheme, None)),
             AppliesTo::Ids { ids } => Some((auth.scheme, Some(ids.iter().map(String::as_str).collect()))),
             AppliesTo::OptionalIds { .. } => None,
-        }
-    }).collect();
-    let registered = manifest.auth.iter().filter_map(|auth| auth.registration_url.as_deref()).take(CREDENTIALS_MAX);
+        })
+        .collect();
+    let registered =
+        manifest.auth.iter().filter_map(|auth| auth.registration_url.as_deref()).take(CREDENTIALS_MAX);
     let registered: Vec<&str> = registered.collect();
-    let is_paid_text = manifest.auth.iter().any(|auth| auth.scheme == AuthScheme::Payment) || !manifest.payments.is_empty();
+    let is_paid_text =
+        manifest.auth.iter().any(|auth| auth.scheme == AuthScheme::Payment) || !manifest.payments.is_empty();
     for call in manifest.capabilities.iter_mut().filter(|call| is_unstated(call)) {
-        let applies = credentials.iter().filter(|(_, ids)| ids.as_ref().is_none_or(|ids| ids.contains(call.native_id.as_str())));
+        let applies = credentials
+            .iter()
+            .filter(|(_, ids)| ids.as_ref().is_none_or(|ids| ids.contains(call.native_id.as_str())));
         let mut schemes: Vec<AuthScheme> = applies.map(|(scheme, _)| *scheme).collect();
         schemes.sort_unstable();
         schemes.dedup();
         // What has a price is paid, so that it needs more than nothing.
         let is_free = call.price.as_ref().and_then(Payment::cost) == Some(Cost::Free);
         let is_paid = is_paid_text && !is_free;
-        let is_known_open = is_open(call) || registered.iter().any(|address| listed_calls::is_at(call, address));
+        let is_known_open =
+            is_open(call) || registered.iter().any(|address| listed_calls::is_at(call, address));
         match schemes.as_slice() {
             [] => {}
             _ if is_known_open => call.auth.required = Tristate::No,
@@ -204,7 +223,19 @@ fn is_unstated(call: &Capability) -> bool {
 
 /// Whether the last word of a call's path or its name is about obtaining credentials, which it cannot need.
 fn obtains_credentials(call: &Capability) -> bool {
-    const WORDS: &[&str] = &["register", "registration", "signup", "login", "token", "challenge", "authenticate", "nonce", "account", "key", "keys"];
+    const WORDS: &[&str] = &[
+        "register",
+        "registration",
+        "signup",
+        "login",
+        "token",
+        "challenge",
+        "authenticate",
+        "nonce",
+        "account",
+        "key",
+        "keys",
+    ];
     let endpoint = call.invocation.endpoint().map(listed_calls::path_of).unwrap_or_default();
     let last = endpoint.rsplit('/').next().unwrap_or_default();
     let names = [last, call.invocation.native.as_deref().unwrap_or_default()];
@@ -218,24 +249,34 @@ fn is_about_credentials(heading: &str) -> bool {
     let words = text::words(heading);
     let has = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
     let is_key = words.windows(2).any(|pair| pair[0] == "api" && matches!(pair[1].as_str(), "key" | "keys"));
-    (is_key || has(&["authentication", "authorization", "auth"])) && needed_below(heading).required == Tristate::Unknown && !has(PARTS)
+    (is_key || has(&["authentication", "authorization", "auth"]))
+        && needed_below(heading).required == Tristate::Unknown
+        && !has(PARTS)
 }
 
 /// What a heading says that the calls below it need: `### Public (no auth)`, `### Authenticated (Bearer token or API key)`.
 fn needed_below(heading: &str) -> CapabilityAuth {
     let words = text::words(heading);
     let says = |pairs: &[[&str; 2]]| words.windows(2).any(|two| pairs.iter().any(|pair| two == pair));
-    let is_public = || matches!(words.as_slice(), [only] if only == "public") || says(&[["public", "endpoints"]]);
+    let is_public =
+        || matches!(words.as_slice(), [only] if only == "public") || says(&[["public", "endpoints"]]);
     if lenient::says_open(heading) || says(&[["no", "auth"]]) || is_public() {
         return CapabilityAuth { required: Tristate::No, ..CapabilityAuth::default() };
     }
     let needs = words.first().is_some_and(|word| word == "authenticated")
-        || says(&[["requires", "auth"], ["requires", "authentication"], ["auth", "required"], ["authentication", "required"]]);
+        || says(&[
+            ["requires", "auth"],
+            ["requires", "authentication"],
+            ["auth", "required"],
+            ["authentication", "required"],
+        ]);
     if !needs {
         return CapabilityAuth::default();
     }
     let folded = heading.to_ascii_lowercase();
-    let named = [("bearer", AuthScheme::Bearer), ("api key", AuthScheme::ApiKey), ("oauth", AuthScheme::OAuth2)];
-    let schemes = named.into_iter().filter(|(name, _)| folded.contains(name)).map(|(_, scheme)| scheme).collect();
+    let named =
+        [("bearer", AuthScheme::Bearer), ("api key", AuthScheme::ApiKey), ("oauth", AuthScheme::OAuth2)];
+    let schemes =
+        named.into_iter().filter(|(name, _)| folded.contains(name)).map(|(_, scheme)| scheme).collect();
     CapabilityAuth { required: Tristate::Yes, schemes, ..CapabilityAuth::default() }
 }

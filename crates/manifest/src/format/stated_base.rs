@@ -93,7 +93,8 @@ fn is_api_label(before: &str) -> bool {
         return before.ends_with('(') && !is_other && words.iter().any(has);
     }
     let is_label = before.trim_end_matches(['*', '`', ' ']).ends_with(':');
-    is_label && matches!(words.as_slice(), [kind, api] if matches!(kind.as_str(), "rest" | "http") && api == "api")
+    is_label
+        && matches!(words.as_slice(), [kind, api] if matches!(kind.as_str(), "rest" | "http") && api == "api")
 }
 
 /// Whether an address is one of an API by its host or path.

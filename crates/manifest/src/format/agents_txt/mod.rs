@@ -94,6 +94,7 @@ fn read_prose(prose: &str, draft: &mut Draft<'_>) {
     let (mut priced, mut base) = (PricedCalls::default(), StatedBase::default());
     let (mut above, mut is_of_api) = ("", false);
     let (mut credentials, mut shown) = (StatedAuth::default(), ShownCalls::default());
+    let prose = &*addresses::with_whole_variables(prose);
     for line in prose.lines().take(LINES_MAX).map(str::trim) {
         credentials.read_line(line, draft);
         labels.read_prohibition(above, line, draft);
