@@ -163,7 +163,7 @@ impl ListedTools {
         let item = line.trim_start_matches(['-', '*', '+', ' ']);
         let (listed, described) =
             item.split_once(" \u{2014}").or_else(|| item.split_once(" - ")).unwrap_or((item, ""));
-        let names: Vec<&str> = listed
+        let parts: Vec<&str> = listed
             .split([',', '\u{b7}'])
             .map(str::trim)
             .filter(|name| !name.is_empty())
@@ -171,7 +171,7 @@ impl ListedTools {
             .collect();
         let is_code = |name: &&str| name.len() > 2 && name.starts_with('`') && name.ends_with('`');
         let named: Option<Vec<Tool>> =
-            names.iter().map(|name| listed_tool(name).filter(|_| is_code(name))).collect();
+            parts.iter().map(|name| listed_tool(name).filter(|_| is_code(name))).collect();
         let is_list = |named: &Vec<Tool>| named.len() > 1 && named.iter().any(|tool| tool.name.contains('_'));
         let Some(named) = named.filter(is_list) else { return false };
         let description = draft::description(Some(described));
