@@ -193,8 +193,7 @@ pub(crate) fn path_of_item(line: &str) -> Option<LinkInText<'_>> {
     let title = remark.trim_start_matches([' ', '-', ':', '\u{2014}', '\u{2013}']);
     let is_remark = title.len() < remark.len() || word.ends_with(':');
     let path = labelled_path(word.trim_matches(['`', '*']))?;
-    let is_page = path.trim_end_matches('/').matches('/').count() == 1
-        && path.starts_with(|letter: char| letter == '/');
+    let is_page = path.trim_end_matches('/').matches('/').count() == 1 && path.starts_with('/');
     let is_item = is_page && ((is_remark && !title.is_empty()) || (is_code && remark.is_empty()));
     is_item.then(|| LinkInText { title: label_of(title), address: path })
 }

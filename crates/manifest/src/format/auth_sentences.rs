@@ -271,14 +271,14 @@ fn is_about_all(folded: &str) -> bool {
 }
 
 fn is_limited(folded: &str) -> bool {
-    let is_part = |lead: &&str| {
+    let is_part = |lead: &str| {
         folded
-            .split(*lead)
+            .split(lead)
             .skip(1)
             .take(SENTENCES_MAX)
             .any(|rest| !WHOLES.iter().any(|whole| rest.starts_with(whole)))
     };
-    CONDITIONS.iter().any(|word| folded.contains(word)) || PARTS.iter().any(|lead| is_part(&lead))
+    CONDITIONS.iter().any(|word| folded.contains(word)) || PARTS.iter().any(|lead| is_part(lead))
 }
 
 /// Whether a sentence is about a call or a tool that it names: `` `book_room` needs a key ``.

@@ -37,6 +37,7 @@ enum Names {
 }
 
 /// Collects the tools of a text, line by line.
+#[expect(clippy::struct_excessive_bools, reason = "places in a text that do not exclude each other")]
 #[derive(Debug, Default)]
 pub(crate) struct ListedTools {
     items: Items,

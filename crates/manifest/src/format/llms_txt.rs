@@ -87,6 +87,7 @@ pub(crate) fn read(text: &str, draft: &mut Draft<'_>) {
 const ENDPOINTS_MAX: usize = 500;
 
 /// What the lines below a heading are.
+#[expect(clippy::struct_excessive_bools, reason = "places in a text that do not exclude each other")]
 #[derive(Default)]
 struct Section {
     is_of_endpoints: bool,
