@@ -18,6 +18,34 @@ pub(crate) struct LinkInText<'t> {
     pub(crate) address: &'t str,
 }
 
+/// A text whose variables in addresses have no blanks: `?q={error text}` is `?q={error_text}`.
+pub(crate) fn with_whole_variables(text: &str) -> Cow<'_, str> {
+    let mut whole = String::new();
+    let mut rest = text;
+    while let Some((at, inner, after)) = next_variable(rest) {
+        whole.push_str(rest.get(..at).unwrap_or_default());
+        whole.push_str(&inner.replace(' ', "_"));
+        rest = after;
+    }
+    if whole.is_empty() { Cow::Borrowed(text) } else { Cow::Owned([&whole, rest].concat()) }
+}
+
+/// The next variable with blanks: where it begins, the text between the braces, and the rest from the closing brace on.
+fn next_variable(text: &str) -> Option<(usize, &str, &str)> {
+    let is_word = |letter: char| letter.is_ascii_alphanumeric() || "_- ".contains(letter);
+    text.match_indices('{').find_map(|(open, _)| {
+        let leads = text.get(..open)?.ends_with(['=', '/']);
+        let near = text.get(open + 1..)?;
+        let end = near.bytes().take(VARIABLE_BYTES_MAX).position(|byte| byte == b'}').filter(|_| leads)?;
+        let inner = near.get(..end)?;
+        (inner.contains(' ') && inner.chars().all(is_word))
+            .then(|| (open + 1, inner, near.get(end..).unwrap_or_default()))
+    })
+}
+
+/// Bytes of the name of a variable in an address.
+const VARIABLE_BYTES_MAX: usize = 40;
+
 /// Every address of a line: Markdown links and those among its words.
 fn in_line(line: &str) -> Vec<LinkInText<'_>> {
     let mut found = Vec::new();
@@ -45,7 +73,10 @@ fn in_words(words: &str) -> impl Iterator<Item = LinkInText<'_>> {
         let label = std::mem::replace(&mut label, word);
         bare(word)
             .or_else(|| hosted(word))
-            .or_else(|| labelled_path(word).filter(|_| label.ends_with(':')))
+            .or_else(|| {
+                let is_label = label.trim_end_matches(['*', '_']).ends_with(':');
+                labelled_path(word.trim_start_matches('`')).filter(|_| is_label)
+            })
             .or_else(|| home(word, label))
     });
     addresses.map(|address| LinkInText { title: None, address })
@@ -151,12 +182,31 @@ fn is_path(text: &str) -> bool {
     is_whole && text.chars().all(is_plain) && segments.count() >= 2
 }
 
+/// The path of one segment that an item begins with, before a remark or alone as code: `/forum` in `- /forum \u{2014} talk`,
+/// `` - `/docs` ``. Without a remark and marks it may be a command.
+pub(crate) fn path_of_item(line: &str) -> Option<LinkInText<'_>> {
+    let item = line.strip_prefix(['-', '*', '+'])?.trim_start();
+    let (word, remark) = item.split_once(char::is_whitespace).unwrap_or((item, ""));
+    if word.contains("/*") {
+        return None;
+    }
+    let is_code = word.len() > 2 && word.starts_with('`') && word.trim_end_matches(':').ends_with('`');
+    let title = remark.trim_start_matches([' ', '-', ':', '\u{2014}', '\u{2013}']);
+    let is_remark = title.len() < remark.len() || word.ends_with(':');
+    let path = labelled_path(word.trim_matches(['`', '*']))?;
+    let is_page = path.trim_end_matches('/').matches('/').count() == 1 && path.starts_with('/');
+    let is_item = is_page && ((is_remark && !title.is_empty()) || (is_code && remark.is_empty()));
+    is_item.then(|| LinkInText { title: label_of(title), address: path })
+}
+
 /// The text before the punctuation that ends an address.
 fn without_end(text: &str) -> Option<&str> {
     // `/passport/[slug]` and `?room=<room>` are templates: the text before the placeholder is not an address.
     let is_template =
         |mark: char| text.split_once(mark).is_some_and(|(start, _)| start.ends_with(['/', '=']));
-    if is_template('[') || is_template('<') {
+    // `/oauth/*` is a pattern, `**/oauth/**` is bold.
+    let is_pattern = text.split_once("/*").is_some_and(|(_, after)| !after.starts_with('*'));
+    if is_pattern || is_template('[') || is_template('<') {
         return None;
     }
     // Alternatives in braces belong to the address: `?plan={basic|pro}`.

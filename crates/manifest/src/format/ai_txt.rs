@@ -8,6 +8,7 @@ use crate::draft::{self, Draft};
 use crate::format::labels::Labels;
 use crate::format::listed_tools::ListedTools;
 use crate::format::product_lines::ProductLines;
+use crate::format::stated_auth::StatedAuth;
 use crate::format::stated_base::StatedBase;
 use crate::format::{addresses, listed_calls};
 use crate::json;
@@ -18,7 +19,10 @@ const LINES_MAX: usize = 5_000;
 pub(crate) fn read(text: &str, draft: &mut Draft<'_>) {
     let (mut labels, mut tools) = (Labels::default(), ListedTools::default());
     let (mut above, mut products, mut base) = ("", ProductLines::default(), StatedBase::default());
+    let mut credentials = StatedAuth::default();
+    let text = &*addresses::with_whole_variables(text);
     for line in text.lines().take(LINES_MAX).map(str::trim) {
+        credentials.read_line(line, draft);
         labels.read_prohibition(above, line, draft);
         if draft.manifest.name.is_none() {
             draft.manifest.name = named(line).and_then(|name| draft::name(Some(name)));
@@ -34,7 +38,9 @@ pub(crate) fn read(text: &str, draft: &mut Draft<'_>) {
         }
     }
     labels.finish(draft);
+    let calls = draft.manifest.capabilities.len();
     tools.finish(draft);
+    credentials.finish(calls, draft);
 }
 
 /// The JSON object below the comments, with or without a code block around it.

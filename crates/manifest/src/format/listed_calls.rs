@@ -170,6 +170,14 @@ pub(crate) fn read(line: &str, base: Option<&Url>, draft: &mut Draft<'_>) -> boo
         let (label, call) = item.split_once(':').filter(|(label, _)| label.len() <= LABEL_CHARS_MAX)?;
         Some((Some(label.trim_matches(is_mark)).filter(|label| !label.is_empty()), Call::of(call)?))
     };
+    // `**Register** — POST /register — an account`, `Rooms → GET /rooms`, `**Rooms** (`GET /rooms`): free ones`.
+    let led = || {
+        let (label, call) =
+            LEADS.iter().filter_map(|lead| item.split_once(lead)).min_by_key(|(label, _)| label.len())?;
+        let label = label.trim_matches(is_mark);
+        let is_label = !label.is_empty() && label.len() <= LABEL_CHARS_MAX && !label.contains(['/', '[']);
+        Some((Some(label), Call::of(call)?)).filter(|_| is_label)
+    };
     let is_item = item.len() < line.len() && row.is_none();
     let behind_link = || Call::behind_link(item).map(|(title, _, call)| (Some(title), call));
     let home = Call::behind_link(item).and_then(|(_, address, _)| home_of(address)).filter(|_| is_item);
@@ -181,7 +189,8 @@ pub(crate) fn read(line: &str, base: Option<&Url>, draft: &mut Draft<'_>) -> boo
         .map(|call| (None, call))
         .or_else(|| behind_link().filter(|_| is_item))
         .or_else(|| Some((None, Call::before_method(item).filter(|_| is_item)?)))
-        .or_else(|| labelled().filter(|(label, call)| is_labelled(call) && !is_example(*label)));
+        .or_else(|| labelled().filter(|(label, call)| is_labelled(call) && !is_example(*label)))
+        .or_else(|| led().filter(|(label, _)| is_item && !is_example(*label)));
     let Some((label, call)) = call else {
         return (is_item && read_pattern(item, base, draft)) || read_endpoints(item, base, draft);
     };
@@ -302,8 +311,20 @@ fn read_pattern(item: &str, base: Option<&Url>, draft: &mut Draft<'_>) -> bool {
     true
 }
 
+/// What separates a call from the label before it.
+const LEADS: &[&str] = &[" \u{2014} ", " \u{2013} ", " - ", " \u{2192} ", " -> ", " ("];
+
+/// Reads a heading that is a call or ends with one in brackets: `### GET /rooms`, `### Book (POST /bookings)`.
+pub(crate) fn read_heading(line: &str, base: Option<&Url>, draft: &mut Draft<'_>) -> bool {
+    let heading = line.trim_start_matches('#').trim();
+    heading.contains('/') && heading.len() <= NAME_BYTES_MAX && read(&["- ", heading].concat(), base, draft)
+}
+
+/// Bytes of a heading that may be a call.
+const NAME_BYTES_MAX: usize = 400;
+
 /// Separators between a call and the remark after it.
-const REMARK_MARKS: [char; 8] = [' ', '-', '\u{2014}', '\u{2013}', ':', '*', '`', '\u{2192}'];
+const REMARK_MARKS: [char; 9] = [' ', '-', '\u{2014}', '\u{2013}', ':', '*', '`', '\u{2192}', ')'];
 
 /// A line without the mark or the number of its item.
 fn item_of(line: &str) -> &str {

@@ -5,21 +5,15 @@
 
 use std::collections::HashSet;
 
-use serde_json::{Map, Value};
-
 use crate::draft::{self, Draft};
 use crate::format::addresses;
 use crate::format::lenient;
-use crate::model::{AppliesTo, Auth, Capability, CapabilityKind, Invocation, Payment, Protocol};
-use crate::schema::{Location, Parameters, Presence};
+use crate::format::written_tools::{ARGUMENTS_MAX, Tool, arguments, listed_tool, named_tool, tool_of};
+use crate::model::{AppliesTo, Auth, Capability, CapabilityKind, Protocol};
 use crate::text;
 
 /// Maximum number of tools of one text that are read; the longest published list has 59.
 const TOOLS_MAX: usize = 200;
-/// Bytes of the name of a tool, twice those of the longest published one.
-const NAME_BYTES_MAX: usize = 64;
-/// Maximum number of arguments of one signature that are read.
-const ARGUMENTS_MAX: usize = 32;
 /// Maximum number of bytes of a label or heading that announces tools.
 const LABEL_BYTES_MAX: usize = 80;
 
@@ -42,17 +36,8 @@ enum Names {
     Identifiers,
 }
 
-#[derive(Debug)]
-struct Tool {
-    name: String,
-    description: Option<String>,
-    arguments: Vec<String>,
-    price: Option<Payment>,
-    /// The address of the server, if the line or the heading of the list names it.
-    server: Option<String>,
-}
-
 /// Collects the tools of a text, line by line.
+#[expect(clippy::struct_excessive_bools, reason = "places in a text that do not exclude each other")]
 #[derive(Debug, Default)]
 pub(crate) struct ListedTools {
     items: Items,
@@ -65,6 +50,10 @@ pub(crate) struct ListedTools {
     server: Option<String>,
     /// Whether the line before was a heading with the name of a tool.
     is_heading: bool,
+    /// Whether the line is below such a heading, whose items are arguments.
+    is_below_tool: bool,
+    /// Whether a heading says that the tools are those of an MCP server.
+    is_named: bool,
     /// Whether the line is below a heading that names MCP. Items with identifiers are then tools, even above the address of the server.
     is_of_mcp: bool,
     /// Identifiers in brackets at the end of items. They are tools if the text calls one of them a tool.
@@ -92,8 +81,21 @@ impl ListedTools {
             last.description = draft::description(Some(line));
             return false;
         }
-        let is_item = line.starts_with(['-', '*', '+']);
-        if is_item && self.items != Items::Other && self.read_item(line) {
+        let is_item = line.starts_with(['-', '*', '+']) || unnumbered(line).is_some();
+        if is_item && self.is_below_tool {
+            return self.read_argument(line);
+        }
+        let is_of_tools = self.items != Items::Other;
+        if (is_item || line.starts_with('`'))
+            && (is_of_tools || self.is_of_mcp)
+            && self.read_row_of_names(line)
+        {
+            return true;
+        }
+        if line.starts_with('|') && self.items == Items::Tools && self.read_row(line) {
+            return true;
+        }
+        if is_item && is_of_tools && self.read_item(line) {
             return true;
         }
         if is_item && self.is_of_mcp && has_identifier(line) && self.read_item(line) {
@@ -114,12 +116,15 @@ impl ListedTools {
         let heading = line.trim_start_matches('#');
         let level = line.len() - heading.len();
         if self.items == Items::Tools && level > self.level && self.level > 0 {
-            let found = tool_of(heading).filter(|(_, rest)| rest.is_empty());
+            // A heading of other words is that of a group of tools: `### Public (no auth)`.
+            let found = named_tool(heading, true).filter(|(_, rest)| rest.is_empty());
             self.is_heading = found.is_some();
+            self.is_below_tool = found.is_some();
             self.tools.extend(found.map(|(tool, _)| tool));
             return self.is_heading;
         }
-        self.is_heading = false;
+        (self.is_heading, self.is_below_tool) = (false, false);
+        self.is_named |= announces_tools(heading) && names_mcp(heading);
         self.items = if announces_tools(heading) { Items::Tools } else { Items::Other };
         self.is_of_mcp = names_mcp(heading) && !is_about_setup(heading);
         self.level = level;
@@ -131,7 +136,10 @@ impl ListedTools {
         if line.contains("://") || line.contains("](") {
             return false;
         }
-        let Some((tool, mut rest)) = tool_of(line.trim_start_matches(['-', '*', '+'])) else { return false };
+        let item = unnumbered(line).or_else(|| line.strip_prefix(['-', '*', '+'])).unwrap_or(line);
+        // Below a heading of tools a bold word is a name too.
+        let is_bold = self.items == Items::Tools && item.trim_start().starts_with("**");
+        let Some((tool, mut rest)) = named_tool(item, is_bold) else { return false };
         let mut named = vec![tool];
         // `- save_search / list_searches: keeps searches`
         while let Some((next, after)) = rest.trim_start().strip_prefix("/ ").and_then(tool_of) {
@@ -148,6 +156,52 @@ impl ListedTools {
         }
         self.tools.append(&mut named);
         self.tools.truncate(TOOLS_MAX);
+        true
+    }
+
+    /// Names marked as code with dots or commas between them: `` `find_room` · `book` ``, `` - `find_room`, `book` — rooms ``.
+    fn read_row_of_names(&mut self, line: &str) -> bool {
+        let item = line.trim_start_matches(['-', '*', '+', ' ']);
+        let (listed, described) =
+            item.split_once(" \u{2014}").or_else(|| item.split_once(" - ")).unwrap_or((item, ""));
+        let parts: Vec<&str> = listed
+            .split([',', '\u{b7}'])
+            .map(str::trim)
+            .filter(|name| !name.is_empty())
+            .take(TOOLS_MAX)
+            .collect();
+        let is_code = |name: &&str| name.len() > 2 && name.starts_with('`') && name.ends_with('`');
+        let named: Option<Vec<Tool>> =
+            parts.iter().map(|name| listed_tool(name).filter(|_| is_code(name))).collect();
+        let is_list = |named: &Vec<Tool>| named.len() > 1 && named.iter().any(|tool| tool.name.contains('_'));
+        let Some(named) = named.filter(is_list) else { return false };
+        let description = draft::description(Some(described));
+        self.tools.extend(named.into_iter().map(|tool| Tool { description: description.clone(), ..tool }));
+        self.tools.truncate(TOOLS_MAX);
+        true
+    }
+
+    /// An item below the heading of a tool: `` - `city`: where ``. Other items say more about the tool.
+    fn read_argument(&mut self, line: &str) -> bool {
+        let code = line
+            .trim_start_matches(['-', '*', '+', ' '])
+            .strip_prefix('`')
+            .and_then(|code| code.split_once('`'));
+        let named = code.and_then(|(name, _)| arguments(name).pop());
+        let last = self.tools.last_mut().filter(|tool| tool.arguments.len() < ARGUMENTS_MAX);
+        let Some((tool, name)) = last.zip(named) else { return false };
+        if !tool.arguments.contains(&name) {
+            tool.arguments.push(name);
+        }
+        true
+    }
+
+    /// A row of a table with a tool in its first cell: `` | `find_room` | finds rooms | ``.
+    fn read_row(&mut self, line: &str) -> bool {
+        let mut cells = line.trim_matches('|').split('|').map(str::trim);
+        let named = cells.next().and_then(tool_of).filter(|(_, rest)| rest.trim().is_empty());
+        let Some((tool, _)) = named else { return false };
+        self.tools.push(Tool { description: draft::description(cells.next()), ..tool });
         true
     }
 
@@ -197,6 +251,7 @@ impl ListedTools {
         self.remark =
             self.remark.take().or_else(|| server.as_deref().and_then(|server| remark(line, server)));
         let first = self.tools.len();
+        let inner = inner.filter(|inner| !inner.trim_matches(['*', ' ']).is_empty());
         let is_list = match inner {
             // In the brackets after an address, names follow "tools:".
             Some(inner) => {
@@ -234,7 +289,8 @@ impl ListedTools {
         set_transport(self.transport, draft);
         let interfaces = &draft.manifest.interfaces;
         let server = interfaces.iter().find(|interface| interface.protocol == Protocol::Mcp);
-        let is_mcp = server.is_some() || draft.manifest.name.as_deref().is_some_and(names_mcp);
+        let is_mcp =
+            self.is_named || server.is_some() || draft.manifest.name.as_deref().is_some_and(names_mcp);
         let url = server.and_then(|server| server.url.clone());
         let ids = draft.manifest.capabilities.iter().map(|capability| capability.native_id.clone());
         let mut known: HashSet<String> = ids.collect();
@@ -267,25 +323,6 @@ fn keep_credentials_of_server(remark: &str, draft: &mut Draft<'_>) {
     let applies_to = if is_for_all { AppliesTo::All } else { AppliesTo::Ids { ids } };
     let stated = lenient::auth_in_words([remark]);
     draft.keep_all(stated.into_iter().map(|auth| Auth { applies_to: applies_to.clone(), ..auth }));
-}
-
-impl Tool {
-    fn capability(self, url: Option<String>, draft: &mut Draft<'_>) -> Capability {
-        let mut capability = draft.capability(CapabilityKind::Tool, &self.name, "", String::new());
-        capability.description = self.description;
-        capability.price = self.price;
-        let mut parameters = Parameters::default();
-        for name in &self.arguments {
-            let schema = Map::from_iter([("type".to_owned(), Value::from("string"))]);
-            let location = Location::of(&Invocation::default(), name);
-            parameters.add(name, schema, location, Presence::Optional);
-        }
-        capability.parameters = parameters.finish();
-        capability.invocation.protocol = Some(Protocol::Mcp);
-        capability.invocation.native = Some(self.name);
-        capability.invocation.url = url;
-        capability
-    }
 }
 
 /// Skills by their addresses, which end with `skills/NAME/SKILL.md`.
@@ -333,8 +370,16 @@ fn is_about_setup(heading: &str) -> bool {
     })
 }
 
+/// A line without the number of its item.
+fn unnumbered(line: &str) -> Option<&str> {
+    let (number, item) = line.split_once(". ")?;
+    (number.len() <= 3 && !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+        .then_some(item)
+}
+
 /// Whether an item begins with an identifier that is not an ordinary word.
 fn has_identifier(item: &str) -> bool {
+    let item = unnumbered(item).unwrap_or(item);
     tool_of(item.trim_start_matches(['-', '*', '+'])).is_some_and(|(tool, _)| tool.name.contains('_'))
 }
 
@@ -400,71 +445,6 @@ fn set_transport(transport: Option<&str>, draft: &mut Draft<'_>) {
     }
 }
 
-/// `name`, `name $2 USDC` or `name (1 USDC)`.
-fn listed_tool(part: &str) -> Option<Tool> {
-    let (mut tool, rest) = named_tool(part, true)?;
-    let price = rest.trim();
-    if !price.is_empty() {
-        tool.price = Some(price_of(price)?);
-    }
-    Some(tool)
-}
-
-/// The tool that a text begins with, if its name cannot be a word of a sentence.
-fn tool_of(text: &str) -> Option<(Tool, &str)> {
-    named_tool(text, false)
-}
-
-/// The tool that a text begins with, with its arguments or its price in brackets, and the rest of the text.
-fn named_tool(text: &str, may_be_word: bool) -> Option<(Tool, &str)> {
-    let marked = text.trim_start();
-    let bare = marked.trim_start_matches(['`', '*']);
-    let is_plain =
-        |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || "_-".contains(letter);
-    let end = bare.find(|letter: char| !is_plain(letter)).unwrap_or(bare.len());
-    let (name, rest) = bare.split_at_checked(end)?;
-    // An ordinary word is not a name: a name has an underscore, or is marked as code.
-    let is_name = may_be_word || name.contains('_') || marked.starts_with('`');
-    let begins = name.starts_with(|letter: char| letter.is_ascii_lowercase());
-    if !is_name || !begins || name.len() > NAME_BYTES_MAX {
-        return None;
-    }
-    let mut tool =
-        Tool { name: name.to_owned(), description: None, arguments: Vec::new(), price: None, server: None };
-    let rest = rest.trim_start_matches(['`', '*']);
-    let bracket = rest.trim_start().strip_prefix('(').and_then(|inner| inner.split_once(')'));
-    let Some((inner, after)) = bracket else { return Some((tool, rest)) };
-    tool.price = price_of(inner);
-    if tool.price.is_none() {
-        tool.arguments = arguments(inner);
-    }
-    Some((tool, after.trim_start_matches(['`', '*'])))
-}
-
-/// The names of the arguments of a signature; none if the brackets hold something else.
-fn arguments(inner: &str) -> Vec<String> {
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-    let names = inner.split(',').take(ARGUMENTS_MAX).map(|argument| {
-        let name = argument.split([':', '=']).next().unwrap_or_default().trim().trim_end_matches('?');
-        let is_name = !name.is_empty() && name.len() <= NAME_BYTES_MAX && name.chars().all(is_plain);
-        is_name.then(|| name.to_owned())
-    });
-    names.collect::<Option<Vec<String>>>().unwrap_or_default()
-}
-
-/// A price: an amount, with a currency before or after it.
-fn price_of(text: &str) -> Option<Payment> {
-    let text = text.trim_matches(['(', ')', ' ']);
-    let has_amount =
-        text.trim_start_matches(['$', '\u{20ac}', '\u{a3}']).starts_with(|l: char| l.is_ascii_digit());
-    let has_currency = text.starts_with(['$', '\u{20ac}', '\u{a3}'])
-        || text
-            .split_whitespace()
-            .nth(1)
-            .is_some_and(|unit| unit.bytes().all(|byte| byte.is_ascii_uppercase()));
-    (has_amount && has_currency).then(|| lenient::price(&Value::from(text))).flatten()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -523,17 +503,5 @@ mod tests {
         assert_eq!(bracketed(lines), ("get_brief get_risk get_score".to_owned(), true));
         assert_eq!(bracketed("- Risk (get_risk)"), ("get_risk".to_owned(), false));
         assert_eq!(bracketed("- [MCP](https://a.example/get_risk)"), (String::new(), false));
-    }
-
-    #[test]
-    fn reads_arguments_and_prices_of_tools() {
-        let of = |text| tool_of(text).map(|(tool, _)| (tool.arguments, tool.price.is_some()));
-        assert_eq!(
-            of("`get_quote(room, nights?)`"),
-            Some((vec!["room".to_owned(), "nights".to_owned()], false))
-        );
-        assert_eq!(of("get_quote ($2 USDC): quotes"), Some((Vec::new(), true)));
-        assert_eq!(of("get_quote (for members only)"), Some((Vec::new(), false)));
-        assert_eq!(of("quotes a room"), None);
     }
 }

@@ -11,6 +11,8 @@ use crate::format::addresses::{self, LinkInText};
 use crate::format::labels::Labels;
 use crate::format::listed_tools::ListedTools;
 use crate::format::priced_calls::PricedCalls;
+use crate::format::shown_calls::ShownCalls;
+use crate::format::stated_auth::StatedAuth;
 use crate::format::stated_base::StatedBase;
 use crate::format::{endpoint, lenient, listed_calls};
 use crate::model::{Auth, AuthScheme, CapabilityKind, Payment, Tristate};
@@ -31,6 +33,7 @@ findings! {
 
 pub(crate) fn read(text: &str, draft: &mut Draft<'_>) {
     draft.assess("llmstxt.org", |code| code.starts_with("llms_txt."));
+    let text = &*addresses::with_whole_variables(text);
     let lines = || text.lines().take(LINES_MAX).map(str::trim);
     match lines().find(|line| !line.is_empty()).and_then(|line| line.strip_prefix("# ")) {
         Some(title) => draft.manifest.name = draft::name(Some(title)),
@@ -48,8 +51,10 @@ pub(crate) fn read(text: &str, draft: &mut Draft<'_>) {
     let mut labels = Labels::default();
     let mut section = Section::default();
     let (mut tools, mut priced) = (ListedTools::default(), PricedCalls::default());
+    let (mut credentials, mut shown) = (StatedAuth::default(), ShownCalls::default());
     for line in lines() {
-        if tools.read_line(line) {
+        credentials.read_line(line, draft);
+        if tools.read_line(line) || shown.read_line(line, section.base.get(), draft) {
             continue;
         }
         if priced.read_line(line, draft) {
@@ -65,17 +70,24 @@ pub(crate) fn read(text: &str, draft: &mut Draft<'_>) {
         if let Some(file) = addresses::described_file(line) {
             addresses::keep(&file, draft);
         }
+        if let Some(page) = addresses::path_of_item(line) {
+            addresses::keep(&page, draft);
+        }
         addresses::keep_line(line, draft);
         labels.read_line(line, draft);
     }
     labels.finish(draft);
+    let calls = draft.manifest.capabilities.len();
+    shown.finish(draft);
     tools.finish(draft);
+    credentials.finish(calls, draft);
 }
 
 /// Maximum number of endpoints of one text that are read.
 const ENDPOINTS_MAX: usize = 500;
 
 /// The meaning of the lines below a heading.
+#[expect(clippy::struct_excessive_bools, reason = "places in a text that do not exclude each other")]
 #[derive(Default)]
 struct Section {
     is_of_endpoints: bool,
@@ -83,6 +95,8 @@ struct Section {
     is_of_api: bool,
     /// Whether the heading says that its endpoints need no credentials.
     is_open: bool,
+    /// Whether the heading is a call, which the next line describes.
+    is_call: bool,
     /// The price in the heading.
     price: Option<Payment>,
     base: StatedBase,
@@ -96,7 +110,15 @@ impl Section {
         // A line such as `Core endpoints:` is a heading too.
         if line.starts_with('#') || (!is_list && line.ends_with(':')) {
             self.read_heading(line, draft);
-            return false;
+            let first = draft.manifest.capabilities.len();
+            self.is_call = line.starts_with('#') && listed_calls::read_heading(line, self.base.get(), draft);
+            self.complete(first, draft);
+            return self.is_call;
+        }
+        let is_plain = !is_list && !line.is_empty() && !line.starts_with(['|', '`', '>', '{', '<']);
+        let is_below_call = !line.is_empty() && std::mem::take(&mut self.is_call);
+        if let Some(call) = draft.manifest.capabilities.last_mut().filter(|_| is_below_call && is_plain) {
+            call.description = call.description.take().or_else(|| draft::description(Some(line)));
         }
         let first = draft.manifest.capabilities.len();
         if listed_calls::read(line, self.base.get(), draft) {
@@ -107,7 +129,8 @@ impl Section {
             && self.is_of_api
             && !self.is_of_endpoints
             && listed_calls::read_path(line, self.base.get(), draft);
-        if is_list && self.is_of_endpoints {
+        // `/oauth/*` is a pattern.
+        if is_list && self.is_of_endpoints && !line.contains("/*") {
             self.read_endpoint_item(line, draft);
         }
         self.complete(first, draft);

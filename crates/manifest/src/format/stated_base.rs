@@ -33,6 +33,7 @@ const PAIRS: &[(&str, &str)] = &[
     ("api", "host"),
     ("root", "url"),
     ("requests", "go"),
+    ("relative", "to"),
 ];
 
 /// Finds the base that applies to the lines of a text, line by line.
@@ -70,13 +71,37 @@ fn base_in(line: &str, is_announced: bool) -> Option<Url> {
     let is_mark = |letter: char| !letter.is_alphanumeric();
     let before = before.trim_end_matches("https").trim_end_matches("http");
     let is_alone = || is_announced && before.trim_matches(is_mark).is_empty();
-    if !names_base(before) && !is_alone() {
+    // `API endpoints (base: https://…):`
+    let in_brackets = || before.rsplit_once('(').is_some_and(|(_, inner)| names_base(inner));
+    let address = addresses::first_in_line(line)?;
+    let is_of_api = || is_api_label(before) && is_of_api(address);
+    if !names_base(before) && !is_alone() && !in_brackets() && !is_of_api() {
         return None;
     }
-    let address = addresses::first_in_line(line)?;
     let is_only = line.matches("://").count() == 1;
     let is_page = addresses::classify(address).rel == "page" && !address.contains(['?', '#', '{', '<']);
     Url::parse(address).ok().filter(|base| is_only && is_page && base.has_host())
+}
+
+/// Whether the text before an address is the label of an API, or a heading about one that ends with the address:
+/// `- REST API: https://…`, `## API (https://…)`.
+fn is_api_label(before: &str) -> bool {
+    let words = text::words(text::capped(before, NAME_CHARS_MAX));
+    let is_other = words.iter().any(|word| OTHER_WORDS.contains(&word.as_str()));
+    if before.starts_with('#') {
+        let has = |word: &String| matches!(word.as_str(), "api" | "endpoints");
+        return before.ends_with('(') && !is_other && words.iter().any(has);
+    }
+    let is_label = before.trim_end_matches(['*', '`', ' ']).ends_with(':');
+    is_label
+        && matches!(words.as_slice(), [kind, api] if matches!(kind.as_str(), "rest" | "http") && api == "api")
+}
+
+/// Whether an address is one of an API by its host or path.
+fn is_of_api(address: &str) -> bool {
+    let path = address.split(['?', '#']).next().unwrap_or_default();
+    let is_version = |part: &str| part.strip_prefix('v').is_some_and(|rest| rest.parse::<u16>().is_ok());
+    path.contains("://api.") || path.split('/').any(|part| part == "api" || is_version(part))
 }
 
 /// Whether a label or the beginning of a sentence names the base of an API.
@@ -105,6 +130,13 @@ mod tests {
             ("## Base URL\n\n`https://api.a.example`\n\nhttps://b.example", Some("https://api.a.example/")),
             ("Base URL: https://a.example\nBase URL: https://b.example", Some("https://a.example/")),
             ("Base URL: https://a.example\n## B\nBase URL: https://b.example", Some("https://b.example/")),
+            ("- REST API: https://a.example/api", Some("https://a.example/api")),
+            ("API endpoints (base: https://api.a.example/v1):", Some("https://api.a.example/v1")),
+            ("## API (https://api.a.example/v1)", Some("https://api.a.example/v1")),
+            ("All endpoints are relative to https://api.a.example/v1.", Some("https://api.a.example/v1")),
+            ("- [REST API](https://a.example/api)", None),
+            ("- REST API: https://a.example/guide", None),
+            ("## API documentation (https://a.example/api)", None),
             ("Sandbox base URL: https://test.a.example", None),
             ("MCP server: https://a.example/mcp", None),
             ("Send requests to https://a.example/register", None),

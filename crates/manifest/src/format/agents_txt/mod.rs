@@ -19,6 +19,8 @@ use crate::format::detect::candidate::{Marker, strong};
 use crate::format::labels::Labels;
 use crate::format::listed_tools::ListedTools;
 use crate::format::priced_calls::PricedCalls;
+use crate::format::shown_calls::ShownCalls;
+use crate::format::stated_auth::StatedAuth;
 use crate::format::stated_base::StatedBase;
 use crate::format::{addresses, listed_calls};
 use crate::object::Object;
@@ -92,12 +94,15 @@ fn read_prose(prose: &str, draft: &mut Draft<'_>) {
     let (mut labels, mut tools) = (Labels::default(), ListedTools::default());
     let (mut priced, mut base) = (PricedCalls::default(), StatedBase::default());
     let (mut above, mut is_of_api) = ("", false);
+    let (mut credentials, mut shown) = (StatedAuth::default(), ShownCalls::default());
+    let prose = &*addresses::with_whole_variables(prose);
     for line in prose.lines().take(LINES_MAX).map(str::trim) {
+        credentials.read_line(line, draft);
         labels.read_prohibition(above, line, draft);
         if draft.manifest.name.is_none() {
             draft.manifest.name = draft::name(line.strip_prefix("# ").filter(|title| !title.contains("://")));
         }
-        if tools.read_line(line) {
+        if tools.read_line(line) || shown.read_line(line, base.get(), draft) {
             continue;
         }
         if line.starts_with("##") {
@@ -116,10 +121,16 @@ fn read_prose(prose: &str, draft: &mut Draft<'_>) {
         let above = std::mem::replace(&mut above, line);
         // The path of a call below a base is not a page of the site.
         if !is_call || base.get().is_none() {
+            if let Some(page) = addresses::path_of_item(line).filter(|_| !is_call) {
+                addresses::keep(&page, draft);
+            }
             addresses::keep_below(above, line, draft);
         }
         labels.read_line(line, draft);
     }
     labels.finish(draft);
+    let calls = draft.manifest.capabilities.len();
+    shown.finish(draft);
     tools.finish(draft);
+    credentials.finish(calls, draft);
 }

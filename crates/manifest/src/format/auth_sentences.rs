@@ -1,0 +1,322 @@
+//! Sentences and lines that state the credentials of a whole service.
+
+use crate::address;
+use crate::draft::{DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX};
+use crate::format::lenient;
+use crate::model::{Auth, AuthScheme, CapabilityAuth};
+use crate::name::URL_BYTES_MAX;
+use crate::text::{self, capped};
+
+/// Where a line stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Above the first section.
+    Intro,
+    /// Below a heading about credentials.
+    Auth,
+    /// In a block of code below such a heading.
+    CodeOfAuth,
+    Other,
+}
+
+/// Sentences of one line that are read.
+const SENTENCES_MAX: usize = 50;
+/// Words that say that a sentence is not about all calls, or not about what they need.
+const CONDITIONS: &[&str] = &[
+    " if ",
+    "when ",
+    "unless",
+    "except",
+    "only ",
+    " some ",
+    "most ",
+    "optional",
+    "recommended",
+    " may ",
+    "higher",
+    "premium",
+    "pro tier",
+    "paid",
+    "free tier",
+    "private",
+    "protected",
+    "admin",
+    "gated",
+    "write",
+    "writing",
+    "modif",
+    "planned",
+    "soon",
+    "future",
+    "sandbox",
+    "webhook",
+    " not ",
+    "n't ",
+    "never",
+    "until",
+    "trial",
+    "their ",
+    "third",
+    " but ",
+    "without ",
+];
+/// Words behind which what follows is about one part: "for writes". Behind "for all" it is not.
+const PARTS: &[&str] = &[" for ", " to "];
+const WHOLES: &[&str] =
+    &["all ", "every ", "each ", "any ", "authent", "the api", "be ", "your ", "access the api", "this api"];
+/// Beginnings of sentences about every call.
+const SUBJECTS: &[&str] = &["all", "every", "each"];
+const CALLS: &[&str] =
+    &["request", "requests", "endpoint", "endpoints", "call", "calls", "routes", "operations"];
+/// Words that say that something is sent or needed.
+const NEEDS: &[&str] = &[
+    "need",
+    "requir",
+    "must",
+    "use",
+    "send",
+    "pass",
+    "includ",
+    "authenticat",
+    "provide",
+    "via ",
+    "with ",
+    "add ",
+];
+/// Texts that say that nothing is needed, up to the words that may follow.
+const OPEN: &[&str] = &[
+    "no api key",
+    "no api keys",
+    "no auth",
+    "no authentication",
+    "no key",
+    "no keys",
+    "no token",
+    "no login",
+    "without an api key",
+    "without authentication",
+    "no authorization",
+];
+const OPEN_ENDS: &[&str] = &[
+    "",
+    "is",
+    "are",
+    "required",
+    "needed",
+    "necessary",
+    "or",
+    "and",
+    "signup",
+    "sign",
+    "up",
+    "registration",
+    "account",
+    "login",
+    "at",
+    "all",
+];
+
+/// The credentials that a line states for all calls of the text or of its section.
+pub(super) fn stated_in(line: &str, place: Place) -> Vec<Auth> {
+    if place == Place::CodeOfAuth {
+        return header_line(line).into_iter().collect();
+    }
+    let is_item = line.starts_with(['-', '*', '+']) && !line.starts_with("**");
+    if line.starts_with('|') || (is_item && place != Place::Auth) {
+        return Vec::new();
+    }
+    let line = line.trim_start_matches(['-', '*', '+', '>', ' ']);
+    let sentences = line.split_inclusive(". ").flat_map(|part| part.split("; ")).take(SENTENCES_MAX);
+    let mut found: Vec<Auth> = sentences.filter_map(|sentence| in_sentence(sentence.trim(), place)).collect();
+    for auth in &mut found {
+        match auth.scheme {
+            AuthScheme::OAuth2 => read_addresses(line, auth),
+            AuthScheme::ApiKey | AuthScheme::Bearer => auth.registration_url = registration(line),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// Where keys are issued, as a line says.
+fn registration(line: &str) -> Option<String> {
+    let mut sentences = line.split(". ").take(SENTENCES_MAX);
+    let issues = |sentence: &&str| {
+        ["issued", "Get ", "get your", "btain", "ign up", "reate"].iter().any(|word| sentence.contains(word))
+    };
+    let word = sentences.find(issues)?.split_whitespace().find(|word| word.contains("://"))?;
+    let url = bare(word).filter(|url| url.starts_with("https://"))?;
+    Some(capped(url, URL_BYTES_MAX).to_owned())
+}
+
+fn bare(word: &str) -> Option<&str> {
+    let start = word.find("http")?;
+    Some(word.get(start..)?.trim_end_matches(|letter: char| "`*()<>,.;".contains(letter)))
+}
+
+/// Whether a line says with a condition what calls need, or leads to the metadata of a server.
+pub(super) fn has_condition(line: &str) -> bool {
+    let folded = capped(line, DESCRIPTION_CHARS_MAX).to_ascii_lowercase();
+    let has = |words: &[&str]| words.iter().any(|word| folded.contains(word));
+    let names = has(&["auth", "key", "token", "signature", "header"]);
+    let names_method = || line.split_whitespace().take(SENTENCES_MAX).any(address::is_method);
+    let is_about_needs = has(NEEDS) && (is_limited(&folded) || names_method());
+    names && (is_about_needs || has(&["/.well-known/oauth-"]))
+}
+
+/// What a line about the credentials of its section states: `Auth: API key`.
+pub(super) fn labelled(line: &str) -> CapabilityAuth {
+    let stated = line.trim_start_matches(['-', '*', '+', ' ']).split_once(':');
+    let label = |label: &str| {
+        let label = label.trim_matches(['*', ' ']);
+        ["auth", "authentication", "authorization"].iter().any(|known| label.eq_ignore_ascii_case(known))
+    };
+    let value = stated.filter(|(name, _)| label(name)).map(|(_, value)| capped(value, NAME_CHARS_MAX));
+    let mut needed = lenient::required_by(&lenient::auth_in_words(value));
+    needed.schemes.retain(|scheme| *scheme != AuthScheme::None);
+    needed
+}
+
+fn in_sentence(sentence: &str, place: Place) -> Option<Auth> {
+    let folded = sentence.to_ascii_lowercase();
+    if says_open(&folded, place) {
+        return Some(Auth::new(AuthScheme::None));
+    }
+    let names_method = || sentence.split_whitespace().take(SENTENCES_MAX).any(address::is_method);
+    if is_limited(&folded)
+        || names_method()
+        || names_part(sentence)
+        || (place != Place::Auth && !is_about_all(&folded))
+    {
+        return None;
+    }
+    let has = |words: &[&str]| words.iter().any(|word| folded.contains(word));
+    if has(&["authorization: bearer"]) {
+        return Some(in_header(AuthScheme::Bearer, "Authorization"));
+    }
+    if !has(NEEDS) && !folded.starts_with("oauth") {
+        return None;
+    }
+    if has(&["bearer token", "bearer auth"]) {
+        let is_in_header = has(&["authorization header", "authorization` header"]);
+        let named = is_in_header.then(|| in_header(AuthScheme::Bearer, "Authorization"));
+        return Some(named.unwrap_or_else(|| Auth::new(AuthScheme::Bearer)));
+    }
+    if let Some(name) = parameter(sentence) {
+        let (location, name) = (Some("query".to_owned()), Some(name.to_owned()));
+        return Some(Auth { location, name, ..Auth::new(AuthScheme::ApiKey) });
+    }
+    if let Some(at) = folded.find("api key").filter(|at| !is_of_another(sentence, *at)) {
+        let header = lenient::header_in(sentence).map(|name| in_header(AuthScheme::ApiKey, name));
+        return Some(header.unwrap_or_else(|| Auth::new(AuthScheme::ApiKey))).filter(|_| at < NAME_CHARS_MAX);
+    }
+    let at = folded.find("oauth 2").or_else(|| folded.find("oauth2"))?;
+    (!is_of_another(sentence, at)).then(|| Auth::new(AuthScheme::OAuth2))
+}
+
+fn in_header(scheme: AuthScheme, name: &str) -> Auth {
+    let (location, name) = (Some("header".to_owned()), Some(capped(name, NAME_CHARS_MAX).to_owned()));
+    Auth { location, name, ..Auth::new(scheme) }
+}
+
+/// The credential of a header in a block of code: `Authorization: Bearer sk_live_…`, `X-Api-Key: …`, with `-H "…"` too.
+fn header_line(line: &str) -> Option<Auth> {
+    let line = line.trim_start_matches(|letter: char| letter.is_whitespace() || "\"'".contains(letter));
+    let header = line.split_once("-H ").map_or(line, |(_, header)| header).trim_start_matches(['"', '\'']);
+    let (name, value) = header.split_once(':')?;
+    let name = name.trim_matches(['"', '\'']);
+    let value = value.trim_start_matches([' ', '"', '\'']);
+    if name.eq_ignore_ascii_case("authorization") {
+        return value.starts_with("Bearer ").then(|| in_header(AuthScheme::Bearer, "Authorization"));
+    }
+    let folded = name.to_ascii_lowercase();
+    let is_key =
+        ["api-key", "apikey", "x-key", "x-auth-token", "x-api-token"].iter().any(|end| folded.ends_with(end));
+    let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    (is_key && is_plain).then(|| in_header(AuthScheme::ApiKey, name))
+}
+
+/// Whether a sentence says of the whole that it needs nothing. Behind the introduction only one about every call does.
+fn says_open(folded: &str, place: Place) -> bool {
+    const PAID: &[&str] = &["402", "wallet", "usdc", "payment", "pay "];
+    let has = |words: &[&str]| words.iter().any(|word| folded.contains(word));
+    let others: &[&str] = &["without ", "free tier", " not "];
+    let is_limited =
+        CONDITIONS.iter().filter(|word| !others.contains(word)).any(|word| folded.contains(word));
+    if !folded.contains("no ") && !folded.contains("without ")
+        || is_limited
+        || has(PAID)
+        || has(&["free tier", " for ", "mcp"])
+    {
+        return false;
+    }
+    let says = |clause: &str| {
+        let clause = clause.trim_matches(|letter: char| !letter.is_alphanumeric());
+        OPEN.iter().any(|open| {
+            let rest = clause.strip_prefix(open);
+            rest.is_some_and(|rest| {
+                rest.split(|letter: char| !letter.is_alphanumeric()).all(|word| OPEN_ENDS.contains(&word))
+            })
+        })
+    };
+    let is_place = matches!(place, Place::Auth | Place::Intro);
+    (is_place || is_about_all(folded))
+        && folded.split([',', ';', '(', ')', '\u{2014}']).take(SENTENCES_MAX).any(says)
+}
+
+fn is_about_all(folded: &str) -> bool {
+    let words: Vec<String> = text::words(capped(folded, NAME_CHARS_MAX));
+    let begins = words.first().is_some_and(|word| SUBJECTS.contains(&word.as_str()));
+    begins && words.iter().skip(1).take(2).any(|word| CALLS.contains(&word.as_str()))
+}
+
+fn is_limited(folded: &str) -> bool {
+    let is_part = |lead: &str| {
+        folded
+            .split(lead)
+            .skip(1)
+            .take(SENTENCES_MAX)
+            .any(|rest| !WHOLES.iter().any(|whole| rest.starts_with(whole)))
+    };
+    CONDITIONS.iter().any(|word| folded.contains(word)) || PARTS.iter().any(|lead| is_part(lead))
+}
+
+/// Whether a sentence is about a call or a tool that it names: `` `book_room` needs a key ``.
+fn names_part(sentence: &str) -> bool {
+    let is_part = |code: &str| {
+        code.starts_with('/')
+            || (code.contains('_')
+                && !["key", "token", "KEY", "TOKEN"].iter().any(|word| code.contains(word)))
+    };
+    sentence.split('`').skip(1).step_by(2).take(SENTENCES_MAX).any(is_part)
+}
+
+/// Whether the words at a position belong to another service: "an OpenAI API key".
+fn is_of_another(sentence: &str, at: usize) -> bool {
+    let before = sentence.get(..at).unwrap_or_default().trim_end();
+    let ends_sentence = before.is_empty() || before.ends_with(['.', ':', '`', '*', '(', '-']);
+    let word = before.rsplit(' ').next().unwrap_or_default();
+    let is_first = word.len() == before.len();
+    !ends_sentence && !is_first && word.starts_with(|letter: char| letter.is_uppercase())
+}
+
+/// The parameter of the query that holds a key: `api_key` in `?api_key=…`.
+fn parameter(sentence: &str) -> Option<&str> {
+    let (name, _) = sentence.split_once('?')?.1.split_once('=')?;
+    let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
+    let is_key = || text::words(name).iter().any(|word| matches!(word.as_str(), "key" | "token" | "apikey"));
+    (is_plain && name.len() <= NAME_CHARS_MAX && is_key()).then_some(name)
+}
+
+/// The addresses of OAuth that a line names.
+fn read_addresses(line: &str, oauth: &mut Auth) {
+    let urls = line.split_whitespace().filter(|word| word.contains("://")).take(SENTENCES_MAX);
+    for url in urls.filter_map(bare) {
+        let place = match url.rsplit('/').next() {
+            Some("authorize" | "authorization" | "auth") => &mut oauth.authorize_url,
+            Some("token" | "tokens") => &mut oauth.token_url,
+            _ => continue,
+        };
+        *place = place.take().or_else(|| Some(capped(url, URL_BYTES_MAX).to_owned()));
+    }
+}

@@ -1,0 +1,289 @@
+//! Calls that a text shows: in blocks and spans of code, on a line above the headers of a request, with curl, and in tables whose
+//! columns name the method and the path.
+//!
+//! A call that the text lists is not repeated. Calls of other sites are examples of their services.
+
+use url::Url;
+
+use super::listed_calls::{self, Call};
+use crate::address::{self, Address};
+use crate::draft::{self, Draft};
+use crate::format::{addresses, endpoint, lenient};
+use crate::identity::host_of;
+use crate::model::{AuthScheme, CapabilityAuth, CapabilityKind, Tristate};
+use crate::text;
+
+/// Calls of one text that are kept, and spans of code of one line that are read.
+const CALLS_MAX: usize = 100;
+const SPANS_MAX: usize = 50;
+/// Columns of one table that are read, and bytes of a line.
+const COLUMNS_MAX: usize = 12;
+const LINE_BYTES_MAX: usize = 1_000;
+/// Words of a line that says what is not to be called.
+const DENYING: &[&str] = &["Do not ", "do not ", "n't ", "ever ", "replaced ", "deprecated"];
+
+/// A call that was found, which is kept unless the text lists it.
+#[derive(Debug)]
+struct Shown {
+    method: String,
+    published: String,
+    address: Address,
+    description: Option<String>,
+    /// The number of the heading above it.
+    section: usize,
+}
+
+/// What the columns of a table hold, by their position.
+#[derive(Debug, Clone, Copy, Default)]
+struct Columns {
+    path: usize,
+    method: Option<usize>,
+    remark: Option<usize>,
+    auth: Option<usize>,
+}
+
+/// Collects the calls that a text shows, line by line.
+#[derive(Debug, Default)]
+pub(crate) struct ShownCalls {
+    is_code: bool,
+    /// The comment above a line of code.
+    comment: Option<String>,
+    /// The headings of single subjects by their numbers.
+    titles: Vec<(usize, String)>,
+    section: usize,
+    is_of_api: bool,
+    columns: Option<Columns>,
+    found: Vec<Shown>,
+}
+
+impl ShownCalls {
+    /// Reads a line, and tells whether it is a row of a table of calls.
+    pub(crate) fn read_line(&mut self, line: &str, base: Option<&Url>, draft: &mut Draft<'_>) -> bool {
+        if line.starts_with("```") {
+            self.is_code = !self.is_code;
+            return false;
+        }
+        if line.starts_with('#') && !self.is_code {
+            self.read_heading(line);
+            return false;
+        }
+        if line.starts_with('|') {
+            return self.read_row(line, base, draft);
+        }
+        self.columns = None;
+        if !line.contains('/') || line.len() > LINE_BYTES_MAX || self.found.len() >= CALLS_MAX {
+            if self.is_code {
+                let comment = ["# ", "// "].iter().find_map(|mark| line.strip_prefix(mark));
+                self.comment = comment.and_then(|comment| draft::description(Some(comment)));
+            }
+            return false;
+        }
+        if DENYING.iter().any(|words| line.contains(words)) {
+            return false;
+        }
+        let is_item = line.starts_with(['-', '*', '+']);
+        if !is_item && let Some(call) = Call::of(line).filter(|call| is_bare(call)) {
+            self.keep_call(&call, base, draft);
+        } else if let Some((method, address)) = curl(line) {
+            self.keep(method, address, base, draft);
+        } else if let Some(call) = labelled_call(line) {
+            self.keep_call(&call, base, draft);
+        }
+        if !self.is_code {
+            let spans = line.split('`').skip(1).step_by(2).take(SPANS_MAX);
+            for call in spans.filter_map(Call::of).filter(is_bare) {
+                self.keep_call(&call, base, draft);
+            }
+        }
+        self.comment = None;
+        false
+    }
+
+    fn read_heading(&mut self, line: &str) {
+        self.section += 1;
+        let heading = line.trim_start_matches('#');
+        let level = line.len() - heading.len();
+        let heading = text::capped(heading.trim(), draft::NAME_CHARS_MAX);
+        self.is_of_api = false;
+        text::each_word(heading, |word| self.is_of_api |= matches!(word, "api" | "apis" | "endpoints"));
+        let is_numbered = heading.starts_with(|letter: char| letter.is_ascii_digit());
+        if level > 2 && !is_numbered && !self.is_of_api && self.titles.len() < CALLS_MAX {
+            self.titles.push((self.section, heading.to_owned()));
+        }
+    }
+
+    fn keep_call(&mut self, call: &Call<'_>, base: Option<&Url>, draft: &Draft<'_>) {
+        for method in &call.methods {
+            self.keep(method, call.address, base, draft);
+        }
+    }
+
+    fn keep(&mut self, method: &str, published: &str, base: Option<&Url>, draft: &Draft<'_>) {
+        let class = addresses::classify(published);
+        if class.rel == "mcp" || class.follow.is_some() || self.found.len() >= CALLS_MAX {
+            return;
+        }
+        let is_own = |published: &str| {
+            let host = host_of(published);
+            let of_base = base.and_then(|base| host_of(base.as_str()));
+            host.is_some_and(|host| {
+                host.site() == draft.base().site() || of_base.is_some_and(|base| base.site() == host.site())
+            })
+        };
+        if !published.starts_with('/') && !is_own(published) {
+            return;
+        }
+        let Some(address) = listed_calls::resolve(published, base, draft) else { return };
+        self.found.push(Shown {
+            method: method.to_owned(),
+            published: published.to_owned(),
+            address,
+            description: self.comment.take(),
+            section: self.section,
+        });
+    }
+
+    /// A row of a table: the names of its columns, or a call.
+    fn read_row(&mut self, line: &str, base: Option<&Url>, draft: &mut Draft<'_>) -> bool {
+        let cells: Vec<&str> = line.trim_matches('|').split('|').take(COLUMNS_MAX).map(str::trim).collect();
+        let Some(columns) = self.columns else {
+            self.columns = columns_of(&cells);
+            return false;
+        };
+        let cell = |at: Option<usize>| at.and_then(|at| cells.get(at)).copied().unwrap_or_default();
+        let (path, remark) = (cell(Some(columns.path)), cell(columns.remark));
+        let first = draft.manifest.capabilities.len();
+        let item = match columns.method {
+            Some(method) => {
+                ["- ", cell(Some(method)).trim_matches('`'), " ", path, " \u{2014} ", remark].concat()
+            }
+            None => ["- ", path, " \u{2014} ", remark].concat(),
+        };
+        let is_call = match columns.method {
+            // The reader of lists reads these.
+            Some(0) if columns.path == 1 && columns.auth.is_none() => false,
+            Some(_) => listed_calls::read(&item, base, draft),
+            None => self.is_of_api && listed_calls::read_path(&item, base, draft),
+        };
+        let stated = cell(columns.auth);
+        if is_call && !stated.is_empty() {
+            let (_, mut needed) = lenient::stated(&stated.into());
+            needed.schemes.retain(|scheme| *scheme != AuthScheme::None);
+            for call in draft.manifest.capabilities.iter_mut().skip(first) {
+                if call.auth.required == Tristate::Unknown && is_known(&needed) {
+                    call.auth.clone_from(&needed);
+                }
+            }
+        }
+        is_call
+    }
+
+    /// Adds the calls that the text does not list.
+    pub(crate) fn finish(self, draft: &mut Draft<'_>) {
+        let listed = draft.manifest.capabilities.len();
+        for (at, shown) in self.found.iter().enumerate() {
+            let known = draft.manifest.capabilities.iter().take(listed + CALLS_MAX);
+            let mut same = known.filter(|call| call.invocation.method.as_ref() == Some(&shown.method));
+            if same.any(|call| {
+                call.invocation.endpoint().is_some_and(|known| fits(known, shown.address.as_str()))
+            }) {
+                continue;
+            }
+            let is_only = self
+                .found
+                .iter()
+                .enumerate()
+                .all(|(other, call)| other == at || call.section != shown.section);
+            let title = self.titles.iter().find(|(section, _)| *section == shown.section && is_only);
+            let call = [&shown.method, " ", &shown.published].concat();
+            let name = title.map_or(&call, |(_, title)| title);
+            let mut capability = draft.capability(CapabilityKind::Operation, &call, name, String::new());
+            endpoint::set_call(&mut capability, &shown.method, shown.address.clone());
+            capability.description.clone_from(&shown.description);
+            draft.push(capability);
+        }
+    }
+}
+
+/// Whether nothing but the version of HTTP follows a call.
+fn is_bare(call: &Call<'_>) -> bool {
+    let rest = call.rest.trim_matches(['`', '*', ' ']);
+    rest.is_empty() || rest.starts_with("HTTP/")
+}
+
+/// The call behind a label that says so, `Endpoint: POST /rooms`.
+fn labelled_call(line: &str) -> Option<Call<'_>> {
+    let (label, value) = line.trim_start_matches(['-', '*', '+', ' ']).split_once(':')?;
+    let label = label.trim_matches(['*', '`', ' ']);
+    let is_label = ["endpoint", "request", "route"].iter().any(|known| label.eq_ignore_ascii_case(known));
+    Call::of(value.trim_start_matches(['*', ' '])).filter(|call| is_label && is_bare(call))
+}
+
+fn is_known(needed: &CapabilityAuth) -> bool {
+    needed.required != Tristate::Unknown && needed.schemes.iter().all(|scheme| *scheme != AuthScheme::Other)
+}
+
+/// The columns that a row names, if one of them holds paths.
+fn columns_of(cells: &[&str]) -> Option<Columns> {
+    let names: Vec<String> =
+        cells.iter().map(|cell| text::folded_words(text::capped(cell, draft::NAME_CHARS_MAX))).collect();
+    let at = |known: &[&str]| names.iter().position(|name| known.contains(&name.as_str()));
+    Some(Columns {
+        path: at(&["endpoint", "path", "url", "route"])?,
+        method: at(&["method", "verb", "http method"]),
+        remark: at(&["description", "purpose", "what it does", "summary", "notes", "returns"]),
+        auth: at(&["auth", "authentication", "authorization", "access"]),
+    })
+}
+
+/// The method and the address of a command: `curl -X POST https://… -d …`.
+fn curl(line: &str) -> Option<(&str, &str)> {
+    let command = line.trim_start_matches(['$', '`', ' ']).strip_prefix("curl ")?;
+    if command.contains('|') {
+        return None;
+    }
+    let words = || command.split_whitespace().take(SPANS_MAX);
+    let is_address = |word: &&str| word.starts_with("https://");
+    let address = words().map(|word| word.trim_matches(['"', '\'', '`', '\\'])).find(is_address)?;
+    let named = words().skip_while(|word| !matches!(*word, "-X" | "--request")).nth(1);
+    let sends = words().any(|word| word.starts_with("-d") || word.starts_with("--data") || word == "--json");
+    let default = if sends || command.ends_with('\\') && named.is_some() { "POST" } else { "GET" };
+    let method = named.map_or(default, |method| method.trim_matches(['"', '\'']));
+    address::is_method(method).then_some((method, address))
+}
+
+/// Whether the address of one call has the path of another, where a variable stands for any segment.
+fn fits(known: &str, shown: &str) -> bool {
+    let (known, shown) = (listed_calls::path_of(known), listed_calls::path_of(shown));
+    let is_variable = |segment: &str| segment.contains('{');
+    known.split('/').count() == shown.split('/').count()
+        && known
+            .split('/')
+            .zip(shown.split('/'))
+            .all(|(one, other)| one == other || is_variable(one) || is_variable(other))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_the_call_of_a_command() {
+        for (line, expected) in [
+            ("curl -X POST https://a.example/api/b \\", Some(("POST", "https://a.example/api/b"))),
+            ("curl \"https://a.example/api/b?x=1\"", Some(("GET", "https://a.example/api/b?x=1"))),
+            ("curl https://a.example/api/b -d '{}'", Some(("POST", "https://a.example/api/b"))),
+            ("curl -fsSL https://a.example/install.sh | bash", None),
+            ("curl --help", None),
+        ] {
+            assert_eq!(curl(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn finds_the_same_path_with_a_variable() {
+        assert!(fits("https://a.example/b/{c}", "https://x.a.example/b/1?d=2"));
+        assert!(!fits("https://a.example/b/{c}", "https://a.example/b"));
+        assert!(!fits("https://a.example/b/c", "https://a.example/b/d"));
+    }
+}

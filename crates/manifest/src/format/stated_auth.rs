@@ -1,0 +1,282 @@
+//! Credentials that a text states for all its calls, or for those of one section: "All requests need `Authorization: Bearer …`",
+//! a header in the code below `## Authentication`, "No API key is needed."
+//!
+//! A statement in a section that has calls is for these, one in a section about authentication for those of the section around
+//! it, and any other for all. A sentence with a condition, about a part or about the credentials of another service says nothing.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use super::auth_sentences::{self, Place};
+use crate::draft::{self, Draft};
+use crate::format::{lenient, listed_calls};
+use crate::model::{
+    AppliesTo, Auth, AuthScheme, Capability, CapabilityAuth, Cost, Manifest, Payment, Tristate,
+};
+use crate::text;
+
+/// Headings of one text whose calls are told apart, and credentials that are kept.
+const SECTIONS_MAX: usize = 1_000;
+const CREDENTIALS_MAX: usize = 8;
+
+/// The lines below one heading.
+#[derive(Debug)]
+struct Section {
+    level: usize,
+    /// Calls that were read above the heading.
+    first: usize,
+    is_of_auth: bool,
+    /// What the heading says of its calls: "Authenticated (API key)".
+    needed: CapabilityAuth,
+}
+
+/// Collects the credentials of a text, line by line.
+#[derive(Debug, Default)]
+pub(crate) struct StatedAuth {
+    sections: Vec<Section>,
+    /// The section in which each of the known credentials was stated; none above the first heading.
+    places: Vec<Option<usize>>,
+    /// Credentials of lines or sections that say with a condition what calls need, by their position.
+    conditional: HashSet<usize>,
+    /// The line above, or its section, has a condition.
+    has_condition: bool,
+    is_code: bool,
+}
+
+impl StatedAuth {
+    /// Reads a line, before any other reader does.
+    pub(crate) fn read_line(&mut self, line: &str, draft: &mut Draft<'_>) {
+        self.place(draft);
+        if line.starts_with("```") {
+            self.is_code = !self.is_code;
+            return;
+        }
+        if line.starts_with('#') && !self.is_code {
+            return self.read_heading(line, draft);
+        }
+        let is_of_auth = self.sections.last().is_some_and(|section| section.is_of_auth);
+        self.has_condition &= is_of_auth;
+        let is_intro = self.sections.iter().all(|section| section.level < 2);
+        if line.len() > draft::DESCRIPTION_CHARS_MAX || (self.is_code && !is_of_auth) {
+            return;
+        }
+        if let Some(section) =
+            self.sections.last_mut().filter(|section| section.level > 1 && !section.is_of_auth)
+            && section.needed.required == Tristate::Unknown
+        {
+            section.needed = auth_sentences::labelled(line);
+        }
+        let place = match (is_of_auth, is_intro) {
+            (true, _) if self.is_code => Place::CodeOfAuth,
+            (true, _) => Place::Auth,
+            (_, true) => Place::Intro,
+            _ => Place::Other,
+        };
+        self.has_condition |= auth_sentences::has_condition(line);
+        for stated in auth_sentences::stated_in(line, place) {
+            self.keep(stated, draft);
+        }
+    }
+
+    /// Keeps a credential beside those that the same section stated.
+    fn keep(&mut self, stated: Auth, draft: &mut Draft<'_>) {
+        let here = self.sections.len().checked_sub(1);
+        let known = &mut draft.manifest.auth;
+        if let Some(same) = known.iter_mut().find(|known| known.scheme == stated.scheme) {
+            if same.name.is_none() && stated.name.is_some() {
+                (same.name, same.location) = (stated.name, stated.location);
+            }
+            same.authorize_url = same.authorize_url.take().or(stated.authorize_url);
+            same.token_url = same.token_url.take().or(stated.token_url);
+            return;
+        }
+        let is_alone = known.is_empty() || self.places.iter().all(|place| *place == here);
+        if is_alone && known.len() < CREDENTIALS_MAX {
+            draft.keep(stated);
+            self.place(draft);
+        }
+    }
+
+    /// Notes where the credentials that the line above stated are.
+    fn place(&mut self, draft: &Draft<'_>) {
+        let here = self.sections.len().checked_sub(1);
+        let (known, count) = (self.places.len(), draft.manifest.auth.len());
+        if self.has_condition && count > known {
+            self.conditional.extend(known..count);
+        }
+        self.places.resize(count.max(known), here);
+    }
+
+    fn read_heading(&mut self, line: &str, draft: &Draft<'_>) {
+        let heading = line.trim_start_matches('#');
+        self.has_condition = false;
+        if self.sections.len() < SECTIONS_MAX {
+            let heading_text = text::capped(heading, draft::NAME_CHARS_MAX);
+            self.sections.push(Section {
+                level: line.len() - heading.len(),
+                first: draft.manifest.capabilities.len(),
+                is_of_auth: is_about_credentials(heading_text),
+                needed: needed_below(heading_text),
+            });
+        }
+    }
+
+    /// The calls of a section with those below it, as a range of the capabilities; none if it has no calls.
+    fn calls_of(&self, place: Option<usize>, count: usize) -> Option<Range<usize>> {
+        let place = place?;
+        let section = self.sections.get(place)?;
+        let around = |section: &Section| section.level.saturating_sub(1);
+        let level = if section.is_of_auth { around(section) } else { section.level };
+        let is_outer = |section: &&Section| section.level <= level;
+        let start = self.sections.get(..=place)?.iter().rfind(is_outer)?;
+        let end = self.sections.get(place + 1..)?.iter().find(is_outer).map_or(count, |next| next.first);
+        (level > 1 && start.first < end).then_some(start.first..end)
+    }
+
+    /// Gives the calls of the text the credentials that were stated for them. The first `count` capabilities are calls that
+    /// stand in the sections where they were read; those behind them belong to no section.
+    pub(crate) fn finish(mut self, count: usize, draft: &mut Draft<'_>) {
+        self.place(draft);
+        let manifest = &mut draft.manifest;
+        for (at, section) in self.sections.iter().enumerate() {
+            if section.needed.required != Tristate::Unknown {
+                let calls = self.calls_of(Some(at), count).unwrap_or_default();
+                let calls = manifest.capabilities.get_mut(calls).unwrap_or_default();
+                for call in calls.iter_mut().filter(|call| is_unstated(call)) {
+                    if is_open(call) {
+                        call.auth.required = Tristate::No;
+                    } else {
+                        call.auth.clone_from(&section.needed);
+                    }
+                }
+            }
+        }
+        let calls = &manifest.capabilities;
+        for (auth, place) in manifest.auth.iter_mut().zip(&self.places) {
+            let of_section = self
+                .calls_of(*place, count)
+                .filter(|calls| auth.applies_to == AppliesTo::All && calls.len() < count);
+            if let Some(calls) = of_section.and_then(|range| calls.get(range)) {
+                let ids = calls.iter().map(|call| call.native_id.clone()).collect();
+                auth.applies_to = AppliesTo::Ids { ids };
+            }
+        }
+        apply(manifest, &self.conditional);
+    }
+}
+
+/// Whether a call says of itself that it needs nothing.
+fn is_open(call: &Capability) -> bool {
+    call.description.as_deref().is_some_and(lenient::says_call_is_open)
+}
+
+/// Gives each call that states nothing the credentials that apply to it.
+fn apply(manifest: &mut Manifest, conditional: &HashSet<usize>) {
+    let is_credential =
+        |auth: &Auth| !matches!(auth.scheme, AuthScheme::Payment | AuthScheme::Other | AuthScheme::Unknown);
+    let sure = manifest
+        .auth
+        .iter()
+        .enumerate()
+        .filter(|(at, auth)| is_credential(auth) && !conditional.contains(at));
+    let credentials: Vec<(AuthScheme, Option<HashSet<&str>>)> = sure
+        .take(CREDENTIALS_MAX)
+        .filter_map(|(_, auth)| match &auth.applies_to {
+            AppliesTo::All => Some((auth.scheme, None)),
+            AppliesTo::Ids { ids } => Some((auth.scheme, Some(ids.iter().map(String::as_str).collect()))),
+            AppliesTo::OptionalIds { .. } => None,
+        })
+        .collect();
+    let registered =
+        manifest.auth.iter().filter_map(|auth| auth.registration_url.as_deref()).take(CREDENTIALS_MAX);
+    let registered: Vec<&str> = registered.collect();
+    let is_paid_text =
+        manifest.auth.iter().any(|auth| auth.scheme == AuthScheme::Payment) || !manifest.payments.is_empty();
+    for call in manifest.capabilities.iter_mut().filter(|call| is_unstated(call)) {
+        let applies = credentials
+            .iter()
+            .filter(|(_, ids)| ids.as_ref().is_none_or(|ids| ids.contains(call.native_id.as_str())));
+        let mut schemes: Vec<AuthScheme> = applies.map(|(scheme, _)| *scheme).collect();
+        schemes.sort_unstable();
+        schemes.dedup();
+        // What has a price is paid, so that it needs more than nothing.
+        let is_free = call.price.as_ref().and_then(Payment::cost) == Some(Cost::Free);
+        let is_paid = is_paid_text && !is_free;
+        let is_known_open =
+            is_open(call) || registered.iter().any(|address| listed_calls::is_at(call, address));
+        match schemes.as_slice() {
+            [] => {}
+            _ if is_known_open => call.auth.required = Tristate::No,
+            [AuthScheme::None] if !is_paid => call.auth.required = Tristate::No,
+            schemes if !is_free && !schemes.contains(&AuthScheme::None) && !obtains_credentials(call) => {
+                call.auth.required = Tristate::Yes;
+                call.auth.schemes = schemes.to_vec();
+            }
+            _ => {}
+        }
+    }
+}
+
+fn is_unstated(call: &Capability) -> bool {
+    call.auth == CapabilityAuth::default()
+}
+
+/// Whether the last word of a call's path or its name is about obtaining credentials, which it cannot need.
+fn obtains_credentials(call: &Capability) -> bool {
+    const WORDS: &[&str] = &[
+        "register",
+        "registration",
+        "signup",
+        "login",
+        "token",
+        "challenge",
+        "authenticate",
+        "nonce",
+        "account",
+        "key",
+        "keys",
+    ];
+    let endpoint = call.invocation.endpoint().map(listed_calls::path_of).unwrap_or_default();
+    let last = endpoint.rsplit('/').next().unwrap_or_default();
+    let names = [last, call.invocation.native.as_deref().unwrap_or_default()];
+    let is_read = call.invocation.method.as_deref() == Some("GET");
+    !is_read && names.iter().any(|name| text::words(name).iter().any(|word| WORDS.contains(&word.as_str())))
+}
+
+/// Whether a heading is about the credentials of the whole service.
+fn is_about_credentials(heading: &str) -> bool {
+    const PARTS: &[&str] = &["mcp", "a2a", "webhook", "webhooks", "admin", "partner", "partners", "without"];
+    let words = text::words(heading);
+    let has = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
+    let is_key = words.windows(2).any(|pair| pair[0] == "api" && matches!(pair[1].as_str(), "key" | "keys"));
+    (is_key || has(&["authentication", "authorization", "auth"]))
+        && needed_below(heading).required == Tristate::Unknown
+        && !has(PARTS)
+}
+
+/// What a heading says that the calls below it need: `### Public (no auth)`, `### Authenticated (Bearer token or API key)`.
+fn needed_below(heading: &str) -> CapabilityAuth {
+    let words = text::words(heading);
+    let says = |pairs: &[[&str; 2]]| words.windows(2).any(|two| pairs.iter().any(|pair| two == pair));
+    let is_public =
+        || matches!(words.as_slice(), [only] if only == "public") || says(&[["public", "endpoints"]]);
+    if lenient::says_open(heading) || says(&[["no", "auth"]]) || is_public() {
+        return CapabilityAuth { required: Tristate::No, ..CapabilityAuth::default() };
+    }
+    let needs = words.first().is_some_and(|word| word == "authenticated")
+        || says(&[
+            ["requires", "auth"],
+            ["requires", "authentication"],
+            ["auth", "required"],
+            ["authentication", "required"],
+        ]);
+    if !needs {
+        return CapabilityAuth::default();
+    }
+    let folded = heading.to_ascii_lowercase();
+    let named =
+        [("bearer", AuthScheme::Bearer), ("api key", AuthScheme::ApiKey), ("oauth", AuthScheme::OAuth2)];
+    let schemes =
+        named.into_iter().filter(|(name, _)| folded.contains(name)).map(|(_, scheme)| scheme).collect();
+    CapabilityAuth { required: Tristate::Yes, schemes, ..CapabilityAuth::default() }
+}
