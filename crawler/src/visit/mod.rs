@@ -13,6 +13,7 @@ mod finish;
 mod fixtures;
 mod hold;
 mod judge;
+mod known_documents;
 mod links;
 mod own_hosts;
 mod parts;
@@ -241,8 +242,8 @@ impl<'a> Visit<'a> {
         Self {
             tools,
             site,
-            in_turns: prepare::in_turns(site, &own_hosts).map(|known| &known.url).collect(),
-            retries: prepare::retries(site).map(|known| &known.url).collect(),
+            in_turns: known_documents::in_turns(site, &own_hosts).map(|known| &known.url).collect(),
+            retries: known_documents::retries(site).map(|known| &known.url).collect(),
             parts_of_stored: None,
             own_hosts,
             scope,
@@ -267,7 +268,8 @@ impl<'a> Visit<'a> {
             let active_before = self.progress.traffic.active;
             let done = self.step(&mut task).await;
             self.progress.plan.current = None;
-            self.progress.traffic.count_for_links(&task, active_before);
+            let owner = self.own_hosts.owner_of(&task);
+            self.progress.traffic.count_for_links((&task, &owner), active_before);
             match done {
                 Ok(next) if self.is_delayed(&task, next) => {
                     self.progress.ended_at = Some(task.url.host());
@@ -324,13 +326,20 @@ impl<'a> Visit<'a> {
     }
 
     /// Stops the visit when the time for what the site itself names, with the parts of its manifests, is used up. When the time or the
-    /// memory for everything else is, only the rest of that is left for a later visit, and whatever still leads to
-    /// more of it.
+    /// memory for everything else is, or the time of one owner, only the rest of that is left for a later visit, and whatever still
+    /// leads to more of it.
     fn observe_time(&mut self, task: &Task) -> NextStep {
         let site = (self.site, self.own_hosts.as_ref());
         let Progress { plan, traffic, findings, links_exceed_memory, .. } = &mut self.progress;
         if *links_exceed_memory {
             findings.leave(plan.take(Task::is_link), TOO_MUCH, site);
+        }
+        let owner = self.own_hosts.owner_of(task);
+        if traffic.active_for_owner(task.named_by, &owner) >= Room::of(task.named_by).time_of_one {
+            let is_of_owner = |other: &Task| {
+                other.is_link() && other.named_by == task.named_by && self.own_hosts.owner_of(other) == owner
+            };
+            findings.leave(plan.take(is_of_owner), LEFT, site);
         }
         for named_by in Room::LINKS {
             if traffic.active_for.get(&named_by).is_some_and(|time| *time >= Room::of(named_by).time) {

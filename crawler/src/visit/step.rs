@@ -17,7 +17,7 @@ use super::prepare;
 use super::progress::Progress;
 use super::requester::Robots;
 use super::sources::{ReadWhole, keep_source};
-use super::task::{Earlier, NamedBy, Role, Task, Validators};
+use super::task::{Earlier, NamedBy, NewUrl, Role, Task, Validators};
 use crate::clock;
 use crate::config::TextRecords;
 
@@ -81,7 +81,11 @@ impl Visit<'_> {
         if copy == StoredCopy::Damaged || is_part_without_copy {
             task.validators = Validators::Omitted;
         }
-        let fetched = self.answer(task, known.as_deref()).await?;
+        let Some(fetched) = self.answer(task, known.as_deref()).await? else {
+            task.earlier = Earlier::Failed;
+            self.progress.plan.put_last(task.clone());
+            return Ok(NextStep::Continue);
+        };
         self.conclude(task, fetched, known.as_deref()).await
     }
 
@@ -175,6 +179,11 @@ impl Visit<'_> {
     pub(super) fn follow(&mut self, mut follow_ups: FollowUps, named_by: NamedBy) -> bool {
         for task in follow_ups.tasks.iter_mut().filter(|task| self.retries.contains(&task.url)) {
             task.earlier = Earlier::Failed;
+        }
+        if named_by == NamedBy::Others {
+            let earlier = Earlier::of_new(self.site.visits, NewUrl::LinkOfOthers);
+            let is_usual = |task: &&mut Task| task.earlier == Earlier::Usual && task.role != Role::Part;
+            follow_ups.tasks.iter_mut().filter(is_usual).for_each(|task| task.earlier = earlier);
         }
         let is_own = |host: &Host| self.own_hosts.contains(host);
         let without_room = self.progress.follow(follow_ups, named_by, &self.in_turns, is_own);

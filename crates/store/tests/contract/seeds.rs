@@ -625,7 +625,7 @@ pub(crate) async fn a_link_that_its_site_still_has_leads_to_a_few_more_requests(
         visited(&store, SHOP, later(today + 1), vec![failing(outcome)(today + 1)]).await?;
         assert_eq!(store.seeds_add(&links, later(today + 2)).await?.added, 0, "{outcome}: on the same day");
         let renewed = store.seeds_add(&links, later(today + day)).await?.added;
-        assert_eq!(renewed, u32::from(outcome != FetchOutcome::RobotsDenied), "{outcome}: a day later");
+        assert_eq!(renewed, u64::from(outcome != FetchOutcome::RobotsDenied), "{outcome}: a day later");
         today += day;
     }
     assert_eq!(store.seeds_add(&links, later(today + 9 * day)).await?.added, 0, "after three requests");
@@ -640,7 +640,7 @@ pub(crate) async fn a_link_that_its_site_still_has_leads_to_a_few_more_requests(
     for left in 0..4 {
         visited(&store, SHOP, later(today), vec![failing(FetchOutcome::Gone)(today)]).await?;
         let renewed = store.seeds_add(&links, later(today + day)).await?.added;
-        assert_eq!(renewed, u32::from(left < 3), "{left} requests after it left the index");
+        assert_eq!(renewed, u64::from(left < 3), "{left} requests after it left the index");
         today += day;
     }
     Ok(())
