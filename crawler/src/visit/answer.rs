@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use http::HeaderMap;
 use http::header::LOCATION;
 use manifest::model::{PolicyChoice, Served};
-use manifest::web;
+use manifest::{ManifestUrl, web};
 use policy::freshness::{self, CacheRecord, NotModified};
 use policy::redirect::{Purpose, RedirectDecision, decide};
 use policy::usage::most_restrictive;

@@ -87,10 +87,7 @@ fn in_turns_of_all(lists: Vec<Vec<&ResourceState>>) -> Vec<(NamedBy, &ResourceSt
 
 /// Those of the documents of the site that this visit requests. If they are more than there is room for, each visit requests those at usual
 /// paths, some of those that wait for their first request or to be read whole, and the next ones of the rest.
-fn waiting_and_next<'a>(
-    turns: &Turns<'a>,
-    documents: Vec<&'a ResourceState>,
-) -> Chosen<&'a ResourceState> {
+fn waiting_and_next<'a>(turns: &Turns<'a>, documents: Vec<&'a ResourceState>) -> Chosen<&'a ResourceState> {
     let is_usual = |known: &&ResourceState| {
         let is_main = is_main_host(turns.site.name.as_str(), known.url.host().as_str());
         is_main && plan::find(&known.url.path_and_query()).is_some()
@@ -113,8 +110,7 @@ fn waiting_and_next<'a>(
 fn requested_in_turns(site: &SiteState) -> impl Iterator<Item = &ResourceState> {
     let hosts: HashSet<&Host> = site.hosts.iter().map(|state| &state.host).collect();
     site.resources.iter().filter(move |known| {
-        let may_be_requested =
-            known.outcome == FetchOutcome::NotReached || hosts.contains(&known.url.host());
+        let may_be_requested = known.outcome == FetchOutcome::NotReached || hosts.contains(&known.url.host());
         may_be_requested && is_planned(site, known)
     })
 }

@@ -55,7 +55,7 @@ use self::findings::LEFT;
 use self::own_hosts::OwnHosts;
 use self::progress::Progress;
 use self::requester::Requester;
-use self::room::Room;
+use self::room::{Room, TIME_OF_ONE_MAX};
 use self::task::{NamedBy, Role, Task};
 use crate::clock;
 use crate::reading::HeldMemory;
@@ -335,7 +335,8 @@ impl<'a> Visit<'a> {
             findings.leave(plan.take(Task::is_link), TOO_MUCH, site);
         }
         let owner = self.own_hosts.owner_of(task);
-        if traffic.active_for_owner(task.named_by, &owner) >= Room::of(task.named_by).time_of_one {
+        let has_owner = matches!(task.named_by, NamedBy::Further | NamedBy::Others);
+        if has_owner && traffic.active_for_owner(task.named_by, &owner) >= TIME_OF_ONE_MAX {
             let is_of_owner = |other: &Task| {
                 other.is_link() && other.named_by == task.named_by && self.own_hosts.owner_of(other) == owner
             };

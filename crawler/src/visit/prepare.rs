@@ -66,12 +66,7 @@ pub(crate) fn begin(site: &SiteState, own_hosts: &OwnHosts, priors: &Priors, now
 
 /// The tasks of the site itself: known documents, then paths of the table, at the main hosts first, whose requests do not wait for the
 /// delays of other hosts. Home pages are last.
-fn of_site(
-    site: &SiteState,
-    own_hosts: &OwnHosts,
-    priors: &Priors,
-    known: &KnownDocuments<'_>,
-) -> Vec<Task> {
+fn of_site(site: &SiteState, own_hosts: &OwnHosts, priors: &Priors, known: &KnownDocuments<'_>) -> Vec<Task> {
     let is_main = |url: &ManifestUrl| is_main_host(site.name.as_str(), url.host().as_str());
     let KnownDocuments { published, others } = known;
     let of_site = others.iter().filter(|(named_by, _)| *named_by != NamedBy::Others);
@@ -141,9 +136,10 @@ pub(crate) fn outlook(site: &SiteState, priors: &Priors) -> Option<PathPlan> {
 /// Hints, which may name hosts that were not seeded, and submitted or listed URLs that have not yielded a manifest. Each linking site in turn
 /// names one; so do submissions and lists, and those that yielded nothing before. Another one is first in each visit.
 fn named_by_others(site: &SiteState) -> Vec<Task> {
-    let again = site.resources.iter().filter(|known| {
-        is_named_by_others(known) && is_asked_again(site, known) && !is_settled(known)
-    });
+    let again = site
+        .resources
+        .iter()
+        .filter(|known| is_named_by_others(known) && is_asked_again(site, known) && !is_settled(known));
     let again = again.map(|known| (AGAIN.to_owned(), known_task(site, known)));
     let hints = site.hints.iter().map(|named| {
         let from = named.linked_from.as_ref().filter(|from| is_of_another_site(site, Some(from)));

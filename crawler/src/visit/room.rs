@@ -25,30 +25,29 @@ pub(super) struct Room {
     pub(super) left: usize,
     /// Time of a visit for requests for links and for what others name, without waits. Their answers may be slow on purpose.
     pub(super) time: Duration,
-    /// The part of this time after which one owner has no more of it ([`OwnHosts::owner_of`](super::own_hosts::OwnHosts::owner_of)).
-    pub(super) time_of_one: Duration,
 }
 
 /// Parts of one manifest: its API description, and as many documents with keys as are requested.
 pub(super) const PARTS_MAX: usize = 5;
+
+/// The part of the time for further links, or for what others name, after which one owner has no more of it.
+pub(super) const TIME_OF_ONE_MAX: Duration = Duration::from_secs(5);
 
 impl Room {
     /// The standings of links.
     pub(super) const LINKS: [NamedBy; 3] = [NamedBy::Document, NamedBy::Further, NamedBy::Others];
 
     pub(super) const fn of(named_by: NamedBy) -> Self {
-        let (time, time_of_one) = match named_by {
-            NamedBy::Site | NamedBy::Document => (30, 30),
-            NamedBy::Further => (15, 5),
-            NamedBy::Others => (30, 5),
-        };
-        let (tasks, begun, known, of_one, left) = match named_by {
-            NamedBy::Site | NamedBy::Document => (120, 90, 70, 120, 60),
-            NamedBy::Further => (60, 45, 40, 10, 40),
-            NamedBy::Others => (100, 70, 40, 60, 0),
-        };
-        let (time, time_of_one) = (Duration::from_secs(time), Duration::from_secs(time_of_one));
-        Self { tasks, begun, known, of_one, left, time, time_of_one }
+        let time = Duration::from_secs;
+        match named_by {
+            NamedBy::Site | NamedBy::Document => {
+                Self { tasks: 120, begun: 90, known: 70, of_one: 120, left: 60, time: time(30) }
+            }
+            NamedBy::Further => {
+                Self { tasks: 60, begun: 45, known: 40, of_one: 10, left: 40, time: time(15) }
+            }
+            NamedBy::Others => Self { tasks: 100, begun: 70, known: 40, of_one: 60, left: 0, time: time(30) },
+        }
     }
 }
 

@@ -99,9 +99,10 @@ struct Taken {
 impl<'a> Turns<'a> {
     pub(super) fn of(site: &'a SiteState, own_hosts: &'a OwnHosts, now: DateTime<Utc>) -> Self {
         let is_delayed = |at: DateTime<Utc>| at - now > WAIT_OF_EARLIER_VISIT_MAX;
-        let delayed = site.hosts.iter().filter(|state| {
-            state.next_ok_at.is_some_and(is_delayed) && !own_hosts.contains(&state.host)
-        });
+        let delayed = site
+            .hosts
+            .iter()
+            .filter(|state| state.next_ok_at.is_some_and(is_delayed) && !own_hosts.contains(&state.host));
         Self { site, own_hosts, now, delayed: delayed.map(|state| &state.host).collect() }
     }
 
@@ -120,7 +121,11 @@ impl<'a> Turns<'a> {
     }
 
     /// The same for documents that have no owner, in one list.
-    pub(super) fn next_of_all(&self, documents: Vec<&'a ResourceState>, max: usize) -> Vec<&'a ResourceState> {
+    pub(super) fn next_of_all(
+        &self,
+        documents: Vec<&'a ResourceState>,
+        max: usize,
+    ) -> Vec<&'a ResourceState> {
         self.merged(self.of_all(documents, max))
     }
 
@@ -203,3 +208,7 @@ const fn left(max: usize, taken: usize) -> usize {
     let (left, least) = (max.saturating_sub(taken), max / PART_OF_UNSURE);
     if left > least { left } else { least }
 }
+
+#[cfg(test)]
+#[path = "turns_tests.rs"]
+mod tests;
