@@ -1,5 +1,6 @@
 //! One task of a visit, from the copy that may still be fresh to the links of the answer.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use manifest::{Discovery, Format, Host, Manifest, ManifestUrl};
@@ -181,6 +182,10 @@ impl Visit<'_> {
             task.earlier = Earlier::Failed;
         }
         if named_by == NamedBy::Others {
+            // what is in the index has a turn of its own, which no link of others changes
+            let in_index = self.site.resources.iter().filter(|known| known.manifest_id.is_some());
+            let in_index: HashSet<&ManifestUrl> = in_index.map(|known| &known.url).collect();
+            follow_ups.tasks.retain(|task| task.role == Role::Part || !in_index.contains(&task.url));
             let earlier = Earlier::of_new(self.site.visits, NewUrl::LinkOfOthers);
             let is_usual = |task: &&mut Task| task.earlier == Earlier::Usual && task.role != Role::Part;
             follow_ups.tasks.iter_mut().filter(is_usual).for_each(|task| task.earlier = earlier);
