@@ -564,7 +564,6 @@ pub(crate) async fn a_url_without_a_manifest_is_a_hint_once_more(Db { store, .. 
     let day = 24 * 60 + 2;
     for (minutes, seed, added) in [
         (2, by("failed", "evil.example"), false),
-        (day, by("failed", "evil.example"), false),
         (3, submitted("failed"), false),
         (4, by("own", "evil.example"), false),
         (4, by("living", "good.example"), false),
