@@ -458,7 +458,7 @@ mod tests {
         assert_eq!(after(&gone, upload), kept, "also if it comes back after it was missing");
         let part = ResourceState { manifest_id: None, ..named.clone() };
         assert_eq!(after(&part, upload).1, Some(url(upload)), "a part comes with its manifest");
-        assert_eq!(after(&theirs, upload).1, Some(url(upload)), "the site does not name it");
+        assert_eq!(after(&theirs, upload).1, Some(url(evil)), "its first source");
         assert_eq!(after(&listed, CATALOG), (Discovery::Listed, None, NamedBy::Others));
     }
 }
