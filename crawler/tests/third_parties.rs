@@ -1108,7 +1108,8 @@ async fn linked_documents_are_requested_after_urls_that_the_site_itself_names() 
             "pass {pass}"
         );
         if pass == 0 {
-            assert_eq!(requested, links, "{paths:?}");
+            // each second visit, the first one among them, begins the new links with those that others name
+            assert_eq!(requested, ["/u/theirs.json", "/u/listed.json", "/u/further.json"], "{paths:?}");
             for own in ["/x/of-page.json", "/x/of-robots.json", "/", "/llms.txt"] {
                 assert!(paths.iter().any(|path| path == own), "{own} in {paths:?}");
             }
@@ -1391,7 +1392,7 @@ async fn large_listed_documents_have_half_of_a_visit_and_take_turns() {
         .file(OWN, json, awp_with("own0"));
     let victim = (0..4).fold(victim, |victim, number| victim.file(&path(number), json, large(number, 0)));
     let mut crawl = Crawl::of([victim]).await;
-    for visit in 1..=4 {
+    for visit in 1..=14 {
         crawl.pass_again().await;
         let downloads = crawl.paths(VICTIM).into_iter().filter(|path| path.starts_with("/u/")).count();
         assert!(downloads <= 3, "visit {visit}: {downloads}");
@@ -1400,7 +1401,7 @@ async fn large_listed_documents_have_half_of_a_visit_and_take_turns() {
             fetches.iter().all(|fetch| fetch.outcome != FetchOutcome::TooLarge),
             "visit {visit}: {fetches:?}"
         );
-        if visit == 2 {
+        if visit == 10 {
             for url in &listed {
                 naming_of(&crawl, url).await;
             }

@@ -156,6 +156,12 @@ fn is_main_host(site: &SiteName, host: &Host) -> bool {
     host.as_str().strip_prefix("www.").unwrap_or(host.as_str()) == site.as_str()
 }
 
+/// The customer of a site who has a host: the name directly below the domain. Names below that name cost the customer nothing.
+pub fn customer_of<'a>(host: &'a Host, site: &SiteName) -> &'a str {
+    let below = host.as_str().strip_suffix(site.as_str()).and_then(|name| name.strip_suffix('.'));
+    below.and_then(|below| below.rsplit('.').next()).unwrap_or(host.as_str())
+}
+
 /// Who names a document of which only the URL is known: the site at a usual path of its domain or its `www.` host, otherwise
 /// others.
 pub fn named_by_url(url: &ManifestUrl) -> NamedBy {

@@ -28,8 +28,8 @@ pub(crate) struct KnownManifest {
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     pub(crate) resources: HashMap<ManifestId, ResourceState>,
-    /// URLs that were seeded or linked and never fetched.
-    pub(crate) hints: Vec<ManifestId>,
+    /// URLs that were seeded or linked and not fetched since, with their misses in a row before.
+    pub(crate) hints: HashMap<ManifestId, u32>,
     pub(crate) manifests: BTreeMap<ManifestId, KnownManifest>,
     /// The hosts of a site that has manifests, or whose visit found one.
     pub(crate) hosts: HashMap<Host, HostOrigin>,

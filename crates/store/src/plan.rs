@@ -17,7 +17,7 @@ use crate::known::{Known, KnownManifest};
 use crate::model::seed::kept_source;
 use crate::model::{FeedChange, FetchRecord, HostOrigin, LinkChanges, NewSource, ResourceState, VisitRecord};
 use crate::room;
-use crate::verdict::{Verdict, misses, verdict_of_end, verdict_of_fetch};
+use crate::verdict::{Earlier, Verdict, misses, verdict_of_end, verdict_of_fetch};
 
 /// Maximum number of rows of a site for URLs that were requested or linked. Beyond it, those without a manifest or a stored document are
 /// deleted, the oldest first, down to [`BARE_KEPT`].
@@ -121,7 +121,8 @@ pub(crate) fn plan<'a>(
         // a redirect to a skipped host is recorded
         let is_left = fetch.outcome == FetchOutcome::NotReached && fetch.final_url.is_some();
         if is_known(id, fetch, (visit, known)) || fetch.outcome.is_present() || is_left {
-            let mut resource = resource_after(fetch, before, misses(fetch, fetch.outcome, before));
+            let misses_in_row = misses(fetch, fetch.outcome, Earlier::of(known, id));
+            let mut resource = resource_after(fetch, before, misses_in_row);
             if is_read_as_part(fetch, known.manifests.get(id)) {
                 (resource.etag, resource.last_modified, resource.cache) = (None, None, None);
             }
@@ -142,7 +143,7 @@ pub(crate) fn plan<'a>(
         let before = known.resources.get(id);
         let is_refused = plan.refused.contains_key(id);
         let outcome = if is_refused { FetchOutcome::TooLarge } else { fetch.outcome };
-        let misses_in_row = misses(fetch, outcome, before);
+        let misses_in_row = misses(fetch, outcome, Earlier::of(known, id));
         if let Some(manifest) = fetch.manifest.as_ref().filter(|_| !is_refused) {
             plan_read(&mut plan, (id, fetch, manifest), known, naming.named_by(&fetch.url))?;
             continue;
@@ -173,7 +174,7 @@ pub(crate) fn plan<'a>(
 /// be read again until it changes.
 fn is_known(id: &ManifestId, fetch: &FetchRecord, (visit, known): (&VisitRecord, &Known)) -> bool {
     let is_linked = || fetch.linked_from.as_ref().is_some_and(|from| from.site() == visit.site);
-    known.resources.contains_key(id) || known.hints.contains(id) || is_linked()
+    known.resources.contains_key(id) || known.hints.contains_key(id) || is_linked()
 }
 
 /// Refused documents get no row, unless they have one or the site links to them. Their stored content stays.
@@ -191,7 +192,7 @@ fn plan_refused(
         let before = known.resources.get(&id);
         let is_kept = |fetch: &&&FetchRecord| is_known(&id, fetch, (visit, known));
         let Some(fetch) = last.get(&id).filter(is_kept) else { return false };
-        resource.misses_in_row = misses(fetch, FetchOutcome::TooLarge, before);
+        resource.misses_in_row = misses(fetch, FetchOutcome::TooLarge, Earlier::of(known, &id));
         let kept = before.cloned().map(|before| {
             (before.etag, before.last_modified, before.cache, before.content_hash, before.changed_at)
         });

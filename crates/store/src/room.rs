@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, HashMap};
 
 use chrono::{DateTime, Utc};
-use manifest::{Host, ManifestId, ManifestUrl, SiteName};
+use manifest::{ManifestId, ManifestUrl, SiteName};
 use policy::FetchOutcome;
-use policy::naming::SiteNaming;
+use policy::naming::{SiteNaming, customer_of};
 
 use crate::known::Known;
 use crate::model::FetchRecord;
@@ -67,14 +67,22 @@ enum Standing {
     Others(Owner),
 }
 
-/// The owner against whose share a document counts, if only others name it.
+/// Whose share of the room of others a document takes. Of the users of a host nothing is known but the sites that link to their documents;
+/// submissions are alike.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Owner {
-    /// The host of the document.
-    Host(Host),
-    /// The linking site, for a document at a host of the site: its users are known only by the sites that link to their documents.
-    /// Submissions have no linking site and share one owner.
-    LinkingSite(Option<SiteName>),
+struct Owner {
+    /// The name directly below the domain where the document is ([`customer_of`]): all names below it are those of one customer. `None` at
+    /// the hosts of the site itself, where each linking site is an owner like a customer.
+    customer: Option<String>,
+    linked_by: Option<SiteName>,
+}
+
+impl Owner {
+    /// The owner with all of its users.
+    fn whole(&self) -> Self {
+        let linked_by = self.linked_by.clone().filter(|_| self.customer.is_none());
+        Self { customer: self.customer.clone(), linked_by }
+    }
 }
 
 impl Standing {
@@ -82,10 +90,11 @@ impl Standing {
         match () {
             () if naming.publishes(url) => Self::Published,
             () if naming.names(url) => Self::Linked,
-            () if naming.names_host(&url.host()) => {
-                Self::Others(Owner::LinkingSite(linked_from.map(ManifestUrl::site)))
+            () => {
+                let customer = Some(url.host()).filter(|host| !naming.names_host(host));
+                let customer = customer.map(|host| customer_of(&host, &url.site()).to_owned());
+                Self::Others(Owner { customer, linked_by: linked_from.map(ManifestUrl::site) })
             }
-            () => Self::Others(Owner::Host(url.host())),
         }
     }
 }
@@ -122,6 +131,8 @@ struct Room {
     of_others: Share,
     /// Documents that only others name, by owner.
     owners: BTreeMap<Owner, Share>,
+    /// The same by [`Owner::whole`].
+    customers: BTreeMap<Owner, Share>,
     displaceable: Vec<Displaceable>,
 }
 
@@ -156,6 +167,8 @@ impl Room {
             Standing::Others(owner) => {
                 let of_owner = self.owners.entry(owner.clone()).or_default();
                 *of_owner = of_owner.plus(added);
+                let of_customer = self.customers.entry(owner.whole()).or_default();
+                *of_customer = of_customer.plus(added);
                 &mut self.of_others
             }
         };
@@ -201,35 +214,45 @@ impl Room {
         if added.share.manifests > 0 && after.manifests > MANIFESTS_OF_OTHERS_MAX {
             return Some(TOO_MANY);
         }
-        let of_owner = self.owners.get(owner).copied().unwrap_or_default();
-        let owners = u64::try_from(self.owners.len().max(1)).unwrap_or(u64::MAX);
-        let is_below_share = of_owner.bytes < BYTES_OF_OTHERS_MAX.checked_div(owners).unwrap_or_default();
+        let of_customer = self.customers.get(&owner.whole()).copied().unwrap_or_default();
+        let customers = u64::try_from(self.customers.len().max(1)).unwrap_or(u64::MAX);
+        let is_below_share =
+            of_customer.bytes < BYTES_OF_OTHERS_MAX.checked_div(customers).unwrap_or_default();
         let is_small_change = added.is_in_index && added.share.bytes <= SMALL_CHANGE_BYTES;
         let has_room = is_small_change && (is_below_share || after.bytes <= BYTES_OF_OTHERS_MOST);
         (after.bytes > BYTES_OF_OTHERS_MAX && !has_room).then_some(TOO_MANY_BYTES_OF_OTHERS)
     }
 
-    /// Removes the newest manifest of the owner with the most, if that owner still has at least as much afterwards as `owner` will have. So
-    /// no owner takes the room of the others, and an earlier owner keeps no more than a later one.
+    /// Removes the newest manifest of the customer with the most, if that customer still has at least as much afterwards as the one of
+    /// `owner` will have; within one customer, the same holds for those who link. No owner takes the room of the others, and who came first
+    /// keeps no more than those who come later.
     fn displace(&mut self, owner: &Owner, added: Share) -> Option<Displaceable> {
-        let mine = self.owners.get(owner).copied().unwrap_or_default().plus(added);
         let is_full = self.of_others.plus(added).manifests > MANIFESTS_OF_OTHERS_MAX && added.manifests > 0;
         let size = |share: Share| {
             if is_full { u64::try_from(share.manifests).unwrap_or(u64::MAX) } else { share.bytes }
         };
         let of = |owner: &Owner| self.owners.get(owner).copied().unwrap_or_default();
+        let of_whole = |owner: &Owner| self.customers.get(&owner.whole()).copied().unwrap_or_default();
         let order = |manifest: &Displaceable| {
-            (size(of(&manifest.owner)), manifest.owner.clone(), manifest.since, manifest.id.clone())
+            let Displaceable { owner, id, since, .. } = manifest;
+            let whole = (size(of_whole(owner)), owner.whole());
+            (whole, size(of(owner)), owner.clone(), *since, id.clone())
         };
         let newest = self.displaceable.iter().enumerate().max_by_key(|(_, manifest)| order(manifest))?.0;
         let manifest = self.displaceable.get(newest)?;
-        let left = of(&manifest.owner).minus(manifest.share());
-        if size(left) < size(mine) {
+        let is_same_customer = manifest.owner.whole() == owner.whole();
+        let share_of = |owner: &Owner| if is_same_customer { of(owner) } else { of_whole(owner) };
+        if size(share_of(&manifest.owner).minus(manifest.share())) < size(share_of(owner).plus(added)) {
             return None;
         }
         let displaced = self.displaceable.swap_remove(newest);
         self.of_others = self.of_others.minus(displaced.share());
-        self.owners.insert(displaced.owner.clone(), left);
+        let minus = |shares: &mut BTreeMap<Owner, Share>, owner: Owner| {
+            let share = shares.entry(owner).or_default();
+            *share = share.minus(displaced.share());
+        };
+        minus(&mut self.owners, displaced.owner.clone());
+        minus(&mut self.customers, displaced.owner.whole());
         Some(displaced)
     }
 
@@ -291,8 +314,14 @@ mod tests {
 
     use super::*;
 
-    fn others(host: &str) -> Standing {
-        Standing::Others(Owner::Host(Host::parse(host).unwrap()))
+    fn others(customer: &str) -> Standing {
+        Standing::Others(Owner { customer: Some(customer.to_owned()), linked_by: None })
+    }
+
+    /// A document that a site links to, at a host of a customer or at one of the site.
+    fn linked_at(customer: Option<&str>, from: &str) -> Standing {
+        let customer = customer.map(ToOwned::to_owned);
+        Standing::Others(Owner { customer, linked_by: SiteName::parse(from).ok() })
     }
 
     const fn new(bytes: u64) -> Added {
@@ -332,7 +361,7 @@ mod tests {
     }
 
     fn linked(site: &str) -> Standing {
-        Standing::Others(Owner::LinkingSite(SiteName::parse(site).ok()))
+        linked_at(None, site)
     }
 
     #[test]
@@ -356,9 +385,39 @@ mod tests {
                 assert!(room.take(&last, new(1)).is_ok_and(|displaced| displaced.len() == 1));
             }
             assert_eq!(room.take(&last, new(1)), Err(TOO_MANY), "they have the same");
-            let submission = Standing::Others(Owner::LinkingSite(None));
+            let submission = Standing::Others(Owner { customer: None, linked_by: None });
             assert!(room.take(&submission, new(1)).is_ok(), "and others have their share");
         }
+    }
+
+    #[test]
+    fn one_user_of_a_host_keeps_the_others_from_no_room() {
+        let api = Some("api");
+        let (mut room, evil) = (Room::default(), linked_at(api, "evil.example"));
+        for number in 0..500 {
+            take_displaceable(&mut room, &evil, number, 1);
+        }
+        assert_eq!(room.take(&evil, new(1)), Err(TOO_MANY));
+        for number in (490..500).rev() {
+            let newest = ManifestId::of(&url(number));
+            assert_eq!(room.take(&linked_at(api, "good.example"), new(1)), Ok(vec![newest]), "{number}");
+        }
+        let newest = ManifestId::of(&url(489));
+        assert_eq!(room.take(&linked_at(Some("t1"), "good.example"), new(1)), Ok(vec![newest]));
+    }
+
+    /// All names below one directly below the domain are those of one customer.
+    #[test]
+    fn names_below_a_customers_name_are_no_further_owners() {
+        let naming = SiteNaming::new(SiteName::parse("a.example").unwrap(), HashMap::new(), []);
+        let of = |at: &str| {
+            let at = ManifestUrl::parse(&format!("https://{at}/x.json")).unwrap();
+            Standing::of(&naming, &at, None)
+        };
+        for host in ["x.a.example", "a1.x.a.example", "b.a1.x.a.example"] {
+            assert_eq!(of(host), others("x"), "{host}");
+        }
+        assert_eq!(of("www.a.example"), Standing::Others(Owner { customer: None, linked_by: None }));
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! The meaning of a response, or of the end of a visit, for a known manifest.
 
-use manifest::Discovery;
+use manifest::{Discovery, ManifestId};
 use policy::{FetchOutcome, Status, VisitEnd};
 
-use crate::model::{FetchRecord, ResourceState};
+use crate::known::Known;
+use crate::model::FetchRecord;
 
 /// Number of consecutive visits without the manifest after which it leaves the index.
 const MISSES_TO_REMOVE: u32 = 2;
@@ -42,11 +43,28 @@ const fn is_miss(outcome: FetchOutcome) -> bool {
         )
 }
 
-/// The number of consecutive misses after a fetch with this outcome. Errors neither increase nor reset it, except for a link to a document
-/// that was never received: such a link is followed only a few times, whatever its responses are.
-pub(crate) fn misses(fetch: &FetchRecord, outcome: FetchOutcome, before: Option<&ResourceState>) -> u32 {
-    let so_far = before.map_or(0, |resource| resource.misses_in_row);
-    let was_received = before.is_some_and(|before| before.content_hash.is_some());
+/// What is known of a URL before a fetch.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Earlier {
+    misses_in_row: u32,
+    was_received: bool,
+}
+
+impl Earlier {
+    pub(crate) fn of(known: &Known, id: &ManifestId) -> Self {
+        let before = known.resources.get(id);
+        let of_hint = known.hints.get(id).copied().unwrap_or_default();
+        Self {
+            misses_in_row: before.map_or(of_hint, |resource| resource.misses_in_row),
+            was_received: before.is_some_and(|before| before.content_hash.is_some()),
+        }
+    }
+}
+
+/// The misses in a row after a fetch with this outcome. Errors neither add to them nor reset them, unless a link leads to a document that
+/// was never received, or left the index before it was linked again: such a link is followed a few times, whatever its responses are.
+pub(crate) fn misses(fetch: &FetchRecord, outcome: FetchOutcome, earlier: Earlier) -> u32 {
+    let Earlier { misses_in_row: so_far, was_received } = earlier;
     let is_link = !matches!(fetch.discovery, Discovery::Listed | Discovery::Submitted);
     let was_asked = !matches!(outcome, FetchOutcome::NotReached | FetchOutcome::OverBudget);
     match outcome {

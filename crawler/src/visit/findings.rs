@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use store::{PathCheck, PathSlots, ResourceState, Seed, SiteState};
 
 use super::fetched::Fetched;
+use super::known_documents::{KNOWN_WAITING_MAX, known_task};
 use super::own_hosts::OwnHosts;
-use super::prepare::{KNOWN_WAITING_MAX, known_task};
 use super::room::{Counts, Room};
 use super::seeds;
 use super::sources::Sources;

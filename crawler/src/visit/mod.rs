@@ -14,6 +14,7 @@ mod finish;
 mod fixtures;
 mod hold;
 mod judge;
+mod known_documents;
 mod links;
 mod own_hosts;
 mod parts;
@@ -55,7 +56,7 @@ use self::findings::LEFT;
 use self::own_hosts::OwnHosts;
 use self::progress::Progress;
 use self::requester::Requester;
-use self::room::Room;
+use self::room::{Room, TIME_OF_ONE_MAX};
 use self::task::{NamedBy, Role, Task};
 use crate::clock;
 use crate::reading::HeldMemory;
@@ -242,8 +243,8 @@ impl<'a> Visit<'a> {
         Self {
             tools,
             site,
-            in_turns: prepare::in_turns(site, &own_hosts).map(|known| &known.url).collect(),
-            retries: prepare::retries(site).map(|known| &known.url).collect(),
+            in_turns: known_documents::in_turns(site, &own_hosts).map(|known| &known.url).collect(),
+            retries: known_documents::retries(site).map(|known| &known.url).collect(),
             parts_of_stored: None,
             own_hosts,
             scope,
@@ -268,7 +269,8 @@ impl<'a> Visit<'a> {
             let active_before = self.progress.traffic.active;
             let done = self.step(&mut task).await;
             self.progress.plan.current = None;
-            self.progress.traffic.count_for_links(&task, active_before);
+            let owner = self.own_hosts.owner_of(&task);
+            self.progress.traffic.count_for_links((&task, &owner), active_before);
             match done {
                 Ok(next) if self.is_delayed(&task, next) => {
                     self.progress.ended_at = Some(task.url.host());
@@ -324,13 +326,22 @@ impl<'a> Visit<'a> {
         findings.leave(left, LEFT, (self.site, &*self.own_hosts));
     }
 
-    /// Stops the visit when the time for URLs that the site itself names, and for the parts of its manifests, is used up. When the time or
-    /// memory for other URLs is used up, only these are left for a later visit, together with URLs that would lead to more of them.
+    /// Stops the visit when the time for what the site itself names, with the parts of its manifests, is used up. When the time or the
+    /// memory for everything else is, or the time of one owner, only the rest of that is left for a later visit, and whatever still
+    /// leads to more of it.
     fn observe_time(&mut self, task: &Task) -> NextStep {
         let site = (self.site, self.own_hosts.as_ref());
         let Progress { plan, traffic, findings, links_exceed_memory, .. } = &mut self.progress;
         if *links_exceed_memory {
             findings.leave(plan.take(Task::is_link), TOO_MUCH, site);
+        }
+        let owner = self.own_hosts.owner_of(task);
+        let has_owner = matches!(task.named_by, NamedBy::Further | NamedBy::Others);
+        if has_owner && traffic.active_for_owner(task.named_by, &owner) >= TIME_OF_ONE_MAX {
+            let is_of_owner = |other: &Task| {
+                other.is_link() && other.named_by == task.named_by && self.own_hosts.owner_of(other) == owner
+            };
+            findings.leave(plan.take(is_of_owner), LEFT, site);
         }
         for named_by in Room::LINKS {
             if traffic.active_for.get(&named_by).is_some_and(|time| *time >= Room::of(named_by).time) {

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use manifest::{Discovery, Host, ManifestUrl};
-use policy::naming::{FoundBy, SiteNaming, is_usual};
+use policy::naming::{FoundBy, SiteNaming, customer_of, is_usual};
 use policy::plan;
 use store::{HostOrigin, ResourceState, SiteState};
 
@@ -95,6 +95,20 @@ impl OwnHosts {
     /// Whether a document is at a usual path of an own host, or the operator lists it: no link is needed to find it.
     pub(super) fn is_found_without_links(&self, url: &ManifestUrl) -> bool {
         self.contains(&url.host()) && is_usual(url) || self.links_away(url) == Some(0)
+    }
+
+    /// Whose turn and time a task takes that users of the site or others name: those of the document with the link, of the site that links
+    /// to a document at an own host, or of the customer who has the host. Empty for what has no owner.
+    pub(super) fn owner_of(&self, task: &Task) -> String {
+        let (host, from) = (task.url.host(), task.linked_from.as_deref());
+        match task.named_by {
+            NamedBy::Site | NamedBy::Document => String::new(),
+            NamedBy::Further => from.map(ToString::to_string).unwrap_or_default(),
+            NamedBy::Others if self.contains(&host) => {
+                from.map(|from| from.site().to_string()).unwrap_or_default()
+            }
+            NamedBy::Others => customer_of(&host, &task.url.site()).to_owned(),
+        }
     }
 
     /// Whether the site names a document.

@@ -18,8 +18,8 @@ use super::context::Interrupt;
 use super::fetched::{Document, Fetched};
 use super::findings::{Findings, is_of_site, known};
 use super::judge;
+use super::known_documents;
 use super::links::{self, FollowUps};
-use super::prepare;
 use super::task::{NamedBy, Role, Task, Validators};
 use crate::clock;
 use crate::reading::Reading;
@@ -50,7 +50,7 @@ impl Visit<'_> {
         };
         let is_given_up = |url: &ManifestUrl| {
             let known = known(self.site, url).filter(|known| known.content_hash.is_none());
-            known.is_some_and(prepare::is_given_up)
+            known.is_some_and(known_documents::is_given_up)
         };
         let tasks = links::of_manifest(&stored.manifest).tasks.into_iter();
         let parts = tasks.filter(|task| task.role == Role::Part && !is_given_up(&task.url)).collect();

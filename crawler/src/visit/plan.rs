@@ -115,7 +115,12 @@ impl Plan {
         self.queue.insert_first(task);
     }
 
-    /// Plans the URL of a task if it is new and there is room for it, up to `max` tasks of the same standing.
+    /// Adds a task of which the URL was requested, after those of its rank.
+    pub(crate) fn put_last(&mut self, task: Task) {
+        self.queue.insert_last(task);
+    }
+
+    /// Plans the URL of a task if it is new and there is room for it, up to `max` of those that are named alike.
     fn is_new(&mut self, task: &Task, max: usize) -> bool {
         if task.named_by != NamedBy::Site && self.limited.contains(&task.url.host()) {
             return false;

@@ -68,6 +68,9 @@ fn tasks_of_others_leave_room_for_those_of_the_site() {
     }
     let mut plan: Plan = serde_json::from_value(serde_json::to_value(&plan).unwrap()).unwrap();
     plan.resume([].iter());
+    let linked = |number| by_others(&format!("https://t.a.example/linked/{number}"));
+    let room = TASKS_OF_OTHERS_MAX - Room::of(NamedBy::Others).begun;
+    assert_eq!(plan.add_next((0..room).map(linked).collect()), [], "for links of what is known");
     let more = by_others("https://t.a.example/more");
     assert_eq!(plan.add_next(vec![more.clone()]), [more]);
     assert_eq!(plan.add_next(vec![task("https://a.example/linked")]), []);
@@ -113,7 +116,7 @@ fn links_leave_room_for_what_the_site_itself_names_and_further_links_for_those()
     plan.add_own((1..TASKS_BEGUN_MAX).map(|number| task(&format!("https://a.example/{number}"))).collect());
     let ranks: Vec<u8> = std::iter::from_fn(|| plan.next(&Scope::Site)).map(|task| task.rank()).collect();
     let count = |rank: u8| ranks.iter().map(|of| usize::from(*of == rank)).sum::<usize>();
-    assert_eq!([0, 1, 3, 4].map(count), [TASKS_BEGUN_MAX - 1, 1, TASKS_MAX, TASKS_FURTHER_MAX]);
+    assert_eq!([0, 1, 4, 5].map(count), [TASKS_BEGUN_MAX - 1, 1, TASKS_MAX, TASKS_FURTHER_MAX]);
     assert!(ranks.is_sorted(), "{ranks:?}");
 }
 

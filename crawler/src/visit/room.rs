@@ -17,7 +17,7 @@ pub(super) struct Room {
     pub(super) tasks: usize,
     /// How many of them may be known or in the path table. The rest is reserved for links that no visit has followed.
     pub(super) begun: usize,
-    /// How many of them are known documents, which are requested in turns.
+    /// Those of them that are known documents, which take turns. What may yield nothing has an eighth more.
     pub(super) known: usize,
     /// How many of each number may come from links of one document.
     pub(super) of_one: usize,
@@ -30,6 +30,9 @@ pub(super) struct Room {
 /// Maximum number of parts of one manifest: its API description, and as many documents with keys as are requested.
 pub(super) const PARTS_MAX: usize = 5;
 
+/// The part of the time for further links, or for what others name, after which one owner has no more of it.
+pub(super) const TIME_OF_ONE_MAX: Duration = Duration::from_secs(5);
+
 impl Room {
     /// The standings of links.
     pub(super) const LINKS: [NamedBy; 3] = [NamedBy::Document, NamedBy::Further, NamedBy::Others];
@@ -41,9 +44,9 @@ impl Room {
                 Self { tasks: 120, begun: 90, known: 70, of_one: 120, left: 60, time: time(30) }
             }
             NamedBy::Further => {
-                Self { tasks: 60, begun: 40, known: 40, of_one: 10, left: 40, time: time(15) }
+                Self { tasks: 60, begun: 45, known: 40, of_one: 10, left: 40, time: time(15) }
             }
-            NamedBy::Others => Self { tasks: 60, begun: 60, known: 40, of_one: 60, left: 0, time: time(15) },
+            NamedBy::Others => Self { tasks: 100, begun: 70, known: 40, of_one: 60, left: 0, time: time(30) },
         }
     }
 }

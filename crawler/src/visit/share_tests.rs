@@ -1,5 +1,6 @@
 //! Documents of users that fail, are slow or many: those of others have their share of each visit.
 
+use store::Seed;
 use testweb::Answer;
 
 use super::requester::tests::{Fixture, fixture, fixture_with};
@@ -154,6 +155,106 @@ async fn a_failure_of_another_own_host_ends_only_this_host() {
     }
 }
 
+/// A document of a user links to one more path of the main host in each visit, all of which ask for a delay.
+#[tokio::test]
+async fn a_fresh_link_that_fails_keeps_what_others_newly_name_from_few_visits() {
+    const UPLOAD: &str = "/u/e.json";
+    let host = testweb::Host::new(NAME).file("/u/g.json", JSON, awp("named"));
+    let fixture = begun(host.file(UPLOAD, LINKSET, catalog_of([])), catalog_of([UPLOAD])).await;
+    visited(&fixture).await;
+    let url = |text: &str| ManifestUrl::parse(text).unwrap();
+    let link = Seed::linked(url(&format!("https://{NAME}/u/g.json")), url("https://evil.example/x.json"));
+    fixture.tools.store.seeds_add(&[link], clock::now()).await.unwrap();
+    let mut requested = Vec::new();
+    for visit in 0..3 {
+        let busy = format!("/busy/{visit}.json");
+        fixture.web.set(NAME, &busy, Answer::status(503));
+        fixture.web.set_file(NAME, UPLOAD, LINKSET, catalog_of([busy.as_str()]));
+        requested.extend(visited(&fixture).await);
+    }
+    assert!(requested.contains(&"/u/g.json".to_owned()), "{requested:?}");
+    assert!(requested.iter().any(|path| path.starts_with("/busy/")), "{requested:?}");
+}
+
+/// A document of a customer redirects to a path of the main host that asks for a delay, in each second visit.
+#[tokio::test]
+async fn a_redirect_to_another_host_is_followed_after_what_is_known_there() {
+    const CUSTOMER: &str = "t1.slow.example";
+    let site = testweb::Host::new(NAME)
+        .robots("")
+        .file(MANIFEST, JSON, AWP)
+        .route("/busy", Answer::status(503))
+        .file("/u/g.json", JSON, awp("upload"));
+    let customer = testweb::Host::new(CUSTOMER).robots("").file("/r.json", JSON, awp("customer"));
+    let fixture = fixture_with(site, customer).await;
+    let store = &fixture.tools.store;
+    store.standalone_end(&fixture.leased.token, &[]).await.unwrap();
+    let urls = [format!("https://{NAME}/u/g.json"), format!("https://{CUSTOMER}/r.json")];
+    store.seeds_add(&urls.each_ref().map(|url| submitted(url)), clock::now()).await.unwrap();
+    clock::advance(TimeDelta::minutes(1));
+    visited(&fixture).await;
+    assert_eq!(report(&fixture).await.summary.manifests, 3);
+    for visit in 0..8 {
+        if visit % 2 == 0 {
+            fixture.web.set(CUSTOMER, "/r.json", Answer::redirect(302, &format!("https://{NAME}/busy")));
+        } else {
+            fixture.web.set_file(CUSTOMER, "/r.json", JSON, awp("customer"));
+        }
+        let requested = visited(&fixture).await;
+        let place = |path: &str| requested.iter().position(|other| other == path);
+        let (known, busy) = (place("/u/g.json"), place("/busy"));
+        assert_eq!((known.is_some(), busy.is_some()), (true, visit % 2 == 0), "{visit}: {requested:?}");
+        assert!(busy.is_none_or(|busy| known < Some(busy)), "{visit}: {requested:?}");
+    }
+}
+
+/// Another site goes on linking to a document that fails at first.
+#[tokio::test]
+async fn a_link_of_another_site_is_requested_three_times() {
+    const AT: &str = "/u/g.json";
+    let url = |text: &str| ManifestUrl::parse(text).unwrap();
+    for failures in [2, 9] {
+        let host = testweb::Host::new(NAME).route(AT, Answer::status(503));
+        let fixture = begun(host, catalog_of([])).await;
+        visited(&fixture).await;
+        let mut requests = 0;
+        for visit in 0..7 {
+            if visit == failures {
+                fixture.web.set_file(NAME, AT, JSON, awp("late"));
+            }
+            let link = Seed::linked(url(&format!("https://{NAME}{AT}")), url("https://evil.example/x.json"));
+            fixture.tools.store.seeds_add(&[link], clock::now()).await.unwrap();
+            requests += visited(&fixture).await.iter().filter(|path| *path == AT).count();
+            clock::advance(TimeDelta::days(1));
+        }
+        let manifests = report(&fixture).await.summary.manifests;
+        let is_found = failures == 2;
+        assert_eq!((requests == 3, manifests), (!is_found, 2 + u32::from(is_found)), "{requests}");
+    }
+}
+
+#[tokio::test]
+async fn a_slow_owner_leaves_time_to_the_others() {
+    let fixture = begun(testweb::Host::new(NAME), catalog_of([])).await;
+    let stop = Stop::default();
+    let session = fixture.tools.egress.session(fixture.leased.token.site.clone());
+    let mut visit = Visit::new(&fixture.tools, &stop, &fixture.leased, Scope::Site, session);
+    let task = |host: &str, path: &str| {
+        let url = ManifestUrl::parse(&format!("https://{host}.{NAME}/{path}.json")).unwrap();
+        let task = Task::new(url, policy::BodyKind::Manifest, manifest::Discovery::CatalogEntry);
+        Task { named_by: NamedBy::Others, ..task }
+    };
+    for (host, path) in [("q0", "1"), ("a.q0", "2"), ("q1", "1")] {
+        visit.progress.plan.add(task(host, path));
+    }
+    let slow = task("q0", "0");
+    visit.progress.traffic.active = TIME_OF_ONE_MAX;
+    visit.progress.traffic.count_for_links((&slow, &visit.own_hosts.owner_of(&slow)), Duration::ZERO);
+    assert_eq!(visit.observe_time(&slow), NextStep::Continue);
+    let left = visit.progress.plan.tasks().filter(|task| task.named_by == NamedBy::Others);
+    assert_eq!(left.map(|task| task.url.host().to_string()).collect::<Vec<_>>(), [format!("q1.{NAME}")]);
+}
+
 #[tokio::test]
 async fn the_time_of_slow_links_is_that_of_their_standing() {
     let fixture = begun(testweb::Host::new(NAME), catalog_of([])).await;
@@ -182,5 +283,5 @@ async fn the_time_of_slow_links_is_that_of_their_standing() {
         assert_eq!(left, expected.collect::<Vec<_>>());
     }
     let sum: Duration = Room::LINKS.into_iter().map(|named_by| Room::of(named_by).time).sum();
-    assert_eq!(sum, Duration::from_mins(1));
+    assert_eq!(sum, Duration::from_secs(75));
 }

@@ -197,10 +197,11 @@ fn is_part(known: &ResourceState) -> bool {
     known.manifest_id.is_none() && known.outcome.is_present()
 }
 
-/// Keeps the stored source of a known document that the operator or the site names, if only others name it in this visit.
+/// Keeps the source of a known document where only others name it in this visit: the one by which the operator or the site names it, and the
+/// first one of a manifest in the index, so that no link of others takes the document from its owner.
 pub(super) fn keep_source(task: &mut Task, known: &ResourceState, own: &OwnHosts) {
-    let is_of_site = || !is_part(known) && own.names(&known.url) && !is_linked_by_site(task, own);
-    if known.discovery == Discovery::Listed || is_of_site() {
+    let has_source = || !is_part(known) && (own.names(&known.url) || known.manifest_id.is_some());
+    if known.discovery == Discovery::Listed || has_source() && !is_linked_by_site(task, own) {
         task.discovery = known.discovery;
         task.linked_from = known.linked_from.clone().map(Box::new);
     }
@@ -257,6 +258,25 @@ mod tests {
     fn fetched(at: &str, outcome: FetchOutcome) -> Fetched {
         let task = task(at, Discovery::CatalogEntry, Some(CATALOG));
         Fetched::unanswered(&task, outcome, None, crate::clock::now())
+    }
+
+    #[test]
+    fn no_link_of_others_takes_a_manifest_in_the_index_from_its_owner() {
+        const FIRST: &str = "https://first.example/x.json";
+        const EVIL: &str = "https://evil.example/x.json";
+        let at = "https://a.example/u/g.json";
+        let in_index = manifest(at, Discovery::CatalogEntry, Some(FIRST));
+        let bare = ResourceState { manifest_id: None, outcome: FetchOutcome::NotFound, ..in_index.clone() };
+        let mut site = site();
+        site.resources.push(in_index.clone());
+        for (known, from, expected) in
+            [(&in_index, EVIL, FIRST), (&bare, EVIL, EVIL), (&in_index, CATALOG, CATALOG)]
+        {
+            let mut linked =
+                Task { named_by: NamedBy::Others, ..task(at, Discovery::CatalogEntry, Some(from)) };
+            keep_source(&mut linked, known, &OwnHosts::of(&site));
+            assert_eq!(linked.linked_from.as_deref(), Some(&url(expected)), "{from}");
+        }
     }
 
     #[test]
@@ -440,7 +460,7 @@ mod tests {
         assert_eq!(after(&gone, upload), kept, "also if it comes back after it was missing");
         let part = ResourceState { manifest_id: None, ..named.clone() };
         assert_eq!(after(&part, upload).1, Some(url(upload)), "a part comes with its manifest");
-        assert_eq!(after(&theirs, upload).1, Some(url(upload)), "the site does not name it");
+        assert_eq!(after(&theirs, upload).1, Some(url(evil)), "its first source");
         assert_eq!(after(&listed, CATALOG), (Discovery::Listed, None, NamedBy::Others));
     }
 }

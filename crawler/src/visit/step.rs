@@ -1,5 +1,6 @@
 //! Executes one task of a visit: checks whether the stored copy is fresh, requests the URL, and follows the links of the answer.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use manifest::{Discovery, Format, Host, Manifest, ManifestUrl};
@@ -17,7 +18,7 @@ use super::prepare;
 use super::progress::Progress;
 use super::requester::Robots;
 use super::sources::{ReadWhole, keep_source};
-use super::task::{Earlier, NamedBy, Role, Task, Validators};
+use super::task::{Earlier, NamedBy, NewUrl, Role, Task, Validators};
 use crate::clock;
 use crate::config::TextRecords;
 
@@ -81,7 +82,11 @@ impl Visit<'_> {
         if copy == StoredCopy::Damaged || is_part_without_copy {
             task.validators = Validators::Omitted;
         }
-        let fetched = self.answer(task, known.as_deref()).await?;
+        let Some(fetched) = self.answer(task, known.as_deref()).await? else {
+            task.earlier = Earlier::Failed;
+            self.progress.plan.put_last(task.clone());
+            return Ok(NextStep::Continue);
+        };
         self.conclude(task, fetched, known.as_deref()).await
     }
 
@@ -175,6 +180,15 @@ impl Visit<'_> {
     pub(super) fn follow(&mut self, mut follow_ups: FollowUps, named_by: NamedBy) -> bool {
         for task in follow_ups.tasks.iter_mut().filter(|task| self.retries.contains(&task.url)) {
             task.earlier = Earlier::Failed;
+        }
+        if named_by == NamedBy::Others {
+            // what is in the index has a turn of its own, which no link of others changes
+            let in_index = self.site.resources.iter().filter(|known| known.manifest_id.is_some());
+            let in_index: HashSet<&ManifestUrl> = in_index.map(|known| &known.url).collect();
+            follow_ups.tasks.retain(|task| task.role == Role::Part || !in_index.contains(&task.url));
+            let earlier = Earlier::of_new(self.site.visits, NewUrl::LinkOfOthers);
+            let is_usual = |task: &&mut Task| task.earlier == Earlier::Usual && task.role != Role::Part;
+            follow_ups.tasks.iter_mut().filter(is_usual).for_each(|task| task.earlier = earlier);
         }
         let is_own = |host: &Host| self.own_hosts.contains(host);
         let without_room = self.progress.follow(follow_ups, named_by, &self.in_turns, is_own);

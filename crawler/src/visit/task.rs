@@ -59,14 +59,37 @@ pub(crate) enum Earlier {
     Usual,
     /// A known document, which takes turns with the other known documents.
     Known,
-    /// Only others name the URL, and it was never received, so it comes after all known URLs. Its failure may end the other requests that
+    /// It is new, and comes before all other new URLs in this visit ([`Earlier::of_new`]).
+    First,
+    /// Only others name it, and nobody knows whether it is there: it comes after all that is known. Its failure may end the rest of what
     /// others name.
     Untried,
-    /// The last request failed, so the URL comes after everything else. Another failure may end the requests for other links of documents.
+    /// The last request failed, or it redirects to another host, which may fail: it comes after everything else. Another failure may end the
+    /// rest of what documents link to.
     Failed,
 }
 
+/// New URLs, by what names them: a failure of one may end the rest of the visit at its host, so none of these is the last in all visits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NewUrl {
+    /// A submission or another site.
+    Hint,
+    /// A document that only others name.
+    LinkOfOthers,
+}
+
 impl Earlier {
+    /// What is known of a new URL in the visit after so many others. In each second visit the links of the site's documents are the first
+    /// new URLs. In the others hints come before them, and every other time the links of what others name before the hints.
+    pub(crate) const fn of_new(visits: u32, new: NewUrl) -> Self {
+        match new {
+            NewUrl::Hint if visits.is_multiple_of(2) => Self::First,
+            NewUrl::Hint => Self::Untried,
+            NewUrl::LinkOfOthers if visits.is_multiple_of(2) && !visits.is_multiple_of(4) => Self::First,
+            NewUrl::LinkOfOthers => Self::Usual,
+        }
+    }
+
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
     fn is_usual(&self) -> bool {
         *self == Self::Usual
@@ -75,6 +98,8 @@ impl Earlier {
 
 /// The rank of known documents that the site itself does not publish. They take turns, independent of who names them.
 const RANK_OF_KNOWN: u8 = 2;
+/// The rank of the first new URLs.
+const RANK_OF_FIRST: u8 = 3;
 
 /// Who named a URL, by decreasing standing.
 ///
@@ -113,9 +138,9 @@ impl NamedBy {
             (Self::Site, _) => 0,
             (Self::Document, Role::Part) => 1,
             (_, Role::Part) => RANK_OF_KNOWN,
-            (Self::Document, _) => 3,
-            (Self::Further, _) => 4,
-            (Self::Others, _) => 5,
+            (Self::Document, _) => 4,
+            (Self::Further, _) => 5,
+            (Self::Others, _) => 6,
         }
     }
 
@@ -185,8 +210,9 @@ impl Task {
         match (self.named_by, self.earlier) {
             (NamedBy::Site, _) | (_, Earlier::Usual) => self.named_by.rank(self.role),
             (_, Earlier::Known) => RANK_OF_KNOWN,
-            (_, Earlier::Untried) => 6,
-            (_, Earlier::Failed) => 7,
+            (_, Earlier::First) => RANK_OF_FIRST,
+            (_, Earlier::Untried) => 7,
+            (_, Earlier::Failed) => 8,
         }
     }
 

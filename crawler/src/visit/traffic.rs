@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use store::{HostState, Phases, RobotsRecord, SiteState};
 
 use super::task::{NamedBy, Task};
+use crate::seeds::fingerprint;
 use egress::Timings;
 
 /// Maximum bytes of the robots.txt files of a parked visit. The others are fetched again.
@@ -35,6 +36,9 @@ pub(crate) struct Traffic {
     /// The shares of it for links and for URLs that others name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) active_for: BTreeMap<NamedBy, Duration>,
+    /// The same by owner ([`owner_key`]).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    active_for_owners: BTreeMap<String, Duration>,
     /// Boxed, since a map allocates space for eleven hosts, and nearly every site has one.
     pub(crate) robots: BTreeMap<Host, Box<RobotsRecord>>,
     /// Hosts whose robots.txt was applied to the plan. A file that is fetched again is applied again.
@@ -89,14 +93,21 @@ impl Traffic {
         }
     }
 
-    /// Adds the active time since `active_before` to the time of its standing, if the task is a link.
-    pub(crate) fn count_for_links(&mut self, task: &Task, active_before: Duration) {
+    /// Counts the time since `active_before`, which a task of this owner took.
+    pub(crate) fn count_for_links(&mut self, (task, owner): (&Task, &str), active_before: Duration) {
         if task.is_link() {
-            *self.active_for.entry(task.named_by).or_default() += self.active.saturating_sub(active_before);
+            let took = self.active.saturating_sub(active_before);
+            *self.active_for.entry(task.named_by).or_default() += took;
+            *self.active_for_owners.entry(owner_key(task.named_by, owner)).or_default() += took;
         }
     }
 
-    /// The total time for links and for URLs that others name.
+    /// The time that tasks of this owner took.
+    pub(crate) fn active_for_owner(&self, named_by: NamedBy, owner: &str) -> Duration {
+        self.active_for_owners.get(&owner_key(named_by, owner)).copied().unwrap_or_default()
+    }
+
+    /// The time for links and for what others name, all together.
     pub(crate) fn active_for_links(&self) -> Duration {
         self.active_for.values().sum()
     }
@@ -155,6 +166,11 @@ fn is_left_after_robots(state: &HostState) -> bool {
         is_last && state.next_ok_at.is_some_and(|at| at - fetched_at > LONG_DELAY_MIN)
     };
     state.robots.as_ref().is_some_and(|record| is_left(record.fetched_at))
+}
+
+/// A fingerprint of an owner. It is short, since it is written with each request.
+fn owner_key(named_by: NamedBy, owner: &str) -> String {
+    format!("{:016x}", fingerprint(&format!("{named_by:?} {owner}")))
 }
 
 fn body_bytes(record: &RobotsRecord) -> usize {

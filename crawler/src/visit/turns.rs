@@ -1,7 +1,22 @@
-//! Selects the items of a longer list for a visit: each visit begins where the one before ended.
+//! Which of many hosts and known documents are next: no number of them keeps the others from their turn.
 
-/// The hosts or documents of this visit. Names below a domain cost their owner nothing, so there may be any number of them; each visit
-/// takes the next ones.
+use std::collections::{HashMap, HashSet};
+
+use chrono::{DateTime, Utc};
+use manifest::{Host, ManifestUrl};
+use policy::{Seed, take_turns};
+use store::{ResourceState, SiteState};
+
+use super::WAIT_OF_EARLIER_VISIT_MAX;
+use super::known_documents::is_retry;
+use super::own_hosts::OwnHosts;
+
+/// What may yield nothing has what is left of each limit, and at least this part of it in addition. Where it has a turn among the rest,
+/// there are as many of the rest for each.
+const PART_OF_UNSURE: usize = 8;
+
+/// The hosts of this visit. Names below a domain cost their owner nothing, so there may be any number of them; each visit
+/// looks at the next ones.
 pub(super) fn in_turn<T: Clone>(items: Vec<T>, max: usize, visits: u32) -> impl Iterator<Item = T> {
     in_turn_by(items, max, max, visits)
 }
@@ -18,3 +33,187 @@ pub(super) fn in_turn_by<T: Clone>(
     let first = if count > step { turn % count } else { 0 };
     items.into_iter().cycle().skip(first).take(count.min(max))
 }
+
+/// Merges lists: as many items of each in turn as it says.
+pub(super) fn in_shares<T, const N: usize>(lists: [(usize, Vec<T>); N]) -> Vec<T> {
+    let mut lists = lists.map(|(share, list)| (share, list.into_iter()));
+    let mut merged = Vec::new();
+    while lists.iter().any(|(_, list)| list.len() > 0) {
+        for (share, list) in &mut lists {
+            merged.extend(list.take(*share));
+        }
+    }
+    merged
+}
+
+/// A known document, and whose turn it takes.
+pub(super) type Owned<'a> = (Seed, &'a ResourceState);
+
+/// How many known documents of a list a visit requests.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    pub(super) max: usize,
+    pub(super) of_one_owner: usize,
+    /// At one host that is not the site's own.
+    pub(super) at_one_host: usize,
+}
+
+impl Limits {
+    /// No more than so many, whoever named them.
+    pub(super) const fn of_all(max: usize) -> Self {
+        Self { max, of_one_owner: usize::MAX, at_one_host: usize::MAX }
+    }
+}
+
+/// Known documents in order.
+#[derive(Debug)]
+pub(super) struct Chosen<T> {
+    /// Those in the index whose last request did not fail.
+    pub(super) sure: Vec<T>,
+    /// Those that may yield nothing: they never had a manifest, their last request failed, or their host asked for a delay that is not over.
+    pub(super) unsure: Vec<T>,
+}
+
+/// The order in which a visit chooses and requests known documents.
+///
+/// Each second visit continues where the last ones ended: what was not requested for the longest time is first, whoever named it, so that
+/// nothing waits longer than the number of all documents says. In the other visits the owners have turns in an order by chance, so that
+/// an owner with many documents leaves time to the others.
+///
+/// What is in the index comes before what may yield nothing: in these other visits before all of it, else seven of it for each one, which
+/// is before these every other time. So no number of failures takes the turn of a manifest, and nothing keeps links from their request that
+/// were left for a later visit.
+pub(super) struct Turns<'a> {
+    pub(super) site: &'a SiteState,
+    pub(super) own_hosts: &'a OwnHosts,
+    now: DateTime<Utc>,
+    delayed: HashSet<&'a Host>,
+}
+
+/// How many documents were chosen.
+#[derive(Default)]
+struct Taken {
+    of_owner: HashMap<Seed, usize>,
+    at_host: HashMap<Host, usize>,
+}
+
+impl<'a> Turns<'a> {
+    pub(super) fn of(site: &'a SiteState, own_hosts: &'a OwnHosts, now: DateTime<Utc>) -> Self {
+        let is_delayed = |at: DateTime<Utc>| at - now > WAIT_OF_EARLIER_VISIT_MAX;
+        let delayed = site
+            .hosts
+            .iter()
+            .filter(|state| state.next_ok_at.is_some_and(is_delayed) && !own_hosts.contains(&state.host));
+        Self { site, own_hosts, now, delayed: delayed.map(|state| &state.host).collect() }
+    }
+
+    /// Whose turn it is in this visit.
+    pub(super) fn owner(&self, name: &str) -> Seed {
+        Seed::of(name).with_counter(self.site.visits.into())
+    }
+
+    /// The documents of this visit.
+    pub(super) fn next(&self, documents: Vec<Owned<'a>>, limits: Limits) -> Chosen<&'a ResourceState> {
+        let (sure, unsure): (Vec<Owned<'a>>, Vec<Owned<'a>>) =
+            documents.into_iter().partition(|(_, known)| self.is_sure(known));
+        let (sure, taken) = self.within(sure, limits, &Taken::default());
+        let (unsure, _) = self.within(unsure, Limits { max: left(limits.max, sure.len()), ..limits }, &taken);
+        Chosen { sure, unsure }
+    }
+
+    /// The same for documents that have no owner, in one list.
+    pub(super) fn next_of_all(
+        &self,
+        documents: Vec<&'a ResourceState>,
+        max: usize,
+    ) -> Vec<&'a ResourceState> {
+        self.merged(self.of_all(documents, max))
+    }
+
+    /// The same in two lists.
+    pub(super) fn of_all(&self, documents: Vec<&'a ResourceState>, max: usize) -> Chosen<&'a ResourceState> {
+        let owner = self.owner("");
+        let documents = documents.into_iter().map(|known| (owner, known)).collect();
+        self.next(documents, Limits::of_all(max))
+    }
+
+    /// What was chosen in the order of this visit.
+    pub(super) fn merged<T>(&self, chosen: Chosen<T>) -> Vec<T> {
+        let Chosen { mut sure, unsure } = chosen;
+        match self.site.visits % 4 {
+            // what is in the index may use up the time or the memory of each visit
+            1 => in_shares([(1, unsure), (PART_OF_UNSURE - 1, sure)]),
+            3 => in_shares([(PART_OF_UNSURE - 1, sure), (1, unsure)]),
+            _ => {
+                sure.extend(unsure);
+                sure
+            }
+        }
+    }
+
+    const fn is_by_age(&self) -> bool {
+        !self.site.visits.is_multiple_of(2)
+    }
+
+    fn is_sure(&self, known: &ResourceState) -> bool {
+        let is_delayed = || !self.delayed.is_empty() && self.delayed.contains(&known.url.host());
+        known.manifest_id.is_some() && !is_retry(self.site, known) && !is_delayed()
+    }
+
+    /// The first of some documents within the limits, after those that were chosen `before`.
+    fn within(
+        &self,
+        documents: Vec<Owned<'a>>,
+        limits: Limits,
+        before: &Taken,
+    ) -> (Vec<&'a ResourceState>, Taken) {
+        let mut taken = Taken::default();
+        let has_room = |(owner, known): &Owned<'a>| {
+            let host = known.url.host();
+            let is_limited = limits.at_one_host < usize::MAX && !self.own_hosts.contains(&host);
+            let of_owner = taken.of_owner.entry(*owner).or_default();
+            let at_host = taken.at_host.entry(host.clone()).or_default();
+            let before_of_owner = before.of_owner.get(owner).copied().unwrap_or_default();
+            let before_at_host = before.at_host.get(&host).copied().unwrap_or_default();
+            let has_room = *of_owner < left(limits.of_one_owner, before_of_owner)
+                && (!is_limited || *at_host < left(limits.at_one_host, before_at_host));
+            if has_room {
+                *of_owner += 1;
+                *at_host += 1;
+            }
+            has_room
+        };
+        let chosen = self.in_order(documents).into_iter().filter(has_room).take(limits.max);
+        let chosen = chosen.map(|(_, known)| known).collect();
+        (chosen, taken)
+    }
+
+    fn in_order(&self, mut documents: Vec<Owned<'a>>) -> Vec<Owned<'a>> {
+        documents.sort_by_cached_key(|(_, known)| self.place_of(known));
+        if self.is_by_age() {
+            return documents;
+        }
+        take_turns(documents.into_iter().map(|(owner, known)| (owner, (owner, known))))
+    }
+
+    fn place_of(&self, known: &ResourceState) -> (bool, i64, ManifestUrl) {
+        let is_fresh = known.fresh_until.is_some_and(|until| self.now < until);
+        let place = if self.is_by_age() {
+            known.fetched_at.timestamp_millis()
+        } else {
+            let chance = Seed::of(known.url.as_str()).with_counter(self.site.visits.into());
+            i64::try_from(chance.below(u64::MAX >> 1)).unwrap_or_default()
+        };
+        (is_fresh, place, known.url.clone())
+    }
+}
+
+/// What is left of a limit for what may yield nothing.
+const fn left(max: usize, taken: usize) -> usize {
+    let (left, least) = (max.saturating_sub(taken), max / PART_OF_UNSURE);
+    if left > least { left } else { least }
+}
+
+#[cfg(test)]
+#[path = "turns_tests.rs"]
+mod tests;

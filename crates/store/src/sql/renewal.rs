@@ -15,12 +15,18 @@ use crate::convert::{json, names};
 use crate::fault::Outcome;
 use crate::model::SeedOrigin;
 
+/// Misses in a row after which the same link leads to no other request. They are counted anew after a document was received.
+const MISSES_MAX: i32 = 3;
+
 /// A row of `resource`.
 pub(super) struct KnownUrl {
     discovery: String,
     linked_from: Option<String>,
     state: UrlState,
     fetched_at_ms: i64,
+    misses_in_row: i32,
+    /// A document was received.
+    was_received: bool,
 }
 
 enum UrlState {
@@ -38,6 +44,7 @@ pub(super) struct Renewal {
     id: String,
     discovery: String,
     linked_from: Option<String>,
+    misses_in_row: i32,
     #[serde(skip)]
     is_part: bool,
 }
@@ -50,47 +57,61 @@ impl Renewal {
 }
 
 impl KnownUrl {
-    /// The change to the URL if a seed names it. Nothing changes if the stored source is at least as good. A link of a site other than the
-    /// last one that named the URL counts at once, anything else a day after the last request. A URL that a document of its own site or the
-    /// operator names keeps this source.
+    /// What becomes of the URL if a seed names it: nothing where it is known as well as the seed would have it. A link of another site than
+    /// the last one that named the URL counts at once, anything else a day after the last request, and the same link no more than a few
+    /// times in a row. What a document of its own site or the operator names stays theirs.
     pub(super) fn renewed_by(&self, id: &str, (seed, site): SiteSeed<'_>, now_ms: i64) -> Option<Renewal> {
         let site_of = |from: &String| ManifestUrl::parse(from).ok().map(|from| from.site());
         let source = self.linked_from.as_ref().and_then(site_of);
         let is_listed = self.discovery == Discovery::Listed.as_str();
         let is_of_site = source.as_ref().is_some_and(|source| source.as_str() == site);
         let is_later = now_ms - self.fetched_at_ms >= HINT_INTERVAL.num_milliseconds();
-        let renewal = |discovery: Discovery, linked_from: Option<String>, is_part| {
-            let discovery = discovery.as_str().to_owned();
-            Some(Renewal { id: id.to_owned(), discovery, linked_from, is_part })
+        let renewal = |discovery: &str, linked_from: Option<String>| Renewal {
+            id: id.to_owned(),
+            discovery: discovery.to_owned(),
+            linked_from,
+            misses_in_row: 0,
+            is_part: false,
         };
+        let misses_in_row = if self.was_received { 0 } else { self.misses_in_row };
+        let may_be_linked_again = matches!(self.state, UrlState::Bare) && misses_in_row < MISSES_MAX;
+        let again = |renewal: Renewal| may_be_linked_again.then_some(Renewal { misses_in_row, ..renewal });
         match self.state {
             UrlState::Current => return None,
             UrlState::Part if is_of_site => {
                 let is_named = self.discovery == Discovery::Submitted.as_str();
-                return renewal(Discovery::Submitted, self.linked_from.clone(), true).filter(|_| !is_named);
+                let named = renewal(Discovery::Submitted.as_str(), self.linked_from.clone());
+                return (!is_named).then_some(Renewal { is_part: true, ..named });
             }
             UrlState::Part | UrlState::Bare => {}
         }
         if is_of_site || is_listed {
-            let (discovery, linked_from) = (self.discovery.clone(), self.linked_from.clone());
-            let kept = Renewal { id: id.to_owned(), discovery, linked_from, is_part: false };
-            return is_later.then_some(kept);
+            let kept = renewal(&self.discovery, self.linked_from.clone());
+            return match seed.origin {
+                _ if !is_later => None,
+                SeedOrigin::Linked { .. } => again(kept),
+                _ => Some(kept),
+            };
         }
         match &seed.origin {
-            SeedOrigin::Linked { from } if source.as_ref() != Some(&from.site()) => {
-                renewal(Discovery::CatalogEntry, Some(from.to_string()), false)
+            SeedOrigin::Linked { from } => {
+                let linked = renewal(Discovery::CatalogEntry.as_str(), Some(from.to_string()));
+                if source.as_ref() != Some(&from.site()) {
+                    return Some(linked);
+                }
+                again(linked).filter(|_| is_later)
             }
-            SeedOrigin::File => renewal(Discovery::Listed, None, false),
-            SeedOrigin::Submitted | SeedOrigin::Collected if is_later => {
-                renewal(Discovery::Submitted, None, false)
+            SeedOrigin::File => Some(renewal(Discovery::Listed.as_str(), None)),
+            SeedOrigin::Submitted | SeedOrigin::Collected => {
+                is_later.then(|| renewal(Discovery::Submitted.as_str(), None))
             }
-            _ => None,
         }
     }
 }
 
-/// Id, discovery, source, 1 if it has a manifest or no outcome, 1 if its bytes were read, and the time of its last request.
-type KnownRow = (String, String, Option<String>, i32, i32, Option<i64>);
+/// Id, discovery, source, 1 if it has a manifest or no outcome, 1 if its bytes were read, 1 if they ever were, the time of its last
+/// request, and its misses in a row.
+type KnownRow = (String, String, Option<String>, i32, i32, i32, Option<i64>, i32);
 
 /// The rows of these URLs, by id.
 pub(super) async fn urls_known(connection: &mut Connection, ids: &str) -> Outcome<HashMap<String, KnownUrl>> {
@@ -99,7 +120,8 @@ pub(super) async fn urls_known(connection: &mut Connection, ids: &str) -> Outcom
                 CASE WHEN outcome IS NULL OR manifest.id IS NOT NULL THEN 1 ELSE 0 END,
                 CASE WHEN resource.content_hash IS NOT NULL AND outcome IN ('found', 'not_modified', 'fresh')
                      THEN 1 ELSE 0 END,
-                fetched_at_ms
+                CASE WHEN resource.content_hash IS NOT NULL THEN 1 ELSE 0 END,
+                fetched_at_ms, misses_in_row
          FROM resource LEFT JOIN manifest ON manifest.id = resource.id AND manifest.removed_at_ms IS NULL
          WHERE resource.id IN ",
         list!()
@@ -107,15 +129,17 @@ pub(super) async fn urls_known(connection: &mut Connection, ids: &str) -> Outcom
     .bind(ids)
     .fetch_all(&mut *connection)
     .await?;
-    let known =
-        |(id, discovery, linked_from, is_current, is_part, fetched_at_ms): (_, _, _, _, _, Option<i64>)| {
-            let state = match (is_current, is_part) {
-                (1, _) => UrlState::Current,
-                (_, 1) => UrlState::Part,
-                _ => UrlState::Bare,
-            };
-            (id, KnownUrl { discovery, linked_from, state, fetched_at_ms: fetched_at_ms.unwrap_or_default() })
+    let known = |row: KnownRow| {
+        let (id, discovery, linked_from, is_current, is_part, was_received, fetched_at_ms, misses_in_row) =
+            row;
+        let state = match (is_current, is_part) {
+            (1, _) => UrlState::Current,
+            (_, 1) => UrlState::Part,
+            _ => UrlState::Bare,
         };
+        let (fetched_at_ms, was_received) = (fetched_at_ms.unwrap_or_default(), was_received == 1);
+        (id, KnownUrl { discovery, linked_from, state, fetched_at_ms, misses_in_row, was_received })
+    };
     Ok(rows.into_iter().map(known).collect())
 }
 
@@ -141,8 +165,8 @@ pub(super) async fn urls_renew(
         let ids: Vec<String> = sqlx::query_scalar(concat!(
             "UPDATE resource SET discovery = batch.discovery, linked_from = batch.linked_from, outcome = NULL,
                  status = NULL, etag = NULL, last_modified = NULL, cache = NULL, fresh_until_ms = NULL,
-                 fetched_at_ms = NULL, misses_in_row = 0 FROM ",
-            batch!(id TEXT, discovery TEXT, linked_from TEXT),
+                 fetched_at_ms = NULL, misses_in_row = batch.misses_in_row FROM ",
+            batch!(id TEXT, discovery TEXT, linked_from TEXT, misses_in_row INTEGER),
             " WHERE resource.id = batch.id RETURNING resource.id"
         ))
         .bind(json(&hints, "batch of hints")?)

@@ -56,8 +56,8 @@ from_row!(ResourceRow {
 
 pub(crate) enum KnownResource {
     Fetched(Box<ResourceState>),
-    /// A URL that was seeded or linked and never fetched.
-    Hint(Hint),
+    /// A URL that was seeded or linked and not fetched since, with the misses in a row before.
+    Hint(Hint, u32),
 }
 
 impl TryFrom<ResourceRow> for KnownResource {
@@ -69,7 +69,8 @@ impl TryFrom<ResourceRow> for KnownResource {
         let (Some(outcome), Some(fetched_at_ms)) = (row.outcome, row.fetched_at_ms) else {
             let linked_from = at.parse_of("linked_from", row.linked_from.as_ref())?;
             let discovery = at.parse("discovery", &row.discovery)?;
-            return Ok(Self::Hint(Hint { url, linked_from, discovery }));
+            let hint = Hint { url, linked_from, discovery };
+            return Ok(Self::Hint(hint, to_u32(row.misses_in_row)));
         };
         Ok(Self::Fetched(Box::new(ResourceState {
             url,

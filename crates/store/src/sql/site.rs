@@ -83,7 +83,7 @@ pub(crate) async fn states_load(
         states.change(&site, |state| {
             match KnownResource::try_from(row?)? {
                 KnownResource::Fetched(resource) => state.resources.push(*resource),
-                KnownResource::Hint(hint) => state.hints.push(hint),
+                KnownResource::Hint(hint, _) => state.hints.push(hint),
             }
             Ok(())
         });

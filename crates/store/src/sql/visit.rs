@@ -184,7 +184,9 @@ async fn known_load(connection: &mut Connection, sites: Vec<&str>) -> Outcome<Ha
             KnownResource::Fetched(resource) => {
                 of_site.resources.insert(ManifestId::of(&resource.url), *resource);
             }
-            KnownResource::Hint(hint) => of_site.hints.push(ManifestId::of(&hint.url)),
+            KnownResource::Hint(hint, misses_in_row) => {
+                of_site.hints.insert(ManifestId::of(&hint.url), misses_in_row);
+            }
         }
     }
     // Every manifest has a resource, so sites without resources have no manifests.

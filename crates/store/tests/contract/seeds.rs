@@ -564,7 +564,6 @@ pub(crate) async fn a_url_without_a_manifest_is_a_hint_once_more(Db { store, .. 
     let day = 24 * 60 + 2;
     for (minutes, seed, added) in [
         (2, by("failed", "evil.example"), false),
-        (day, by("failed", "evil.example"), false),
         (3, submitted("failed"), false),
         (4, by("own", "evil.example"), false),
         (4, by("living", "good.example"), false),
@@ -598,5 +597,50 @@ pub(crate) async fn a_url_without_a_manifest_is_a_hint_once_more(Db { store, .. 
     visited(&store, SHOP, later(day + 9), vec![failed]).await?;
     let result = store.seeds_add(&[submitted("failed")], later(2 * day + 9)).await?;
     assert_eq!(result.added, 1, "a submission after a day");
+    Ok(())
+}
+
+/// A site goes on linking to a URL that fails, or that left the index.
+pub(crate) async fn a_link_that_its_site_still_has_leads_to_a_few_more_requests(
+    Db { store, .. }: Db,
+) -> Result<()> {
+    const SHOP: &str = "shop.example";
+    let at = url("https://shop.example/u/x.json");
+    let from = url("https://evil.example/agents.json");
+    let linked = |fetch: FetchRecord| FetchRecord {
+        discovery: Discovery::CatalogEntry,
+        linked_from: Some(from.clone()),
+        ..fetch
+    };
+    let links = [Seed::linked(at.clone(), from.clone())];
+    let day = 24 * 60 + 9;
+    assert_eq!(store.seeds_add(&links, start()).await?.added, 1);
+    let failing = |outcome| {
+        let at = at.clone();
+        move |minutes| linked(fetch(at.as_str(), outcome, later(minutes)))
+    };
+    let mut today = 0;
+    for outcome in [FetchOutcome::ServerError, FetchOutcome::NotFound, FetchOutcome::RobotsDenied] {
+        visited(&store, SHOP, later(today + 1), vec![failing(outcome)(today + 1)]).await?;
+        assert_eq!(store.seeds_add(&links, later(today + 2)).await?.added, 0, "{outcome}: on the same day");
+        let renewed = store.seeds_add(&links, later(today + day)).await?.added;
+        assert_eq!(renewed, u64::from(outcome != FetchOutcome::RobotsDenied), "{outcome}: a day later");
+        today += day;
+    }
+    assert_eq!(store.seeds_add(&links, later(today + 9 * day)).await?.added, 0, "after three requests");
+
+    let submitted = Seed { url: Some(at.clone()), origin: SeedOrigin::Submitted, ..seed(SHOP) };
+    assert_eq!(store.seeds_add(&[submitted], later(today + day)).await?.added, 1);
+    today += 2 * day;
+    visited(&store, SHOP, later(today), vec![linked(found(at.as_str(), "x", &["book"], later(today)))])
+        .await?;
+    assert_eq!(store.seeds_add(&links, later(today + day)).await?.added, 0, "it is in the index");
+    today += day;
+    for left in 0..4 {
+        visited(&store, SHOP, later(today), vec![failing(FetchOutcome::Gone)(today)]).await?;
+        let renewed = store.seeds_add(&links, later(today + day)).await?.added;
+        assert_eq!(renewed, u64::from(left < 3), "{left} requests after it left the index");
+        today += day;
+    }
     Ok(())
 }
