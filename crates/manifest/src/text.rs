@@ -100,7 +100,8 @@ pub(crate) fn capped(text: &str, chars_max: usize) -> &str {
 pub(crate) fn plain(text: &str, chars_max: usize) -> Option<String> {
     // Reading four times the cap leaves room for markup and keeps the work bounded.
     let text = capped(text, chars_max.saturating_mul(4));
-    let mut reduced = if has_marks(text) { fold_whitespace(&without_markup(text)) } else { fold_whitespace(text) };
+    let mut reduced =
+        if has_marks(text) { fold_whitespace(&without_markup(text)) } else { fold_whitespace(text) };
     reduced.truncate(capped(&reduced, chars_max).len());
     (!reduced.is_empty()).then_some(reduced)
 }
