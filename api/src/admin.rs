@@ -5,6 +5,7 @@
 //! of them every time. Logs contain the name, never the token.
 
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::http::{HeaderMap, header};
 use data_encoding::HEXLOWER;
@@ -23,7 +24,11 @@ const FILE_BYTES_MAX: usize = 64 * 1024;
 
 /// The file of the hashes, if one is configured.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct AdminTokens(Option<PathBuf>);
+pub(crate) struct AdminTokens {
+    path: Option<PathBuf>,
+    /// The numbers of the invalid lines that were logged last: anybody can have the file read.
+    logged: Arc<Mutex<Vec<usize>>>,
+}
 
 /// The holder of a valid token.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,8 +43,8 @@ struct KnownToken {
 }
 
 impl AdminTokens {
-    pub(crate) const fn in_file(path: Option<PathBuf>) -> Self {
-        Self(path)
+    pub(crate) fn in_file(path: Option<PathBuf>) -> Self {
+        Self { path, logged: Arc::default() }
     }
 
     /// The admin whose token a request carries.
@@ -54,7 +59,7 @@ impl AdminTokens {
     }
 
     async fn admit(&self, authorization: Option<&str>) -> Result<Admin, Problem> {
-        let Some(path) = &self.0 else {
+        let Some(path) = &self.path else {
             return Err(Problem::forbidden(
                 "this instance has no admin tokens: start it with --admin-tokens FILE",
             ));
@@ -66,8 +71,21 @@ impl AdminTokens {
             tracing::error!(path = %path.display(), error = &error as &dyn std::error::Error, "the file of admin tokens cannot be read");
             Problem::unavailable("the admin tokens cannot be read at the moment")
         })?;
-        let known = parsed(&text);
+        let (known, invalid) = parsed(&text);
+        self.log_invalid(invalid);
         name_of(&known, token).map(|name| Admin { name }).ok_or_else(refused)
+    }
+
+    /// Logs invalid lines by number, never by content, when they are others than before.
+    fn log_invalid(&self, lines: Vec<usize>) {
+        let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
+        if *logged == lines {
+            return;
+        }
+        for line in &lines {
+            tracing::warn!(line, "not a name and sha256: with 64 hexadecimal digits");
+        }
+        *logged = lines;
     }
 }
 
@@ -79,9 +97,9 @@ pub(crate) fn bearer(authorization: &str) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("bearer") && fits).then_some(token)
 }
 
-/// The valid lines; others are logged by number, never by content.
-fn parsed(text: &str) -> Vec<KnownToken> {
-    let mut known = Vec::new();
+/// The valid lines, and the numbers of the others.
+fn parsed(text: &str) -> (Vec<KnownToken>, Vec<usize>) {
+    let (mut known, mut invalid) = (Vec::new(), Vec::new());
     for (index, line) in text.get(..FILE_BYTES_MAX).unwrap_or(text).lines().enumerate() {
         let line = line.split('#').next().unwrap_or_default().trim();
         if line.is_empty() {
@@ -91,12 +109,12 @@ fn parsed(text: &str) -> Vec<KnownToken> {
             let digest = HEXLOWER.decode(hash.trim().strip_prefix("sha256:")?.as_bytes()).ok()?;
             (digest.len() == Sha256::output_size()).then(|| KnownToken { name: name.to_owned(), digest })
         });
-        if digest.is_none() {
-            tracing::warn!(line = index + 1, "not a name and sha256: with 64 hexadecimal digits");
+        match digest {
+            Some(digest) => known.push(digest),
+            None => invalid.push(index + 1),
         }
-        known.extend(digest);
     }
-    known
+    (known, invalid)
 }
 
 fn name_of(known: &[KnownToken], token: &str) -> Option<String> {
@@ -124,8 +142,8 @@ mod tests {
     fn recognises_tokens_by_their_hash() {
         let text =
             format!("# who may\n\nbroken\nshort sha256:00\n{}{}", line("ops", TOKEN), line("ci", "other"));
-        let known = parsed(&text);
-        assert_eq!(known.len(), 2);
+        let (known, invalid) = parsed(&text);
+        assert_eq!((known.len(), invalid.as_slice()), (2, [3, 4].as_slice()));
         assert_eq!(name_of(&known, TOKEN).as_deref(), Some("ops"));
         assert_eq!(name_of(&known, "0123456789abcdef0123456789abcdeg"), None);
         assert_eq!(name_of(&[], TOKEN), None);
@@ -155,5 +173,41 @@ mod tests {
         assert_eq!(status().await, Err(401));
         let none = AdminTokens::default().admit(Some(&header)).await.unwrap_err();
         assert_eq!(none.body().status.as_u16(), 403);
+    }
+    /// Counts warnings.
+    #[derive(Clone, Default)]
+    struct Warnings(Arc<Mutex<usize>>);
+
+    impl tracing::Subscriber for Warnings {
+        fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+            *metadata.level() == tracing::Level::WARN
+        }
+
+        fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+            tracing::span::Id::from_u64(1)
+        }
+
+        fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+
+        fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+
+        fn event(&self, _: &tracing::Event<'_>) {
+            *self.0.lock().unwrap() += 1;
+        }
+
+        fn enter(&self, _: &tracing::span::Id) {}
+
+        fn exit(&self, _: &tracing::span::Id) {}
+    }
+
+    #[test]
+    fn requests_do_not_log_a_broken_line_again() {
+        let tokens = AdminTokens::in_file(None);
+        let warnings = Warnings::default();
+        let logged = [vec![3, 4], vec![3, 4], vec![3], vec![3], Vec::new(), vec![3]].map(|lines| {
+            tracing::subscriber::with_default(warnings.clone(), || tokens.clone().log_invalid(lines));
+            *warnings.0.lock().unwrap()
+        });
+        assert_eq!(logged, [2, 2, 3, 3, 3, 4]);
     }
 }

@@ -39,6 +39,7 @@ mod own_origin;
 mod owner;
 mod page_context;
 mod parameters;
+mod permitted;
 mod problem;
 pub mod program;
 mod quota;

@@ -25,6 +25,7 @@ use crate::buffers::ByteCount;
 use crate::client::Client;
 use crate::fair_permits::{FairPermits, Permit};
 use crate::overload::capacity_problem;
+use crate::permitted::{Permitted, off_runtime};
 use crate::problem::Problem;
 use runtime::{LimitReached, Share, Shares};
 
@@ -72,8 +73,13 @@ pub(crate) struct Counted<S> {
 }
 
 impl<S: Kept> Counted<S> {
+    /// Content that `count` counts already.
+    pub(crate) const fn with(kept: S, count: ByteCount) -> Self {
+        Self { kept, count, permit: None }
+    }
+
     /// Counts what was added since the last call.
-    fn count(&mut self) -> Result<(), LimitReached> {
+    pub(crate) fn count(&mut self) -> Result<(), LimitReached> {
         self.count.reach(self.kept.bytes())
     }
 
@@ -152,54 +158,6 @@ impl ManifestPermits {
     }
 }
 
-/// A value with the permit for its bytes.
-#[derive(Debug)]
-pub(crate) struct Permitted<T> {
-    value: T,
-    permit: Permit,
-}
-
-impl<T> Deref for Permitted<T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        &self.value
-    }
-}
-
-impl<T> Permitted<T> {
-    /// Splits the value from its permit, which must be held as long as the value.
-    pub(crate) fn into_parts(self) -> (T, Permit) {
-        (self.value, self.permit)
-    }
-
-    /// Runs `work` on the value on the blocking pool, then releases the permit.
-    pub(crate) async fn work<R, F>(self, work: F) -> Result<R, Problem>
-    where
-        T: Send + 'static,
-        R: Send + 'static,
-        F: FnOnce(T) -> R + Send + 'static,
-    {
-        let Self { value, permit } = self;
-        off_runtime(move || {
-            let result = work(value);
-            drop(permit);
-            result
-        })
-        .await
-    }
-}
-
-/// Runs work on the blocking pool whose time is proportional to the size of a publisher's data. The caller limits the
-/// concurrency.
-pub(crate) async fn off_runtime<R, F>(work: F) -> Result<R, Problem>
-where
-    R: Send + 'static,
-    F: FnOnce() -> R + Send + 'static,
-{
-    tokio::task::spawn_blocking(work).await.map_err(|error| Problem::internal(&error))
-}
-
 /// The data for a response about a site.
 #[derive(Debug)]
 pub(crate) struct SiteManifests<S> {
@@ -247,29 +205,34 @@ impl ManifestReader<'_> {
         Ok(found.map(|value| Permitted { value, permit }))
     }
 
-    /// Two versions of a manifest; `None` if one of them was deleted.
+    /// Two versions of a manifest, of which one is read if they are the same; `None` if one of them was deleted.
     pub(crate) async fn versions(
         self,
         id: &ManifestId,
         hashes: [&ContentHash; 2],
-    ) -> Result<Option<Permitted<[Manifest; 2]>>, Problem> {
+    ) -> Result<Option<Permitted<[Arc<Manifest>; 2]>>, Problem> {
         let store = self.store;
         let Some(bytes) = self.versions_bytes(id, hashes).await? else { return Ok(None) };
         let permit = self.permit(memory_of(bytes)).await?;
-        let [first, second] = hashes;
-        let (first, second) = (store.version_find(id, first).await?, store.version_find(id, second).await?);
-        let (Some(first), Some(second)) = (first, second) else { return Ok(None) };
-        Ok(Some(Permitted { value: [first, second], permit }))
+        let [before, after] = hashes;
+        let Some(read) = store.version_find(id, after).await?.map(Arc::new) else { return Ok(None) };
+        let earlier = if before == after {
+            Some(Arc::clone(&read))
+        } else {
+            store.version_find(id, before).await?.map(Arc::new)
+        };
+        Ok(earlier.map(|earlier| Permitted { value: [earlier, read], permit }))
     }
 
-    /// The bytes of two versions of a manifest, as JSON; `None` if one of them was deleted.
+    /// The bytes of two versions of a manifest that are read, as JSON; `None` if one of them was deleted.
     pub(crate) async fn versions_bytes(
         self,
         id: &ManifestId,
         hashes: [&ContentHash; 2],
     ) -> Result<Option<u64>, Problem> {
         let mut bytes = 0_u64;
-        for hash in hashes {
+        let [before, after] = hashes;
+        for hash in std::iter::once(before).chain(Some(after).filter(|after| *after != before)) {
             let Some(of_version) = self.store.version_bytes(id, hash).await? else { return Ok(None) };
             bytes = bytes.saturating_add(of_version);
         }
@@ -322,7 +285,7 @@ impl ManifestReader<'_> {
 
     /// Counts what a page keeps, now and after each of its manifests.
     pub(crate) fn counted<S: Kept>(self, kept: S) -> Result<Counted<S>, Problem> {
-        let mut counted = Counted { kept, count: self.byte_count(), permit: None };
+        let mut counted = Counted::with(kept, self.byte_count());
         counted.count().map_err(|full| capacity_problem("bytes", full))?;
         Ok(counted)
     }
@@ -473,6 +436,15 @@ impl ManifestReader<'_> {
         let permit = self.permits.acquire(self.client, bytes).await?;
         self.has_room()?;
         Ok(permit)
+    }
+
+    /// A permit to parse declarations of so many bytes of JSON; none for nothing. The largest amount counts as a small manifest, since
+    /// declarations are lists of texts.
+    pub(crate) async fn permit_for_declarations(self, json_bytes: u64) -> Result<Option<Permit>, Problem> {
+        if json_bytes == 0 {
+            return Ok(None);
+        }
+        self.permit(memory_of(json_bytes).min(SMALL_BYTES)).await.map(Some)
     }
 
     fn has_room(self) -> Result<(), Problem> {

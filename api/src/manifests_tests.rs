@@ -15,6 +15,7 @@ use tokio::task::JoinSet;
 use tower::ServiceExt as _;
 
 use super::*;
+use crate::answers::declarations::SharedDeclarations;
 use crate::limits::LimitsConfig;
 use crate::state::App;
 use crate::test_app;
@@ -698,27 +699,91 @@ async fn rows_of_a_page_count_before_it_waits_for_details() {
     assert_eq!(buffered.taken(), 0);
 }
 
-/// A site that repeats its tools in many documents is answered.
-#[tokio::test]
-async fn many_shared_declarations_do_not_refuse_the_request_that_reads_them() {
-    let world = World::new(&[]).await;
-    let properties: serde_json::Map<String, Value> = (0..150)
+/// Saves documents of a site that declare the same tools.
+async fn visit_sharing(world: &World, site: &str, documents: usize, (tools, parameters): (usize, usize)) {
+    let properties: serde_json::Map<String, Value> = (0..parameters)
         .map(|number| (format!("p{number}"), json!({"type": "string", "description": "x".repeat(50)})))
         .collect();
-    for document in 0..16 {
-        let name = format!("d{document}.many");
+    for document in 0..documents {
+        let name = format!("d{document}.{site}");
         let (url, mut manifest) = (url_of(&name), declared(&name, 0));
-        for tool in 0..40 {
+        for tool in 0..tools {
             let (id, kind) = (format!("tool-{tool}"), CapabilityKind::Action);
             let mut capability =
                 Capability::new(&url, Format::Awp, &id, &id, kind, format!("/actions/{tool}"));
             capability.parameters = Some(json!({"type": "object", "properties": properties}));
-            capability.invocation.url = Some(format!("https://many.example/{id}"));
+            capability.invocation.url = Some(format!("https://{site}.example/{id}"));
             capability.invocation.method = Some("POST".to_owned());
             manifest.capabilities.push(capability);
         }
         visit(&world.app, &name, manifest).await;
     }
+}
+
+/// Other clients hold as much as they can, and no declarations are refused to a small site, nor a page to a large one.
+#[tokio::test]
+async fn pages_of_shared_declarations_are_answered_while_others_hold_their_shares() {
+    let world = World::new(&[]).await;
+    visit_sharing(&world, "few", 2, (20, 3)).await;
+    visit_sharing(&world, "many", 16, (40, 150)).await;
+    let buffered = &world.app.capacity.buffered_bytes;
+    let mut held = Vec::new();
+    for number in 1..=10 {
+        while let Ok(share) = buffered.take(client(number).address, 64 * 1024) {
+            held.push(share);
+        }
+    }
+    let small = format!("/manifests/{}", ManifestId::of(&url_of("d0.few")));
+    let sites = ["few", "many"].map(|site| format!("/sites/{site}.example"));
+    let catalogs = ["few", "many"].map(|site| format!("/sites/{site}.example/ard.json"));
+    for path in sites.iter().chain(&catalogs).chain([&small]) {
+        let (status, answer) = world.send(client(200), Request::get(path), "").await;
+        assert_eq!(status, StatusCode::OK, "{path}: {answer:.300}");
+    }
+    for (site, are_read) in [("few", true), ("many", false)] {
+        let site = SiteName::parse(&format!("{site}.example")).unwrap();
+        let shared = world.app.store.capabilities_shared_of_site(&site).await.unwrap();
+        let read = SharedDeclarations::compared(world.app.manifests(client(200)), shared).await.unwrap();
+        assert_eq!(read.bytes_kept() > 0, are_read, "{site}");
+    }
+}
+
+/// Declarations are parsed in proportion to what a site publishes, so clients take turns.
+#[tokio::test]
+async fn declarations_are_read_with_a_permit() {
+    let world = World::new(&[]).await;
+    visit_sharing(&world, "few", 2, (20, 3)).await;
+    let reader = world.app.manifests(client(1));
+    let mut all = Vec::new();
+    for _ in 0..SMALL_TOTAL_BYTES as u64 / SMALL_BYTES {
+        all.push(reader.permits.acquire(client(200), SMALL_BYTES).await.unwrap());
+    }
+    let site = SiteName::parse("few.example").unwrap();
+    let shared = world.app.store.capabilities_shared_of_site(&site).await.unwrap();
+    let compared = async || SharedDeclarations::compared(reader, shared.clone()).await.unwrap();
+    let waits = tokio::time::timeout(Duration::from_millis(300), compared()).await;
+    assert!(waits.is_err());
+    drop(all);
+    assert!(compared().await.bytes_kept() > 0);
+}
+
+#[tokio::test]
+async fn equal_versions_are_read_once() {
+    let world = World::new(&[("small", 2_000)]).await;
+    let id = ManifestId::of(&url_of("small"));
+    let reader = world.app.manifests(client(1));
+    let hash = declared("small", 2_000).content_hash;
+    let (versions, _permit) = reader.versions(&id, [&hash, &hash]).await.unwrap().unwrap().into_parts();
+    assert!(Arc::ptr_eq(&versions[0], &versions[1]));
+    let bytes = reader.versions_bytes(&id, [&hash, &hash]).await.unwrap();
+    assert_eq!(bytes, world.app.store.version_bytes(&id, &hash).await.unwrap());
+}
+
+/// A site that repeats its tools in many documents is answered.
+#[tokio::test]
+async fn many_shared_declarations_do_not_refuse_the_request_that_reads_them() {
+    let world = World::new(&[]).await;
+    visit_sharing(&world, "many", 16, (40, 150)).await;
     let site = SiteName::parse("many.example").unwrap();
     let shared = world.app.store.capabilities_shared_of_site(&site).await.unwrap();
     assert_eq!(shared.iter().filter(|shared| shared.members.len() == 16).count(), 40);

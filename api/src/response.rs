@@ -211,12 +211,12 @@ fn rendered_here(mut response: Response) -> Response {
 
 /// A body with a tag that was computed before the body.
 pub(crate) fn tagged(
-    body: Vec<u8>,
+    body: impl Into<Body>,
     content_type: &'static str,
     tag: &EntityTag,
     caching: Caching,
 ) -> Response {
-    let mut response = Response::new(Body::from(body));
+    let mut response = Response::new(body.into());
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     decorated(response, tag, caching)
 }

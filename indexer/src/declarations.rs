@@ -10,12 +10,15 @@ use policy::Status;
 use serde::{Deserialize, Serialize};
 use store::{SharedCapability, Store, StoreError, StoredDeclaration, StoredManifest};
 
-/// Maximum number of declarations that are read at once: at most 16 MiB, usually a quarter.
+/// Maximum number of declarations that are read at once, and of their stored bytes; the first may exceed them.
 const LOADED_MAX: usize = 256;
+const LOADED_BYTES_MAX: u64 = 256 * 1024;
+/// Maximum number of declarations whose sizes are read at once.
+const SIZES_MAX: usize = 1_000;
 /// Maximum number of bytes of manifests that are read for declarations without a stored statement.
 const MANIFESTS_BYTES_MAX: u64 = 8 * 1024 * 1024;
-/// Bytes in memory that a declaration usually takes.
-const USUAL_BYTES: usize = 4 * 1024;
+/// Bytes in memory that a declaration takes at least.
+const LEAST_BYTES: usize = 256;
 
 /// One declaration of a capability.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -129,6 +132,26 @@ pub struct SharedCapabilities<T> {
     bytes_kept: usize,
 }
 
+/// Declarations that are read next.
+#[derive(Debug, Default)]
+pub struct SelectedDeclarations {
+    /// With the bytes of their statements.
+    members: Vec<(Member, u64)>,
+    /// The manifests of those without one.
+    without_statement: BTreeSet<ManifestId>,
+}
+
+impl SelectedDeclarations {
+    pub const fn count(&self) -> usize {
+        self.members.len()
+    }
+
+    /// The bytes of all statements, as JSON.
+    pub fn bytes(&self) -> u64 {
+        self.members.iter().map(|(_, bytes)| bytes).sum()
+    }
+}
+
 /// How a declaration is shown.
 #[derive(Debug)]
 pub enum DeclarationRole<'a, T> {
@@ -160,45 +183,79 @@ impl<T> SharedCapabilities<T> {
         &self.capabilities
     }
 
-    /// Reads declarations that are wanted, as far as they fit: those of each capability in their order. `read` returns one and its
-    /// bytes. No manifest is read but those whose declarations have no statement, since a program of an earlier schema wrote them:
-    /// their ids are returned, for [`Self::add`].
-    pub async fn load(
-        &mut self,
+    /// The declarations that are wanted and fit by the sizes of their statements: those of each capability in their order.
+    pub async fn select(
+        &self,
         store: &Store,
         is_wanted: impl Fn(&SharedCapability, &Member) -> bool,
-        read: impl Fn(StoredDeclaration) -> (T, usize),
-    ) -> Result<Vec<ManifestId>, StoreError> {
-        let mut places = vec![0; self.capabilities.len()];
-        let mut without_statement = BTreeSet::new();
-        loop {
-            let mut wanted = Vec::new();
-            for (number, (shared, place)) in self.capabilities.iter().zip(&mut places).enumerate() {
-                let left = self.bytes_left.get(number).copied().unwrap_or_default();
-                let members = listed(shared).iter().enumerate().skip(*place);
-                let next = members.filter(|(_, member)| is_wanted(shared, member));
-                // As many as fit if they are of the usual size.
-                let next: Vec<_> = next.take((left / USUAL_BYTES).max(usize::from(left > 0))).collect();
-                *place = next.last().map_or(usize::MAX, |(at, _)| at + 1);
-                wanted.extend(next.into_iter().map(|(_, member)| member.clone()));
-            }
-            if wanted.is_empty() {
-                return Ok(without_statement.into_iter().collect());
-            }
-            for members in wanted.chunks(LOADED_MAX) {
-                let ids: Vec<CapabilityId> = members.iter().map(|member| member.id.clone()).collect();
-                let mut loaded: HashMap<CapabilityId, StoredDeclaration> = HashMap::new();
-                for stored in store.declarations_load(&ids).await? {
-                    loaded.insert(stored.excerpt.statement.id.clone(), stored);
-                }
-                for member in members {
-                    match loaded.remove(&member.id) {
-                        Some(stored) => self.insert(&member.id, || read(stored)),
-                        None => drop(without_statement.insert(member.manifest.clone())),
+    ) -> Result<SelectedDeclarations, StoreError> {
+        let mut wanted = Vec::new();
+        for (number, (shared, left)) in self.capabilities.iter().zip(&self.bytes_left).enumerate() {
+            let members = listed(shared).iter().filter(|member| is_wanted(shared, member));
+            let most = (left / LEAST_BYTES).max(usize::from(*left > 0));
+            wanted.extend(members.take(most).map(|member| (number, member)));
+        }
+        let mut selected = SelectedDeclarations::default();
+        let mut left: Vec<u64> = self.bytes_left.iter().map(|left| *left as u64).collect();
+        for members in wanted.chunks(SIZES_MAX) {
+            let ids: Vec<CapabilityId> = members.iter().map(|(_, member)| member.id.clone()).collect();
+            let sizes: HashMap<CapabilityId, u64> =
+                store.declaration_sizes(&ids).await?.into_iter().collect();
+            for (number, member) in members {
+                let Some(left) = left.get_mut(*number).filter(|left| **left > 0) else { continue };
+                match sizes.get(&member.id) {
+                    Some(bytes) if bytes <= left => {
+                        *left -= bytes;
+                        selected.members.push(((*member).clone(), *bytes));
                     }
+                    // The following ones of its capability are not read either.
+                    Some(_) => *left = 0,
+                    None => drop(selected.without_statement.insert(member.manifest.clone())),
                 }
             }
         }
+        Ok(selected)
+    }
+
+    /// Reads declarations and keeps those that fit. `read` returns one and its bytes. No manifest is read but those whose declarations
+    /// have no statement, since a program of an earlier schema wrote them: their ids are returned, for [`Self::add`].
+    pub async fn load(
+        &mut self,
+        store: &Store,
+        selected: SelectedDeclarations,
+        read: impl Fn(StoredDeclaration) -> (T, usize),
+    ) -> Result<Vec<ManifestId>, StoreError> {
+        let SelectedDeclarations { members, mut without_statement } = selected;
+        let mut rest = members.as_slice();
+        while !rest.is_empty() {
+            let mut bytes = 0;
+            let fits = |(_, more): &&(Member, u64)| {
+                bytes += more;
+                bytes <= LOADED_BYTES_MAX
+            };
+            let count = rest.iter().take(LOADED_MAX).take_while(fits).count().max(1);
+            let (members, after) = rest.split_at(count);
+            rest = after;
+            let ids: Vec<CapabilityId> = members.iter().map(|(member, _)| member.id.clone()).collect();
+            let mut loaded: HashMap<CapabilityId, StoredDeclaration> = HashMap::new();
+            for stored in store.declarations_load(&ids).await? {
+                loaded.insert(stored.excerpt.statement.id.clone(), stored);
+            }
+            for (member, _) in members {
+                match loaded.remove(&member.id) {
+                    Some(stored) => self.insert(&member.id, || read(stored)),
+                    None => drop(without_statement.insert(member.manifest.clone())),
+                }
+            }
+        }
+        Ok(without_statement.into_iter().collect())
+    }
+
+    /// Forgets the declarations that were read, and reads no others.
+    pub fn forget(&mut self) {
+        self.read.clear();
+        self.bytes_left.fill(0);
+        self.bytes_kept = 0;
     }
 
     /// Reads the declarations that follow those of some manifests. For all manifests of a store together, each declaration is read
@@ -214,7 +271,8 @@ impl<T> SharedCapabilities<T> {
             let leader = shared.members.first();
             leader.is_some_and(|leader| leader != member && leading.contains(&leader.manifest))
         };
-        let without_statement = self.load(store, is_led, &read).await?;
+        let selected = self.select(store, is_led).await?;
+        let without_statement = self.load(store, selected, &read).await?;
         self.load_from_manifests(store, &without_statement, read).await
     }
 

@@ -32,7 +32,8 @@ pub use build::IndexBuilder;
 #[doc(hidden)]
 pub use build::PreparedDocuments;
 pub use declarations::{
-    Declaration, DeclarationRole, Declared, MergedCapability, SharedCapabilities, listed,
+    Declaration, DeclarationRole, Declared, MergedCapability, SelectedDeclarations, SharedCapabilities,
+    listed,
 };
 pub use error::{CursorError, IndexError, SearchError};
 pub use examples::{Examples, ExamplesError};

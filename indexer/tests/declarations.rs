@@ -291,3 +291,25 @@ async fn a_declaration_without_a_statement_is_read_from_its_manifest() {
     let hits = search(other.path(), "throw");
     assert_eq!((hits.len(), formats(&hits[0])), (1, vec![Format::Awp, Format::Atp]));
 }
+
+#[tokio::test]
+async fn statements_that_do_not_fit_are_not_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open_in_data_dir(dir.path()).await.unwrap();
+    let fetches = vec![
+        fetch(AWP, Some(declares(AWP, "Toss.", "/juggle", 1)), hour(0)),
+        fetch(ATP, Some(declares(ATP, "Throw.", "/juggle", 0)), hour(0)),
+    ];
+    visit(&store, fetches, hour(0)).await;
+    let site = ManifestUrl::parse(AWP).unwrap().site();
+    let capabilities = store.capabilities_shared_of_site(&site).await.unwrap();
+    for (bytes_max, count) in [(300, 0), (100_000, 2)] {
+        let mut shared = SharedCapabilities::new(capabilities.clone(), bytes_max);
+        let selected = shared.select(&store, |_, _| true).await.unwrap();
+        assert_eq!(selected.count(), count);
+        assert!(selected.bytes() <= bytes_max as u64);
+        let without_statement =
+            shared.load(&store, selected, |stored| (stored.excerpt.key, 1)).await.unwrap();
+        assert_eq!((without_statement.len(), shared.bytes_kept()), (0, count));
+    }
+}

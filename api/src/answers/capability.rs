@@ -10,7 +10,8 @@ use super::record;
 use super::search::{object_of, search_problem};
 use crate::client::Client;
 use crate::index::IndexHandle;
-use crate::manifests::{ManifestReader, Permitted};
+use crate::manifests::ManifestReader;
+use crate::permitted::Permitted;
 use crate::problem::Problem;
 
 /// A capability with the manifest of the declaration that leads it.

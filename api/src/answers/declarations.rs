@@ -4,16 +4,19 @@ use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 
-use indexer::{DeclarationRole, Declared, MergedCapability, SharedCapabilities, listed};
+use indexer::{
+    DeclarationRole, Declared, MergedCapability, SelectedDeclarations, SharedCapabilities, listed,
+};
 use manifest::declaration::{Contradiction, Member, contradictions, findings_of};
 use manifest::model::PolicyChoice;
 use manifest::{Capability, CapabilityId, Finding, ManifestId};
 use serde::Serialize;
 use store::{SharedCapability, Store, StoreError, StoredDeclaration, StoredManifest};
 
-use crate::manifests::{Kept, ManifestReader};
+use crate::manifests::{Counted, Kept, ManifestReader};
+use crate::overload::capacity_problem;
 use crate::problem::Problem;
-use runtime::Share;
+use runtime::{LimitReached, Share};
 
 /// Maximum number of capabilities of one site or manifest whose declarations are compared for an answer; the others are
 /// answered one by one.
@@ -23,8 +26,8 @@ const CONTRADICTIONS_MAX: usize = 500;
 /// Maximum number of bytes of declarations that are held for a response; others are not listed. A quarter of a client's limit, so that
 /// declarations never cause its request to be refused.
 const DECLARED_BYTES_MAX: usize = 2 * 1024 * 1024;
-/// Bytes that a declaration counts as before it is read: the largest that is stored.
-const STATEMENT_BYTES_MAX: usize = 64 * 1024;
+/// Bytes in memory that a declaration counts as before it is read, besides twice its stored ones.
+const USUAL_BYTES: usize = 4 * 1024;
 
 /// Shared capabilities with the declarations that were read, which count for the client while they are held.
 #[derive(Debug)]
@@ -34,16 +37,25 @@ pub(crate) struct SharedDeclarations {
     share: Option<Share>,
 }
 
-/// Declarations that are being read.
-struct Reading {
-    shared: SharedCapabilities<Declared>,
-    /// Bytes that count before they are read.
-    reserved: usize,
+impl Kept for SharedCapabilities<Declared> {
+    fn bytes(&self) -> usize {
+        self.bytes_kept()
+    }
 }
 
-impl Kept for Reading {
-    fn bytes(&self) -> usize {
-        self.shared.bytes_kept().max(self.reserved)
+/// About the bytes in memory of declarations that are not read yet.
+fn bytes_expected(selected: &SelectedDeclarations) -> usize {
+    let stored = usize::try_from(selected.bytes()).unwrap_or(usize::MAX);
+    let expected = selected.count().saturating_mul(USUAL_BYTES).saturating_add(stored.saturating_mul(2));
+    expected.min(DECLARED_BYTES_MAX)
+}
+
+/// Whether declarations are held: they are left out, rather than the request refused, if other clients hold too much.
+fn has_room(counted: Result<(), LimitReached>) -> Result<bool, Problem> {
+    match counted {
+        Ok(()) => Ok(true),
+        Err(LimitReached::All) => Ok(false),
+        Err(full) => Err(capacity_problem("bytes", full)),
     }
 }
 
@@ -62,6 +74,11 @@ impl SharedDeclarations {
     /// A reader for the same request, which these declarations do not refuse.
     pub(crate) fn beside<'r>(&self, manifests: ManifestReader<'r>) -> ManifestReader<'r> {
         manifests.holding(self.share.as_ref().map_or(0, Share::amount))
+    }
+
+    #[cfg(test)]
+    pub(crate) const fn bytes_kept(&self) -> usize {
+        self.shared.bytes_kept()
     }
 
     /// Reads the declarations that do not lead.
@@ -83,28 +100,33 @@ impl SharedDeclarations {
         Self::new(capabilities).load(manifests, |_, _| true).await
     }
 
-    /// Reads declarations. Those without a stored statement are read from as many manifests as are read for one page.
+    /// Reads declarations: with a permit for the time that it takes, and counted before they are read. Those without a stored statement are
+    /// read from as many manifests as are read for one page. Whoever calls this must not hold a permit.
     async fn load(
         self,
         manifests: ManifestReader<'_>,
         is_wanted: impl Fn(&SharedCapability, &Member) -> bool,
     ) -> Result<Self, Problem> {
-        let shared = self.shared;
-        let wanted = shared.capabilities().iter().flat_map(|shared| {
-            let is_wanted = &is_wanted;
-            listed(shared).iter().filter(move |member| is_wanted(shared, member))
-        });
-        let reserved = wanted.count().saturating_mul(STATEMENT_BYTES_MAX).min(DECLARED_BYTES_MAX);
-        let mut reading = manifests.counted(Reading { shared, reserved })?;
-        let without_statement = reading.shared.load(manifests.store, is_wanted, read).await?;
+        let mut selected = self.shared.select(manifests.store, is_wanted).await?;
+        let mut count = manifests.byte_count();
+        if !has_room(count.reach(bytes_expected(&selected)))? {
+            selected = SelectedDeclarations::default();
+        }
+        let mut reading = Counted::with(self.shared, count);
+        let permit = reading.beside(manifests).permit_for_declarations(selected.bytes()).await?;
+        let without_statement = reading.load(manifests.store, selected, read).await?;
+        drop(permit);
+        if !has_room(reading.count())? {
+            reading.forget();
+        }
         let readable = manifests.readable(&without_statement.iter().collect::<Vec<_>>()).await?;
-        let add = |reading: &mut Reading, stored: StoredManifest| {
-            reading.shared.add(&stored, read);
+        let add = |shared: &mut SharedCapabilities<Declared>, stored: StoredManifest| {
+            shared.add(&stored, read);
             ControlFlow::Continue(())
         };
         let ids = without_statement.get(..readable).unwrap_or(&without_statement);
-        let (reading, share) = manifests.each_of(ids, reading, add).await?.into_parts();
-        Ok(Self { shared: reading.shared, share })
+        let (shared, share) = manifests.each_of(ids, reading, add).await?.into_parts();
+        Ok(Self { shared, share })
     }
 
     /// The capabilities that manifests share with others that may be exported. The first declaration of a capability that may be exported
@@ -128,7 +150,8 @@ impl SharedDeclarations {
         let is_leader_elsewhere = |shared: &SharedCapability, member: &Member| {
             is_elsewhere(shared) && shared.members.first() == Some(member)
         };
-        let without_statement = leaders.shared.load(store, is_leader_elsewhere, read).await?;
+        let selected = leaders.shared.select(store, is_leader_elsewhere).await?;
+        let without_statement = leaders.shared.load(store, selected, read).await?;
         leaders.shared.load_from_manifests(store, &without_statement, read).await?;
         let led_elsewhere: HashSet<CapabilityId> = {
             let denied = denied.lock().map(|denied| denied.clone()).unwrap_or_default();
@@ -140,7 +163,8 @@ impl SharedDeclarations {
         };
         let mut shared = Self::new(capabilities);
         let is_led = |shared: &SharedCapability, _: &Member| !led_elsewhere.contains(&shared.id);
-        let without_statement = shared.shared.load(store, is_led, read).await?;
+        let selected = shared.shared.select(store, is_led).await?;
+        let without_statement = shared.shared.load(store, selected, read).await?;
         shared.shared.load_from_manifests(store, &without_statement, read).await?;
         let denied = denied.into_inner().unwrap_or_default();
         shared.shared.retain(|member| !denied.contains(&member.id));

@@ -24,9 +24,10 @@ use crate::buffers::ByteCount;
 use crate::client::Client;
 use crate::index::IndexHandle;
 use crate::json_text::ObjectText;
-use crate::manifests::{Counted, Kept, ManifestReader, PageBytes, off_runtime};
+use crate::manifests::{Counted, Kept, ManifestReader, PageBytes};
 use crate::overload::capacity_problem;
 use crate::parameters::unknown_value;
+use crate::permitted::off_runtime;
 use crate::problem::Problem;
 use runtime::Share;
 

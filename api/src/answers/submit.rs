@@ -51,7 +51,8 @@ pub(crate) struct Submissions<'a> {
 }
 
 impl Submissions<'_> {
-    /// Adds a site, or makes a known one due under the limit of a recheck. Nothing else of a known site changes: anybody may submit it.
+    /// Adds a site, or makes a known one due under the limit of a recheck. Nothing else of a known site changes: anybody may submit it. A new
+    /// host or URL of a site of which a visit was requested recently is added, too: it makes the site due when the limit permits.
     pub(crate) async fn submit(
         &self,
         host: Host,
@@ -70,11 +71,13 @@ impl Submissions<'_> {
             .submission(self.client)
             .map_err(|exhausted| exhausted.problem("this address has submitted too many domains"))?;
         self.refuse_blocked(&site).await?;
-        self.limits.visit(&site).map_err(|exhausted| recently_requested(&site, exhausted))?;
+        let limited = self.limits.visit(&site).err();
         let has_url = url.is_some();
         let seed = Seed { host, url, rank: None, origin: SeedOrigin::Submitted, revisit_now: false };
         let now = clock::now();
-        let added = self.store.seeds_add(std::slice::from_ref(&seed), now).await?;
+        let wait_s = limited.map_or(0, |exhausted| exhausted.retry_after_s);
+        let due_at = now + TimeDelta::seconds(wait_s.into());
+        let added = self.store.seeds_add_due_at(std::slice::from_ref(&seed), now, due_at).await?;
         if added.refused > 0 {
             let detail =
                 format!("{site} already has the maximum number of hosts or of URLs that wait for a visit");
@@ -83,6 +86,9 @@ impl Submissions<'_> {
         if added.added > 0 {
             let message = format!("{site} is in the queue and will be visited soon");
             return Ok((self.answer(site, "added", message), quota));
+        }
+        if let Some(exhausted) = limited {
+            return Err(recently_requested(&site, exhausted));
         }
         let summary = self.store.site_summary(&site).await?;
         let last_visit_at = summary.and_then(|summary| summary.last_visit_at);

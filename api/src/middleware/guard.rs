@@ -15,10 +15,10 @@ use tokio::time::Instant;
 
 use crate::buffers::{self, BODY_BYTES_MAX, BodyError};
 use crate::client::Client;
-use crate::manifests::off_runtime;
 use crate::metrics;
 use crate::overload::{ALWAYS_ANSWERED, METRICS, Refused, capacity_problem};
 use crate::owner::OwnerCredentials;
+use crate::permitted::off_runtime;
 use crate::problem::Problem;
 use crate::quota::RemainingQuota;
 use crate::reader_keys::{Admission, Reads};

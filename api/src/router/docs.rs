@@ -1,17 +1,30 @@
 //! `GET /openapi.json`: the OpenAPI document. `GET /docs`: the same as a page, without external resources.
 
+use std::sync::LazyLock;
+
+use axum::body::Bytes;
 use axum::response::{IntoResponse, Redirect, Response};
 
 use crate::dashboard;
 use crate::request::Request;
-use crate::response::{Caching, HttpResult, RequestContext};
+use crate::response::{Caching, EntityTag, HttpResult, RequestContext, tagged};
+
+const CONTENT_TYPE: &str = "application/json";
+/// The document as JSON with its tag. It never changes while the program runs.
+static DOCUMENT_JSON: LazyLock<(Bytes, EntityTag)> = LazyLock::new(|| {
+    let body = Bytes::from(super::DOCUMENT.to_string());
+    let tag = EntityTag::of(&[CONTENT_TYPE.as_bytes(), &body]);
+    (body, tag)
+});
 
 /// This document.
 #[utoipa::path(get, path = "/openapi.json", tag = "service",
     responses((status = 200, description = "An OpenAPI 3.1 document", body = Object)))]
 pub(crate) async fn openapi(Request { context, query, .. }: Request) -> HttpResult {
     query.only(&[])?;
-    context.json(&*super::DOCUMENT, Caching::Record)
+    let (body, tag) = &*DOCUMENT_JSON;
+    let unchanged = context.unchanged(tag, Caching::Record);
+    Ok(unchanged.unwrap_or_else(|| tagged(body.clone(), CONTENT_TYPE, tag, Caching::Record)))
 }
 
 /// The API reference.
@@ -27,4 +40,29 @@ pub(crate) async fn index(Request { app, client, context, query }: Request) -> H
 /// Addresses of earlier versions.
 pub(crate) async fn moved() -> Response {
     Redirect::permanent("/docs").into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::Body;
+    use http_body_util::BodyExt as _;
+    use tower::ServiceExt as _;
+
+    use crate::limits::LimitsConfig;
+    use crate::test_app;
+    use crate::timeouts::ClientTimeouts;
+
+    #[tokio::test]
+    async fn the_openapi_document_is_serialised_once() {
+        let (app, _dir) = test_app::app(LimitsConfig::default(), ClientTimeouts::default()).await;
+        let router = crate::router::router(&app);
+        let sent = async || {
+            let request = http::Request::get("/openapi.json").header("host", "localhost");
+            let response = router.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
+            response.into_body().collect().await.unwrap().to_bytes()
+        };
+        let (first, second) = (sent().await, sent().await);
+        assert!(first.len() > 100_000);
+        assert_eq!(first.as_ptr(), second.as_ptr(), "the same bytes, not a copy");
+    }
 }

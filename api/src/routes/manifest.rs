@@ -13,7 +13,7 @@ use crate::answers::declarations::SharedDeclarations;
 use crate::answers::version_diff::VERSIONS_MAX;
 use crate::client::Client;
 use crate::clock;
-use crate::manifests::Permitted;
+use crate::permitted::Permitted;
 use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::{Caching, HttpResult};

@@ -8,7 +8,8 @@ use store::StoredManifest;
 
 use super::manifest::find;
 use crate::buffers::Reserved;
-use crate::manifests::{not_kept, off_runtime};
+use crate::manifests::not_kept;
+use crate::permitted::off_runtime;
 use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::{Caching, HttpResult};

@@ -4,7 +4,7 @@ use indexer::Suggestion;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::answers::search::index_problem;
+use crate::answers::search::search_problem;
 use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::{Caching, HttpResult};
@@ -42,6 +42,6 @@ pub(crate) async fn show(Request { app, client, context, query }: Request) -> Ht
     let limit = usize::try_from(query.limit(LIMIT_DEFAULT, LIMIT_MAX)?).unwrap_or(usize::MAX);
     let prefix = typed.clone();
     let suggested = app.index.run(client, move |searcher| searcher.suggest(&prefix, limit)).await?;
-    let suggestions = suggested.map_err(|error| index_problem(&error))?;
+    let suggestions = suggested.map_err(|error| search_problem(&error))?;
     context.json(&SuggestAnswer { q: typed, suggestions }, Caching::Search)
 }

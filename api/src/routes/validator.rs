@@ -23,6 +23,8 @@ use crate::state::App;
 const FORM: &str = "application/x-www-form-urlencoded";
 /// Maximum number of fields of a request that are searched for those of the form.
 const FIELDS_MAX: usize = 16;
+/// Bytes of a request that are searched for them: a browser sends one of them first.
+const SEARCHED_BYTES_MAX: usize = 4 * 1024;
 
 /// The form; for programs, how to send a document.
 #[utoipa::path(
@@ -59,7 +61,7 @@ pub(crate) async fn show(Request { app, client, context, query }: Request) -> Ht
 pub(super) fn is_form(headers: &HeaderMap, body: &[u8]) -> bool {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     kind.split(';').next().is_some_and(|essence| essence.trim().eq_ignore_ascii_case(FORM))
-        && form_urlencoded::parse(body)
+        && form_urlencoded::parse(body.get(..SEARCHED_BYTES_MAX).unwrap_or(body))
             .take(FIELDS_MAX)
             .any(|(name, _)| matches!(&*name, "document" | "url" | "as"))
 }
@@ -208,6 +210,8 @@ mod tests {
             (with("application/x-www-form-urlencoded; charset=utf-8"), b"document=%7B%7D&url=");
         assert!(is_form(&form, typed));
         assert!(!is_form(&form, br#"{"awp_version": "0.1"}"#), "what curl sends of a file");
+        let late = [vec![b'x'; SEARCHED_BYTES_MAX], b"&url=".to_vec()].concat();
+        assert!(!is_form(&form, &late), "a bounded number of bytes is decoded");
         assert!(!is_form(&with("application/json"), typed) && !is_form(&HeaderMap::new(), typed));
     }
 }

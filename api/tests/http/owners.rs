@@ -52,6 +52,20 @@ async fn a_submission_of_a_known_site_requests_a_visit() {
     assert_eq!(again.status, StatusCode::TOO_MANY_REQUESTS, "one visit a site and ten minutes");
 }
 
+/// Anybody can submit a host that does not exist; the URLs that others submit are added nevertheless.
+#[tokio::test]
+async fn a_submission_does_not_close_its_site_to_those_of_others() {
+    let world = World::new().await;
+    let no_host = post(&world, "/sites", r#"{"domain": "nosuch1.weather.example"}"#).await;
+    assert_eq!(no_host.status, StatusCode::ACCEPTED, "{}", no_host.text());
+    let url = r#"{"url": "https://weather.example/agents/other.json"}"#;
+    let added = post(&world, "/sites", url).await;
+    assert_eq!(added.status, StatusCode::ACCEPTED, "{}", added.text());
+    assert_eq!(added.json()["outcome"], "added");
+    let again = post(&world, "/sites", url).await;
+    assert_eq!(again.status, StatusCode::TOO_MANY_REQUESTS, "it adds nothing");
+}
+
 #[tokio::test]
 async fn refuses_submissions_that_cannot_be_visited() {
     let world = World::new().await;

@@ -1,6 +1,7 @@
-//! Manifests and documents as the database keeps them: compressed. They are unpacked after the connection is back in its pool, and
-//! large ones outside the async runtime, since that takes processor time in proportion to what a publisher wrote.
+//! Manifests and documents as the database keeps them: compressed; and declarations: as JSON. They are unpacked after the connection is
+//! back in its pool, and large ones outside the async runtime, since that takes processor time in proportion to what a publisher wrote.
 
+use manifest::declaration::Excerpt;
 use manifest::{ContentHash, Manifest};
 
 use crate::StoreError;
@@ -9,17 +10,17 @@ use crate::convert::{
     to_u32,
 };
 use crate::from_row::from_row;
-use crate::model::StoredManifest;
+use crate::model::{StoredDeclaration, StoredManifest};
 
 /// Sizes up to which values are unpacked in place, in bytes before compression: some ten microseconds.
 const IN_PLACE_BYTES_MAX: u64 = 16 * 1024;
 
-/// A value of the database that has to be decompressed.
+/// A value of the database that has to be decompressed or parsed.
 pub(crate) trait Packed: Send + 'static {
     type Unpacked: Send + 'static;
 
-    /// The compressed column.
-    fn frame(&self) -> &[u8];
+    /// Its bytes before compression, to which the time of unpacking is proportional.
+    fn bytes(&self) -> u64;
     fn unpack(&self) -> Result<Self::Unpacked, StoreError>;
 }
 
@@ -29,7 +30,7 @@ pub(crate) async fn unpacked<P: Packed>(
     operation: &'static str,
 ) -> Result<Option<P::Unpacked>, StoreError> {
     let Some(packed) = packed else { return Ok(None) };
-    let bytes = bytes_of(&packed);
+    let bytes = packed.bytes();
     off_runtime(bytes, operation, move || packed.unpack()).await?.map(Some)
 }
 
@@ -38,14 +39,14 @@ pub(crate) async fn all_unpacked<P: Packed>(
     packed: Vec<P>,
     operation: &'static str,
 ) -> Result<Vec<P::Unpacked>, StoreError> {
-    let bytes = packed.iter().map(bytes_of).fold(0, u64::saturating_add);
+    let bytes = packed.iter().map(P::bytes).fold(0, u64::saturating_add);
     off_runtime(bytes, operation, move || intact(packed.into_iter().map(Ok), |packed: P| packed.unpack()))
         .await
 }
 
 /// Bytes before compression; a frame that does not say them counts as large.
-fn bytes_of(packed: &impl Packed) -> u64 {
-    decompressed_bytes(packed.frame()).unwrap_or(u64::MAX)
+fn bytes_of(frame: &[u8]) -> u64 {
+    decompressed_bytes(frame).unwrap_or(u64::MAX)
 }
 
 async fn off_runtime<T: Send + 'static>(
@@ -95,8 +96,8 @@ impl PackedManifest {
 impl Packed for PackedManifest {
     type Unpacked = StoredManifest;
 
-    fn frame(&self) -> &[u8] {
-        &self.model
+    fn bytes(&self) -> u64 {
+        bytes_of(&self.model)
     }
 
     fn unpack(&self) -> Result<StoredManifest, StoreError> {
@@ -131,8 +132,8 @@ pub(crate) struct PackedVersion {
 impl Packed for PackedVersion {
     type Unpacked = Manifest;
 
-    fn frame(&self) -> &[u8] {
-        &self.model
+    fn bytes(&self) -> u64 {
+        bytes_of(&self.model)
     }
 
     fn unpack(&self) -> Result<Manifest, StoreError> {
@@ -152,8 +153,8 @@ pub(crate) struct PackedDocument {
 impl Packed for PackedDocument {
     type Unpacked = Vec<u8>;
 
-    fn frame(&self) -> &[u8] {
-        &self.body
+    fn bytes(&self) -> u64 {
+        bytes_of(&self.body)
     }
 
     fn unpack(&self) -> Result<Vec<u8>, StoreError> {
@@ -170,6 +171,34 @@ impl Packed for PackedDocument {
     }
 }
 
+/// A declaration whose statement is stored, as the database keeps it.
+pub(crate) struct PackedDeclaration {
+    id: String,
+    statement: String,
+    state: ManifestStateColumns,
+}
+
+from_row!(PackedDeclaration { id, statement; state });
+
+impl Packed for PackedDeclaration {
+    type Unpacked = StoredDeclaration;
+
+    fn bytes(&self) -> u64 {
+        self.statement.len() as u64
+    }
+
+    fn unpack(&self) -> Result<StoredDeclaration, StoreError> {
+        let at = RowRef::new("capability", &self.id);
+        let excerpt: Excerpt = at.json("statement", self.statement.as_bytes())?;
+        if excerpt.statement.id.as_str() != self.id {
+            return Err(at.damaged("statement", &format!("it is that of {}", excerpt.statement.id)));
+        }
+        let state = at.manifest_state(&self.state, &excerpt.statement.url)?;
+        let ManifestState { training, named_by, status, first_seen_at, last_seen_at, changed_at } = state;
+        Ok(StoredDeclaration { excerpt, training, named_by, status, first_seen_at, last_seen_at, changed_at })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::thread::{ThreadId, current};
@@ -183,8 +212,8 @@ mod tests {
     impl Packed for Probe {
         type Unpacked = ThreadId;
 
-        fn frame(&self) -> &[u8] {
-            &self.0
+        fn bytes(&self) -> u64 {
+            bytes_of(&self.0)
         }
 
         fn unpack(&self) -> Result<ThreadId, StoreError> {

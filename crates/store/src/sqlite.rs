@@ -107,6 +107,8 @@ pub(crate) struct Pool {
     readers: SqlitePool,
     lists: SqlitePool,
     scans: SqlitePool,
+    /// For the last position of the feed, which tells whether the database answers: nothing slow uses this connection.
+    feed_heads: SqlitePool,
 }
 
 /// A connection whose statements are interrupted after a time limit, and when this value is dropped.
@@ -184,8 +186,12 @@ impl Pool {
         let scans = SqlitePoolOptions::new()
             .max_connections(SCANS_MAX)
             .acquire_timeout(BUSY_TIMEOUT)
+            .connect_lazy_with(reading.clone());
+        let feed_heads = SqlitePoolOptions::new()
+            .max_connections(1)
+            .acquire_timeout(BUSY_TIMEOUT)
             .connect_lazy_with(reading);
-        Ok(Self { writer, readers, lists, scans })
+        Ok(Self { writer, readers, lists, scans, feed_heads })
     }
 
     /// Creates and migrates the file, under a lock on a second file: switching a new database to the write-ahead log does
@@ -234,6 +240,11 @@ impl Pool {
         ReadConnection::acquire(&self.scans, time_max).await
     }
 
+    /// The connection for the last position of the feed.
+    pub(crate) async fn feed_head(&self) -> Outcome<ReadConnection> {
+        ReadConnection::acquire(&self.feed_heads, None).await
+    }
+
     pub(crate) async fn write(&self) -> Outcome<Transaction<'static, Sqlite>> {
         Ok(self.writer.begin_with("BEGIN IMMEDIATE").await?)
     }
@@ -247,6 +258,7 @@ impl Pool {
     }
 
     pub(crate) async fn close(&self) {
+        self.feed_heads.close().await;
         self.scans.close().await;
         self.lists.close().await;
         self.readers.close().await;

@@ -48,9 +48,10 @@ use crate::answer::{FacetBuckets, Hit, SearchAnswer, Suggestion};
 use crate::error::{IndexError, SearchError};
 use crate::index::Generations;
 use crate::query::WordWeights;
-use crate::request::{ExploreRequest, SearchRequest};
+use crate::request::{ExploreRequest, SearchRequest, TIME_MAX};
 use crate::vectors::{Embedder, QueryEmbedder};
 pub use cursor::CURSOR_BYTES_MAX;
+use deadline::Deadline;
 pub use engine_query::EngineQuery;
 pub use opened::IndexGeneration;
 use opened::OpenedIndex;
@@ -150,9 +151,9 @@ impl Searcher {
         rows::find(&self.state().opened, id)
     }
 
-    /// The most frequent completions of a prefix.
-    pub fn suggest(&self, prefix: &str, max: usize) -> Result<Vec<Suggestion>, IndexError> {
-        suggest::suggest(&self.state().opened, prefix, max)
+    /// The most frequent completions of a prefix, within the time of a search.
+    pub fn suggest(&self, prefix: &str, max: usize) -> Result<Vec<Suggestion>, SearchError> {
+        suggest::suggest(&self.state().opened, prefix, max, Deadline::after(TIME_MAX))
     }
 
     /// Capabilities with a similar description; `None` if the index does not have this one.

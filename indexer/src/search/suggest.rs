@@ -16,11 +16,12 @@ use tantivy::{SegmentReader, Term};
 
 use super::completions::{Entry, SUGGESTIONS_MAX};
 use super::counts::Counts;
+use super::deadline::Deadline;
 use super::opened::OpenedIndex;
 use super::site_counts::{SiteCounts, popularity};
 use crate::analysis::{Stemming, fold_exact, is_stop_word};
 use crate::answer::Suggestion;
-use crate::error::IndexError;
+use crate::error::{IndexError, SearchError};
 use crate::index::{Fields, LiveTerms, REST_MARK, SUGGESTION_MARK};
 use crate::query::replacements;
 
@@ -29,6 +30,8 @@ const PREFIX_BYTES_MAX: usize = 80;
 /// Maximum number of entries of a segment that are read, and of deleted documents that are examined for them: some milliseconds. Only a
 /// prefix that is too long for a list, or whose list has lost most of its entries, may have more; of these the first are read.
 const WALK_MAX: usize = 50_000;
+/// Entries that are read between two checks of the time: well below a millisecond.
+const ENTRIES_BETWEEN_CHECKS: usize = 256;
 /// Maximum number of entries of a segment that are kept; the most frequent are taken.
 const KEPT_MAX: usize = 500;
 /// Minimum number of remaining entries of a list. With fewer, entries that the list left out may be more frequent.
@@ -41,14 +44,19 @@ const CORRECTED_CHARS_MIN: usize = 4;
 const CACHED_MAX: usize = 2_000;
 
 /// The most frequent completions of a prefix.
-pub(super) fn suggest(opened: &OpenedIndex, typed: &str, max: usize) -> Result<Vec<Suggestion>, IndexError> {
+pub(super) fn suggest(
+    opened: &OpenedIndex,
+    typed: &str,
+    max: usize,
+    deadline: Deadline,
+) -> Result<Vec<Suggestion>, SearchError> {
     let Some(prefix) = prefix_of(typed) else { return Ok(Vec::new()) };
     let cache = || opened.suggestions.cached.lock().unwrap_or_else(PoisonError::into_inner);
     let cached = cache().get(&prefix).cloned();
     let mut suggestions = if let Some(cached) = cached {
         cached
     } else {
-        let found = complete_or_correct(opened, &prefix)?;
+        let found = deadline.bound(|| Ok(complete_or_correct(opened, &prefix, deadline)?))?;
         let mut cache = cache();
         if cache.len() < CACHED_MAX {
             cache.insert(prefix, found.clone());
@@ -73,14 +81,18 @@ fn prefix_of(typed: &str) -> Option<String> {
     Some(prefix).filter(|prefix| !prefix.is_empty())
 }
 
-fn complete_or_correct(opened: &OpenedIndex, prefix: &str) -> Result<Vec<Suggestion>, IndexError> {
-    let found = complete_words(opened, prefix)?;
+fn complete_or_correct(
+    opened: &OpenedIndex,
+    prefix: &str,
+    deadline: Deadline,
+) -> Result<Vec<Suggestion>, IndexError> {
+    let found = complete_words(opened, prefix, deadline)?;
     let (before, last) = prefix.rsplit_once(' ').map_or(("", prefix), |(before, last)| (before, last));
     if !found.is_empty() || last.chars().count() < CORRECTED_CHARS_MIN {
         return Ok(found);
     }
     for replacement in replacements(&opened.searcher, &opened.fields, last)? {
-        let found = complete_words(opened, format!("{before} {replacement}").trim_start())?;
+        let found = complete_words(opened, format!("{before} {replacement}").trim_start(), deadline)?;
         if !found.is_empty() {
             return Ok(found);
         }
@@ -89,15 +101,19 @@ fn complete_or_correct(opened: &OpenedIndex, prefix: &str) -> Result<Vec<Suggest
 }
 
 /// Entries that begin with a prefix; if there are none, entries with a word that begins with its last word, and most of its others.
-fn complete_words(opened: &OpenedIndex, prefix: &str) -> Result<Vec<Suggestion>, IndexError> {
-    let found = complete(opened, prefix)?;
+fn complete_words(
+    opened: &OpenedIndex,
+    prefix: &str,
+    deadline: Deadline,
+) -> Result<Vec<Suggestion>, IndexError> {
+    let found = complete(opened, prefix, deadline)?;
     let Some((before, last)) = prefix.rsplit_once(' ').filter(|_| found.is_empty()) else { return Ok(found) };
     let stem = |word: &str| Stemming::English.stem(word).into_owned();
     let others: Vec<String> = before.split(' ').filter(|word| !is_stop_word(word)).map(stem).collect();
     if last.is_empty() {
         return Ok(Vec::new());
     }
-    let mut found = complete(opened, last)?;
+    let mut found = complete(opened, last, deadline)?;
     let missing = |suggestion: &Suggestion| {
         let has = |other: &&String| suggestion.text.split(' ').any(|word| stem(word) == **other);
         others.len() - others.iter().filter(has).count()
@@ -110,11 +126,12 @@ fn complete_words(opened: &OpenedIndex, prefix: &str) -> Result<Vec<Suggestion>,
     Ok(if is_vague { Vec::new() } else { found })
 }
 
-fn complete(opened: &OpenedIndex, prefix: &str) -> Result<Vec<Suggestion>, IndexError> {
+fn complete(opened: &OpenedIndex, prefix: &str, deadline: Deadline) -> Result<Vec<Suggestion>, IndexError> {
     let failed = IndexError::engine("complete a prefix");
     let field = opened.fields.suggest;
     let mut counts = Counts::default();
     for segment in opened.searcher.segment_readers() {
+        deadline.tantivy_check().map_err(&failed)?;
         let list = opened.suggestions.list(segment, prefix);
         let listed = list.map(|list| live_entries(segment, field, list)).transpose().map_err(&failed)?;
         if let Some(live) = listed.filter(|live| live.len() >= LISTED_MIN) {
@@ -123,7 +140,7 @@ fn complete(opened: &OpenedIndex, prefix: &str) -> Result<Vec<Suggestion>, Index
             }
             continue;
         }
-        let walked = walk(segment, &opened.fields, prefix).map_err(&failed)?;
+        let walked = walk(segment, &opened.fields, prefix, deadline).map_err(&failed)?;
         for (entry, count) in &walked {
             counts.add(entry, *count);
         }
@@ -132,7 +149,7 @@ fn complete(opened: &OpenedIndex, prefix: &str) -> Result<Vec<Suggestion>, Index
     sort(&mut found);
     found.truncate(SUGGESTIONS_MAX);
     // A site may be in several segments, and an entry may be missing in the list of a segment that has it.
-    count_sites(opened, &mut found).map_err(&failed)?;
+    count_sites(opened, &mut found, deadline).map_err(&failed)?;
     sort(&mut found);
     let mut suggestions: Vec<Suggestion> = Vec::new();
     for found in found.into_iter().filter_map(suggestion) {
@@ -165,12 +182,13 @@ fn live_entries<'l>(
 }
 
 /// Replaces the counts of entries by those over all segments, without deleted documents.
-fn count_sites(opened: &OpenedIndex, found: &mut [(String, u64)]) -> tantivy::Result<()> {
+fn count_sites(opened: &OpenedIndex, found: &mut [(String, u64)], deadline: Deadline) -> tantivy::Result<()> {
     let mut of_entries = vec![(HashSet::new(), 0); found.len()];
     let field = opened.fields.suggest;
     for segment in opened.searcher.segment_readers() {
         let mut counts = SiteCounts::of(segment, &opened.fields, field, WALK_MAX)?.without_deleted(segment);
         for ((entry, _), (sites, documents)) in found.iter().zip(&mut of_entries) {
+            deadline.tantivy_check()?;
             *documents += counts.add_term(&Term::from_field_text(field, entry), sites)?;
         }
     }
@@ -181,7 +199,12 @@ fn count_sites(opened: &OpenedIndex, found: &mut [(String, u64)]) -> tantivy::Re
 }
 
 /// Reads the entries of a segment that begin with a prefix and that a capability has which is not deleted.
-fn walk(segment: &SegmentReader, fields: &Fields, prefix: &str) -> tantivy::Result<Vec<(String, u64)>> {
+fn walk(
+    segment: &SegmentReader,
+    fields: &Fields,
+    prefix: &str,
+    deadline: Deadline,
+) -> tantivy::Result<Vec<(String, u64)>> {
     let inverted = segment.inverted_index(fields.suggest)?;
     let mut live = LiveTerms::of(segment, fields.suggest, WALK_MAX)?;
     let mut sites = SiteCounts::of(segment, fields, fields.suggest, WALK_MAX)?;
@@ -194,6 +217,9 @@ fn walk(segment: &SegmentReader, fields: &Fields, prefix: &str) -> tantivy::Resu
         && let Ok(entry) = std::str::from_utf8(key)
         && entry.starts_with(prefix)
     {
+        if read.is_multiple_of(ENTRIES_BETWEEN_CHECKS) {
+            deadline.tantivy_check()?;
+        }
         read += 1;
         if !live.contain(info)? {
             continue;
@@ -227,8 +253,23 @@ fn suggestion((entry, count): (String, u64)) -> Option<Suggestion> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::super::tests::sample_index;
     use super::*;
+
+    const TEST_TIME_MAX: Duration = Duration::from_mins(10);
+
+    #[test]
+    fn suggestions_end_at_their_deadline() {
+        let dir = tempfile::tempdir().unwrap();
+        let opened = sample_index::opened(dir.path(), 100);
+        for typed in ["so", "somersaultz", "nothing somersault", "quitlz"] {
+            let over = suggest(&opened, typed, 8, Deadline::after(Duration::ZERO));
+            assert!(matches!(over, Err(SearchError::OutOfTime { .. })), "{typed}: {over:?}");
+            suggest(&opened, typed, 8, Deadline::after(TEST_TIME_MAX)).unwrap();
+        }
+    }
 
     /// In each segment, more entries of deleted documents come first than a list can have.
     #[test]
@@ -239,11 +280,11 @@ mod tests {
         let is_listed = |segment: &SegmentReader| opened.suggestions.list(segment, "so").is_some();
         assert!(segments.iter().any(|segment| segment.has_deletes() && is_listed(segment)));
         for typed in ["so", "somersault"] {
-            let found = suggest(&opened, typed, 8).unwrap();
+            let found = suggest(&opened, typed, 8, Deadline::after(TEST_TIME_MAX)).unwrap();
             assert_eq!(found.len(), 8, "{found:?}");
             assert!(found.iter().all(|found| found.text.starts_with("somersaultz")), "{found:?}");
         }
-        assert!(suggest(&opened, "somersaulta", 8).unwrap().is_empty());
+        assert!(suggest(&opened, "somersaulta", 8, Deadline::after(TEST_TIME_MAX)).unwrap().is_empty());
         let corrected = |word| replacements(&opened.searcher, &opened.fields, word).unwrap();
         assert_eq!(corrected("quill"), ["quillz"], "the beginning of a word");
         assert_eq!(corrected("quitlz"), ["quillz"], "a misspelt word");

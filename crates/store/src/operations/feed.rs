@@ -63,7 +63,7 @@ impl Store {
     /// primary sequenced.
     pub(crate) async fn feed_sequence(&self) -> Result<(), StoreError> {
         for _ in 0..SEQUENCE_BATCHES_MAX {
-            if !reading!(self, "feed_sequence", feed::feed_waits())? {
+            if !reading!(self, "feed_sequence", from feed_head, feed::feed_waits())? {
                 break;
             }
             match writing!(self, "feed_sequence", feed::feed_sequence()) {
@@ -80,12 +80,34 @@ impl Store {
     #[boxed]
     pub async fn feed_head(&self) -> Result<FeedPosition, StoreError> {
         self.feed_sequence().await?;
-        reading!(self, "feed_head", feed::feed_head())
+        reading!(self, "feed_head", from feed_head, feed::feed_head())
     }
 
     /// Random id of this feed, by which an index notices another database.
     #[boxed]
     pub async fn feed_id(&self) -> Result<String, StoreError> {
         reading!(self, "feed_id", feed::feed_id())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::{Pools, Store};
+    use crate::model::FeedPosition;
+
+    #[tokio::test]
+    async fn the_head_is_read_while_all_readers_are_busy() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open_in_data_dir(dir.path()).await.unwrap();
+        let Pools::Sqlite(pool) = &*store.pools else { unreachable!("a data directory has a file") };
+        let mut busy = Vec::new();
+        while let Ok(connection) = tokio::time::timeout(Duration::from_secs(1), pool.read()).await {
+            busy.push(connection.unwrap());
+        }
+        assert!(!busy.is_empty());
+        let head = tokio::time::timeout(Duration::from_secs(4), store.feed_head()).await;
+        assert_eq!(head.expect("it waits for no reader").unwrap(), FeedPosition(0));
     }
 }

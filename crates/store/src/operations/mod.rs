@@ -8,17 +8,20 @@ use std::time::Duration;
 use crate::config::{Backend, DatabaseUrl, StoreConfig};
 use crate::{StoreError, postgres, sqlite};
 
-/// Calls a function of `sql` with a connection for reading.
+/// Calls a function of `sql` with a connection for reading, or with one from another pool.
 macro_rules! reading {
-    ($store:expr, $operation:literal, $module:ident :: $function:ident ( $($argument:expr),* )) => {{
+    ($store:expr, $operation:literal, $module:ident :: $function:ident ( $($argument:expr),* )) => {
+        reading!($store, $operation, from read, $module::$function($($argument),*))
+    };
+    ($store:expr, $operation:literal, from $pool:ident, $module:ident :: $function:ident ( $($argument:expr),* )) => {{
         use $crate::operations::Pools;
         let outcome: $crate::fault::Outcome<_> = async {
             match &*$store.pools {
                 Pools::Postgres(pool) => {
-                    $crate::postgres::sql::$module::$function(&mut *pool.read().await?, $($argument),*).await
+                    $crate::postgres::sql::$module::$function(&mut *pool.$pool().await?, $($argument),*).await
                 }
                 Pools::Sqlite(pool) => {
-                    $crate::sqlite::sql::$module::$function(&mut *pool.read().await?, $($argument),*).await
+                    $crate::sqlite::sql::$module::$function(&mut *pool.$pool().await?, $($argument),*).await
                 }
             }
         }

@@ -160,7 +160,17 @@ impl Store {
         &self,
         ids: &[CapabilityId],
     ) -> Result<Vec<StoredDeclaration>, StoreError> {
-        reading!(self, "declarations_load", declaration::declarations_load(ids))
+        let packed = reading!(self, "declarations_load", declaration::declarations_load(ids))?;
+        all_unpacked(packed, "declarations_load").await
+    }
+
+    /// The bytes of the statements of the same declarations.
+    #[boxed]
+    pub async fn declaration_sizes(
+        &self,
+        ids: &[CapabilityId],
+    ) -> Result<Vec<(CapabilityId, u64)>, StoreError> {
+        reading!(self, "declaration_sizes", declaration::declaration_sizes(ids))
     }
 
     /// The capabilities of a site that have several declarations or the id of another one.

@@ -20,13 +20,24 @@ impl Store {
     /// added, and adding everything again is safe.
     #[boxed]
     pub async fn seeds_add(&self, seeds: &[Seed], now: DateTime<Utc>) -> Result<SeedsAdded, StoreError> {
-        self.seeds_put(seeds, Ranking::Raise, now).await
+        self.seeds_put(seeds, Ranking::Raise, (now, now)).await
+    }
+
+    /// Like [`Self::seeds_add`], but the visits that new seeds of known sites request are due at a later time.
+    #[boxed]
+    pub async fn seeds_add_due_at(
+        &self,
+        seeds: &[Seed],
+        now: DateTime<Utc>,
+        due_at: DateTime<Utc>,
+    ) -> Result<SeedsAdded, StoreError> {
+        self.seeds_put(seeds, Ranking::Raise, (now, due_at)).await
     }
 
     /// Like [`Self::seeds_add`], and gives listed sites the priority of their new rank, also a lower one.
     #[boxed]
     pub async fn seeds_relist(&self, seeds: &[Seed], now: DateTime<Utc>) -> Result<SeedsAdded, StoreError> {
-        self.seeds_put(seeds, Ranking::Follow, now).await
+        self.seeds_put(seeds, Ranking::Follow, (now, now)).await
     }
 
     /// Adds a site without planning a visit, so that it can be leased and has clocks. A known site is not changed.
@@ -39,11 +50,12 @@ impl Store {
         &self,
         seeds: &[Seed],
         ranking: Ranking,
-        now: DateTime<Utc>,
+        (now, due_at): (DateTime<Utc>, DateTime<Utc>),
     ) -> Result<SeedsAdded, StoreError> {
         let mut total = SeedsAdded::default();
         for batch in seeds.chunks(SEEDS_BATCH) {
-            let added = writing!(self, "seeds_add", seed::seeds_add(batch, ranking, millis(now)))?;
+            let times = (millis(now), millis(due_at));
+            let added = writing!(self, "seeds_add", seed::seeds_add(batch, ranking, times))?;
             total.added += added.added;
             total.known += added.known;
             total.blocked += added.blocked;

@@ -154,6 +154,11 @@ impl Pool {
         Ok(self.connections.acquire().await?)
     }
 
+    /// A connection for the last position of the feed: of PostgreSQL no more than of other reads.
+    pub(crate) async fn feed_head(&self) -> Outcome<sqlx::pool::PoolConnection<Postgres>> {
+        self.read().await
+    }
+
     pub(crate) async fn list(&self, time_max: Option<Duration>) -> Outcome<Transaction<'static, Postgres>> {
         Self::limited(&self.lists, time_max).await
     }

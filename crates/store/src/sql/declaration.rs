@@ -11,12 +11,10 @@ use serde::Serialize;
 use super::manifest::manifest_find;
 use super::rows::decode;
 use super::{Connection, batch};
-use crate::StoreError;
-use crate::convert::{ManifestState, ManifestStateColumns, RowRef, intact, json, log_damaged, names, to_i32};
+use crate::convert::{RowRef, intact, json, log_damaged, names, to_i32};
 use crate::fault::{Fault, Outcome};
-use crate::from_row::from_row;
-use crate::model::{FeedChange, SharedCapability, StoredDeclaration};
-use crate::packed::Packed as _;
+use crate::model::{FeedChange, SharedCapability};
+use crate::packed::{Packed as _, PackedDeclaration};
 use crate::plan::Change;
 use crate::prepare::CapabilityKeys;
 
@@ -252,48 +250,42 @@ async fn statements_complete(connection: &mut Connection, site: &SiteName) -> Ou
     Ok(())
 }
 
-struct StatementsRow {
-    id: String,
-    statement: String,
-    state: ManifestStateColumns,
-}
-
-from_row!(StatementsRow { id, statement; state });
-
-impl TryFrom<StatementsRow> for StoredDeclaration {
-    type Error = StoreError;
-
-    fn try_from(row: StatementsRow) -> Result<Self, StoreError> {
-        let at = RowRef::new("capability", &row.id);
-        let excerpt: Excerpt = at.json("statement", row.statement.as_bytes())?;
-        if excerpt.statement.id.as_str() != row.id {
-            return Err(at.damaged("statement", &format!("it is that of {}", excerpt.statement.id)));
-        }
-        let state = at.manifest_state(&row.state, &excerpt.statement.url)?;
-        let ManifestState { training, named_by, status, first_seen_at, last_seen_at, changed_at } = state;
-        Ok(Self { excerpt, training, named_by, status, first_seen_at, last_seen_at, changed_at })
-    }
+/// The bytes of the statements of the listed declarations in the index that have one, in no order.
+pub(crate) async fn declaration_sizes(
+    connection: &mut Connection,
+    ids: &[CapabilityId],
+) -> Outcome<Vec<(CapabilityId, u64)>> {
+    let rows = sqlx::query(concat!(
+        "SELECT c.id, CAST(octet_length(c.statement) AS BIGINT)
+         FROM capability c JOIN manifest m ON m.id = c.manifest_id AND m.removed_at_ms IS NULL
+         WHERE octet_length(c.statement) > 0 AND c.id IN ",
+        list!()
+    ))
+    .bind(names(ids.iter().map(CapabilityId::as_str))?)
+    .fetch_all(&mut *connection)
+    .await?;
+    Ok(intact(decode(&["capability"], &rows), |(id, bytes): (String, i64)| {
+        let id = RowRef::new("capability", &id).parse("id", &id)?;
+        Ok((id, u64::try_from(bytes).unwrap_or_default()))
+    }))
 }
 
 /// The listed declarations in the index whose statements are stored, in no order.
 pub(crate) async fn declarations_load(
     connection: &mut Connection,
     ids: &[CapabilityId],
-) -> Outcome<Vec<StoredDeclaration>> {
+) -> Outcome<Vec<PackedDeclaration>> {
     let rows = sqlx::query(concat!(
         "SELECT c.id, c.statement, m.status, m.training, m.named_by, m.first_seen_at_ms,
                 m.last_seen_at_ms, m.changed_at_ms
          FROM capability c JOIN manifest m ON m.id = c.manifest_id AND m.removed_at_ms IS NULL
-         WHERE c.statement IS NOT NULL AND c.id IN ",
+         WHERE octet_length(c.statement) > 0 AND c.id IN ",
         list!()
     ))
     .bind(names(ids.iter().map(CapabilityId::as_str))?)
     .fetch_all(&mut *connection)
     .await?;
-    let rows = decode::<StatementsRow>(&["capability", "manifest"], &rows);
-    let has_statement =
-        |row: &Result<StatementsRow, _>| row.as_ref().map_or(true, |row| !row.statement.is_empty());
-    Ok(intact(rows.into_iter().filter(has_statement), StoredDeclaration::try_from))
+    Ok(intact(decode(&["capability", "manifest"], &rows), Ok))
 }
 
 type SharedRow = (String, String, String);

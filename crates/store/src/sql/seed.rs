@@ -29,12 +29,12 @@ struct SiteSeeds<'a> {
 }
 
 /// Adds a batch. A known site keeps its schedule, unless a seed adds a URL or host or requests a visit now. A new site of which only hosts
-/// are known is compacted; a compacted site is expanded if a seed brings more.
+/// are known is compacted; a compacted site is expanded if a seed brings more. `due_at_ms` is when requested visits are due, now or later.
 pub(crate) async fn seeds_add(
     connection: &mut Connection,
     seeds: &[Seed],
     ranking: Ranking,
-    now_ms: i64,
+    (now_ms, due_at_ms): (i64, i64),
 ) -> Outcome<SeedsAdded> {
     let sites: Vec<String> = seeds.iter().map(|seed| seed.host.site().as_str().to_owned()).collect();
     let blocked = block::blocked_among(connection, &names(sites.iter().map(String::as_str))?).await?;
@@ -81,7 +81,7 @@ pub(crate) async fn seeds_add(
         due_once_a_day(connection, &names(hinted)?, now_ms).await?;
     }
     if !due.is_empty() {
-        request_visits(connection, &names(due)?, now_ms).await?;
+        request_visits(connection, &names(due)?, (now_ms, due_at_ms)).await?;
     }
     Ok(total)
 }
@@ -360,22 +360,27 @@ async fn due_now(connection: &mut Connection, sites: &str, now_ms: i64) -> Outco
     Ok(())
 }
 
-/// Like [`due_now`]. A site that is being visited, or whose visit was interrupted, is visited once more afterwards: the changed time
+/// Like [`due_now`], for a time that may be later. A site that is being visited, or whose visit was interrupted, is visited once more afterwards: the changed time
 /// indicates the request when the lease ends or the visit is resumed. An interrupted visit that is overdue keeps its place in the queue, so
 /// its time changes by one millisecond.
-async fn request_visits(connection: &mut Connection, sites: &str, now_ms: i64) -> Outcome<()> {
+async fn request_visits(
+    connection: &mut Connection,
+    sites: &str,
+    (now_ms, due_at_ms): (i64, i64),
+) -> Outcome<()> {
     sqlx::query(concat!(
         "UPDATE site SET next_visit_at_ms = CASE WHEN next_visit_at_ms <= $2 AND lease_until_ms <= $2
-                                                 THEN next_visit_at_ms - 1 ELSE $2 END
+                                                 THEN next_visit_at_ms - 1 ELSE $4 END
          WHERE name IN ",
         list!(),
         " AND next_visit_at_ms < $3
-          AND (next_visit_at_ms > $2 OR lease_until_ms > $2
+          AND (next_visit_at_ms > $4 OR lease_until_ms > $2
             OR EXISTS (SELECT 1 FROM site_state WHERE site_state.name = site.name AND parked_progress IS NOT NULL))"
     ))
     .bind(sites)
     .bind(now_ms)
     .bind(NEVER_MS)
+    .bind(due_at_ms)
     .execute(&mut *connection)
     .await?;
     Ok(())

@@ -95,8 +95,9 @@ pub(crate) async fn visits_save(
             retention::versions_bound(connection, site).await?;
         }
         if !visit.new_seeds.is_empty() {
-            let added =
-                seed::seeds_add(connection, &visit.new_seeds, Ranking::Raise, millis(visit.ended_at)).await?;
+            let now_ms = millis(visit.ended_at);
+            let times = (now_ms, now_ms);
+            let added = seed::seeds_add(connection, &visit.new_seeds, Ranking::Raise, times).await?;
             links_refused.insert(site, added.refused);
         }
     }

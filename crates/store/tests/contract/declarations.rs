@@ -289,6 +289,8 @@ pub(crate) async fn statements_are_stored_when_a_site_has_several_manifests(db: 
     let second = declares(CARD, "1", &[("reserve", "/book")], false, later(9));
     visited(&db.store, SHOP, later(9), vec![second]).await?;
     assert_eq!(stated(&db.store, &ids).await?, ["book", "pay", "reserve"]);
+    let sizes = db.store.declaration_sizes(&ids).await?;
+    assert!(sizes.len() == 3 && sizes.iter().all(|(_, bytes)| (100..2_000).contains(bytes)), "{sizes:?}");
 
     let loaded = db.store.declarations_load(std::slice::from_ref(&awp)).await?;
     let stored = db.store.manifest_of_capability(&awp).await?.context("a manifest")?;
@@ -330,8 +332,16 @@ pub(crate) async fn a_damaged_statement_is_left_out(db: Db) -> Result<()> {
     visited(&db.store, SHOP, later(0), fetches).await?;
     db.execute(&format!("UPDATE capability SET statement = '{{' WHERE id = '{}'", id(AWP, "book"))).await?;
     assert_eq!(stated(&db.store, &[id(AWP, "book"), id(CARD, "book")]).await?.len(), 1);
+    db.execute("UPDATE capability SET statement = 'ü'").await?;
+    let both = [id(AWP, "book"), id(CARD, "book")];
+    let sizes = db.store.declaration_sizes(&both).await?;
+    assert!(
+        sizes.len() == 2 && sizes.iter().all(|(_, bytes)| *bytes == 2),
+        "bytes, not characters: {sizes:?}"
+    );
     db.execute("UPDATE capability SET statement = ''").await?;
-    assert!(stated(&db.store, &[id(AWP, "book"), id(CARD, "book")]).await?.is_empty());
+    assert!(stated(&db.store, &both).await?.is_empty());
+    assert_eq!(db.store.declaration_sizes(&both).await?, []);
     Ok(())
 }
 

@@ -261,6 +261,28 @@ pub(crate) async fn submission_does_not_change_the_priority_of_a_listed_site(db:
     Ok(())
 }
 
+pub(crate) async fn a_submission_can_make_a_site_due_later(Db { store, .. }: Db) -> Result<()> {
+    let submitted = |host| Seed { origin: SeedOrigin::Submitted, ..seed(host) };
+    let due = async |minutes| {
+        let now = later(minutes);
+        Ok::<_, anyhow::Error>(store.sites_lease(&request("w", 1, now), now).await?.pop())
+    };
+    let running = leased(&store, "shop.example", start()).await?;
+    store.visit_save(&running.token, &visit("shop.example", later(2), Vec::new())).await?;
+    let late = [submitted("one.shop.example")];
+    assert_eq!(store.seeds_add_due_at(&late, later(3), later(9)).await?, added(1, 0, 0));
+    assert_eq!(due(8).await?, None);
+    let requested = due(9).await?.context("the requested visit")?;
+    assert_eq!(requested.token.due_at, later(9));
+    assert!(requested.site.hosts.iter().any(|host| host.host.as_str() == "one.shop.example"));
+    let during = [submitted("two.shop.example")];
+    assert_eq!(store.seeds_add_due_at(&during, later(10), later(19)).await?, added(1, 0, 0));
+    store.visit_save(&requested.token, &visit("shop.example", later(11), Vec::new())).await?;
+    assert_eq!(due(18).await?, None);
+    assert_eq!(due(19).await?.context("it follows the visit")?.token.due_at, later(19));
+    Ok(())
+}
+
 pub(crate) async fn a_visit_requested_during_another_one_follows_it(Db { store, .. }: Db) -> Result<()> {
     let again = || Seed { origin: SeedOrigin::Submitted, revisit_now: true, ..seed("shop.example") };
     let due = async |minutes| {

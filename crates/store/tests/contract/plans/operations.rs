@@ -316,6 +316,8 @@ async fn manifests(store: &Store, judge: &Judge) -> Result<()> {
         assert_eq!(store.capabilities_shared_of_site(&site(&expanded(1 + number))).await?.len(), 1);
         judge.judge("capabilities_shared_of_site", 10);
         let declarations: Vec<_> = (0..50).map(|one| capability_id(3 * number + one)).collect();
+        store.declaration_sizes(&declarations).await?;
+        judge.judge("declaration_sizes", 200);
         store.declarations_load(&declarations).await?;
         judge.judge("declarations_load", 200);
         assert_eq!(store.manifest_versions(&manifest_id(number), 100).await?.len(), 2);
