@@ -140,17 +140,29 @@ mod tests {
 
     #[test]
     fn a_permission_is_not_damage() {
+        use std::io::ErrorKind;
         use std::sync::Arc;
-        let error = |kind: std::io::ErrorKind| {
-            let io_error = Arc::new(std::io::Error::from(kind));
-            let read =
-                tantivy::directory::error::OpenReadError::IoError { io_error, filepath: "meta".into() };
-            IndexError::opening(Path::new("index"), &read.into()).to_string()
+        use tantivy::TantivyError;
+        use tantivy::directory::error::{LockError, OpenReadError};
+        let text = |error: &TantivyError| IndexError::opening(Path::new("index"), error).to_string();
+        let io_error = |kind: ErrorKind| Arc::new(std::io::Error::from(kind));
+        let reading = |kind| {
+            let read = OpenReadError::IoError { io_error: io_error(kind), filepath: "meta".into() };
+            text(&read.into())
         };
-        let denied = error(std::io::ErrorKind::PermissionDenied);
-        assert!(denied.contains("index cannot be read: permission denied; run this as the user"), "{denied}");
-        assert!(!denied.contains("rebuild"), "{denied}");
-        assert!(error(std::io::ErrorKind::UnexpectedEof).contains("indexer rebuild"));
+        let locking = |kind| text(&TantivyError::LockFailure(LockError::IoError(io_error(kind)), None));
+        for denied in [
+            reading(ErrorKind::PermissionDenied),
+            locking(ErrorKind::PermissionDenied),
+            locking(ErrorKind::ReadOnlyFilesystem),
+        ] {
+            assert!(
+                denied.contains("index cannot be opened: ") && denied.contains("; run this as"),
+                "{denied}"
+            );
+            assert!(!denied.contains("rebuild") && !denied.contains("Os {"), "{denied}");
+        }
+        assert!(reading(ErrorKind::UnexpectedEof).contains("indexer rebuild"));
     }
 
     #[test]
