@@ -3,10 +3,11 @@
 //! It polls once a second for new commits and for an index that appears or is replaced.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, OnceLock, RwLock};
 use std::time::Duration;
 
 use indexer::{Embedder, IndexError, Searcher, WordWeights};
+use store::Store;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::Client;
@@ -16,6 +17,8 @@ use crate::suppressed::Suppressed;
 
 /// Poll interval for new commits.
 const RELOAD_INTERVAL: Duration = Duration::from_secs(1);
+/// Timeout of the question which database this is; it is asked again until it is answered.
+const FEED_WAIT: Duration = Duration::from_secs(1);
 
 /// The state of the index.
 #[derive(Clone)]
@@ -30,6 +33,8 @@ pub(crate) struct IndexHandle {
     dir: PathBuf,
     embedder: Option<Arc<dyn Embedder>>,
     state: RwLock<IndexState>,
+    /// The feed of the database, once it is known. An index of another one has other sites.
+    feed_id: OnceLock<String>,
     searches: ConcurrencyLimit,
     suppressed: Suppressed,
 }
@@ -37,7 +42,14 @@ pub(crate) struct IndexHandle {
 impl IndexHandle {
     pub(crate) fn new(dir: PathBuf, embedder: Option<Arc<dyn Embedder>>, searches: ConcurrencyLimit) -> Self {
         let unavailable = IndexState::Unavailable("the index has not been opened yet");
-        Self { dir, embedder, state: RwLock::new(unavailable), searches, suppressed: Suppressed::default() }
+        Self {
+            dir,
+            embedder,
+            state: RwLock::new(unavailable),
+            feed_id: OnceLock::new(),
+            searches,
+            suppressed: Suppressed::default(),
+        }
     }
 
     fn state(&self) -> IndexState {
@@ -71,18 +83,36 @@ impl IndexHandle {
     }
 
     /// Opens the index, or makes a newer commit visible. Blocking.
-    pub(crate) fn refresh(&self) {
-        let IndexState::Open(searcher) = self.state() else {
-            let opened = Searcher::open_with(&self.dir, &WordWeights::built_in(), self.embedder.clone());
-            match opened {
-                Ok(searcher) => self.set(IndexState::Open(searcher)),
-                Err(error) => self.set_unavailable(&error),
+    fn refresh(&self) {
+        match self.opened() {
+            Ok(searcher) => self.set(IndexState::Open(searcher)),
+            Err(error) => self.set_unavailable(&error),
+        }
+    }
+
+    /// The newest commit of the index, if it was built from this database.
+    fn opened(&self) -> Result<Searcher, IndexError> {
+        let searcher = match self.state() {
+            IndexState::Open(searcher) => {
+                searcher.reload()?;
+                searcher
             }
-            return;
+            IndexState::Unavailable(_) => {
+                Searcher::open_with(&self.dir, &WordWeights::built_in(), self.embedder.clone())?
+            }
         };
-        if let Err(error) = searcher.reload() {
-            tracing::warn!(error = &error as &dyn std::error::Error, "index reload failed");
-            self.set(IndexState::Unavailable(error.in_public()));
+        if let Some(feed_id) = self.feed_id.get() {
+            searcher.check_feed(feed_id)?;
+        }
+        Ok(searcher)
+    }
+
+    /// Asks the database which one it is, unless that is known.
+    async fn know_feed(&self, store: &Store) {
+        if self.feed_id.get().is_none()
+            && let Ok(Ok(feed_id)) = tokio::time::timeout(FEED_WAIT, store.feed_id()).await
+        {
+            self.feed_id.get_or_init(|| feed_id);
         }
     }
 
@@ -90,7 +120,10 @@ impl IndexHandle {
     fn set_unavailable(&self, error: &IndexError) {
         let reason = error.in_public();
         if !matches!(self.state(), IndexState::Unavailable(known) if known == reason) {
-            tracing::info!(%error, "the index is not available");
+            match error {
+                IndexError::Missing { .. } => tracing::info!(%error, "the index is not available"),
+                _ => tracing::warn!(%error, "the index is not available"),
+            }
         }
         self.set(IndexState::Unavailable(reason));
     }
@@ -106,8 +139,9 @@ impl IndexHandle {
     }
 }
 
-/// Opens the index, or makes its newest commit visible.
-pub(crate) async fn refresh(index: &Arc<IndexHandle>) {
+/// Opens the index of this database, or makes its newest commit visible.
+pub(crate) async fn refresh(index: &Arc<IndexHandle>, store: &Store) {
+    index.know_feed(store).await;
     let handle = Arc::clone(index);
     if let Err(error) = tokio::task::spawn_blocking(move || handle.refresh()).await {
         tracing::error!(error = &error as &dyn std::error::Error, "index refresh failed");
@@ -115,8 +149,8 @@ pub(crate) async fn refresh(index: &Arc<IndexHandle>) {
 }
 
 /// Keeps an open index current until it is cancelled.
-pub(crate) async fn follow(index: Arc<IndexHandle>, cancel: CancellationToken) {
+pub(crate) async fn follow(index: Arc<IndexHandle>, store: Store, cancel: CancellationToken) {
     while cancel.run_until_cancelled(tokio::time::sleep(RELOAD_INTERVAL)).await.is_some() {
-        refresh(&index).await;
+        refresh(&index, &store).await;
     }
 }

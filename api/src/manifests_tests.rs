@@ -91,7 +91,7 @@ impl World {
             }
         }
         builder.finish(store.feed_head().await.unwrap()).unwrap();
-        self.app.refresh_index();
+        self.app.refresh_index().await;
     }
 
     async fn send(&self, client: Client, request: http::request::Builder, body: &str) -> (StatusCode, Value) {

@@ -31,7 +31,7 @@ use crate::concurrency::ConcurrencyLimit;
 use crate::config::ApiConfig;
 use crate::count_cache::CountCache;
 use crate::document_readers::DocumentReaders;
-use crate::index::IndexHandle;
+use crate::index::{self, IndexHandle};
 use crate::limits::{Limits, LimitsConfig};
 use crate::load::Load;
 use crate::manifests::{ManifestPermits, ManifestReader};
@@ -188,9 +188,10 @@ impl App {
         self.config.index_dir.with_file_name(name)
     }
 
-    /// Opens the index, or makes its newest commit visible. Blocking; `serve` does this every second.
-    pub fn refresh_index(&self) {
-        self.index.refresh();
+    /// Opens the index, or makes its newest commit visible; `serve` does this every second. An index that was built from another
+    /// database is not used: searches and the readiness check say so.
+    pub async fn refresh_index(&self) {
+        index::refresh(&self.index, &self.store).await;
     }
 
     /// Changes the limits of clients from the next request on, for example on SIGHUP.

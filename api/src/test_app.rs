@@ -40,6 +40,6 @@ pub(crate) async fn app(limits: LimitsConfig, timeouts: ClientTimeouts) -> (App,
         reader: None,
     };
     let app = App::with_store(config, store);
-    app.refresh_index();
+    app.refresh_index().await;
     (app, dir)
 }

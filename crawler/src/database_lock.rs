@@ -23,7 +23,9 @@ pub enum LockError {
          (--database-url) to run several crawlers"
     )]
     Taken { holder: String, database: PathBuf },
-    #[error("cannot lock {path}: {source}")]
+    #[error(
+        "cannot lock {path}: {source}; run this as the user that wrote it, or name another directory with --data-dir"
+    )]
     Unusable { path: PathBuf, source: io::Error },
 }
 

@@ -23,7 +23,10 @@ pub enum IndexError {
     ExamplesOther { dir: PathBuf },
     #[error("the index in {} cannot be read ({reason}): run `indexer rebuild`", dir.display())]
     Corrupt { dir: PathBuf, reason: String },
-    #[error("the index in {} cannot be read: {source}; run this as the user that wrote it, or make it readable", dir.display())]
+    #[error(
+        "the index in {} cannot be opened: {source}; run this as the user that wrote it, or let this user read and write its files",
+        dir.display()
+    )]
     NotReadable {
         dir: PathBuf,
         #[source]
@@ -58,10 +61,13 @@ impl IndexError {
     pub const fn in_public(&self) -> &'static str {
         match self {
             Self::Missing { .. } => "there is no index yet: run `indexer rebuild` to build it",
-            Self::SchemaOther { .. }
-            | Self::FeedOther { .. }
-            | Self::ExamplesOther { .. }
-            | Self::Corrupt { .. } => "the index cannot be used: run `indexer rebuild`",
+            Self::FeedOther { .. } => {
+                "the index was built from another database: run `indexer rebuild` with this one, or name the database of the index \
+                 with --database-url or DATABASE_URL"
+            }
+            Self::SchemaOther { .. } | Self::ExamplesOther { .. } | Self::Corrupt { .. } => {
+                "the index cannot be used: run `indexer rebuild`"
+            }
             Self::NotReadable { .. }
             | Self::Locked { .. }
             | Self::NotWritable { .. }
@@ -70,18 +76,20 @@ impl IndexError {
         }
     }
 
-    /// Why an index in `dir` does not open: its files are damaged, unless this user may not read them.
+    /// Why an index in `dir` does not open: its files are damaged, unless this user may not read them, or not lock them.
     pub(crate) fn opening(dir: &Path, error: &tantivy::TantivyError) -> Self {
+        use std::io::ErrorKind;
         use tantivy::TantivyError as Error;
-        use tantivy::directory::error::{OpenDirectoryError, OpenReadError};
+        use tantivy::directory::error::{LockError, OpenDirectoryError, OpenReadError};
         let io = match error {
             Error::OpenReadError(OpenReadError::IoError { io_error, .. })
             | Error::OpenDirectoryError(OpenDirectoryError::IoError { io_error, .. })
-            | Error::IoError(io_error) => Some(io_error.kind()),
+            | Error::IoError(io_error)
+            | Error::LockFailure(LockError::IoError(io_error), _) => Some(io_error.kind()),
             _ => None,
         };
         match io {
-            Some(kind @ std::io::ErrorKind::PermissionDenied) => {
+            Some(kind @ (ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem)) => {
                 Self::NotReadable { dir: dir.to_owned(), source: kind.into() }
             }
             _ => Self::Corrupt { dir: dir.to_owned(), reason: error.to_string() },
@@ -132,17 +140,29 @@ mod tests {
 
     #[test]
     fn a_permission_is_not_damage() {
+        use std::io::ErrorKind;
         use std::sync::Arc;
-        let error = |kind: std::io::ErrorKind| {
-            let io_error = Arc::new(std::io::Error::from(kind));
-            let read =
-                tantivy::directory::error::OpenReadError::IoError { io_error, filepath: "meta".into() };
-            IndexError::opening(Path::new("index"), &read.into()).to_string()
+        use tantivy::TantivyError;
+        use tantivy::directory::error::{LockError, OpenReadError};
+        let text = |error: &TantivyError| IndexError::opening(Path::new("index"), error).to_string();
+        let io_error = |kind: ErrorKind| Arc::new(std::io::Error::from(kind));
+        let reading = |kind| {
+            let read = OpenReadError::IoError { io_error: io_error(kind), filepath: "meta".into() };
+            text(&read.into())
         };
-        let denied = error(std::io::ErrorKind::PermissionDenied);
-        assert!(denied.contains("index cannot be read: permission denied; run this as the user"), "{denied}");
-        assert!(!denied.contains("rebuild"), "{denied}");
-        assert!(error(std::io::ErrorKind::UnexpectedEof).contains("indexer rebuild"));
+        let locking = |kind| text(&TantivyError::LockFailure(LockError::IoError(io_error(kind)), None));
+        for denied in [
+            reading(ErrorKind::PermissionDenied),
+            locking(ErrorKind::PermissionDenied),
+            locking(ErrorKind::ReadOnlyFilesystem),
+        ] {
+            assert!(
+                denied.contains("index cannot be opened: ") && denied.contains("; run this as"),
+                "{denied}"
+            );
+            assert!(!denied.contains("rebuild") && !denied.contains("Os {"), "{denied}");
+        }
+        assert!(reading(ErrorKind::UnexpectedEof).contains("indexer rebuild"));
     }
 
     #[test]

@@ -96,7 +96,7 @@ pub(crate) fn card(hit: &Hit, words: &str, context: &PageContext) -> Card {
         call: call(hit),
         tags: tags(hit),
         updated: Moment::new(hit.updated_at, context.now),
-        status: labels::status(hit.status),
+        status: hit.status.label(),
         others: hit.group.as_ref().map(others),
         members: hit.group.iter().flat_map(|group| &group.members).map(member).collect(),
     }

@@ -188,8 +188,8 @@ fn numbers(answer: &CrawlAnswer) -> Vec<Number> {
     let queue = &answer.queue;
     vec![
         number("Sites due", queue.due),
-        number("Visits under way", queue.leased),
-        number("Visits paused", queue.parked),
+        number("Sites being visited", queue.leased),
+        number("Visits parked", queue.parked),
         Number { name: "Requests a second", text: format!("{:.2}", answer.requests_per_second) },
         number("Visits, last 24 hours", answer.hours.iter().map(|hour| hour.visits).sum()),
         Number { name: "Longest overdue", text: lag(queue.lag_s) },

@@ -83,21 +83,6 @@ pub(crate) fn auth_needed(schemes: &[AuthScheme], required: Option<bool>) -> Str
     }
 }
 
-pub(crate) const fn status(status: Status) -> &'static str {
-    match status {
-        Status::Pending => "waiting for its first result",
-        Status::Fresh => "fresh",
-        Status::Stale => "not confirmed recently",
-        Status::Unreachable => "unreachable",
-        Status::Gone => "gone",
-        Status::Denied => "reading is not allowed",
-        Status::OptedOut => "blocked or opted out",
-        Status::Suspended => "suspended",
-        Status::Invalid => "unreadable",
-        Status::CatchAll => "answers every path with a page",
-    }
-}
-
 /// A reason as a choice of the form that reports a site.
 pub(crate) const fn abuse_reason(reason: AbuseReason) -> &'static str {
     match reason {
@@ -247,7 +232,7 @@ pub(crate) fn facet_value(key: indexer::FacetKey, value: &str) -> String {
         FacetKey::SemanticType => return value.replacen(':', ": ", 1).replace('-', " "),
         FacetKey::Safety => value.parse().map(safety).ok(),
         FacetKey::Auth => value.parse().map(auth).ok(),
-        FacetKey::Status => value.parse().map(status).ok(),
+        FacetKey::Status => value.parse().map(Status::label).ok(),
         FacetKey::Identity => value.parse().map(identity_value).ok(),
         _ => None,
     };

@@ -141,6 +141,8 @@ pub(crate) struct SitePage {
     owner: Option<OwnerView>,
     blocked: Option<Reasoned>,
     suspended: Option<SuspendedView>,
+    /// Whether everything that was read is deleted, since the site is blocked or suspended.
+    is_deleted: bool,
     report_reasons: Vec<(&'static str, &'static str)>,
     parked: Option<Reasoned>,
     pause: Option<Moment>,
@@ -237,6 +239,7 @@ pub(crate) fn page(answer: &SiteAnswer, context: &PageContext) -> SitePage {
         owner: answer.owner.as_ref().map(|owner| OwnerView::of(owner, now)),
         blocked: blocked(answer, now),
         suspended: answer.suspended.as_ref().map(|suspension| SuspendedView::new(suspension, now)),
+        is_deleted: answer.blocked.is_some() || answer.suspended.is_some(),
         report_reasons: reasons(),
         parked: answer.parked.as_ref().map(reasoned),
         pause: Moment::maybe(answer.not_before.filter(|until| *until > now), now),
@@ -311,7 +314,7 @@ fn status(answer: &SiteAnswer, now: DateTime<Utc>) -> (String, &'static str) {
         }
         (Status::Pending, 0) => "waiting for its first visit",
         (Status::Pending, _) => "visited, no result yet",
-        (status, _) => labels::status(status),
+        (status, _) => status.label(),
     };
     (words.to_owned(), line.status.as_str())
 }
@@ -400,7 +403,7 @@ fn resource_view(line: &ResourceLine, now: DateTime<Utc>, findings_max: &mut usi
 
 fn conformance_words(manifest: &ManifestLine) -> Option<String> {
     let first = manifest.conformance.first()?;
-    Some(format!("{}: {}", first.spec, first.level.as_str()))
+    Some(format!("{}: {}", first.spec, first.level.in_words()))
 }
 
 fn publisher_words(manifest: &ManifestLine) -> String {

@@ -220,7 +220,7 @@ fn freshness(answer: &SiteAnswer, now: DateTime<Utc>) -> Quality {
         Status::Stale | Status::Pending => "stale",
         _ => "error",
     };
-    let value = labels::capitalised(labels::status(answer.line.status));
+    let value = labels::capitalised(answer.line.status.label());
     let seen = seen.map_or_else(|| "not visited yet".to_owned(), |seen| format!("last visited {seen}"));
     Quality::new("Freshness", value, class, seen)
 }

@@ -73,7 +73,7 @@ fn row(line: &SiteLine, context: &PageContext) -> Row {
             (Status::Fresh, _) if is_unreadable => "not readable",
             (Status::Pending, Some(_)) => "visited, no result yet",
             (Status::Pending, None) => "waiting for its first visit",
-            (status, _) => labels::status(status),
+            (status, _) => status.label(),
         },
         status_class: if is_unreadable { Status::Invalid.as_str() } else { line.status.as_str() },
         capabilities: labels::grouped(u64::from(line.capabilities)),
@@ -105,6 +105,6 @@ fn filters(query: &QueryPairs) -> Vec<Filter> {
         Status::Pending,
     ];
     let mut filters = vec![of("with capabilities", "with_manifests", "true")];
-    filters.extend(shown.map(|status| of(labels::status(status), "status", status.as_str())));
+    filters.extend(shown.map(|status| of(status.label(), "status", status.as_str())));
     filters
 }

@@ -1,7 +1,7 @@
 //! The page of statistics.
 
 use askama::Template;
-use policy::FetchOutcome;
+use policy::{FetchOutcome, Status};
 use store::DialectUsage;
 
 use super::bars::{Bar, Number, bars, number};
@@ -108,8 +108,9 @@ fn charts(answer: &StatsAnswer) -> Vec<Chart> {
         bars(counts.iter().map(|count| (text(count.value), href(count.value), count.count)))
     };
     let no_link: fn(&str) -> String = |_| String::new();
-    let status_words =
-        |slug: &str| slug.parse().map_or_else(|_| slug.to_owned(), |s| labels::status(s).to_owned());
+    let status_words = |slug: &str| {
+        slug.parse().map_or_else(|_| slug.to_owned(), |status: Status| status.label().to_owned())
+    };
     let outcome_words =
         |slug: &str| slug.parse().map_or_else(|_| slug.to_owned(), |o: FetchOutcome| o.label().to_owned());
     // what cannot be read is in no dialect

@@ -282,7 +282,7 @@ fn first(placed: &PlacedFinding, shown_lines: usize) -> First {
 
 fn conformance(answer: &ValidateAnswer) -> Vec<String> {
     let levels = answer.conformance.iter();
-    levels.map(|level| format!("{}: {}", level.spec, level.level.as_str())).collect()
+    levels.map(|level| format!("{}: {}", level.spec, level.level.in_words())).collect()
 }
 
 fn counts(findings: &[PlacedFinding]) -> Vec<(&'static str, String)> {

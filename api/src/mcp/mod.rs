@@ -215,7 +215,7 @@ async fn forward_messages(
 pub async fn serve_stdio(app: App, cancel: CancellationToken) -> Result<(), McpError> {
     let tasks = TaskTracker::new();
     let stop_following = cancel.child_token();
-    tasks.spawn(index::follow(Arc::clone(&app.index), stop_following.clone()));
+    tasks.spawn(index::follow(Arc::clone(&app.index), app.store.clone(), stop_following.clone()));
     tasks.close();
     let served = serve_once(app, cancel).await;
     stop_following.cancel();

@@ -168,7 +168,7 @@ async fn with_body(
     let bytes_max = if takes_documents { BODY_BYTES_MAX } else { QUERY_BYTES_MAX };
     let announced = request.body().size_hint().lower().max(announced_bytes(&request));
     if announced > u64::try_from(bytes_max).unwrap_or(u64::MAX) {
-        return Err(body_problem(BodyError::TooLarge));
+        return Err(body_problem(BodyError::TooLarge, bytes_max));
     }
     if request.body().is_end_stream() {
         return Ok((request, None));
@@ -176,13 +176,13 @@ async fn with_body(
     let (parts, body) = request.into_parts();
     let pace = app.config.timeouts.sends;
     let read = buffers::read(body, bytes_max, pace, &app.capacity.buffered_bytes, client.address).await;
-    let (bytes, mut share) = read.map_err(body_problem)?;
+    let (bytes, mut share) = read.map_err(|error| body_problem(error, bytes_max))?;
     if route != Some(READS_DOCUMENTS) && is_json_container(&bytes) {
         match checked(bytes.clone()).await? {
             Ok(tree_bytes) => {
                 let counted =
                     buffers::enlarge(&mut share, tree_bytes, &app.capacity.buffered_bytes, client.address);
-                counted.map_err(|full| body_problem(BodyError::OverCapacity(full)))?;
+                counted.map_err(|full| body_problem(BodyError::OverCapacity(full), bytes_max))?;
             }
             Err(over) if route == Some(READ_BY_A_LIBRARY) => {
                 return Err(Problem::bad_request(over.to_string()));
@@ -212,9 +212,13 @@ fn announced_bytes(request: &Request) -> u64 {
     length.and_then(|length| length.parse().ok()).unwrap_or(0)
 }
 
-fn body_problem(why: BodyError) -> Problem {
+fn body_problem(why: BodyError, bytes_max: usize) -> Problem {
     match why {
-        BodyError::TooLarge => Problem::of_status(StatusCode::PAYLOAD_TOO_LARGE),
+        BodyError::TooLarge => {
+            let detail =
+                format!("the body is larger than {bytes_max} bytes, the most that this address accepts");
+            Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
+        }
         BodyError::TooSlow => {
             metrics::cut("slow_body");
             Problem::new(StatusCode::REQUEST_TIMEOUT, "the body of the request did not arrive in time")

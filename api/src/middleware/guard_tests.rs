@@ -258,5 +258,11 @@ async fn refuses_too_large_bodies_with_and_without_content_length() {
         let answer = world.send(client(1), request, Body::from_stream(pieces)).await;
         assert_eq!(answer.status(), StatusCode::PAYLOAD_TOO_LARGE);
         assert_eq!(answer.headers()["connection"], "close");
+        let body = axum::body::to_bytes(answer.into_body(), 10_000).await.unwrap();
+        let text = String::from_utf8_lossy(&body);
+        assert!(
+            text.contains("the body is larger than ") && text.contains(" bytes, the most that"),
+            "{text}"
+        );
     }
 }

@@ -107,5 +107,5 @@ fn all(app: &App) -> Router<App> {
 }
 
 async fn unknown() -> Problem {
-    Problem::not_found("there is nothing at this address; / lists where to begin")
+    Problem::not_found("there is nothing at this address; begin at /")
 }

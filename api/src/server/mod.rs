@@ -101,9 +101,9 @@ pub async fn serve(listener: TcpListener, app: App, cancel: CancellationToken) -
     let location = config.index_from.as_ref();
     let snapshots = location.map(|location| location.open(stop_following.clone())).transpose()?;
     // An existing index is opened and warmed before the first request is served.
-    index::refresh(&app.index).await;
+    app.refresh_index().await;
     let tasks = TaskTracker::new();
-    tasks.spawn(index::follow(Arc::clone(&app.index), stop_following.clone()));
+    tasks.spawn(index::follow(Arc::clone(&app.index), app.store.clone(), stop_following.clone()));
     tasks.spawn(prune(app.clone(), stop_following.clone()));
     tasks.spawn(write_search_counts(app.clone(), stop_following.clone()));
     if let Some(from) = snapshots {

@@ -614,6 +614,7 @@ async fn validator_page_explains_the_result_and_the_next_step() {
     let page = validated(&world, declares_a_site, "").await;
     assert!(page.contains("breaks its specification in") && page.contains("What next"), "{page}");
     assert!(!page.contains("origin.mismatch"), "no address was given: {page}");
+    assert!(page.contains("breaks a requirement") && !page.contains(": major"), "{page}");
     let elsewhere = validated(&world, declares_a_site, "https://other.example/agent.json").await;
     assert!(elsewhere.contains("origin.mismatch"), "{elsewhere}");
 }

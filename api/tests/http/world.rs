@@ -93,7 +93,7 @@ impl World {
         config.counts_kept_for = settings.counts_kept_for;
         config.runtime_health = settings.runtime_health;
         config.reader = settings.reader;
-        let (router, app) = fixture.serve(config);
+        let (router, app) = fixture.serve(config).await;
         Self { router, app, store, fixture }
     }
 
@@ -150,7 +150,7 @@ impl World {
     pub(crate) async fn reindex(&self) {
         let config = indexer::IndexConfig::at(self.fixture.config().index_dir);
         indexer::follow::rebuild(self.store.clone(), config).await.unwrap();
-        self.app.refresh_index();
+        self.app.refresh_index().await;
     }
 
     pub(crate) async fn send(&self, request: Request<Body>) -> Answer {

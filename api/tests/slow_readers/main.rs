@@ -108,7 +108,7 @@ async fn unread_responses_keep_memory_flat_and_are_cut() {
     let mut config = fixture.config();
     let reads = MinRate { allowance: UNREAD_MAX, bytes_per_second: 4_096 };
     config.timeouts = ClientTimeouts { reads, ..ClientTimeouts::default() };
-    let (_, app) = fixture.serve(config);
+    let (_, app) = fixture.serve(config).await;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let server = listener.local_addr().unwrap();
     let stop = CancellationToken::new();

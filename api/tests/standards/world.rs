@@ -57,7 +57,7 @@ impl World {
         fixture.build_index().await;
         let mut config = fixture.config();
         config.public_url = Some(PUBLIC_URL.parse().unwrap());
-        let (router, _) = fixture.serve(config);
+        let (router, _) = fixture.serve(config).await;
         Self { store, router, fixture }
     }
 

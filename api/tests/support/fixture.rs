@@ -72,9 +72,9 @@ impl Fixture {
         }
     }
 
-    pub(crate) fn serve(&self, config: ApiConfig) -> (Router, App) {
+    pub(crate) async fn serve(&self, config: ApiConfig) -> (Router, App) {
         let app = App::with_store(config, self.store.clone());
-        app.refresh_index();
+        app.refresh_index().await;
         (api::router(&app), app)
     }
 

@@ -14,17 +14,55 @@ pub(crate) enum Announcement<'a> {
     /// The sites of the demo are running.
     Demo { sites: usize, address: String, data_dir: String },
     /// The dashboard and the API can be reached.
-    Serving { url: &'a str },
+    Serving {
+        url: &'a str,
+        #[serde(skip)]
+        is_single_pass: bool,
+    },
     /// A pass has ended.
     Crawled(&'a Summary),
     /// Commands for the results.
-    Indexed { url: &'a str, program: String, data_dir: &'a str },
-    /// There are no results yet. The reasons are those of the last day, if the pass itself had none to report.
-    NothingFound { url: &'a str, program: String, data_dir: &'a str, reasons: Vec<String> },
+    Indexed {
+        url: &'a str,
+        program: String,
+        data_dir: &'a str,
+        #[serde(skip)]
+        reading: &'a ReadingFlags,
+    },
+    /// There are no results yet.
+    NothingFound {
+        url: &'a str,
+        program: String,
+        data_dir: &'a str,
+        #[serde(skip)]
+        reading: &'a ReadingFlags,
+        /// Those of the pass, or of the last day if nothing was due.
+        reasons: Vec<String>,
+        /// Whether the text of the pass has them.
+        #[serde(skip)]
+        are_shown: bool,
+    },
+    /// A pass has ended, and with it the program.
+    Ended {
+        program: String,
+        #[serde(skip)]
+        reading: &'a ReadingFlags,
+    },
     /// Sites are visited when they are due.
     GoingOn { next_due_at: Option<DateTime<Utc>> },
     /// The crawl that went on after its pass was stopped.
     Stopped,
+}
+
+/// The flags with which other commands read the database and the index of this crawl.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ReadingFlags(pub(crate) Vec<String>);
+
+impl ReadingFlags {
+    /// As words of a shell.
+    fn quoted(&self) -> String {
+        self.0.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+    }
 }
 
 impl Announcement<'_> {
@@ -42,13 +80,23 @@ impl Announcement<'_> {
             Self::Demo { sites, address, data_dir } => {
                 format!("A small web of {sites} sites runs on {address}. Results are stored in {data_dir}.")
             }
-            Self::Serving { url } => {
+            Self::Serving { url, is_single_pass: false } => {
                 format!("Dashboard and API: {url}. Results appear while the crawl runs.")
             }
+            Self::Serving { url, is_single_pass: true } => {
+                format!("Dashboard and API until the pass has ended: {url}.")
+            }
+            Self::Ended { program, reading } => {
+                let (program, flags) = (quoted(program), reading.quoted());
+                format!(
+                    "Everything is kept. To see it:\n  {program} status {flags}\n  {program} search {flags} book flight\n\
+                     The same command continues the crawl; without --once it goes on, and keeps serving the results."
+                )
+            }
             Self::Crawled(summary) => crawler::cli::summary_text(summary),
-            Self::Indexed { url, program, data_dir } => next_steps(url, program, data_dir),
-            Self::NothingFound { url, program, data_dir, reasons } => {
-                nothing_found(url, program, data_dir, reasons)
+            Self::Indexed { url, program, reading, .. } => next_steps(url, program, reading),
+            Self::NothingFound { url, program, reading, reasons, are_shown, .. } => {
+                nothing_found(url, program, reading, if *are_shown { &[] } else { reasons })
             }
             Self::GoingOn { next_due_at } => {
                 let next = match next_due_at {
@@ -75,28 +123,28 @@ fn write(text: &str) -> io::Result<()> {
 }
 
 /// The next steps. Commands name this program as it was started, so that they can be copied.
-fn next_steps(url: &str, program: &str, data_dir: &str) -> String {
-    let (program, data_dir) = (quoted(program), quoted(data_dir));
+fn next_steps(url: &str, program: &str, reading: &ReadingFlags) -> String {
+    let (program, flags) = (quoted(program), reading.quoted());
     format!(
         "\nEverything found is in the index. Open {url} or try\n  curl '{url}/search?q=book+flight'\n  \
-         {program} search --data-dir {data_dir} book flight\n{}",
-        state_of_the_crawl(url, &program, &data_dir)
+         {program} search {flags} book flight\n{}",
+        state_of_the_crawl(url, &program, &flags)
     )
 }
 
 /// How to see the state of the crawl.
-fn state_of_the_crawl(url: &str, program: &str, data_dir: &str) -> String {
+fn state_of_the_crawl(url: &str, program: &str, flags: &str) -> String {
     format!(
-        "The state of the crawl is at {url}/crawl and in the terminal:\n  {program} status --data-dir {data_dir}\n\
-         To check this machine:\n  {program} doctor --data-dir {data_dir}"
+        "The state of the crawl is at {url}/crawl and in the terminal:\n  {program} status {flags}\n\
+         To check this machine:\n  {program} doctor {flags}"
     )
 }
 
 /// Advice while no manifest is stored.
-fn nothing_found(url: &str, program: &str, data_dir: &str, reasons: &[String]) -> String {
-    let (program, data_dir) = (quoted(program), quoted(data_dir));
+fn nothing_found(url: &str, program: &str, reading: &ReadingFlags, reasons: &[String]) -> String {
+    let (program, flags) = (quoted(program), reading.quoted());
     let reasons = reasons.iter().flat_map(|reason| [reason, "\n"]).collect::<String>();
-    format!("\nNothing has been found yet.\n{reasons}{}", state_of_the_crawl(url, &program, &data_dir))
+    format!("\nNothing has been found yet.\n{reasons}{}", state_of_the_crawl(url, &program, &flags))
 }
 
 /// Quotes a word for a shell.
@@ -109,9 +157,14 @@ fn quoted(text: &str) -> String {
 mod tests {
     use super::*;
 
+    fn reading(words: &[&str]) -> ReadingFlags {
+        ReadingFlags(words.iter().map(ToString::to_string).collect())
+    }
+
     #[test]
     fn suggests_valid_commands() {
-        let text = next_steps("http://127.0.0.1:8080", "target/release/agentdex", "agentdex-data/demo");
+        let demo = reading(&["--data-dir", "agentdex-data/demo"]);
+        let text = next_steps("http://127.0.0.1:8080", "target/release/agentdex", &demo);
         let mut commands = 0;
         for line in text.lines().filter_map(|line| line.strip_prefix("  target/release/")) {
             crate::cli::command().try_get_matches_from(line.split(' ')).unwrap();
@@ -119,15 +172,20 @@ mod tests {
         }
         assert_eq!(commands, 3, "{text}");
         assert!(text.contains("To check this machine:\n  target/release/agentdex doctor"), "{text}");
-        let text = next_steps("http://127.0.0.1:8080", "./agentdex", "Ann's data");
-        assert!(text.contains(r"  ./agentdex doctor --data-dir 'Ann'\''s data'"), "{text}");
+        let elsewhere =
+            reading(&["--data-dir", "Ann's data", "--database-url", "postgres://ann:***@host/agentdex"]);
+        let text = next_steps("http://127.0.0.1:8080", "./agentdex", &elsewhere);
+        let flags = r"--data-dir 'Ann'\''s data' --database-url 'postgres://ann:***@host/agentdex'";
+        for command in ["search", "status", "doctor"] {
+            assert!(text.contains(&format!("  ./agentdex {command} {flags}")), "{text}");
+        }
     }
 
     #[test]
     fn the_ending_without_results_has_the_reasons_and_valid_commands() {
         let reasons = vec!["3 of 3 visits: the name does not exist. Check it.".to_owned()];
-        let text =
-            nothing_found("http://127.0.0.1:8080", "target/release/agentdex", "agentdex-data", &reasons);
+        let flags = reading(&["--data-dir", "agentdex-data"]);
+        let text = nothing_found("http://127.0.0.1:8080", "target/release/agentdex", &flags, &reasons);
         assert!(text.contains("\nNothing has been found yet.\n3 of 3 visits: the name"), "{text}");
         assert!(!text.contains("search"), "{text}");
         let commands: Vec<&str> =
@@ -148,6 +206,17 @@ mod tests {
         assert_eq!((&json["event"], &json["sites_visited"]), (&"crawled".into(), &3.into()));
         let json = serde_json::to_value(Announcement::GoingOn { next_due_at: None }).unwrap();
         assert_eq!(json["event"], "going_on");
+        let flags = reading(&["--data-dir", "d"]);
+        let announcement = Announcement::NothingFound {
+            url: "http://127.0.0.1:8080",
+            program: "agentdex".to_owned(),
+            data_dir: "d",
+            reading: &flags,
+            reasons: vec!["no name".to_owned()],
+            are_shown: true,
+        };
+        assert_eq!(serde_json::to_value(&announcement).unwrap()["reasons"][0], "no name");
+        assert!(!announcement.text().contains("no name"), "the text of the pass has it");
         let said = |at| Announcement::GoingOn { next_due_at: at }.text();
         assert!(said(Some(DateTime::UNIX_EPOCH)).contains("continues. A site is due now."));
         assert!(said(DateTime::from_timestamp(4_102_444_800, 0)).contains("due at 2100-01-01 00:00:00 UTC."));

@@ -8,6 +8,7 @@ use settings::SharedFlags;
 
 use crate::configuration::ConfigCommand;
 use crate::db::DbArgs;
+use crate::demo;
 use crate::doctor::DoctorArgs;
 use crate::feedback::FeedbackArgs;
 use crate::manual::{CompletionsArgs, ManArgs};
@@ -38,8 +39,9 @@ pub(crate) struct Flags {
 pub(crate) enum Command {
     /// Start a small local web, crawl it, index it and serve the result
     ///
-    /// Its data is in `./agentdex-data/demo`, requests to a host are 50 ms apart, and sites are visited again after ten minutes,
-    /// unless --data-dir, --delay or --revisit-every say otherwise.
+    /// Its data is in `./agentdex-data/demo`, in a database of its own even if DATABASE_URL or a file names one, requests to a host
+    /// are 50 ms apart, and sites are visited again after ten minutes, unless --data-dir, --database-url, --delay or
+    /// --revisit-every say otherwise.
     Demo,
     Validate(ValidateArgs),
     Search(SearchArgs),
@@ -49,7 +51,7 @@ pub(crate) enum Command {
     Mcp,
     /// Maintain, export and import the database
     Db(DbArgs),
-    /// List, remove, export or evaluate the feedback of clients
+    /// List, remove, export or judge the feedback of clients
     Feedback(FeedbackArgs),
     /// List what clients report about sites, and dismiss it
     Reports(ReportsArgs),
@@ -94,12 +96,30 @@ fn used() -> Vec<(&'static str, &'static [&'static [&'static str]])> {
 
 /// The command line. Each subcommand shows only the flags that it uses, and accepts all of them.
 pub(crate) fn command() -> clap::Command {
-    let whole = Flags::command().after_long_help(settings::exit::help());
+    let whole = with_defaults_of_the_demo(Flags::command().after_long_help(settings::exit::help()));
     // `agentdex` refuses these, which belong to `crawler`
     let whole = ["dry_run", "metrics"]
         .into_iter()
         .fold(whole, |whole, name| whole.mut_arg(name, |flag| flag.hide(true)));
     show_only_used(whole, &used())
+}
+
+/// The defaults of the demo, which its help shows in place of the general ones.
+const DEMO_DEFAULTS: [(&str, &str); 3] = [
+    ("data_dir", "./agentdex-data/demo"),
+    ("database_url", "SQLite in the data directory, whatever DATABASE_URL is"),
+    ("delay", demo::DELAY),
+];
+
+fn with_defaults_of_the_demo(whole: clap::Command) -> clap::Command {
+    let flags = DEMO_DEFAULTS.iter().filter_map(|(name, default)| {
+        let flag = whole.get_arguments().find(|flag| flag.get_id() == name)?;
+        let help = flag.get_help()?.to_string();
+        let (text, _) = help.split_once(" [default: ")?;
+        Some(flag.clone().help(format!("{text} [default: {default}]")))
+    });
+    let flags: Vec<clap::Arg> = flags.collect();
+    whole.mut_subcommand("demo", |demo| demo.args(flags))
 }
 
 /// The command line with its subcommands in groups, and all options.
@@ -169,7 +189,7 @@ mod tests {
             (&["doctor"], ["--data-dir", "--format"], ["--delay", "--listen"]),
             (&["probe"], ["--help", "[ADDRESS"], ["--data-dir", "--rate"]),
             (&["db", "status"], ["--data-dir", "--database-url"], ["--listen", "--delay"]),
-            (&["demo"], ["requests to a host are 50 ms apart", "--listen"], ["--nothing", "--less"]),
+            (&["demo"], ["--delay", "[default: 50ms]"], ["[default: 3s]", "[default: ./agentdex-data]"]),
             (&["search"], ["--filter", "--limit"], ["--listen", "--delay"]),
             (&["status"], ["--data-dir", "--format"], ["--listen", "--delay"]),
             (&["check"], ["--delay", "--ca-file"], ["--listen", "--concurrency"]),

@@ -115,7 +115,10 @@ async fn status(config: &StoreConfig, out: &mut impl Write) -> anyhow::Result<()
         writeln!(out, "  {}: {} bytes{rows}", space.name, space.bytes)?;
     }
     let (first, head) = (store.feed_first().await?, store.feed_head().await?);
-    writeln!(out, "feed: {} to {}", first.0, head.0)?;
+    match head.0 {
+        0 => writeln!(out, "feed: empty")?,
+        last => writeln!(out, "feed: {} to {last}", first.0)?,
+    }
     for reader in store.feed_readers().await? {
         let behind = head.0.saturating_sub(reader.position.0);
         let seen = reader.seen_at.format("%Y-%m-%d %H:%M UTC");

@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use crawler::CrawlConfig;
 use crawler::cli::{CrawlFlags, Settings};
+use crawler::{CrawlConfig, CrawlError};
 use runtime::RuntimeHealth;
 use settings::SharedFlags;
+use store::DatabaseUrl;
 
 use crate::announce::Announcement;
 use crate::serve::{self, AfterPass, Endpoint, ServeFlags};
@@ -18,7 +19,7 @@ use crate::serve::{self, AfterPass, Endpoint, ServeFlags};
 /// Its directory below the default data directory.
 pub(crate) const DIR_NAME: &str = "demo";
 /// Delay between two requests to a host of the demo.
-const DELAY: &str = "50ms";
+pub(crate) const DELAY: &str = "50ms";
 /// Interval between visits to a site of the demo: short enough to watch the crawl go on.
 const REVISIT_EVERY: &str = "10m";
 /// The contact page that the demo's crawler names in its requests.
@@ -32,11 +33,15 @@ pub(crate) async fn run(
     health: RuntimeHealth,
 ) -> anyhow::Result<ExitCode> {
     let dir = data_dir(shared);
-    let shared = &SharedFlags { data_dir: Some(dir.clone()), ..shared.clone() };
+    let shared = &own_flags(shared, &dir);
+    let seeds_file = dir.join("seeds.txt");
     // a demo that runs keeps its files: nothing is written before its directory is locked
     let settings = crawler::cli::resolve(shared, crawl)?;
     serve::refuse_unsupported(&settings, shared)?;
-    let lock = serve::locked(settings)?.crawl.lock;
+    serve::create_data_dir(&dir)?;
+    let locked = serve::locked(settings)?.crawl;
+    let _files = lock_files(&locked, &seeds_file)?;
+    let lock = locked.lock;
     let endpoint = Endpoint::bind(shared, serve, &dir, health).await?;
     let web = testweb::demo::web().start().await.context("the demo's web cannot start")?;
     let seeds = testweb::demo::seeds();
@@ -45,7 +50,6 @@ pub(crate) async fn run(
         address: format!("127.0.0.1:{}", web.port()),
         data_dir: dir.display().to_string(),
     };
-    let seeds_file = dir.join("seeds.txt");
     std::fs::write(&seeds_file, seeds.join("\n"))
         .with_context(|| format!("cannot write {}", seeds_file.display()))?;
     let crawl = crawl_flags(&web, &dir, seeds_file, crawl)?;
@@ -60,6 +64,23 @@ pub(crate) async fn run(
 /// A directory of the demo's own, so that its sites do not mix with real ones.
 fn data_dir(shared: &SharedFlags) -> PathBuf {
     shared.data_dir.clone().unwrap_or_else(|| Path::new("agentdex-data").join(DIR_NAME))
+}
+
+/// The flags with the demo's directory. Its sites are made up, so they go into the database of the environment or of a
+/// configuration file only if that is typed.
+fn own_flags(shared: &SharedFlags, dir: &Path) -> SharedFlags {
+    let own = || DatabaseUrl::in_data_dir(dir).to_string();
+    SharedFlags {
+        data_dir: Some(dir.to_owned()),
+        database_url: Some(shared.database_url.clone().unwrap_or_else(own)),
+        ..shared.clone()
+    }
+}
+
+/// Locks the demo's files, which are in its directory whatever its database is.
+fn lock_files(crawl: &CrawlConfig, seeds_file: &Path) -> Result<CrawlConfig, CrawlError> {
+    let files = CrawlConfig { locked_database: Some(seeds_file.to_owned()), lock: None, ..crawl.clone() };
+    files.locked().map_err(CrawlError::from)
 }
 
 /// The flags for crawling the demo's web. Flags about delays are kept.
@@ -82,4 +103,21 @@ fn crawl_flags(
         contact_url: typed.contact_url.clone().or_else(|| Some(CONTACT_URL.to_owned())),
         ..typed.clone()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_database_is_in_its_directory_unless_another_is_typed() {
+        let dir = Path::new("agentdex-data/demo");
+        let typed = |url: Option<&str>| SharedFlags {
+            database_url: url.map(str::to_owned),
+            ..SharedFlags::default()
+        };
+        let url = |flags: &SharedFlags| own_flags(flags, dir).database_url.unwrap_or_default();
+        assert_eq!(url(&typed(None)), "sqlite:agentdex-data/demo/agentdex.db");
+        assert_eq!(url(&typed(Some("postgres://host/db"))), "postgres://host/db");
+    }
 }

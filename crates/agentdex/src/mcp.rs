@@ -22,7 +22,7 @@ pub(crate) async fn run(shared: &SharedFlags, serve: &ServeFlags) -> anyhow::Res
     let opening = Store::open_existing(&config.database);
     let Some(store) = shutdown.soft.run_until_cancelled(opening).await else { return Ok(ExitCode::SUCCESS) };
     let app = App::with_store(ApiConfig { embedder, reader, ..config }, store?);
-    app.refresh_index();
+    app.refresh_index().await;
     api::serve_stdio(app, shutdown.soft).await?;
     Ok(ExitCode::SUCCESS)
 }

@@ -9,6 +9,7 @@ use crawler::cli::UsageError;
 use crawler::output::OutputFormat;
 use indexer::Searcher;
 use serde_json::Value;
+use settings::log::LogLevel;
 use settings::{SharedFlags, escape};
 use store::Store;
 use terminal_size::{Width, terminal_size};
@@ -76,13 +77,16 @@ pub(crate) async fn run(
         return Err(UsageError(why.to_owned()).into());
     }
     let settings = serve::reader_settings(shared, shared.data_dir.as_deref())?;
+    // the answer says why the index cannot be used, and needs no log line that says it too
+    let log_level = if shared.verbose == 0 { LogLevel::Error } else { settings.log_level };
+    let settings = indexer::cli::Settings { log_level, ..settings };
     let _log = settings.start_logging("agentdex");
     let embedder = serve::open_embedder(&settings, serve)?;
     let config = serve::api_settings(shared, serve)?.resolve(settings).map_err(serve::usage)?;
     let store = Store::open_existing(&config.database).await?;
     let index_dir = config.index_dir.clone();
     let app = App::with_store(ApiConfig { embedder, ..config }, store.clone());
-    app.refresh_index();
+    app.refresh_index().await;
     let found = api::search(&app, parameters).await;
     let empty = match &found {
         Ok(page) if page["total"] == 0 => why_empty(&index_dir, &store).await?,

@@ -1,6 +1,7 @@
 //! Crawler, indexer and API in one process: the crawl runs in the foreground, the index follows the feed, and the API
 //! responds from the start.
 
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -24,7 +25,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::announce::Announcement;
+use crate::announce::{Announcement, ReadingFlags};
 
 /// Flags of serving.
 #[derive(Debug, Clone, Args)]
@@ -136,7 +137,8 @@ pub(crate) fn locked(resolved: Settings) -> anyhow::Result<Settings> {
 
 pub(crate) fn create_data_dir(dir: &Path) -> anyhow::Result<()> {
     std::fs::create_dir_all(dir).with_context(|| {
-        format!("the data directory {} cannot be written; choose another with --data-dir", dir.display())
+        let why = if dir.is_file() { "is a file" } else { "cannot be written" };
+        format!("the data directory {} {why}; choose another with --data-dir", dir.display())
     })
 }
 
@@ -153,7 +155,7 @@ pub(crate) async fn run_on(
         resolved.warn_without_contact();
     }
     let Endpoint { listener, config, embedder } = endpoint;
-    let url = format!("http://{}", listener.local_addr()?);
+    let url = reachable_url(listener.local_addr()?);
     let cancel = Cancel::on_signals(STOP_MAX)?;
     let mut signals = JoinSet::new();
     let opening = Store::open_when_available(&resolved.shared.store);
@@ -184,9 +186,10 @@ pub(crate) async fn run_on(
     services.spawn(async move { api::serve(listener, app, until).await.context("the API stopped") });
 
     let output = resolved.output;
-    Announcement::Serving { url: &url }.print(output)?;
+    Announcement::Serving { url: &url, is_single_pass: after_pass == AfterPass::End }.print(output)?;
     let data_dir = resolved.shared.data_dir.display().to_string();
-    let node = Node { store: store.clone(), index, url, data_dir, output, open: serve.open };
+    let reading = reading_flags(shared, &resolved.shared)?;
+    let node = Node { store: store.clone(), index, url, data_dir, reading, output, open: serve.open };
     let worked = tokio::select! {
         worked = node.work(resolved.crawl, &cancel, &resolved.shared, after_pass) => worked,
         Some(ended) = services.join_next() => ended.context("a task of agentdex failed").flatten(),
@@ -197,6 +200,14 @@ pub(crate) async fn run_on(
     }
     store.close().await;
     worked.map(|()| ExitCode::SUCCESS)
+}
+
+/// The URL of the dashboard on this machine. The address that stands for every interface cannot be opened everywhere.
+fn reachable_url(mut bound: SocketAddr) -> String {
+    if bound.ip().is_unspecified() {
+        bound.set_ip(if bound.is_ipv4() { Ipv4Addr::LOCALHOST.into() } else { Ipv6Addr::LOCALHOST.into() });
+    }
+    format!("http://{bound}")
 }
 
 /// Reads the settings again and applies those that may change at run time, if all of them are valid.
@@ -240,6 +251,20 @@ pub(crate) fn reader_settings(
     Ok(ReaderFlags { shared, ..ReaderFlags::default() }.settings().map_err(usage)?)
 }
 
+/// The flags with which other commands in this terminal find the same database. A password is left out.
+fn reading_flags(typed: &SharedFlags, shared: &SharedSettings) -> anyhow::Result<ReadingFlags> {
+    let mut words = vec!["--data-dir".to_owned(), shared.data_dir.display().to_string()];
+    if let Some(file) = &typed.config {
+        words.extend(["--config".to_owned(), file.display().to_string()]);
+    }
+    let untyped = SharedFlags { database_url: None, ..typed.clone() };
+    let url = &shared.store.url;
+    if reader_settings(&untyped, Some(&shared.data_dir))?.store.url != *url {
+        words.extend(["--database-url".to_owned(), url.to_string()]);
+    }
+    Ok(ReadingFlags(words))
+}
+
 /// The settings of the API from the flags and the file.
 pub(crate) fn api_settings(flags: &SharedFlags, serve: &ServeFlags) -> anyhow::Result<ApiSettings> {
     let settings = ApiSettings {
@@ -263,6 +288,7 @@ struct Node {
     index: IndexConfig,
     url: String,
     data_dir: String,
+    reading: ReadingFlags,
     output: OutputFormat,
     open: bool,
 }
@@ -288,11 +314,11 @@ impl Node {
         let summary = crawled?;
         Announcement::Crawled(&summary).print(self.output)?;
         if cancel.soft.is_cancelled() {
-            return Ok(());
+            return self.announce_end();
         }
         self.wait_for_index().await?;
         if after_pass == AfterPass::End {
-            return Ok(());
+            return self.announce_end();
         }
         self.announce(&summary).await?;
         let next_due_at = self.store.next_due_at().await?;
@@ -330,16 +356,27 @@ impl Node {
         Ok(crawler::cli::failure_reasons(ends, &format!("{visits} {noun} of the last day")))
     }
 
+    /// Says in the terminal how to see the results and to go on, after a pass that is not followed by others.
+    fn announce_end(&self) -> anyhow::Result<()> {
+        match self.output {
+            OutputFormat::Text => {
+                Announcement::Ended { program: program(), reading: &self.reading }.print(self.output)
+            }
+            OutputFormat::Json => Ok(()),
+        }
+    }
+
     /// Names the next steps. What there is to find decides, not what this pass did: it may have had nothing to visit.
     async fn announce(&self, summary: &Summary) -> anyhow::Result<()> {
-        let program = std::env::args_os().next().unwrap_or_else(|| env!("CARGO_BIN_NAME").into());
-        let program = program.to_string_lossy().into_owned();
-        let (url, data_dir) = (self.url.as_str(), self.data_dir.as_str());
+        let program = program();
+        let (url, data_dir, reading) = (self.url.as_str(), self.data_dir.as_str(), &self.reading);
         let announcement = if has_manifests(&self.store).await? {
-            Announcement::Indexed { url, program, data_dir }
+            Announcement::Indexed { url, program, data_dir, reading }
         } else {
-            let reasons = if summary.had_nothing_due() { self.reasons().await? } else { Vec::new() };
-            Announcement::NothingFound { url, program, data_dir, reasons }
+            let are_shown = !summary.had_nothing_due();
+            let reasons =
+                if are_shown { crawler::cli::pass_reasons(summary) } else { self.reasons().await? };
+            Announcement::NothingFound { url, program, data_dir, reading, reasons, are_shown }
         };
         announcement.print(self.output)?;
         if self.open {
@@ -348,6 +385,12 @@ impl Node {
         }
         Ok(())
     }
+}
+
+/// This program as it was started, for commands that can be copied.
+fn program() -> String {
+    let program = std::env::args_os().next().unwrap_or_else(|| env!("CARGO_BIN_NAME").into());
+    program.to_string_lossy().into_owned()
 }
 
 /// Whether a manifest is in the index, or will be when the indexer has read it.
@@ -369,4 +412,47 @@ fn continuous(pass: &CrawlConfig) -> anyhow::Result<CrawlConfig> {
         schedules: Schedules { housekeeping: Some(housekeeping), ..pass.schedules.clone() },
         ..pass.clone()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_announced_address_can_be_opened_on_this_machine() {
+        for (bound, url) in [
+            ("0.0.0.0:8080", "http://127.0.0.1:8080"),
+            ("[::]:8080", "http://[::1]:8080"),
+            ("192.0.2.1:80", "http://192.0.2.1:80"),
+        ] {
+            assert_eq!(reachable_url(bound.parse().unwrap()), url);
+        }
+    }
+
+    #[test]
+    fn the_flags_for_reading_name_the_database_that_other_commands_would_not_find() {
+        let dir = tempfile::tempdir().unwrap();
+        let data_dir = dir.path().join("data").display().to_string();
+        let config = dir.path().join("agentdex.toml");
+        std::fs::write(&config, "").unwrap();
+        let words = |database_url: Option<&str>, config: Option<&PathBuf>| {
+            let typed = SharedFlags {
+                data_dir: Some(data_dir.clone().into()),
+                database_url: database_url.map(str::to_owned),
+                config: config.cloned(),
+                ..SharedFlags::default()
+            };
+            let resolved = crawler::cli::resolve(&typed, &CrawlFlags::default()).unwrap();
+            reading_flags(&typed, &resolved.shared).unwrap().0
+        };
+        let plain = ["--data-dir", &data_dir];
+        assert_eq!(words(Some(&format!("sqlite:{data_dir}/agentdex.db")), None), plain);
+        let file = config.display().to_string();
+        assert_eq!(
+            words(Some(&format!("sqlite:{data_dir}/agentdex.db")), Some(&config))[2..],
+            ["--config", &file]
+        );
+        let elsewhere = words(Some("postgres://me:word@host/db"), None);
+        assert_eq!(elsewhere[2..], ["--database-url", "postgres://me:***@host/db"]);
+    }
 }

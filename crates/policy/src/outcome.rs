@@ -104,7 +104,7 @@ impl FetchOutcome {
             Self::NotFound => "not there",
             Self::Gone => "gone",
             Self::Blocked => "blocked",
-            Self::RateLimited => "rate limited",
+            Self::RateLimited => "asked for a delay",
             Self::ServerError => "server error",
             Self::ClientError => "refused",
             Self::Html => "a web page",
@@ -247,7 +247,7 @@ impl VisitEnd {
             Self::TlsFailed => "TLS failed",
             Self::RobotsDenied => "robots.txt forbids",
             Self::RobotsUnreachable => "robots.txt unreadable",
-            Self::RateLimited => "rate limited",
+            Self::RateLimited => "asked for a delay",
             Self::Blocked => "access denied",
             Self::ServerErrors => "server errors",
             Self::TransportErrors => "connection failed",
@@ -330,6 +330,24 @@ string_enum! {
         Invalid = "invalid",
         /// The host answers every path with a page, so its pages carry no information.
         CatchAll = "catch_all",
+    }
+}
+
+impl Status {
+    /// The status in words.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Pending => "waiting for its first result",
+            Self::Fresh => "fresh",
+            Self::Stale => "not confirmed recently",
+            Self::Unreachable => "unreachable",
+            Self::Gone => "gone",
+            Self::Denied => "reading is not allowed",
+            Self::OptedOut => "blocked or opted out",
+            Self::Suspended => "suspended",
+            Self::Invalid => "unreadable",
+            Self::CatchAll => "answers every path with a page",
+        }
     }
 }
 

@@ -9,6 +9,8 @@ use crate::log::{LogFormat, LogLevel};
 use crate::secret::secret;
 
 const DATA_DIR_DEFAULT: &str = "./agentdex-data";
+/// The variable that names the database, as for other programs that use one.
+const DATABASE_URL_VARIABLE: &str = "DATABASE_URL";
 
 /// Flags of every agentdex program.
 #[derive(Debug, Clone, Default, Args)]
@@ -17,8 +19,9 @@ pub struct SharedFlags {
     /// Directory of the database, the index and everything else that is stored [default: ./agentdex-data]
     #[arg(long, global = true, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
-    /// Database, as `postgres://user:password@host/name` or `sqlite:PATH` [default: SQLite in the data directory]
-    #[arg(long, global = true, value_name = "URL", env = "DATABASE_URL", hide_env_values = true)]
+    /// Database, as `postgres://user:password@host/name` or `sqlite:PATH` [default: SQLite in the data directory] [env: DATABASE_URL]
+    // the variable is not read by clap: the demo ignores it, and uses a URL that was typed
+    #[arg(long, global = true, value_name = "URL")]
     pub database_url: Option<String>,
     /// TOML file with the same settings; AGENTDEX_… variables override it, and flags override both
     #[arg(long, global = true, value_name = "FILE", env = "AGENTDEX_CONFIG")]
@@ -43,15 +46,24 @@ impl SharedFlags {
         self.data_dir.clone().or(in_file).unwrap_or_else(|| DATA_DIR_DEFAULT.into())
     }
 
-    /// The URL of the database, if one is set. `in_file` is `database_url` of the file, and `url_file` its
-    /// `database_url_file`, which takes precedence.
+    /// The URL of the database, if one is set: by the flag, by `DATABASE_URL`, or by the file. `in_file` is `database_url` of the
+    /// file, and `url_file` its `database_url_file`, which takes precedence.
     pub fn database_url(
         &self,
         in_file: Option<String>,
         url_file: Option<&Path>,
     ) -> Result<Option<String>, SettingsError> {
-        let url = match (&self.database_url, url_file) {
-            (Some(url), _) => Some(url.clone()),
+        self.database_url_or(std::env::var(DATABASE_URL_VARIABLE).ok(), in_file, url_file)
+    }
+
+    fn database_url_or(
+        &self,
+        variable: Option<String>,
+        in_file: Option<String>,
+        url_file: Option<&Path>,
+    ) -> Result<Option<String>, SettingsError> {
+        let url = match (self.database_url.clone().or(variable), url_file) {
+            (Some(url), _) => Some(url),
             (None, Some(path)) => Some(secret("database_url_file", path)?),
             (None, None) => in_file,
         };
@@ -88,15 +100,19 @@ mod tests {
     }
 
     #[test]
-    fn the_flag_overrides_the_secret_file_which_overrides_the_key() {
+    fn the_flag_overrides_the_variable_which_overrides_the_secret_file_which_overrides_the_key() {
         let dir = tempfile::tempdir().unwrap();
         let secret = dir.path().join("url");
         std::fs::write(&secret, "postgres://from-file/db\n").unwrap();
         let flag = SharedFlags { database_url: Some("postgres://flag/db".into()), ..SharedFlags::default() };
         let none = SharedFlags::default();
-        let url = |flags: &SharedFlags, key: Option<&str>, file| {
-            flags.database_url(key.map(str::to_owned), file).unwrap()
+        let with = |flags: &SharedFlags, variable: Option<&str>, key: Option<&str>, file| {
+            flags.database_url_or(variable.map(str::to_owned), key.map(str::to_owned), file).unwrap()
         };
+        let url = |flags: &SharedFlags, key: Option<&str>, file| with(flags, None, key, file);
+        let variable = Some("postgres://variable/db");
+        assert_eq!(with(&flag, variable, None, None).as_deref(), Some("postgres://flag/db"));
+        assert_eq!(with(&none, variable, Some("key"), Some(&secret)).as_deref(), variable);
         assert_eq!(url(&flag, Some("key"), Some(&secret)).as_deref(), Some("postgres://flag/db"));
         assert_eq!(url(&none, Some("key"), Some(&secret)).as_deref(), Some("postgres://from-file/db"));
         assert_eq!(url(&none, Some("key"), None).as_deref(), Some("key"));

@@ -96,7 +96,7 @@ pub async fn perform(command: Command, settings: Settings) -> anyhow::Result<()>
             commands::suspend(&store, &database, &domains, (reason, &note)).await
         }
         Command::Unsuspend { domains } => commands::unsuspend(&store, &database, &domains).await,
-        Command::Status => status::run(&store, output).await,
+        Command::Status => status::run(&store, &database, output).await,
         Command::Paths => paths::run(&store, output).await,
         Command::Keys { command: Some(command) } => reader_keys::run(&store, &command, output).await,
         Command::Keys { command: None } | Command::ReadDocument => Ok(()),

@@ -151,7 +151,7 @@ fn show(stored: &StoredManifest) -> std::io::Result<()> {
         "{} ({}, {}{named_by}): {}, {}",
         manifest.url,
         manifest.format(),
-        stored.status,
+        stored.status.label(),
         plural(manifest.capabilities.len() as u64, "capability", "capabilities"),
         counted(manifest.findings.len() as u64, "finding")
     ))?;
@@ -287,12 +287,13 @@ pub(super) async fn unsuspend(
 
 /// All or none: a typo in the last name does not leave the first ones changed.
 fn sites(domains: &[String]) -> Result<Vec<SiteName>, UsageError> {
-    let site = |domain: &String| {
-        // a site to exclude is excluded under every scheme
-        let https = domain.strip_prefix("http://").map(|rest| format!("https://{rest}"));
-        site_of(https.as_deref().unwrap_or(domain)).map_err(|error| UsageError(error.to_string()))
-    };
-    domains.iter().map(site).collect()
+    domains.iter().map(|domain| site_under_any_scheme(domain)).collect()
+}
+
+/// The site of a domain or a URL that is not requested: a site is known, and excluded, under every scheme.
+pub(super) fn site_under_any_scheme(domain: &str) -> Result<SiteName, UsageError> {
+    let https = domain.strip_prefix("http://").map(|rest| format!("https://{rest}"));
+    site_of(https.as_deref().unwrap_or(domain)).map_err(|error| UsageError(error.to_string()))
 }
 
 fn seed_of(domain: &str, scope: SiteScope) -> Result<Seed, UsageError> {

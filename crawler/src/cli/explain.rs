@@ -18,13 +18,14 @@ use store::{
     FetchReport, HostState, RobotsRecord, SiteGroup, SiteReport, Store, Verdict, VisitReport, WorkerId,
 };
 
+use super::commands::site_under_any_scheme;
 use super::duration;
 use super::paths::why_left;
 use super::report::{counted, plural};
+use crate::clock;
 use crate::output::{self, OutputFormat};
 use crate::priors::PathPriors;
 use crate::visit::{ParkedPlan, next_paths, parked_plan, parked_robots};
-use crate::{UsageError, clock, site_of};
 
 /// Fetches without a result that are shown as one entry; fewer are shown one by one.
 const FOLDED_MIN: usize = 3;
@@ -36,7 +37,7 @@ pub(super) async fn run(
     visits: u32,
     format: OutputFormat,
 ) -> anyhow::Result<()> {
-    let site = site_of(domain).map_err(|error| UsageError(error.to_string()))?;
+    let site = site_under_any_scheme(domain)?;
     let mut read_by_parked = BTreeMap::new();
     let known = match store.site_report(&site, visits).await? {
         Some(mut report) => {
@@ -73,7 +74,7 @@ pub(super) async fn run(
             _ => None,
         };
         let body = read_by_parked.get(&host.host).map(|body| &**body).or(stored.as_deref());
-        for line in host_lines(host, body) {
+        for line in host_lines(host, body, worker_visiting(&known).is_some()) {
             output::line(&line)?;
         }
     }
@@ -167,7 +168,7 @@ fn lines_before_hosts(report: &SiteReport) -> Vec<String> {
     let mut lines = vec![format!(
         "{}: {}, {} with {}",
         summary.name,
-        summary.status,
+        summary.status.label(),
         counted(summary.manifests.into(), "manifest"),
         plural(summary.capabilities.into(), "capability", "capabilities")
     )];
@@ -222,7 +223,7 @@ fn next_visit(report: &SiteReport) -> String {
         return format!("A visit is parked until {}: {}", time(parked.resume_at), parked.reason);
     }
     match (report.summary.next_visit_at, &report.summary.next_visit_reason) {
-        (Some(at), Some(reason)) => format!("Next visit: {}, {} ({reason})", time(at), from_now(at)),
+        (Some(at), Some(reason)) => format!("Next visit: {}, {}: {reason}", time(at), from_now(at)),
         (Some(at), None) => format!("Next visit: {}, {}", time(at), from_now(at)),
         (None, _) => "No visit is planned.".to_owned(),
     }
@@ -247,8 +248,9 @@ fn from_now(at: DateTime<Utc>) -> String {
 }
 
 /// The rules of a host's robots.txt for this crawler, and the used part of the daily budget.
-fn host_lines(host: &HostState, robots_body: Option<&[u8]>) -> Vec<String> {
-    let robots = host.robots.as_ref().map_or_else(|| "no copy is kept".to_owned(), robots_in_words);
+fn host_lines(host: &HostState, robots_body: Option<&[u8]>, is_being_visited: bool) -> Vec<String> {
+    let none = if is_being_visited { "its copy is kept when the visit has ended" } else { "no copy is kept" };
+    let robots = host.robots.as_ref().map_or_else(|| none.to_owned(), robots_in_words);
     let mut lines = vec![format!("robots.txt of {}: {robots}", host.host)];
     if let Some(body) = robots_body {
         lines.extend(file_lines(&RobotsFile::parse(body, PRODUCT_TOKEN)));
@@ -320,7 +322,7 @@ fn visit_lines(visit: &VisitReport) -> Vec<String> {
         ),
     ];
     lines.extend(fetches_lines(&visit.fetches));
-    lines.push(format!("  then: {} ({})", time(visit.next_visit.at), visit.next_visit.reason));
+    lines.push(format!("  then: {}: {}", time(visit.next_visit.at), visit.next_visit.reason));
     lines
 }
 

@@ -80,7 +80,7 @@ pub struct CrawlFlags {
     #[arg(long, global = true, value_name = "EMAIL")]
     pub contact_email: Option<String>,
     /// How results are written to stdout [default: text]
-    #[arg(long, global = true, value_name = "FORMAT")]
+    #[arg(long, global = true, value_name = "FORMAT", help_heading = "Shared options")]
     pub format: Option<OutputFormat>,
     #[command(flatten)]
     pub operator: OperatorFlags,

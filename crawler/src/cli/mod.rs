@@ -19,7 +19,7 @@ mod watch;
 
 pub use app::{is_closed_pipe, is_usage, main, perform};
 pub use flags::{Command, CrawlFlags, Flags, OperatorFlags};
-pub use report::{failure_reasons, summary_text};
+pub use report::{failure_reasons, pass_reasons, summary_text};
 pub use settings::{Settings, SharedSettings, UsageError, Verbosity, log_level, resolve};
 pub use shown::{REQUEST_FLAGS, SUBCOMMAND_FLAGS, command, show_only_used, typed};
 pub use watch::Watch;

@@ -27,6 +27,8 @@ pub(super) struct Rate {
 pub(super) struct Shown {
     pub(super) sites_done: u64,
     pub(super) sites_known: Option<u64>,
+    /// Whether sites are left of which this process visits none: they are not due, or other processes visit them.
+    pub(super) is_idle: bool,
     pub(super) requests_per_second: f64,
     pub(super) time_left: Option<Duration>,
     pub(super) waits: String,
@@ -59,9 +61,12 @@ impl Rate {
         // sites that become known during the crawl are counted when they are visited
         let open = u64::try_from(state.open).unwrap_or(u64::MAX);
         let sites_known = state.sites_known.map(|known| known.max(done.saturating_add(open)));
+        let is_idle =
+            state.open == 0 && state.parked == 0 && done > 0 && sites_known.is_some_and(|known| known > done);
         Shown {
             sites_done: done,
             sites_known,
+            is_idle,
             requests_per_second,
             time_left: sites_known
                 .filter(|known| *known > done)
@@ -75,8 +80,11 @@ impl Rate {
 
 /// An estimate of the time left: the requests still to be sent, at the rate of the last minute, and at least the time that the longest open
 /// visit needs with the delays of its site. A visit that has not begun is assumed to need as many requests as those that have. `None` while
-/// nothing is known, and if only parked visits are left.
+/// nothing is known, and while no visit is open: then only parked visits are left, or other processes make the visits.
 fn time_left(state: &CrawlState<'_>, sites_left: u64, requests_per_second: f64) -> Option<Duration> {
+    if state.open == 0 {
+        return None;
+    }
     let activity = state.activity;
     let parked = u64::try_from(state.parked).unwrap_or(u64::MAX);
     let not_begun = sites_left.saturating_sub(activity.begun).saturating_sub(parked);
@@ -140,8 +148,14 @@ impl Shown {
 
     /// The share of sites that are done.
     pub(super) fn head(&self) -> String {
-        let known = self.sites_known.map_or_else(String::new, |known| format!(" of {known}"));
-        format!("{}{known} sites done, {}", self.sites_done, self.pace())
+        let (done, pace) = (self.sites_done, self.pace());
+        match self.sites_known {
+            Some(known) if self.is_idle => {
+                format!("{} done by this process, {known} known, {pace}", counted(done, "site"))
+            }
+            Some(known) => format!("{done} of {known} sites done, {pace}"),
+            None => format!("{done} sites done, {pace}"),
+        }
     }
 }
 
@@ -228,6 +242,17 @@ mod tests {
             assert_eq!(idle.head(), "2 of 2 sites done, 0.0 requests/s, none is left");
             assert_eq!(idle.details(), "waiting: for a site to become due");
         }
+    }
+
+    /// Of 37 sites that were due at the start, another process has visited all but one.
+    #[test]
+    fn a_process_without_visits_estimates_no_time_for_those_of_others() {
+        let summary = Summary { sites_visited: 1, requests: 26, ..Summary::default() };
+        let activity = ActivityCounts { requests: 26, ..ActivityCounts::default() };
+        let state = CrawlState { summary: &summary, sites_known: Some(37), open: 0, parked: 0, activity };
+        let shown = Rate::default().shown(&state, Instant::now());
+        assert_eq!(shown.time_left, None);
+        assert_eq!(shown.head(), "1 site done by this process, 37 known, 26.0 requests/s");
     }
 
     #[test]

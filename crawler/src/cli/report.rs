@@ -95,7 +95,10 @@ fn body(summary: &Summary) -> Result<String, std::fmt::Error> {
         "Manifests: {} new, {} changed, {} gone; capabilities of the sites visited: {}",
         summary.manifests_added, summary.manifests_changed, summary.manifests_removed, summary.capabilities
     )?;
-    failures(out, summary)?;
+    if summary.reached_no_site() {
+        writeln!(out, "{}", nothing_reached(summary))?;
+    }
+    pass_reasons(summary).iter().try_for_each(|reason| writeln!(out, "{reason}"))?;
     if summary.failed > 0 {
         writeln!(
             out,
@@ -111,13 +114,10 @@ fn body(summary: &Summary) -> Result<String, std::fmt::Error> {
         }
         more(out, summary.parked.len() as u64, summary.parked.len().min(SHOWN_MAX))?;
     }
-    if summary.reached_no_site() {
-        writeln!(out, "{}", nothing_reached(summary))?;
-    }
     Ok(text)
 }
 
-/// The last line of a pass that reached no site.
+/// Why a pass reached no site.
 fn nothing_reached(summary: &Summary) -> String {
     let unresolved = [VisitEnd::DnsDead, VisitEnd::DnsFailed];
     let unresolved: u64 = unresolved.iter().filter_map(|end| summary.ends.get(end.as_str())).sum();
@@ -145,8 +145,8 @@ fn nothing_due(summary: &Summary) -> String {
     )
 }
 
-/// The most common reasons why sites were not read, with advice.
-fn failures(out: &mut String, summary: &Summary) -> std::fmt::Result {
+/// The most common reasons why sites of a pass were not read, with advice.
+pub fn pass_reasons(summary: &Summary) -> Vec<String> {
     let ends = VisitEnd::ALL.iter().filter_map(|end| Some((*end, *summary.ends.get(end.as_str())?)));
     let visited = counted(summary.sites_visited, "site");
     let names = |end: VisitEnd, count: u64| {
@@ -156,7 +156,7 @@ fn failures(out: &mut String, summary: &Summary) -> std::fmt::Result {
         names.extend((more > 0 && !examples.is_empty()).then(|| format!("and {more} more")));
         names.join(", ")
     };
-    reasons(ends, &visited, names).iter().try_for_each(|reason| writeln!(out, "{reason}"))
+    reasons(ends, &visited, names)
 }
 
 /// The most common of these ends of visits for which there is advice, as sentences. `visited` is the number of all visits, with its
@@ -378,15 +378,16 @@ mod tests {
     }
 
     #[test]
-    fn the_last_line_says_that_no_site_was_reached_and_why() {
-        let last_line = |ends: &[(&'static str, u64)], rejected_count| {
+    fn says_that_no_site_was_reached_and_why_before_the_advice() {
+        let told = |ends: &[(&'static str, u64)], rejected_count| {
             let text = summary_text(&Summary {
                 sites_visited: ends.iter().map(|(_, count)| count).sum(),
                 ends: ends.iter().copied().collect(),
                 seeds: SeedReport { read: 1, rejected_count, ..SeedReport::default() },
                 ..Summary::default()
             });
-            text.lines().last().unwrap().to_owned()
+            let told = text.lines().skip_while(|line| !line.starts_with("No site was reached: "));
+            told.map(str::to_owned).collect::<Vec<_>>()
         };
         for (ends, rejected, words) in [
             ([("dns_dead", 1)].as_slice(), 0, "reached: the only name could not be resolved."),
@@ -395,10 +396,10 @@ mod tests {
             (&[("dns_dead", 2), ("unreachable", 1)], 0, "none of the 3 sites answered"),
             (&[("unreachable", 1)], 0, "the only site did not answer"),
         ] {
-            let line = last_line(ends, rejected);
-            assert!(line.starts_with("No site was reached: ") && line.contains(words), "{line}");
+            let told = told(ends, rejected);
+            assert!(told[0].contains(words) && told.len() > 1, "the advice follows: {told:?}");
         }
-        assert!(!last_line(&[("completed", 1), ("dns_dead", 9)], 0).contains("No site was reached"));
+        assert!(told(&[("completed", 1), ("dns_dead", 9)], 0).is_empty());
     }
 
     #[test]

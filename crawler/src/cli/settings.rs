@@ -104,7 +104,7 @@ impl Settings {
         if self.crawl.egress.own_networks == OwnNetworks::default() {
             return Err(UsageError(
                 "a crawl that keeps running needs --contact-email or --contact-url (or the same keys in [crawler] of the \
-                 configuration file), so that site owners can reach you; --once makes one pass without"
+                 configuration file), so that site owners can reach you; a single pass needs none: `crawler` without --daemon, `agentdex` with --once"
                     .to_owned(),
             ));
         }

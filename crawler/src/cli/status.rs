@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use manifest::Format;
 use policy::Status as SiteStatus;
 use policy::address::ADDRESS_GROUPS;
 use serde::Serialize;
-use store::{FailingSite, SlowSite, Stats, Store, WorkerLoad};
+use store::{DatabaseUrl, FailingSite, SlowSite, Stats, Store, WorkerLoad};
 
 use super::duration::in_words;
 use super::report::{counted, plural};
@@ -40,8 +41,8 @@ struct Status {
     slowest: Vec<SlowSite>,
 }
 
-/// Shows the state of the crawl.
-pub(super) async fn run(store: &Store, format: OutputFormat) -> anyhow::Result<()> {
+/// Shows the state of the crawl. The text names the database, which a variable of the terminal may have chosen.
+pub(super) async fn run(store: &Store, database: &DatabaseUrl, format: OutputFormat) -> anyhow::Result<()> {
     let now = clock::now();
     let stats = store.stats(now).await?;
     // one more than is shown tells that there are more
@@ -58,6 +59,7 @@ pub(super) async fn run(store: &Store, format: OutputFormat) -> anyhow::Result<(
     if format == OutputFormat::Json {
         return Ok(output::json(&report)?);
     }
+    output::line(&format!("Database: {database}"))?;
     for line in lines(&report) {
         output::line(&line)?;
     }
@@ -75,7 +77,10 @@ fn lag(stats: &Stats, now: DateTime<Utc>) -> Duration {
 fn lines(report: &Status) -> Vec<String> {
     let stats = &report.stats;
     let listed = |counts: Vec<String>| if counts.is_empty() { "none".to_owned() } else { counts.join(", ") };
-    let formats = stats.manifests_by_format.iter().map(|(format, count)| format!("{count} {format}"));
+    let formats = stats.manifests_by_format.iter().map(|(format, count)| match format {
+        Format::Malformed => format!("{count} unreadable"),
+        format => format!("{count} {format}"),
+    });
     let ends = stats.ends_last_day.iter().map(|(end, count)| format!("{count} {}", end.label()));
     let outcomes =
         stats.outcomes_last_day.iter().map(|(outcome, count)| format!("{count} {}", outcome.label()));
@@ -132,7 +137,8 @@ fn lines(report: &Status) -> Vec<String> {
 
 /// The share of all address groups.
 fn percent(groups: u64) -> String {
-    match groups.saturating_mul(100) / u64::from(ADDRESS_GROUPS) {
+    let all = u64::from(ADDRESS_GROUPS);
+    match groups.saturating_mul(100).saturating_add(all / 2) / all {
         0 => "less than 1 %".to_owned(),
         percent => format!("{percent} %"),
     }
@@ -166,6 +172,7 @@ mod tests {
             assert!(late.iter().any(|shown| shown == line), "{late:?}");
         }
         assert_eq!((percent(4_096), percent(1)), ("100 %".to_owned(), "less than 1 %".to_owned()));
+        assert_eq!((percent(2_060), percent(2_036)), ("50 %".to_owned(), "50 %".to_owned()));
         assert!(
             late.iter().any(|line| line.starts_with("The oldest visit has been due for 2 h")),
             "{late:?}"

@@ -27,8 +27,8 @@ pub trait Embedder: Send + Sync + std::fmt::Debug {
 #[derive(Debug, thiserror::Error)]
 pub enum EmbedderError {
     #[error(
-        "this program was built without the embedder that {} is for: build it with `cargo build --release --features embedder`, \
-         or leave the embedder out of flags, environment and file",
+        "the sentence model {} cannot be used: this program was built without the feature `embedder`; build it with \
+         `cargo build --release --features embedder`, or leave the embedder out of flags, environment and file",
         dir.display()
     )]
     NotBuilt { dir: PathBuf },

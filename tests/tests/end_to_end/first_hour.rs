@@ -3,9 +3,10 @@
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use agentdex_tests::harness::binary;
 use testweb::{Host, Web};
 
-use crate::world::{Backend, TIMEOUT, World, output, text_of};
+use crate::world::{Api, Backend, TIMEOUT, World, output, text_of};
 
 async fn world() -> World {
     let world = World::start(Backend::Sqlite, Web::builder().host(Host::new("kiosk.test"))).await;
@@ -23,35 +24,87 @@ fn signal(child: &Child, signal: &str) {
     assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
 }
 
-/// The files of a demo are those that its sites are reached with, so a second one leaves them.
+/// The files of a demo are those that its sites are reached with, so a second one leaves them, whatever its database is. The
+/// database of the terminal is for real sites.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_second_demo_leaves_the_files_of_the_first() {
+async fn a_demo_has_a_database_of_its_own_and_a_second_one_leaves_its_files() {
     let world = world().await;
-    let demo = || {
+    let elsewhere = "postgres://nobody@127.0.0.1:1/nowhere";
+    let demo = |flags: &[&str]| {
         let mut command = world.program("agentdex");
-        command.args(["demo", "--listen", "127.0.0.1:0"]).stdout(Stdio::null()).stderr(Stdio::null());
+        command.env("DATABASE_URL", elsewhere);
+        command.args(["demo", "--listen", "127.0.0.1:0"]).args(flags);
         command
     };
-    let mut first = demo().spawn().unwrap();
-    let files = ["hosts", "ca.pem", "seeds.txt"].map(|name| world.path("data").join(name));
+    let mut first = demo(&[]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let files = ["hosts", "ca.pem", "seeds.txt", "agentdex.db"].map(|name| world.path("data").join(name));
     let appeared = async {
         while !files.iter().all(|file| file.metadata().is_ok_and(|file| file.len() > 0)) {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
     tokio::time::timeout(TIMEOUT, appeared).await.expect("the demo writes its files");
-    let read = || files.each_ref().map(|file| std::fs::read_to_string(file).unwrap());
+    let read = || files[..3].iter().map(|file| std::fs::read_to_string(file).unwrap()).collect::<Vec<_>>();
     let before = read();
-    let mut second = world.program("agentdex");
-    second.args(["demo", "--listen", "127.0.0.1:0"]);
-    let second = output(second);
+    let more = [demo(&[]), demo(&["--database-url", elsewhere])].map(output);
     let after = read();
     first.kill().unwrap();
     first.wait().unwrap();
-    let text = text_of(&second);
-    assert_eq!(second.status.code(), Some(1), "{text}");
-    assert!(text.contains("is already crawling on") && text.contains("--data-dir"), "{text}");
+    for second in more {
+        let text = text_of(&second);
+        assert_eq!(second.status.code(), Some(1), "{text}");
+        assert!(text.contains("is already crawling on") && text.contains("--data-dir"), "{text}");
+    }
     assert!(before == after, "the second demo wrote its own files");
+}
+
+/// Another database needs another index: one of other sites is not searched.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_index_of_another_database_is_not_searched() {
+    let mut world = world().await;
+    world.crawl(&[]);
+    world.index();
+    let api = Api::start(&world, |_| {});
+    api.wait_until_ready().await;
+    let other = world.path("other.db");
+    world.database_url = Some(format!("sqlite:{}", other.display()));
+    world.crawl(&[]);
+    let why = "the index was built from another database: run `indexer rebuild` with this one";
+    let (code, text) = printed_by(world.program("agentdex"), &["search", "flight"]);
+    assert!(code == Some(1) && text.matches("another database").count() == 1, "{text}");
+    assert!(text.contains(why), "{text}");
+    let (_, text) = printed_by(world.program("agentdex"), &["status"]);
+    assert!(text.starts_with(&format!("Database: sqlite:{}\n", other.display())), "{text}");
+
+    let other = Api::start(&world, |_| {});
+    let answered = async {
+        loop {
+            if let Some(answer) = other.try_get("/readyz").await {
+                return answer;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    let answer = tokio::time::timeout(TIMEOUT, answered).await.expect("the api answers");
+    assert_eq!(answer.status(), 503);
+    let text = answer.text().await.unwrap();
+    assert!(text.contains("the index was built from another database"), "{text}");
+    let (code, text) = printed_by(world.program("indexer"), &["rebuild"]);
+    assert_eq!(code, Some(0), "{text}");
+    other.wait_until_ready().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_single_pass_says_how_to_see_its_results() {
+    let world = world().await;
+    let once = world.crawling_with("agentdex", "text", &["--once", "--listen", "127.0.0.1:0"]);
+    let (code, text) = printed_by(once, &[]);
+    assert_eq!(code, Some(0), "{text}");
+    for part in
+        ["Dashboard and API until the pass has ended: http://127.0.0.1:", "agentdex status --data-dir"]
+    {
+        assert!(text.contains(part), "{part} is not in {text}");
+    }
 }
 
 /// A check that is stopped ends at once and gives its site back.
@@ -107,10 +160,15 @@ async fn commands_say_what_they_did_and_what_is_wrong() {
     let (code, text) = printed_by(world.program("agentdex"), &["status", "--database-url", &url]);
     assert!(code == Some(1) && !text.contains("no tables") && text.contains("not a database"), "{text}");
 
+    let mut indexer = binary("indexer").unwrap();
+    indexer.current_dir(world.path("."));
+    let (code, text) = printed_by(indexer, &["--once", "--data-dir", "typo"]);
+    assert!(code == Some(0) && text.contains("there is no database at typo/agentdex.db yet"), "{text}");
     world.crawl(&[]);
     for (words, expected_code, expected) in [
         (["paths"].as_slice(), 0, "REQUESTED   FOUND  VISIT  PATH\n"),
         (&["db", "migrate"], 0, "is current\n"),
+        (&["db", "status"], 0, "feed: empty\n"),
         (&["db", "vacuum-advice"], 0, "-- no table needs VACUUM\n"),
         (&["db", "export", "dump.jsonl"], 0, "rows exported"),
         (&["db", "export", "dump.jsonl"], 1, "dump.jsonl exists: name another file, or remove it first"),
@@ -122,6 +180,7 @@ async fn commands_say_what_they_did_and_what_is_wrong() {
         (&["search", "flight"], 1, "run `indexer rebuild` to build it"),
         (&["block", "http://kiosk.test/"], 0, "kiosk.test is blocked"),
         (&["explain", "kiosk.test"], 0, "What was kept of its visits is deleted."),
+        (&["explain", "http://kiosk.test/"], 0, "kiosk.test: blocked or opted out, 0 manifests"),
     ] {
         let (code, text) = printed_by(world.program("agentdex"), words);
         assert!(code == Some(expected_code) && text.contains(expected), "{words:?}: {text}");

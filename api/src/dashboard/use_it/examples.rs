@@ -68,7 +68,10 @@ fn object(schema: &Value, depth_left: u8) -> Value {
 }
 
 fn text(name: &str, schema: &Value) -> Value {
+    let is_past = name.to_ascii_lowercase().contains("birth");
     let example = match schema.get("format").and_then(Value::as_str) {
+        Some("date") if is_past => "1990-03-14",
+        Some("date-time") if is_past => "1990-03-14T00:00:00Z",
         Some("date") => "2027-03-14",
         Some("date-time") => "2027-03-14T09:30:00Z",
         Some("time") => "09:30:00",
@@ -139,4 +142,18 @@ fn listed(text: &str) -> Value {
 /// A value as it is written into a query, a path or a form.
 pub(super) fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn nobody_is_born_in_the_future() {
+        let date = json!({"type": "string", "format": "date-time"});
+        assert_eq!(text("birth_date", &date), "1990-03-14T00:00:00Z");
+        assert_eq!(text("departure", &date), "2027-03-14T09:30:00Z");
+    }
 }

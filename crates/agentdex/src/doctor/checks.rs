@@ -71,8 +71,7 @@ pub(super) fn settings(obstacles: &[String]) -> Finding {
 
 async fn open(settings: &Settings, findings: &mut Vec<Finding>) -> Option<Store> {
     let url = &settings.store.url;
-    let advice = "start it, or give its address with --database-url, DATABASE_URL or database_url_file";
-    let bad = |found: String| Finding::bad(Subject::Database, found, advice);
+    let bad = |found: String| Finding::bad(Subject::Database, found, database_advice(url));
     match timeout(DATABASE_WAIT, Store::open_existing(&settings.store)).await {
         Err(_) => findings.push(bad(format!("{url} does not answer within {} s", DATABASE_WAIT.as_secs()))),
         Ok(Err(error)) if error.is_missing() => {
@@ -91,6 +90,18 @@ async fn open(settings: &Settings, findings: &mut Vec<Finding>) -> Option<Store>
         }
     }
     None
+}
+
+/// What to do about a database that cannot be used. A file has no server to start.
+const fn database_advice(url: &DatabaseUrl) -> &'static str {
+    match url {
+        DatabaseUrl::Postgres(_) => {
+            "start it, or give its address with --database-url, DATABASE_URL or database_url_file"
+        }
+        DatabaseUrl::Sqlite(_) => {
+            "run this as the user that wrote the file, let this user read and write it and its directory, or name another --data-dir"
+        }
+    }
 }
 
 fn round_trip(url: &DatabaseUrl, took: Duration) -> Finding {
@@ -219,8 +230,8 @@ fn unusable(error: &IndexError) -> Finding {
         ),
         IndexError::NotReadable { dir, source } => Finding::bad(
             Subject::Index,
-            format!("the index in {} cannot be read: {source}", dir.display()),
-            "run this as the user that wrote it, or make it readable",
+            format!("the index in {} cannot be opened: {source}", dir.display()),
+            "run this as the user that wrote it, or let this user read and write its files",
         ),
         _ => Finding::bad(
             Subject::Index,
@@ -281,8 +292,23 @@ mod tests {
         let source = std::io::ErrorKind::PermissionDenied.into();
         let finding = unusable(&IndexError::NotReadable { dir: "/data/index".into(), source });
         assert_eq!(finding.health, Health::Bad);
-        assert_eq!(finding.found, "the index in /data/index cannot be read: permission denied");
+        assert_eq!(finding.found, "the index in /data/index cannot be opened: permission denied");
         assert!(finding.advice.is_some_and(|advice| advice.contains("the user that wrote it")));
+    }
+
+    #[tokio::test]
+    async fn a_file_that_is_no_database_has_no_server_to_start() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("agentdex.db"), "this is no database\n".repeat(100)).unwrap();
+        let shared = ::settings::SharedFlags {
+            data_dir: Some(dir.path().to_owned()),
+            ..::settings::SharedFlags::default()
+        };
+        let flags = indexer::cli::ReaderFlags { shared, ..indexer::cli::ReaderFlags::default() };
+        let mut findings = Vec::new();
+        assert!(open(&flags.settings().unwrap(), &mut findings).await.is_none());
+        let advice = findings[0].advice.as_deref().unwrap_or_default();
+        assert!(advice.starts_with("run this as the user") && !advice.contains("start it"), "{findings:?}");
     }
 
     #[test]

@@ -3,7 +3,6 @@
 use std::io::Write;
 
 use indexer::{ExampleCheck, UnfoundExample};
-use manifest::model::ConformanceLevel;
 use manifest::{Finding, Format, Severity};
 use settings::escape;
 
@@ -29,7 +28,7 @@ pub(super) fn print(checked: &Checked<'_>, out: &mut impl Write) -> anyhow::Resu
         )?;
     }
     for conformance in &manifest.conformance {
-        write_line(out, &format!("  {}: {}", conformance.spec, in_words(conformance.level)))?;
+        write_line(out, &format!("  {}: {}", conformance.spec, conformance.level.in_words()))?;
     }
     let noun = if manifest.capabilities.len() == 1 { "capability" } else { "capabilities" };
     write_line(out, &format!("  {} {noun}", manifest.capabilities.len()))?;
@@ -60,15 +59,6 @@ pub(super) fn print(checked: &Checked<'_>, out: &mut impl Write) -> anyhow::Resu
     writeln!(out)?;
     write_line(out, &counts(checked))?;
     Ok(())
-}
-
-const fn in_words(level: ConformanceLevel) -> &'static str {
-    match level {
-        ConformanceLevel::Conforms => "conforms",
-        ConformanceLevel::Minor => "ignores a recommendation",
-        ConformanceLevel::Major => "breaks a requirement",
-        ConformanceLevel::Unparseable => "cannot be read",
-    }
 }
 
 /// The examples of the publisher that find something else first.

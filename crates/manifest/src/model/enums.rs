@@ -302,6 +302,18 @@ string_enum! {
     Tristate, "truth value" { Yes = "yes", No = "no", #[default] Unknown = "unknown" }
 }
 
+impl ConformanceLevel {
+    /// What it means for the publisher.
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Self::Conforms => "conforms",
+            Self::Minor => "ignores a recommendation",
+            Self::Major => "breaks a requirement",
+            Self::Unparseable => "cannot be read",
+        }
+    }
+}
+
 impl Tristate {
     pub(crate) const fn from_option(value: Option<bool>) -> Self {
         match value {
