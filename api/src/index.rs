@@ -120,9 +120,10 @@ impl IndexHandle {
     fn set_unavailable(&self, error: &IndexError) {
         let reason = error.in_public();
         if !matches!(self.state(), IndexState::Unavailable(known) if known == reason) {
-            match error {
-                IndexError::Missing { .. } => tracing::info!(%error, "the index is not available"),
-                _ => tracing::warn!(%error, "the index is not available"),
+            if matches!(error, IndexError::Missing { .. }) {
+                tracing::info!(%error, "the index is not available");
+            } else {
+                tracing::warn!(%error, "the index is not available");
             }
         }
         self.set(IndexState::Unavailable(reason));

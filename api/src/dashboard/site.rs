@@ -200,6 +200,7 @@ pub(crate) fn page(answer: &SiteAnswer, context: &PageContext) -> SitePage {
         answer.resources.iter().partition(|r| {
             r.manifest.is_none() && matches!(r.outcome, FetchOutcome::NotFound | FetchOutcome::Gone)
         });
+    let unlisted = present.len().saturating_sub(RESOURCES_MAX) as u64;
     let endpoints = endpoints(&manifests);
     let findings: usize = manifests.iter().chain(&of_others).map(|manifest| manifest.findings_total).sum();
     let reasoned =
@@ -244,11 +245,7 @@ pub(crate) fn page(answer: &SiteAnswer, context: &PageContext) -> SitePage {
         parked: answer.parked.as_ref().map(reasoned),
         pause: Moment::maybe(answer.not_before.filter(|until| *until > now), now),
         resources,
-        more_resources: more(
-            present.len().saturating_sub(RESOURCES_MAX) as u64,
-            "more document",
-            "more documents",
-        ),
+        more_resources: more(unlisted, "more document", "more documents"),
         more_hosts: more(
             answer.hosts_total.saturating_sub(answer.hosts.len() as u64),
             "more host",

@@ -39,7 +39,7 @@ pub(crate) struct Flags {
 pub(crate) enum Command {
     /// Start a small local web, crawl it, index it and serve the result
     ///
-    /// Its data is in `./agentdex-data/demo`, in a database of its own even if DATABASE_URL or a file names one, requests to a host
+    /// Its data is in `./agentdex-data/demo`, in a database of its own even if `DATABASE_URL` or a file names one, requests to a host
     /// are 50 ms apart, and sites are visited again after ten minutes, unless --data-dir, --database-url, --delay or
     /// --revisit-every say otherwise.
     Demo,

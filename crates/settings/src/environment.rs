@@ -18,6 +18,11 @@ pub type Variables = Vec<(String, String)>;
 /// by more.
 const DISTANCE_MAX: usize = 2;
 
+/// A variable of this process; `None` if it is absent or not UTF-8.
+pub(crate) fn variable(name: &str) -> Option<String> {
+    std::env::var_os(name)?.into_string().ok()
+}
+
 /// The variables of this process that are settings or misspelt settings.
 pub fn variables() -> Variables {
     let mut variables: Variables = std::env::vars_os()

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::SettingsError;
+use crate::environment;
 use crate::log::{LogFormat, LogLevel};
 use crate::secret::secret;
 
@@ -19,7 +20,7 @@ pub struct SharedFlags {
     /// Directory of the database, the index and everything else that is stored [default: ./agentdex-data]
     #[arg(long, global = true, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
-    /// Database, as `postgres://user:password@host/name` or `sqlite:PATH` [default: SQLite in the data directory] [env: DATABASE_URL]
+    /// Database, as `postgres://user:password@host/name` or `sqlite:PATH` [default: SQLite in the data directory] [env: `DATABASE_URL`]
     // the variable is not read by clap: the demo ignores it, and uses a URL that was typed
     #[arg(long, global = true, value_name = "URL")]
     pub database_url: Option<String>,
@@ -53,7 +54,7 @@ impl SharedFlags {
         in_file: Option<String>,
         url_file: Option<&Path>,
     ) -> Result<Option<String>, SettingsError> {
-        self.database_url_or(std::env::var(DATABASE_URL_VARIABLE).ok(), in_file, url_file)
+        self.database_url_or(environment::variable(DATABASE_URL_VARIABLE), in_file, url_file)
     }
 
     fn database_url_or(

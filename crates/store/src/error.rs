@@ -91,6 +91,8 @@ pub enum StoreError {
     },
     #[error("cannot write the database {}: {reason}; choose another --data-dir or correct its permissions", path.display())]
     NotWritable { path: PathBuf, reason: String },
+    #[error("{} is not a SQLite database: move it away, or name another --data-dir", path.display())]
+    NotADatabase { path: PathBuf },
     #[error("the disk of the database is full, {operation} was rolled back: free some space")]
     DiskFull { operation: &'static str },
     #[error("the database is not empty: its table {table} has rows; import into a new one")]

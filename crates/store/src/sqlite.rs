@@ -202,13 +202,13 @@ impl Pool {
             tokio::task::spawn_blocking(move || lock_beside(&path)).await
         };
         let lock = locked.map_err(|error| not_writable(path, &error))??;
-        let mut connection = options.connect().await.map_err(|error| not_writable(path, &error))?;
+        let mut connection = options.connect().await.map_err(|error| unusable(path, &error))?;
         let schema = crate::schema::migrate(&mut connection, &MIGRATIONS).await?;
         if let Schema::Newer { known, .. } = schema {
             let contractions = sql::server::contractions_after(&mut connection, known).await;
             schema.check(contractions.map_err(|fault| fault.during("contractions_after"))?)?;
         }
-        connection.close().await.map_err(|error| not_writable(path, &error))?;
+        connection.close().await.map_err(|error| unusable(path, &error))?;
         drop(lock);
         Ok(())
     }
@@ -220,10 +220,10 @@ impl Pool {
         if !path.exists() {
             return Ok(SchemaState { found: 0, known });
         }
-        let mut connection = options.connect().await.map_err(|error| not_writable(path, &error))?;
+        let mut connection = options.connect().await.map_err(|error| unusable(path, &error))?;
         // fails on a file that cannot be read or is not a database, to distinguish it from a database without tables
         let readable = sqlx::query("PRAGMA schema_version").fetch_one(&mut connection).await;
-        readable.map_err(|error| not_writable(path, &error))?;
+        readable.map_err(|error| unusable(path, &error))?;
         Ok(crate::schema::state(&mut connection, &MIGRATIONS).await)
     }
 
@@ -281,6 +281,18 @@ pub(crate) async fn space(connection: &mut Connection) -> Outcome<Vec<Space>> {
         vacuumed_at: None,
     }])
 }
+
+/// Why SQLite cannot use a file.
+fn unusable(path: &Path, error: &sqlx::Error) -> StoreError {
+    let code = error.as_database_error().and_then(sqlx::error::DatabaseError::code);
+    match code.as_deref() {
+        Some(NOT_A_DATABASE) => StoreError::NotADatabase { path: path.to_owned() },
+        _ => not_writable(path, error),
+    }
+}
+
+/// The result code `SQLITE_NOTADB`.
+const NOT_A_DATABASE: &str = "26";
 
 fn not_writable(path: &Path, reason: &impl ToString) -> StoreError {
     StoreError::NotWritable { path: path.to_owned(), reason: reason.to_string() }

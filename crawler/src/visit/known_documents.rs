@@ -43,7 +43,7 @@ pub(super) fn of_this_visit<'a>(
 ) -> KnownDocuments<'a> {
     let turns = Turns::of(site, own_hosts, now);
     let (mut published, mut linked) = (Vec::new(), Vec::new());
-    let mut owned: BTreeMap<NamedBy, Vec<Owned<'a>>> = BTreeMap::new();
+    let mut by_naming: BTreeMap<NamedBy, Vec<Owned<'a>>> = BTreeMap::new();
     for known in requested_in_turns(site) {
         let task = known_task(site, known);
         match own_hosts.word_on(&task) {
@@ -51,14 +51,14 @@ pub(super) fn of_this_visit<'a>(
             NamedBy::Document => linked.push(known),
             named_by => {
                 let owner = turns.owner(&own_hosts.owner_of(&Task { named_by, ..task }));
-                owned.entry(named_by).or_default().push((owner, known));
+                by_naming.entry(named_by).or_default().push((owner, known));
             }
         }
     }
     let mut next = |named_by| {
         let max = Room::of(named_by).known;
         let limits = Limits { max, of_one_owner: KNOWN_OF_ONE_MAX, at_one_host: LINKS_AT_OTHERS_MAX };
-        turns.next(owned.remove(&named_by).unwrap_or_default(), limits)
+        turns.next(by_naming.remove(&named_by).unwrap_or_default(), limits)
     };
     let (further, of_others) = (next(NamedBy::Further), next(NamedBy::Others));
     let mut published = turns.merged(waiting_and_next(&turns, published));

@@ -3,21 +3,24 @@
 use crate::draft;
 use crate::model::{Interface, Protocol};
 
-/// Hosts of registries with the folder of their pages, and the name of the registry.
-const REGISTRIES: &[(&str, &str, &str)] = &[
-    ("npmjs.com", "package", "npm"),
-    ("pypi.org", "project", "pypi"),
-    ("crates.io", "crates", "cargo"),
-    ("nuget.org", "packages", "nuget"),
-    ("hub.docker.com", "r", "oci"),
+/// Domains of registries as name and top-level domain, the folder of their pages, and the name of the registry.
+const REGISTRIES: &[(&str, &str, &str, &str)] = &[
+    ("npmjs", "com", "package", "npm"),
+    ("pypi", "org", "project", "pypi"),
+    ("crates", "io", "crates", "cargo"),
+    ("nuget", "org", "packages", "nuget"),
+    ("hub.docker", "com", "r", "oci"),
 ];
 
 /// The package whose page is at an address: `npm:@shop/mcp` for `https://www.npmjs.com/package/@shop/mcp`.
 pub(crate) fn of_page(address: &str) -> Option<String> {
     let (_, rest) = address.split_once("://")?;
     let (host, path) = rest.split_once('/')?;
-    let host = host.strip_prefix("www.").unwrap_or(host);
-    let (_, folder, registry) = REGISTRIES.iter().find(|(known, ..)| host.eq_ignore_ascii_case(known))?;
+    let (name, domain) = host.strip_prefix("www.").unwrap_or(host).rsplit_once('.')?;
+    let is_host = |(known, top, ..): &&(&str, &str, &str, &str)| {
+        name.eq_ignore_ascii_case(known) && domain.eq_ignore_ascii_case(top)
+    };
+    let (.., folder, registry) = REGISTRIES.iter().find(is_host)?;
     let name = path.strip_prefix(folder)?.strip_prefix('/')?.split(['?', '#']).next()?.trim_end_matches('/');
     (!name.is_empty()).then(|| [registry, ":", name].concat())
 }
@@ -36,9 +39,9 @@ mod tests {
     fn the_page_of_a_package_names_it() {
         for (address, package) in [
             ("https://www.npmjs.com/package/@shop/mcp", Some("npm:@shop/mcp")),
-            ("https://pypi.org/project/shop-mcp/", Some("pypi:shop-mcp")),
+            ("https://www.nuget.org/packages/shop-mcp/", Some("nuget:shop-mcp")),
             ("https://www.npmjs.com/", None),
-            ("https://registry.npmjs.org/mcp", None),
+            ("https://docs.npmjs.com/package/mcp", None),
             ("https://shop.example/package/x", None),
         ] {
             assert_eq!(of_page(address).as_deref(), package, "{address}");
