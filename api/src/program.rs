@@ -40,7 +40,7 @@ fn failed(error: &anyhow::Error, format: LogFormat, code: u8) -> ExitCode {
 fn configured(arguments: &Arguments) -> anyhow::Result<(ApiConfig, Log)> {
     let shared = arguments.reader.settings()?;
     let log = shared.start_logging("agentdex-api");
-    shared.warn_about_new_database();
+    shared.announce_new_database();
     let embedder = shared.open_embedder()?;
     let typed = ApiSettings {
         listen: arguments.listen.clone(),

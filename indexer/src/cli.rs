@@ -178,11 +178,11 @@ impl Settings {
     }
 
     /// Says that there is no embedded database yet where the settings name one, which may be a mistyped directory. The program creates it.
-    pub fn warn_about_new_database(&self) {
+    pub fn announce_new_database(&self) {
         if let DatabaseUrl::Sqlite(path) = &self.store.url
             && !path.exists()
         {
-            tracing::warn!(
+            tracing::info!(
                 "there is no database at {} yet: an empty one is created; --data-dir or --database-url name another",
                 path.display()
             );

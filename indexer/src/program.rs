@@ -33,7 +33,7 @@ pub fn main() -> ExitCode {
         Err(error) => return fail(&error, format, exit::USAGE),
     };
     let _log = settings.start_logging("agentdex-indexer");
-    settings.warn_about_new_database();
+    settings.announce_new_database();
     let embedder = match settings.open_embedder() {
         Ok(embedder) => embedder,
         Err(error) => return fail(&error, format, exit::USAGE),

@@ -41,28 +41,3 @@ pub(crate) async fn index(Request { app, client, context, query }: Request) -> H
 pub(crate) async fn moved() -> Response {
     Redirect::permanent("/docs").into_response()
 }
-
-#[cfg(test)]
-mod tests {
-    use axum::body::Body;
-    use http_body_util::BodyExt as _;
-    use tower::ServiceExt as _;
-
-    use crate::limits::LimitsConfig;
-    use crate::test_app;
-    use crate::timeouts::ClientTimeouts;
-
-    #[tokio::test]
-    async fn the_openapi_document_is_serialised_once() {
-        let (app, _dir) = test_app::app(LimitsConfig::default(), ClientTimeouts::default()).await;
-        let router = crate::router::router(&app);
-        let sent = async || {
-            let request = http::Request::get("/openapi.json").header("host", "localhost");
-            let response = router.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
-            response.into_body().collect().await.unwrap().to_bytes()
-        };
-        let (first, second) = (sent().await, sent().await);
-        assert!(first.len() > 100_000);
-        assert_eq!(first.as_ptr(), second.as_ptr(), "the same bytes, not a copy");
-    }
-}

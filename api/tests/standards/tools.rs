@@ -95,7 +95,8 @@ async fn submit_tool_limits_visits_and_refuses_blocked_sites() {
         async move { world.post("/tools/submit_site", &json!({"domain": domain})).await }
     };
     assert_eq!(submit("fresh.example").await.status, StatusCode::OK);
-    let again = submit("www.fresh.example").await;
+    assert_eq!(submit("www.fresh.example").await.status, StatusCode::OK, "a new host");
+    let again = submit("fresh.example").await;
     assert_eq!(again.status, StatusCode::TOO_MANY_REQUESTS, "{}", again.text());
     let wait: u64 = again.header("retry-after").parse().unwrap();
     assert!((1..=600).contains(&wait), "{wait}");

@@ -74,7 +74,7 @@ async fn an_index_of_another_database_is_not_searched() {
     assert!(code == Some(1) && text.matches("another database").count() == 1, "{text}");
     assert!(text.contains(why), "{text}");
     let (_, text) = printed_by(world.program("agentdex"), &["status"]);
-    assert!(text.starts_with(&format!("Database: sqlite:{}\n", other.display())), "{text}");
+    assert!(text.contains(&format!("\nDatabase: sqlite:{}\nSites: ", other.display())), "{text}");
 
     let other = Api::start(&world, |_| {});
     let answered = async {
