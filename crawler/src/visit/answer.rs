@@ -102,11 +102,13 @@ impl Visit<'_> {
     }
 
     /// Whether a task is put off after a redirect from `before`: users of the site or others name it, and the next host, which it would end
-    /// if it fails, is another one. What is known there has its turn before.
+    /// if it fails, is another one where a request of this visit is planned. That one comes first.
     fn is_followed_last(&self, task: &Task, before: &ManifestUrl) -> bool {
         let (from, to) = (before.host(), task.current().host());
         let are_own = || self.own_hosts.contains(&from) && self.own_hosts.contains(&to);
-        task.named_by != NamedBy::Site && task.earlier != Earlier::Failed && from != to && !are_own()
+        let is_planned = || self.progress.plan.tasks().any(|other| other.current().host() == to);
+        let may_end = task.named_by != NamedBy::Site && task.earlier != Earlier::Failed && from != to;
+        may_end && !are_own() && is_planned()
     }
 
     /// Drops a document that was read last, with its memory.

@@ -35,6 +35,11 @@ const HOSTS_NAMED_MAX: usize = 10;
 /// Hosts with manifests that only others name by which their turns advance, and paths of one such host at a time.
 const HOSTS_STEP: usize = 4;
 const ROWS_AT_A_TIME: usize = 4;
+/// Number of turns of the paths at a host that is not the site's own: as many as there are slots. It is a prime, so that no number of
+/// hosts that take turns keeps a path out.
+pub(super) const PATH_TURNS: u64 = 19;
+/// Known documents for each URL that others name, where these have turns among them.
+const KNOWN_FOR_ONE_NAMED: usize = 7;
 /// Whose turn it is to name a host, where a collected list does. No site has this name.
 const COLLECTED: &str = "lists";
 /// Whose turn it is for submitted and listed URLs that yielded nothing before. Neither has any site this name.
@@ -51,13 +56,17 @@ pub(crate) fn begin(site: &SiteState, own_hosts: &OwnHosts, priors: &Priors, now
     for task in of_site(site, own_hosts, priors, &known) {
         progress.plan.add(Task { named_by: own_hosts.word_on(&task), ..task });
     }
-    for (named_by, known) in known.others {
-        let task = known_task(site, known);
-        let earlier = if task.earlier == Earlier::Failed { Earlier::Failed } else { Earlier::Known };
-        progress.plan.add(Task { named_by, earlier, ..task });
-    }
+    let known =
+        known.others.into_iter().map(|(named_by, known)| Task { named_by, ..known_task(site, known) });
     let mut named = named_by_others(site);
     let named_later = named.split_off(named.len().min(LINKED_BY_OTHERS_MAX));
+    // where known documents use up the budget of each visit, nothing new would ever be requested
+    let in_turns = if site.visits.is_multiple_of(4) { std::mem::take(&mut named) } else { Vec::new() };
+    let in_turns = in_turns.into_iter().map(|task| Task { named_by: NamedBy::Others, ..task });
+    for task in in_shares([(KNOWN_FOR_ONE_NAMED, known.collect()), (1, in_turns.collect())]) {
+        let earlier = if task.earlier == Earlier::Failed { Earlier::Failed } else { Earlier::Known };
+        progress.plan.add(Task { earlier, ..task });
+    }
     for task in named.into_iter().chain(searched(site, own_hosts, priors)).chain(named_later) {
         progress.plan.add(Task { named_by: NamedBy::Others, ..task });
     }
@@ -235,9 +244,23 @@ fn plan_of(
     reason: Option<FullTableReason>,
     priors: &Priors,
 ) -> PathPlan {
-    let last = |slot| {
+    // One list of checks serves all hosts of a site. Its classes are those of the site's own hosts, and so are its days: whether another
+    // host has a document at a path is said by its documents, and its paths take turns by visits.
+    let is_own = own_hosts.contains(host);
+    let present: HashSet<u8> = manifests_at(site, host)
+        .filter_map(|known| Some(plan::find(&known.url.path_and_query())?.slot))
+        .collect();
+    let turn = Seed::of(host.as_str()).below(PATH_TURNS) + u64::from(site.visits);
+    let last = |slot: u8| {
         let check = site.paths_checked.get(slot)?;
-        Some(LastCheck { class: PathClass::from_code(check.class)?, day: check.day })
+        let class = PathClass::from_code(check.class)?;
+        let class = match class {
+            _ if present.contains(&slot) => PathClass::Present,
+            PathClass::Present if !is_own => PathClass::Absent,
+            _ => class,
+        };
+        let day = u16::try_from((u64::from(slot) + turn) % PATH_TURNS).unwrap_or_default();
+        Some(LastCheck { class, day: if is_own { check.day } else { day } })
     };
     plan::paths(standing(site, own_hosts, host), reason, priors, last)
 }

@@ -208,6 +208,32 @@ async fn a_redirect_to_another_host_is_followed_after_what_is_known_there() {
     }
 }
 
+/// Nothing is planned at the target, which might otherwise have no request within the daily budget.
+#[tokio::test]
+async fn a_redirect_to_a_host_without_other_requests_is_followed_at_once() {
+    const CUSTOMER: &str = "t1.slow.example";
+    let moved = format!("https://{CUSTOMER}/moved.json");
+    let site = testweb::Host::new(NAME)
+        .robots("")
+        .file(MANIFEST, JSON, AWP)
+        .route("/u/a.json", Answer::redirect(302, &moved))
+        .file("/u/b.json", JSON, awp("second"));
+    let customer = testweb::Host::new(CUSTOMER).robots("").file("/moved.json", JSON, awp("customer"));
+    let fixture = fixture_with(site, customer).await;
+    let store = &fixture.tools.store;
+    store.standalone_end(&fixture.leased.token, &[]).await.unwrap();
+    let urls = ["a", "b"].map(|name| submitted(&format!("https://{NAME}/u/{name}.json")));
+    store.seeds_add(&urls, clock::now()).await.unwrap();
+    clock::advance(TimeDelta::minutes(1));
+    visited(&fixture).await;
+    let log = fixture.web.log();
+    let at = |host: &str, path: &str| log.hits().iter().position(|hit| hit.host == host && hit.path == path);
+    let (redirect, target, other) =
+        (at(NAME, "/u/a.json"), at(CUSTOMER, "/moved.json"), at(NAME, "/u/b.json"));
+    assert!(redirect < target && target.is_some(), "{redirect:?} {target:?} {other:?}");
+    assert!(other < redirect || target < other, "{redirect:?} {target:?} {other:?}");
+}
+
 /// Another site goes on linking to a document that fails at first.
 #[tokio::test]
 async fn a_link_of_another_site_is_requested_three_times() {

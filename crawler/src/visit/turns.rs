@@ -21,7 +21,8 @@ pub(super) fn in_turn<T: Clone>(items: Vec<T>, max: usize, visits: u32) -> impl 
     in_turn_by(items, max, max, visits)
 }
 
-/// Up to `max` items, each visit beginning `step` items later.
+/// Up to `max` items. Each visit begins `step` items later, or a few more if their number and `step` have a common divisor, so that each
+/// item is first in one of as many visits as there are items.
 pub(super) fn in_turn_by<T: Clone>(
     items: Vec<T>,
     step: usize,
@@ -29,9 +30,19 @@ pub(super) fn in_turn_by<T: Clone>(
     visits: u32,
 ) -> impl Iterator<Item = T> {
     let count = items.len();
-    let turn = usize::try_from(visits).unwrap_or_default().saturating_mul(step);
-    let first = if count > step { turn % count } else { 0 };
+    let stride =
+        (step..=step.saturating_add(count)).find(|stride| are_coprime(*stride, count)).unwrap_or(step);
+    let turn = usize::try_from(visits).unwrap_or_default().saturating_mul(stride);
+    let first = turn.checked_rem(count).unwrap_or_default();
     items.into_iter().cycle().skip(first).take(count.min(max))
+}
+
+/// Whether two numbers have no common divisor but 1 (Euclid).
+const fn are_coprime(mut a: usize, mut b: usize) -> bool {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a == 1
 }
 
 /// Merges lists: as many items of each in turn as it says.

@@ -1,19 +1,20 @@
 //! No number of hostile documents keeps another one from its turn.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use manifest::{Discovery, ManifestUrl, SiteName};
-use policy::FetchOutcome;
 use policy::plan::Priors;
-use store::{HostOrigin, ResourceState, SiteState};
+use policy::{FetchOutcome, PathClass};
+use store::{Hint, HostOrigin, PathCheck, ResourceState, SiteState};
 
 use crate::visit::context::Scope;
 use crate::visit::fixtures::{host, manifest};
 use crate::visit::own_hosts::OwnHosts;
 use crate::visit::plan::Plan;
-use crate::visit::prepare::begin;
+use crate::visit::prepare::{PATH_TURNS, begin};
 use crate::visit::task::{NamedBy, Role, Task};
+use crate::visit::turns::in_turn_by;
 
 const EVIL: &str = "https://evil.example/.well-known/ai-catalog.json";
 const CARD: &str = "https://t1.a.example/custom.json";
@@ -202,6 +203,63 @@ fn what_is_known_leaves_room_for_hosts_and_links_that_others_newly_name() {
     }
     let missing: Vec<&String> = hosts.iter().filter(|host| !searched.contains(host)).collect();
     assert!(missing.is_empty(), "{missing:?}");
+}
+
+/// A path had a document at another host in the last visit, and the list of checks is one for all hosts of the site.
+#[test]
+fn a_document_at_one_host_hides_its_path_at_no_other() {
+    let hosts: Vec<String> = (0..25).map(|number| format!("q{number:02}.a.example")).collect();
+    let cards = hosts.iter().map(|host| by_others(&format!("https://{host}/c.json")));
+    let mut site = site(&hosts, cards.collect());
+    for row in policy::plan::PATHS {
+        assert!(u64::from(row.slot) < PATH_TURNS, "{}", row.path);
+        let check = PathCheck { class: PathClass::Present.code(), day: 20_000 };
+        site.paths_checked.set(row.slot, check);
+    }
+    let mut searched: HashMap<String, usize> = HashMap::new();
+    for visits in 0..150 {
+        site.visits = visits;
+        for task in planned(&site) {
+            if task.url.path() == "/.well-known/agent-card.json" {
+                *searched.entry(task.url.host().to_string()).or_default() += 1;
+            }
+        }
+    }
+    let missing: Vec<&String> = hosts.iter().filter(|host| !searched.contains_key(*host)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+/// A visit looks at the first two of any number of items.
+#[test]
+fn each_item_is_among_the_first_at_times() {
+    for (count, step) in (1..50).flat_map(|count| [1, 4, 10].map(|step| (count, step))) {
+        let items: Vec<usize> = (0..count).collect();
+        let first = |visits| in_turn_by(items.clone(), step, 10, visits).take(2).collect::<Vec<_>>();
+        let served: HashSet<usize> = (0..u32::try_from(count).unwrap()).flat_map(first).collect();
+        assert_eq!(served.len(), count, "{count} items by {step}");
+    }
+}
+
+/// The known documents of the main host use up its budget in each visit.
+#[test]
+fn urls_that_others_name_have_turns_among_known_documents() {
+    let catalog = "https://a.example/agents.json";
+    let known = (0..60).map(|number| {
+        manifest(&format!("https://a.example/d/{number:02}.json"), Discovery::CatalogEntry, Some(catalog))
+    });
+    let mut site = site(&[], known.chain([manifest(catalog, Discovery::Root, None)]).collect());
+    let at = ManifestUrl::parse("https://a.example/u/g.json").unwrap();
+    let from = ManifestUrl::parse(EVIL).unwrap();
+    site.hints.push(Hint { url: at.clone(), linked_from: Some(from), discovery: Discovery::CatalogEntry });
+    let place = |visits| {
+        let site = SiteState { visits, ..site.clone() };
+        planned(&site).iter().position(|task| task.url == at)
+    };
+    assert!(
+        (4..8).any(|visits| place(visits).is_some_and(|place| place < 40)),
+        "{:?}",
+        (4..8).map(place).collect::<Vec<_>>()
+    );
 }
 
 /// The catalog of the site links to a host that no visit has met, and the time for it was used up.
