@@ -605,7 +605,7 @@ impl Kept for Texts {
     }
 }
 
-/// A page that has begun waits behind nobody, and what it keeps of manifests counts for its client.
+/// A page that has begun does not wait for others, and the parts of manifests that it keeps count for its client.
 #[tokio::test]
 #[expect(clippy::disallowed_methods, reason = "the test waits for the tasks")]
 async fn a_page_waits_once_and_counts_what_it_keeps_between_manifests() {

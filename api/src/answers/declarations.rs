@@ -101,7 +101,7 @@ impl SharedDeclarations {
     }
 
     /// Reads declarations: with a permit for the time that it takes, and counted before they are read. Those without a stored statement are
-    /// read from as many manifests as are read for one page. Whoever calls this must not hold a permit.
+    /// read from as many manifests as are read for one page. The caller must not hold a permit.
     async fn load(
         self,
         manifests: ManifestReader<'_>,

@@ -257,7 +257,7 @@ where
         of_manifest.push(hit.declared_id().clone());
     }
     let shared = hits.iter().filter(|hit| !hit.declarations.is_empty()).map(shared_of).collect();
-    // Whoever holds a permit must not wait for another one.
+    // A request that holds a permit must not wait for another one.
     let state = state.without_permit();
     let shared = SharedDeclarations::following(state.beside(manifests), shared).await?;
     let manifests = shared.beside(manifests);

@@ -13,18 +13,19 @@ use super::room::Room;
 use super::task::{Earlier, NamedBy, Task, body_of_path};
 use super::turns::{Chosen, Limits, Owned, Turns, in_shares};
 
-/// A resource that was missing this often in a row is left to the path table, and to those who name it again.
+/// A resource that was missing this often in a row is requested only if the path table or a new link names it.
 const MISSES_MAX: u32 = 3;
-/// Known documents per visit of one owner ([`OwnHosts::owner_of`]).
+/// Maximum number of known documents per visit of one owner ([`OwnHosts::owner_of`]).
 pub(super) const KNOWN_OF_ONE_MAX: usize = 10;
-/// Known documents of the site that wait for their first request, or to be read whole, with which a visit begins.
+/// Maximum number of known documents, still to be requested for the first time or to be downloaded in full, with which a visit begins.
 pub(super) const KNOWN_WAITING_MAX: usize = 20;
-/// Those that are at paths of the table of the main hosts, such as its catalogs: each visit begins with these.
+/// Maximum number of known documents at paths of the table of the main hosts, with which each visit begins.
 const KNOWN_USUAL_MAX: usize = 20;
-/// What failed is requested after everything else, except in each eighth visit: a daily budget would otherwise never leave one for it.
+/// URLs whose last request failed are requested after everything else, except in every eighth visit: otherwise, a daily budget might never
+/// leave a request for them.
 pub(super) const FAILED_IN_ORDER_EVERY: u32 = 8;
-/// Known documents that are requested in turn, by who names them: a daily budget ends each visit to a large site, and none of them should
-/// be left in all visits.
+/// Shares of known documents in a turn, by who names them. A daily budget ends each visit to a large site, and no kind of document should
+/// be left out in every visit.
 const SHARES: [(NamedBy, usize); 3] = [(NamedBy::Document, 3), (NamedBy::Further, 1), (NamedBy::Others, 1)];
 
 /// Known documents of one visit, in their order.

@@ -32,17 +32,18 @@ const HOSTS_MAX: usize = 50;
 /// [`HOSTS_MAX`] of them are requested in addition.
 const HOSTS_NAMED_MAX: usize = 10;
 
-/// Hosts with manifests that only others name by which their turns advance, and paths of one such host at a time.
+/// Number of hosts with manifests that only others name by which each visit begins later.
 const HOSTS_STEP: usize = 4;
+/// Number of paths of one such host that are requested before the next host has its turn.
 const ROWS_AT_A_TIME: usize = 4;
 /// Number of turns of the paths at a host that is not the site's own: as many as there are slots. It is a prime, so that no number of
 /// hosts that take turns keeps a path out.
 pub(super) const PATH_TURNS: u64 = 19;
-/// Known documents for each URL that others name, where these have turns among them.
+/// Number of known documents before each URL that others name, in visits that mix them.
 const KNOWN_FOR_ONE_NAMED: usize = 7;
-/// Whose turn it is to name a host, where a collected list does. No site has this name.
+/// Stands for collected lists among the sites that name hosts in turn. No site has this name.
 const COLLECTED: &str = "lists";
-/// Whose turn it is for submitted and listed URLs that yielded nothing before. Neither has any site this name.
+/// Stands for submitted and listed URLs that yielded nothing before, in the same turns. No site has this name.
 const AGAIN: &str = "again";
 
 /// The plan at the beginning of a visit.
@@ -60,7 +61,7 @@ pub(crate) fn begin(site: &SiteState, own_hosts: &OwnHosts, priors: &Priors, now
         known.others.into_iter().map(|(named_by, known)| Task { named_by, ..known_task(site, known) });
     let mut named = named_by_others(site);
     let named_later = named.split_off(named.len().min(LINKED_BY_OTHERS_MAX));
-    // where known documents use up the budget of each visit, nothing new would ever be requested
+    // known documents may use up the budget of each visit; then nothing new would ever be requested
     let in_turns = if site.visits.is_multiple_of(4) { std::mem::take(&mut named) } else { Vec::new() };
     let in_turns = in_turns.into_iter().map(|task| Task { named_by: NamedBy::Others, ..task });
     for task in in_shares([(KNOWN_FOR_ONE_NAMED, known.collect()), (1, in_turns.collect())]) {

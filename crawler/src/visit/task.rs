@@ -61,8 +61,8 @@ pub(crate) enum Earlier {
     Known,
     /// It is new, and comes before all other new URLs in this visit ([`Earlier::of_new`]).
     First,
-    /// Only others name it, and nobody knows whether it is there: it comes after all that is known. Its failure may end the rest of what
-    /// others name.
+    /// Only others name it, and it was never requested: it comes after known documents, except in each fourth visit. Its failure may end
+    /// the other requests for what others name.
     Untried,
     /// The last request failed, or it redirects to another host, which may fail: it comes after everything else. Another failure may end the
     /// rest of what documents link to.

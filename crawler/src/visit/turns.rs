@@ -11,8 +11,8 @@ use super::WAIT_OF_EARLIER_VISIT_MAX;
 use super::known_documents::is_retry;
 use super::own_hosts::OwnHosts;
 
-/// What may yield nothing has what is left of each limit, and at least this part of it in addition. Where it has a turn among the rest,
-/// there are as many of the rest for each.
+/// Documents that may yield nothing have the rest of each limit, and at least this part of it in addition. In visits that mix them with
+/// the others, one of them is requested for each `PART_OF_UNSURE - 1` others.
 const PART_OF_UNSURE: usize = 8;
 
 /// The hosts of this visit. Names below a domain cost their owner nothing, so there may be any number of them; each visit
@@ -70,7 +70,7 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// No more than so many, whoever named them.
+    /// Limits on the number of all documents only, for lists without owners.
     pub(super) const fn of_all(max: usize) -> Self {
         Self { max, of_one_owner: usize::MAX, at_one_host: usize::MAX }
     }

@@ -15,7 +15,7 @@ use crate::model::{
 };
 use crate::text;
 
-/// Headings of one text whose calls are told apart, and credentials that are kept.
+/// Maximum number of headings of one text whose calls are distinguished, and of credentials that are kept.
 const SECTIONS_MAX: usize = 1_000;
 const CREDENTIALS_MAX: usize = 8;
 

@@ -351,7 +351,7 @@ pub struct Link {
 }
 
 impl Link {
-    /// A link; one with a variable (`{id}`) is followed by nobody.
+    /// A link. It is not followed if it has a variable (`{id}`).
     pub fn new(rel: &str, url: String, follow: Option<Follow>) -> Self {
         let follow = follow.filter(|_| !url.contains('{'));
         Self { rel: rel.to_owned(), url, media_type: None, title: None, follow }

@@ -118,7 +118,7 @@ pub(crate) fn read_openness(root: &Object<'_>, draft: &mut Draft<'_>) {
     if !manifest.auth.is_empty() || has_own || !says() {
         return;
     }
-    // Where calls are paid for and none has a price, nobody knows which are open.
+    // If calls are paid for and none has a price, it is unknown which are open.
     let names_payment = || {
         let described = manifest.description.as_deref().unwrap_or_default().to_ascii_lowercase();
         lenient::names_payment(&described)

@@ -479,7 +479,7 @@ pub(crate) fn required_by(auth: &[Auth]) -> CapabilityAuth {
     }
     let required = match schemes.as_slice() {
         [] => Tristate::Unknown,
-        // Some calls are paid for, and nobody knows which.
+        // Some calls are paid for, and it is unknown which.
         [AuthScheme::None, AuthScheme::Payment] | [AuthScheme::Payment, AuthScheme::None] => {
             Tristate::Unknown
         }
