@@ -250,20 +250,28 @@ async fn statements_complete(connection: &mut Connection, site: &SiteName) -> Ou
     Ok(())
 }
 
+/// Selects columns of the listed declarations in the index whose statements are stored.
+macro_rules! select_statements {
+    ($columns:expr) => {
+        concat!(
+            "SELECT ",
+            $columns,
+            " FROM capability c JOIN manifest m ON m.id = c.manifest_id AND m.removed_at_ms IS NULL
+             WHERE octet_length(c.statement) > 0 AND c.id IN ",
+            list!()
+        )
+    };
+}
+
 /// The bytes of the statements of the listed declarations in the index that have one, in no order.
 pub(crate) async fn declaration_sizes(
     connection: &mut Connection,
     ids: &[CapabilityId],
 ) -> Outcome<Vec<(CapabilityId, u64)>> {
-    let rows = sqlx::query(concat!(
-        "SELECT c.id, CAST(octet_length(c.statement) AS BIGINT)
-         FROM capability c JOIN manifest m ON m.id = c.manifest_id AND m.removed_at_ms IS NULL
-         WHERE octet_length(c.statement) > 0 AND c.id IN ",
-        list!()
-    ))
-    .bind(names(ids.iter().map(CapabilityId::as_str))?)
-    .fetch_all(&mut *connection)
-    .await?;
+    let rows = sqlx::query(select_statements!("c.id, CAST(octet_length(c.statement) AS BIGINT)"))
+        .bind(names(ids.iter().map(CapabilityId::as_str))?)
+        .fetch_all(&mut *connection)
+        .await?;
     Ok(intact(decode(&["capability"], &rows), |(id, bytes): (String, i64)| {
         let id = RowRef::new("capability", &id).parse("id", &id)?;
         Ok((id, u64::try_from(bytes).unwrap_or_default()))
@@ -275,12 +283,9 @@ pub(crate) async fn declarations_load(
     connection: &mut Connection,
     ids: &[CapabilityId],
 ) -> Outcome<Vec<PackedDeclaration>> {
-    let rows = sqlx::query(concat!(
-        "SELECT c.id, c.statement, m.status, m.training, m.named_by, m.first_seen_at_ms,
-                m.last_seen_at_ms, m.changed_at_ms
-         FROM capability c JOIN manifest m ON m.id = c.manifest_id AND m.removed_at_ms IS NULL
-         WHERE octet_length(c.statement) > 0 AND c.id IN ",
-        list!()
+    let rows = sqlx::query(select_statements!(
+        "c.id, c.statement, m.status, m.training, m.named_by, m.first_seen_at_ms, m.last_seen_at_ms,
+         m.changed_at_ms"
     ))
     .bind(names(ids.iter().map(CapabilityId::as_str))?)
     .fetch_all(&mut *connection)
