@@ -133,6 +133,16 @@ async fn robots_failures_never_become_permission() {
     }
 }
 
+/// A server of HTTP/2 may send any number of informational responses, which its client keeps.
+#[tokio::test]
+async fn requests_use_http_1_where_the_server_offers_http_2() {
+    let (end, crawl) = end_of(shop()).await;
+    assert_eq!(end, VisitEnd::Completed);
+    let versions: std::collections::BTreeSet<String> =
+        crawl.web.log().hits().into_iter().map(|hit| hit.http_version).collect();
+    assert_eq!(versions.into_iter().collect::<Vec<_>>(), ["HTTP/1.1"]);
+}
+
 /// A file of which only the first part arrives, in every way in which HTTP marks the end of a body.
 fn cut_answers(part: &str) -> Vec<(&'static str, Answer)> {
     let head = |version: &str, headers: &str| {
@@ -143,9 +153,6 @@ fn cut_answers(part: &str) -> Vec<(&'static str, Answer)> {
     let sized = head("1.1", &format!("content-length: {}\r\n", part.len() + 1)) + part;
     let (until_closed, of_http10) = (head("1.1", "") + part, head("1.0", "") + part);
     vec![
-        ("a stream of HTTP/2 reset with NO_ERROR", Answer::reset_stream(part.to_owned(), 0)),
-        ("a stream of HTTP/2 reset with INTERNAL_ERROR", Answer::reset_stream(part.to_owned(), 2)),
-        ("a stream of HTTP/2 reset with CANCEL", Answer::reset_stream(part.to_owned(), 8)),
         ("no last chunk", Answer::raw(chunked.clone())),
         ("a cut chunk", Answer::raw(chunked.trim_end().to_owned())),
         ("no last chunk and no close_notify", Answer::raw(chunked).without_close_notify()),

@@ -11,7 +11,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use flate2::write::GzDecoder;
-use http::Version;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, TRANSFER_ENCODING};
 use hyper::body::{Body as _, Bytes};
 use policy::BodyKind;
@@ -73,17 +72,12 @@ const LARGE_BODY_BYTES_PER_SECOND_MIN: u64 = 32 * 1024;
 pub(crate) async fn read(response: reqwest::Response, head: &Head, kind: BodyKind) -> Result<Body, Failure> {
     let coding = Coding::of(head)?;
     let stated = stated_bytes(head);
-    let is_http2 = response.version() == Version::HTTP_2;
     let mut body = reqwest::Body::from(response);
     let mut reader = Reader::new(coding, kind);
     let mut pace = Pace::start(time_max(kind));
     let mut permit = None;
     loop {
         match pace.chunk(&mut body).await? {
-            // HTTP/2 may reset a stream with `NO_ERROR` (RFC 9113 §8.1), which the client reports as the end of the body.
-            None if is_http2 && !body.is_end_stream() => {
-                return Err(Failure::new(Cause::Protocol, "the stream was reset before the end of the body"));
-            }
             None if stated.is_some_and(|stated| pace.wire_bytes < stated) => {
                 return Err(Failure::new(Cause::Protocol, "the body ended before its Content-Length"));
             }

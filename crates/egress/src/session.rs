@@ -19,7 +19,7 @@ use crate::failure::{Cause, Failure};
 use crate::leave::LeaveCheck;
 use crate::pins::Pins;
 use crate::probe::{Probe, Stage, Timings};
-use crate::response::{HEADER_BYTES_MAX, HEADERS_MAX, Reply, take_head};
+use crate::response::{HEADERS_MAX, Reply, take_head};
 use crate::settings::OwnRules;
 use crate::shared::Shared;
 use crate::tls;
@@ -37,8 +37,6 @@ pub const REQUEST_TIME_MAX: Duration = Duration::from_secs(
         + HEADERS_TIME_MAX.as_secs()
         + body::BODY_TIME_MAX.as_secs(),
 );
-/// Bytes that an HTTP/2 server may send before they are read, which bounds the cost of an endless body.
-const WINDOW_BYTES: u32 = 256 * 1024;
 /// The only permitted port, the default of https.
 const PORT: u16 = 443;
 /// Maximum number of hosts whose connections a visit keeps: many sites redirect between two of them.
@@ -299,9 +297,7 @@ fn build_client(shared: &Shared, pins: &Pins, probe: &Probe) -> Result<reqwest::
         .pool_max_idle_per_host(1)
         // the connections of a visit end with it
         .pool_idle_timeout(None)
+        .http1_only()
         .http1_max_headers(HEADERS_MAX)
-        .http2_max_header_list_size(u32::try_from(HEADER_BYTES_MAX).unwrap_or(u32::MAX))
-        .http2_initial_stream_window_size(WINDOW_BYTES)
-        .http2_initial_connection_window_size(WINDOW_BYTES)
         .build()
 }

@@ -23,8 +23,9 @@ pub enum TlsError {
     Setup(#[source] rustls::Error),
 }
 
-/// Protocols offered, the better one first; requests stay sequential in both.
-const ALPN: [&[u8]; 2] = [b"h2", b"http/1.1"];
+/// The only protocol offered. A peer of HTTP/2 may make its client do or keep unbounded work between two requests, by informational
+/// responses, `PING` and `SETTINGS` frames; a client that sends requests one after another gains nothing from it.
+const ALPN: &[u8] = b"http/1.1";
 
 /// Builds the configuration that every visit starts from.
 pub(crate) fn client_config(additional_roots_pem: Option<&[u8]>) -> Result<ClientConfig, TlsError> {
@@ -38,7 +39,7 @@ pub(crate) fn client_config(additional_roots_pem: Option<&[u8]>) -> Result<Clien
         .map_err(TlsError::Setup)?
         .with_root_certificates(roots)
         .with_no_client_auth();
-    config.alpn_protocols = ALPN.iter().map(|name| name.to_vec()).collect();
+    config.alpn_protocols = vec![ALPN.to_vec()];
     config.enable_early_data = false;
     Ok(config)
 }
@@ -67,6 +68,6 @@ mod tests {
     fn rejects_a_ca_file_without_certificates() {
         assert!(matches!(client_config(Some(b"hello")), Err(TlsError::NoCertificate)));
         let config = client_config(None).unwrap();
-        assert_eq!(config.alpn_protocols, vec![b"h2".to_vec(), b"http/1.1".to_vec()]);
+        assert_eq!(config.alpn_protocols, vec![b"http/1.1".to_vec()]);
     }
 }

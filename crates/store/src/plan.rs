@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use chrono::{DateTime, Utc};
 use manifest::model::PolicyChoice;
 use manifest::{ContentHash, Discovery, Format, Manifest, ManifestId, ManifestUrl, NamedBy};
+use policy::VisitEnd;
 use policy::naming::{FoundBy, SiteNaming, named_by_url};
 use policy::{FetchOutcome, Status};
 
@@ -158,8 +159,14 @@ pub(crate) fn plan<'a>(
         }
     }
     let verdict = verdict_of_end(visit.end, visit.status);
+    // the other ends say something about the site's own hosts alone; the end of a domain is that of all names below it (RFC 8020 §2)
+    let is_of_all_hosts = matches!(visit.end, VisitEnd::OptedOut | VisitEnd::DnsDead);
+    let is_ended = |id: &ManifestId| {
+        let is_own = |known: &ResourceState| naming.names_host(&known.url.host());
+        is_of_all_hosts || known.resources.get(id).is_none_or(is_own)
+    };
     let is_unread = |(id, manifest): &(&ManifestId, &KnownManifest)| {
-        manifest.in_index && !last.contains_key(*id) && !allotted.displaced.contains(*id)
+        manifest.in_index && !last.contains_key(*id) && !allotted.displaced.contains(*id) && is_ended(id)
     };
     for (id, manifest) in known.manifests.iter().filter(is_unread) {
         let training = manifest.training;

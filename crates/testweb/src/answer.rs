@@ -43,8 +43,6 @@ pub(crate) enum Content {
     Moved(String),
     /// These bytes in place of the whole HTTP response; then the connection is closed.
     Raw(Bytes),
-    /// A body of HTTP/2 that ends with a reset of its stream, by its error code.
-    ResetStream(Bytes, u32),
     /// The connection is reset in place of a response.
     Reset,
     /// The connection is closed in place of a response.
@@ -128,12 +126,6 @@ impl Answer {
     /// The connection is closed after them. The host supports HTTP/1.1 only.
     pub fn raw(bytes: impl Into<Bytes>) -> Self {
         Self::of(Content::Raw(bytes.into()))
-    }
-
-    /// A 200 of HTTP/2 without a length, of which this part is sent before the stream is reset with an error code (RFC 9113 §7). Then
-    /// the connection is closed. The host supports HTTP/2 only.
-    pub fn reset_stream(sent: impl Into<Bytes>, code: u32) -> Self {
-        Self::of(Content::ResetStream(sent.into(), code))
     }
 
     /// The connection is reset (TCP RST) in place of a response.
@@ -281,11 +273,6 @@ impl Answer {
             }
             _ => false,
         }
-    }
-
-    /// Whether the answer is a reset of a stream, which only HTTP/2 has.
-    pub(crate) fn needs_http2(&self) -> bool {
-        matches!(self.content, Content::ResetStream(..))
     }
 
     fn of(content: Content) -> Self {

@@ -73,8 +73,6 @@ pub enum Protocols {
     Both,
     /// HTTP/1.1 only.
     Http1,
-    /// HTTP/2 only.
-    Http2,
 }
 
 impl Host {
@@ -182,8 +180,6 @@ impl Host {
     fn use_only_protocol(&mut self, answer: &Answer) {
         if answer.needs_http1() {
             self.protocols = Protocols::Http1;
-        } else if answer.needs_http2() {
-            self.protocols = Protocols::Http2;
         }
     }
 }

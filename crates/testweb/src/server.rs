@@ -35,7 +35,7 @@ use crate::{
     names::Names,
     respond::{Reply, paths_of},
     sequence::Sequences,
-    tamper::{Plan, Takeover, TamperedStream, Tampering, reset_on_close, reset_stream},
+    tamper::{Plan, Takeover, TamperedStream, Tampering, reset_on_close},
 };
 
 /// State that all connections share.
@@ -45,7 +45,6 @@ pub(crate) struct Server {
     sequences: Sequences,
     both: Arc<ServerConfig>,
     http1: Arc<ServerConfig>,
-    http2: Arc<ServerConfig>,
 }
 
 /// One accepted connection.
@@ -67,7 +66,6 @@ impl Server {
             sequences: Sequences::default(),
             both: tls(&leaves, &[b"h2", b"http/1.1"])?,
             http1: tls(&leaves, &[b"http/1.1"])?,
-            http2: tls(&leaves, &[b"h2"])?,
         })
     }
 
@@ -108,7 +106,6 @@ impl Server {
         let config = match host.protocols {
             Protocols::Both => &self.both,
             Protocols::Http1 => &self.http1,
-            Protocols::Http2 => &self.http2,
         };
         let stream = start.into_stream(Arc::clone(config)).await.map_err(failed)?;
         let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
@@ -140,7 +137,7 @@ impl Server {
         client: Arc<Client>,
         request: Request<Incoming>,
     ) -> Result<Response<ResponseBody>, Infallible> {
-        let before = client.requests.fetch_add(1, Ordering::Relaxed);
+        client.requests.fetch_add(1, Ordering::Relaxed);
         let (path, path_and_query) = paths_of(&request);
         let (head, _body) = request.into_parts();
         let record = self.record(&client, &head, path_and_query);
@@ -161,12 +158,6 @@ impl Server {
                 hit.with(|hit| hit.status = status_in(bytes));
                 let write = if answer.is_cut { Takeover::WriteAndBreak } else { Takeover::Write };
                 write(bytes.clone(), answer.pace)
-            }
-            Content::ResetStream(sent, code) => {
-                hit.with(|hit| hit.status = Some(200));
-                // The streams of a client have odd numbers.
-                let stream = u32::try_from(2 * before + 1).unwrap_or(u32::MAX);
-                Takeover::Write(reset_stream(stream, sent, *code), answer.pace)
             }
             Content::Reset => Takeover::Reset,
             Content::Close => Takeover::Close,

@@ -150,25 +150,6 @@ impl AsyncWrite for TamperedStream {
     }
 }
 
-/// A response of HTTP/2 on a stream: its head, a part of its body, and a reset (RFC 9113 §4.1, §6).
-pub(crate) fn reset_stream(stream: u32, body: &[u8], code: u32) -> Bytes {
-    const HEADERS: (u8, u8) = (1, 4); // END_HEADERS
-    const DATA: (u8, u8) = (0, 0);
-    const RST_STREAM: (u8, u8) = (3, 0);
-    // `:status: 200` of the static table (RFC 7541 §A)
-    let frames: [((u8, u8), &[u8]); 3] =
-        [(HEADERS, &[0x88]), (DATA, body), (RST_STREAM, &code.to_be_bytes())];
-    let mut bytes = Vec::new();
-    for ((kind, flags), payload) in frames {
-        let length = u32::try_from(payload.len()).expect("a short body").to_be_bytes();
-        bytes.extend_from_slice(&length[1..]);
-        bytes.extend_from_slice(&[kind, flags]);
-        bytes.extend_from_slice(&stream.to_be_bytes());
-        bytes.extend_from_slice(payload);
-    }
-    bytes.into()
-}
-
 /// Makes closing this socket send RST in place of FIN.
 pub(crate) fn reset_on_close(socket: &TcpStream) {
     socket.set_zero_linger().ok();

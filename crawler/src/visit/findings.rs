@@ -258,7 +258,7 @@ impl Findings {
     }
 
     /// When the first manifest becomes stale, if all are fresh. `None` if the site itself publishes none: documents of its users do not
-    /// delay its next visit.
+    /// delay its next visit. Nor if the visit left links of the site for a later one.
     pub(crate) fn fresh_until(&self, site: &SiteState, own: &OwnHosts) -> Option<DateTime<Utc>> {
         let until = |fetched: &Fetched| match fetched.outcome {
             FetchOutcome::Fresh => known(site, &fetched.url)?.fresh_until,
@@ -269,7 +269,24 @@ impl Findings {
         let is_published =
             |fetched: &&&Fetched| fetched.named_by == NamedBy::Site || fetched.discovery == Discovery::Listed;
         present.iter().find(is_published)?;
+        if self.has_left(site, own) {
+            return None;
+        }
         present.into_iter().map(until).collect::<Option<Vec<_>>>()?.into_iter().min()
+    }
+
+    /// Whether links in what the site itself publishes wait for a later visit.
+    fn has_left(&self, site: &SiteState, own: &OwnHosts) -> bool {
+        let is_left = |fetched: &Fetched| {
+            fetched.outcome == FetchOutcome::NotReached && fetched.named_by <= NamedBy::Document
+        };
+        let fetched: HashSet<&ManifestUrl> = self.fetched.iter().map(|fetched| &fetched.url).collect();
+        let is_waiting = |known: &ResourceState| {
+            known.outcome == FetchOutcome::NotReached
+                && own.links_away(&known.url).is_some_and(|links| links <= 1)
+                && !fetched.contains(&known.url)
+        };
+        self.fetched.iter().any(is_left) || site.resources.iter().any(is_waiting)
     }
 
     /// Whether one of the manifests is new to the site.

@@ -243,6 +243,11 @@ fn is_fresh_until_the_first_manifest_becomes_stale() {
     let findings = of([fetched(ONE, FetchOutcome::Fresh), fetched(TWO, FetchOutcome::Fresh)]);
     assert_eq!(findings.fresh_until(&known(Some(at)), &own(&known(Some(at)))), Some(at));
     assert_eq!(findings.fresh_until(&known(None), &own(&known(None))), None, "one is stale");
+    let link = |outcome| named(NamedBy::Document, fetched("https://a.example/d.json", outcome));
+    for (outcome, until) in [(FetchOutcome::NotReached, None), (FetchOutcome::NotFound, Some(at))] {
+        let fetched = findings.fetched.iter().cloned().chain([link(outcome)]);
+        assert_eq!(of(fetched).fresh_until(&known(Some(at)), &own(&known(Some(at)))), until, "{outcome}");
+    }
 }
 
 #[test]

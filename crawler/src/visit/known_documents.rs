@@ -10,7 +10,7 @@ use store::{ResourceState, SiteState, is_main_host};
 use super::own_hosts::OwnHosts;
 use super::plan::LINKS_AT_OTHERS_MAX;
 use super::room::Room;
-use super::task::{Earlier, NamedBy, Task, body_of_path};
+use super::task::{NamedBy, Task, Turn, body_of_path};
 use super::turns::{Chosen, Limits, Owned, Turns, in_shares};
 
 /// A resource that was missing this often in a row is requested only if the path table or a new link names it.
@@ -21,9 +21,10 @@ pub(super) const KNOWN_OF_ONE_MAX: usize = 10;
 pub(super) const KNOWN_WAITING_MAX: usize = 20;
 /// Maximum number of known documents at paths of the table of the main hosts, with which each visit begins.
 const KNOWN_USUAL_MAX: usize = 20;
-/// URLs whose last request failed are requested after everything else, except in every eighth visit: otherwise, a daily budget might never
-/// leave a request for them.
-pub(super) const FAILED_IN_ORDER_EVERY: u32 = 8;
+/// In each visit of this number, URLs whose last request failed have their usual place: after everything else, a daily budget might never
+/// leave a request for them. What was received once and is gone is requested again then: the document that links to it may never change,
+/// and so never name it anew.
+const AGAIN_EVERY: u32 = 8;
 /// Shares of known documents in a turn, by who names them. A daily budget ends each visit to a large site, and no kind of document should
 /// be left out in every visit.
 const SHARES: [(NamedBy, usize); 3] = [(NamedBy::Document, 3), (NamedBy::Further, 1), (NamedBy::Others, 1)];
@@ -131,7 +132,7 @@ pub(super) fn retries(site: &SiteState) -> impl Iterator<Item = &ResourceState> 
 }
 
 pub(super) fn is_retry(site: &SiteState, known: &ResourceState) -> bool {
-    known.outcome.is_failure() && !site.visits.is_multiple_of(FAILED_IN_ORDER_EVERY)
+    known.outcome.is_failure() && !site.visits.is_multiple_of(AGAIN_EVERY)
 }
 
 /// Whether visits request a known document again, unless it has no turn.
@@ -147,15 +148,16 @@ pub(super) fn is_named_by_others(known: &ResourceState) -> bool {
 }
 
 /// Parts come with their manifest, unless a submission or another site names them too, and documents that have been missing for long are
-/// skipped. What another site linked to and was no manifest is a hint once more if that link counts again.
+/// skipped, but for each eighth visit. What another site linked to and was no manifest is a hint once more if that link counts again.
 pub(super) fn is_asked_again(site: &SiteState, resource: &ResourceState) -> bool {
     let is_part =
         resource.linked_from.is_some() && resource.outcome.is_present() && !resource.is_named_as_manifest();
     let is_first_request = resource.outcome == FetchOutcome::NotReached;
+    let is_looked_for = resource.content_hash.is_some() && site.visits.is_multiple_of(AGAIN_EVERY);
     let may_become_one = !is_part
         && !is_given_up(resource)
         && (is_first_request || !is_of_another_site(site, resource.linked_from.as_ref()));
-    resource.manifest_id.is_some() || may_become_one
+    resource.manifest_id.is_some() || may_become_one || !is_part && is_looked_for
 }
 
 /// Whether a document was missing too often in a row to be requested for what the store knows of it.
@@ -173,7 +175,7 @@ pub(super) fn known_task(site: &SiteState, resource: &ResourceState) -> Task {
     Task {
         linked_from: resource.linked_from.clone().map(Box::new),
         slot: row.map(|row| row.slot),
-        earlier: if is_retry(site, resource) { Earlier::Failed } else { Earlier::Usual },
+        turn: if is_retry(site, resource) { Turn::Retry } else { Turn::Known },
         ..Task::new(resource.url.clone(), body_of_path(&resource.url), resource.discovery)
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use manifest::{Discovery, Host, ManifestUrl};
 use policy::naming::{FoundBy, SiteNaming, customer_of, is_usual};
 use policy::plan;
-use store::{HostOrigin, ResourceState, SiteState};
+use store::{HostOrigin, HostState, ResourceState, SiteState, is_main_host};
 
 use super::task::{NamedBy, Task};
 
@@ -17,6 +17,7 @@ pub(super) struct OwnHosts {
     naming: SiteNaming,
     /// Documents that were found by a link of another document.
     linked: HashSet<ManifestUrl>,
+    path_checks_of: Option<Host>,
 }
 
 impl OwnHosts {
@@ -35,7 +36,20 @@ impl OwnHosts {
         let linked = found.iter().filter(|(_, found_by)| is_linked(found_by)).map(|(url, _)| url.clone());
         let linked = linked.collect();
         let listed = listed.map(|state| state.host.clone());
-        Self { naming: SiteNaming::new(site.name.clone(), found, listed), linked }
+        let naming = SiteNaming::new(site.name.clone(), found, listed);
+        let place = |state: &&HostState| {
+            let (site, host) = (site.name.as_str(), state.host.as_str());
+            (!is_main_host(site, host), host != site, host.to_owned())
+        };
+        let searched = site.hosts.iter().filter(|state| state.is_seeded() && naming.names_host(&state.host));
+        let path_checks_of = searched.min_by_key(place).map(|state| state.host.clone());
+        Self { naming, linked, path_checks_of }
+    }
+
+    /// Whether the site's list of path checks ([`SiteState::paths_checked`]) is about a host. It is about one of the site's own, if
+    /// possible a main one.
+    pub(super) fn has_path_checks(&self, host: &Host) -> bool {
+        self.path_checks_of.as_ref() == Some(host)
     }
 
     /// Whether a host is the site's own. A host that this visit was the first to find is not.

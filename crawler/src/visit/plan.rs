@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::context::Scope;
 use super::queue::Queue;
 use super::room::{Counts, Room};
-use super::task::{NamedBy, Role, Task};
+use super::task::{NamedBy, Role, Task, Turn};
 use crate::seeds::fingerprint;
 
 /// Maximum number of requests of a visit at one host of others: for links of one document that the site itself publishes, and for those of
@@ -24,6 +24,9 @@ const LINKS_FOLLOWED_MAX: usize = 50;
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Plan {
     queue: Queue,
+    /// The number of turns of the queue that are over, from a start that differs from visit to visit.
+    #[serde(default)]
+    turn: usize,
     /// The task in progress with the redirects that it has followed. It is requested again when the visit is interrupted.
     #[serde(default)]
     pub(crate) current: Option<Task>,
@@ -46,6 +49,11 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
+    /// An empty plan for the visit after so many others.
+    pub(crate) fn after_visits(visits: u32) -> Self {
+        Self { turn: usize::try_from(visits).unwrap_or_default(), ..Self::default() }
+    }
+
     /// Adds a task after those of its rank, once per URL.
     pub(crate) fn add(&mut self, task: Task) {
         if self.is_new(&task, Room::of(task.named_by).begun) {
@@ -115,11 +123,6 @@ impl Plan {
         self.queue.insert_first(task);
     }
 
-    /// Adds a task of which the URL was requested, after those of its rank.
-    pub(crate) fn put_last(&mut self, task: Task) {
-        self.queue.insert_last(task);
-    }
-
     /// Plans the URL of a task if it is new and there is room for it, up to `max` of those that are named alike.
     fn is_new(&mut self, task: &Task, max: usize) -> bool {
         if task.named_by != NamedBy::Site && self.limited.contains(&task.url.host()) {
@@ -135,7 +138,7 @@ impl Plan {
     /// Continues after an interruption; `fetched` are the URLs that were requested before it.
     pub(crate) fn resume<'a>(&mut self, fetched: impl Iterator<Item = &'a ManifestUrl>) {
         if let Some(task) = self.current.take() {
-            self.queue.push_front(task);
+            self.put_back(task);
         }
         let queued: HashSet<u64> = self.queue.tasks().map(|task| fingerprint_of(&task.url)).collect();
         // at a host that has ended, known documents that were not in the plan have a result too
@@ -154,12 +157,13 @@ impl Plan {
             let is_within = |task: &Task| task.url == *url || task.role == Role::Part;
             self.queue = self.queue.tasks().filter(is_within).collect();
         }
-        std::iter::from_fn(|| self.queue.pop_front()).find(|task| !self.ended.contains_key(&task.url.host()))
+        let Self { queue, turn, ended, .. } = self;
+        std::iter::from_fn(|| queue.pop_next(turn)).find(|task| !ended.contains_key(&task.url.host()))
     }
 
-    /// Puts back a task that was interrupted.
+    /// Puts back a task that was interrupted. It is the next one.
     pub(crate) fn put_back(&mut self, task: Task) {
-        self.queue.push_front(task);
+        self.queue.push_front(Task { turn: Turn::Begun, ..task });
     }
 
     pub(crate) fn tasks(&self) -> impl Iterator<Item = Task> {
@@ -194,7 +198,7 @@ impl Plan {
             NextStep::RequestCanary => {
                 if let Some(canary) = canary(&host) {
                     let linked_from = task.linked_from.clone();
-                    self.put_next(Task { named_by: task.named_by, linked_from, ..canary });
+                    self.put_next(Task { named_by: task.named_by, linked_from, turn: Turn::Begun, ..canary });
                 }
             }
             NextStep::Stop(VisitEnd::OptedOut) => return ControlFlow::Break(VisitEnd::OptedOut),

@@ -15,14 +15,15 @@ use super::known_documents::{
     self, KnownDocuments, is_asked_again, is_named_by_others, is_of_another_site, known_task,
 };
 use super::own_hosts::OwnHosts;
+use super::plan::Plan;
 use super::progress::Progress;
 use super::room::Room;
-use super::task::{Earlier, NamedBy, NewUrl, Role, Task, body_of_path};
+use super::task::{NamedBy, Role, Task, Turn, body_of_path};
 use super::traffic::Traffic;
 use super::turns::{in_shares, in_turn, in_turn_by};
 
 /// Maximum number of URLs that other sites link to and that one visit requests, of those that yielded no manifest. As many of what others
-/// name come before the paths at the hosts that they name, and before new links of documents in each second visit.
+/// name have room before the paths at the hosts that they name.
 const LINKED_BY_OTHERS_MAX: usize = 10;
 
 /// Maximum number of hosts of one site per visit: the daily budget of the site allows only a few requests to each.
@@ -36,11 +37,11 @@ const HOSTS_NAMED_MAX: usize = 10;
 const HOSTS_STEP: usize = 4;
 /// Number of paths of one such host that are requested before the next host has its turn.
 const ROWS_AT_A_TIME: usize = 4;
-/// Number of turns of the paths at a host that is not the site's own: as many as there are slots. It is a prime, so that no number of
+/// Number of turns of the paths at a host without a list of checks: as many as there are slots. It is a prime, so that no number of
 /// hosts that take turns keeps a path out.
 pub(super) const PATH_TURNS: u64 = 19;
-/// Number of known documents before each URL that others name, in visits that mix them.
-const KNOWN_FOR_ONE_NAMED: usize = 7;
+/// How many of these turns pass with each visit: about as many paths as a visit requests again.
+const PATHS_IN_A_TURN: u64 = 3;
 /// Stands for collected lists among the sites that name hosts in turn. No site has this name.
 const COLLECTED: &str = "lists";
 /// Stands for submitted and listed URLs that yielded nothing before, in the same turns. No site has this name.
@@ -49,6 +50,7 @@ const AGAIN: &str = "again";
 /// The plan at the beginning of a visit.
 pub(crate) fn begin(site: &SiteState, own_hosts: &OwnHosts, priors: &Priors, now: DateTime<Utc>) -> Progress {
     let mut progress = Progress::new(now, site.paths_checked.clone());
+    progress.plan = Plan::after_visits(site.visits);
     progress.traffic = Traffic::after_earlier_visits(site, |host| own_hosts.contains(host), now);
     if let Some(task) = claim::task(site, now, now) {
         progress.plan.add(task);
@@ -61,15 +63,19 @@ pub(crate) fn begin(site: &SiteState, own_hosts: &OwnHosts, priors: &Priors, now
         known.others.into_iter().map(|(named_by, known)| Task { named_by, ..known_task(site, known) });
     let mut named = named_by_others(site);
     let named_later = named.split_off(named.len().min(LINKED_BY_OTHERS_MAX));
-    // known documents may use up the budget of each visit; then nothing new would ever be requested
-    let in_turns = if site.visits.is_multiple_of(4) { std::mem::take(&mut named) } else { Vec::new() };
-    let in_turns = in_turns.into_iter().map(|task| Task { named_by: NamedBy::Others, ..task });
-    for task in in_shares([(KNOWN_FOR_ONE_NAMED, known.collect()), (1, in_turns.collect())]) {
-        let earlier = if task.earlier == Earlier::Failed { Earlier::Failed } else { Earlier::Known };
-        progress.plan.add(Task { earlier, ..task });
+    for task in known {
+        progress.plan.add(task);
     }
-    for task in named.into_iter().chain(searched(site, own_hosts, priors)).chain(named_later) {
-        progress.plan.add(Task { named_by: NamedBy::Others, ..task });
+    let of_others = |turn| {
+        move |task: Task| {
+            let turn = if task.turn == Turn::Retry { Turn::Retry } else { turn };
+            Task { named_by: NamedBy::Others, turn, ..task }
+        }
+    };
+    let named = named.into_iter().map(of_others(Turn::Hint));
+    let searched = searched(site, own_hosts, priors).into_iter().map(of_others(Turn::Path));
+    for task in named.chain(searched).chain(named_later.into_iter().map(of_others(Turn::Hint))) {
+        progress.plan.add(task);
     }
     progress
 }
@@ -103,11 +109,8 @@ fn own<'a>(site: &'a SiteState, own: &OwnHosts) -> impl Iterator<Item = &'a Host
 }
 
 /// Whether there is something to request at a host: it is searched, or a document of it was received.
-fn is_requested(site: &SiteState, state: &HostState) -> bool {
-    let is_received = |known: &ResourceState| {
-        known.url.host() == state.host && (known.manifest_id.is_some() || known.content_hash.is_some())
-    };
-    state.is_seeded() || site.resources.iter().any(is_received)
+fn is_requested(state: &HostState, received: &HashSet<Host>) -> bool {
+    state.is_seeded() || received.contains(&state.host)
 }
 
 /// The paths that a visit left for later, at the site's own hosts, now that there is a reason to request them. Includes paths that the
@@ -136,10 +139,12 @@ pub(crate) fn home_pages(site: &SiteState, own_hosts: &OwnHosts) -> Vec<Task> {
     hosts.filter_map(|state| Task::of_path(&state.host, row?)).collect()
 }
 
-/// How the next visit divides the path table at the site's first own host; `None` if it has none that is searched.
+/// How the next visit divides the path table at the site's main host; `None` if it has no own host that is searched.
 pub(crate) fn outlook(site: &SiteState, priors: &Priors) -> Option<PathPlan> {
     let own_hosts = OwnHosts::of(site);
-    let state = site.hosts.iter().find(|state| own_hosts.contains(&state.host) && state.is_seeded())?;
+    let is_shown =
+        |state: &&HostState| own_hosts.contains(&state.host) && own_hosts.has_path_checks(&state.host);
+    let state = site.hosts.iter().find(is_shown)?;
     Some(plan_of((site, &own_hosts), &state.host, full_table(site, &own_hosts, &state.host), priors))
 }
 
@@ -163,23 +168,22 @@ fn named_by_others(site: &SiteState) -> Vec<Task> {
         linked += usize::from(is_linked);
         !is_linked || linked <= LINKED_BY_OTHERS_MAX
     };
-    let mut named: Vec<Task> = in_turns.into_iter().filter(is_within).collect();
-    if Earlier::of_new(site.visits, NewUrl::Hint) == Earlier::First {
-        let first = named.iter_mut().take(LINKED_BY_OTHERS_MAX);
-        for task in first.filter(|task| task.earlier == Earlier::Untried) {
-            task.earlier = Earlier::First;
-        }
-    }
-    named
+    in_turns.into_iter().filter(is_within).collect()
 }
 
 /// The paths at hosts that only others name: those without a manifest and those with one in turns, some paths of each host at a time, so
 /// that no host uses up the room of the others.
 fn searched(site: &SiteState, own_hosts: &OwnHosts, priors: &Priors) -> Vec<Task> {
-    let is_of_others = |state: &&HostState| !own_hosts.contains(&state.host) && is_requested(site, state);
+    let hosts_of = |is_counted: fn(&ResourceState) -> bool| -> HashSet<Host> {
+        site.resources.iter().filter(|known| is_counted(known)).map(|known| known.url.host()).collect()
+    };
+    let received = hosts_of(|known| known.manifest_id.is_some() || known.content_hash.is_some());
+    let with_manifests = hosts_of(|known| known.manifest_id.is_some());
+    let is_of_others =
+        |state: &&HostState| !own_hosts.contains(&state.host) && is_requested(state, &received);
     let named = site.hosts.iter().filter(is_of_others);
     let (with_manifests, without): (Vec<&HostState>, Vec<&HostState>) =
-        named.partition(|state| has_manifests(site, &state.host));
+        named.partition(|state| with_manifests.contains(&state.host));
     let with_manifests = in_turn_by(with_manifests, HOSTS_STEP, HOSTS_MAX, site.visits).collect();
     let hosts = in_shares([(1, in_turn_of_linking_sites(site, without)), (1, with_manifests)]);
     let rows: Vec<Vec<Task>> =
@@ -245,23 +249,28 @@ fn plan_of(
     reason: Option<FullTableReason>,
     priors: &Priors,
 ) -> PathPlan {
-    // One list of checks serves all hosts of a site. Its classes are those of the site's own hosts, and so are its days: whether another
-    // host has a document at a path is said by its documents, and its paths take turns by visits.
-    let is_own = own_hosts.contains(host);
     let present: HashSet<u8> = manifests_at(site, host)
         .filter_map(|known| Some(plan::find(&known.url.path_and_query())?.slot))
         .collect();
-    let turn = Seed::of(host.as_str()).below(PATH_TURNS) + u64::from(site.visits);
+    // a site has one list of checks, which is about one host; at the others, paths take turns by visits
+    let turn = Seed::of(host.as_str()).below(PATH_TURNS) + PATHS_IN_A_TURN * u64::from(site.visits);
     let last = |slot: u8| {
-        let check = site.paths_checked.get(slot)?;
-        let class = PathClass::from_code(check.class)?;
+        let (class, day) = if own_hosts.has_path_checks(host) {
+            let check = site.paths_checked.get(slot)?;
+            (PathClass::from_code(check.class)?, check.day)
+        } else if site.visits == 0 {
+            return None;
+        } else {
+            let place = (u64::from(slot) + turn) % PATH_TURNS;
+            (PathClass::Absent, u16::try_from(place).unwrap_or_default())
+        };
+        // whether a host has a document at a path is said by its documents
         let class = match class {
             _ if present.contains(&slot) => PathClass::Present,
-            PathClass::Present if !is_own => PathClass::Absent,
+            PathClass::Present => PathClass::Absent,
             _ => class,
         };
-        let day = u16::try_from((u64::from(slot) + turn) % PATH_TURNS).unwrap_or_default();
-        Some(LastCheck { class, day: if is_own { check.day } else { day } })
+        Some(LastCheck { class, day })
     };
     plan::paths(standing(site, own_hosts, host), reason, priors, last)
 }
@@ -293,13 +302,8 @@ fn hint(Hint { url, linked_from, discovery }: &Hint) -> Task {
         slot: row.map(|row| row.slot),
         role,
         linked_from: linked_from.clone().map(Box::new),
-        earlier: if *discovery == Discovery::Listed { Earlier::Usual } else { Earlier::Untried },
         ..Task::new(url.clone(), body_of_path(url), *discovery)
     }
-}
-
-fn has_manifests(site: &SiteState, host: &Host) -> bool {
-    manifests_at(site, host).next().is_some()
 }
 
 fn manifests_at<'a>(site: &'a SiteState, host: &'a Host) -> impl Iterator<Item = &'a ResourceState> {
@@ -310,10 +314,12 @@ fn standing(site: &SiteState, own_hosts: &OwnHosts, host: &Host) -> HostKnowledg
     // documents that others name at an own host are no evidence about it
     let is_counted = |known: &&ResourceState| !own_hosts.contains(host) || own_hosts.names(&known.url);
     let mut manifests = manifests_at(site, host).filter(is_counted);
+    let is_unknown =
+        if own_hosts.has_path_checks(host) { site.paths_checked.is_empty() } else { site.visits == 0 };
     match () {
         () if manifests.next().is_some() => HostKnowledge::Positive,
         () if site.status == Status::CatchAll => HostKnowledge::CatchAll,
-        () if site.paths_checked.is_empty() => HostKnowledge::Unknown,
+        () if is_unknown => HostKnowledge::Unknown,
         () => HostKnowledge::Negative { visits: site.negatives_in_row },
     }
 }

@@ -1,4 +1,4 @@
-//! The queue of a visit, in the order of the ranks of its tasks. Most tasks are rows of the path table, which are kept as row numbers:
+//! The queue of a visit, in the order of the ranks of its tasks, which have turns. Most tasks are rows of the path table, which are kept as row numbers:
 //! thousands of waiting visits hold queues, and write them with nearly every request.
 
 use std::collections::VecDeque;
@@ -7,7 +7,7 @@ use manifest::{Discovery, Host};
 use policy::plan::{PATHS, PlannedPath};
 use serde::{Deserialize, Serialize};
 
-use super::task::{NamedBy, Role, Task, Validators};
+use super::task::{NamedBy, Role, TURNS, Task, Validators};
 
 /// Tasks in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,7 +59,24 @@ impl Queue {
         }
     }
 
-    pub(crate) fn pop_front(&mut self) -> Option<Task> {
+    /// The next task: the first one of the site itself or of a part, else the first one of the rank whose turn it is, else the first one of
+    /// all. `turn` is the number
+    /// of turns that are over.
+    pub(crate) fn pop_next(&mut self, turn: &mut usize) -> Option<Task> {
+        if self.0.front()?.rank() >= TURNS.iter().copied().min().unwrap_or_default() {
+            let is_at = |rank: u8| self.0.iter().position(|segment| segment.rank() == rank);
+            let turns = TURNS.iter().cycle().enumerate().skip(*turn % TURNS.len()).take(TURNS.len());
+            let next = turns.filter_map(|(number, rank)| Some((number, is_at(*rank)?))).next();
+            if let Some((number, place)) = next {
+                *turn = number + 1;
+                let segment = self.0.remove(place)?;
+                self.0.push_front(segment);
+            }
+        }
+        self.pop_front()
+    }
+
+    fn pop_front(&mut self) -> Option<Task> {
         loop {
             match self.0.pop_front()? {
                 Segment::Task(task) => return Some(*task),
@@ -190,7 +207,7 @@ fn row_of(task: &Task, host: &Host) -> Option<&'static PlannedPath> {
         validators,
         named_by,
         training,
-        earlier: _, // what the site itself names has its place anyway
+        turn: _, // what the site itself names has its place anyway
     } = task;
     let path = url.as_url().as_str().strip_prefix("https://")?.strip_prefix(host.as_str())?;
     let is_plain = hops.is_empty()
@@ -267,7 +284,6 @@ mod tests {
             [
                 task(&format!("own/{number}"), NamedBy::Site, Role::Manifest),
                 task(&format!("part/{number}"), NamedBy::Document, Role::Part),
-                task(&format!("further/{number}"), NamedBy::Further, Role::Part),
                 task(&format!("linked/{number}"), NamedBy::Document, Role::Manifest),
                 task(&format!("theirs/{number}"), NamedBy::Others, Role::Manifest),
             ]
@@ -280,7 +296,7 @@ mod tests {
         ranked(0).into_iter().rev().for_each(|task| queue.insert_first(task));
         planned("a.example").for_each(|row| queue.insert_last(row));
         let mut expected: Vec<Task> = Vec::new();
-        for rank in 0..5 {
+        for rank in 0..4 {
             expected.extend((0..3).map(|number| ranked(number)[rank].clone()));
             if rank == 0 {
                 expected.extend(planned("a.example"));

@@ -76,7 +76,7 @@ async fn a_failing_document_does_not_prevent_other_requests() {
 
 /// The catalog gets new documents in each visit, all of which fail.
 #[tokio::test]
-async fn new_documents_that_fail_keep_the_known_ones_from_no_second_visit() {
+async fn new_documents_that_fail_leave_each_known_one_many_visits() {
     let known = ["/d/0.json", "/d/1.json", "/d/2.json"];
     for answer in [Answer::status(503), Answer::status(500)] {
         let host = known.into_iter().enumerate().fold(testweb::Host::new(NAME), |host, (number, path)| {
@@ -85,7 +85,7 @@ async fn new_documents_that_fail_keep_the_known_ones_from_no_second_visit() {
         let fixture = begun(host, catalog_of(known)).await;
         visited(&fixture).await;
         let mut new: Vec<String> = Vec::new();
-        let mut read = 0;
+        let mut read = known.map(|_| 0);
         for visit in 0..8 {
             new.extend((0..3).map(|number| format!("/c/{visit}-{number}.json")));
             for path in &new {
@@ -94,9 +94,11 @@ async fn new_documents_that_fail_keep_the_known_ones_from_no_second_visit() {
             let listed = known.into_iter().chain(new.iter().map(String::as_str));
             fixture.web.set_file(NAME, CATALOG, LINKSET, catalog_of(listed));
             let requested = visited(&fixture).await;
-            read += usize::from(known.iter().all(|path| requested.iter().any(|other| other == path)));
+            for (path, read) in known.iter().zip(&mut read) {
+                *read += usize::from(requested.iter().any(|other| other == path));
+            }
         }
-        assert!(read >= 4, "{read} of 8");
+        assert!(read.iter().all(|read| *read >= 3), "in {read:?} of 8");
     }
 }
 
@@ -178,7 +180,7 @@ async fn a_fresh_link_that_fails_keeps_what_others_newly_name_from_few_visits() 
 
 /// A document of a customer redirects to a path of the main host that asks for a delay, in each second visit.
 #[tokio::test]
-async fn a_redirect_to_another_host_is_followed_after_what_is_known_there() {
+async fn a_redirect_that_fails_at_another_host_keeps_what_is_known_there_from_few_visits() {
     const CUSTOMER: &str = "t1.slow.example";
     let site = testweb::Host::new(NAME)
         .robots("")
@@ -194,6 +196,7 @@ async fn a_redirect_to_another_host_is_followed_after_what_is_known_there() {
     clock::advance(TimeDelta::minutes(1));
     visited(&fixture).await;
     assert_eq!(report(&fixture).await.summary.manifests, 3);
+    let mut visits_with_known = 0;
     for visit in 0..8 {
         if visit % 2 == 0 {
             fixture.web.set(CUSTOMER, "/r.json", Answer::redirect(302, &format!("https://{NAME}/busy")));
@@ -201,16 +204,15 @@ async fn a_redirect_to_another_host_is_followed_after_what_is_known_there() {
             fixture.web.set_file(CUSTOMER, "/r.json", JSON, awp("customer"));
         }
         let requested = visited(&fixture).await;
-        let place = |path: &str| requested.iter().position(|other| other == path);
-        let (known, busy) = (place("/u/g.json"), place("/busy"));
-        assert_eq!((known.is_some(), busy.is_some()), (true, visit % 2 == 0), "{visit}: {requested:?}");
-        assert!(busy.is_none_or(|busy| known < Some(busy)), "{visit}: {requested:?}");
+        visits_with_known += usize::from(requested.contains(&"/u/g.json".to_owned()));
+        assert_eq!(requested.contains(&"/busy".to_owned()), visit % 2 == 0, "{visit}: {requested:?}");
     }
+    assert!(visits_with_known >= 6, "in {visits_with_known} of 8 visits");
 }
 
-/// Nothing is planned at the target, which might otherwise have no request within the daily budget.
+/// The target might otherwise have no request within the daily budget.
 #[tokio::test]
-async fn a_redirect_to_a_host_without_other_requests_is_followed_at_once() {
+async fn a_redirect_to_another_host_is_followed_at_once() {
     const CUSTOMER: &str = "t1.slow.example";
     let moved = format!("https://{CUSTOMER}/moved.json");
     let site = testweb::Host::new(NAME)

@@ -18,7 +18,7 @@ use super::prepare;
 use super::progress::Progress;
 use super::requester::Robots;
 use super::sources::{ReadWhole, keep_source};
-use super::task::{Earlier, NamedBy, NewUrl, Role, Task, Validators};
+use super::task::{NamedBy, Role, Task, Turn, Validators};
 use crate::clock;
 use crate::config::TextRecords;
 
@@ -56,7 +56,7 @@ impl Visit<'_> {
                 let reason = Some("the name does not exist".to_owned());
                 let fetched = Fetched::unanswered(task, FetchOutcome::DnsFailed, reason, clock::now());
                 if !is_claim {
-                    self.progress.findings.record(task.slot, fetched);
+                    self.progress.findings.record(self.slot_checked(task), fetched);
                 }
                 self.progress.plan.end_host(host, VisitEnd::DnsDead);
                 return Ok(NextStep::Continue);
@@ -82,11 +82,7 @@ impl Visit<'_> {
         if copy == StoredCopy::Damaged || is_part_without_copy {
             task.validators = Validators::Omitted;
         }
-        let Some(fetched) = self.answer(task, known.as_deref()).await? else {
-            task.earlier = Earlier::Failed;
-            self.progress.plan.put_last(task.clone());
-            return Ok(NextStep::Continue);
-        };
+        let fetched = self.answer(task, known.as_deref()).await?;
         self.conclude(task, fetched, known.as_deref()).await
     }
 
@@ -179,16 +175,13 @@ impl Visit<'_> {
     /// recorded for the next visit.
     pub(super) fn follow(&mut self, mut follow_ups: FollowUps, named_by: NamedBy) -> bool {
         for task in follow_ups.tasks.iter_mut().filter(|task| self.retries.contains(&task.url)) {
-            task.earlier = Earlier::Failed;
+            task.turn = Turn::Retry;
         }
         if named_by == NamedBy::Others {
             // what is in the index has a turn of its own, which no link of others changes
             let in_index = self.site.resources.iter().filter(|known| known.manifest_id.is_some());
             let in_index: HashSet<&ManifestUrl> = in_index.map(|known| &known.url).collect();
             follow_ups.tasks.retain(|task| task.role == Role::Part || !in_index.contains(&task.url));
-            let earlier = Earlier::of_new(self.site.visits, NewUrl::LinkOfOthers);
-            let is_usual = |task: &&mut Task| task.earlier == Earlier::Usual && task.role != Role::Part;
-            follow_ups.tasks.iter_mut().filter(is_usual).for_each(|task| task.earlier = earlier);
         }
         let is_own = |host: &Host| self.own_hosts.contains(host);
         let without_room = self.progress.follow(follow_ups, named_by, &self.in_turns, is_own);
@@ -253,13 +246,18 @@ impl Visit<'_> {
         Ok(())
     }
 
+    /// The row of the path table that the result of a task is a check of.
+    fn slot_checked(&self, task: &Task) -> Option<u8> {
+        task.slot.filter(|_| self.own_hosts.has_path_checks(&task.url.host()))
+    }
+
     /// Uses a fresh copy without a request. Its parts may be stale.
     async fn use_fresh_copy(&mut self, task: &Task, known: &ResourceState) -> Result<NextStep, Interrupt> {
         if known.outcome.is_present() {
             let until = known.fresh_until.map(|until| until.format("%Y-%m-%d %H:%M:%S UTC").to_string());
             let reason = Some(format!("fresh until {}", until.unwrap_or_default()));
             let fetched = Fetched::unanswered(task, FetchOutcome::Fresh, reason, clock::now());
-            self.progress.findings.record(task.slot, fetched);
+            self.progress.findings.record(self.slot_checked(task), fetched);
             Box::pin(self.follow_known_parts(task)).await?;
         }
         Ok(NextStep::Continue)
@@ -333,7 +331,7 @@ impl Visit<'_> {
         }
         self.progress.links_exceed_memory |= !has_memory && task.is_link();
         let is_unchanged = fetched.outcome == FetchOutcome::NotModified;
-        self.progress.findings.record(task.slot, fetched);
+        self.progress.findings.record(self.slot_checked(task), fetched);
         if is_unchanged && known.is_some() {
             Box::pin(self.follow_known_parts(task)).await?;
         }

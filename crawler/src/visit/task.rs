@@ -45,61 +45,54 @@ pub(crate) struct Task {
     /// Who named the URL.
     #[serde(default, skip_serializing_if = "NamedBy::is_site")]
     pub(crate) named_by: NamedBy,
-    /// What is known of earlier requests.
-    #[serde(default, skip_serializing_if = "Earlier::is_usual")]
-    pub(crate) earlier: Earlier,
+    /// Whose turn it takes.
+    #[serde(default, skip_serializing_if = "Turn::is_new_link")]
+    pub(crate) turn: Turn,
 }
 
-/// What is known of earlier requests for a URL. It does not affect URLs that the site itself names.
+/// The turns of URLs that the site itself does not name ([`Task::rank`]).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Earlier {
-    /// Nothing that matters.
+pub(crate) enum Turn {
+    /// A link that this visit found.
     #[default]
-    Usual,
-    /// A known document, which takes turns with the other known documents.
+    NewLink,
+    /// A known document.
     Known,
-    /// It is new, and comes before all other new URLs in this visit ([`Earlier::of_new`]).
-    First,
-    /// Only others name it, and it was never requested: it comes after known documents, except in each fourth visit. Its failure may end
-    /// the other requests for what others name.
-    Untried,
-    /// The last request failed, or it redirects to another host, which may fail: it comes after everything else. Another failure may end the
-    /// rest of what documents link to.
-    Failed,
-}
-
-/// New URLs, by what names them: a failure of one may end the rest of the visit at its host, so none of these is the last in all visits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NewUrl {
-    /// A submission or another site.
+    /// A URL that a submission, another site or a list named.
     Hint,
-    /// A document that only others name.
-    LinkOfOthers,
+    /// A path at a host that only others name.
+    Path,
+    /// Its last request failed: it comes after everything else. Another failure may end the rest of what documents link to.
+    Retry,
+    /// It was begun: an interrupted request, or one that the last response asks for.
+    Begun,
 }
 
-impl Earlier {
-    /// What is known of a new URL in the visit after so many others. In each second visit the links of the site's documents are the first
-    /// new URLs. In the others hints come before them, and every other time the links of what others name before the hints.
-    pub(crate) const fn of_new(visits: u32, new: NewUrl) -> Self {
-        match new {
-            NewUrl::Hint if visits.is_multiple_of(2) => Self::First,
-            NewUrl::Hint => Self::Untried,
-            NewUrl::LinkOfOthers if visits.is_multiple_of(2) && !visits.is_multiple_of(4) => Self::First,
-            NewUrl::LinkOfOthers => Self::Usual,
-        }
-    }
-
+impl Turn {
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
-    fn is_usual(&self) -> bool {
-        *self == Self::Usual
+    fn is_new_link(&self) -> bool {
+        *self == Self::NewLink
     }
 }
 
-/// The rank of known documents that the site itself does not publish. They take turns, independent of who names them.
+/// The ranks of a turn of the queue, one after the other. Known documents have half of the requests, and no kind of new URL is left out
+/// when a budget ends each visit.
+pub(super) const TURNS: [u8; 12] = [
+    RANK_OF_KNOWN,
+    3,
+    RANK_OF_KNOWN,
+    5,
+    RANK_OF_KNOWN,
+    7,
+    RANK_OF_KNOWN,
+    4,
+    RANK_OF_KNOWN,
+    6,
+    RANK_OF_KNOWN,
+    3,
+];
 const RANK_OF_KNOWN: u8 = 2;
-/// The rank of the first new URLs.
-const RANK_OF_FIRST: u8 = 3;
 
 /// Who named a URL, by decreasing standing.
 ///
@@ -116,8 +109,7 @@ pub(crate) enum NamedBy {
     Document,
     /// A document links to it that was itself reached by a link.
     Further,
-    /// Only a submission or another site ([`policy::naming`]), or a list whose URL has yielded no manifest yet. It is requested after
-    /// everything else.
+    /// Only a submission or another site ([`policy::naming`]), or a list whose URL has yielded no manifest yet.
     Others,
 }
 
@@ -131,22 +123,9 @@ impl NamedBy {
         }
     }
 
-    /// The position of a task with this standing in a visit, lowest first: URLs that the site itself names, the parts of its manifests,
-    /// known documents with their parts directly after them, and then new links by their standing.
-    pub(crate) const fn rank(self, role: Role) -> u8 {
-        match (self, role) {
-            (Self::Site, _) => 0,
-            (Self::Document, Role::Part) => 1,
-            (_, Role::Part) => RANK_OF_KNOWN,
-            (Self::Document, _) => 4,
-            (Self::Further, _) => 5,
-            (Self::Others, _) => 6,
-        }
-    }
-
     /// Whether a task with this standing is neither one of the site itself nor a part of its manifests.
     pub(crate) const fn is_link(self, role: Role) -> bool {
-        self.rank(role) > 1
+        !matches!((self, role), (Self::Site, _) | (Self::Document, Role::Part))
     }
 
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
@@ -186,7 +165,7 @@ impl Task {
             role: Role::Manifest,
             validators: Validators::Sent,
             named_by: NamedBy::Site,
-            earlier: Earlier::Usual,
+            turn: Turn::NewLink,
         }
     }
 
@@ -205,14 +184,19 @@ impl Task {
         Some(Self { slot: Some(row.slot), role, ..Self::new(url, row.body, discovery) })
     }
 
-    /// The position of the task in the queue, lowest first.
+    /// The rank of the task in the queue. What the site itself names has rank 0 and parts have rank 1; both come before everything else.
+    /// The other ranks have turns ([`TURNS`]), but for the last one, 8.
     pub(crate) const fn rank(&self) -> u8 {
-        match (self.named_by, self.earlier) {
-            (NamedBy::Site, _) | (_, Earlier::Usual) => self.named_by.rank(self.role),
-            (_, Earlier::Known) => RANK_OF_KNOWN,
-            (_, Earlier::First) => RANK_OF_FIRST,
-            (_, Earlier::Untried) => 7,
-            (_, Earlier::Failed) => 8,
+        match (self.named_by, self.role, self.turn) {
+            (NamedBy::Site, ..) | (_, _, Turn::Begun) => 0,
+            (_, _, Turn::Retry) => 8,
+            (_, Role::Part, _) => 1,
+            (_, _, Turn::Known) => RANK_OF_KNOWN,
+            (NamedBy::Document, _, Turn::NewLink) => 3,
+            (NamedBy::Further, _, Turn::NewLink) => 4,
+            (_, _, Turn::Hint) => 5,
+            (NamedBy::Others, _, Turn::NewLink) => 6,
+            (_, _, Turn::Path) => 7,
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
 use manifest::{Host, ManifestUrl};
-use policy::{Seed, take_turns};
+use policy::{FetchOutcome, Seed, take_turns};
 use store::{ResourceState, SiteState};
 
 use super::WAIT_OF_EARLIER_VISIT_MAX;
@@ -125,14 +125,23 @@ impl<'a> Turns<'a> {
 
     /// The documents of this visit.
     pub(super) fn next(&self, documents: Vec<Owned<'a>>, limits: Limits) -> Chosen<&'a ResourceState> {
+        self.chosen(documents, limits, |known| self.is_sure(known))
+    }
+
+    fn chosen(
+        &self,
+        documents: Vec<Owned<'a>>,
+        limits: Limits,
+        is_sure: impl Fn(&ResourceState) -> bool,
+    ) -> Chosen<&'a ResourceState> {
         let (sure, unsure): (Vec<Owned<'a>>, Vec<Owned<'a>>) =
-            documents.into_iter().partition(|(_, known)| self.is_sure(known));
+            documents.into_iter().partition(|(_, known)| is_sure(known));
         let (sure, taken) = self.within(sure, limits, &Taken::default());
         let (unsure, _) = self.within(unsure, Limits { max: left(limits.max, sure.len()), ..limits }, &taken);
         Chosen { sure, unsure }
     }
 
-    /// The same for documents that have no owner, in one list.
+    /// The same for documents that the site names, which have no owner, in one list.
     pub(super) fn next_of_all(
         &self,
         documents: Vec<&'a ResourceState>,
@@ -141,11 +150,15 @@ impl<'a> Turns<'a> {
         self.merged(self.of_all(documents, max))
     }
 
-    /// The same in two lists.
+    /// The same in two lists. In the visits by age, links that no visit reached count as sure: else a site with more documents than a visit
+    /// has requests would be read by few links at a time.
     pub(super) fn of_all(&self, documents: Vec<&'a ResourceState>, max: usize) -> Chosen<&'a ResourceState> {
         let owner = self.owner("");
         let documents = documents.into_iter().map(|known| (owner, known)).collect();
-        self.next(documents, Limits::of_all(max))
+        self.chosen(documents, Limits::of_all(max), |known| {
+            let is_left = || self.is_by_age() && known.outcome == FetchOutcome::NotReached;
+            self.is_sure(known) || is_left() && !self.is_delayed(known)
+        })
     }
 
     /// What was chosen in the order of this visit.
@@ -167,8 +180,11 @@ impl<'a> Turns<'a> {
     }
 
     fn is_sure(&self, known: &ResourceState) -> bool {
-        let is_delayed = || !self.delayed.is_empty() && self.delayed.contains(&known.url.host());
-        known.manifest_id.is_some() && !is_retry(self.site, known) && !is_delayed()
+        known.manifest_id.is_some() && !is_retry(self.site, known) && !self.is_delayed(known)
+    }
+
+    fn is_delayed(&self, known: &ResourceState) -> bool {
+        !self.delayed.is_empty() && self.delayed.contains(&known.url.host())
     }
 
     /// The first of some documents within the limits, after those that were chosen `before`.

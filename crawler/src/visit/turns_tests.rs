@@ -229,6 +229,44 @@ fn a_document_at_one_host_hides_its_path_at_no_other() {
     assert!(missing.is_empty(), "{missing:?}");
 }
 
+/// The site's own hosts have one list of checks. One host has a document at a path, and another one publishes one there later.
+#[test]
+fn a_document_at_one_host_hides_its_path_at_no_own_host() {
+    let at = |host: &str, path: &str| manifest(&format!("https://{host}{path}"), Discovery::WellKnown, None);
+    let card = "/.well-known/agent-card.json";
+    for (with_card, other) in [
+        ("t1.a.example", "a.example"),
+        ("www.a.example", "a.example"),
+        ("a.example", "www.a.example"),
+        ("a.example", "api.a.example"),
+    ] {
+        for other_has_documents in [true, false] {
+            let mut site = site(&[], vec![at(with_card, card)]);
+            let hosts = [with_card, other].into_iter().filter(|name| *name != "a.example");
+            let origin =
+                |name: &str| if name.starts_with('t') { HostOrigin::Named } else { HostOrigin::Listed };
+            site.hosts.extend(hosts.map(|name| host(name, origin(name))));
+            if other_has_documents {
+                site.resources.push(at(other, "/agents.json"));
+            }
+            let own_hosts = OwnHosts::of(&site);
+            let mut requested = false;
+            for visits in 0..24 {
+                site.visits = visits;
+                let day = 20_000 + u16::try_from(visits).unwrap();
+                for task in planned(&site) {
+                    requested |= task.url.host().as_str() == other && task.url.path() == card && visits > 0;
+                    let class = if task.url.path() == card { PathClass::Present } else { PathClass::Absent };
+                    if let Some(slot) = task.slot.filter(|_| own_hosts.has_path_checks(&task.url.host())) {
+                        site.paths_checked.set(slot, PathCheck { class: class.code(), day });
+                    }
+                }
+            }
+            assert!(requested, "{with_card} has a card, {other} publishes one; more: {other_has_documents}");
+        }
+    }
+}
+
 /// A visit looks at the first two of any number of items.
 #[test]
 fn each_item_is_among_the_first_at_times() {

@@ -19,6 +19,8 @@ const REQUESTS_PER_SITE: usize = 10;
 const LEASE: Duration = Duration::from_secs(1);
 /// Longer than two leases: other workers take the sites over and send requests to them.
 const STALL: Duration = Duration::from_secs(4);
+/// Timeout of each wait for requests.
+const REQUESTS_WAIT_MAX: Duration = Duration::from_mins(2);
 
 #[expect(clippy::disallowed_methods, reason = "the setting for the full size of one test")]
 fn stalls() -> usize {
@@ -39,7 +41,9 @@ fn spawn(mut command: Command) -> Child {
 async fn stall(world: &World, crawler: &Child, requests: usize) {
     for stall in 1..=stalls() {
         let hits = stall * requests / (stalls() + 2);
-        world.web.log().wait_until(|log| log.hit_count() >= hits).await;
+        let reached = world.web.log().wait_until(|log| log.hit_count() >= hits);
+        let reached = tokio::time::timeout(REQUESTS_WAIT_MAX, reached).await;
+        assert!(reached.is_ok(), "{hits} requests expected, {} received", world.web.log().hit_count());
         signal(crawler, "-STOP");
         tokio::time::sleep(STALL).await;
         signal(crawler, "-CONT");
@@ -75,8 +79,8 @@ pub(crate) async fn a_stalled_worker_sends_nothing_after_its_leases() {
 /// The same with the limits of addresses, which have an owner.
 pub(crate) async fn a_stalled_owner_sends_nothing_after_its_membership() {
     const SITES: usize = 48;
-    /// robots.txt and the two paths that it allows.
-    const REQUESTS_PER_SITE: usize = 3;
+    /// robots.txt and the one of the two paths that it allows which a first visit requests.
+    const REQUESTS_PER_SITE: usize = 2;
     let names: Vec<String> = (0..SITES).map(|index| format!("shop{index}.test")).collect();
     let hosts = names.iter().enumerate().map(|(index, name)| host(name, index).robots(ROBOTS));
     let mut world = World::start(Backend::Postgres, Web::builder().hosts(hosts)).await;

@@ -160,6 +160,24 @@ pub(crate) async fn removes_the_manifests_of_a_dead_site(Db { store, .. }: Db) -
     Ok(())
 }
 
+/// The main host forbids everything, in a visit in which the document of a customer had no turn.
+pub(crate) async fn the_end_of_the_own_hosts_removes_no_document_of_a_customer(
+    Db { store, .. }: Db,
+) -> Result<()> {
+    const CUSTOMER: &str = "https://t1.sky.example/card.json";
+    read(&store, 0, "one").await?;
+    visited(&store, "sky.example", later(1), vec![found(CUSTOMER, "theirs", &["stay"], later(1))]).await?;
+    let token = leased(&store, "sky.example", later(2)).await?.token;
+    let denied = visit("sky.example", later(2), Vec::new());
+    let denied = VisitRecord { end: VisitEnd::RobotsDenied, status: Status::Denied, ..denied };
+    store.visit_save(&token, &denied).await?;
+    assert_eq!(standing(&store).await?, Status::Denied);
+    let theirs = ManifestId::of(&url(CUSTOMER));
+    let theirs = store.manifest_find(&theirs).await?.context("the document of the customer")?;
+    assert_eq!(theirs.status, Status::Fresh);
+    Ok(())
+}
+
 pub(crate) async fn does_not_store_a_document_with_no_store(Db { store, .. }: Db) -> Result<()> {
     let hash = ContentHash::of(&body("one"));
     let fetched =

@@ -130,6 +130,7 @@ macro_rules! contract_tests {
             history::{
                 stores_a_version_for_each_change, removes_a_manifest_after_two_misses_and_adds_it_again, removes_a_manifest_immediately_when_gone_or_denied,
                 errors_do_not_remove_a_manifest, removes_the_manifests_of_a_dead_site,
+                the_end_of_the_own_hosts_removes_no_document_of_a_customer,
                 does_not_store_a_document_with_no_store, keeps_the_training_preference_of_the_last_response, stores_equal_documents_once, keeps_parts_of_manifests_while_permitted,
                 bounds_old_versions_of_a_site_by_bytes,
             },
