@@ -85,7 +85,12 @@ impl IndexHandle {
     /// Opens the index, or makes a newer commit visible. Blocking.
     fn refresh(&self) {
         match self.opened() {
-            Ok(searcher) => self.set(IndexState::Open(searcher)),
+            Ok(searcher) => {
+                if matches!(self.state(), IndexState::Unavailable(_)) {
+                    tracing::info!(capabilities = searcher.capabilities(), "the index is open");
+                }
+                self.set(IndexState::Open(searcher));
+            }
             Err(error) => self.set_unavailable(&error),
         }
     }

@@ -15,6 +15,9 @@ use crate::text::cut;
 /// `Retry-After` while a dependency is unavailable.
 const RETRY_AFTER_S: u32 = 2;
 
+/// Begins the detail of a 404 at an address that has no route.
+pub(crate) const NOTHING_HERE: &str = "there is nothing at this address";
+
 /// Longest detail in characters: it may repeat what the client sent.
 const DETAIL_CHARS_MAX: usize = 1_500;
 /// Longest name of a parameter in characters, for the same reason.
@@ -186,7 +189,7 @@ impl Problem {
     /// The problem for a status that the framework answered without a body.
     pub(crate) fn of_status(status: StatusCode) -> Self {
         match status {
-            StatusCode::NOT_FOUND => Self::not_found("there is nothing at this address"),
+            StatusCode::NOT_FOUND => Self::not_found(NOTHING_HERE),
             StatusCode::METHOD_NOT_ALLOWED => Self::new(
                 status,
                 "this address does not answer that method; the Allow header lists those it does",

@@ -50,7 +50,8 @@ async fn prints_one_json_object_per_pass() {
         "etag:",
         "decision: stored, and requested with its validators at the next visit",
         "decision: nothing is stored; a document that was known here is removed at the second such visit in a row",
-        "https://shop.example  18 paths  not there 404",
+        "https://shop.example  18 paths  not there 404: the server answered 404 Not Found  [",
+        " bytes with robots.txt, ",
         "\n      /.well-known/agent.json\n",
         "time: names",
     ] {
@@ -69,7 +70,7 @@ async fn prints_one_json_object_per_pass() {
     assert_eq!(check.status.code(), Some(1));
     assert!(text(&check.stderr).contains("it is blocked or suspended"), "{}", text(&check.stderr));
     let explained = text(&fixture.run(&["explain", "shop.example"]).await.stdout);
-    assert!(explained.contains(": blocked by the operator\n"), "{explained}");
+    assert!(explained.contains(": by decision of the operator\n"), "{explained}");
     let unblocked = text(&fixture.run(&["unblock", "shop.example"]).await.stdout);
     assert_eq!(unblocked, "shop.example may be visited again, in sqlite:data/agentdex.db\n");
     assert_eq!(fixture.web.log().hit_count(), 0);
@@ -93,7 +94,7 @@ async fn explain_shows_the_timeline_of_a_site() {
     let stdout = text(&fixture.run(&["explain", "shop.example"]).await.stdout);
     for part in [
         "line 2: Crawl-delay of ",
-        "line 3: misspelt (/private)",
+        "line 3: misspelt, and understood (/private)",
         "rules that concern agentdex: 2",
         "cache-control: max-age=3600",
         "decision: stored, and not requested again before ",
@@ -162,7 +163,7 @@ async fn texts_of_sites_cannot_control_the_terminal() {
         let found = printed.chars().find(|letter| *letter != '\n' && settings::escape::is_unsafe(*letter));
         assert_eq!(found, None, "{arguments:?}: {printed:?}");
         if arguments == ["explain", "shop.example"] {
-            assert!(printed.contains("misspelt (/*]0;owned*2J"), "{printed}");
+            assert!(printed.contains("misspelt, and understood (/*]0;owned*2J"), "{printed}");
         }
     }
 }

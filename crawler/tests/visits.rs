@@ -399,6 +399,24 @@ async fn a_file_proves_a_claim_and_is_requested_before_everything_else() {
     assert_eq!(crawl.outcome("shop.example", "/agent.json").await, FetchOutcome::NotModified);
 }
 
+/// It only repeats what the copy of robots.txt, or the delay, said at the last one.
+#[tokio::test]
+async fn a_visit_without_a_request_does_not_lengthen_the_interval() {
+    let closed = Host::new("keepout.example").robots("User-agent: *\nDisallow: /\n");
+    let busy = Answer::retry_after(503, "3600");
+    let mut crawl = Crawl::of([closed, Host::new("drowsy.example").route("/robots.txt", busy)]).await;
+    crawl.pass().await;
+    let in_row = async |crawl: &Crawl| {
+        let (keepout, drowsy) = (crawl.report("keepout.example").await, crawl.report("drowsy.example").await);
+        (keepout.state.negatives_in_row, drowsy.state.failures_in_row)
+    };
+    assert_eq!(in_row(&crawl).await, (1, 1));
+    for _ in 0..3 {
+        assert_eq!(crawl.pass_again().await.requests, 0);
+        assert_eq!(in_row(&crawl).await, (1, 1));
+    }
+}
+
 #[tokio::test]
 async fn a_site_with_an_owner_is_visited_in_time_to_find_the_proof() {
     let mut crawl = Crawl::of([shop()]).await;
@@ -408,7 +426,7 @@ async fn a_site_with_an_owner_is_visited_in_time_to_find_the_proof() {
         ((at - now()).num_hours() + 12) / 24
     };
     crawl.pass().await;
-    assert_eq!(days(&crawl).await, 200, "by the operator's interval");
+    assert_eq!(days(&crawl).await, 200, "after the interval that is set");
     let line = proof(&crawl, 1).await;
     crawl.web.set_file("shop.example", claim::FILE_PATH, "text/plain", line);
     request_check(&crawl).await;

@@ -78,6 +78,8 @@ const COMMIT_CAPABILITIES: u64 = 50_000;
 const COMMIT_INTERVAL: Duration = Duration::from_secs(5);
 /// Poll interval at the end of the feed; the statement reads one indexed row.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
+/// Shortest interval between two log lines about what was indexed.
+const LOG_INTERVAL: Duration = Duration::from_secs(10);
 /// A file by which another process requests a rebuild.
 const REBUILD_FILE: &str = "rebuild-asked";
 /// First and longest delay after a failure of the database, with exponential backoff.
@@ -103,6 +105,7 @@ pub async fn run(
             Ok(()) if mode == Mode::Once || cancel.is_cancelled() => break,
             Ok(()) => {
                 retry = RETRY_MIN;
+                follower.log_progress();
                 POLL_INTERVAL
             }
             Err(FollowError::Store(error)) if mode == Mode::Follow && error.is_transient() => {
@@ -156,6 +159,8 @@ struct Follower {
     uncommitted: u64,
     is_dirty: bool,
     committed_at: tokio::time::Instant,
+    /// The position of the last log line about what was indexed, and when it was written; those of the start before the first one.
+    logged: (FeedPosition, tokio::time::Instant),
 }
 
 impl Follower {
@@ -216,6 +221,7 @@ impl Follower {
             writer: Some(writer),
             lock,
             reader,
+            logged: (summary.position, tokio::time::Instant::now()),
             summary,
             uncommitted: 0,
             is_dirty: false,
@@ -269,6 +275,7 @@ impl Follower {
             }
             self.summary.position = page.read_to;
             self.is_dirty = true;
+            self.log_progress();
             if self.uncommitted >= COMMIT_CAPABILITIES || self.committed_at.elapsed() >= COMMIT_INTERVAL {
                 self.commit().await?;
             }
@@ -278,6 +285,22 @@ impl Follower {
         }
         metrics::feed_lag(0);
         Ok(())
+    }
+
+    /// Logs what was indexed since the start, after a change and not too often.
+    fn log_progress(&mut self) {
+        let (position, at) = self.logged;
+        let Summary { manifests, capabilities, position: now_at, .. } = self.summary;
+        if now_at == position || at.elapsed() < LOG_INTERVAL {
+            return;
+        }
+        self.logged = (now_at, tokio::time::Instant::now());
+        tracing::info!(
+            manifests.updated = manifests,
+            capabilities.indexed = capabilities,
+            feed.position = now_at.0,
+            "following the feed"
+        );
     }
 
     async fn apply(&mut self, batch: Vec<(ManifestId, FeedChange)>) -> Result<(), FollowError> {

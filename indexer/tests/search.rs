@@ -497,6 +497,10 @@ fn suggests_a_correction_of_misspelt_words() {
     let answer = searcher.search(&request("dentsit appointment")).unwrap();
     assert_eq!(answer.did_you_mean.as_deref(), Some("dentist appointment"));
     assert_eq!(searcher.search(&request("dentist appointment")).unwrap().did_you_mean, None);
+    // a short word is replaced in a suggestion that there is anyway
+    let short = searcher.search(&request("bok dentsit")).unwrap();
+    assert_eq!(short.did_you_mean.as_deref(), Some("book dentist"));
+    assert_eq!(searcher.search(&request("bok")).unwrap().did_you_mean, None);
 }
 
 #[test]

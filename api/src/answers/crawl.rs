@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, DurationRound, TimeDelta, Utc};
 use manifest::SiteName;
-use policy::VisitEnd;
+use policy::{Status, VisitEnd};
 use serde::Serialize;
 use store::{FailingSite, LatestVisit, SlowSite, Store, VisitsOfInterval, WorkerLoad};
 use utoipa::ToSchema;
@@ -51,6 +51,10 @@ pub(crate) struct CrawlAnswer {
     #[serde(skip)]
     #[schema(ignore)]
     pub(crate) requests_last_day: u64,
+    /// Sites that are blocked or suspended, whose visits are deleted, for the page.
+    #[serde(skip)]
+    #[schema(ignore)]
+    pub(crate) excluded: u64,
 }
 
 /// The work that is due.
@@ -115,8 +119,10 @@ pub(crate) async fn crawl(store: &Store, now: DateTime<Utc>) -> Result<CrawlAnsw
     let (by_hour, hours) = intervals(store, now, TimeDelta::hours(1), HOURS).await?;
     let (by_minute, minutes) = intervals(store, now, TimeDelta::minutes(1), MINUTES).await?;
     let lag = stats.oldest_due_at.map(|at| (now - at).num_seconds()).unwrap_or_default();
+    let suspended = stats.sites_by_status.iter().find(|(status, _)| *status == Status::Suspended);
     Ok(CrawlAnswer {
         sites: stats.sites,
+        excluded: stats.sites_blocked + suspended.map_or(0, |(_, count)| *count),
         requests_last_day: by_hour.iter().map(|visits| visits.requests).sum(),
         queue: Queue {
             due: stats.sites_due,

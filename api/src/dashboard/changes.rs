@@ -23,8 +23,10 @@ struct Row {
     change: FeedChange,
     /// Number of entries of the feed that the row combines.
     count: u64,
-    /// Capabilities that new manifests declare.
+    /// Capabilities that new manifests declare; what several of them declare is counted for each.
     capabilities: u64,
+    /// Of a merge and a split, the ids: all manifests that they concern have an entry with these.
+    moved: Option<String>,
     what: String,
     class: &'static str,
     icon: &'static str,
@@ -43,20 +45,29 @@ impl Row {
     fn repeats(&self, other: &Self) -> bool {
         self.site == other.site
             && self.change == other.change
-            && !matches!(self.change, FeedChange::Changed | FeedChange::Merged | FeedChange::Split)
-            && self.details == other.details
+            && self.change != FeedChange::Changed
+            && (&self.details, &self.moved) == (&other.details, &other.moved)
     }
 
     /// A phrase with the number of capabilities in new manifests.
     fn capabilities_words(&self) -> Option<String> {
-        let count = self.capabilities;
-        (count > 0).then(|| format!("with {}", labels::counted(count, "capability", "capabilities")))
+        let capabilities = match self.count {
+            1 => labels::counted(self.capabilities, "capability", "capabilities"),
+            _ => labels::counted(
+                self.capabilities,
+                "declaration of a capability",
+                "declarations of capabilities",
+            ),
+        };
+        (self.capabilities > 0).then(|| format!("with {capabilities}"))
     }
 
     fn add(&mut self, other: &Self) {
         self.count += 1;
         self.capabilities += other.capabilities;
-        self.what = what(self.change, self.count);
+        if self.moved.is_none() {
+            self.what = what(self.change, self.count);
+        }
     }
 }
 
@@ -149,7 +160,8 @@ fn row(entry: &FeedEntry, summary: Summary, now: DateTime<Utc>) -> Row {
         FeedChange::Changed | FeedChange::Merged | FeedChange::Split => "type",
     };
     let mut details = summary.sentences;
-    if !matches!(entry.change, FeedChange::Merged | FeedChange::Split) {
+    let moved = entry.reason.clone().filter(|_| is_move(entry.change));
+    if moved.is_none() {
         details.extend(entry.reason.as_deref().map(reason));
     }
     let path = format!("/manifests/{}/diff", entry.manifest_id);
@@ -162,6 +174,7 @@ fn row(entry: &FeedEntry, summary: Summary, now: DateTime<Utc>) -> Row {
         change: entry.change,
         count: 1,
         capabilities: summary.capabilities,
+        moved,
         what: match (entry.change, entry.reason.as_deref()) {
             (FeedChange::Merged, Some(ids)) => {
                 format!("declares {} in several documents", capabilities_of(ids))
@@ -194,9 +207,18 @@ fn what(change: FeedChange, count: u64) -> String {
     }
 }
 
-/// How many capabilities a merge or a split is about: its reason is a list of ids.
+/// Whether the reason of a change lists ids.
+const fn is_move(change: FeedChange) -> bool {
+    matches!(change, FeedChange::Merged | FeedChange::Split)
+}
+
+/// How many capabilities a merge or a split is about. Its reason is a list of ids, of which the last may be followed by the number of
+/// those that are left out.
 fn capabilities_of(ids: &str) -> String {
-    labels::counted(ids.split(", ").count() as u64, "capability", "capabilities")
+    let left_out =
+        ids.strip_suffix(" more").and_then(|listed| listed.rsplit(' ').next()?.parse::<u64>().ok());
+    let count = ids.split(", ").count() as u64 + left_out.unwrap_or_default();
+    labels::counted(count, "capability", "capabilities")
 }
 
 /// The reason of an entry as text.
@@ -213,4 +235,47 @@ fn reason(slug: &str) -> String {
         _ => outcome.or_else(end),
     };
     words.map_or_else(|| text::cut(slug, REASON_CHARS_MAX), labels::capitalised)
+}
+
+#[cfg(test)]
+mod tests {
+    use manifest::{ManifestId, ManifestUrl, SiteName};
+    use store::FeedPosition;
+
+    use super::*;
+
+    fn entry(change: FeedChange, path: &str, reason: Option<&str>) -> Row {
+        let url = ManifestUrl::parse(&format!("https://a.example{path}")).unwrap();
+        let entry = FeedEntry {
+            position: FeedPosition(1),
+            at: DateTime::UNIX_EPOCH,
+            change,
+            site: SiteName::parse("a.example").unwrap(),
+            manifest_id: ManifestId::of(&url),
+            reason: reason.map(str::to_owned),
+        };
+        let capabilities = if change == FeedChange::Added { 5 } else { 0 };
+        row(&entry, Summary { capabilities, ..Summary::default() }, DateTime::UNIX_EPOCH)
+    }
+
+    #[test]
+    fn the_entries_of_one_merge_are_one_row() {
+        let merged = |path: &str, ids: &str| entry(FeedChange::Merged, path, Some(ids));
+        let mut row = merged("/one", "c1 into c2, c3 into c4");
+        let other = merged("/two", "c1 into c2, c3 into c4");
+        assert!(row.repeats(&other) && !row.repeats(&merged("/two", "c5 into c6")));
+        row.add(&other);
+        assert_eq!(row.what, "declares 2 capabilities in several documents");
+        assert_eq!(capabilities_of("c1 into c2, c3 into c4 and 5 more"), "7 capabilities");
+        assert_eq!(capabilities_of("c1 out of c2"), "1 capability");
+    }
+
+    #[test]
+    fn capabilities_of_several_manifests_are_declarations() {
+        let mut row = entry(FeedChange::Added, "/one", None);
+        assert_eq!(row.capabilities_words().as_deref(), Some("with 5 capabilities"));
+        row.add(&entry(FeedChange::Added, "/two", None));
+        assert_eq!(row.what, "published 2 manifests");
+        assert_eq!(row.capabilities_words().as_deref(), Some("with 10 declarations of capabilities"));
+    }
 }

@@ -71,7 +71,7 @@ pub(crate) fn page(answer: &CrawlAnswer, context: &PageContext) -> CrawlPage {
         slug.parse().map_or_else(|_| slug.to_owned(), |end: VisitEnd| end.description().to_owned())
     };
     let worker =
-        |worker: &store::WorkerLoad| NamedText { site: worker.worker.to_string(), text: load(worker) };
+        |worker: &store::WorkerLoad| NamedText { site: worker.worker.in_words(), text: load(worker) };
     let slow = |slow: &store::SlowSite| NamedText {
         site: slow.site.to_string(),
         text: format!("{} ms to the first byte", slow.first_byte_ms),
@@ -83,7 +83,7 @@ pub(crate) fn page(answer: &CrawlAnswer, context: &PageContext) -> CrawlPage {
         sites: answer.sites,
         up_to_date: up_to_date(answer),
         progress_words: progress_words(answer),
-        rate: rate(answer.requests_last_day),
+        rate: rate(answer.requests_last_day, answer.excluded),
         oldest_due: Moment::maybe(answer.queue.oldest_due_at, now),
         numbers: numbers(answer),
         visits: answer.visits.iter().take(VISITS_SHOWN).map(|visit| row(visit, now)).collect(),
@@ -169,12 +169,9 @@ fn over_time(name: &'static str, intervals: &[Interval], row_label: &str) -> Ove
 
 fn load(worker: &store::WorkerLoad) -> String {
     let sites = labels::counted(worker.sites, "site", "sites");
-    match worker.groups {
-        0 => sites,
-        groups => format!(
-            "{sites}, {}",
-            labels::counted(groups, "share of the addresses", "shares of the addresses")
-        ),
+    match worker.addresses_owned() {
+        None => sites,
+        Some(addresses) => format!("{sites}, {addresses}"),
     }
 }
 
@@ -216,12 +213,17 @@ fn progress_words(answer: &CrawlAnswer) -> String {
     }
 }
 
-/// Requests of the last day, as a rate.
-fn rate(requests: u64) -> String {
+/// Requests of the last day, as a rate. Visits of `excluded` sites are deleted, so their requests are not in it.
+fn rate(requests: u64, excluded: u64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "shown with two decimals")]
     let per_second = requests as f64 / 86_400.0;
+    let without = match excluded {
+        0 => "",
+        1 => ", without those to the site that is blocked or suspended",
+        _ => ", without those to sites that are blocked or suspended",
+    };
     format!(
-        "{} requests in the last 24 hours, {per_second:.2} a second on average.",
+        "{} requests in the last 24 hours, {per_second:.2} a second on average{without}.",
         labels::grouped(requests)
     )
 }
@@ -254,6 +256,13 @@ mod tests {
             requests: 12,
             outcomes: outcomes.iter().map(count).collect(),
         }
+    }
+
+    #[test]
+    fn requests_to_sites_whose_visits_are_deleted_are_left_out() {
+        assert_eq!(rate(1_728, 0), "1,728 requests in the last 24 hours, 0.02 a second on average.");
+        assert!(rate(1_728, 1).ends_with("average, without those to the site that is blocked or suspended."));
+        assert!(rate(1_728, 3).ends_with("average, without those to sites that are blocked or suspended."));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The English labels of closed vocabularies.
 
-use manifest::model::{AuthScheme, Confirmation, Discovery, Protocol, SourceKind};
+use manifest::model::{AuthScheme, Confirmation, Protocol, SourceKind};
 use manifest::{Format, IdentityMark, SafetyClass, Strength};
 use policy::claim::Proof;
 use policy::{AbuseReason, FetchOutcome, RobotsKind, Status};
@@ -196,21 +196,6 @@ pub(crate) const fn robots(kind: RobotsKind) -> &'static str {
         RobotsKind::NoFile => "There is none, so everything is allowed",
         RobotsKind::Denied => "Access to it is denied, so nothing is fetched",
         RobotsKind::Unreachable => "It could not be read, so nothing is fetched",
-    }
-}
-
-pub(crate) const fn discovery(discovery: Discovery) -> &'static str {
-    match discovery {
-        Discovery::WellKnown => "well-known path",
-        Discovery::Root => "path at the root",
-        Discovery::LinkHeader => "Link header",
-        Discovery::HtmlLink => "link in a page",
-        Discovery::Agentmap => "Agentmap line in robots.txt",
-        Discovery::CatalogEntry => "entry of a catalog",
-        Discovery::Pointer => "pointer in another document",
-        Discovery::Dns => "DNS record",
-        Discovery::Submitted => "submitted",
-        Discovery::Listed => "named by the operator's list",
     }
 }
 

@@ -5,7 +5,7 @@ use manifest::SiteName;
 
 use super::frame::{Frame, Section};
 use super::links::Link;
-use crate::problem::ProblemBody;
+use crate::problem::{NOTHING_HERE, ProblemBody};
 
 #[derive(Template)]
 #[template(path = "problem.html")]
@@ -43,13 +43,18 @@ impl<'a> ProblemPage<'a> {
             frame: Frame::new(title.clone(), Section::None).unlisted(),
             status: problem.status.as_u16(),
             title,
-            detail: &problem.detail,
+            detail: lead(&problem.detail),
             known: &problem.known,
             unknown_site: site.filter(|_| is_unknown),
             is_misspelt_site,
             back,
         }
     }
+}
+
+/// The detail. An address without a route has a button in place of the advice, which is for clients of the API.
+fn lead(detail: &str) -> &str {
+    if detail.starts_with(NOTHING_HERE) { "There is no page at this address." } else { detail }
 }
 
 fn title(problem: &ProblemBody) -> &'static str {
@@ -67,4 +72,15 @@ fn title(problem: &ProblemBody) -> &'static str {
 fn site_of(path: &str) -> Option<String> {
     let domain = path.strip_prefix("/sites/")?.split('/').next()?;
     SiteName::parse(domain).ok().map(|site| site.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_without_a_route_has_a_sentence() {
+        assert_eq!(lead(&format!("{NOTHING_HERE}; begin at /")), "There is no page at this address.");
+        assert_eq!(lead("there is no capability x"), "there is no capability x");
+    }
 }

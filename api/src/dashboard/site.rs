@@ -5,7 +5,7 @@ use askama::Template;
 use chrono::{DateTime, Utc};
 use manifest::model::{PolicyChoice, Protocol};
 use manifest::{Format, NamedBy};
-use policy::{FetchOutcome, Status};
+use policy::{FetchOutcome, RobotsCause, Status};
 use serde_json::json;
 use store::{FetchReport, NextVisit, VisitReport};
 
@@ -75,8 +75,8 @@ struct Resource {
 
 struct Robots {
     decision: &'static str,
-    cause: Option<String>,
-    http_status: Option<u16>,
+    /// ` (HTTP 503, it asked for a delay)`
+    details: String,
     fetched: Moment,
     expires: Moment,
     /// Lines with preferences about the use of content.
@@ -310,7 +310,6 @@ fn status(answer: &SiteAnswer, now: DateTime<Utc>) -> (String, &'static str) {
             return (format!("{}not readable", fetched.unwrap_or_default()), Status::Invalid.as_str());
         }
         (Status::Pending, 0) => "waiting for its first visit",
-        (Status::Pending, _) => "visited, no result yet",
         (status, _) => status.label(),
     };
     (words.to_owned(), line.status.as_str())
@@ -372,7 +371,7 @@ fn resource_view(line: &ResourceLine, now: DateTime<Utc>, findings_max: &mut usi
         evidence: manifest
             .map(|manifest| manifest.detection.evidence.iter().take(EVIDENCE_MAX).map(words).collect())
             .unwrap_or_default(),
-        discovery: labels::discovery(line.discovery),
+        discovery: line.discovery.label(),
         linked_from: line.linked_from.as_ref().map(ToString::to_string),
         robots_rule: line.robots_rule.as_ref().map(words),
         reason: line.reason.as_ref().map(words),
@@ -425,8 +424,7 @@ fn findings(manifest: &ManifestLine, max: usize) -> Vec<FindingView> {
 fn host_view(line: &HostLine, now: DateTime<Utc>) -> HostView {
     let robots = line.robots.as_ref().map(|robots| Robots {
         decision: labels::robots(robots.kind),
-        cause: robots.cause.as_deref().map(cause_words),
-        http_status: robots.http_status,
+        details: robots_details(robots.http_status, robots.cause.as_deref()),
         fetched: Moment::new(robots.fetched_at, now),
         expires: Moment::new(robots.expires_at, now),
         preferences: robots.text.as_deref().map(preferences).unwrap_or_default(),
@@ -435,11 +433,12 @@ fn host_view(line: &HostLine, now: DateTime<Utc>) -> HostView {
     HostView { host: line.host.to_string(), robots }
 }
 
-/// The cause of a verdict: the outcome of the fetch as text, or the given text.
-fn cause_words(cause: &str) -> String {
-    cause
-        .parse()
-        .map_or_else(|_| text::cut(cause, WORDS_CHARS_MAX), |known: FetchOutcome| known.label().to_owned())
+/// The status and the cause of a verdict, in parentheses.
+fn robots_details(http_status: Option<u16>, cause: Option<&str>) -> String {
+    let status = http_status.map(|status| format!("HTTP {status}"));
+    let cause = cause.map(|cause| text::cut(RobotsCause::in_words(cause), WORDS_CHARS_MAX));
+    let details: Vec<String> = status.into_iter().chain(cause).collect();
+    if details.is_empty() { String::new() } else { format!(" ({})", details.join(", ")) }
 }
 
 /// Maximum number of preferences of one host that are shown.
@@ -495,7 +494,14 @@ fn fetch_view(fetch: &FetchReport) -> Fetch {
 
 #[cfg(test)]
 mod tests {
-    use super::preferences;
+    use super::{preferences, robots_details};
+
+    #[test]
+    fn the_cause_of_a_robots_txt_is_beside_its_status() {
+        assert_eq!(robots_details(Some(503), Some("rate_limited")), " (HTTP 503, it asked for a delay)");
+        assert_eq!(robots_details(None, Some("dns_failed")), " (name not resolved)");
+        assert_eq!(robots_details(Some(200), None), " (HTTP 200)");
+    }
 
     #[test]
     fn shows_the_preferences_of_a_robots_txt() {

@@ -69,11 +69,9 @@ fn row(line: &SiteLine, context: &PageContext) -> Row {
         site: line.site.to_string(),
         icon: icons::of_site(line.site.as_str(), 24),
         owner: context.owners.of(&line.site).map(|_| OWNER_MARK),
-        status: match (line.status, line.last_visit_at) {
-            (Status::Fresh, _) if is_unreadable => "not readable",
-            (Status::Pending, Some(_)) => "visited, no result yet",
-            (Status::Pending, None) => "waiting for its first visit",
-            (status, _) => status.label(),
+        status: match line.status {
+            Status::Fresh if is_unreadable => Status::Invalid.label(),
+            status => status.label(),
         },
         status_class: if is_unreadable { Status::Invalid.as_str() } else { line.status.as_str() },
         capabilities: labels::grouped(u64::from(line.capabilities)),
@@ -99,7 +97,9 @@ fn filters(query: &QueryPairs) -> Vec<Filter> {
         Status::Fresh,
         Status::Stale,
         Status::Unreachable,
+        Status::Gone,
         Status::Denied,
+        Status::CatchAll,
         Status::OptedOut,
         Status::Suspended,
         Status::Pending,
@@ -107,4 +107,20 @@ fn filters(query: &QueryPairs) -> Vec<Filter> {
     let mut filters = vec![of("with capabilities", "with_manifests", "true")];
     filters.extend(shown.map(|status| of(status.label(), "status", status.as_str())));
     filters
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_status_that_a_visit_gives_has_a_filter() {
+        let filters = filters(&QueryPairs::parse("prefix=a").unwrap());
+        let of = |status: Status| filters.iter().find(|filter| filter.text == status.label());
+        // a manifest is invalid, a site is not
+        for status in Status::ALL.iter().filter(|status| **status != Status::Invalid) {
+            let filter = of(*status).unwrap_or_else(|| panic!("{status} has no filter"));
+            assert!(filter.href.contains(&format!("status={status}")), "{}", filter.href);
+        }
+    }
 }

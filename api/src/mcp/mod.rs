@@ -15,7 +15,7 @@ use rmcp::model::{
     ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool as McpTool,
     ToolAnnotations,
 };
-use rmcp::service::RequestContext;
+use rmcp::service::{RequestContext, ServerInitializeError};
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{RoleServer, ServerHandler, ServiceExt};
@@ -171,7 +171,11 @@ pub(crate) fn routes(app: &App) -> Router<App> {
 #[derive(Debug, thiserror::Error)]
 pub enum McpError {
     #[error("the client did not start the session as the protocol requires: {0}")]
-    Begin(#[source] Box<rmcp::service::ServerInitializeError>),
+    Begin(#[source] Box<ServerInitializeError>),
+    #[error(
+        "the input ended before a session began: an MCP client starts this command and speaks to it over its standard input and output"
+    )]
+    Unopened,
     #[error("the session over the standard streams failed: {0}")]
     Broken(#[source] tokio::task::JoinError),
     #[error("the session ended: {0}")]
@@ -232,6 +236,7 @@ async fn serve_once(app: App, cancel: CancellationToken) -> Result<(), McpError>
     let begun = Server::new(app).serve_with_ct(transport, cancel).await;
     let served = match begun {
         Ok(running) => running.waiting().await.map(drop).map_err(McpError::Broken),
+        Err(ServerInitializeError::ConnectionClosed(_)) => Err(McpError::Unopened),
         Err(error) => Err(McpError::Begin(Box::new(error))),
     };
     // A message that was refused ended the session.

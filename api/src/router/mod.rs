@@ -10,7 +10,7 @@ use serde_json::Value;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::problem::Problem;
+use crate::problem::{NOTHING_HERE, Problem};
 use crate::routes::{
     admin, admin_abuse, admin_feedback, admin_keys, assets, badge, bot_keys, capability, card_keys, changes,
     changes_stream, claim, crawl, crawl_stream, export, feedback, feeds, health, home, manifest,
@@ -107,5 +107,5 @@ fn all(app: &App) -> Router<App> {
 }
 
 async fn unknown() -> Problem {
-    Problem::not_found("there is nothing at this address; begin at /")
+    Problem::not_found(format!("{NOTHING_HERE}; begin at /"))
 }

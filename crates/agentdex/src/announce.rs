@@ -16,6 +16,9 @@ pub(crate) enum Announcement<'a> {
     /// The dashboard and the API can be reached.
     Serving {
         url: &'a str,
+        /// The database, without the password.
+        #[serde(skip)]
+        database: String,
         #[serde(skip)]
         is_single_pass: bool,
     },
@@ -78,13 +81,15 @@ impl Announcement<'_> {
     fn text(&self) -> String {
         match self {
             Self::Demo { sites, address, data_dir } => {
-                format!("A small web of {sites} sites runs on {address}. Results are stored in {data_dir}.")
+                format!("A small web of {sites} sites runs on {address}. Its files are in {data_dir}.")
             }
-            Self::Serving { url, is_single_pass: false } => {
-                format!("Dashboard and API: {url}. Results appear while the crawl runs.")
-            }
-            Self::Serving { url, is_single_pass: true } => {
-                format!("Dashboard and API until the pass has ended: {url}.")
+            Self::Serving { url, database, is_single_pass: false } => format!(
+                "Dashboard and API: {url}. Results are stored in {database}, and appear while the crawl runs."
+            ),
+            Self::Serving { url, database, is_single_pass: true } => {
+                format!(
+                    "Dashboard and API until the pass has ended: {url}. Results are stored in {database}."
+                )
             }
             Self::Ended { program, reading } => {
                 let (program, flags) = (quoted(program), reading.quoted());
@@ -148,7 +153,7 @@ fn nothing_found(url: &str, program: &str, reading: &ReadingFlags, reasons: &[St
 }
 
 /// Quotes a word for a shell.
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "/._-+:@,=".contains(letter);
     if text.chars().all(is_plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
@@ -217,6 +222,16 @@ mod tests {
         };
         assert_eq!(serde_json::to_value(&announcement).unwrap()["reasons"][0], "no name");
         assert!(!announcement.text().contains("no name"), "the text of the pass has it");
+        let serving = |is_single_pass| {
+            let database = "sqlite:d/agentdex.db".to_owned();
+            Announcement::Serving { url: "http://127.0.0.1:8080", database, is_single_pass }
+        };
+        let expected =
+            "Dashboard and API: http://127.0.0.1:8080. Results are stored in sqlite:d/agentdex.db, and";
+        assert!(serving(false).text().starts_with(expected), "{}", serving(false).text());
+        assert!(serving(true).text().contains("until the pass has ended: http://127.0.0.1:8080."));
+        let json = serde_json::to_value(serving(false)).unwrap();
+        assert_eq!(json, serde_json::json!({ "event": "serving", "url": "http://127.0.0.1:8080" }));
         let said = |at| Announcement::GoingOn { next_due_at: at }.text();
         assert!(said(Some(DateTime::UNIX_EPOCH)).contains("continues. A site is due now."));
         assert!(said(DateTime::from_timestamp(4_102_444_800, 0)).contains("due at 2100-01-01 00:00:00 UTC."));

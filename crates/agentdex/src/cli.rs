@@ -75,7 +75,7 @@ const USED: [(&str, &[&[&str]]); 11] = [
     ("feedback", &[SHARED]),
     ("reports", &[SHARED]),
     ("config", &[SHARED]),
-    ("doctor", &[SHARED, &["format"]]),
+    ("doctor", &[SHARED, &["format", "name_servers"]]),
     ("probe", &[]),
     ("completions", &[]),
     ("man", &[]),

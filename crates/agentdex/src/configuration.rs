@@ -14,6 +14,8 @@ use settings::{Key, SharedFlags, escape, keys};
 use store::DatabaseUrl;
 use toml::{Table, Value};
 
+use crate::announce::quoted;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Subcommand)]
 pub(crate) enum ConfigCommand {
     /// Check the settings of every program; exit with 2 if one is invalid
@@ -33,6 +35,14 @@ pub(crate) fn run(
     match command {
         ConfigCommand::Check => {
             writeln!(out, "{}: valid for every program", source(file))?;
+            if file.is_none() && crawl.seeds.is_empty() {
+                let command = crawl_command(shared, crawl);
+                writeln!(
+                    out,
+                    "no file was read: --config or AGENTDEX_CONFIG names one; without one, a crawl takes its seeds and contact from \
+                     flags: {command}"
+                )?;
+            }
             for obstacle in obstacles {
                 writeln!(out, "warning: a crawl cannot start: {}", escape::line(&obstacle))?;
             }
@@ -54,6 +64,16 @@ pub(crate) fn check(shared: &SharedFlags, crawl: &CrawlFlags) -> Result<Vec<Stri
     let api = ApiSettings::default().or_file(file).map_err(|error| usage(&error))?;
     api.resolve(read).map_err(|error| usage(&error))?;
     Ok(obstacles(settings, file))
+}
+
+/// The command that starts a crawl with these settings.
+pub(crate) fn crawl_command(shared: &SharedFlags, crawl: &CrawlFlags) -> String {
+    let is_complete = crawler::cli::resolve(shared, crawl)
+        .is_ok_and(|settings| !settings.crawl.seeds.is_empty() && settings.continuous().is_ok());
+    match shared.config.as_deref().filter(|_| is_complete) {
+        Some(file) => format!("agentdex --config {}", quoted(&file.display().to_string())),
+        None => "agentdex --seeds FILE --contact-email YOU".to_owned(),
+    }
 }
 
 /// Without a file, seeds and contact are flags of the crawl.
@@ -219,6 +239,14 @@ mod tests {
         assert!(!checked(&format!("{seeds}{contact}")).contains("warning: "));
         let without_file = SharedFlags { config: None, ..shared };
         assert_eq!(check(&without_file, &CrawlFlags::default()).unwrap(), Vec::<String>::new());
+        let mut out = Vec::new();
+        run(ConfigCommand::Check, &without_file, &CrawlFlags::default(), &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let expected = "no file was read: --config or AGENTDEX_CONFIG names one;";
+        assert!(
+            text.contains(expected) && text.ends_with("agentdex --seeds FILE --contact-email YOU\n"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -12,7 +12,7 @@ use settings::SharedFlags;
 use store::{Retention, Store, StoreConfig, StoreError};
 use tokio::sync::mpsc;
 
-use crate::serve;
+use crate::{serve, size};
 
 /// Lines buffered between the database and the file.
 const BUFFERED_LINES: usize = 1_000;
@@ -104,20 +104,24 @@ async fn migrate(config: &StoreConfig, out: &mut impl Write) -> anyhow::Result<(
 
 async fn status(config: &StoreConfig, out: &mut impl Write) -> anyhow::Result<()> {
     let schema = Store::existing_schema(config).await?;
-    writeln!(out, "{}: schema {}, this program brings {}", config.url, schema.found, schema.known)?;
     if schema.found < schema.known {
-        writeln!(out, "run agentdex db migrate")?;
+        writeln!(
+            out,
+            "{}: schema {}, this program brings {}: run agentdex db migrate",
+            config.url, schema.found, schema.known
+        )?;
         return Ok(());
     }
+    writeln!(out, "{}: schema {}, which is current", config.url, schema.found)?;
     let store = Store::open(config).await?;
     for space in store.space().await? {
         let rows = space.rows.map_or(String::new(), |rows| format!(", about {rows} rows"));
-        writeln!(out, "  {}: {} bytes{rows}", space.name, space.bytes)?;
+        writeln!(out, "  {}: {}{rows}", space.name, size::in_words(space.bytes))?;
     }
     let (first, head) = (store.feed_first().await?, store.feed_head().await?);
     match head.0 {
         0 => writeln!(out, "feed: empty")?,
-        last => writeln!(out, "feed: {} to {last}", first.0)?,
+        last => writeln!(out, "feed: entries {} to {last}", first.0)?,
     }
     for reader in store.feed_readers().await? {
         let behind = head.0.saturating_sub(reader.position.0);

@@ -14,14 +14,15 @@ mod probe;
 mod reports;
 mod search;
 mod serve;
+mod size;
 mod validate;
 
 use std::process::ExitCode;
 
-use crawler::cli::{is_closed_pipe, is_usage};
+use crawler::cli::{CrawlFlags, is_closed_pipe, is_usage};
 use runtime::{ReaderProgram, RuntimeHealth, read_isolated};
-use settings::exit;
 use settings::log::LogFormat;
+use settings::{SharedFlags, exit};
 use store::StoreError;
 
 use crate::cli::{Command, Flags};
@@ -32,11 +33,13 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     let flags = cli::parse();
     let format = flags.shared.log_format.unwrap_or_default();
+    let (shared, crawl) = (flags.shared.clone(), flags.crawl.clone());
     match run(flags) {
         Ok(code) => code,
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            report(&error, format);
+            let hint = missing_hint(&error, &shared, &crawl).unwrap_or_default();
+            report(&error, &hint, format);
             ExitCode::from(if is_usage(&error) { exit::USAGE } else { exit::FAILURE })
         }
     }
@@ -62,7 +65,7 @@ fn run(flags: Flags) -> anyhow::Result<ExitCode> {
                 }
                 Err(error) if is_usage(&error) => Err(error),
                 Err(error) => {
-                    report(&error, flags.shared.log_format.unwrap_or_default());
+                    report(&error, "", flags.shared.log_format.unwrap_or_default());
                     Ok(ExitCode::from(exit::UNREADABLE))
                 }
             }
@@ -107,14 +110,20 @@ fn run(flags: Flags) -> anyhow::Result<ExitCode> {
     }
 }
 
-fn report(error: &anyhow::Error, format: LogFormat) {
-    let hint = demo_hint(error).unwrap_or_default();
+fn report(error: &anyhow::Error, hint: &str, format: LogFormat) {
     settings::log::report("agentdex", format, &format!("{}{hint}", with_causes(error)));
 }
 
+/// What to do if there is no database: the command of a crawl with these settings, and where the database of the demo is.
+fn missing_hint(error: &anyhow::Error, shared: &SharedFlags, crawl: &CrawlFlags) -> Option<String> {
+    let error = error.downcast_ref::<StoreError>().filter(|error| error.is_missing())?;
+    let command = configuration::crawl_command(shared, crawl);
+    Some(format!(": {command}{}", demo_hint(error).unwrap_or_default()))
+}
+
 /// Names the database of the demo, if it is below the directory in which there is none.
-fn demo_hint(error: &anyhow::Error) -> Option<String> {
-    let Some(StoreError::Missing { path }) = error.downcast_ref() else { return None };
+fn demo_hint(error: &StoreError) -> Option<String> {
+    let StoreError::Missing { path } = error else { return None };
     let dir = path.parent()?.join(demo::DIR_NAME);
     let exists = dir.join(path.file_name()?).exists();
     exists.then(|| format!("; the database of the demo is in --data-dir {}", dir.display()))
@@ -143,14 +152,29 @@ mod tests {
     #[test]
     fn names_the_database_of_the_demo_if_there_is_one() {
         let dir = tempfile::tempdir().unwrap();
-        let missing = anyhow::Error::from(StoreError::Missing { path: dir.path().join("agentdex.db") });
+        let missing = StoreError::Missing { path: dir.path().join("agentdex.db") };
         assert_eq!(demo_hint(&missing), None);
         let demo = dir.path().join("demo");
         std::fs::create_dir(&demo).unwrap();
         std::fs::write(demo.join("agentdex.db"), []).unwrap();
         let hint = demo_hint(&missing).unwrap();
         assert_eq!(hint, format!("; the database of the demo is in --data-dir {}", demo.display()));
-        assert!(missing.to_string().contains("start a crawl: agentdex --seeds FILE --contact-email YOU"));
+        let printed = |shared: &SharedFlags| {
+            let missing = anyhow::Error::from(StoreError::Missing { path: dir.path().join("agentdex.db") });
+            let hint = missing_hint(&missing, shared, &CrawlFlags::default()).unwrap_or_default();
+            format!("{missing}{hint}")
+        };
+        let printed_without = printed(&SharedFlags::default());
+        let expected =
+            "start a crawl: agentdex --seeds FILE --contact-email YOU; the database of the demo is in";
+        assert!(printed_without.contains(expected), "{printed_without}");
+        let config = dir.path().join("agentdex.toml");
+        let table = "[crawler]\nseeds = [\"starter\"]\ncontact_email = \"me@example.org\"\n";
+        std::fs::write(&config, table).unwrap();
+        let shared = SharedFlags { config: Some(config.clone()), ..SharedFlags::default() };
+        let printed_with = printed(&shared);
+        let expected = format!("start a crawl: agentdex --config {}; the database", config.display());
+        assert!(printed_with.contains(&expected), "{printed_with}");
     }
 
     #[test]

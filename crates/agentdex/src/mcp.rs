@@ -2,6 +2,7 @@
 //!
 //! Standard output belongs to the protocol: everything else goes to standard error.
 
+use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use api::{ApiConfig, App};
@@ -23,6 +24,10 @@ pub(crate) async fn run(shared: &SharedFlags, serve: &ServeFlags) -> anyhow::Res
     let Some(store) = shutdown.soft.run_until_cancelled(opening).await else { return Ok(ExitCode::SUCCESS) };
     let app = App::with_store(ApiConfig { embedder, reader, ..config }, store?);
     app.refresh_index().await;
+    if std::io::stdin().is_terminal() {
+        let note = "an MCP client starts this command and speaks to it over its standard input and output; Ctrl-C ends it";
+        writeln!(std::io::stderr(), "{note}")?;
+    }
     api::serve_stdio(app, shutdown.soft).await?;
     Ok(ExitCode::SUCCESS)
 }

@@ -4,7 +4,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -136,9 +136,13 @@ pub(crate) fn locked(resolved: Settings) -> anyhow::Result<Settings> {
 }
 
 pub(crate) fn create_data_dir(dir: &Path) -> anyhow::Result<()> {
+    anyhow::ensure!(
+        !dir.is_file(),
+        "the data directory {} is a file; choose another with --data-dir",
+        dir.display()
+    );
     std::fs::create_dir_all(dir).with_context(|| {
-        let why = if dir.is_file() { "is a file" } else { "cannot be written" };
-        format!("the data directory {} {why}; choose another with --data-dir", dir.display())
+        format!("the data directory {} cannot be written; choose another with --data-dir", dir.display())
     })
 }
 
@@ -186,7 +190,6 @@ pub(crate) async fn run_on(
     services.spawn(async move { api::serve(listener, app, until).await.context("the API stopped") });
 
     let output = resolved.output;
-    Announcement::Serving { url: &url, is_single_pass: after_pass == AfterPass::End }.print(output)?;
     let data_dir = resolved.shared.data_dir.display().to_string();
     let reading = reading_flags(shared, &resolved.shared)?;
     let node = Node { store: store.clone(), index, url, data_dir, reading, output, open: serve.open };
@@ -302,16 +305,28 @@ impl Node {
         after_pass: AfterPass,
     ) -> anyhow::Result<()> {
         let watch = Watch::new(shared);
-        if config.mode == Mode::Daemon {
-            crawler::run(config, self.store.clone(), cancel.clone(), &|news| watch.show(&news)).await?;
-            watch.finish();
-            return Announcement::Stopped.print(self.output);
-        }
+        let is_daemon = config.mode == Mode::Daemon;
         let again = continuous(&config)?;
-        let crawled =
-            crawler::run(config, self.store.clone(), cancel.clone(), &|news| watch.show(&news)).await;
+        let unprinted = OnceLock::new();
+        let show = |news: Progress<'_>| {
+            // after the seeds were read: if they cannot be, nothing is served
+            if matches!(news, Progress::Seeded(_))
+                && let Err(error) = watch.suspend(|| self.announce_serving(shared, after_pass))
+            {
+                drop(unprinted.set(error));
+                cancel.soft.cancel();
+            }
+            watch.show(&news);
+        };
+        let crawled = crawler::run(config, self.store.clone(), cancel.clone(), &show).await;
         watch.finish();
         let summary = crawled?;
+        if let Some(error) = unprinted.into_inner() {
+            return Err(error);
+        }
+        if is_daemon {
+            return Announcement::Stopped.print(self.output);
+        }
         Announcement::Crawled(&summary).print(self.output)?;
         if cancel.soft.is_cancelled() {
             return self.announce_end();
@@ -332,6 +347,12 @@ impl Node {
         };
         crawler::run(again, self.store.clone(), cancel.clone(), &show).await?;
         Announcement::Stopped.print(self.output)
+    }
+
+    fn announce_serving(&self, shared: &SharedSettings, after_pass: AfterPass) -> anyhow::Result<()> {
+        let database = shared.store.url.to_string();
+        let is_single_pass = after_pass == AfterPass::End;
+        Announcement::Serving { url: &self.url, database, is_single_pass }.print(self.output)
     }
 
     /// Waits until the index contains all results of the crawl.

@@ -78,13 +78,18 @@ pub(crate) struct Dns {
 }
 
 impl Dns {
+    /// Uses these servers; without any, those of the system's configuration.
+    pub(crate) fn of(name_servers: &[SocketAddr]) -> Result<Self, NetError> {
+        if name_servers.is_empty() { Self::from_system() } else { Self::of_servers(name_servers) }
+    }
+
     /// Reads the system's configuration.
-    pub(crate) fn from_system() -> Result<Self, NetError> {
+    fn from_system() -> Result<Self, NetError> {
         Self::build(TokioResolver::builder_tokio()?)
     }
 
     /// Uses these servers, over UDP and, for long responses, TCP.
-    pub(crate) fn of_servers(servers: &[SocketAddr]) -> Result<Self, NetError> {
+    fn of_servers(servers: &[SocketAddr]) -> Result<Self, NetError> {
         let of = |server: &SocketAddr| {
             let (mut udp, mut tcp) = (ConnectionConfig::udp(), ConnectionConfig::tcp());
             (udp.port, tcp.port) = (server.port(), server.port());
@@ -252,8 +257,8 @@ fn failure_of(error: &NetError) -> Failure {
 /// # Errors
 ///
 /// Why they do not, as text.
-pub async fn name_servers_know(host: &Host) -> Result<(), String> {
-    let dns = Dns::from_system().map_err(|error| error.to_string())?;
+pub async fn name_servers_know(name_servers: &[SocketAddr], host: &Host) -> Result<(), String> {
+    let dns = Dns::of(name_servers).map_err(|error| error.to_string())?;
     match dns.lookup(host).await {
         Ok(_) => Ok(()),
         Err(failure) if failure.cause == Cause::NameUnknown => {

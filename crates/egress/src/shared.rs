@@ -41,13 +41,7 @@ impl Shared {
     }
 
     pub(crate) fn dns(&self) -> Result<&Dns, Failure> {
-        let open = || {
-            let dns = match self.name_servers.as_slice() {
-                [] => Dns::from_system(),
-                name_servers => Dns::of_servers(name_servers),
-            };
-            dns.map_err(|error| error.to_string())
-        };
+        let open = || Dns::of(&self.name_servers).map_err(|error| error.to_string());
         self.dns.get_or_init(open).as_ref().map_err(|error| {
             Failure::new(
                 Cause::NameServers,

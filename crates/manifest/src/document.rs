@@ -68,6 +68,9 @@ findings! {
     rule LONG: May("document.long", "agentdex limits")
         "the document is longer than agents like to read"
             => "Keep manifests below 256 KiB; link to details instead of embedding them.";
+    rule NOT_JSON: Must("document.not_json", "RFC 8259")
+        "a text or binary data where the path has to hold JSON"
+            => "Publish JSON at this path, or answer 404 when there is no manifest.";
     rule NO_OBJECT: Must("document.no_object", "RFC 8259 §4")
         "the root is not a JSON object, which the format requires" => "Publish one object with the members of the format.";
     rule WRAPPED: Must("document.wrapped", "AWP 0.1 §5, ATP 0.1 §3, WoA §5, agents.json 0.1.0, ARWS layer 1; A2A, ARD, MCP and others alike")
@@ -78,7 +81,7 @@ findings! {
     rule TRUNCATED: Must("document.truncated", "agentdex limits")
         "the body was cut at the size cap while it was fetched" => "Publish a shorter document.";
     rule SYNTAX: Must("json.syntax", "RFC 8259")
-        "the document is not JSON" => "Correct the syntax at the offset named; no reader repairs it silently.";
+        "the document is not JSON" => "Correct the syntax at the offset named.";
     rule DUPLICATE: Should("json.duplicate_name", "RFC 8259 §4")
         "a name occurs twice in one object; the last value counts" => "Keep one of the two.";
     rule TOO_DEEP: Should("json.too_deep", "RFC 8259 §9")

@@ -69,8 +69,13 @@ fn read_text<'d>(document: &'d Document<'d>, text: &str, skipped: usize) -> Draf
         },
         detect::Syntax::Text => {
             let found = forced(document).unwrap_or_else(|| detect::text(text, path));
+            let evidence = (found.format == Format::Malformed).then(|| found.evidence.join("; "));
             let mut draft = Draft::new(document, found);
             draft.search_steering_lines(text);
+            if let Some(evidence) = evidence {
+                draft.report(&document::NOT_JSON, String::new(), evidence);
+                draft.assess(document::NOT_JSON.spec, |_| true);
+            }
             format::read(&Body::Text(text), &mut draft);
             identity::mark_not_public(&mut draft, None);
             draft

@@ -37,7 +37,7 @@ findings! {
     rule AGENTS_JSON_PATH: Must("agents_json.served.path", "agents.json 0.1.0")
         "the manifest is not at /.well-known/agents.json" => "Publish it at /.well-known/agents.json.";
     rule AGENTS_JSON_TYPE: Must("agents_json.served.content_type", "agents.json 0.1.0")
-        "the content type is not application/json in UTF-8" => "Serve it as application/json; charset=utf-8.";
+        "the content type is not application/json with charset=utf-8" => "Serve it as application/json; charset=utf-8.";
     rule AGENTS_TXT_TYPE: Should("agents_txt_0.served.content_type", "agents.txt 0.1")
         "the content type is not text/plain" => "Serve it as text/plain; charset=utf-8.";
     rule ARWS_PATH: Should("arws.served.path", "ARWS layer 1")

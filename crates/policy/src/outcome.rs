@@ -128,6 +128,44 @@ impl FetchOutcome {
         }
     }
 
+    /// So many of these outcomes in words: `1 manifest read`, `34 web pages`.
+    pub fn counted(self, count: u64) -> String {
+        let (one, many) = match self {
+            Self::Found => (self.label(), "manifests read"),
+            Self::Html => ("web page", "web pages"),
+            Self::NotAManifest => (self.label(), "not manifests"),
+            Self::ServerError => (self.label(), "server errors"),
+            Self::RedirectedAway => ("redirect to another site", "redirects to other sites"),
+            Self::RedirectRefused => (self.label(), "redirects refused"),
+            Self::RedirectLoop => (self.label(), "redirect loops"),
+            Self::RobotsDenied => ("forbidden by robots.txt", "forbidden by robots.txt"),
+            Self::RobotsUnreachable => ("with an unreadable robots.txt", "with an unreadable robots.txt"),
+            Self::DnsFailed => (self.label(), "names not resolved"),
+            Self::ConnectFailed => ("without a connection", "without a connection"),
+            Self::TlsFailed => ("with failed TLS", "with failed TLS"),
+            Self::AddressRefused => (self.label(), "addresses refused"),
+            Self::ProtocolError => ("with broken HTTP", "with broken HTTP"),
+            Self::BadEncoding => ("with a bad encoding", "with a bad encoding"),
+            Self::OverBudget => ("beyond the day's budget", "beyond the day's budget"),
+            same => (same.label(), same.label()),
+        };
+        format!("{count} {}", if count == 1 { one } else { many })
+    }
+
+    /// Whether a request was sent, or at least a connection attempted.
+    pub const fn is_requested(self) -> bool {
+        !matches!(
+            self,
+            Self::Fresh
+                | Self::RobotsDenied
+                | Self::RobotsUnreachable
+                | Self::DnsFailed
+                | Self::AddressRefused
+                | Self::OverBudget
+                | Self::NotReached
+        )
+    }
+
     /// Whether the request received an HTTP response.
     pub const fn is_response(self) -> bool {
         matches!(
@@ -236,29 +274,29 @@ string_enum! {
 }
 
 impl VisitEnd {
-    /// The end in a few words, for lists with a count before each.
+    /// The end in a few words that follow a number of visits.
     pub const fn label(self) -> &'static str {
         match self {
             Self::Completed => "completed",
-            Self::NothingNew => "nothing new",
-            Self::DnsDead => "name unknown",
-            Self::DnsFailed => "name not resolved",
+            Self::NothingNew => "with nothing new",
+            Self::DnsDead => "with an unknown name",
+            Self::DnsFailed => "with a name that was not resolved",
             Self::Unreachable => "unreachable",
-            Self::TlsFailed => "TLS failed",
-            Self::RobotsDenied => "robots.txt forbids",
-            Self::RobotsUnreachable => "robots.txt unreadable",
+            Self::TlsFailed => "with failed TLS",
+            Self::RobotsDenied => "forbidden by robots.txt",
+            Self::RobotsUnreachable => "with an unreadable robots.txt",
             Self::RateLimited => "asked for a delay",
-            Self::Blocked => "access denied",
-            Self::ServerErrors => "server errors",
-            Self::TransportErrors => "connection failed",
-            Self::CatchAll => "a page at every path",
+            Self::Blocked => "denied access",
+            Self::ServerErrors => "with server errors",
+            Self::TransportErrors => "with failed connections",
+            Self::CatchAll => "with a page at every path",
             Self::OutOfTime => "out of time",
-            Self::OverBudget => "budget used up",
+            Self::OverBudget => "beyond the day's budget",
             Self::Parked => "parked",
             Self::Interrupted => "stopped",
             Self::OptedOut => "blocked or opted out",
             Self::LeaseLost => "taken over",
-            Self::AddressRefused => "address refused",
+            Self::AddressRefused => "with a refused address",
         }
     }
 
@@ -337,7 +375,7 @@ impl Status {
     /// The status in words.
     pub const fn label(self) -> &'static str {
         match self {
-            Self::Pending => "waiting for its first result",
+            Self::Pending => "no result yet",
             Self::Fresh => "fresh",
             Self::Stale => "not confirmed recently",
             Self::Unreachable => "unreachable",
@@ -345,7 +383,7 @@ impl Status {
             Self::Denied => "reading is not allowed",
             Self::OptedOut => "blocked or opted out",
             Self::Suspended => "suspended",
-            Self::Invalid => "unreadable",
+            Self::Invalid => "not readable",
             Self::CatchAll => "answers every path with a page",
         }
     }
@@ -379,6 +417,22 @@ mod tests {
             let distinct: std::collections::BTreeSet<_> = labels.iter().collect();
             assert_eq!(distinct.len(), labels.len(), "{labels:?}");
         }
+    }
+
+    #[test]
+    fn counts_of_outcomes_have_the_plural() {
+        for (outcome, one, many) in [
+            (FetchOutcome::Found, "1 manifest read", "2 manifests read"),
+            (FetchOutcome::Html, "1 web page", "2 web pages"),
+            (FetchOutcome::NotFound, "1 not there", "2 not there"),
+            (FetchOutcome::DnsFailed, "1 name not resolved", "2 names not resolved"),
+        ] {
+            assert_eq!((outcome.counted(1).as_str(), outcome.counted(2).as_str()), (one, many));
+        }
+        for outcome in FetchOutcome::ALL {
+            assert!(!outcome.is_response() || outcome.is_requested(), "{outcome}");
+        }
+        assert!(!FetchOutcome::DnsFailed.is_requested() && FetchOutcome::ConnectFailed.is_requested());
     }
 
     #[test]

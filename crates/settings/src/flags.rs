@@ -20,7 +20,7 @@ pub struct SharedFlags {
     /// Directory of the database, the index and everything else that is stored [default: ./agentdex-data]
     #[arg(long, global = true, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
-    /// Database, as `postgres://user:password@host/name` or `sqlite:PATH` [default: SQLite in the data directory] [env: `DATABASE_URL`]
+    /// Database, as `postgres://user:password@host/name` or `sqlite:PATH` [default: SQLite in the data directory] [env: `DATABASE_URL`, unless empty]
     // the variable is not read by clap: the demo ignores it, and uses a URL that was typed
     #[arg(long, global = true, value_name = "URL")]
     pub database_url: Option<String>,

@@ -42,15 +42,13 @@ pub enum StoreError {
     },
     /// A program that only reads found no SQLite file.
     #[error(
-        "there is no database at {}: run this in the folder of the crawl, name its --data-dir or --database-url, or start a crawl: \
-         agentdex --seeds FILE --contact-email YOU",
+        "there is no database at {}: run this in the folder of the crawl, name its --data-dir or --database-url, or start a crawl",
         path.display()
     )]
     Missing { path: PathBuf },
     /// A program that only reads found a database without tables.
     #[error(
-        "the database at {url} has no tables of agentdex: name that of the crawl with --data-dir or --database-url, or start a crawl: \
-         agentdex --seeds FILE --contact-email YOU"
+        "the database at {url} has no tables of agentdex: name that of the crawl with --data-dir or --database-url, or start a crawl"
     )]
     WithoutTables {
         /// Database URL without the password.

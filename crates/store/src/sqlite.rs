@@ -295,7 +295,9 @@ fn unusable(path: &Path, error: &sqlx::Error) -> StoreError {
 const NOT_A_DATABASE: &str = "26";
 
 fn not_writable(path: &Path, reason: &impl ToString) -> StoreError {
-    StoreError::NotWritable { path: path.to_owned(), reason: reason.to_string() }
+    let file = path.parent().filter(|dir| dir.is_file());
+    let reason = file.map_or_else(|| reason.to_string(), |file| format!("{} is a file", file.display()));
+    StoreError::NotWritable { path: path.to_owned(), reason }
 }
 
 /// The lock ends when the file is closed or the process ends.

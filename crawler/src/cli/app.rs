@@ -43,7 +43,9 @@ pub fn main() -> ExitCode {
 }
 
 fn report_error(error: &anyhow::Error, format: LogFormat) -> ExitCode {
-    ::settings::log::report("crawler", format, &error.to_string());
+    let is_missing = error.downcast_ref::<StoreError>().is_some_and(StoreError::is_missing);
+    let hint = if is_missing { ": crawler --seeds FILE --contact-email YOU" } else { "" };
+    ::settings::log::report("crawler", format, &format!("{error}{hint}"));
     ExitCode::from(if is_usage(error) { exit::USAGE } else { exit::FAILURE })
 }
 

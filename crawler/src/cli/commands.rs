@@ -259,7 +259,7 @@ pub(super) async fn suspend(
         output::line(&match outcome {
             SuspensionOutcome::AlreadySuspended => format!("{site} was suspended before, in {database}"),
             SuspensionOutcome::Suspended { manifests_removed, documents_removed } => format!(
-                "{site} is suspended in {database}; removed {} and {}",
+                "{site} is suspended in {database}: it is not visited any more; deleted {} and {}",
                 counted(manifests_removed.into(), "manifest"),
                 counted(documents_removed.into(), "document")
             ),

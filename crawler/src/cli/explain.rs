@@ -12,7 +12,7 @@ use policy::FetchOutcome;
 use policy::delay::{Scope, day_of};
 use policy::plan::{FullTableReason, PathPlan, PlannedPath, Remaining};
 use policy::robots::{CopyUse, PRODUCT_TOKEN, RobotsFile};
-use policy::{RobotsKind, VisitEnd};
+use policy::{RobotsCause, RobotsKind, VisitEnd};
 use serde::Serialize;
 use store::{
     FetchReport, HostState, RobotsRecord, SiteGroup, SiteReport, Store, Verdict, VisitReport, WorkerId,
@@ -178,8 +178,9 @@ fn lines_before_hosts(report: &SiteReport) -> Vec<String> {
     if let Some(suspended) = &report.suspended {
         let note = if suspended.note.is_empty() { String::new() } else { format!(" ({})", suspended.note) };
         lines.push(format!(
-            "Suspended since {}: {}{note}",
+            "Suspended since {}, for {}: {}{note}",
             time(suspended.at),
+            suspended.reason,
             suspended.reason.description()
         ));
     }
@@ -281,7 +282,7 @@ fn file_lines(file: &RobotsFile) -> Vec<String> {
     }
     lines.extend(file.notes().iter().map(|note| {
         let place = note.line.map_or_else(|| "file".to_owned(), |line| format!("line {line}"));
-        format!("  {place}: {} ({})", note.kind, note.text)
+        format!("  {place}: {} ({})", note.kind.in_words(), note.text)
     }));
     lines
 }
@@ -296,7 +297,8 @@ fn robots_in_words(record: &RobotsRecord) -> String {
         Kind::Denied => "denied to this crawler, so nothing is requested".to_owned(),
         Kind::Unreachable => "could not be read, so nothing is requested".to_owned(),
     };
-    let cause = record.cause.as_ref().map(|cause| format!(" ({cause})")).unwrap_or_default();
+    let cause = record.cause.as_deref().map(RobotsCause::in_words);
+    let cause = cause.map(|cause| format!(" ({cause})")).unwrap_or_default();
     let used = match CopyUse::at(record.expires_at, clock::now()) {
         CopyUse::Current => format!("valid until {}", time(record.expires_at)),
         CopyUse::DenyOnly => "requested again at the next visit".to_owned(),
@@ -309,7 +311,7 @@ fn visit_lines(visit: &VisitReport) -> Vec<String> {
     let phases = &visit.phases;
     let mut lines = vec![
         format!(
-            "Visit of {}: {}; {}, {}, {}",
+            "Visit of {}: {}; {}, {} with robots.txt, {}",
             time(visit.started_at),
             visit.end.description(),
             counted(visit.requests.into(), "request"),
@@ -378,8 +380,9 @@ impl Absence {
     fn lines(&self, first: &FetchReport, fetches: &[&FetchReport]) -> Vec<String> {
         let status = self.status.map(|status| format!(" {status}")).unwrap_or_default();
         let reason = self.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+        let bytes = fetches.iter().map(|fetch| fetch.bytes).sum::<u64>();
         let mut lines = vec![format!(
-            "  {} {}  {} paths  {}{status}{reason}",
+            "  {} {}  {} paths  {}{status}{reason}  [{bytes} bytes]",
             first.at.format("%H:%M:%S"),
             self.origin,
             fetches.len(),
@@ -412,7 +415,7 @@ fn fetch_lines(fetch: &FetchReport) -> Vec<String> {
         detail(format!("redirected to {to}"));
     }
     if let Some(from) = &fetch.linked_from {
-        detail(format!("linked from {from} ({})", fetch.discovery));
+        detail(format!("linked from {from} ({})", fetch.discovery.label()));
     }
     if let Some(rule) = fetch.robots_rule.as_ref().filter(|rule| fetch.reason.as_ref() != Some(*rule)) {
         detail(format!("robots.txt: {rule}"));
@@ -501,6 +504,30 @@ mod tests {
             let stays = matches!(verdict, Verdict::Unknown | Verdict::StatusOnly(_));
             assert_eq!(effect.contains("stays"), stays, "{outcome}: {effect}");
             assert!(!effect.contains("the visit ends"), "{outcome}: {effect}");
+        }
+    }
+
+    #[test]
+    fn the_cause_of_a_missing_robots_txt_is_in_words() {
+        let record = |cause: &str| RobotsRecord {
+            host: Host::parse("drowsy.example").unwrap(),
+            kind: RobotsKind::Unreachable,
+            cause: Some(cause.to_owned()),
+            status: Some(503),
+            body: None,
+            fetched_at: DateTime::UNIX_EPOCH,
+            expires_at: DateTime::UNIX_EPOCH,
+            failures_in_row: 1,
+            etag: None,
+            last_modified: None,
+        };
+        for (cause, words) in [
+            ("rate_limited", "so nothing is requested (it asked for a delay); read 1970"),
+            ("redirects_to_other_site", "(redirect to another site)"),
+            ("a text of an earlier release", "(a text of an earlier release)"),
+        ] {
+            let text = robots_in_words(&record(cause));
+            assert!(text.contains(words), "{text}");
         }
     }
 

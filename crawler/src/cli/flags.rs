@@ -152,7 +152,7 @@ pub enum Command {
         #[arg(required = true)]
         domains: Vec<String>,
         /// The reason, which the page of the site shows
-        #[arg(long, default_value = "blocked by the operator")]
+        #[arg(long, default_value = "by decision of the operator")]
         reason: String,
     },
     /// Allow blocked sites again

@@ -27,6 +27,8 @@ pub(super) struct Rate {
 pub(super) struct Shown {
     pub(super) sites_done: u64,
     pub(super) sites_known: Option<u64>,
+    /// Whether a visit is open. If none is, only the mean rate still changes.
+    pub(super) has_open: bool,
     /// Whether sites are left of which this process visits none: they are not due, or other processes visit them.
     pub(super) is_idle: bool,
     pub(super) requests_per_second: f64,
@@ -66,6 +68,7 @@ impl Rate {
         Shown {
             sites_done: done,
             sites_known,
+            has_open: state.open > 0,
             is_idle,
             requests_per_second,
             time_left: sites_known
@@ -102,7 +105,10 @@ fn time_left(state: &CrawlState<'_>, sites_left: u64, requests_per_second: f64) 
 fn waits(state: &CrawlState<'_>) -> String {
     let activity = state.activity;
     let parts = [
-        (activity.delays, "for the delay of their site"),
+        (
+            activity.delays,
+            if activity.delays == 1 { "for the delay of its site" } else { "for the delays of their sites" },
+        ),
         (activity.answers, "for an answer"),
         (activity.names, "for name servers"),
         (u64::try_from(state.parked).unwrap_or(u64::MAX), "parked"),
@@ -144,6 +150,12 @@ impl Shown {
             details = format!("{details}; {}", counted(self.manifests, "manifest"));
         }
         details
+    }
+
+    /// What a line of progress with these details says, without what changes by itself: a line that says the same is not repeated.
+    pub(super) fn news(&self, details: &str) -> String {
+        let head = if self.has_open { self.head() } else { self.sites_done.to_string() };
+        format!("{head}; {details}")
     }
 
     /// The share of sites that are done.
@@ -189,11 +201,18 @@ mod tests {
         let first = shown(&mut rate, 0, begun, start + Duration::from_secs(9));
         assert_eq!(first.time_left, Some(Duration::from_secs(90)));
         assert_eq!(first.head(), "0 of 20 sites done, 2.0 requests/s, about 1 min 30 s left");
-        assert_eq!(first.details(), "waiting: 3 for the delay of their site, 1 for an answer");
+        assert_eq!(first.details(), "waiting: 3 for the delays of their sites, 1 for an answer");
         // 16 visits of 10 requests have ended
         let rest = ActivityCounts { requests: 180, begun: 4, planned: 20, longest, ..nothing };
         let later = shown(&mut rate, 16, rest, start + Duration::from_secs(50));
         assert_eq!(later.time_left, Some(longest), "what is left waits for its sites, whatever the rate was");
+        assert_ne!(later.news("same"), first.news("same"));
+        let resting = |requests_per_second| Shown { has_open: false, requests_per_second, ..later.clone() };
+        assert_eq!(
+            resting(12.0).news("same"),
+            resting(6.0).news("same"),
+            "the rate of a crawl without visits is no news"
+        );
         assert!(later.details().ends_with("; ended: 16 completed"), "{}", later.details());
     }
 

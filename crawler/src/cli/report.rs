@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use manifest::Format;
 use policy::{FetchOutcome, VisitEnd};
 
 use super::duration;
 use crate::dry_run::DryRun;
-use crate::seeds::SeedReport;
+use crate::seeds::{Rejected, SeedReport};
 use crate::summary::Summary;
 
 /// Rejected lines and parked sites shown; the JSON has all that were kept.
@@ -20,11 +21,11 @@ const REASONS_MAX: usize = 3;
 const ADVICE: [(VisitEnd, &str); 7] = [
     (
         VisitEnd::DnsDead,
-        "Check for typing errors; `agentdex doctor --only dns` shows whether this machine resolves any name.",
+        "Check for typing errors; `agentdex doctor --only dns` shows whether the name servers resolve any name.",
     ),
     (
         VisitEnd::DnsFailed,
-        "Check the name servers with `agentdex doctor --only dns`, or name others with --name-servers.",
+        "Check the name servers with `agentdex doctor --only dns`, with --name-servers if you name others than the system's.",
     ),
     (VisitEnd::Unreachable, "Check the network of this machine: `agentdex doctor`."),
     (
@@ -40,8 +41,8 @@ const ADVICE: [(VisitEnd, &str); 7] = [
 ];
 
 /// Advice if no name was resolved, which is more likely the fault of this machine than of all names.
-const NOTHING_RESOLVED: &str = "Check whether this machine resolves any name: `agentdex doctor --only dns`. If it did not, visit the sites \
-     again at once with --revisit 0s.";
+const NOTHING_RESOLVED: &str = "Check whether the name servers resolve any name: `agentdex doctor --only dns`, with --name-servers if you named any. If they did \
+     not, visit the sites again at once with --revisit 0s.";
 
 /// Advice to the operator on visits with this end.
 pub(super) fn advice(end: VisitEnd) -> Option<&'static str> {
@@ -87,9 +88,7 @@ fn body(summary: &Summary) -> Result<String, std::fmt::Error> {
         writeln!(out, "{stopped}{sites} visited with {} in {took}.", counted(summary.requests, "request"))?;
     }
     seeds(out, &summary.seeds)?;
-    counts(out, "Visits", &summary.ends, end_label)?;
-    counts(out, "Fetches, beside robots.txt", &summary.outcomes, outcome_label)?;
-    counts(out, "Manifests read", &summary.manifests, |format| format)?;
+    results(out, summary)?;
     writeln!(
         out,
         "Manifests: {} new, {} changed, {} gone; capabilities of the sites visited: {}",
@@ -115,6 +114,18 @@ fn body(summary: &Summary) -> Result<String, std::fmt::Error> {
         more(out, summary.parked.len() as u64, summary.parked.len().min(SHOWN_MAX))?;
     }
     Ok(text)
+}
+
+/// How visits and fetches ended, and the formats of the documents that were read.
+fn results(out: &mut String, summary: &Summary) -> std::fmt::Result {
+    let ends = most_common::<VisitEnd>(&summary.ends).into_iter();
+    listed(out, "Visits", &ends.map(|(end, count)| format!("{count} {}", end.label())).collect::<Vec<_>>())?;
+    let outcomes = outcomes_in_words(most_common::<FetchOutcome>(&summary.outcomes));
+    listed(out, "Fetches, beside robots.txt", &outcomes.requested)?;
+    listed(out, "Without a request", &outcomes.unrequested)?;
+    let formats = most_common::<Format>(&summary.manifests).into_iter();
+    let formats: Vec<String> = formats.map(|(format, count)| format_counted(format, count)).collect();
+    listed(out, "Documents read", &formats)
 }
 
 /// Why a pass reached no site.
@@ -224,7 +235,7 @@ fn seeds(out: &mut String, report: &SeedReport) -> std::fmt::Result {
         (counted(report.duplicates, "duplicate"), counted(report.rejected_count, "line"));
     writeln!(out, "Seeds: {} read, {duplicates}, {lines} skipped", report.read)?;
     for rejected in report.rejected.iter().take(SHOWN_MAX) {
-        writeln!(out, "  {}, line {}: {}", rejected.source, rejected.line, rejected.reason)?;
+        writeln!(out, "{}", rejected_line(rejected))?;
     }
     more(out, report.rejected_count, report.rejected.len().min(SHOWN_MAX))?;
     if report.sources.len() > 1 || report.sources.iter().any(|source| source.kind != "list" || source.is_cut)
@@ -247,6 +258,11 @@ fn seeds(out: &mut String, report: &SeedReport) -> std::fmt::Result {
     }
 }
 
+/// A skipped line of a list, with the reason.
+pub(super) fn rejected_line(rejected: &Rejected) -> String {
+    format!("  {}, line {}: {}", rejected.source, rejected.line, rejected.reason)
+}
+
 /// A number with its noun, whose plural ends with an s.
 pub(super) fn counted(count: u64, noun: &str) -> String {
     plural(count, noun, &format!("{noun}s"))
@@ -266,23 +282,43 @@ pub(super) fn end_label(slug: &'static str) -> &'static str {
     slug.parse::<VisitEnd>().map_or(slug, VisitEnd::label)
 }
 
-fn outcome_label(slug: &'static str) -> &'static str {
-    slug.parse::<FetchOutcome>().map_or(slug, FetchOutcome::label)
+/// Outcomes with their numbers.
+pub(super) struct CountedOutcomes {
+    /// Those of requests.
+    pub(super) requested: Vec<String>,
+    /// Those of documents that were not requested.
+    pub(super) unrequested: Vec<String>,
 }
 
-fn counts(
-    out: &mut String,
-    title: &str,
-    counts: &BTreeMap<&'static str, u64>,
-    label: fn(&'static str) -> &'static str,
-) -> std::fmt::Result {
-    if counts.is_empty() {
-        return Ok(());
+/// Outcomes in words, in the given order.
+pub(super) fn outcomes_in_words(outcomes: impl IntoIterator<Item = (FetchOutcome, u64)>) -> CountedOutcomes {
+    let (requested, unrequested): (Vec<_>, Vec<_>) =
+        outcomes.into_iter().partition(|(outcome, _)| outcome.is_requested());
+    let words = |outcomes: Vec<(FetchOutcome, u64)>| {
+        outcomes.into_iter().map(|(outcome, count)| outcome.counted(count)).collect()
+    };
+    CountedOutcomes { requested: words(requested), unrequested: words(unrequested) }
+}
+
+/// The number of documents of a format.
+pub(super) fn format_counted(format: Format, count: u64) -> String {
+    match format {
+        Format::Malformed => format!("{count} unreadable"),
+        format => format!("{count} {format}"),
     }
-    let mut sorted: Vec<_> = counts.iter().collect();
-    sorted.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
-    let listed: Vec<String> = sorted.iter().map(|(slug, count)| format!("{count} {}", label(slug))).collect();
-    writeln!(out, "{title}: {}", listed.join(", "))
+}
+
+/// The parsed keys with their counts, the most common first.
+fn most_common<T: std::str::FromStr>(counts: &BTreeMap<&'static str, u64>) -> Vec<(T, u64)> {
+    let parsed = counts.iter().filter_map(|(slug, count)| Some((slug.parse().ok()?, *count)));
+    let mut sorted: Vec<(T, u64)> = parsed.collect();
+    sorted.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    sorted
+}
+
+/// A line with a list, unless that is empty.
+fn listed(out: &mut String, title: &str, list: &[String]) -> std::fmt::Result {
+    if list.is_empty() { Ok(()) } else { writeln!(out, "{title}: {}", list.join(", ")) }
 }
 
 fn more(out: &mut String, all: u64, shown: usize) -> std::fmt::Result {
@@ -366,13 +402,17 @@ mod tests {
         let summary = Summary {
             sites_visited: 4,
             ends: [("dns_dead", 3), ("catch_all", 1)].into(),
-            outcomes: [("not_found", 9)].into(),
+            outcomes: [("not_found", 9), ("found", 37), ("html", 1), ("dns_failed", 3)].into(),
+            manifests: [("awp", 9), ("malformed", 1)].into(),
             ..Summary::default()
         };
         let text = summary_text(&summary);
-        for part in
-            ["Visits: 3 name unknown, 1 a page at every path\n", "Fetches, beside robots.txt: 9 not there\n"]
-        {
+        for part in [
+            "Visits: 3 with an unknown name, 1 with a page at every path\n",
+            "Fetches, beside robots.txt: 37 manifests read, 9 not there, 1 web page\n",
+            "Without a request: 3 names not resolved\n",
+            "Documents read: 9 awp, 1 unreadable\n",
+        ] {
             assert!(text.contains(part), "{text}");
         }
     }
@@ -418,7 +458,7 @@ mod tests {
         let sample = Sample {
             name: "Book seat".to_owned(),
             site: manifest::SiteName::parse("skyhop.example").unwrap(),
-            format: manifest::Format::Awp,
+            format: Format::Awp,
         };
         let summary = Summary { sites_visited: 1, requests: 20, samples: vec![sample], ..Summary::default() };
         let shown = text(&summary, Audience::Terminal, "indexer --once");

@@ -3,14 +3,12 @@
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use manifest::Format;
 use policy::Status as SiteStatus;
-use policy::address::ADDRESS_GROUPS;
 use serde::Serialize;
 use store::{DatabaseUrl, FailingSite, SlowSite, Stats, Store, WorkerLoad};
 
 use super::duration::in_words;
-use super::report::{counted, plural};
+use super::report::{counted, format_counted, outcomes_in_words, plural};
 use crate::clock;
 use crate::output::{self, OutputFormat};
 
@@ -77,13 +75,9 @@ fn lag(stats: &Stats, now: DateTime<Utc>) -> Duration {
 fn lines(report: &Status) -> Vec<String> {
     let stats = &report.stats;
     let listed = |counts: Vec<String>| if counts.is_empty() { "none".to_owned() } else { counts.join(", ") };
-    let formats = stats.manifests_by_format.iter().map(|(format, count)| match format {
-        Format::Malformed => format!("{count} unreadable"),
-        format => format!("{count} {format}"),
-    });
+    let formats = stats.manifests_by_format.iter().map(|(format, count)| format_counted(*format, *count));
     let ends = stats.ends_last_day.iter().map(|(end, count)| format!("{count} {}", end.label()));
-    let outcomes =
-        stats.outcomes_last_day.iter().map(|(outcome, count)| format!("{count} {}", outcome.label()));
+    let outcomes = outcomes_in_words(stats.outcomes_last_day.iter().copied());
     let suspended = stats.sites_by_status.iter().find(|(status, _)| *status == SiteStatus::Suspended);
     let suspended = suspended.map_or(0, |(_, count)| *count);
     let mut lines = vec![
@@ -99,19 +93,22 @@ fn lines(report: &Status) -> Vec<String> {
         ),
         format!("By format: {}", listed(formats.collect())),
         format!("Visits in the last day: {}", listed(ends.collect())),
-        format!("Fetches in the last day: {}", listed(outcomes.collect())),
+        format!("Fetches in the last day: {}", listed(outcomes.requested)),
     ];
+    if !outcomes.unrequested.is_empty() {
+        lines.push(format!("Without a request: {}", outcomes.unrequested.join(", ")));
+    }
     if report.lag_seconds > 0 {
         let late = in_words(Duration::from_secs(report.lag_seconds));
         lines.push(format!("The oldest visit has been due for {late}."));
     } else if let Some(at) = report.next_due_at {
         lines.push(format!("The next site is due at {}.", at.format("%Y-%m-%d %H:%M:%S UTC")));
     }
-    for WorkerLoad { worker, sites, groups } in &report.workers {
-        let visits = format!("Worker: {}, visits {}", worker.in_words(), counted(*sites, "site"));
-        lines.push(match *groups {
-            0 => visits,
-            groups => format!("{visits}, owns {} of the addresses", percent(groups)),
+    for load in &report.workers {
+        let visits = format!("Worker: {}, visits {}", load.worker.in_words(), counted(load.sites, "site"));
+        lines.push(match load.addresses_owned() {
+            None => visits,
+            Some(addresses) => format!("{visits}, owns {addresses}"),
         });
     }
     for failing in &report.failing {
@@ -135,15 +132,6 @@ fn lines(report: &Status) -> Vec<String> {
     lines
 }
 
-/// The share of all address groups.
-fn percent(groups: u64) -> String {
-    let all = u64::from(ADDRESS_GROUPS);
-    match groups.saturating_mul(100).saturating_add(all / 2) / all {
-        0 => "less than 1 %".to_owned(),
-        percent => format!("{percent} %"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use policy::{FetchOutcome, VisitEnd};
@@ -161,18 +149,20 @@ mod tests {
         let workers = vec![WorkerLoad { worker: WorkerId::new("here/1"), sites: 1, groups: 1_024 }];
         let stats = Stats {
             ends_last_day: vec![(VisitEnd::DnsDead, 2)],
-            outcomes_last_day: vec![(FetchOutcome::NotFound, 7)],
+            outcomes_last_day: vec![(FetchOutcome::NotFound, 7), (FetchOutcome::DnsFailed, 2)],
             ..Stats::default()
         };
         let late = Status { lag_seconds: 7_200, workers, stats, ..status() };
         let late = lines(&late);
         let worker = "Worker: process 1 on here, visits 1 site, owns 25 % of the addresses";
-        for line in [worker, "Visits in the last day: 2 name unknown", "Fetches in the last day: 7 not there"]
-        {
+        for line in [
+            worker,
+            "Visits in the last day: 2 with an unknown name",
+            "Fetches in the last day: 7 not there",
+            "Without a request: 2 names not resolved",
+        ] {
             assert!(late.iter().any(|shown| shown == line), "{late:?}");
         }
-        assert_eq!((percent(4_096), percent(1)), ("100 %".to_owned(), "less than 1 %".to_owned()));
-        assert_eq!((percent(2_060), percent(2_036)), ("50 %".to_owned(), "50 %".to_owned()));
         assert!(
             late.iter().any(|line| line.starts_with("The oldest visit has been due for 2 h")),
             "{late:?}"

@@ -11,14 +11,17 @@ use indicatif::{ProgressBar, ProgressStyle};
 use tokio::time::Instant;
 
 use super::progress::{Rate, Shown};
-use super::report::counted;
+use super::report::{counted, rejected_line};
 use super::settings::{SharedSettings, Verbosity};
+use crate::seeds::SeedReport;
 use crate::worker::Progress;
 
 /// Interval of progress lines without a terminal.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 /// How often the bar is drawn; its spinner shows that the program runs.
 const TICK: Duration = Duration::from_millis(250);
+/// Skipped lines of the lists of seeds that are shown at the start.
+const SKIPPED_MAX: usize = 3;
 /// How long the bar shows what the whole crawl waits for.
 const NOTE_SHOWN: Duration = Duration::from_secs(3);
 /// The bar before the sites are counted.
@@ -45,7 +48,7 @@ struct State {
     rate: Rate,
     /// When the last line was written; short crawls need none.
     written_at: Instant,
-    /// The last line that was written; an equal one is not repeated.
+    /// What the last line said; one that says the same is not written.
     written: String,
     /// The cause for which the whole crawl waits, and the start of the wait.
     note: Option<(String, Instant)>,
@@ -86,11 +89,7 @@ impl Watch {
                     bar.set_message(format!("{} read", counted(*seeds_read, "seed")));
                 }
             }
-            Progress::Seeded(summary) => self.print(&format!(
-                "{} read, {} skipped",
-                counted(summary.seeds.read, "seed"),
-                counted(summary.seeds.rejected_count, "line")
-            )),
+            Progress::Seeded(summary) => seeded(&summary.seeds).iter().for_each(|line| self.print(line)),
             Progress::Scheduled { task, next } => {
                 let times: Vec<String> =
                     next.iter().map(|at| at.format("%Y-%m-%d %H:%M UTC").to_string()).collect();
@@ -118,6 +117,14 @@ impl Watch {
                 ));
             }
             Progress::Outage(error) => self.print(&format!("the crawl waits for the database: {error}")),
+        }
+    }
+
+    /// Calls `print`, which writes to the terminal, without the bar.
+    pub fn suspend<T>(&self, print: impl FnOnce() -> T) -> T {
+        match &self.output {
+            Output::Bar(bar) => bar.suspend(print),
+            Output::Lines | Output::Json | Output::Nowhere => print(),
         }
     }
 
@@ -159,11 +166,12 @@ impl Watch {
             return;
         }
         state.written_at = Instant::now();
-        let line = format!("{}; {details}", shown.head());
-        if std::mem::replace(&mut state.written, line.clone()) == line {
+        let news = shown.news(&details);
+        if std::mem::replace(&mut state.written, news.clone()) == news {
             return;
         }
         drop(state);
+        let line = format!("{}; {details}", shown.head());
         match &self.output {
             Output::Lines => write_line(&line),
             Output::Json => tracing::info!(
@@ -191,6 +199,16 @@ impl Watch {
     }
 }
 
+/// How many seeds were read, and the first lines that were skipped: a crawl that keeps running has its summary only when it is stopped.
+fn seeded(report: &SeedReport) -> Vec<String> {
+    let (read, skipped) = (counted(report.read, "seed"), counted(report.rejected_count, "line"));
+    let mut lines = vec![format!("{read} read, {skipped} skipped")];
+    lines.extend(report.rejected.iter().take(SKIPPED_MAX).map(rejected_line));
+    let left = report.rejected_count.saturating_sub(lines.len() as u64 - 1);
+    lines.extend((left > 0).then(|| format!("  and {left} more")));
+    lines
+}
+
 fn new_bar() -> ProgressBar {
     let bar = ProgressBar::new_spinner();
     if let Ok(style) = ProgressStyle::with_template(SPINNER) {
@@ -209,6 +227,30 @@ fn write_line(text: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::seeds::Rejected;
+
+    #[test]
+    fn the_first_skipped_lines_are_shown_at_the_start() {
+        let rejected = |line| Rejected {
+            source: "domains.txt".to_owned(),
+            line,
+            text: "not a domain".to_owned(),
+            reason: "it is not a host name".to_owned(),
+        };
+        let report = SeedReport {
+            read: 6,
+            rejected_count: 5,
+            rejected: (1..=5).map(rejected).collect(),
+            ..SeedReport::default()
+        };
+        let lines = seeded(&report);
+        assert_eq!(
+            lines[..2],
+            ["6 seeds read, 5 lines skipped", "  domains.txt, line 1: it is not a host name"]
+        );
+        assert_eq!((lines.len(), lines[4].as_str()), (5, "  and 2 more"));
+        assert_eq!(seeded(&SeedReport::default()), ["0 seeds read, 0 lines skipped"]);
+    }
 
     #[test]
     fn the_templates_of_the_bar_are_valid() {

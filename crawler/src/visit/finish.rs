@@ -78,6 +78,9 @@ impl Visit<'_> {
         let manifest_presence = findings.manifest_presence(site, own);
         let failed = end.is_failure();
         let found_nothing = !failed && manifest_presence == ManifestPresence::Absent;
+        // it repeats what the last visit was told, by a copy of robots.txt or a delay: its interval does not grow
+        let is_repeated = self.progress.traffic.requests == 0
+            && matches!(end, VisitEnd::RobotsDenied | VisitEnd::RobotsUnreachable | VisitEnd::RateLimited);
         SiteHistory {
             end,
             manifest_presence,
@@ -85,8 +88,12 @@ impl Visit<'_> {
             changes: site.changes.saturating_add(u32::from(findings.changed_any(site, own))),
             first_visit_at: site.first_visit_at,
             previous_visit_at: site.last_visit_at,
-            failures_in_row: if failed { site.failures_in_row.saturating_add(1) } else { 0 },
-            negatives_in_row: match (failed, found_nothing) {
+            failures_in_row: match (failed, is_repeated) {
+                (true, true) => site.failures_in_row,
+                (true, false) => site.failures_in_row.saturating_add(1),
+                (false, _) => 0,
+            },
+            negatives_in_row: match (failed || is_repeated, found_nothing) {
                 (true, _) => site.negatives_in_row,
                 (false, true) => site.negatives_in_row.saturating_add(1),
                 (false, false) => 0,
@@ -104,7 +111,7 @@ fn in_words(next: &NextVisit) -> String {
         Reason::FreshUntil => "when the first of its documents is no longer fresh",
         Reason::Negative => "nothing was found",
         Reason::CatchAll => "every path is answered with a page",
-        Reason::Revisit => "by the operator's interval",
+        Reason::Revisit => "after the interval that is set for all sites (revisit_every)",
         Reason::DnsDead => "the name does not exist",
         Reason::Transport => "it could not be reached",
         Reason::RobotsUnreachable => "robots.txt could not be read",

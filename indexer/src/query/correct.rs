@@ -20,6 +20,8 @@ use crate::index::{Fields, LiveTerms};
 const ATTEMPTS_MAX: usize = 4;
 /// The same for all phrasings of a request.
 pub(crate) const REQUEST_ATTEMPTS_MAX: usize = 8;
+/// Maximum number of short words that a suggestion replaces: each costs a walk over the dictionary.
+pub(crate) const SHORT_WORDS_MAX: usize = 2;
 /// Longest words that are corrected by two letters: the automaton of a longer one costs more than it finds.
 const TWO_EDITS_CHARS_MAX: usize = 20;
 /// Shortest words that are completed or corrected by one letter, and that are corrected by two letters.
@@ -94,6 +96,27 @@ pub(crate) fn replacements(
     let first = initials.get(..1).unwrap_or_default();
     let two = similar_word(searcher, fields, word, &Similarity { edits: 2, initials: first })?;
     Ok(two.into_iter().collect())
+}
+
+/// Whether no capability has a word that is one letter too short to be corrected.
+pub(crate) fn is_unknown_short(word: &PlanWord) -> bool {
+    word.count == 0
+        && word.text.chars().count() + 1 == ONE_EDIT_CHARS_MIN
+        && word.text.chars().all(char::is_alphabetic)
+        && !is_common_word(&word.text)
+}
+
+/// The known word with the same first letter that is most similar to a short one.
+pub(crate) fn short_replacement(
+    searcher: &Searcher,
+    fields: &Fields,
+    word: &PlanWord,
+) -> Result<Option<String>, IndexError> {
+    if is_written(searcher, fields, word)? {
+        return Ok(None);
+    }
+    let initial: Vec<char> = word.text.chars().take(1).collect();
+    similar_word(searcher, fields, &word.text, &Similarity { edits: 1, initials: &initial })
 }
 
 /// The most frequent words that begin with a word.

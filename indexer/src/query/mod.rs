@@ -10,7 +10,9 @@ mod synonyms;
 mod translations;
 mod word_weights;
 
-pub(crate) use correct::{REQUEST_ATTEMPTS_MAX, corrections, replacements};
+pub(crate) use correct::{
+    REQUEST_ATTEMPTS_MAX, SHORT_WORDS_MAX, corrections, is_unknown_short, replacements, short_replacement,
+};
 pub(crate) use parse::{PHRASINGS_MAX, ParsedQuery, Phrase, QUERY_BYTES_MAX, parse};
 pub(crate) use plan::{Correction, Plan, QueryTerm, Role};
 pub(crate) use restriction::{FilterPart, Restriction, restrictions};

@@ -28,7 +28,10 @@ use super::vector_search::VectorSearch;
 use super::window::{Window, WindowQuery};
 use crate::answer::{Explanation, FacetBuckets, Group, GroupMember, Hit, SearchAnswer};
 use crate::error::{IndexError, SearchError};
-use crate::query::{Correction, ParsedQuery, Plan, REQUEST_ATTEMPTS_MAX, corrections};
+use crate::query::{
+    Correction, ParsedQuery, Plan, REQUEST_ATTEMPTS_MAX, SHORT_WORDS_MAX, corrections, is_unknown_short,
+    short_replacement,
+};
 use crate::request::{ExploreRequest, Grouping, LIMIT_MAX, SearchRequest, Sort};
 
 /// Below this coverage the best result is irrelevant. Chosen on the dev queries of the public sets: at 0.05 none of the right
@@ -183,7 +186,7 @@ impl<'a> SearchExecutor<'a> {
             total: window.total,
             relevant: Some(window.relevant),
             coverage: window.coverage,
-            did_you_mean: self.did_you_mean(),
+            did_you_mean: self.did_you_mean()?,
             ..SearchAnswer::default()
         };
         if !self.has_good_result(window) {
@@ -298,7 +301,7 @@ impl<'a> SearchExecutor<'a> {
             hits: hits.collect::<Result<_, _>>()?,
             total,
             coverage: 1.0,
-            did_you_mean: self.did_you_mean(),
+            did_you_mean: self.did_you_mean()?,
             next_cursor: self.cursor_after(&page, self.limit, Vec::new()),
             ..SearchAnswer::default()
         })
@@ -396,18 +399,26 @@ impl<'a> SearchExecutor<'a> {
         Ok(Some(Group { by: self.request.group_by, others: ranked.members.len() as u64, members }))
     }
 
-    /// The first phrasing with its misspelt words replaced.
-    fn did_you_mean(&self) -> Option<String> {
-        let (plan, corrections) = (self.plans.first()?, self.corrections.first()?);
-        if corrections.is_empty() {
-            return None;
-        }
-        let mut text = self.request.phrasings.first()?.clone();
+    /// The first phrasing with its misspelt words replaced. If there is one, words replace unknown short ones too, for which a search is
+    /// not corrected.
+    fn did_you_mean(&self) -> Result<Option<String>, IndexError> {
+        let (Some(plan), Some(corrections)) = (self.plans.first(), self.corrections.first()) else {
+            return Ok(None);
+        };
+        let Some(phrasing) = self.request.phrasings.first().filter(|_| !corrections.is_empty()) else {
+            return Ok(None);
+        };
+        let mut text = phrasing.clone();
         for correction in corrections {
-            let word = plan.words.get(correction.word)?;
+            let Some(word) = plan.words.get(correction.word) else { continue };
             text = replace_word(&text, &word.text, &correction.replacement);
         }
-        Some(text)
+        for word in plan.words.iter().filter(|word| is_unknown_short(word)).take(SHORT_WORDS_MAX) {
+            if let Some(replacement) = short_replacement(&self.opened.searcher, &self.opened.fields, word)? {
+                text = replace_word(&text, &word.text, &replacement);
+            }
+        }
+        Ok(Some(text))
     }
 }
 

@@ -111,7 +111,7 @@ pub(crate) async fn moves_a_database_to_the_other_back_end_and_back(backend: Bac
 
     // eight manifests came, changed or left; readers continue after them
     let status = stdout_of_success(elsewhere.agentdex(&["db", "status"]));
-    assert_eq!(feed_of(&status), "feed: 1 to 8", "{status}");
+    assert_eq!(feed_of(&status), "feed: entries 1 to 8", "{status}");
     assert_eq!(feed_of(&stdout_of_success(db(&world, &["status"]))), feed_of(&status));
     assert_eq!(stdout_of_success(elsewhere.agentdex(&["db", "vacuum-advice"])), "-- no table needs VACUUM\n");
     world.web.set_file("shop3.test", "/agent.json", "application/json", airline("rebook_flight"));
@@ -122,7 +122,7 @@ pub(crate) async fn moves_a_database_to_the_other_back_end_and_back(backend: Bac
     }
     let summary = world.crawl(&["--revisit", "0s"]);
     assert_eq!(summary["failed"], 0, "{summary}");
-    assert_eq!(feed_of(&stdout_of_success(db(&world, &["status"]))), "feed: 1 to 9");
+    assert_eq!(feed_of(&stdout_of_success(db(&world, &["status"]))), "feed: entries 1 to 9");
     world.assert_polite();
 }
 

@@ -174,6 +174,9 @@ async fn commands_say_what_they_did_and_what_is_wrong() {
         (["paths"].as_slice(), 0, "REQUESTED   FOUND  VISIT  PATH\n"),
         (&["db", "migrate"], 0, "is current\n"),
         (&["db", "status"], 0, "feed: empty\n"),
+        (&["db", "status"], 0, ", which is current\n  file: "),
+        (&["db", "status"], 0, " KiB\n"),
+        (&["mcp"], 1, "the input ended before a session began: an MCP client starts this command"),
         (&["db", "vacuum-advice"], 0, "-- no table needs VACUUM\n"),
         (&["db", "export", "dump.jsonl"], 0, "rows exported"),
         (&["db", "export", "dump.jsonl"], 1, "dump.jsonl exists: name another file, or remove it first"),
@@ -186,10 +189,29 @@ async fn commands_say_what_they_did_and_what_is_wrong() {
         (&["block", "http://kiosk.test/"], 0, "kiosk.test is blocked"),
         (&["explain", "kiosk.test"], 0, "What was kept of its visits is deleted."),
         (&["explain", "http://kiosk.test/"], 0, "kiosk.test: blocked or opted out, 0 manifests"),
+        (&["suspend", "kiosk.test", "--reason", "spam"], 0, "is not visited any more; deleted 0 manifests"),
+        (&["explain", "kiosk.test"], 0, ", for spam: it misleads the search\n"),
     ] {
         let (code, text) = printed_by(world.program("agentdex"), words);
         assert!(code == Some(expected_code) && text.contains(expected), "{words:?}: {text}");
     }
     let (_, text) = printed_by(world.program("agentdex"), &["explain", "kiosk.test"]);
     assert!(text.contains("no copy is kept") && !text.contains("Not visited yet"), "{text}");
+
+    std::fs::write(world.path("taken"), "").unwrap();
+    std::fs::write(world.path("empty.txt"), "# none yet\n").unwrap();
+    let flags = ["--contact-email", "you@example.org", "--data-dir"];
+    for (program, seeds, dir, expected) in [
+        ("crawler", "seeds.txt", "taken", "taken is a file; choose another --data-dir"),
+        ("agentdex", "seeds.txt", "taken", "the data directory taken is a file; choose another"),
+        ("agentdex", "empty.txt", "new", "empty.txt holds no seed"),
+    ] {
+        let mut command = binary(program).unwrap();
+        command.current_dir(world.path(".")).args(["--seeds", seeds]).args(flags).arg(dir);
+        if program == "agentdex" {
+            command.args(["--listen", "127.0.0.1:0"]);
+        }
+        let (_, text) = printed_by(command, &[]);
+        assert!(text.contains(expected) && !text.contains("Dashboard and API"), "{text}");
+    }
 }

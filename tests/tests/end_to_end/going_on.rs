@@ -113,7 +113,7 @@ pub(crate) async fn agentdex_visits_sites_again_after_the_operators_interval(bac
     let mut explain = world.program("agentdex");
     explain.args(["explain", "first.test"]);
     let explained = text_of(&output(explain));
-    assert!(explained.contains("by the operator's interval"), "{explained}");
+    assert!(explained.contains("after the interval that is set for all sites"), "{explained}");
     // A visit after the interval begins with the known manifest.
     let hits = world.web.log().hits_on("first.test");
     let manifest = hits.iter().filter(|hit| hit.path == "/agent.json");

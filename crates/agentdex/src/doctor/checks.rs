@@ -1,5 +1,6 @@
 //! The checks. Each verdict is a function of values, so it can be tested without a database.
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
@@ -11,7 +12,8 @@ use store::{DatabaseUrl, Store};
 use tokio::time::{Instant, timeout};
 
 use super::machine::{self, OpenFiles};
-use super::{Finding, Subject};
+use super::{CrawlContext, Finding, Subject};
+use crate::size;
 
 /// Timeout of the database: a crawler queries it several times in a visit.
 const DATABASE_WAIT: Duration = Duration::from_secs(10);
@@ -35,15 +37,19 @@ const FREE_BYTES_MIN: u64 = 512 * 1024 * 1024;
 /// Maximum number of changes by which an index may lag; the indexer reads thousands a second.
 const LAG_FAIR: i64 = 10_000;
 
-pub(super) async fn all(settings: &Settings, is_wanted: impl Fn(Subject) -> bool) -> Vec<Finding> {
+pub(super) async fn all(
+    settings: &Settings,
+    crawl: &CrawlContext,
+    is_wanted: impl Fn(Subject) -> bool,
+) -> Vec<Finding> {
     let mut findings = Vec::new();
     let needs_store = [Subject::Database, Subject::Clock, Subject::Index].into_iter().any(&is_wanted);
-    let store = if needs_store { open(settings, &mut findings).await } else { None };
+    let store = if needs_store { open(settings, &crawl.command, &mut findings).await } else { None };
     if is_wanted(Subject::Clock) {
         findings.push(clock(store.as_ref()).await);
     }
     if is_wanted(Subject::Dns) {
-        findings.push(dns().await);
+        findings.push(dns(&crawl.name_servers).await);
     }
     if is_wanted(Subject::Files) {
         findings.push(files(machine::open_files()));
@@ -52,7 +58,7 @@ pub(super) async fn all(settings: &Settings, is_wanted: impl Fn(Subject) -> bool
         findings.push(disk(&settings.data_dir, machine::free_bytes(&settings.data_dir)));
     }
     if is_wanted(Subject::Index) {
-        findings.push(index(&settings.index.dir, store.as_ref()).await);
+        findings.push(index(&settings.index.dir, store.as_ref(), &crawl.command).await);
     }
     if let Some(store) = store {
         store.close().await;
@@ -69,13 +75,14 @@ pub(super) fn settings(obstacles: &[String]) -> Finding {
     Finding::doubtful(Subject::Settings, found, "correct this, unless this machine does not crawl")
 }
 
-async fn open(settings: &Settings, findings: &mut Vec<Finding>) -> Option<Store> {
+async fn open(settings: &Settings, crawl_command: &str, findings: &mut Vec<Finding>) -> Option<Store> {
     let url = &settings.store.url;
     let bad = |found: String| Finding::bad(Subject::Database, found, database_advice(url));
     match timeout(DATABASE_WAIT, Store::open_existing(&settings.store)).await {
         Err(_) => findings.push(bad(format!("{url} does not answer within {} s", DATABASE_WAIT.as_secs()))),
         Ok(Err(error)) if error.is_missing() => {
-            let advice = "the first crawl creates it: agentdex --seeds FILE --contact-email YOU, or crawler with the same flags";
+            let advice =
+                format!("the first crawl creates it: {crawl_command}, or crawler with the same flags");
             let found = format!("{url} has no data of agentdex yet");
             findings.push(Finding::doubtful(Subject::Database, found, advice));
         }
@@ -139,12 +146,17 @@ fn clocks(local: DateTime<Utc>, database: Option<DateTime<Utc>>) -> Finding {
     }
 }
 
-async fn dns() -> Finding {
-    let advice = "the crawler queries the name servers of /etc/resolv.conf directly: check them and the route to port 53";
+async fn dns(name_servers: &[SocketAddr]) -> Finding {
+    let advice = if name_servers.is_empty() {
+        "the crawler queries the name servers of /etc/resolv.conf directly: check them and the route to port 53, or name others with \
+         --name-servers"
+    } else {
+        "the crawler queries the servers of --name-servers or of the file: check them and the route to their port"
+    };
     let Ok(host) = Host::parse(NAME_KNOWN) else {
         return Finding::bad(Subject::Dns, format!("{NAME_KNOWN} is not a name"), advice);
     };
-    match timeout(NAME_WAIT, crawler::egress::name_servers_know(&host)).await {
+    match timeout(NAME_WAIT, crawler::egress::name_servers_know(name_servers, &host)).await {
         Ok(Ok(())) => Finding::good(Subject::Dns, "the name servers resolve public names"),
         Ok(Err(reason)) => Finding::bad(Subject::Dns, reason, advice),
         Err(_) => Finding::bad(Subject::Dns, "the name servers do not answer", advice),
@@ -173,12 +185,19 @@ fn disk(dir: &Path, room: std::io::Result<u64>) -> Finding {
         "free some space, or choose another disk with --data-dir; the index can be removed and rebuilt";
     let free = match room {
         Ok(free) => free,
+        Err(_) if dir.is_file() => {
+            return Finding::bad(
+                Subject::Disk,
+                format!("{} is a file", dir.display()),
+                "name another --data-dir",
+            );
+        }
         Err(error) => {
             let advice = "create the directory, or make it writable for the user that runs agentdex";
             return Finding::bad(Subject::Disk, format!("{}: {error}", dir.display()), advice);
         }
     };
-    let found = format!("{} free for {}", in_units(free), dir.display());
+    let found = format!("{} free for {}", size::in_words(free), dir.display());
     match free {
         ..FREE_BYTES_MIN => Finding::bad(Subject::Disk, found, advice),
         FREE_BYTES_MIN..FREE_BYTES_FAIR => Finding::doubtful(Subject::Disk, found, advice),
@@ -186,23 +205,14 @@ fn disk(dir: &Path, room: std::io::Result<u64>) -> Finding {
     }
 }
 
-/// Bytes as whole GiB, or as MiB if they are less than ten GiB.
-fn in_units(bytes: u64) -> String {
-    const MIB: u64 = 1024 * 1024;
-    match bytes / MIB {
-        mib @ ..10_240 => format!("{mib} MiB"),
-        mib => format!("{} GiB", mib / 1024),
-    }
-}
-
-async fn index(dir: &Path, store: Option<&Store>) -> Finding {
+async fn index(dir: &Path, store: Option<&Store>, crawl_command: &str) -> Finding {
     let opened = tokio::task::spawn_blocking({
         let dir = dir.to_owned();
         move || Searcher::open(&dir)
     });
     let searcher = match opened.await {
         Ok(Ok(searcher)) => searcher,
-        Ok(Err(error)) => return unusable(&error),
+        Ok(Err(error)) => return unusable(&error, crawl_command),
         Err(error) => return Finding::bad(Subject::Index, error.to_string(), "report this as a bug"),
     };
     let Some(store) = store else {
@@ -221,12 +231,12 @@ async fn index(dir: &Path, store: Option<&Store>) -> Finding {
     }
 }
 
-fn unusable(error: &IndexError) -> Finding {
+fn unusable(error: &IndexError, crawl_command: &str) -> Finding {
     match error {
         IndexError::Missing { dir } => Finding::doubtful(
             Subject::Index,
             format!("there is no index in {} yet", dir.display()),
-            "indexer rebuild builds it from the database; agentdex --seeds FILE --contact-email YOU does so while it crawls",
+            format!("indexer rebuild builds it from the database; {crawl_command} does so while it crawls"),
         ),
         IndexError::NotReadable { dir, source } => Finding::bad(
             Subject::Index,
@@ -253,6 +263,26 @@ fn lag(capabilities: u64, behind: i64) -> Finding {
 mod tests {
     use super::super::Health;
     use super::*;
+
+    const COMMAND: &str = "agentdex --seeds FILE --contact-email YOU";
+
+    /// A server that nothing listens to: the system's own are not asked.
+    #[tokio::test]
+    async fn asks_the_name_servers_that_were_given() {
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let server = socket.local_addr().unwrap();
+        let asked = tokio::task::spawn_blocking(move || socket.recv(&mut [0; 512]).unwrap());
+        let mut checked = tokio::task::JoinSet::new();
+        checked.spawn(async move { dns(&[server]).await });
+        assert!(timeout(NAME_WAIT, asked).await.unwrap().unwrap() > 0);
+    }
+
+    #[test]
+    fn a_data_directory_that_is_a_file_is_named_as_such() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let finding = disk(file.path(), machine::free_bytes(file.path()));
+        assert!(finding.health == Health::Bad && finding.found.ends_with(" is a file"), "{finding:?}");
+    }
 
     #[test]
     fn verdicts_depend_on_thresholds() {
@@ -290,7 +320,7 @@ mod tests {
     #[test]
     fn an_index_of_another_user_needs_a_permission_and_no_rebuild() {
         let source = std::io::ErrorKind::PermissionDenied.into();
-        let finding = unusable(&IndexError::NotReadable { dir: "/data/index".into(), source });
+        let finding = unusable(&IndexError::NotReadable { dir: "/data/index".into(), source }, COMMAND);
         assert_eq!(finding.health, Health::Bad);
         assert_eq!(finding.found, "the index in /data/index cannot be opened: permission denied");
         assert!(finding.advice.is_some_and(|advice| advice.contains("the user that wrote it")));
@@ -306,15 +336,9 @@ mod tests {
         };
         let flags = indexer::cli::ReaderFlags { shared, ..indexer::cli::ReaderFlags::default() };
         let mut findings = Vec::new();
-        assert!(open(&flags.settings().unwrap(), &mut findings).await.is_none());
+        assert!(open(&flags.settings().unwrap(), COMMAND, &mut findings).await.is_none());
         let advice = findings[0].advice.as_deref().unwrap_or_default();
         assert!(advice.starts_with("run this as the user") && !advice.contains("start it"), "{findings:?}");
-    }
-
-    #[test]
-    fn sizes_are_in_the_unit_that_fits() {
-        assert_eq!(in_units(600 * 1024 * 1024), "600 MiB");
-        assert_eq!(in_units(59_521 * 1024 * 1024), "58 GiB");
     }
 
     #[tokio::test]
@@ -322,16 +346,16 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open_in_data_dir(dir.path()).await.unwrap();
         let index_dir = dir.path().join("index");
-        let missing = index(&index_dir, Some(&store)).await;
+        let missing = index(&index_dir, Some(&store), COMMAND).await;
         assert_eq!(missing.health, Health::Doubtful, "{missing:?}");
         assert!(missing.advice.is_some_and(|advice| advice.starts_with("indexer rebuild builds it")));
         assert!(!missing.found.contains("indexer"), "{}", missing.found);
         let config = indexer::IndexConfig::at(index_dir.clone());
         indexer::follow::rebuild(store.clone(), config).await.unwrap();
-        assert_eq!(index(&index_dir, Some(&store)).await.health, Health::Good);
+        assert_eq!(index(&index_dir, Some(&store), COMMAND).await.health, Health::Good);
         let other = tempfile::tempdir().unwrap();
         let other = Store::open_in_data_dir(other.path()).await.unwrap();
-        let finding = index(&index_dir, Some(&other)).await;
+        let finding = index(&index_dir, Some(&other), COMMAND).await;
         assert_eq!(finding.health, Health::Bad, "{finding:?}");
         assert!(clock(Some(&store)).await.found.contains("from the database's clock"));
     }

@@ -8,6 +8,7 @@ mod machine;
 mod snapshots;
 
 use std::io::Write;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -95,9 +96,9 @@ pub(crate) async fn run(
 ) -> anyhow::Result<ExitCode> {
     let mut findings = Vec::new();
     match resolve(args, shared, crawl) {
-        Ok((settings, locations, obstacles)) => {
+        Ok(Resolved { settings, locations, obstacles, crawl }) => {
             findings.push(checks::settings(&obstacles));
-            findings.extend(checks::all(&settings, |subject| is_wanted(args, subject)).await);
+            findings.extend(checks::all(&settings, &crawl, |subject| is_wanted(args, subject)).await);
             if is_wanted(args, Subject::Snapshots) {
                 findings.extend(snapshots::all(&locations).await);
             }
@@ -121,11 +122,24 @@ fn is_wanted(args: &DoctorArgs, subject: Subject) -> bool {
     args.only.is_empty() || args.only.contains(&subject)
 }
 
-fn resolve(
-    args: &DoctorArgs,
-    shared: &SharedFlags,
-    crawl: &CrawlFlags,
-) -> anyhow::Result<(Settings, SnapshotLocations, Vec<String>)> {
+/// The settings that are checked.
+struct Resolved {
+    settings: Settings,
+    locations: SnapshotLocations,
+    /// Why a crawl would not start.
+    obstacles: Vec<String>,
+    crawl: CrawlContext,
+}
+
+/// What the checks need to know of the crawl.
+pub(crate) struct CrawlContext {
+    /// Those that are used instead of the system's.
+    name_servers: Vec<SocketAddr>,
+    /// The command that starts it.
+    command: String,
+}
+
+fn resolve(args: &DoctorArgs, shared: &SharedFlags, crawl: &CrawlFlags) -> anyhow::Result<Resolved> {
     let obstacles = crate::configuration::check(shared, crawl)?;
     let (shared_flags, index_dir) = (shared.clone(), args.index_dir.clone());
     let reader = ReaderFlags { shared: shared_flags, index_dir, ..ReaderFlags::default() };
@@ -135,7 +149,9 @@ fn resolve(
         publish: args.publish.clone().or_else(|| settings.publish.clone()),
         index_from: api.or_file(shared.config.as_deref())?.index_from,
     };
-    Ok((settings, locations, obstacles))
+    let name_servers = crawler::cli::resolve(shared, crawl)?.crawl.egress.name_servers;
+    let crawl = CrawlContext { name_servers, command: crate::configuration::crawl_command(shared, crawl) };
+    Ok(Resolved { settings, locations, obstacles, crawl })
 }
 
 fn show(finding: &Finding, out: &mut impl Write) -> std::io::Result<()> {

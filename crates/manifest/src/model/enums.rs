@@ -302,6 +302,24 @@ string_enum! {
     Tristate, "truth value" { Yes = "yes", No = "no", #[default] Unknown = "unknown" }
 }
 
+impl Discovery {
+    /// The place in a few words.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::WellKnown => "well-known path",
+            Self::Root => "path at the root",
+            Self::LinkHeader => "Link header",
+            Self::HtmlLink => "link in a page",
+            Self::Agentmap => "Agentmap line in robots.txt",
+            Self::CatalogEntry => "entry of a catalog",
+            Self::Pointer => "pointer in another document",
+            Self::Dns => "DNS record",
+            Self::Submitted => "submitted",
+            Self::Listed => "named by the operator's list",
+        }
+    }
+}
+
 impl ConformanceLevel {
     /// What it means for the publisher.
     pub const fn in_words(self) -> &'static str {

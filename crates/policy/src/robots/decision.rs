@@ -54,6 +54,43 @@ string_enum! {
     }
 }
 
+impl RobotsCause {
+    /// The cause in a few words.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Unauthorized => "it needs a login",
+            Self::Forbidden => "access is denied",
+            Self::Legal => "denied for legal reasons",
+            Self::TooManyRedirects => "too many redirects",
+            Self::RedirectLoop => "redirect loop",
+            Self::RedirectRefused => "redirect refused",
+            Self::RateLimited => "it asked for a delay",
+            Self::ServerError => "server error",
+            Self::UnexpectedStatus => "unexpected status",
+            Self::DnsFailed => "name not resolved",
+            Self::ConnectFailed => "no connection",
+            Self::TlsFailed => "TLS failed",
+            Self::Timeout => "timed out",
+            Self::AddressRefused => "address refused",
+            Self::ProtocolError => "broken HTTP",
+            Self::BadEncoding => "bad encoding",
+            Self::OverBudget => "the day's budget is used up",
+            Self::RedirectsToOtherSite => "redirect to another site",
+            Self::BotWall => "bot protection",
+            Self::PartialAnswer => "not the whole file",
+            Self::BodyNotRead => "its content could not be read",
+        }
+    }
+
+    /// A stored cause in words, which is the slug of one, or a text.
+    pub fn in_words(stored: &str) -> &str {
+        match stored.parse::<Self>() {
+            Ok(cause) => cause.label(),
+            Err(_) => stored,
+        }
+    }
+}
+
 /// The rule that decided.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleLine {

@@ -53,6 +53,22 @@ string_enum! {
     }
 }
 
+impl RobotsNoteKind {
+    /// What was found, and what follows.
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Self::Html => "an HTML page, not rules",
+            Self::Cut => "longer than is read",
+            Self::Ungrouped => "before the first User-agent line, so it applies to no crawler",
+            Self::Misspelt => "misspelt, and understood",
+            Self::NoSlash => "without a leading slash, and read as if it had one",
+            Self::CrawlDelayClamped => "a Crawl-delay above a day; a day is used",
+            Self::CrawlDelayGarbled => "a Crawl-delay without a number, which is ignored",
+            Self::ContentSignal => "a preference about the use of content",
+        }
+    }
+}
+
 /// A note about one line or the whole file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RobotsNote {

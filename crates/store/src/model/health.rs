@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use manifest::{Format, SiteName};
+use policy::address::ADDRESS_GROUPS;
 use policy::{FetchOutcome, VisitEnd};
 use serde::{Deserialize, Serialize};
 
@@ -42,6 +43,18 @@ pub struct WorkerLoad {
     pub groups: u64,
 }
 
+impl WorkerLoad {
+    /// The share of the addresses that a worker of a fleet owns, to the percent: `25 % of the addresses`.
+    pub fn addresses_owned(&self) -> Option<String> {
+        let all = u64::from(ADDRESS_GROUPS);
+        match (self.groups, self.groups.saturating_mul(100).saturating_add(all / 2) / all) {
+            (0, _) => None,
+            (_, 0) => Some("less than 1 % of the addresses".to_owned()),
+            (_, percent) => Some(format!("{percent} % of the addresses")),
+        }
+    }
+}
+
 /// How many sites in the index publish a dialect, and how well they conform.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DialectUsage {
@@ -64,4 +77,19 @@ pub struct NewSite {
     pub since: DateTime<Utc>,
     /// Capabilities in the index.
     pub capabilities: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn owned_addresses_are_a_share_of_all() {
+        let owned =
+            |groups| WorkerLoad { worker: WorkerId::new("here/1"), sites: 1, groups }.addresses_owned();
+        assert_eq!(owned(0), None);
+        for (groups, percent) in [(1, "less than 1 %"), (2_036, "50 %"), (2_060, "50 %"), (4_096, "100 %")] {
+            assert_eq!(owned(groups), Some(format!("{percent} of the addresses")));
+        }
+    }
 }

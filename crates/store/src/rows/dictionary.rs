@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-pub(crate) const STRINGS: [&str; 53] = [
+pub(crate) const STRINGS: [&str; 54] = [
     "pending",
     "fresh",
     "stale",
@@ -59,6 +59,7 @@ pub(crate) const STRINGS: [&str; 53] = [
     "the visit continues",
     "the owner opted out",
     "suspended",
+    "after the interval that is set for all sites (revisit_every)",
 ];
 
 #[derive(Serialize, Deserialize)]

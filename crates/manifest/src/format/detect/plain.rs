@@ -25,7 +25,8 @@ pub(crate) fn text(text: &str, path: &str) -> Detection {
             detected(Format::LlmsTxt, Strength::Weak, "a Markdown title and lists of links".to_owned())
         }
         _ if expects_json(name) => {
-            detected(Format::Malformed, Strength::Strong, format!("plain text where {name} has to be JSON"))
+            let kind = if text.contains('\0') { "binary data" } else { "plain text" };
+            detected(Format::Malformed, Strength::Strong, format!("{kind} where {name} has to be JSON"))
         }
         _ => detected(Format::Unrelated, Strength::Weak, "a text of no known kind".to_owned()),
     }
