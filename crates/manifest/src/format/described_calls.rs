@@ -11,7 +11,7 @@ use url::Url;
 use super::listed_calls::{self, Call, path_of};
 use crate::address;
 use crate::draft::{self, Draft};
-use crate::format::{addresses, endpoint, generic};
+use crate::format::{addresses, described_prices, endpoint, generic};
 use crate::identity::host_of;
 use crate::model::CapabilityKind;
 use crate::object::Object;
@@ -54,7 +54,11 @@ pub(crate) fn read(sentences: &[&str], root: &Object<'_>, draft: &mut Draft<'_>)
             .take(tries_left)
             {
                 tries_left -= 1;
+                let first = draft.manifest.capabilities.len();
                 add(&call, base.as_ref(), draft);
+                for added in draft.manifest.capabilities.iter_mut().skip(first) {
+                    added.price = added.price.take().or_else(|| described_prices::behind_scheme(sentence));
+                }
             }
             (rest, before, earlier) = (after, word, before);
         }

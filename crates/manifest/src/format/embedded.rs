@@ -11,8 +11,9 @@ use crate::address;
 use crate::auth;
 use crate::draft::{self, Draft};
 use crate::format::{
-    addresses, ai_txt, commands, described_calls, generic, header, inline, inner_auth, lenient, mcp,
-    named_tools, oauth, outbound, package, payment_header, payments, request_headers, terms, x402,
+    addresses, ai_txt, commands, described_calls, described_prices, generic, header, inline, inner_auth,
+    lenient, mcp, named_tools, oauth, outbound, package, payment_header, payments, request_headers, terms,
+    x402,
 };
 use crate::model::{
     Auth, AuthScheme, CapabilityAuth, CapabilityKind, Cost, Format, Interface, Link, Payment, Protocol,
@@ -61,9 +62,8 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     header::complete(root, draft);
     generic::apply_by_name(root, draft);
     if !draft.format().is_core() {
+        described_prices::read(0, draft);
         mark_paid(0, draft);
-    }
-    if !draft.format().is_core() {
         oauth::read_endpoints(root, draft);
         request_headers::read(root, draft);
         inner_auth::read(root.map, draft);
@@ -168,7 +168,11 @@ fn mark_paid(first: usize, draft: &mut Draft<'_>) {
         let Some(price) = capability.price.as_ref().filter(|price| price.cost() == Some(Cost::Paid)) else {
             continue;
         };
-        let is_stated = price.amount().is_some() || price.asset.is_some() && has_amounts(price);
+        let is_in_currency = || {
+            price.asset.is_some()
+                || price.price.as_deref().is_some_and(|text| text.starts_with(['$', '\u{20ac}']))
+        };
+        let is_stated = price.amount().is_some() || is_in_currency() && has_amounts(price);
         let is_due = || price.scheme.is_none() && is_stated && capability.is_invocable();
         let is_paid = is_scheme(price) || (pays_calls && (is_of_calls || is_due()));
         if is_paid && capability.auth == CapabilityAuth::default() {
@@ -189,7 +193,9 @@ fn has_amounts(price: &Payment) -> bool {
 
 /// The object below the comments of a text.
 pub(crate) fn read_text(text: &str, draft: &mut Draft<'_>) {
+    described_prices::read(0, draft);
     mark_paid(0, draft);
+    payment_header::read_text(text, draft);
     drop_pages_of_calls(draft);
     if draft.format() != Format::AiTxt {
         return;

@@ -288,7 +288,9 @@ impl ListedTools {
     pub(crate) fn finish(self, draft: &mut Draft<'_>) {
         set_transport(self.transport, draft);
         let interfaces = &draft.manifest.interfaces;
-        let server = interfaces.iter().find(|interface| interface.protocol == Protocol::Mcp);
+        let mut servers = interfaces.iter().filter(|interface| interface.protocol == Protocol::Mcp);
+        // A server with an address before one that its caller starts.
+        let server = servers.clone().find(|server| server.url.is_some()).or_else(|| servers.next());
         let is_mcp =
             self.is_named || server.is_some() || draft.manifest.name.as_deref().is_some_and(names_mcp);
         let url = server.and_then(|server| server.url.clone());
@@ -437,7 +439,8 @@ fn transport_in(line: &str) -> Option<&'static str> {
 /// Sets the transport of the only MCP server of a text.
 fn set_transport(transport: Option<&str>, draft: &mut Draft<'_>) {
     let interfaces = draft.manifest.interfaces.iter_mut();
-    let mut servers = interfaces.filter(|interface| interface.protocol == Protocol::Mcp);
+    let mut servers =
+        interfaces.filter(|interface| interface.protocol == Protocol::Mcp && interface.url.is_some());
     if let (Some(server), None) = (servers.next(), servers.next())
         && server.transport.is_none()
     {

@@ -29,6 +29,8 @@ struct Shown {
     published: String,
     address: Address,
     description: Option<String>,
+    /// The line says that the call is free.
+    is_free: bool,
     /// The number of the heading above it.
     section: usize,
 }
@@ -90,10 +92,13 @@ impl ShownCalls {
             self.keep_call(&call, base, draft);
         }
         if !self.is_code {
+            let first = self.found.len();
             let spans = line.split('`').skip(1).step_by(2).take(SPANS_MAX);
             for call in spans.filter_map(Call::of).filter(is_bare) {
                 self.keep_call(&call, base, draft);
             }
+            let is_free = line.contains("(free)");
+            self.found.iter_mut().skip(first).for_each(|shown| shown.is_free = is_free);
         }
         self.comment = None;
         false
@@ -101,14 +106,9 @@ impl ShownCalls {
 
     fn read_heading(&mut self, line: &str) {
         self.section += 1;
-        let heading = line.trim_start_matches('#');
-        let level = line.len() - heading.len();
-        let heading = text::capped(heading.trim(), draft::NAME_CHARS_MAX);
-        self.is_of_api = false;
-        text::each_word(heading, |word| self.is_of_api |= matches!(word, "api" | "apis" | "endpoints"));
-        let is_numbered = heading.starts_with(|letter: char| letter.is_ascii_digit());
-        if level > 2 && !is_numbered && !self.is_of_api && self.titles.len() < CALLS_MAX {
-            self.titles.push((self.section, heading.to_owned()));
+        self.is_of_api = listed_calls::is_heading_of_api(line);
+        if let Some(title) = listed_calls::title_of_heading(line).filter(|_| self.titles.len() < CALLS_MAX) {
+            self.titles.push((self.section, title.to_owned()));
         }
     }
 
@@ -139,6 +139,7 @@ impl ShownCalls {
             published: published.to_owned(),
             address,
             description: self.comment.take(),
+            is_free: false,
             section: self.section,
         });
     }
@@ -200,6 +201,7 @@ impl ShownCalls {
             let mut capability = draft.capability(CapabilityKind::Operation, &call, name, String::new());
             endpoint::set_call(&mut capability, &shown.method, shown.address.clone());
             capability.description.clone_from(&shown.description);
+            capability.price = shown.is_free.then(|| lenient::price(&"free".into())).flatten();
             draft.push(capability);
         }
     }

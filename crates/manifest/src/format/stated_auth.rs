@@ -41,6 +41,8 @@ pub(crate) struct StatedAuth {
     /// The line above, or its section, has a condition.
     has_condition: bool,
     is_code: bool,
+    /// A sentence says that every call is paid for.
+    is_paid: bool,
 }
 
 impl StatedAuth {
@@ -80,6 +82,7 @@ impl StatedAuth {
 
     /// Keeps a credential beside those that the same section stated.
     fn keep(&mut self, stated: Auth, draft: &mut Draft<'_>) {
+        self.is_paid |= stated.scheme == AuthScheme::Payment;
         let here = self.sections.len().checked_sub(1);
         let known = &mut draft.manifest.auth;
         if let Some(same) = known.iter_mut().find(|known| known.scheme == stated.scheme) {
@@ -161,7 +164,7 @@ impl StatedAuth {
                 auth.applies_to = AppliesTo::Ids { ids };
             }
         }
-        apply(manifest, &self.conditional);
+        apply(manifest, &self.conditional, self.is_paid);
     }
 }
 
@@ -171,9 +174,13 @@ fn is_open(call: &Capability) -> bool {
 }
 
 /// Gives each call that states nothing the credentials that apply to it.
-fn apply(manifest: &mut Manifest, conditional: &HashSet<usize>) {
-    let is_credential =
-        |auth: &Auth| !matches!(auth.scheme, AuthScheme::Payment | AuthScheme::Other | AuthScheme::Unknown);
+fn apply(manifest: &mut Manifest, conditional: &HashSet<usize>, is_paid: bool) {
+    let is_credential = |auth: &Auth| match auth.scheme {
+        AuthScheme::Other | AuthScheme::Unknown => false,
+        // A label that names a scheme of payment does not say which calls are paid for.
+        AuthScheme::Payment => is_paid,
+        _ => true,
+    };
     let sure = manifest
         .auth
         .iter()
@@ -214,6 +221,22 @@ fn apply(manifest: &mut Manifest, conditional: &HashSet<usize>) {
             }
             _ => {}
         }
+    }
+    limit_payment(manifest);
+}
+
+/// Limits the payment that a text states for all calls to those that need it, if others are free.
+fn limit_payment(manifest: &mut Manifest) {
+    let needs = |call: &&Capability| call.auth.schemes.contains(&AuthScheme::Payment);
+    let ids: Vec<String> =
+        manifest.capabilities.iter().filter(needs).map(|call| call.native_id.clone()).collect();
+    let is_payment =
+        |auth: &&mut Auth| auth.scheme == AuthScheme::Payment && auth.applies_to == AppliesTo::All;
+    if ids.is_empty() || ids.len() == manifest.capabilities.len() {
+        return;
+    }
+    if let Some(payment) = manifest.auth.iter_mut().find(is_payment) {
+        payment.applies_to = AppliesTo::Ids { ids };
     }
 }
 
