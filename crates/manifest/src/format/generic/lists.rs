@@ -7,7 +7,7 @@ use super::element::{ADDRESS_KEYS, REQUEST_KEYS, published_address};
 use crate::address;
 use crate::format::lenient::{AUTH_KEYS, is_scheme, names_scheme};
 use crate::format::mcp;
-use crate::format::outbound::{RELATED_WORDS, is_about_calls};
+use crate::format::outbound::{self, RELATED_WORDS, is_about_calls};
 use crate::model::CapabilityKind;
 use crate::object::{Members, Object};
 use crate::text;
@@ -387,10 +387,45 @@ pub(super) fn has_pattern(object: &Object<'_>) -> bool {
 /// Whether a list of any name holds calls and nothing else. Lists with the name of examples, or of calls that are not offered, do not
 /// count.
 pub(super) fn is_list_of_calls(name: &str, value: &Value) -> bool {
-    let is_call = |item: &Value| item.as_object().is_some_and(is_call_object);
+    let is_call = |item: &Value| {
+        item.as_object().is_some_and(|map| is_call_object(map) || call_by_shape(map).is_some())
+    };
     let mut denies = is_about_calls(name);
     text::each_word(name, |word| denies |= is_denying(word));
     !denies && value.as_array().is_some_and(|list| !list.is_empty() && list.iter().all(is_call))
+}
+
+/// The members of a call whose names are of another language or of the site alone, by its shape: one text is an HTTP method and
+/// one a path. They get the usual names, and the longest sentence is the description.
+pub(super) fn call_by_shape(map: &Map<String, Value>) -> Option<Map<String, Value>> {
+    let texts = || map.iter().filter_map(|(name, value)| Some((name, value.as_str()?)));
+    let is_path = |text: &str| {
+        text.len() > 1
+            && text.starts_with('/')
+            && !text.contains(char::is_whitespace)
+            && !text.starts_with("//")
+    };
+    let only = |is_wanted: &dyn Fn(&str) -> bool| {
+        let mut found = texts().filter(|(_, text)| is_wanted(text));
+        found.next().filter(|_| found.next().is_none()).map(|(name, _)| name)
+    };
+    let method = only(&|text| address::is_method(text))?;
+    let path = only(&is_path)?;
+    let sentence = texts()
+        .filter(|(_, text)| text.split_whitespace().nth(2).is_some())
+        .max_by_key(|(_, text)| text.len());
+    let rename = |(name, value): (&String, &Value)| {
+        let usual = match name {
+            _ if name == method => "method",
+            _ if name == path => "path",
+            _ if !map.contains_key("description") && sentence.is_some_and(|(known, _)| known == name) => {
+                "description"
+            }
+            _ => name,
+        };
+        (usual.to_owned(), value.clone())
+    };
+    (!is_call_object(map)).then(|| map.iter().map(rename).collect())
 }
 
 /// Whether every member is an HTTP method, as below the paths of OpenAPI.
@@ -431,13 +466,23 @@ pub(crate) fn first_list(root: &Map<String, Value>) -> Option<String> {
 /// The name of the first list that holds something to call.
 fn first_of_operations(map: &Map<String, Value>, depth: usize) -> Option<String> {
     map.iter().find_map(|(name, value)| match ListKind::of(name).filter(|kind| !kind.is_fallback()) {
-        Some(_) => holds_operations(value).then(|| name.clone()),
+        Some(kind) => (holds_operations(value) || (kind.key() == "endpoints" && holds_paths(value)))
+            .then(|| name.clone()),
         None if is_list_of_calls(name, value) => Some(name.clone()),
         None if depth < DETECTION_NESTING_MAX && !is_about_calls(name) && !is_of_others(name) => {
             first_of_operations(value.as_object()?, depth + 1)
         }
         None => None,
     })
+}
+
+/// Whether a map has a path for each name, and not only those of servers and documents.
+fn holds_paths(value: &Value) -> bool {
+    let is_call = |(name, value): (&String, &Value)| {
+        let path = value.as_str().filter(|text| text.starts_with('/') && published_address(text).is_some());
+        path.is_some_and(|path| outbound::target(&["endpoints", name], path).is_none())
+    };
+    value.as_object().is_some_and(|map| map.iter().filter(|member| is_call(*member)).nth(1).is_some())
 }
 
 fn holds_operations(value: &Value) -> bool {

@@ -321,7 +321,8 @@ impl Reader<'_, '_> {
                 list.kind.is_capabilities() && name.is_some_and(|name| lists::is_access(name, item));
             let is_prose = is_group && name.is_some_and(|name| asides::PROSE_KEYS.contains(&name));
             match item {
-                _ if is_access || (is_prose && item.is_string()) => {}
+                _ if is_access => {}
+                Value::String(text) if is_prose && element::published_address(text).is_none() => {}
                 _ if is_setting => {
                     let other = &mut self.draft.manifest.features.other;
                     other.extend(name.map(|name| (name.to_owned(), item.clone())));
@@ -338,6 +339,11 @@ impl Reader<'_, '_> {
     /// Reads an element that is an object: a group of further elements, or one capability.
     fn read_object(&mut self, list: List<'_>, name: Option<&str>, value: &Value, object: &Object<'_>) {
         if let Some(members) = lists::of_function(object.map) {
+            let whole = Value::Object(members.clone());
+            return self.read_object(list, name, &whole, &Object::new(&members, object.pointer.clone()));
+        }
+        let has_address = object.text_of(element::ADDRESS_KEYS.within(object)).is_some();
+        if let Some(members) = lists::call_by_shape(object.map).filter(|_| !has_address) {
             let whole = Value::Object(members.clone());
             return self.read_object(list, name, &whole, &Object::new(&members, object.pointer.clone()));
         }
