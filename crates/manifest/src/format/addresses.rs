@@ -84,7 +84,7 @@ fn in_words(words: &str) -> impl Iterator<Item = LinkInText<'_>> {
 
 /// Whether a letter separates words. Texts without blanks have brackets and commas of full width.
 fn is_space(letter: char) -> bool {
-    letter.is_whitespace() || "\u{ff08}\u{ff09}\u{3001}\u{ff0c}\u{3002}".contains(letter)
+    letter.is_whitespace() || matches!(letter, '\u{ff08}' | '\u{ff09}' | '\u{3001}' | '\u{ff0c}' | '\u{3002}')
 }
 
 /// The path after a label, of any length: `Contact: /contact`.
@@ -230,8 +230,10 @@ fn without_end(text: &str) -> Option<&str> {
 }
 
 fn bare_url(word: &str) -> Option<&str> {
-    let start = word.find("https://").or_else(|| word.find("http://")).or_else(|| word.find("wss://"))?;
-    without_end(word.get(start..)?)
+    let at = word.find("://")?;
+    let before = word.get(..at)?;
+    let scheme = ["https", "http", "wss"].into_iter().find(|scheme| before.ends_with(scheme))?;
+    without_end(word.get(at - scheme.len()..)?)
 }
 
 /// The target of an address.

@@ -26,7 +26,7 @@ pub(crate) fn read(first: usize, draft: &mut Draft<'_>) {
 
 /// The only price behind the name of a scheme: "Quality of the air. x402 ~$0.015. GET https://…"
 pub(crate) fn behind_scheme(description: &str) -> Option<Payment> {
-    if !text::has_three(description, *b"402") {
+    if !description.contains('4') || !text::has_three(description, *b"402") {
         return None;
     }
     let starts = ["x402 ", "x402: ", "l402 ", "X402 ", "L402 "];

@@ -52,7 +52,7 @@ impl StatedAuth {
     /// Reads a line, before any other reader does.
     pub(crate) fn read_line(&mut self, line: &str, draft: &mut Draft<'_>) {
         self.place(draft);
-        self.shows_credential |= line.contains("uthorization: Bearer ");
+        self.shows_credential |= text::has_four(line, *b"Bear") && line.contains("uthorization: Bearer ");
         if line.starts_with("```") {
             self.is_code = !self.is_code;
             return;
