@@ -2,7 +2,7 @@
 //!
 //! A price at the end is that of the call only if the document names a scheme of payment. Elsewhere it is that of goods.
 
-use super::listed_calls::{price_at_end, single_price};
+use super::call_prices::{price_at_end, single_price};
 use crate::auth;
 use crate::draft::Draft;
 use crate::model::{AuthScheme, Payment};

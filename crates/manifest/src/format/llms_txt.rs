@@ -16,7 +16,7 @@ use crate::format::shown_calls::ShownCalls;
 use crate::format::shown_servers::ShownServers;
 use crate::format::stated_auth::StatedAuth;
 use crate::format::stated_base::StatedBase;
-use crate::format::{endpoint, lenient, listed_calls};
+use crate::format::{call_prices, endpoint, lenient, listed_calls, whole_variables};
 use crate::model::{Auth, AuthScheme, CapabilityKind, Payment, Tristate};
 use crate::rule::findings;
 use crate::text::{capped, each_word};
@@ -35,7 +35,7 @@ findings! {
 
 pub(crate) fn read(text: &str, draft: &mut Draft<'_>) {
     draft.assess("llmstxt.org", |code| code.starts_with("llms_txt."));
-    let text = &*addresses::with_whole_variables(text);
+    let text = &*whole_variables::with_whole_variables(text);
     let lines = || text.lines().take(LINES_MAX).map(str::trim);
     match lines().find(|line| !line.is_empty()).and_then(|line| line.strip_prefix("# ")) {
         Some(title) => draft.manifest.name = draft::name(Some(title)),
@@ -159,8 +159,8 @@ impl Section {
         let heading = capped(line, draft::NAME_CHARS_MAX);
         self.is_open = lenient::says_open(heading) || is_free_heading(heading);
         let is_heading = line.starts_with('#');
-        self.price = listed_calls::price_of_heading(heading).filter(|_| is_heading);
-        self.title = listed_calls::title_of_heading(line).filter(|_| is_heading).map(str::to_owned);
+        self.price = call_prices::price_of_heading(heading).filter(|_| is_heading);
+        self.title = call_prices::title_of_heading(line).filter(|_| is_heading).map(str::to_owned);
         (self.is_of_endpoints, self.is_of_api) = (false, false);
         let mut is_about = false;
         each_word(heading, |word| match word {

@@ -2,7 +2,7 @@
 
 use url::Url;
 
-use super::listed_calls;
+use super::{call_prices, listed_calls};
 use crate::address::{self, Address};
 use crate::draft::{self, Draft};
 use crate::model::Capability;
@@ -30,7 +30,7 @@ impl PairedCalls {
             self.is_code = !self.is_code;
         }
         if line.starts_with('#') && !self.is_code {
-            let title = listed_calls::title_of_heading(line).map(str::to_owned);
+            let title = call_prices::title_of_heading(line).map(str::to_owned);
             *self = Self { title, ..Self::default() };
             return false;
         }

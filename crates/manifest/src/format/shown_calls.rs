@@ -5,6 +5,7 @@
 
 use url::Url;
 
+use super::call_prices;
 use super::listed_calls::{self, Call};
 use crate::address::{self, Address};
 use crate::draft::{self, Draft};
@@ -129,8 +130,8 @@ impl ShownCalls {
 
     fn read_heading(&mut self, line: &str) {
         self.section += 1;
-        self.is_of_api = listed_calls::is_heading_of_api(line);
-        if let Some(title) = listed_calls::title_of_heading(line).filter(|_| self.titles.len() < CALLS_MAX) {
+        self.is_of_api = call_prices::is_heading_of_api(line);
+        if let Some(title) = call_prices::title_of_heading(line).filter(|_| self.titles.len() < CALLS_MAX) {
             self.titles.push((self.section, title.to_owned()));
         }
     }

@@ -24,7 +24,7 @@ use crate::format::shown_calls::ShownCalls;
 use crate::format::shown_servers::ShownServers;
 use crate::format::stated_auth::StatedAuth;
 use crate::format::stated_base::StatedBase;
-use crate::format::{addresses, listed_calls};
+use crate::format::{addresses, call_prices, listed_calls, whole_variables};
 use crate::object::Object;
 use crate::rule::{FindingTable, findings};
 
@@ -97,7 +97,7 @@ fn read_prose(prose: &str, draft: &mut Draft<'_>) {
     let (mut above, mut is_of_api) = ("", false);
     let (mut credentials, mut shown) = (StatedAuth::default(), ShownCalls::default());
     let (mut pairs, mut servers) = (PairedCalls::default(), ShownServers::default());
-    let prose = &*addresses::with_whole_variables(prose);
+    let prose = &*whole_variables::with_whole_variables(prose);
     for line in prose.lines().take(LINES_MAX).map(str::trim) {
         credentials.read_line(line, draft);
         servers.read_line(line, draft);
@@ -109,7 +109,7 @@ fn read_prose(prose: &str, draft: &mut Draft<'_>) {
             continue;
         }
         if line.starts_with("##") {
-            is_of_api = listed_calls::is_heading_of_api(line);
+            is_of_api = call_prices::is_heading_of_api(line);
         }
         if priced.read_line(line, draft) {
             labels.read_line(line, draft);
