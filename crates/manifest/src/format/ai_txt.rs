@@ -10,7 +10,7 @@ use crate::format::listed_tools::ListedTools;
 use crate::format::product_lines::ProductLines;
 use crate::format::stated_auth::StatedAuth;
 use crate::format::stated_base::StatedBase;
-use crate::format::{addresses, listed_calls};
+use crate::format::{addresses, listed_calls, whole_variables};
 use crate::json;
 
 /// Maximum number of lines that are read.
@@ -20,7 +20,7 @@ pub(crate) fn read(text: &str, draft: &mut Draft<'_>) {
     let (mut labels, mut tools) = (Labels::default(), ListedTools::default());
     let (mut above, mut products, mut base) = ("", ProductLines::default(), StatedBase::default());
     let mut credentials = StatedAuth::default();
-    let text = &*addresses::with_whole_variables(text);
+    let text = &*whole_variables::with_whole_variables(text);
     for line in text.lines().take(LINES_MAX).map(str::trim) {
         credentials.read_line(line, draft);
         labels.read_prohibition(above, line, draft);

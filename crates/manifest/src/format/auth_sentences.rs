@@ -92,6 +92,7 @@ const OPEN: &[&str] = &[
     "no key",
     "no keys",
     "no token",
+    "no api token",
     "no login",
     "without an api key",
     "without authentication",
@@ -182,6 +183,9 @@ fn in_sentence(sentence: &str, place: Place) -> Option<Auth> {
     if says_open(&folded, place) {
         return Some(Auth::new(AuthScheme::None));
     }
+    if requires_payment(&folded) {
+        return Some(Auth::new(AuthScheme::Payment));
+    }
     let names_method = || sentence.split_whitespace().take(SENTENCES_MAX).any(address::is_method);
     if is_limited(&folded)
         || names_method()
@@ -214,7 +218,7 @@ fn in_sentence(sentence: &str, place: Place) -> Option<Auth> {
     (!is_of_another(sentence, at)).then(|| Auth::new(AuthScheme::OAuth2))
 }
 
-fn in_header(scheme: AuthScheme, name: &str) -> Auth {
+pub(super) fn in_header(scheme: AuthScheme, name: &str) -> Auth {
     let (location, name) = (Some("header".to_owned()), Some(capped(name, NAME_CHARS_MAX).to_owned()));
     Auth { location, name, ..Auth::new(scheme) }
 }
@@ -264,10 +268,22 @@ fn says_open(folded: &str, place: Place) -> bool {
         && folded.split([',', ';', '(', ')', '\u{2014}']).take(SENTENCES_MAX).any(says)
 }
 
-fn is_about_all(folded: &str) -> bool {
+/// Whether a sentence in lower case is about every call: "All endpoints …"
+pub(super) fn is_about_all(folded: &str) -> bool {
     let words: Vec<String> = text::words(capped(folded, NAME_CHARS_MAX));
     let begins = words.first().is_some_and(|word| SUBJECTS.contains(&word.as_str()));
     begins && words.iter().skip(1).take(2).any(|word| CALLS.contains(&word.as_str()))
+}
+
+/// Whether a sentence says that every call is paid for: "All endpoints use the x402 protocol."
+fn requires_payment(folded: &str) -> bool {
+    let is_of_paid_ones = || SUBJECTS.iter().any(|all| folded.starts_with(&[all, " paid"].concat()));
+    let names_scheme = ["x402", "l402"].iter().any(|scheme| folded.contains(scheme));
+    names_scheme
+        && is_about_all(folded)
+        && !is_of_paid_ones()
+        && NEEDS.iter().any(|word| folded.contains(word))
+        && !is_limited(&folded.replace("paid", ""))
 }
 
 fn is_limited(folded: &str) -> bool {

@@ -104,6 +104,13 @@ fn first_word(command: &str) -> Option<&str> {
     command.split_whitespace().next()
 }
 
+/// Adds the MCP server that a command starts. Other commands are left out.
+pub(crate) fn add_started(command: &str, draft: &mut Draft<'_>) {
+    if is_started(command) && command.split_whitespace().nth(1).is_some() {
+        add(command, Protocol::Mcp, draft);
+    }
+}
+
 /// Adds an interface that its caller starts. Skills that are installed into a client are not interfaces.
 fn add(command: &str, protocol: Protocol, draft: &mut Draft<'_>) {
     let declared = Some(text::capped(command, draft::NAME_CHARS_MAX).to_owned());

@@ -11,8 +11,9 @@ use crate::address;
 use crate::auth;
 use crate::draft::{self, Draft};
 use crate::format::{
-    addresses, ai_txt, commands, described_calls, generic, header, inline, inner_auth, lenient, mcp,
-    named_tools, oauth, outbound, package, payment_header, payments, request_headers, terms, x402,
+    addresses, ai_txt, commands, described_calls, described_prices, generic, header, inline, inner_auth,
+    lenient, mcp, named_tools, oauth, outbound, package, payment_header, payments, request_headers, terms,
+    x402,
 };
 use crate::model::{
     Auth, AuthScheme, CapabilityAuth, CapabilityKind, Cost, Format, Interface, Link, Payment, Protocol,
@@ -20,6 +21,7 @@ use crate::model::{
 };
 use crate::object::Object;
 use crate::safety;
+use crate::text;
 
 /// Maximum number of servers of one document that are kept.
 const SERVERS_MAX: usize = 50;
@@ -44,11 +46,15 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
     add_tools_of_page(root, draft);
     payments::read(root, draft);
+    if !draft.format().is_core() && draft.format() != Format::X402 {
+        x402::read_block(root, draft);
+    }
     if may_hold_operations(draft.format()) {
         generic::read_operations(root, draft);
     }
     read_agents_by_name(root, draft);
     if !draft.format().is_core() {
+        read_extensions(root, draft);
         read_cards(root, draft);
     }
     if draft.format() == Format::X402 {
@@ -61,9 +67,8 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     header::complete(root, draft);
     generic::apply_by_name(root, draft);
     if !draft.format().is_core() {
+        described_prices::read(0, draft);
         mark_paid(0, draft);
-    }
-    if !draft.format().is_core() {
         oauth::read_endpoints(root, draft);
         request_headers::read(root, draft);
         inner_auth::read(root.map, draft);
@@ -110,6 +115,28 @@ fn apply_described_effects(listed: usize, draft: &mut Draft<'_>) {
             SafetyClass::Read => capability.auth = reads.clone(),
             SafetyClass::Unknown => {}
             _ => capability.auth = writes.clone(),
+        }
+    }
+}
+
+/// Extensions of one document that are read.
+const EXTENSIONS_MAX: usize = 50;
+
+/// The tools of MCP servers that extensions describe by their parameters: `{"uri": "urn:shop:mcp", "params": {"transport": "stdio",
+/// "tools": […]}}`.
+fn read_extensions(root: &Object<'_>, draft: &mut Draft<'_>) {
+    let inner = root.object("capabilities");
+    let listed = std::iter::once(root).chain(inner.as_ref()).flat_map(|holder| holder.objects("extensions"));
+    for extension in listed.take(EXTENSIONS_MAX) {
+        let names_mcp =
+            extension.text("uri").is_some_and(|uri| text::words(uri).iter().any(|word| word == "mcp"));
+        let Some(params) = extension.object("params").filter(|_| names_mcp) else { continue };
+        let server = params.text_of(ADDRESS_KEYS).and_then(|published| draft.origin_url(published));
+        if let Some(command) = params.text_of(&["install", "command"]) {
+            commands::add_started(command, draft);
+        }
+        if let Some(tools) = params.value("tools").filter(|tools| tools.is_array()) {
+            mcp::read_tools(tools, &params.at("tools"), server.as_deref(), draft);
         }
     }
 }
@@ -168,7 +195,11 @@ fn mark_paid(first: usize, draft: &mut Draft<'_>) {
         let Some(price) = capability.price.as_ref().filter(|price| price.cost() == Some(Cost::Paid)) else {
             continue;
         };
-        let is_stated = price.amount().is_some() || price.asset.is_some() && has_amounts(price);
+        let is_in_currency = || {
+            price.asset.is_some()
+                || price.price.as_deref().is_some_and(|text| text.starts_with(['$', '\u{20ac}']))
+        };
+        let is_stated = price.amount().is_some() || is_in_currency() && has_amounts(price);
         let is_due = || price.scheme.is_none() && is_stated && capability.is_invocable();
         let is_paid = is_scheme(price) || (pays_calls && (is_of_calls || is_due()));
         if is_paid && capability.auth == CapabilityAuth::default() {
@@ -189,7 +220,9 @@ fn has_amounts(price: &Payment) -> bool {
 
 /// The object below the comments of a text.
 pub(crate) fn read_text(text: &str, draft: &mut Draft<'_>) {
+    described_prices::read(0, draft);
     mark_paid(0, draft);
+    payment_header::read_text(text, draft);
     drop_pages_of_calls(draft);
     if draft.format() != Format::AiTxt {
         return;

@@ -7,7 +7,7 @@
 
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, strong};
-use crate::format::{a2a, addresses, header, package};
+use crate::format::{a2a, addresses, header, mcp, package};
 use crate::model::{Follow, Interface, Link, Payment, Protocol};
 use crate::object::Object;
 use crate::rule::{Kind, findings, may, must};
@@ -67,6 +67,8 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
     if root.list("skills").is_some() {
         a2a::merge(root, draft);
+    } else if let Some(names) = root.value("capabilities").filter(|names| names.is_array()) {
+        mcp::read_names(names, &root.at("capabilities"), draft);
     }
 }
 

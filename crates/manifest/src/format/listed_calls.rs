@@ -4,10 +4,11 @@
 use serde_json::{Map, Value};
 use url::Url;
 
+use super::call_prices::{CURRENCY_SIGNS, price_behind};
 use crate::address::{self, Address};
 use crate::draft::{self, Draft};
 use crate::format::{addresses, endpoint, lenient};
-use crate::model::{Capability, CapabilityKind, Payment};
+use crate::model::{Capability, CapabilityKind, Payment, Tristate};
 use crate::schema::{Location, Parameters, Presence};
 use crate::text;
 
@@ -42,13 +43,21 @@ impl<'t> Call<'t> {
         let is_address =
             address.starts_with('/') || address.starts_with("https://") || address::names_host(address);
         let is_call = is_address && methods.iter().all(|method| address::is_method(method));
-        let has_comma = word.trim_matches(is_mark).ends_with(',');
+        let has_comma = word.trim_matches(is_mark).ends_with([',', ';']);
         let rest = rest.get(word.len()..).unwrap_or_default();
         is_call.then_some(Self { methods, address, rest, has_comma })
     }
 
-    /// The call with the same methods at the next address: `/rooms` in `GET /halls or /rooms`, `GET /halls, /rooms`.
+    /// The next call of a list: `POST /a` in `GET /a, POST /a`, or the same methods at the next address: `/rooms` in `GET /halls or
+    /// /rooms`, `GET /halls, /rooms`.
     pub(crate) fn next(&self) -> Option<Self> {
+        let rest = self.rest.trim_start_matches([' ', '`']);
+        let joined = ["or ", "and ", ", ", "; ", "| "].iter().find_map(|word| rest.strip_prefix(word));
+        let listed = joined.or_else(|| Some(rest).filter(|_| self.has_comma));
+        listed.and_then(Self::of).or_else(|| self.at_next_address())
+    }
+
+    fn at_next_address(&self) -> Option<Self> {
         // After an absolute URL, the next path may be below the root of its host or beside its path.
         if !self.address.starts_with('/') {
             return None;
@@ -150,7 +159,7 @@ fn call_address(word: &str) -> &str {
     whole.unwrap_or_else(|| marked.trim_end_matches([':', ',', '.', ';', ')']).trim_end_matches(is_mark))
 }
 
-fn is_mark(letter: char) -> bool {
+pub(super) fn is_mark(letter: char) -> bool {
     letter.is_whitespace() || "*`".contains(letter)
 }
 
@@ -215,8 +224,14 @@ pub(crate) fn read(line: &str, base: Option<&Url>, draft: &mut Draft<'_>) -> boo
         capability.parameters.clone_from(&body);
         capability.price.clone_from(&price);
     };
+    // The label of several calls is that of the group.
+    let is_open = label.is_some_and(|label| label.eq_ignore_ascii_case("public")) && calls.len() > 1;
+    let first = draft.manifest.capabilities.len();
     for call in &calls {
-        call.push(label, base, set, draft);
+        call.push(label.filter(|_| calls.len() == 1), base, set, draft);
+    }
+    for call in draft.manifest.capabilities.iter_mut().skip(first).filter(|_| is_open) {
+        call.auth.required = Tristate::No;
     }
     true
 }
@@ -237,53 +252,6 @@ fn is_below_another(address: &str) -> bool {
 /// Segments that may precede the last segment of an MCP server.
 const SERVER_FOLDERS: &[&str] =
     &["api", "agent", "agents", "ai", "public", "rpc", "server", "servers", "service", "services"];
-/// Words after the amount of a price.
-const PRICE_WORDS: &[&str] =
-    &["per", "call", "request", "query", "each", "to", "-", "\u{2013}", "/", "/call", "/request", "/query"];
-/// Maximum number of words of one price.
-const PRICE_WORDS_MAX: usize = 8;
-
-/// The price at the start of the remark after a call: `($0.01) — pairs of a token`, `— 0.02 USDC — signals`, `(free)`.
-fn price_behind(rest: &str) -> Option<Payment> {
-    let rest = rest.trim_start_matches(|letter| REMARK_MARKS.contains(&letter) || letter == '(');
-    let price = price_of_piece(rest.split([')', '\u{2014}', ',', ';', ':']).next()?)?;
-    // A range applies to the list, not to one call.
-    let is_range = price.price.as_deref().is_some_and(|price| price.contains(['-', '\u{2013}']));
-    (!is_range).then_some(price)
-}
-
-/// The price in the heading of calls: `### Rooms ($0.01 - $0.05 USDC)`, `### Book — $2`.
-pub(crate) fn price_of_heading(heading: &str) -> Option<Payment> {
-    heading
-        .split(['(', ')', '\u{2014}', '\u{2013}', ':'])
-        .skip(1)
-        .take(PRICE_WORDS_MAX)
-        .find_map(price_of_piece)
-}
-
-/// The price that is the whole text, or its start before a dash.
-fn price_of_piece(piece: &str) -> Option<Payment> {
-    let piece = piece.trim_matches(is_mark);
-    if piece.eq_ignore_ascii_case("free") {
-        return lenient::price(&piece.into());
-    }
-    let is_dash = |word: &str| matches!(word, "-" | "\u{2013}");
-    let is_part =
-        |word: &&str| lenient::is_currency(word) || PRICE_WORDS.contains(word) || begins_as_price(word);
-    let words: Vec<&str> = piece.split_whitespace().take(PRICE_WORDS_MAX).take_while(is_part).collect();
-    let is_whole = words.len() == piece.split_whitespace().take(PRICE_WORDS_MAX + 1).count();
-    let ends = is_whole || words.last().is_some_and(|last| is_dash(last));
-    let price = words.join(" ");
-    let price = price.trim_end_matches([' ', '-', '\u{2013}']);
-    lenient::price(&price.into()).filter(|_| ends && is_price(price))
-}
-
-fn begins_as_price(word: &str) -> bool {
-    word.trim_start_matches(CURRENCY_SIGNS).starts_with(|letter: char| letter.is_ascii_digit())
-}
-
-const CURRENCY_SIGNS: [char; 3] = ['$', '\u{20ac}', '\u{a3}'];
-
 /// Whether a label says that an example follows.
 fn is_example(label: Option<&str>) -> bool {
     label.is_some_and(|label| label.contains("xample") || label.contains("e.g"))
@@ -324,7 +292,7 @@ pub(crate) fn read_heading(line: &str, base: Option<&Url>, draft: &mut Draft<'_>
 const NAME_BYTES_MAX: usize = 400;
 
 /// Separators between a call and the remark after it.
-const REMARK_MARKS: [char; 9] = [' ', '-', '\u{2014}', '\u{2013}', ':', '*', '`', '\u{2192}', ')'];
+pub(super) const REMARK_MARKS: [char; 9] = [' ', '-', '\u{2014}', '\u{2013}', ':', '*', '`', '\u{2192}', ')'];
 
 /// A line without the mark or the number of its item.
 fn item_of(line: &str) -> &str {
@@ -431,7 +399,7 @@ pub(crate) fn price_in(remark: &str) -> Option<Payment> {
     lenient::price(&price.into())
 }
 
-fn is_price(words: &str) -> bool {
+pub(super) fn is_price(words: &str) -> bool {
     let words = words.trim();
     words.starts_with(CURRENCY_SIGNS)
         || (words.starts_with(|letter: char| letter.is_ascii_digit())
@@ -477,6 +445,7 @@ pub(crate) fn is_at(capability: &Capability, address: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::call_prices::price_of_heading;
     use super::*;
 
     #[test]
@@ -504,6 +473,10 @@ mod tests {
         };
         assert_eq!(of("GET /halls or `/rooms`: free ones"), (vec!["/halls", "/rooms"], " free ones"));
         assert_eq!(of("GET /halls, /rooms and /desks"), (vec!["/halls", "/rooms", "/desks"], ""));
+        assert_eq!(
+            of("GET /halls, POST /rooms; GET /desks | GET /d"),
+            (vec!["/halls", "/rooms", "/desks", "/d"], "")
+        );
         assert_eq!(of("GET /halls or more"), (vec!["/halls"], " or more"));
         assert_eq!(of("GET /halls /rooms"), (vec!["/halls"], " /rooms"));
         assert_eq!(of("GET api.shop.com/v1/halls or /rooms").0, ["api.shop.com/v1/halls"]);

@@ -10,11 +10,13 @@ use crate::draft::{self, Draft};
 use crate::format::addresses::{self, LinkInText};
 use crate::format::labels::Labels;
 use crate::format::listed_tools::ListedTools;
+use crate::format::paired_calls::PairedCalls;
 use crate::format::priced_calls::PricedCalls;
 use crate::format::shown_calls::ShownCalls;
+use crate::format::shown_servers::ShownServers;
 use crate::format::stated_auth::StatedAuth;
 use crate::format::stated_base::StatedBase;
-use crate::format::{endpoint, lenient, listed_calls};
+use crate::format::{call_prices, endpoint, lenient, listed_calls, whole_variables};
 use crate::model::{Auth, AuthScheme, CapabilityKind, Payment, Tristate};
 use crate::rule::findings;
 use crate::text::{capped, each_word};
@@ -33,7 +35,7 @@ findings! {
 
 pub(crate) fn read(text: &str, draft: &mut Draft<'_>) {
     draft.assess("llmstxt.org", |code| code.starts_with("llms_txt."));
-    let text = &*addresses::with_whole_variables(text);
+    let text = &*whole_variables::with_whole_variables(text);
     let lines = || text.lines().take(LINES_MAX).map(str::trim);
     match lines().find(|line| !line.is_empty()).and_then(|line| line.strip_prefix("# ")) {
         Some(title) => draft.manifest.name = draft::name(Some(title)),
@@ -52,8 +54,10 @@ pub(crate) fn read(text: &str, draft: &mut Draft<'_>) {
     let mut section = Section::default();
     let (mut tools, mut priced) = (ListedTools::default(), PricedCalls::default());
     let (mut credentials, mut shown) = (StatedAuth::default(), ShownCalls::default());
+    let mut servers = ShownServers::default();
     for line in lines() {
         credentials.read_line(line, draft);
+        servers.read_line(line, draft);
         if tools.read_line(line) || shown.read_line(line, section.base.get(), draft) {
             continue;
         }
@@ -99,6 +103,9 @@ struct Section {
     is_call: bool,
     /// The price in the heading.
     price: Option<Payment>,
+    /// The heading of a single subject on the line above, which names the call below it.
+    title: Option<String>,
+    pairs: PairedCalls,
     base: StatedBase,
 }
 
@@ -107,6 +114,11 @@ impl Section {
     fn read_line(&mut self, line: &str, draft: &mut Draft<'_>) -> bool {
         let is_list = line.starts_with(['-', '*', '+']);
         self.base.read_line(line);
+        let first = draft.manifest.capabilities.len();
+        if self.pairs.read_line(line, self.base.get(), draft) {
+            self.complete(first, draft);
+            return true;
+        }
         // A line such as `Core endpoints:` is a heading too.
         if line.starts_with('#') || (!is_list && line.ends_with(':')) {
             self.read_heading(line, draft);
@@ -120,8 +132,14 @@ impl Section {
         if let Some(call) = draft.manifest.capabilities.last_mut().filter(|_| is_below_call && is_plain) {
             call.description = call.description.take().or_else(|| draft::description(Some(line)));
         }
+        let title = if line.is_empty() { None } else { self.title.take() };
         let first = draft.manifest.capabilities.len();
         if listed_calls::read(line, self.base.get(), draft) {
+            if let (Some([call]), Some(title)) = (draft.manifest.capabilities.get_mut(first..), title)
+                && line.starts_with('`')
+            {
+                call.name = title;
+            }
             self.complete(first, draft);
             return true;
         }
@@ -140,7 +158,9 @@ impl Section {
     fn read_heading(&mut self, line: &str, draft: &mut Draft<'_>) {
         let heading = capped(line, draft::NAME_CHARS_MAX);
         self.is_open = lenient::says_open(heading) || is_free_heading(heading);
-        self.price = listed_calls::price_of_heading(heading).filter(|_| line.starts_with('#'));
+        let is_heading = line.starts_with('#');
+        self.price = call_prices::price_of_heading(heading).filter(|_| is_heading);
+        self.title = call_prices::title_of_heading(line).filter(|_| is_heading).map(str::to_owned);
         (self.is_of_endpoints, self.is_of_api) = (false, false);
         let mut is_about = false;
         each_word(heading, |word| match word {
@@ -201,7 +221,8 @@ impl Section {
 /// Whether a heading says that the calls below it are free: `### Free endpoints (no payment required)`.
 fn is_free_heading(heading: &str) -> bool {
     let heading = heading.to_ascii_lowercase();
-    heading.contains("no payment") || heading.contains("free endpoints")
+    let listed = ["free endpoints", "free routes", "free calls", "free tools"];
+    heading.contains("no payment") || listed.iter().any(|words| heading.contains(words))
 }
 
 /// Title, address and remark of an item that is a link: `- [Swap quote](/api/quote): how to swap`.

@@ -15,8 +15,9 @@ const NAME_CHARS_MAX: usize = 64;
 
 /// Adds the tools that sentences name, if the document names a server and lists none of its tools.
 pub(crate) fn read(root: &Map<String, Value>, draft: &mut Draft<'_>) {
-    let server = draft.manifest.interfaces.iter().find(|interface| interface.protocol == Protocol::Mcp);
-    let Some(url) = server.and_then(|server| server.url.clone()) else { return };
+    let mut servers =
+        draft.manifest.interfaces.iter().filter(|interface| interface.protocol == Protocol::Mcp);
+    let Some(url) = servers.find_map(|server| server.url.clone()) else { return };
     let is_tool = |protocol: Option<Protocol>| protocol == Some(Protocol::Mcp);
     if draft.manifest.capabilities.iter().any(|capability| is_tool(capability.invocation.protocol)) {
         return;

@@ -12,12 +12,17 @@ const HEADER_KEYS: &[&str] = &["header", "payment_header", "paymentHeader", "pro
 
 /// Members with sentences about a payment.
 const SENTENCE_KEYS: &[&str] = &["description", "instructions", "note", "notes", "usage", "flow"];
+/// Lines of one text that are searched.
+const LINES_MAX: usize = 20_000;
 /// Words of one sentence that are searched for the header.
 const WORDS_MAX: usize = 500;
 
+/// Last words of headers that a server sends.
+const RESPONSE_WORDS: &[&str] = &["response", "required"];
+
 /// The header of a payment that a text names: "Include the proof in the `PAYMENT-SIGNATURE` header."
 fn named_in(text: &str) -> Option<&str> {
-    if !text.contains("header") {
+    if !text::has_four(text, *b"head") {
         return None;
     }
     let mut words = text.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '-'));
@@ -25,6 +30,7 @@ fn named_in(text: &str) -> Option<&str> {
         let folded = word.to_ascii_lowercase();
         word.starts_with(char::is_uppercase)
             && ["x-payment", "payment-"].iter().any(|start| folded.starts_with(start))
+            && !RESPONSE_WORDS.iter().any(|end| folded.ends_with(end))
     })
 }
 
@@ -40,7 +46,23 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         let mut holders = blocks.iter().chain(described);
         holders.find_map(|holder| SENTENCE_KEYS.iter().find_map(|key| named_in(holder.text(key)?)))
     };
-    let Some(name) = in_member.or_else(in_words) else { return };
+    if let Some(name) = in_member.or_else(in_words).map(str::to_owned) {
+        keep(&name, draft);
+    }
+}
+
+/// Keeps the header that a line names, in a text that states how calls are paid.
+pub(crate) fn read_text(text: &str, draft: &mut Draft<'_>) {
+    if draft.manifest.payments.is_empty() {
+        return;
+    }
+    if let Some(name) = text.lines().take(LINES_MAX).find_map(named_in) {
+        keep(name, draft);
+    }
+}
+
+/// Keeps the name of the header, with the calls that are paid for.
+fn keep(name: &str, draft: &mut Draft<'_>) {
     let manifest = &mut draft.manifest;
     let known = manifest.auth.iter_mut().find(|auth| auth.scheme == AuthScheme::Payment);
     let (location, name) = (Some("header".to_owned()), Some(text::capped(name, 100).to_owned()));

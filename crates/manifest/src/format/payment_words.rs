@@ -1,8 +1,8 @@
 //! Payments in sentences: an asset on a network, beside a scheme or a payment.
 
 use crate::draft::Draft;
-use crate::format::outbound;
 use crate::format::payments::NETWORKS;
+use crate::format::{auth_sentences, outbound};
 use crate::model::Payment;
 use crate::object::Object;
 use crate::text;
@@ -34,12 +34,17 @@ pub(crate) fn in_sentence(sentence: &str) -> Vec<Payment> {
     let is_planned =
         || words().any(|word| PLANNING_WORDS.iter().any(|known| known.eq_ignore_ascii_case(word)));
     if found.is_empty() && !is_planned() {
+        let is_about_all =
+            auth_sentences::is_about_all(&text::capped(sentence, SENTENCE_CHARS_MAX).to_ascii_lowercase());
         let mut before = "";
         let is_led = words().any(|word| {
-            let before = std::mem::replace(&mut before, word);
-            is_scheme(word).is_some() && LEADING_WORDS.contains(&before)
+            // "use the x402 protocol"
+            let led_by = if word == "the" { before } else { std::mem::replace(&mut before, word) };
+            is_scheme(word).is_some()
+                && (LEADING_WORDS.contains(&led_by) || (is_about_all && USING_WORDS.contains(&led_by)))
         });
-        let pays = words().any(|word| PAYING_WORDS.iter().any(|known| known.eq_ignore_ascii_case(word)));
+        let pays = is_about_all
+            || words().any(|word| PAYING_WORDS.iter().any(|known| known.eq_ignore_ascii_case(word)));
         found.extend(
             scheme
                 .filter(|_| is_led && pays)
@@ -106,7 +111,7 @@ fn is_mark(letter: char) -> bool {
 /// The asset before a position: `RLUSD`, also in `RLUSD micropayments`.
 fn asset_before(sentence: &str, at: usize) -> Option<&str> {
     let before = sentence.get(..at)?;
-    let paid = [" micropayments", " payments"].iter().find_map(|end| before.strip_suffix(end));
+    let paid = [" micropayments", " payments", " payment"].iter().find_map(|end| before.strip_suffix(end));
     paid.unwrap_or(before).rsplit(is_mark).next().filter(|word| ASSETS.contains(word))
 }
 
@@ -124,7 +129,10 @@ fn network_after(sentence: &str, at: usize) -> Option<&str> {
 /// Maximum number of payments of one sentence that are read.
 const PAYMENTS_MAX: usize = 20;
 /// Words before a payment scheme, words about paying, and words about plans for the future.
-const LEADING_WORDS: &[&str] = &["via", "by", "with", "through", "using", "over"];
+const LEADING_WORDS: &[&str] = &["via", "by", "with", "through", "using", "over", "Use", "use"];
+/// Words before the scheme in a sentence about all calls: "All endpoints use x402."
+const USING_WORDS: &[&str] =
+    &["use", "uses", "require", "requires", "need", "needs", "support", "supports", "accept", "accepts"];
 const PAYING_WORDS: &[&str] = &["pay", "paid", "payment", "payments", "micropayment", "micropayments"];
 const PLANNING_WORDS: &[&str] = &["planned", "soon", "future", "roadmap", "not"];
 /// The network whose name is two words.
@@ -133,6 +141,8 @@ const LEDGER: &str = "XRP Ledger";
 const SCHEMES: &[&str] = &["x402", "l402", "mpp", "ap2"];
 /// Assets that sentences about payment name.
 const ASSETS: &[&str] = &["USDC", "USDT", "RLUSD", "EURC", "DAI", "PYUSD"];
+/// Characters of a sentence in which its subject is looked for.
+const SENTENCE_CHARS_MAX: usize = 200;
 /// Maximum number of words of one sentence that are searched for a scheme.
 const WORDS_MAX: usize = 500;
 
@@ -164,6 +174,8 @@ mod tests {
         assert_eq!(of("Pay with RLUSD on XRP via x402"), ["x402 RLUSD XRP"]);
         assert_eq!(of("Gated by RLUSD micropayments on the XRP Ledger"), [" RLUSD XRP Ledger"]);
         assert_eq!(of("Payment via X402 protocol"), ["x402  "]);
+        assert_eq!(of("All endpoints use the x402 protocol"), ["x402  "]);
+        assert!(of("Agents that use the x402 protocol are listed").is_empty());
         assert!(of("Payment via x402 is planned").is_empty());
         assert!(of("Answers 402 on failure").is_empty());
         assert!(of("Agents earn USDC on Base").is_empty());

@@ -5,6 +5,7 @@
 
 use url::Url;
 
+use super::call_prices;
 use super::listed_calls::{self, Call};
 use crate::address::{self, Address};
 use crate::draft::{self, Draft};
@@ -29,6 +30,8 @@ struct Shown {
     published: String,
     address: Address,
     description: Option<String>,
+    /// The line says that the call is free.
+    is_free: bool,
     /// The number of the heading above it.
     section: usize,
 }
@@ -54,11 +57,16 @@ pub(crate) struct ShownCalls {
     is_of_api: bool,
     columns: Option<Columns>,
     found: Vec<Shown>,
+    /// Whether the line continues the command of the last call, whose method is not stated.
+    is_continued: bool,
 }
 
 impl ShownCalls {
     /// Reads a line, and tells whether it is a row of a table of calls.
     pub(crate) fn read_line(&mut self, line: &str, base: Option<&Url>, draft: &mut Draft<'_>) -> bool {
+        if std::mem::take(&mut self.is_continued) {
+            return self.continue_command(line);
+        }
         if line.starts_with("```") {
             self.is_code = !self.is_code;
             return false;
@@ -85,30 +93,46 @@ impl ShownCalls {
         if !is_item && let Some(call) = Call::of(line).filter(|call| is_bare(call)) {
             self.keep_call(&call, base, draft);
         } else if let Some((method, address)) = curl(line) {
+            let first = self.found.len();
             self.keep(method, address, base, draft);
+            self.is_continued = line.ends_with('\\') && self.found.len() > first && !names_method(line);
         } else if let Some(call) = labelled_call(line) {
             self.keep_call(&call, base, draft);
         }
         if !self.is_code {
+            let first = self.found.len();
             let spans = line.split('`').skip(1).step_by(2).take(SPANS_MAX);
             for call in spans.filter_map(Call::of).filter(is_bare) {
                 self.keep_call(&call, base, draft);
             }
+            let is_free = line.contains("(free)");
+            self.found.iter_mut().skip(first).for_each(|shown| shown.is_free = is_free);
         }
         self.comment = None;
         false
     }
 
+    /// Reads a further line of a command: its method, or what it sends.
+    fn continue_command(&mut self, line: &str) -> bool {
+        let Some(last) = self.found.last_mut() else { return false };
+        let named = line.split_whitespace().skip_while(|word| !is_method_option(word)).nth(1);
+        let named = named.map(|method| method.trim_matches(['"', '\'']));
+        if let Some(method) = named.filter(|method| address::is_method(method)) {
+            method.clone_into(&mut last.method);
+        } else {
+            if line.split_whitespace().take(SPANS_MAX).any(sends) {
+                "POST".clone_into(&mut last.method);
+            }
+            self.is_continued = line.ends_with('\\');
+        }
+        false
+    }
+
     fn read_heading(&mut self, line: &str) {
         self.section += 1;
-        let heading = line.trim_start_matches('#');
-        let level = line.len() - heading.len();
-        let heading = text::capped(heading.trim(), draft::NAME_CHARS_MAX);
-        self.is_of_api = false;
-        text::each_word(heading, |word| self.is_of_api |= matches!(word, "api" | "apis" | "endpoints"));
-        let is_numbered = heading.starts_with(|letter: char| letter.is_ascii_digit());
-        if level > 2 && !is_numbered && !self.is_of_api && self.titles.len() < CALLS_MAX {
-            self.titles.push((self.section, heading.to_owned()));
+        self.is_of_api = call_prices::is_heading_of_api(line);
+        if let Some(title) = call_prices::title_of_heading(line).filter(|_| self.titles.len() < CALLS_MAX) {
+            self.titles.push((self.section, title.to_owned()));
         }
     }
 
@@ -139,6 +163,7 @@ impl ShownCalls {
             published: published.to_owned(),
             address,
             description: self.comment.take(),
+            is_free: false,
             section: self.section,
         });
     }
@@ -200,6 +225,7 @@ impl ShownCalls {
             let mut capability = draft.capability(CapabilityKind::Operation, &call, name, String::new());
             endpoint::set_call(&mut capability, &shown.method, shown.address.clone());
             capability.description.clone_from(&shown.description);
+            capability.price = shown.is_free.then(|| lenient::price(&"free".into())).flatten();
             draft.push(capability);
         }
     }
@@ -245,11 +271,25 @@ fn curl(line: &str) -> Option<(&str, &str)> {
     let words = || command.split_whitespace().take(SPANS_MAX);
     let is_address = |word: &&str| word.starts_with("https://");
     let address = words().map(|word| word.trim_matches(['"', '\'', '`', '\\'])).find(is_address)?;
-    let named = words().skip_while(|word| !matches!(*word, "-X" | "--request")).nth(1);
-    let sends = words().any(|word| word.starts_with("-d") || word.starts_with("--data") || word == "--json");
-    let default = if sends || command.ends_with('\\') && named.is_some() { "POST" } else { "GET" };
+    let named = words().skip_while(|word| !is_method_option(word)).nth(1);
+    let default =
+        if words().any(sends) || command.ends_with('\\') && named.is_some() { "POST" } else { "GET" };
     let method = named.map_or(default, |method| method.trim_matches(['"', '\'']));
     address::is_method(method).then_some((method, address))
+}
+
+/// Whether a word of a command states the method that follows.
+fn is_method_option(word: &str) -> bool {
+    matches!(word, "-X" | "--request")
+}
+
+fn names_method(command: &str) -> bool {
+    command.split_whitespace().take(SPANS_MAX).any(is_method_option)
+}
+
+/// Whether a word of a command sends a body.
+fn sends(word: &str) -> bool {
+    word.starts_with("-d") || word.starts_with("--data") || word == "--json"
 }
 
 /// Whether the address of one call has the path of another, where a variable stands for any segment.

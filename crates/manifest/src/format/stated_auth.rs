@@ -31,6 +31,7 @@ struct Section {
 }
 
 /// Collects the credentials of a text, line by line.
+#[expect(clippy::struct_excessive_bools, reason = "statements of a text that do not exclude each other")]
 #[derive(Debug, Default)]
 pub(crate) struct StatedAuth {
     sections: Vec<Section>,
@@ -41,12 +42,17 @@ pub(crate) struct StatedAuth {
     /// The line above, or its section, has a condition.
     has_condition: bool,
     is_code: bool,
+    /// A sentence says that every call is paid for.
+    is_paid: bool,
+    /// A line shows the header of a credential, wherever it stands.
+    shows_credential: bool,
 }
 
 impl StatedAuth {
     /// Reads a line, before any other reader does.
     pub(crate) fn read_line(&mut self, line: &str, draft: &mut Draft<'_>) {
         self.place(draft);
+        self.shows_credential |= text::has_four(line, *b"Bear") && line.contains("uthorization: Bearer ");
         if line.starts_with("```") {
             self.is_code = !self.is_code;
             return;
@@ -80,6 +86,7 @@ impl StatedAuth {
 
     /// Keeps a credential beside those that the same section stated.
     fn keep(&mut self, stated: Auth, draft: &mut Draft<'_>) {
+        self.is_paid |= stated.scheme == AuthScheme::Payment;
         let here = self.sections.len().checked_sub(1);
         let known = &mut draft.manifest.auth;
         if let Some(same) = known.iter_mut().find(|known| known.scheme == stated.scheme) {
@@ -138,6 +145,15 @@ impl StatedAuth {
     pub(crate) fn finish(mut self, count: usize, draft: &mut Draft<'_>) {
         self.place(draft);
         let manifest = &mut draft.manifest;
+        // "No API key" says little in a text whose requests have a token.
+        let is_none = |auth: &Auth| auth.scheme == AuthScheme::None;
+        if self.shows_credential && !manifest.auth.is_empty() && manifest.auth.iter().all(is_none) {
+            manifest.auth.clear();
+            manifest.auth.push(Auth {
+                applies_to: AppliesTo::OptionalIds { ids: Vec::new() },
+                ..auth_sentences::in_header(AuthScheme::Bearer, "Authorization")
+            });
+        }
         for (at, section) in self.sections.iter().enumerate() {
             if section.needed.required != Tristate::Unknown {
                 let calls = self.calls_of(Some(at), count).unwrap_or_default();
@@ -161,7 +177,7 @@ impl StatedAuth {
                 auth.applies_to = AppliesTo::Ids { ids };
             }
         }
-        apply(manifest, &self.conditional);
+        apply(manifest, &self.conditional, self.is_paid);
     }
 }
 
@@ -171,9 +187,13 @@ fn is_open(call: &Capability) -> bool {
 }
 
 /// Gives each call that states nothing the credentials that apply to it.
-fn apply(manifest: &mut Manifest, conditional: &HashSet<usize>) {
-    let is_credential =
-        |auth: &Auth| !matches!(auth.scheme, AuthScheme::Payment | AuthScheme::Other | AuthScheme::Unknown);
+fn apply(manifest: &mut Manifest, conditional: &HashSet<usize>, is_paid: bool) {
+    let is_credential = |auth: &Auth| match auth.scheme {
+        AuthScheme::Other | AuthScheme::Unknown => false,
+        // A label that names a scheme of payment does not say which calls are paid for.
+        AuthScheme::Payment => is_paid,
+        _ => true,
+    };
     let sure = manifest
         .auth
         .iter()
@@ -214,6 +234,22 @@ fn apply(manifest: &mut Manifest, conditional: &HashSet<usize>) {
             }
             _ => {}
         }
+    }
+    limit_payment(manifest);
+}
+
+/// Limits the payment that a text states for all calls to those that need it, if others are free.
+fn limit_payment(manifest: &mut Manifest) {
+    let needs = |call: &&Capability| call.auth.schemes.contains(&AuthScheme::Payment);
+    let ids: Vec<String> =
+        manifest.capabilities.iter().filter(needs).map(|call| call.native_id.clone()).collect();
+    let is_payment =
+        |auth: &&mut Auth| auth.scheme == AuthScheme::Payment && auth.applies_to == AppliesTo::All;
+    if ids.is_empty() || ids.len() == manifest.capabilities.len() {
+        return;
+    }
+    if let Some(payment) = manifest.auth.iter_mut().find(is_payment) {
+        payment.applies_to = AppliesTo::Ids { ids };
     }
 }
 

@@ -18,14 +18,15 @@ use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, strong};
 use crate::format::labels::Labels;
 use crate::format::listed_tools::ListedTools;
+use crate::format::paired_calls::PairedCalls;
 use crate::format::priced_calls::PricedCalls;
 use crate::format::shown_calls::ShownCalls;
+use crate::format::shown_servers::ShownServers;
 use crate::format::stated_auth::StatedAuth;
 use crate::format::stated_base::StatedBase;
-use crate::format::{addresses, listed_calls};
+use crate::format::{addresses, call_prices, listed_calls, whole_variables};
 use crate::object::Object;
 use crate::rule::{FindingTable, findings};
-use crate::text;
 
 /// Maximum number of lines that are read; the longest published file has 1,900.
 const LINES_MAX: usize = 20_000;
@@ -95,9 +96,11 @@ fn read_prose(prose: &str, draft: &mut Draft<'_>) {
     let (mut priced, mut base) = (PricedCalls::default(), StatedBase::default());
     let (mut above, mut is_of_api) = ("", false);
     let (mut credentials, mut shown) = (StatedAuth::default(), ShownCalls::default());
-    let prose = &*addresses::with_whole_variables(prose);
+    let (mut pairs, mut servers) = (PairedCalls::default(), ShownServers::default());
+    let prose = &*whole_variables::with_whole_variables(prose);
     for line in prose.lines().take(LINES_MAX).map(str::trim) {
         credentials.read_line(line, draft);
+        servers.read_line(line, draft);
         labels.read_prohibition(above, line, draft);
         if draft.manifest.name.is_none() {
             draft.manifest.name = draft::name(line.strip_prefix("# ").filter(|title| !title.contains("://")));
@@ -106,17 +109,15 @@ fn read_prose(prose: &str, draft: &mut Draft<'_>) {
             continue;
         }
         if line.starts_with("##") {
-            is_of_api = false;
-            text::each_word(text::capped(line, draft::NAME_CHARS_MAX), |word| {
-                is_of_api |= matches!(word, "api" | "apis" | "endpoints");
-            });
+            is_of_api = call_prices::is_heading_of_api(line);
         }
         if priced.read_line(line, draft) {
             labels.read_line(line, draft);
             continue;
         }
         base.read_line(line);
-        let is_call = listed_calls::read(line, base.get(), draft)
+        let is_call = pairs.read_line(line, base.get(), draft)
+            || listed_calls::read(line, base.get(), draft)
             || (is_of_api && listed_calls::read_path(line, base.get(), draft));
         let above = std::mem::replace(&mut above, line);
         // The path of a call below a base is not a page of the site.

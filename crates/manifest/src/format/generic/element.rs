@@ -8,6 +8,7 @@ use super::details;
 use super::lists::{self, ListKind};
 use super::method::{example_of_list, method_of_call, methods, set_socket};
 use super::query;
+use super::stated_server::{address_of_server, base_in_environment};
 use crate::address::{self, Address};
 use crate::auth;
 use crate::draft::{self, Draft};
@@ -56,16 +57,9 @@ const BASE_KEYS: Keys = Keys::of(&[
 ]);
 const SERVER_KEYS: Keys =
     Keys::of(&["mcp_endpoint", "mcpEndpoint", "mcp_url", "mcpUrl", "mcp_server", "mcpServer", "mcp"]);
-const SERVER_ADDRESS_KEYS: Keys =
-    Keys::of(&["endpoint", "url", "server", "server_url", "serverUrl", "http", "sse"]);
 /// Blocks that hold the address of a server by the name of its protocol.
 const MCP_BLOCKS: Keys =
     Keys::of(&["mcp", "mcp_server", "mcpServer", "endpoints", "protocols", "surfaces", "interfaces"]);
-const ENVIRONMENT_KEYS: Keys =
-    Keys::of(&["environment_variables", "environmentVariables", "environment", "env"]);
-/// Blocks in the description of a server that hold its address.
-const SERVER_BLOCKS: Keys =
-    Keys::of(&["remote", "hosted", "server", "transport", "connection", "streamable_http", "production"]);
 pub(super) const ADDRESS_KEYS: Keys = Keys::of(&[
     "endpoint",
     "url",
@@ -138,8 +132,15 @@ impl Context {
     pub(super) fn of_lists(root: &Object<'_>, draft: &Draft<'_>) -> Self {
         let of_api =
             || Self::default().within(&root.object_of(&["api", "service", "server"])?, "", draft).base;
+        // As in OpenAPI: `servers` beside `info`.
+        let of_servers = || {
+            let server = root.objects("servers").next().filter(|_| root.object("info").is_some())?;
+            parse_url(server.text("url").filter(|url| url.len() <= BASE_BYTES_MAX)?)
+                .ok()
+                .filter(Url::has_host)
+        };
         let context = Self::default().within(root, "", draft);
-        let base = context.base.clone().or_else(of_api);
+        let base = context.base.clone().or_else(of_api).or_else(of_servers);
         if base.is_some() { Self { base, ..context } } else { Self::of_root(root, draft) }
     }
 
@@ -178,6 +179,12 @@ impl Context {
             example: example_of_list(object).or_else(|| self.example.clone()),
             has_groups: false,
         }
+    }
+
+    /// The context of the tools of a server that an object describes.
+    pub(super) fn at_server(&self, server: &Object<'_>, draft: &Draft<'_>) -> Self {
+        let own = address_of_server(server).and_then(|address| draft.origin_url(address));
+        Self { server: own.or_else(|| self.server.clone()), ..self.clone() }
     }
 
     /// Address of the MCP server through which tools are called.
@@ -242,28 +249,6 @@ impl Context {
         });
         Self { auth, ..self.clone() }
     }
-}
-
-/// Maximum number of variables of one environment that are searched for a base.
-const VARIABLES_MAX: usize = 50;
-
-/// The base of paths that a client takes from its environment by default: `{"SHOP_BASE_URL": {"default": "https://…"}}`.
-fn base_in_environment<'v>(object: &Object<'v>) -> Option<&'v str> {
-    let variables = object.object_of(ENVIRONMENT_KEYS.within(object))?;
-    let names_base = |name: &str| {
-        ["BASE_URL", "API_URL", "API_BASE"].iter().any(|end| name.to_ascii_uppercase().ends_with(end))
-    };
-    let mut bases = variables.map.iter().take(VARIABLES_MAX).filter(|(name, _)| names_base(name));
-    let value = |variable: &'v Value| variable.get("default").unwrap_or(variable).as_str();
-    bases.find_map(|(_, variable)| value(variable).filter(|base| base.starts_with("https://")))
-}
-
-/// The address in the description of an MCP server, or in a block of it.
-fn address_of_server<'v>(server: &Object<'v>) -> Option<&'v str> {
-    let inner = || SERVER_BLOCKS.within(server).iter().filter_map(|key| server.object(key));
-    server
-        .text_of(SERVER_ADDRESS_KEYS.within(server))
-        .or_else(|| inner().find_map(|block| block.text_of(SERVER_ADDRESS_KEYS.within(&block))))
 }
 
 /// Method and address, if the text is an address. Words after the address are comments.
@@ -443,12 +428,26 @@ fn begin(
 ) -> Capability {
     let call = published.map(|(_, address)| [method.unwrap_or_default(), address].join(" "));
     let native_id = object
-        .text_of(&["id", "name", "key", "slug", "title", "operationId", "operation_id", "action", "tool"])
+        .text_of(&[
+            "id",
+            "name",
+            "key",
+            "slug",
+            "title",
+            "operationId",
+            "operation_id",
+            "action",
+            "tool",
+            "tool_name",
+        ])
         .or(name)
         .or_else(|| NAMING_KEYS.iter().filter_map(|key| object.text(key)).find(|text| is_identifier(text)))
         .or_else(|| call.as_deref().map(str::trim))
         .unwrap_or_default();
-    let label = object.text_of(&["name", "title", "label", "display_name"]).or(name).unwrap_or(native_id);
+    let label = object
+        .text_of(&["name", "title", "label", "display_name", "tool_name"])
+        .or(name)
+        .unwrap_or(native_id);
     let mut capability = draft.capability(kind.of_object(), native_id, label, object.pointer.clone());
     capability.title = draft::name(object.text("title")).filter(|title| *title != capability.name);
     capability.description = header::description_of(object)

@@ -7,7 +7,7 @@ use super::element::{ADDRESS_KEYS, REQUEST_KEYS, published_address};
 use crate::address;
 use crate::format::lenient::{AUTH_KEYS, is_scheme, names_scheme};
 use crate::format::mcp;
-use crate::format::outbound::{RELATED_WORDS, is_about_calls};
+use crate::format::outbound::{self, RELATED_WORDS, is_about_calls};
 use crate::model::CapabilityKind;
 use crate::object::{Members, Object};
 use crate::text;
@@ -218,49 +218,47 @@ pub(super) fn is_described(map: &Map<String, Value>) -> bool {
             && ["description", "summary", "purpose"].into_iter().any(is_text))
 }
 
-/// Members of a map of capabilities that are settings of the service.
-pub(super) fn is_setting(name: &str) -> bool {
-    let (mut last, mut is_of_payment) = (String::new(), false);
-    text::each_word(name, |word| {
-        is_of_payment |= last.is_empty() && word == "payment";
-        word.clone_into(&mut last);
-    });
-    // `payment_protocols`, `payment_network`, `payment_token`
-    let is_of_payment = is_of_payment
-        && matches!(
-            last.as_str(),
-            "protocol"
-                | "protocols"
-                | "network"
-                | "networks"
-                | "token"
-                | "tokens"
-                | "asset"
-                | "assets"
-                | "method"
-                | "methods"
-                | "rails"
-                | "schemes"
-        );
-    is_of_payment
-        || matches!(
-            last.as_str(),
-            "currency"
-                | "currencies"
-                | "payments"
-                | "language"
-                | "languages"
-                | "locale"
-                | "locales"
-                | "version"
-                | "region"
-                | "regions"
-                | "formats"
-                | "modalities"
-                | "types"
-                | "identity"
-                | "connectivity"
-        )
+/// Words of the shortest text that says what a capability does, and not what its value is.
+const SENTENCE_WORDS_MIN: usize = 5;
+
+/// Whether a member of a map of capabilities is a setting by its shape: names, a value of few words, or members without a call or a
+/// description. `"payment_protocols": ["x402"]`, `"payment_network": "Base L2"`, `"identity": {"standard": "ERC-8004"}`.
+pub(super) fn is_setting(name: &str, value: &Value) -> bool {
+    match value {
+        Value::Array(list) if ListKind::of(name).is_none() => {
+            let is_name = |item: &Value| item.as_str().is_some_and(|text| published_address(text).is_none());
+            list.iter().all(is_name)
+        }
+        Value::String(text) => {
+            published_address(text).is_none() && text.split_whitespace().nth(SENTENCE_WORDS_MIN - 1).is_none()
+        }
+        Value::Object(map) if ListKind::of(name).is_none() => {
+            !is_declared(map) && !is_described(map) && !holds_elements(map)
+        }
+        _ => false,
+    }
+}
+
+/// Whether a member of a map is a list of services, or says what it does or how it is called.
+pub(super) fn declares(value: &Value) -> bool {
+    let is_declared = |value: &Value| {
+        value.as_object().is_some_and(|map| is_declared(map) || is_described(map) || holds_elements(map))
+    };
+    has_groups(value) || value.as_object().is_some_and(|map| map.values().any(is_declared))
+}
+
+/// Whether a map holds addresses, calls or lists of objects.
+fn holds_elements(map: &Map<String, Value>) -> bool {
+    map.values().any(|value| match value {
+        // The absolute address may be that of a page.
+        Value::String(text) => text.starts_with('/') && published_address(text).is_some(),
+        Value::Array(list) => {
+            let mut inner = list.iter().filter_map(Value::as_object);
+            inner.any(|map| is_declared(map) || is_described(map))
+        }
+        Value::Object(inner) => is_declared(inner) || is_described(inner),
+        _ => false,
+    })
 }
 
 /// Whether an object has the address of its own call, or says what it does.
@@ -295,13 +293,32 @@ pub(super) fn is_in_auth(pointer: &str) -> bool {
     pointer.rsplit('/').next().is_some_and(|name| AUTH_KEYS.contains(&name))
 }
 
-/// Whether a list of names lists the values of a field: `intent_actions`, `event_actions`.
-pub(super) fn names_values(name: &str) -> bool {
-    let mut first = None;
-    text::each_word(name, |word| first = first.take().or_else(|| Some(word.to_owned())));
-    first.is_some_and(|word| {
-        matches!(word.as_str(), "intent" | "event" | "message" | "audit" | "log" | "policy" | "user")
-    })
+/// Whether a list has a name of several words, which is an identifier and not the value of a field. Lists of anything else have.
+pub(super) fn has_identifier(value: &Value) -> bool {
+    let is_single = |name: &Value| {
+        let mut words = 0;
+        text::each_word(name.as_str().unwrap_or("an object"), |_| words += 1);
+        words < 2
+    };
+    value.as_array().is_none_or(|list| !list.iter().all(is_single))
+}
+
+/// Accounts of one document that lists of endpoints may name.
+pub(super) const ACCOUNTS_MAX: usize = 20;
+
+/// The member that describes the service by a name, a description and the names of its capabilities, whatever it is called.
+pub(crate) fn described_block(root: &Map<String, Value>) -> Option<&str> {
+    let is_block = |value: &Value| {
+        let text = |key: &str| value.get(key).is_some_and(Value::is_string);
+        let names = value.get("capabilities").and_then(Value::as_array);
+        text("name")
+            && text("description")
+            && names.is_some_and(|names| !names.is_empty() && names.iter().all(Value::is_string))
+    };
+    let known = |name: &str| BLOCKS_OF_NAMES.iter().any(|(block, _)| *block == name);
+    root.iter()
+        .find(|(name, value)| value.is_object() && !known(name) && is_block(value))
+        .map(|(name, _)| name.as_str())
 }
 
 /// Whether the name of a list says that its elements are tools of an MCP server, even if they are only names.
@@ -325,12 +342,16 @@ pub(super) fn is_map_of_calls(map: &Map<String, Value>) -> bool {
 
 /// Whether every member is an address, with or without a method, or the description of a call.
 pub(super) fn is_group_of_calls(map: &Map<String, Value>) -> bool {
-    let is_call = |(name, value): (&String, &Value)| match value {
+    let is_call = |(name, value): &(&String, &Value)| match value {
         Value::String(text) => published_address(text).is_some(),
         Value::Object(call) => !is_part_of_call(name) && is_call_object(call),
         _ => false,
     };
-    !map.is_empty() && map.iter().all(is_call)
+    // A description beside the calls is that of the group.
+    let is_prose =
+        |(name, value): &(&String, &Value)| PROSE_KEYS.contains(&name.as_str()) && value.is_string();
+    map.iter().any(|member| is_call(&member))
+        && map.iter().all(|member| is_call(&member) || is_prose(&member))
 }
 
 /// Members of an element that describe its own call.
@@ -347,7 +368,7 @@ pub(super) fn of_function(map: &Map<String, Value>) -> Option<Map<String, Value>
 }
 
 /// Whether an object has an address and a method.
-pub(super) fn is_call_object(map: &Map<String, Value>) -> bool {
+pub(crate) fn is_call_object(map: &Map<String, Value>) -> bool {
     let members = Members::of(map);
     let text = |keys: &[&str]| keys.iter().find_map(|key| members.get(key)?.as_str());
     let keys = ["path", "url", "endpoint", "href", "target", "urlTemplate", "url_template"];
@@ -366,10 +387,45 @@ pub(super) fn has_pattern(object: &Object<'_>) -> bool {
 /// Whether a list of any name holds calls and nothing else. Lists with the name of examples, or of calls that are not offered, do not
 /// count.
 pub(super) fn is_list_of_calls(name: &str, value: &Value) -> bool {
-    let is_call = |item: &Value| item.as_object().is_some_and(is_call_object);
+    let is_call = |item: &Value| {
+        item.as_object().is_some_and(|map| is_call_object(map) || call_by_shape(map).is_some())
+    };
     let mut denies = is_about_calls(name);
     text::each_word(name, |word| denies |= is_denying(word));
     !denies && value.as_array().is_some_and(|list| !list.is_empty() && list.iter().all(is_call))
+}
+
+/// The members of a call whose names are of another language or of the site alone, by its shape: one text is an HTTP method and
+/// one a path. They get the usual names, and the longest sentence is the description.
+pub(super) fn call_by_shape(map: &Map<String, Value>) -> Option<Map<String, Value>> {
+    let texts = || map.iter().filter_map(|(name, value)| Some((name, value.as_str()?)));
+    let is_path = |text: &str| {
+        text.len() > 1
+            && text.starts_with('/')
+            && !text.contains(char::is_whitespace)
+            && !text.starts_with("//")
+    };
+    let only = |is_wanted: &dyn Fn(&str) -> bool| {
+        let mut found = texts().filter(|(_, text)| is_wanted(text));
+        found.next().filter(|_| found.next().is_none()).map(|(name, _)| name)
+    };
+    let method = only(&|text| address::is_method(text))?;
+    let path = only(&is_path)?;
+    let sentence = texts()
+        .filter(|(_, text)| text.split_whitespace().nth(2).is_some())
+        .max_by_key(|(_, text)| text.len());
+    let rename = |(name, value): (&String, &Value)| {
+        let usual = match name {
+            _ if name == method => "method",
+            _ if name == path => "path",
+            _ if !map.contains_key("description") && sentence.is_some_and(|(known, _)| known == name) => {
+                "description"
+            }
+            _ => name,
+        };
+        (usual.to_owned(), value.clone())
+    };
+    (!is_call_object(map)).then(|| map.iter().map(rename).collect())
 }
 
 /// Whether every member is an HTTP method, as below the paths of OpenAPI.
@@ -396,9 +452,10 @@ pub(crate) fn first_list(root: &Map<String, Value>) -> Option<String> {
     let known = SERVICE_KEYS.iter().find(|key| members.get(key).is_some_and(is_filled));
     let of_names = || {
         let is_names = |list: &[Value]| !list.is_empty() && list.iter().all(Value::is_string);
-        BLOCKS_OF_NAMES.iter().find(|(block, key)| {
+        let known = BLOCKS_OF_NAMES.iter().copied().find(|(block, key)| {
             root.get(*block).and_then(|block| block.get(*key)?.as_array()).is_some_and(|list| is_names(list))
-        })
+        });
+        known.or_else(|| Some((described_block(root)?, "capabilities")))
     };
     known
         .map(|key| (*key).to_owned())
@@ -409,13 +466,23 @@ pub(crate) fn first_list(root: &Map<String, Value>) -> Option<String> {
 /// The name of the first list that holds something to call.
 fn first_of_operations(map: &Map<String, Value>, depth: usize) -> Option<String> {
     map.iter().find_map(|(name, value)| match ListKind::of(name).filter(|kind| !kind.is_fallback()) {
-        Some(_) => holds_operations(value).then(|| name.clone()),
+        Some(kind) => (holds_operations(value) || (kind.key() == "endpoints" && holds_paths(value)))
+            .then(|| name.clone()),
         None if is_list_of_calls(name, value) => Some(name.clone()),
         None if depth < DETECTION_NESTING_MAX && !is_about_calls(name) && !is_of_others(name) => {
             first_of_operations(value.as_object()?, depth + 1)
         }
         None => None,
     })
+}
+
+/// Whether a map has a path for each name, and not only those of servers and documents.
+fn holds_paths(value: &Value) -> bool {
+    let is_call = |(name, value): (&String, &Value)| {
+        let path = value.as_str().filter(|text| text.starts_with('/') && published_address(text).is_some());
+        path.is_some_and(|path| outbound::target(&["endpoints", name], path).is_none())
+    };
+    value.as_object().is_some_and(|map| map.iter().filter(|member| is_call(*member)).nth(1).is_some())
 }
 
 fn holds_operations(value: &Value) -> bool {

@@ -16,6 +16,9 @@ mod query;
 mod reader;
 mod rpc;
 mod server;
+mod single;
+mod stated_server;
+mod typed;
 mod workflows;
 
 use std::collections::HashSet;
@@ -37,9 +40,10 @@ pub(crate) use access::{open_registration, read_openness};
 pub(crate) use by_name::apply_by_name;
 pub(crate) use element::folder_of;
 use element::{Call, Context};
-pub(crate) use lists::first_list;
 use lists::{ListKind, SERVICE_KEYS, has_groups, is_described, is_group_of_calls};
+pub(crate) use lists::{described_block, first_list, is_call_object as is_call};
 use reader::{NESTING_MAX, Reader, Wanted, call_of, is_left_out};
+use typed::Typed;
 pub(crate) use workflows::read_workflows;
 
 /// Maximum number of steps of one flow that are read.
@@ -110,6 +114,9 @@ enum Names {
 impl Reader<'_, '_> {
     fn read_services(&mut self, root: &Object<'_>) {
         let context = Context::of_lists(root, self.draft);
+        if lists::is_call_object(root.map) && first_list(root.map).is_none() {
+            return self.read_only_call(root, &context);
+        }
         // Names in `capabilities` repeat the operations, so the operations come first.
         self.scan(root, 0, &context, &|key| key != "capabilities");
         self.read_names_of_blocks(root, &context);
@@ -129,37 +136,6 @@ impl Reader<'_, '_> {
         if let Some(names) = root.value("capabilities").filter(|value| lists::names_mcp_features(value)) {
             let named = texts(names).into_iter().map(|name| (name.to_owned(), Value::Bool(true)));
             self.draft.manifest.features.other.extend(named);
-        }
-    }
-
-    /// Reads the only skill of a service, which is installed: `"skill": {"name": …, "install": …}`.
-    fn read_only_skill(&mut self, root: &Object<'_>, context: &Context) {
-        let Some(skill) = root.object("skill").filter(|skill| skill.has("name") && skill.has("install"))
-        else {
-            return;
-        };
-        if let Some(kind) = ListKind::of("skills") {
-            let mut capability = Call::of(&skill, None).capability(kind, None, context, None, self.draft);
-            let install = skill.text("install").map(|text| text::capped(text, draft::DESCRIPTION_CHARS_MAX));
-            capability.published.extend(install.map(|text| ("install".to_owned(), Value::from(text))));
-            self.push(capability);
-        }
-    }
-
-    /// Reads the kinds of requests that a block accepts by other means than calls, such as issues of a repository: `"write_api": {"type":
-    /// "issues", "protocols": ["[register]"]}`.
-    fn read_requests(&mut self, root: &Object<'_>) {
-        let Some(block) = root.object_of(&["write_api", "writeApi"]) else { return };
-        for key in ["protocols", "operations", "actions", "commands", "intents"] {
-            for (index, name) in block.list(key).into_iter().flatten().enumerate() {
-                let name = name.as_str().unwrap_or_default().trim_matches(['[', ']', ' ']);
-                if self.is_done() || name.is_empty() || self.seen.contains(name) {
-                    continue;
-                }
-                let pointer = format!("{}/{index}", block.at(key));
-                let capability = self.draft.capability(CapabilityKind::Operation, name, name, pointer);
-                self.push(capability);
-            }
         }
     }
 
@@ -227,8 +203,8 @@ impl Reader<'_, '_> {
             }
             match (kind, value) {
                 (Some(kind), Value::Array(_) | Value::Object(_)) => {
-                    // `intent_actions` may list the values of a field.
-                    let is_values = kind.key() != key && lists::names_values(key);
+                    // Names of single words below a longer name may be the values of a field: `intent_actions`.
+                    let is_values = kind.key() != key && !lists::has_identifier(value);
                     let is_named = depth == 0 && !kind.is_of_calls() && !is_values;
                     let names = if is_named { Names::Kept } else { Names::Skipped };
                     let list = List { kind, depth, names, context: &context.of_list(key) };
@@ -256,7 +232,9 @@ impl Reader<'_, '_> {
 
     /// Reads names one level down that say what the whole service does, unless an operation has the same name.
     fn read_names_of_blocks(&mut self, root: &Object<'_>, context: &Context) {
-        for (block, key) in lists::BLOCKS_OF_NAMES {
+        let described = described_block(root.map).map(|block| (block, "capabilities"));
+        let blocks = lists::BLOCKS_OF_NAMES.iter().copied();
+        for (block, key) in blocks.chain(described) {
             let Some(inner) = root.object(block) else { continue };
             let names = inner.value(key).filter(|names| {
                 names.as_array().is_some_and(|list| !list.is_empty() && list.iter().all(Value::is_string))
@@ -266,7 +244,7 @@ impl Reader<'_, '_> {
                 let list = List { kind, depth: 1, names: Names::Kept, context: &context };
                 let first = self.draft.manifest.capabilities.len();
                 self.read_list(list, names, &inner.at(key));
-                match (*block, *key) {
+                match (block, key) {
                     ("a2a", _) => self.call_agent(&inner, first),
                     ("mcp", "tools") => self.add_repeated_tools(names, &inner.at(key), &context),
                     ("mcp", _) => self.read_through_server(key, first, &context),
@@ -291,20 +269,22 @@ impl Reader<'_, '_> {
 
     fn read_list(&mut self, list: List<'_>, value: &Value, pointer: &str) {
         let has_flags = list.kind.is_capabilities() && lists::has_flags(value);
+        // In a document that declares anything else, a member that says neither how it is called nor what it does is a setting.
+        let may_hold_settings = list.kind.is_capabilities()
+            && (has_flags || lists::declares(value) || !self.draft.manifest.capabilities.is_empty());
+        let is_group = value.as_object().is_some_and(is_group_of_calls);
         for (name, item, pointer) in children(value, pointer) {
             if self.is_done() {
                 return;
             }
-            let is_setting = list.kind.is_capabilities() && name.is_some_and(lists::is_setting);
+            let is_setting = may_hold_settings && name.is_some_and(|name| lists::is_setting(name, item));
             let is_access =
                 list.kind.is_capabilities() && name.is_some_and(|name| lists::is_access(name, item));
+            let is_prose = is_group && name.is_some_and(|name| asides::PROSE_KEYS.contains(&name));
             match item {
                 _ if is_access => {}
-                Value::Array(_) | Value::String(_) if is_setting => {
-                    let other = &mut self.draft.manifest.features.other;
-                    other.extend(name.map(|name| (name.to_owned(), item.clone())));
-                }
-                Value::Object(map) if is_setting && !lists::is_declared(map) => {
+                Value::String(text) if is_prose && element::published_address(text).is_none() => {}
+                _ if is_setting => {
                     let other = &mut self.draft.manifest.features.other;
                     other.extend(name.map(|name| (name.to_owned(), item.clone())));
                 }
@@ -323,6 +303,14 @@ impl Reader<'_, '_> {
             let whole = Value::Object(members.clone());
             return self.read_object(list, name, &whole, &Object::new(&members, object.pointer.clone()));
         }
+        let has_address = object.text_of(element::ADDRESS_KEYS.within(object)).is_some();
+        if let Some(members) = lists::call_by_shape(object.map).filter(|_| !has_address) {
+            let whole = Value::Object(members.clone());
+            return self.read_object(list, name, &whole, &Object::new(&members, object.pointer.clone()));
+        }
+        if let Some(typed) = Typed::of(list.kind, object) {
+            return self.read_typed(typed, list, object);
+        }
         let address = name.filter(|name| element::published_address(name).is_some());
         if let Some(path) = address.filter(|_| lists::is_map_of_methods(object.map)) {
             return self.read_methods(list, path, value, &object.pointer);
@@ -335,7 +323,13 @@ impl Reader<'_, '_> {
         if let Some(name) = name.filter(|_| !described && list.depth < NESTING_MAX) {
             let group = ListKind::of(name).or_else(|| is_group_of_calls(object.map).then_some(list.kind));
             if let Some(kind) = group {
-                return self.read_list(List { kind, depth: list.depth + 1, ..list }, value, &object.pointer);
+                let first = self.draft.manifest.capabilities.len();
+                self.read_list(List { kind, depth: list.depth + 1, ..list }, value, &object.pointer);
+                let described = header::description_of(object);
+                for call in self.draft.manifest.capabilities.iter_mut().skip(first) {
+                    call.description = call.description.take().or_else(|| described.clone());
+                }
+                return;
             }
         }
         if !described && list.names == Names::Skipped {

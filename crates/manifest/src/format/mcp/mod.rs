@@ -52,7 +52,8 @@ pub(crate) const CARD_MARKERS: &[Marker] = &[
 pub(crate) const REGISTRY_MARKERS: &[Marker] =
     &[strong(|c| c.schema_is(|schema| schema::is_of_registry(schema, c.has("packages"))))];
 
-pub(crate) const FREEFORM_MARKERS: &[Marker] = &[at_path(|c| c.agrees(MCP_FILES, MCP_KEYS))];
+pub(crate) const FREEFORM_MARKERS: &[Marker] =
+    &[at_path(|c| c.agrees(MCP_FILES, MCP_KEYS)), at_path(|c| c.agrees(&["/server.json"], &["packages"]))];
 
 /// Files that describe MCP servers without a specification.
 const MCP_FILES: &[&str] = &[
@@ -178,7 +179,8 @@ pub(crate) fn merge(root: &Object<'_>, draft: &mut Draft<'_>) {
 fn read_wrapped(root: &Object<'_>, server: Option<&str>, draft: &mut Draft<'_>) {
     for key in ["capabilities", "mcp", "server"] {
         let Some(inner) = root.object(key) else { continue };
-        if let Some(tools @ Value::Array(_)) = inner.value("tools") {
+        let tools = inner.value("tools").filter(|tools| tools.is_array() || tools::is_map_of_tools(tools));
+        if let Some(tools) = tools {
             return tools::read(tools, &inner.at("tools"), server, draft);
         }
     }
@@ -202,9 +204,10 @@ fn read_header(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
     let served = draft.base();
     let manifest = &mut draft.manifest;
-    manifest.name = draft::name(text_of(&["name"]));
+    manifest.name = draft::name(text_of(&["name", "service", "name_for_model"]));
     manifest.title = draft::name(text_of(&["title", "displayName", "display_name"]));
-    manifest.description = draft::description(text_of(&["description", "instructions"]));
+    manifest.description =
+        draft::description(text_of(&["description", "instructions", "description_for_model"]));
     manifest.document_version = draft::name(text_of(&["version"]));
     let described = || std::iter::once(root).chain(info.as_ref());
     let tags = ["tags", "keywords", "categories"];
