@@ -177,6 +177,27 @@ pub(super) fn labelled(line: &str) -> CapabilityAuth {
     needed
 }
 
+/// Whether a line below a heading begins with a sentence that says no more than that its calls need nothing: "No auth required.",
+/// `- Free, no API key needed`.
+pub(super) fn says_calls_are_open(line: &str) -> bool {
+    const BESIDE: &[&str] = &["", "free", "public", "open", "open access", "free and open"];
+    let words = line.trim_start_matches(['-', '*', '+', '>', ' ']);
+    if words.len() > NAME_CHARS_MAX {
+        return false;
+    }
+    let folded = words.to_ascii_lowercase();
+    let sentence = folded.split(". ").next().unwrap_or_default();
+    let clauses = || sentence.split([',', ';', '(', ')', '\u{2014}']).map(|clause| clause.trim_matches(['.', '*', ' ', '!']));
+    let is_beside = |clause: &str| BESIDE.contains(&clause) || clause.starts_with("no ") || lenient::is_open_clause(clause);
+    clauses().any(lenient::is_open_clause) && clauses().all(is_beside)
+}
+
+/// Whether a line names a credential.
+pub(super) fn names_credential(line: &str) -> bool {
+    let folded = capped(line, DESCRIPTION_CHARS_MAX).to_ascii_lowercase();
+    ["api key", "api-key", "bearer", "authorization", "oauth"].iter().any(|name| folded.contains(name))
+}
+
 fn in_sentence(sentence: &str, place: Place) -> Option<Auth> {
     let folded = sentence.to_ascii_lowercase();
     if says_open(&folded, place) {
@@ -243,10 +264,10 @@ fn header_line(line: &str) -> Option<Auth> {
 fn says_open(folded: &str, place: Place) -> bool {
     const PAID: &[&str] = &["402", "wallet", "usdc", "payment", "pay "];
     let has = |words: &[&str]| words.iter().any(|word| folded.contains(word));
-    let others: &[&str] = &["without ", "free tier", " not "];
+    let others: &[&str] = &["without ", "free tier", " not ", "n't "];
     let is_limited =
         CONDITIONS.iter().filter(|word| !others.contains(word)).any(|word| folded.contains(word));
-    if !folded.contains("no ") && !folded.contains("without ")
+    if !["no ", "without ", "not ", "n't ", "unauthenticated", " are "].iter().any(|word| folded.contains(word))
         || is_limited
         || has(PAID)
         || has(&["free tier", " for ", "mcp"])
@@ -255,7 +276,8 @@ fn says_open(folded: &str, place: Place) -> bool {
     }
     let says = |clause: &str| {
         let clause = clause.trim_matches(|letter: char| !letter.is_alphanumeric());
-        OPEN.iter().any(|open| {
+        let is_open = lenient::is_open_clause(clause);
+        is_open || OPEN.iter().any(|open| {
             let rest = clause.strip_prefix(open);
             rest.is_some_and(|rest| {
                 rest.split(|letter: char| !letter.is_alphanumeric()).all(|word| OPEN_ENDS.contains(&word))

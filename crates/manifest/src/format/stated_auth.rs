@@ -28,6 +28,8 @@ struct Section {
     is_of_auth: bool,
     /// What the heading says of its calls: "Authenticated (API key)".
     needed: CapabilityAuth,
+    /// A line said that the calls need nothing.
+    is_said_open: bool,
 }
 
 /// Collects the credentials of a text, line by line.
@@ -68,6 +70,7 @@ impl StatedAuth {
         {
             section.needed = auth_sentences::labelled(line);
         }
+        self.read_openness(line, draft.manifest.capabilities.len());
         let place = match (is_of_auth, is_intro) {
             (true, _) if self.is_code => Place::CodeOfAuth,
             (true, _) => Place::Auth,
@@ -77,6 +80,27 @@ impl StatedAuth {
         self.has_condition |= auth_sentences::has_condition(line);
         for stated in auth_sentences::stated_in(line, place) {
             self.keep(stated, draft);
+        }
+    }
+
+    /// Reads a line that says that the calls of its section need nothing; an item only above them, since below a call it is for that one.
+    /// A later line of the section that names a credential makes it unknown.
+    fn read_openness(&mut self, line: &str, calls: usize) {
+        let Some(section) = self.sections.last_mut().filter(|section| section.level > 1 && !section.is_of_auth) else {
+            return;
+        };
+        let is_open = section.needed.required == Tristate::No && section.is_said_open;
+        let may_say = section.needed == CapabilityAuth::default() && !section.is_said_open;
+        if !is_open && !may_say || line.is_empty() {
+            return;
+        }
+        let is_item = line.starts_with(['-', '*', '+']) && !line.starts_with("**");
+        let says = || (!is_item || calls == section.first) && auth_sentences::says_calls_are_open(line);
+        if may_say && says() {
+            section.needed.required = Tristate::No;
+            section.is_said_open = true;
+        } else if is_open && auth_sentences::names_credential(line) && !auth_sentences::says_calls_are_open(line) {
+            section.needed = CapabilityAuth::default();
         }
     }
 
@@ -120,6 +144,7 @@ impl StatedAuth {
                 first: draft.manifest.capabilities.len(),
                 is_of_auth: is_about_credentials(heading_text),
                 needed: needed_below(heading_text),
+                is_said_open: false,
             });
         }
     }
@@ -141,7 +166,8 @@ impl StatedAuth {
     pub(crate) fn finish(mut self, count: usize, draft: &mut Draft<'_>) {
         self.place(draft);
         let manifest = &mut draft.manifest;
-        for (at, section) in self.sections.iter().enumerate() {
+        // What an inner section says of its calls takes precedence.
+        for (at, section) in self.sections.iter().enumerate().rev() {
             if section.needed.required != Tristate::Unknown {
                 let calls = self.calls_of(Some(at), count).unwrap_or_default();
                 let calls = manifest.capabilities.get_mut(calls).unwrap_or_default();

@@ -3,6 +3,7 @@
 
 use url::Url;
 
+use crate::address;
 use crate::draft::NAME_CHARS_MAX;
 use crate::format::addresses;
 use crate::text;
@@ -59,7 +60,7 @@ impl StatedBase {
         if self.base.is_some() && !self.may_replace {
             return;
         }
-        if let Some(base) = base_in(line, self.is_announced) {
+        if let Some(base) = base_in(line, self.is_announced).or_else(|| host_of_label(line)) {
             (self.base, self.is_announced, self.may_replace) = (Some(base), false, false);
         }
     }
@@ -74,7 +75,7 @@ fn base_in(line: &str, is_announced: bool) -> Option<Url> {
     // `API endpoints (base: https://…):`
     let in_brackets = || before.rsplit_once('(').is_some_and(|(_, inner)| names_base(inner));
     let address = addresses::first_in_line(line)?;
-    let is_of_api = || is_api_label(before) && is_of_api(address);
+    let is_of_api = || (is_api_label(before) || is_place_of_api(before, address)) && is_of_api(address);
     if !names_base(before) && !is_alone() && !in_brackets() && !is_of_api() {
         return None;
     }
@@ -95,6 +96,35 @@ fn is_api_label(before: &str) -> bool {
     let is_label = before.trim_end_matches(['*', '`', ' ']).ends_with(':');
     is_label
         && matches!(words.as_slice(), [kind, api] if matches!(kind.as_str(), "rest" | "http") && api == "api")
+}
+
+/// Whether the words before an address with the host of an API say that the API is there: `- API: https://api.…`, `- Production: …`,
+/// "The API is at https://api.…".
+fn is_place_of_api(before: &str, address: &str) -> bool {
+    let is_host = ["https://api.", "http://api."].iter().any(|start| address.starts_with(start));
+    if !is_host || before.starts_with('#') {
+        return false;
+    }
+    let words = text::words(text::capped(before, NAME_CHARS_MAX));
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let is_label = before.trim_end_matches(['*', '`', ' ']).ends_with(':');
+    let is_other = words.iter().any(|word| OTHER_WORDS.contains(word));
+    match words.as_slice() {
+        ["api" | "production" | "prod"] | ["production" | "prod", "api"] => is_label,
+        [.., "api", "is", "at"] | [.., "api", "lives", "at"] => !is_other,
+        _ => false,
+    }
+}
+
+/// The base without its scheme behind a label: `Base: api.shop.example/v1`.
+fn host_of_label(line: &str) -> Option<Url> {
+    if line.len() > LINE_BYTES_MAX || line.contains("://") {
+        return None;
+    }
+    let (label, value) = line.split_once(':')?;
+    let value = value.trim_matches(|letter: char| letter.is_whitespace() || "*`".contains(letter));
+    let is_host = !value.contains(char::is_whitespace) && address::names_host(value);
+    (is_host && names_base(label)).then(|| Url::parse(&["https://", value].concat()).ok()).flatten()
 }
 
 /// Whether an address is one of an API by its host or path.
@@ -136,6 +166,12 @@ mod tests {
             ("All endpoints are relative to https://api.a.example/v1.", Some("https://api.a.example/v1")),
             ("- [REST API](https://a.example/api)", None),
             ("- REST API: https://a.example/guide", None),
+            ("The API is at https://api.a.com/v1.", Some("https://api.a.com/v1")),
+            ("- API: https://api.a.com/v1", Some("https://api.a.com/v1")),
+            ("- API: https://a.com/api", None),
+            ("Base: api.a.com/v1", Some("https://api.a.com/v1")),
+            ("Base: prices of last week", None),
+            ("- Sandbox: https://api.test.a.com\n- Production: https://api.a.com", Some("https://api.a.com/")),
             ("## API documentation (https://a.example/api)", None),
             ("Sandbox base URL: https://test.a.example", None),
             ("MCP server: https://a.example/mcp", None),

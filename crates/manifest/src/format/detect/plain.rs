@@ -13,6 +13,9 @@ pub(crate) fn text(text: &str, path: &str) -> Detection {
     if let Some(line) = lines.iter().find(|line| is_openapi_line(line)) {
         return detected(Format::OpenApi, Strength::Strong, format!("the YAML line \"{line}\""));
     }
+    if let Some(line) = late_openapi_line(text, path) {
+        return detected(Format::OpenApi, Strength::Strong, format!("the YAML line \"{line}\""));
+    }
     let name = path.rsplit('/').next().unwrap_or_default();
     match name {
         "agents.txt" | "agent.txt" => agents_txt(&lines),
@@ -29,6 +32,14 @@ pub(crate) fn text(text: &str, path: &str) -> Detection {
         }
         _ => detected(Format::Unrelated, Strength::Weak, "a text of no known kind".to_owned()),
     }
+}
+
+/// The line that names the version of a long YAML file, wherever it stands: keys in alphabetical order put `components` above it.
+fn late_openapi_line<'t>(text: &'t str, path: &str) -> Option<&'t str> {
+    let is_yaml = [".yaml", ".yml"].iter().any(|ending| path.ends_with(ending));
+    let keys = ["\nopenapi:", "\nswagger:"].iter().filter(|_| is_yaml);
+    let rest = keys.filter_map(|key| text.find(key)).filter_map(|at| text.get(at + 1..));
+    rest.filter_map(|rest| rest.lines().next()).map(str::trim_end).find(|line| is_openapi_line(line))
 }
 
 fn is_openapi_line(line: &str) -> bool {

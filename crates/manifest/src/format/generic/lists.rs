@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::asides::PROSE_KEYS;
 use super::element::{ADDRESS_KEYS, REQUEST_KEYS, published_address};
+use super::other_names;
 use crate::address;
 use crate::format::lenient::{AUTH_KEYS, is_scheme, names_scheme};
 use crate::format::mcp;
@@ -366,7 +367,9 @@ pub(super) fn has_pattern(object: &Object<'_>) -> bool {
 /// Whether a list of any name holds calls and nothing else. Lists with the name of examples, or of calls that are not offered, do not
 /// count.
 pub(super) fn is_list_of_calls(name: &str, value: &Value) -> bool {
-    let is_call = |item: &Value| item.as_object().is_some_and(is_call_object);
+    let is_call = |item: &Value| {
+        item.as_object().is_some_and(|map| is_call_object(map) || other_names::is_call(map))
+    };
     let mut denies = is_about_calls(name);
     text::each_word(name, |word| denies |= is_denying(word));
     !denies && value.as_array().is_some_and(|list| !list.is_empty() && list.iter().all(is_call))
@@ -409,8 +412,11 @@ pub(crate) fn first_list(root: &Map<String, Value>) -> Option<String> {
 /// The name of the first list that holds something to call.
 fn first_of_operations(map: &Map<String, Value>, depth: usize) -> Option<String> {
     map.iter().find_map(|(name, value)| match ListKind::of(name).filter(|kind| !kind.is_fallback()) {
-        Some(_) => holds_operations(value).then(|| name.clone()),
+        Some(_) => holds_operations(name, value).then(|| name.clone()),
         None if is_list_of_calls(name, value) => Some(name.clone()),
+        None if value.as_array().is_some_and(|list| other_names::is_list_of_texts(list)) && !is_about_calls(name) => {
+            Some(name.clone())
+        }
         None if depth < DETECTION_NESTING_MAX && !is_about_calls(name) && !is_of_others(name) => {
             first_of_operations(value.as_object()?, depth + 1)
         }
@@ -418,7 +424,7 @@ fn first_of_operations(map: &Map<String, Value>, depth: usize) -> Option<String>
     })
 }
 
-fn holds_operations(value: &Value) -> bool {
+fn holds_operations(name: &str, value: &Value) -> bool {
     let is_operation = |item: &Value| match item {
         Value::Object(map) => is_described(map),
         Value::String(text) => published_address(text).is_some_and(|(method, _)| method.is_some()),
@@ -426,7 +432,7 @@ fn holds_operations(value: &Value) -> bool {
     };
     match value {
         Value::Array(list) => list.iter().any(is_operation),
-        Value::Object(map) => map.values().any(is_operation),
+        Value::Object(map) => map.values().any(is_operation) || other_names::holds_calls(name, map),
         _ => false,
     }
 }
