@@ -69,7 +69,7 @@ pub(crate) fn first_in_line(line: &str) -> Option<&str> {
 
 fn in_words(words: &str) -> impl Iterator<Item = LinkInText<'_>> {
     let mut label = "";
-    let addresses = words.split_whitespace().filter_map(move |word| {
+    let addresses = words.split(is_space).filter(|word| !word.is_empty()).filter_map(move |word| {
         let label = std::mem::replace(&mut label, word);
         bare(word)
             .or_else(|| hosted(word))
@@ -80,6 +80,11 @@ fn in_words(words: &str) -> impl Iterator<Item = LinkInText<'_>> {
             .or_else(|| home(word, label))
     });
     addresses.map(|address| LinkInText { title: None, address })
+}
+
+/// Whether a letter separates words. Texts without blanks have brackets and commas of full width.
+fn is_space(letter: char) -> bool {
+    letter.is_whitespace() || "\u{ff08}\u{ff09}\u{3001}\u{ff0c}\u{3002}".contains(letter)
 }
 
 /// The path after a label, of any length: `Contact: /contact`.
@@ -185,17 +190,21 @@ fn is_path(text: &str) -> bool {
 /// The path of one segment that an item begins with, before a remark or alone as code: `/forum` in `- /forum \u{2014} talk`,
 /// `` - `/docs` ``. Without a remark and marks it may be a command.
 pub(crate) fn path_of_item(line: &str) -> Option<LinkInText<'_>> {
-    let item = line.strip_prefix(['-', '*', '+'])?.trim_start();
+    // Without the mark of a list, only a line that begins with a path.
+    let marked = line.strip_prefix(['-', '*', '+']).map(str::trim_start);
+    let item = marked.or_else(|| Some(line).filter(|line| line.starts_with('/')))?;
     let (word, remark) = item.split_once(char::is_whitespace).unwrap_or((item, ""));
     if word.contains("/*") {
         return None;
     }
     let is_code = word.len() > 2 && word.starts_with('`') && word.trim_end_matches(':').ends_with('`');
-    let title = remark.trim_start_matches([' ', '-', ':', '\u{2014}', '\u{2013}']);
+    let title = remark.trim_start_matches([' ', '-', ':', '#', '\u{2014}', '\u{2013}']);
     let is_remark = title.len() < remark.len() || word.ends_with(':');
     let path = labelled_path(word.trim_matches(['`', '*']))?;
     let is_page = path.trim_end_matches('/').matches('/').count() == 1 && path.starts_with('/');
-    let is_item = is_page && ((is_remark && !title.is_empty()) || (is_code && remark.is_empty()));
+    let is_document = || remark.is_empty() && path.ends_with(".html");
+    let is_item =
+        is_page && ((is_remark && !title.is_empty()) || (is_code && remark.is_empty()) || is_document());
     is_item.then(|| LinkInText { title: label_of(title), address: path })
 }
 
@@ -221,7 +230,7 @@ fn without_end(text: &str) -> Option<&str> {
 }
 
 fn bare_url(word: &str) -> Option<&str> {
-    let start = word.find("https://").or_else(|| word.find("http://"))?;
+    let start = word.find("https://").or_else(|| word.find("http://")).or_else(|| word.find("wss://"))?;
     without_end(word.get(start..)?)
 }
 
@@ -324,8 +333,18 @@ pub(crate) fn leads_to_manifest(text: &str) -> bool {
 
 /// Keeps every address of a line.
 pub(crate) fn keep_line(line: &str, draft: &mut Draft<'_>) {
+    // What agents must not request is no link.
+    let label = line.split(':').next().unwrap_or_default();
+    if label.eq_ignore_ascii_case("disallow") {
+        return;
+    }
+    // A quoted address on a reserved host is the value of an example.
+    let is_quoted = line.contains('"');
     let labelled = labelled(line);
     for mut found in in_line(line) {
+        if is_quoted && is_example(found.address) {
+            continue;
+        }
         found.title = found
             .title
             .or_else(|| labelled.filter(|(_, address)| *address == found.address).map(|(label, _)| label));
@@ -438,7 +457,7 @@ fn is_relative(text: &str) -> bool {
 /// Keeps an address as a link, and as an interface if it is an MCP server.
 pub(crate) fn keep(found: &LinkInText<'_>, draft: &mut Draft<'_>) {
     let published = crate::address::with_scheme(found.address);
-    let is_absolute = ["https://", "http://", "/"].iter().any(|start| published.starts_with(start));
+    let is_absolute = ["https://", "http://", "/", "wss://"].iter().any(|start| published.starts_with(start));
     // A word of a line is an address by its beginning; an address with a title may be relative.
     let plain = is_absolute || (found.title.is_some() && is_relative(found.address));
     if !plain || draft.manifest.links.len() >= LINKS_MAX {
@@ -453,6 +472,12 @@ pub(crate) fn keep(found: &LinkInText<'_>, draft: &mut Draft<'_>) {
         known.title = known.title.take().or_else(|| draft::name(found.title));
         return;
     }
+    if url.starts_with("wss://") {
+        if !draft.has_interface(&url) {
+            draft.keep(Interface::new(Protocol::WebSocket, Some(url)));
+        }
+        return;
+    }
     let mut class = classify(&url);
     if class.rel == "page" {
         class = found.title.and_then(|title| class_of_title(title, &url)).unwrap_or(class);
@@ -463,6 +488,15 @@ pub(crate) fn keep(found: &LinkInText<'_>, draft: &mut Draft<'_>) {
     let mut link = Link::new(class.rel, url, class.follow);
     link.title = draft::name(found.title);
     draft.keep(link);
+}
+
+/// Whether a URL is on one of the hosts that are reserved for examples (RFC 2606).
+fn is_example(url: &str) -> bool {
+    let host =
+        url.split_once("://").map_or("", |(_, rest)| rest.split(['/', ':', '?']).next().unwrap_or_default());
+    ["example.com", "example.org", "example.net"].iter().any(|known| {
+        host.strip_suffix(known).is_some_and(|before| before.is_empty() || before.ends_with('.'))
+    })
 }
 
 impl Draft<'_> {

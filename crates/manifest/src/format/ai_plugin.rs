@@ -19,7 +19,8 @@ pub(crate) const MARKERS: &[Marker] = &[
         api.then(|| "`name_for_model` beside `api`".to_owned())
     }),
     medium(|c| {
-        let named = c.has("name_for_model") && c.has("description_for_model");
+        // A list of tools makes it a file of a server or of tools.
+        let named = c.has("name_for_model") && c.has("description_for_model") && c.list("tools").is_none();
         named.then(|| "`name_for_model` beside `description_for_model`, without `api`".to_owned())
     }),
 ];

@@ -92,6 +92,7 @@ const OPEN: &[&str] = &[
     "no key",
     "no keys",
     "no token",
+    "no api token",
     "no login",
     "without an api key",
     "without authentication",
@@ -238,7 +239,7 @@ fn in_sentence(sentence: &str, place: Place) -> Option<Auth> {
     (!is_of_another(sentence, at)).then(|| Auth::new(AuthScheme::OAuth2))
 }
 
-fn in_header(scheme: AuthScheme, name: &str) -> Auth {
+pub(super) fn in_header(scheme: AuthScheme, name: &str) -> Auth {
     let (location, name) = (Some("header".to_owned()), Some(capped(name, NAME_CHARS_MAX).to_owned()));
     Auth { location, name, ..Auth::new(scheme) }
 }

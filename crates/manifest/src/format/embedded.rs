@@ -45,6 +45,9 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
     add_tools_of_page(root, draft);
     payments::read(root, draft);
+    if !draft.format().is_core() && draft.format() != Format::X402 {
+        x402::read_block(root, draft);
+    }
     if may_hold_operations(draft.format()) {
         generic::read_operations(root, draft);
     }

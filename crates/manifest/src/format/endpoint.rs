@@ -94,7 +94,12 @@ fn is_placeholder(value: &str) -> bool {
         })
     });
     let is_letter = value.len() == 1 && value.bytes().all(|byte| byte.is_ascii_uppercase());
-    is_yours || is_example || is_letter || value.ends_with("...")
+    // `json|csv` lists the values.
+    is_yours
+        || is_example
+        || is_letter
+        || value.ends_with("...")
+        || (value.contains('|') && !value.contains('{'))
 }
 
 #[cfg(test)]
@@ -109,6 +114,7 @@ mod tests {
             ("https://x.example/a?name=YourName", Some("https://x.example/a?name={name}")),
             ("https://x.example/a?u=https://example.com/", Some("https://x.example/a?u={u}")),
             ("https://x.example/a?of=0x...&n=1", Some("https://x.example/a?of={of}&n=1")),
+            ("https://x.example/a?as=json|csv", Some("https://x.example/a?as={as}")),
             ("https://x.example/a?name=Yours", None),
             ("https://x.example/a?v=2", None),
             ("https://x.example/a", None),

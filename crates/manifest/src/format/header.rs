@@ -6,7 +6,7 @@ use crate::address::{is_method, split_method};
 use crate::budget;
 use crate::check::is_email;
 use crate::draft::{self, Draft};
-use crate::format::lenient;
+use crate::format::{generic, lenient};
 use crate::identity::host_of;
 use crate::model::{Contact, Format, RateLimit};
 use crate::name::ManifestUrl;
@@ -15,7 +15,7 @@ use crate::text;
 
 /// Reads name, description, version, provider and contact under their usual names.
 pub(crate) fn describe(root: &Object<'_>, draft: &mut Draft<'_>) {
-    let about = root.object_of(ABOUT);
+    let about = root.object_of(ABOUT).or_else(|| root.object(generic::described_block(root.map)?));
     let inner = about.as_ref().unwrap_or(root);
     let either = |keys: &[&str]| root.text_of(keys).or_else(|| inner.text_of(keys));
     let served = draft.base();
@@ -29,8 +29,14 @@ pub(crate) fn describe(root: &Object<'_>, draft: &mut Draft<'_>) {
         "service",
         "platform",
         "label",
+        "agent_name",
+        "agentName",
+        "name_for_model",
     ]));
-    manifest.description = description_of(root).or_else(|| description_of(inner));
+    let other = || {
+        draft::description(root.text_of(&["agent_description", "agentDescription", "description_for_model"]))
+    };
+    manifest.description = description_of(root).or_else(|| description_of(inner)).or_else(other);
     manifest.name = manifest.name.take().or_else(|| name_of_forms(root));
     manifest.document_version = draft::name(either(&["version"]));
     manifest.updated_at = draft::name(either(UPDATED_KEYS));

@@ -51,6 +51,12 @@ impl Search {
             match value {
                 Value::Object(headers) if name == "headers" => self.headers(headers),
                 Value::Object(_) | Value::String(_) if depth > 0 && is_about_auth(name) => self.stated(value),
+                // `"authentication": ["jwt", "api-key"]`
+                Value::Array(list)
+                    if depth > 0 && is_about_auth(name) && list.iter().all(Value::is_string) =>
+                {
+                    self.stated(value);
+                }
                 Value::Object(inner) => self.inner(inner, depth),
                 Value::Array(list) => {
                     list.iter().filter_map(Value::as_object).for_each(|inner| self.inner(inner, depth));

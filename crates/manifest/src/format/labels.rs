@@ -171,8 +171,9 @@ impl Labels {
             let is_open = draft.manifest.description.is_none();
             self.is_about = is_open && (is_title || words.iter().any(announces));
         }
-        let is_plain =
-            !is_heading && !line.is_empty() && !line.starts_with(['-', '*', '|', '>', '{', '}', '"', ']']);
+        let is_plain = !is_heading
+            && !line.is_empty()
+            && !line.starts_with(['-', '*', '|', '>', '{', '}', '"', ']', '/']);
         self.is_past_start |= is_plain;
         if self.is_about && is_plain && !line.ends_with(':') && labelled(line).is_none() {
             self.paragraph.push_str(text::capped(line, draft::DESCRIPTION_CHARS_MAX));

@@ -7,7 +7,7 @@ use url::Url;
 use crate::address::{self, Address};
 use crate::draft::{self, Draft};
 use crate::format::{addresses, endpoint, lenient};
-use crate::model::{Capability, CapabilityKind, Payment};
+use crate::model::{Capability, CapabilityKind, Payment, Tristate};
 use crate::schema::{Location, Parameters, Presence};
 use crate::text;
 
@@ -42,13 +42,21 @@ impl<'t> Call<'t> {
         let is_address =
             address.starts_with('/') || address.starts_with("https://") || address::names_host(address);
         let is_call = is_address && methods.iter().all(|method| address::is_method(method));
-        let has_comma = word.trim_matches(is_mark).ends_with(',');
+        let has_comma = word.trim_matches(is_mark).ends_with([',', ';']);
         let rest = rest.get(word.len()..).unwrap_or_default();
         is_call.then_some(Self { methods, address, rest, has_comma })
     }
 
-    /// The call with the same methods at the next address: `/rooms` in `GET /halls or /rooms`, `GET /halls, /rooms`.
+    /// The next call of a list: `POST /a` in `GET /a, POST /a`, or the same methods at the next address: `/rooms` in `GET /halls or
+    /// /rooms`, `GET /halls, /rooms`.
     pub(crate) fn next(&self) -> Option<Self> {
+        let rest = self.rest.trim_start_matches([' ', '`']);
+        let joined = ["or ", "and ", ", ", "; ", "| "].iter().find_map(|word| rest.strip_prefix(word));
+        let listed = joined.or_else(|| Some(rest).filter(|_| self.has_comma));
+        listed.and_then(Self::of).or_else(|| self.at_next_address())
+    }
+
+    fn at_next_address(&self) -> Option<Self> {
         // After an absolute URL, the next path may be below the root of its host or beside its path.
         if !self.address.starts_with('/') {
             return None;
@@ -215,8 +223,14 @@ pub(crate) fn read(line: &str, base: Option<&Url>, draft: &mut Draft<'_>) -> boo
         capability.parameters.clone_from(&body);
         capability.price.clone_from(&price);
     };
+    // The label of several calls is that of the group.
+    let is_open = label.is_some_and(|label| label.eq_ignore_ascii_case("public")) && calls.len() > 1;
+    let first = draft.manifest.capabilities.len();
     for call in &calls {
-        call.push(label, base, set, draft);
+        call.push(label.filter(|_| calls.len() == 1), base, set, draft);
+    }
+    for call in draft.manifest.capabilities.iter_mut().skip(first).filter(|_| is_open) {
+        call.auth.required = Tristate::No;
     }
     true
 }
@@ -589,6 +603,10 @@ mod tests {
         };
         assert_eq!(of("GET /halls or `/rooms`: free ones"), (vec!["/halls", "/rooms"], " free ones"));
         assert_eq!(of("GET /halls, /rooms and /desks"), (vec!["/halls", "/rooms", "/desks"], ""));
+        assert_eq!(
+            of("GET /halls, POST /rooms; GET /desks | GET /d"),
+            (vec!["/halls", "/rooms", "/desks", "/d"], "")
+        );
         assert_eq!(of("GET /halls or more"), (vec!["/halls"], " or more"));
         assert_eq!(of("GET /halls /rooms"), (vec!["/halls"], " /rooms"));
         assert_eq!(of("GET api.shop.com/v1/halls or /rooms").0, ["api.shop.com/v1/halls"]);

@@ -95,7 +95,7 @@ impl ListedTools {
         if line.starts_with('|') && self.items == Items::Tools && self.read_row(line) {
             return true;
         }
-        if is_item && is_of_tools && self.read_item(line) {
+        if is_item && is_of_tools && (self.read_item(line) || self.read_further(line)) {
             return true;
         }
         if is_item && self.is_of_mcp && has_identifier(line) && self.read_item(line) {
@@ -157,6 +157,20 @@ impl ListedTools {
         self.tools.append(&mut named);
         self.tools.truncate(TOOLS_MAX);
         true
+    }
+
+    /// `- Plus: load_list, save_list, and more`
+    fn read_further(&mut self, line: &str) -> bool {
+        let item = line.trim_start_matches(['-', '*', '+', ' ']);
+        let is_further = |label: &str| {
+            let label = label.trim_matches(['*', ' ']);
+            ["plus", "also", "others", "more"].iter().any(|known| label.eq_ignore_ascii_case(known))
+        };
+        let Some((_, listed)) = item.split_once(':').filter(|(label, _)| is_further(label)) else {
+            return false;
+        };
+        let listed = listed.trim().trim_end_matches('.').trim_end_matches("more").trim_end_matches(" and ");
+        self.read_names(listed.trim_end_matches([',', ' ']).trim_end_matches(" and"), Names::Identifiers)
     }
 
     /// Names marked as code with dots or commas between them: `` `find_room` · `book` ``, `` - `find_room`, `book` — rooms ``.

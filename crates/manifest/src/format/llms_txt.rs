@@ -221,7 +221,8 @@ impl Section {
 /// Whether a heading says that the calls below it are free: `### Free endpoints (no payment required)`.
 fn is_free_heading(heading: &str) -> bool {
     let heading = heading.to_ascii_lowercase();
-    heading.contains("no payment") || heading.contains("free endpoints")
+    let listed = ["free endpoints", "free routes", "free calls", "free tools"];
+    heading.contains("no payment") || listed.iter().any(|words| heading.contains(words))
 }
 
 /// Title, address and remark of an item that is a link: `- [Swap quote](/api/quote): how to swap`.

@@ -111,7 +111,7 @@ fn is_mark(letter: char) -> bool {
 /// The asset before a position: `RLUSD`, also in `RLUSD micropayments`.
 fn asset_before(sentence: &str, at: usize) -> Option<&str> {
     let before = sentence.get(..at)?;
-    let paid = [" micropayments", " payments"].iter().find_map(|end| before.strip_suffix(end));
+    let paid = [" micropayments", " payments", " payment"].iter().find_map(|end| before.strip_suffix(end));
     paid.unwrap_or(before).rsplit(is_mark).next().filter(|word| ASSETS.contains(word))
 }
 
@@ -129,7 +129,7 @@ fn network_after(sentence: &str, at: usize) -> Option<&str> {
 /// Maximum number of payments of one sentence that are read.
 const PAYMENTS_MAX: usize = 20;
 /// Words before a payment scheme, words about paying, and words about plans for the future.
-const LEADING_WORDS: &[&str] = &["via", "by", "with", "through", "using", "over"];
+const LEADING_WORDS: &[&str] = &["via", "by", "with", "through", "using", "over", "Use", "use"];
 /// Words before the scheme in a sentence about all calls: "All endpoints use x402."
 const USING_WORDS: &[&str] =
     &["use", "uses", "require", "requires", "need", "needs", "support", "supports", "accept", "accepts"];

@@ -209,17 +209,33 @@ fn terms(block: &Object<'_>, scheme: Option<&str>, depth: usize, found: &mut Ter
         let objects = block.objects(key).filter_map(|item| lenient::price_of_members(item.map));
         found.add_all(objects.map(|own| completed(own, &base)));
         let names = block.texts(key).into_iter();
-        found.add_all(names.map(|name| {
-            let name = Some(name.to_owned());
-            // `rails` lists networks or protocols.
-            if name.as_deref().is_some_and(is_scheme) {
+        found.add_all(names.map(|published| {
+            let name = Some(published.to_owned());
+            // `rails` lists networks or protocols, `accepts` assets too.
+            if is_asset(published) {
+                Payment { asset: name, ..base.clone() }
+            } else if is_scheme(published) {
                 Payment { scheme: name, ..base.clone() }
             } else {
                 Payment { network: name, ..base.clone() }
             }
         }));
     }
-    let assets = ["assets", "accepted_assets", "acceptedAssets", "currencies", "tokens"];
+    let assets = [
+        "assets",
+        "accepted_assets",
+        "acceptedAssets",
+        "currencies",
+        "tokens",
+        "acceptedTokens",
+        "accepted_tokens",
+    ];
+    // `{"symbol": "USDC", "network": "base"}`: the address beside them is that of a contract, and not an account.
+    for listed in assets.iter().flat_map(|key| block.objects(key)).take(TERMS_MAX) {
+        let asset = listed.string_of(&["symbol", "asset", "token"]);
+        let network = listed.string_of(&["network", "chain"]).or_else(|| base.network.clone());
+        found.add_all(asset.map(|asset| Payment { asset: Some(asset), network, ..base.clone() }));
+    }
     if base.asset.is_none()
         && let Some(assets) = assets.iter().map(|key| block.texts(key)).find(|assets| !assets.is_empty())
     {
@@ -467,6 +483,11 @@ fn price_list(pricing: &Value, found: &mut Terms) {
     if found.0.len() == first {
         found.add_all(whole.filter(|payment| payment.scheme.is_some() || payment.network.is_some()));
     }
+}
+
+/// Whether a word is the code of an asset, in capitals as published: `USDC`. `Base` is a network.
+fn is_asset(word: &str) -> bool {
+    word.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit()) && lenient::is_currency(word)
 }
 
 /// Whether the name of a member is that of a payment scheme.

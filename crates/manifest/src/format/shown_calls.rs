@@ -56,11 +56,16 @@ pub(crate) struct ShownCalls {
     is_of_api: bool,
     columns: Option<Columns>,
     found: Vec<Shown>,
+    /// Whether the line continues the command of the last call, whose method is not stated.
+    is_continued: bool,
 }
 
 impl ShownCalls {
     /// Reads a line, and tells whether it is a row of a table of calls.
     pub(crate) fn read_line(&mut self, line: &str, base: Option<&Url>, draft: &mut Draft<'_>) -> bool {
+        if std::mem::take(&mut self.is_continued) {
+            return self.continue_command(line);
+        }
         if line.starts_with("```") {
             self.is_code = !self.is_code;
             return false;
@@ -87,7 +92,9 @@ impl ShownCalls {
         if !is_item && let Some(call) = Call::of(line).filter(|call| is_bare(call)) {
             self.keep_call(&call, base, draft);
         } else if let Some((method, address)) = curl(line) {
+            let first = self.found.len();
             self.keep(method, address, base, draft);
+            self.is_continued = line.ends_with('\\') && self.found.len() > first && !names_method(line);
         } else if let Some(call) = labelled_call(line) {
             self.keep_call(&call, base, draft);
         }
@@ -101,6 +108,22 @@ impl ShownCalls {
             self.found.iter_mut().skip(first).for_each(|shown| shown.is_free = is_free);
         }
         self.comment = None;
+        false
+    }
+
+    /// Reads a further line of a command: its method, or what it sends.
+    fn continue_command(&mut self, line: &str) -> bool {
+        let Some(last) = self.found.last_mut() else { return false };
+        let named = line.split_whitespace().skip_while(|word| !is_method_option(word)).nth(1);
+        let named = named.map(|method| method.trim_matches(['"', '\'']));
+        if let Some(method) = named.filter(|method| address::is_method(method)) {
+            method.clone_into(&mut last.method);
+        } else {
+            if line.split_whitespace().take(SPANS_MAX).any(sends) {
+                "POST".clone_into(&mut last.method);
+            }
+            self.is_continued = line.ends_with('\\');
+        }
         false
     }
 
@@ -247,11 +270,25 @@ fn curl(line: &str) -> Option<(&str, &str)> {
     let words = || command.split_whitespace().take(SPANS_MAX);
     let is_address = |word: &&str| word.starts_with("https://");
     let address = words().map(|word| word.trim_matches(['"', '\'', '`', '\\'])).find(is_address)?;
-    let named = words().skip_while(|word| !matches!(*word, "-X" | "--request")).nth(1);
-    let sends = words().any(|word| word.starts_with("-d") || word.starts_with("--data") || word == "--json");
-    let default = if sends || command.ends_with('\\') && named.is_some() { "POST" } else { "GET" };
+    let named = words().skip_while(|word| !is_method_option(word)).nth(1);
+    let default =
+        if words().any(sends) || command.ends_with('\\') && named.is_some() { "POST" } else { "GET" };
     let method = named.map_or(default, |method| method.trim_matches(['"', '\'']));
     address::is_method(method).then_some((method, address))
+}
+
+/// Whether a word of a command states the method that follows.
+fn is_method_option(word: &str) -> bool {
+    matches!(word, "-X" | "--request")
+}
+
+fn names_method(command: &str) -> bool {
+    command.split_whitespace().take(SPANS_MAX).any(is_method_option)
+}
+
+/// Whether a word of a command sends a body.
+fn sends(word: &str) -> bool {
+    word.starts_with("-d") || word.starts_with("--data") || word == "--json"
 }
 
 /// Whether the address of one call has the path of another, where a variable stands for any segment.

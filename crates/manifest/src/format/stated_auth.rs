@@ -45,12 +45,15 @@ pub(crate) struct StatedAuth {
     is_code: bool,
     /// A sentence says that every call is paid for.
     is_paid: bool,
+    /// A line shows the header of a credential, wherever it stands.
+    shows_credential: bool,
 }
 
 impl StatedAuth {
     /// Reads a line, before any other reader does.
     pub(crate) fn read_line(&mut self, line: &str, draft: &mut Draft<'_>) {
         self.place(draft);
+        self.shows_credential |= line.contains("uthorization: Bearer ");
         if line.starts_with("```") {
             self.is_code = !self.is_code;
             return;
@@ -166,6 +169,15 @@ impl StatedAuth {
     pub(crate) fn finish(mut self, count: usize, draft: &mut Draft<'_>) {
         self.place(draft);
         let manifest = &mut draft.manifest;
+        // "No API key" says little in a text whose requests have a token.
+        let is_none = |auth: &Auth| auth.scheme == AuthScheme::None;
+        if self.shows_credential && !manifest.auth.is_empty() && manifest.auth.iter().all(is_none) {
+            manifest.auth.clear();
+            manifest.auth.push(Auth {
+                applies_to: AppliesTo::OptionalIds { ids: Vec::new() },
+                ..auth_sentences::in_header(AuthScheme::Bearer, "Authorization")
+            });
+        }
         // What an inner section says of its calls takes precedence.
         for (at, section) in self.sections.iter().enumerate().rev() {
             if section.needed.required != Tristate::Unknown {

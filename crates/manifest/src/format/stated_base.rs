@@ -68,7 +68,10 @@ impl StatedBase {
 
 /// The base that a line states; below a heading that names one, an address alone.
 fn base_in(line: &str, is_announced: bool) -> Option<Url> {
-    let (before, _) = line.split_once("://").filter(|_| line.len() <= LINE_BYTES_MAX)?;
+    if line.len() > LINE_BYTES_MAX {
+        return None;
+    }
+    let Some((before, _)) = line.split_once("://") else { return base_of_heading(line) };
     let is_mark = |letter: char| !letter.is_alphanumeric();
     let before = before.trim_end_matches("https").trim_end_matches("http");
     let is_alone = || is_announced && before.trim_matches(is_mark).is_empty();
@@ -82,6 +85,15 @@ fn base_in(line: &str, is_announced: bool) -> Option<Url> {
     let is_only = line.matches("://").count() == 1;
     let is_page = addresses::classify(address).rel == "page" && !address.contains(['?', '#', '{', '<']);
     Url::parse(address).ok().filter(|base| is_only && is_page && base.has_host())
+}
+
+/// The host in the brackets of a heading about an API: `## API Routes (api.shop.example)`.
+fn base_of_heading(line: &str) -> Option<Url> {
+    let (before, inner) = line.strip_prefix('#')?.trim_end().strip_suffix(')')?.rsplit_once('(')?;
+    let is_host = inner.starts_with("api.")
+        && inner.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-'));
+    let is_of_api = is_host && is_api_label(&["#", before, "("].concat());
+    Url::parse(&["https://", inner].concat()).ok().filter(|_| is_of_api)
 }
 
 /// Whether the text before an address is the label of an API, or a heading about one that ends with the address:
@@ -172,7 +184,9 @@ mod tests {
             ("Base: api.a.com/v1", Some("https://api.a.com/v1")),
             ("Base: prices of last week", None),
             ("- Sandbox: https://api.test.a.com\n- Production: https://api.a.com", Some("https://api.a.com/")),
+            ("## API routes (api.a.example)", Some("https://api.a.example/")),
             ("## API documentation (https://a.example/api)", None),
+            ("## API keys (optional)", None),
             ("Sandbox base URL: https://test.a.example", None),
             ("MCP server: https://a.example/mcp", None),
             ("Send requests to https://a.example/register", None),

@@ -301,6 +301,7 @@ const PROHIBITIONS: &[&str] = &[
     "not to be used",
     "disallow",
     "never use",
+    "not consent",
 ];
 /// Words that show that a prohibition concerns something else, or that it is lifted.
 const PERMISSIONS: &[&str] =

@@ -19,7 +19,7 @@ use crate::text;
 
 /// Members under which resources are listed.
 const LISTS: &[&str] =
-    &["resources", "items", "endpoints", "paid_endpoints", "paidEndpoints", "services", "accepts"];
+    &["resources", "items", "endpoints", "paid_endpoints", "paidEndpoints", "routes", "services", "accepts"];
 /// Members under which resources are listed that cost nothing.
 const FREE_LISTS: &[&str] = &["free_endpoints", "freeEndpoints", "free_resources", "freeResources"];
 /// Maximum number of payment methods kept of one file.
@@ -61,6 +61,9 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     read_endpoint(root, draft);
     // The network and the asset of the file are those of its resources.
     let of_root = lenient::price_of_members(root.map).unwrap_or_default();
+    if draft.manifest.payments.is_empty() && of_root.address.is_some() {
+        draft.keep(Payment { scheme: Some("x402".to_owned()), price: None, ..of_root.clone() });
+    }
     let of_root = Payment { network: of_root.network, asset: of_root.asset, ..Payment::default() };
     for key in LISTS {
         if let Some(list @ Value::Array(items)) = root.value(key)
@@ -84,6 +87,20 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
     let rels = [("openapi", "service-desc"), ("documentation", "docs"), ("docs", "docs"), ("skill", "skill")];
     draft.links(root, &rels);
+}
+
+/// Reads the priced resources that a document of another format lists in its `x402`, unless its reader did.
+pub(crate) fn read_block(root: &Object<'_>, draft: &mut Draft<'_>) {
+    let Some(block) = root.object("x402") else { return };
+    let below = [&block.pointer, "/"].concat();
+    let is_read = draft.manifest.capabilities.iter().any(|known| known.pointer.starts_with(&below));
+    let of_block = lenient::price_of_members(block.map).unwrap_or_default();
+    let of_block = Payment { network: of_block.network, asset: of_block.asset, ..Payment::default() };
+    for resource in LISTS.iter().flat_map(|key| block.objects(key)).filter(|_| !is_read) {
+        if !draft.is_full() && resource.value_of(&["price", "amount", "price_usd"]).is_some() {
+            add_resource(&resource, &of_block, draft);
+        }
+    }
 }
 
 /// Reports a file without priced resources, after all its lists were read.
@@ -168,8 +185,13 @@ fn read_list(list: &Value, pointer: &str, of_root: &Payment, draft: &mut Draft<'
 
 fn read_resource(resource: &Object<'_>, of_root: &Payment, draft: &mut Draft<'_>) {
     draft.check(resource, &RESOURCE);
+    add_resource(resource, of_root, draft);
+}
+
+fn add_resource(resource: &Object<'_>, of_root: &Payment, draft: &mut Draft<'_>) {
     let nested = resource.object("resource");
-    let key = ["resource", "url", "path", "endpoint"].into_iter().find(|key| resource.text(key).is_some());
+    let key =
+        ["resource", "url", "path", "endpoint", "route"].into_iter().find(|key| resource.text(key).is_some());
     let published = key
         .and_then(|key| resource.text(key))
         .or_else(|| nested.as_ref().and_then(|nested| nested.text("url")))
@@ -240,7 +262,13 @@ fn price(resource: &Object<'_>, of_file: Option<&Payment>) -> Option<Payment> {
         }),
         (stated, accepted) => stated.or(accepted),
     };
-    found.map(|payment| Payment { network: payment.network.or(network), ..payment })
+    let own = lenient::price_of_members(resource.map).unwrap_or_default();
+    found.map(|payment| Payment {
+        network: payment.network.or(network),
+        asset: payment.asset.or(own.asset),
+        address: payment.address.or(own.address),
+        ..payment
+    })
 }
 
 /// The prices on the other networks and in the other assets that are accepted.

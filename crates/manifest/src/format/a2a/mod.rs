@@ -13,7 +13,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
 
-use crate::address;
+use crate::address::{self, Address};
 use crate::auth;
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, strong};
@@ -78,7 +78,9 @@ pub(crate) fn merge(root: &Object<'_>, draft: &mut Draft<'_>) {
         Generation::Interfaces => {
             let listed = supported_interfaces(root, draft);
             // If all of them speak another protocol, the `url` of older cards may be that of the agent.
-            let is_other = !listed.is_empty() && preferred(&listed).is_none();
+            let may_be_of_agent =
+                ["protocolVersion", "preferredTransport"].iter().any(|key| root.has(key)) || !has_home(root);
+            let is_other = !listed.is_empty() && preferred(&listed).is_none() && may_be_of_agent;
             let own = if is_other { url_interfaces(root, draft) } else { Vec::new() };
             listed.into_iter().chain(own).collect()
         }
@@ -94,7 +96,7 @@ pub(crate) fn merge(root: &Object<'_>, draft: &mut Draft<'_>) {
         own_endpoint(&skill, &interfaces, draft, &mut capability);
         capability.auth = schemes.of_skill(&skill);
         if capability.invocation.endpoint().is_none() {
-            invoke_by_message(&mut capability, preferred(&interfaces), generation);
+            invoke(&mut capability, &interfaces, generation);
         }
         // The features of the card are those of its interfaces.
         if streams && capability.invocation.protocol == Some(Protocol::A2a) {
@@ -113,7 +115,7 @@ pub(crate) fn merge(root: &Object<'_>, draft: &mut Draft<'_>) {
         let pointer = format!("{}/{index}", root.at("capabilities"));
         let mut capability = draft.capability(CapabilityKind::Skill, name, "", pointer);
         capability.auth = schemes.of_skill(root);
-        invoke_by_message(&mut capability, preferred(&interfaces), generation);
+        invoke(&mut capability, &interfaces, generation);
         draft.push(capability);
     }
     draft.keep_all(interfaces);
@@ -180,17 +182,55 @@ fn supported_interfaces(root: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interfa
         interface.transport = listed.string_of(&["protocolBinding", "transport"]);
         let tenant = listed.text("tenant").map(|tenant| capped(tenant, draft::NAME_CHARS_MAX));
         interface.settings.extend(tenant.map(|tenant| ("tenant".to_owned(), json!(tenant))));
+        let method = http_method(&listed).filter(|_| interface.protocol == Protocol::Http);
+        interface.settings.extend(method.map(|method| ("method".to_owned(), json!(method))));
         interfaces.push(interface);
     }
     interfaces
 }
 
-/// The protocol that an interface names beside its binding, if they differ: `"protocol": "MCP"`.
+/// The protocol of an interface. Bindings of A2A speak it unless `protocol` names another. An interface of another type, or with a
+/// method of its own, does not: `"protocol": "MCP"`, `"type": "mcp"`, `"transport": "http"`.
 fn protocol_of(interface: &Object<'_>) -> Protocol {
-    match interface.text("protocol").map(auth::protocol) {
-        None | Some(Protocol::Other) => Protocol::A2a,
-        Some(named) => named,
+    if let Some(named) =
+        interface.text("protocol").map(auth::protocol).filter(|named| *named != Protocol::Other)
+    {
+        return named;
     }
+    let binding = interface.text_of(&["protocolBinding", "transport"]).unwrap_or_default();
+    if BINDINGS.iter().any(|known| binding.eq_ignore_ascii_case(known)) {
+        return Protocol::A2a;
+    }
+    let stated = [interface.text("type"), Some(binding), interface.text("protocol")];
+    let is_named = |words: &[&str]| {
+        stated.iter().flatten().any(|text| words.iter().any(|word| text.eq_ignore_ascii_case(word)))
+    };
+    if is_named(&["mcp", "mcp-server"]) {
+        Protocol::Mcp
+    } else if http_method(interface).is_some() || is_named(OTHER_TYPES) {
+        Protocol::Http
+    } else {
+        Protocol::A2a
+    }
+}
+
+/// Bindings of A2A.
+const BINDINGS: &[&str] = &["JSONRPC", "GRPC", "HTTP+JSON"];
+/// Types of interfaces over plain HTTP.
+const OTHER_TYPES: &[&str] = &["http", "https", "rest", "sse", "health"];
+
+/// The method that an interface states, which no version defines.
+fn http_method<'v>(interface: &Object<'v>) -> Option<&'v str> {
+    interface.text("method").filter(|method| address::is_method(method))
+}
+
+/// The call of an agent that speaks no A2A: the first interface with a method that sends something.
+fn call_of(interfaces: &[Interface]) -> Option<(&str, &str)> {
+    let is_other = interfaces.iter().all(|interface| interface.protocol != Protocol::A2a);
+    interfaces.iter().filter(|_| is_other).find_map(|interface| {
+        let method = interface.settings.get("method")?.as_str()?;
+        Some((method, interface.url.as_deref()?)).filter(|_| method != "GET")
+    })
 }
 
 /// The interface to which messages are sent: the first that speaks A2A.
@@ -239,13 +279,29 @@ const TASK_KEYS: [&str; 10] = [
     "endpoint",
 ];
 
+/// Members of `endpoints` in which cards state the same.
+const ENDPOINT_KEYS: [&str; 6] = ["a2a", "tasks", "task", "rpc", "jsonrpc", "message"];
+
+fn is_home(url: &str) -> bool {
+    url.split_once("://").is_none_or(|(_, rest)| rest.trim_end_matches('/').split_once('/').is_none())
+}
+
+/// Whether the `url` of a card is a home page.
+fn has_home(root: &Object<'_>) -> bool {
+    root.text("url").is_some_and(is_home)
+}
+
 /// The interface beside a `url` that is a home page: messages are sent to it.
 fn task_interface(root: &Object<'_>, page: &Interface, draft: &mut Draft<'_>) -> Option<Interface> {
-    let is_home = |url: &str| {
-        url.split_once("://").is_none_or(|(_, rest)| rest.trim_end_matches('/').split_once('/').is_none())
+    let stated = |holder: &Object<'_>, keys: &[&'static str]| {
+        keys.iter().copied().find(|key| holder.text(key).is_some())
     };
-    let key = TASK_KEYS.into_iter().find(|key| root.text(key).is_some())?;
-    let url = draft.server_url(root, key).filter(|_| page.url.as_deref().is_none_or(is_home))?;
+    let inner = root.object("endpoints");
+    let (holder, key) = match stated(root, &TASK_KEYS) {
+        Some(key) => (root, key),
+        None => (inner.as_ref()?, stated(inner.as_ref()?, &ENDPOINT_KEYS)?),
+    };
+    let url = draft.server_url(holder, key).filter(|_| page.url.as_deref().is_none_or(is_home))?;
     Some(Interface { url: Some(url), ..page.clone() })
 }
 
@@ -300,6 +356,17 @@ fn keep_modes(skill: &Object<'_>, id: &str, draft: &mut Draft<'_>) {
     let kept = draft.manifest.features.other.entry("skillModes".to_owned()).or_insert_with(|| json!({}));
     if let Some(kept) = kept.as_object_mut() {
         kept.insert(id.to_owned(), Value::Object(modes));
+    }
+}
+
+/// Sets how a skill is called: by a message, or by the call of an agent that speaks no A2A.
+fn invoke(capability: &mut Capability, interfaces: &[Interface], generation: Generation) {
+    let preferred = preferred(interfaces);
+    match call_of(interfaces) {
+        Some((method, url)) => endpoint::set_call(capability, method, Address::Fixed(url.to_owned())),
+        // It is unknown how servers of other protocols offer the skills.
+        None if preferred.is_none() && !interfaces.is_empty() => {}
+        None => invoke_by_message(capability, preferred, generation),
     }
 }
 

@@ -189,6 +189,10 @@ fn by_shape(candidate: &Candidate<'_>) -> Detection {
             format!("no known marker; `{key}` is a list or a map"),
         );
     }
+    if generic::is_call(candidate.root) {
+        let evidence = "no known marker; a method beside an address".to_owned();
+        return detected(Format::Generic, Strength::Weak, evidence);
+    }
     if wrapper(candidate.root).is_some() {
         let evidence = "no known marker; everything is inside one member".to_owned();
         return detected(Format::Generic, Strength::Weak, evidence);

@@ -140,7 +140,13 @@ pub(crate) fn read_openness(root: &Object<'_>, draft: &mut Draft<'_>) {
         capability.auth.schemes.contains(&AuthScheme::Payment) || capability.price.as_ref().is_some_and(costs)
     };
     let open = || calls.iter().filter(|call| !is_paid(call)).map(|call| call.native_id.clone()).collect();
-    let applies_to = if calls.iter().any(is_paid) { AppliesTo::Ids { ids: open() } } else { AppliesTo::All };
+    let open: Vec<String> = if calls.iter().any(is_paid) { open() } else { Vec::new() };
+    let applies_to = match open {
+        ids if !ids.is_empty() => AppliesTo::Ids { ids },
+        // Every call is paid for.
+        _ if calls.iter().any(is_paid) => return,
+        _ => AppliesTo::All,
+    };
     draft.keep(Auth { applies_to, ..Auth::new(AuthScheme::None) });
 }
 

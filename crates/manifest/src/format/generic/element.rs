@@ -138,8 +138,15 @@ impl Context {
     pub(super) fn of_lists(root: &Object<'_>, draft: &Draft<'_>) -> Self {
         let of_api =
             || Self::default().within(&root.object_of(&["api", "service", "server"])?, "", draft).base;
+        // As in OpenAPI: `servers` beside `info`.
+        let of_servers = || {
+            let server = root.objects("servers").next().filter(|_| root.object("info").is_some())?;
+            parse_url(server.text("url").filter(|url| url.len() <= BASE_BYTES_MAX)?)
+                .ok()
+                .filter(Url::has_host)
+        };
         let context = Self::default().within(root, "", draft);
-        let base = context.base.clone().or_else(of_api);
+        let base = context.base.clone().or_else(of_api).or_else(of_servers);
         if base.is_some() { Self { base, ..context } } else { Self::of_root(root, draft) }
     }
 
@@ -178,6 +185,12 @@ impl Context {
             example: example_of_list(object).or_else(|| self.example.clone()),
             has_groups: false,
         }
+    }
+
+    /// The context of the tools of a server that an object describes.
+    pub(super) fn at_server(&self, server: &Object<'_>, draft: &Draft<'_>) -> Self {
+        let own = address_of_server(server).and_then(|address| draft.origin_url(address));
+        Self { server: own.or_else(|| self.server.clone()), ..self.clone() }
     }
 
     /// Address of the MCP server through which tools are called.
@@ -264,6 +277,14 @@ fn address_of_server<'v>(server: &Object<'v>) -> Option<&'v str> {
     server
         .text_of(SERVER_ADDRESS_KEYS.within(server))
         .or_else(|| inner().find_map(|block| block.text_of(SERVER_ADDRESS_KEYS.within(&block))))
+        .or_else(|| server.map.values().filter_map(Value::as_str).find(|text| is_server(text)))
+}
+
+/// Whether a text is the address of an MCP server by its last segment: `"remote_sse": "https://mcp.shop.example/sse"`.
+fn is_server(text: &str) -> bool {
+    text.starts_with("https://")
+        && !text.contains(char::is_whitespace)
+        && addresses::classify(text).rel == "mcp"
 }
 
 /// Method and address, if the text is an address. Words after the address are comments.
@@ -443,12 +464,26 @@ fn begin(
 ) -> Capability {
     let call = published.map(|(_, address)| [method.unwrap_or_default(), address].join(" "));
     let native_id = object
-        .text_of(&["id", "name", "key", "slug", "title", "operationId", "operation_id", "action", "tool"])
+        .text_of(&[
+            "id",
+            "name",
+            "key",
+            "slug",
+            "title",
+            "operationId",
+            "operation_id",
+            "action",
+            "tool",
+            "tool_name",
+        ])
         .or(name)
         .or_else(|| NAMING_KEYS.iter().filter_map(|key| object.text(key)).find(|text| is_identifier(text)))
         .or_else(|| call.as_deref().map(str::trim))
         .unwrap_or_default();
-    let label = object.text_of(&["name", "title", "label", "display_name"]).or(name).unwrap_or(native_id);
+    let label = object
+        .text_of(&["name", "title", "label", "display_name", "tool_name"])
+        .or(name)
+        .unwrap_or(native_id);
     let mut capability = draft.capability(kind.of_object(), native_id, label, object.pointer.clone());
     capability.title = draft::name(object.text("title")).filter(|title| *title != capability.name);
     capability.description = header::description_of(object)

@@ -219,49 +219,47 @@ pub(super) fn is_described(map: &Map<String, Value>) -> bool {
             && ["description", "summary", "purpose"].into_iter().any(is_text))
 }
 
-/// Members of a map of capabilities that are settings of the service.
-pub(super) fn is_setting(name: &str) -> bool {
-    let (mut last, mut is_of_payment) = (String::new(), false);
-    text::each_word(name, |word| {
-        is_of_payment |= last.is_empty() && word == "payment";
-        word.clone_into(&mut last);
-    });
-    // `payment_protocols`, `payment_network`, `payment_token`
-    let is_of_payment = is_of_payment
-        && matches!(
-            last.as_str(),
-            "protocol"
-                | "protocols"
-                | "network"
-                | "networks"
-                | "token"
-                | "tokens"
-                | "asset"
-                | "assets"
-                | "method"
-                | "methods"
-                | "rails"
-                | "schemes"
-        );
-    is_of_payment
-        || matches!(
-            last.as_str(),
-            "currency"
-                | "currencies"
-                | "payments"
-                | "language"
-                | "languages"
-                | "locale"
-                | "locales"
-                | "version"
-                | "region"
-                | "regions"
-                | "formats"
-                | "modalities"
-                | "types"
-                | "identity"
-                | "connectivity"
-        )
+/// Words of the shortest text that says what a capability does, and not what its value is.
+const SENTENCE_WORDS_MIN: usize = 5;
+
+/// Whether a member of a map of capabilities is a setting by its shape: names, a value of few words, or members without a call or a
+/// description. `"payment_protocols": ["x402"]`, `"payment_network": "Base L2"`, `"identity": {"standard": "ERC-8004"}`.
+pub(super) fn is_setting(name: &str, value: &Value) -> bool {
+    match value {
+        Value::Array(list) if ListKind::of(name).is_none() => {
+            let is_name = |item: &Value| item.as_str().is_some_and(|text| published_address(text).is_none());
+            list.iter().all(is_name)
+        }
+        Value::String(text) => {
+            published_address(text).is_none() && text.split_whitespace().nth(SENTENCE_WORDS_MIN - 1).is_none()
+        }
+        Value::Object(map) if ListKind::of(name).is_none() => {
+            !is_declared(map) && !is_described(map) && !holds_elements(map)
+        }
+        _ => false,
+    }
+}
+
+/// Whether a member of a map is a list of services, or says what it does or how it is called.
+pub(super) fn declares(value: &Value) -> bool {
+    let is_declared = |value: &Value| {
+        value.as_object().is_some_and(|map| is_declared(map) || is_described(map) || holds_elements(map))
+    };
+    has_groups(value) || value.as_object().is_some_and(|map| map.values().any(is_declared))
+}
+
+/// Whether a map holds addresses, calls or lists of objects.
+fn holds_elements(map: &Map<String, Value>) -> bool {
+    map.values().any(|value| match value {
+        // The absolute address may be that of a page.
+        Value::String(text) => text.starts_with('/') && published_address(text).is_some(),
+        Value::Array(list) => {
+            let mut inner = list.iter().filter_map(Value::as_object);
+            inner.any(|map| is_declared(map) || is_described(map))
+        }
+        Value::Object(inner) => is_declared(inner) || is_described(inner),
+        _ => false,
+    })
 }
 
 /// Whether an object has the address of its own call, or says what it does.
@@ -296,13 +294,32 @@ pub(super) fn is_in_auth(pointer: &str) -> bool {
     pointer.rsplit('/').next().is_some_and(|name| AUTH_KEYS.contains(&name))
 }
 
-/// Whether a list of names lists the values of a field: `intent_actions`, `event_actions`.
-pub(super) fn names_values(name: &str) -> bool {
-    let mut first = None;
-    text::each_word(name, |word| first = first.take().or_else(|| Some(word.to_owned())));
-    first.is_some_and(|word| {
-        matches!(word.as_str(), "intent" | "event" | "message" | "audit" | "log" | "policy" | "user")
-    })
+/// Whether a list has a name of several words, which is an identifier and not the value of a field. Lists of anything else have.
+pub(super) fn has_identifier(value: &Value) -> bool {
+    let is_single = |name: &Value| {
+        let mut words = 0;
+        text::each_word(name.as_str().unwrap_or("an object"), |_| words += 1);
+        words < 2
+    };
+    value.as_array().is_none_or(|list| !list.iter().all(is_single))
+}
+
+/// Accounts of one document that lists of endpoints may name.
+pub(super) const ACCOUNTS_MAX: usize = 20;
+
+/// The member that describes the service by a name, a description and the names of its capabilities, whatever it is called.
+pub(crate) fn described_block(root: &Map<String, Value>) -> Option<&str> {
+    let is_block = |value: &Value| {
+        let text = |key: &str| value.get(key).is_some_and(Value::is_string);
+        let names = value.get("capabilities").and_then(Value::as_array);
+        text("name")
+            && text("description")
+            && names.is_some_and(|names| !names.is_empty() && names.iter().all(Value::is_string))
+    };
+    let known = |name: &str| BLOCKS_OF_NAMES.iter().any(|(block, _)| *block == name);
+    root.iter()
+        .find(|(name, value)| value.is_object() && !known(name) && is_block(value))
+        .map(|(name, _)| name.as_str())
 }
 
 /// Whether the name of a list says that its elements are tools of an MCP server, even if they are only names.
@@ -326,12 +343,16 @@ pub(super) fn is_map_of_calls(map: &Map<String, Value>) -> bool {
 
 /// Whether every member is an address, with or without a method, or the description of a call.
 pub(super) fn is_group_of_calls(map: &Map<String, Value>) -> bool {
-    let is_call = |(name, value): (&String, &Value)| match value {
+    let is_call = |(name, value): &(&String, &Value)| match value {
         Value::String(text) => published_address(text).is_some(),
         Value::Object(call) => !is_part_of_call(name) && is_call_object(call),
         _ => false,
     };
-    !map.is_empty() && map.iter().all(is_call)
+    // A description beside the calls is that of the group.
+    let is_prose =
+        |(name, value): &(&String, &Value)| PROSE_KEYS.contains(&name.as_str()) && value.is_string();
+    map.iter().any(|member| is_call(&member))
+        && map.iter().all(|member| is_call(&member) || is_prose(&member))
 }
 
 /// Members of an element that describe its own call.
@@ -348,7 +369,7 @@ pub(super) fn of_function(map: &Map<String, Value>) -> Option<Map<String, Value>
 }
 
 /// Whether an object has an address and a method.
-pub(super) fn is_call_object(map: &Map<String, Value>) -> bool {
+pub(crate) fn is_call_object(map: &Map<String, Value>) -> bool {
     let members = Members::of(map);
     let text = |keys: &[&str]| keys.iter().find_map(|key| members.get(key)?.as_str());
     let keys = ["path", "url", "endpoint", "href", "target", "urlTemplate", "url_template"];
@@ -399,9 +420,10 @@ pub(crate) fn first_list(root: &Map<String, Value>) -> Option<String> {
     let known = SERVICE_KEYS.iter().find(|key| members.get(key).is_some_and(is_filled));
     let of_names = || {
         let is_names = |list: &[Value]| !list.is_empty() && list.iter().all(Value::is_string);
-        BLOCKS_OF_NAMES.iter().find(|(block, key)| {
+        let known = BLOCKS_OF_NAMES.iter().copied().find(|(block, key)| {
             root.get(*block).and_then(|block| block.get(*key)?.as_array()).is_some_and(|list| is_names(list))
-        })
+        });
+        known.or_else(|| Some((described_block(root)?, "capabilities")))
     };
     known
         .map(|key| (*key).to_owned())

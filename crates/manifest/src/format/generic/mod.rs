@@ -17,6 +17,7 @@ mod query;
 mod reader;
 mod rpc;
 mod server;
+mod typed;
 mod workflows;
 
 use std::collections::HashSet;
@@ -39,9 +40,10 @@ pub(crate) use access::{open_registration, read_openness};
 pub(crate) use by_name::apply_by_name;
 pub(crate) use element::folder_of;
 use element::{Call, Context};
-pub(crate) use lists::first_list;
 use lists::{ListKind, SERVICE_KEYS, has_groups, is_described, is_group_of_calls};
+pub(crate) use lists::{described_block, first_list, is_call_object as is_call};
 use reader::{NESTING_MAX, Reader, Wanted, call_of, is_left_out};
+use typed::Typed;
 pub(crate) use workflows::read_workflows;
 
 /// Maximum number of steps of one flow that are read.
@@ -112,6 +114,9 @@ enum Names {
 impl Reader<'_, '_> {
     fn read_services(&mut self, root: &Object<'_>) {
         let context = Context::of_lists(root, self.draft);
+        if lists::is_call_object(root.map) && first_list(root.map).is_none() {
+            return self.read_only_call(root, &context);
+        }
         // Names in `capabilities` repeat the operations, so the operations come first.
         self.scan(root, 0, &context, &|key| key != "capabilities");
         self.read_names_of_blocks(root, &context);
@@ -131,6 +136,16 @@ impl Reader<'_, '_> {
         if let Some(names) = root.value("capabilities").filter(|value| lists::names_mcp_features(value)) {
             let named = texts(names).into_iter().map(|name| (name.to_owned(), Value::Bool(true)));
             self.draft.manifest.features.other.extend(named);
+        }
+    }
+
+    /// Reads a document that describes one call: `{"endpoint": "/register", "method": "POST"}`.
+    fn read_only_call(&mut self, root: &Object<'_>, context: &Context) {
+        let call = Call::of(root, None);
+        for method in call.methods() {
+            let kind = ListKind::of_operations();
+            let capability = call.capability(kind, None, context, method, self.draft);
+            self.push(capability);
         }
     }
 
@@ -229,8 +244,8 @@ impl Reader<'_, '_> {
             }
             match (kind, value) {
                 (Some(kind), Value::Array(_) | Value::Object(_)) => {
-                    // `intent_actions` may list the values of a field.
-                    let is_values = kind.key() != key && lists::names_values(key);
+                    // Names of single words below a longer name may be the values of a field: `intent_actions`.
+                    let is_values = kind.key() != key && !lists::has_identifier(value);
                     let is_named = depth == 0 && !kind.is_of_calls() && !is_values;
                     let names = if is_named { Names::Kept } else { Names::Skipped };
                     let list = List { kind, depth, names, context: &context.of_list(key) };
@@ -258,7 +273,9 @@ impl Reader<'_, '_> {
 
     /// Reads names one level down that say what the whole service does, unless an operation has the same name.
     fn read_names_of_blocks(&mut self, root: &Object<'_>, context: &Context) {
-        for (block, key) in lists::BLOCKS_OF_NAMES {
+        let described = described_block(root.map).map(|block| (block, "capabilities"));
+        let blocks = lists::BLOCKS_OF_NAMES.iter().copied();
+        for (block, key) in blocks.chain(described) {
             let Some(inner) = root.object(block) else { continue };
             let names = inner.value(key).filter(|names| {
                 names.as_array().is_some_and(|list| !list.is_empty() && list.iter().all(Value::is_string))
@@ -268,7 +285,7 @@ impl Reader<'_, '_> {
                 let list = List { kind, depth: 1, names: Names::Kept, context: &context };
                 let first = self.draft.manifest.capabilities.len();
                 self.read_list(list, names, &inner.at(key));
-                match (*block, *key) {
+                match (block, key) {
                     ("a2a", _) => self.call_agent(&inner, first),
                     ("mcp", "tools") => self.add_repeated_tools(names, &inner.at(key), &context),
                     ("mcp", _) => self.read_through_server(key, first, &context),
@@ -293,20 +310,21 @@ impl Reader<'_, '_> {
 
     fn read_list(&mut self, list: List<'_>, value: &Value, pointer: &str) {
         let has_flags = list.kind.is_capabilities() && lists::has_flags(value);
+        // In a document that declares anything else, a member that says neither how it is called nor what it does is a setting.
+        let may_hold_settings = list.kind.is_capabilities()
+            && (has_flags || lists::declares(value) || !self.draft.manifest.capabilities.is_empty());
+        let is_group = value.as_object().is_some_and(is_group_of_calls);
         for (name, item, pointer) in children(value, pointer) {
             if self.is_done() {
                 return;
             }
-            let is_setting = list.kind.is_capabilities() && name.is_some_and(lists::is_setting);
+            let is_setting = may_hold_settings && name.is_some_and(|name| lists::is_setting(name, item));
             let is_access =
                 list.kind.is_capabilities() && name.is_some_and(|name| lists::is_access(name, item));
+            let is_prose = is_group && name.is_some_and(|name| asides::PROSE_KEYS.contains(&name));
             match item {
-                _ if is_access => {}
-                Value::Array(_) | Value::String(_) if is_setting => {
-                    let other = &mut self.draft.manifest.features.other;
-                    other.extend(name.map(|name| (name.to_owned(), item.clone())));
-                }
-                Value::Object(map) if is_setting && !lists::is_declared(map) => {
+                _ if is_access || (is_prose && item.is_string()) => {}
+                _ if is_setting => {
                     let other = &mut self.draft.manifest.features.other;
                     other.extend(name.map(|name| (name.to_owned(), item.clone())));
                 }
@@ -329,6 +347,9 @@ impl Reader<'_, '_> {
             let whole = Value::Object(members.clone());
             return self.read_object(list, name, &whole, &Object::new(&members, object.pointer.clone()));
         }
+        if let Some(typed) = Typed::of(list.kind, object) {
+            return self.read_typed(typed, list, object);
+        }
         let address = name.filter(|name| element::published_address(name).is_some());
         if let Some(path) = address.filter(|_| lists::is_map_of_methods(object.map)) {
             return self.read_methods(list, path, value, &object.pointer);
@@ -341,7 +362,13 @@ impl Reader<'_, '_> {
         if let Some(name) = name.filter(|_| !described && list.depth < NESTING_MAX) {
             let group = ListKind::of(name).or_else(|| is_group_of_calls(object.map).then_some(list.kind));
             if let Some(kind) = group {
-                return self.read_list(List { kind, depth: list.depth + 1, ..list }, value, &object.pointer);
+                let first = self.draft.manifest.capabilities.len();
+                self.read_list(List { kind, depth: list.depth + 1, ..list }, value, &object.pointer);
+                let described = header::description_of(object);
+                for call in self.draft.manifest.capabilities.iter_mut().skip(first) {
+                    call.description = call.description.take().or_else(|| described.clone());
+                }
+                return;
             }
         }
         if !described && list.names == Names::Skipped {

@@ -178,7 +178,8 @@ pub(crate) fn merge(root: &Object<'_>, draft: &mut Draft<'_>) {
 fn read_wrapped(root: &Object<'_>, server: Option<&str>, draft: &mut Draft<'_>) {
     for key in ["capabilities", "mcp", "server"] {
         let Some(inner) = root.object(key) else { continue };
-        if let Some(tools @ Value::Array(_)) = inner.value("tools") {
+        let tools = inner.value("tools").filter(|tools| tools.is_array() || tools::is_map_of_tools(tools));
+        if let Some(tools) = tools {
             return tools::read(tools, &inner.at("tools"), server, draft);
         }
     }
@@ -202,9 +203,10 @@ fn read_header(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
     let served = draft.base();
     let manifest = &mut draft.manifest;
-    manifest.name = draft::name(text_of(&["name"]));
+    manifest.name = draft::name(text_of(&["name", "service", "name_for_model"]));
     manifest.title = draft::name(text_of(&["title", "displayName", "display_name"]));
-    manifest.description = draft::description(text_of(&["description", "instructions"]));
+    manifest.description =
+        draft::description(text_of(&["description", "instructions", "description_for_model"]));
     manifest.document_version = draft::name(text_of(&["version"]));
     let described = || std::iter::once(root).chain(info.as_ref());
     let tags = ["tags", "keywords", "categories"];

@@ -190,7 +190,8 @@ pub(crate) fn check_reachable(root: &Object<'_>, draft: &mut Draft<'_>) {
     let rule = if root.has("serverInfo") { &NO_TRANSPORT } else { &NO_ENDPOINT };
     // Tools with addresses of their own are called without a server.
     let has_server = draft.manifest.interfaces.iter().any(|interface| interface.protocol == Protocol::Mcp);
-    if !has_server && !root.value("tools").is_some_and(tools::have_addresses) {
+    let is_of_page = draft.manifest.links.iter().any(|link| link.rel == "webmcp");
+    if !has_server && !is_of_page && !root.value("tools").is_some_and(tools::have_addresses) {
         draft.report_rule(rule, String::new());
     }
 }

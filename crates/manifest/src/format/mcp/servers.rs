@@ -96,7 +96,15 @@ pub(super) fn packages(root: &Object<'_>) -> Vec<Interface> {
         interface.settings.extend(version.map(|version| ("version".to_owned(), version.clone())));
         Some(interface)
     };
-    root.objects("packages").take(SERVERS_MAX).filter_map(package).collect()
+    let listed = root.objects("packages").take(SERVERS_MAX).filter_map(package);
+    // `{"npm": {"name": "@shop/mcp", "command": "npx", "args": […]}}`
+    let by_registry = root.object("packages");
+    let started = by_registry.iter().flat_map(Object::members).filter_map(|(_, package)| {
+        let declared = command_line(&package)?;
+        let transport = Some("stdio".to_owned());
+        Some(Interface { declared: Some(declared), transport, ..Interface::new(Protocol::Mcp, None) })
+    });
+    listed.chain(started).take(SERVERS_MAX).collect()
 }
 
 /// The credentials that the headers of a remote ask for.
@@ -208,12 +216,15 @@ fn read_listed(name: Option<&str>, listed: &Object<'_>, draft: &mut Draft<'_>) -
     let transport = name.filter(|name| TRANSPORTS.contains(name)).map(str::to_owned);
     let mut found = match read_server(listed, draft) {
         Some(found) => found,
-        None if listed.has("command") && transport.as_deref() == Some("stdio") => {
+        None if listed.has("command") && (transport.as_deref().or(listed.text("type")) == Some("stdio")) => {
             Interface { declared: command_line(listed), ..Interface::new(Protocol::Mcp, None) }
         }
         None => return None,
     };
-    found.transport = found.transport.or(transport);
+    found.transport = found.transport.or(transport).or_else(|| listed.string("type"));
+    // What the server asks of its callers: `"auth": "oauth2"`.
+    let auth = listed.text("auth").map(|auth| text::capped(auth, draft::NAME_CHARS_MAX));
+    found.settings.extend(auth.map(|auth| ("auth".to_owned(), Value::from(auth))));
     Some(found)
 }
 
@@ -237,6 +248,10 @@ fn is_text_address(object: &Object<'_>, key: &str) -> bool {
 
 /// The server that one object names.
 fn read_server(object: &Object<'_>, draft: &mut Draft<'_>) -> Option<Interface> {
+    // The tools of WebMCP are those of a page in a browser.
+    if object.text("type").is_some_and(|kind| kind.eq_ignore_ascii_case("webmcp")) {
+        return None;
+    }
     let inner = ["mcp", "streamable_http", "streamable-http", "streamableHttp", "http", "sse"];
     let key = ADDRESS_KEYS.iter().chain(&inner).find(|key| is_text_address(object, key))?;
     if let Some(package) = object.text(key).and_then(package::of_page) {

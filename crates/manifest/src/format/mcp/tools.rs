@@ -26,6 +26,16 @@ pub(crate) fn read(tools: &Value, pointer: &str, server: Option<&str>, draft: &m
     read_nested(tools, pointer, server, 0, draft);
 }
 
+/// Whether a map holds a described tool for each name, and not the features of a server: `{"find": {"description": …}}`.
+pub(super) fn is_map_of_tools(tools: &Value) -> bool {
+    let is_tool = |tool: &Value| {
+        ["description", "inputSchema", "input_schema"]
+            .iter()
+            .any(|key| tool.get(key).is_some_and(|v| !v.is_boolean()))
+    };
+    tools.as_object().is_some_and(|map| !map.is_empty() && map.values().all(is_tool))
+}
+
 fn read_nested(tools: &Value, pointer: &str, server: Option<&str>, depth: usize, draft: &mut Draft<'_>) {
     if depth > NESTING_MAX {
         return;

@@ -8,6 +8,7 @@
 mod header;
 mod operation;
 mod parameters;
+mod payment;
 mod rules;
 mod security;
 mod servers;
@@ -114,6 +115,7 @@ pub(crate) fn merge(root: &Map<String, Value>, at: &ManifestUrl, draft: &mut Dra
     let reading = Reading { root, document: at, schemes, base, auth };
     draft.keep_all(reading.schemes.values().cloned());
     let mut ids = BTreeSet::new();
+    let first = draft.manifest.capabilities.len();
     for operation in path_operations(root, &mut resolver) {
         if draft.is_full() {
             break;
@@ -122,6 +124,7 @@ pub(crate) fn merge(root: &Map<String, Value>, at: &ManifestUrl, draft: &mut Dra
         let capability = operation::read(&reading, &operation, draft, &mut resolver);
         draft.push(capability);
     }
+    payment::read(root, first, draft);
     // Without requirements for the whole document, only operations that state a scheme use it.
     if reading.auth == CapabilityAuth::default() {
         draft::restrict_to_needing(&mut draft.manifest);

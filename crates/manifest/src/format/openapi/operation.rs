@@ -8,10 +8,10 @@
 use serde_json::{Map, Value};
 
 use super::parameters::{Input, Parameters, collect, is_true, path_names, preferred_media};
-use super::{Reading, rules, security, servers};
+use super::{Reading, payment, rules, security, servers};
 use crate::draft::{self, Draft};
 use crate::format::lenient;
-use crate::model::{Capability, CapabilityKind, Confirmation, ExecutionModel, Payment, Protocol, Tristate};
+use crate::model::{Capability, CapabilityKind, Confirmation, ExecutionModel, Protocol, Tristate};
 use crate::object;
 use crate::reference::Resolver;
 
@@ -73,7 +73,7 @@ pub(super) fn read<'a>(
         capability.inferred.insert("idempotency".to_owned(), "idempotency.http-method".to_owned());
     }
     consequence(operation, &mut capability);
-    capability.price = price(operation);
+    capability.price = payment::price(operation);
     response(operation, resolver, &path_operation.pointer, &mut capability);
     capability
 }
@@ -124,17 +124,6 @@ fn consequence(operation: &Map<String, Value>, capability: &mut Capability) {
     if is_true(operation, "x-openai-isConsequential") {
         capability.safety.confirmation = Confirmation::Required;
     }
-}
-
-/// Reads prices in the extensions of payment protocols, where `method` is the payment method.
-fn price(operation: &Map<String, Value>) -> Option<Payment> {
-    let stated = ["x-payment-info", "x-payment", "x-x402", "x-price", "x-pricing"];
-    let (value, price) = stated.iter().find_map(|key| {
-        let value = operation.get(*key)?;
-        Some((value, lenient::price(value)?))
-    })?;
-    let method = value.get("method").and_then(Value::as_str).map(str::to_owned);
-    Some(Payment { scheme: price.scheme.or(method), ..price })
 }
 
 fn response<'a>(

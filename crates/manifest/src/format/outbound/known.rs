@@ -87,7 +87,7 @@ impl Known {
             Some(Target::Server(Protocol::Http)) => is_known(&self.servers) || is_known(&self.called),
             Some(Target::Server(_)) => is_known(&self.servers),
             Some(Target::Document(class)) => {
-                let is_stated = class.follow.is_none() && is_known(&self.stated);
+                let is_stated = class.follow.is_none() && class.rel != "mcp" && is_known(&self.stated);
                 is_stated || is_known(&self.documents) || is_known(&self.servers)
             }
             None => {

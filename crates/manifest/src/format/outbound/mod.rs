@@ -282,9 +282,16 @@ fn target_beside<'v>(
     meanings: &mut Meanings<'v>,
 ) -> Option<Target> {
     let text_of = |key: &str| owner?.get(key)?.as_str();
+    // The address of a tool is not that of its server.
+    let tool = names.iter().rposition(|name| *name == "tools").filter(|_| text_of("name").is_some());
+    let names = tool.and_then(|at| names.get(at + 1..)).filter(|own| !own.is_empty()).unwrap_or(names);
     let is_plain = names.last().is_some_and(|name| is_plain(name));
     if let Some(followed) = text_of("rel").filter(|_| is_plain).and_then(target::of_relation) {
         return Some(followed);
+    }
+    // The tools of WebMCP are those of the page.
+    if is_plain && text_of("type").is_some_and(|kind| kind.eq_ignore_ascii_case("webmcp")) {
+        return Some(Target::of_web_mcp());
     }
     let stated = ["protocol", "type", "name"].into_iter().filter_map(text_of);
     let protocol = stated.filter(|_| is_plain).find_map(target::protocol_of);

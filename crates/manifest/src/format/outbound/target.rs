@@ -33,6 +33,11 @@ impl Target {
         Self::page("package")
     }
 
+    /// The page whose tools a browser calls.
+    pub(super) const fn of_web_mcp() -> Self {
+        Self::page("webmcp")
+    }
+
     pub(crate) const fn is_server(self) -> bool {
         matches!(self, Self::Server(_))
     }

@@ -1,0 +1,112 @@
+//! Payment of the operations of an OpenAPI document: prices and protocols in extensions, responses 402, and what `info` says.
+//!
+//! A response 402 alone does not say that a call is paid for: many services send it when a plan is exhausted. It does beside a price or in
+//! a document that names a scheme of payment.
+
+use serde_json::{Map, Value};
+
+use crate::auth;
+use crate::draft::Draft;
+use crate::format::{lenient, payment_words};
+use crate::model::{AuthScheme, Capability, CapabilityAuth, Payment, Tristate};
+use crate::text;
+
+/// Schemes of payment of one document that are kept, and protocols of one operation that are read.
+const SCHEMES_MAX: usize = 8;
+/// Sentences of the description that are read, and their bytes.
+const SENTENCES_MAX: usize = 100;
+const DESCRIPTION_BYTES_MAX: usize = 64 * 1_024;
+/// Extensions that state the price of an operation.
+const KEYS: &[&str] = &["x-payment-info", "x-payment", "x-x402", "x-price", "x-pricing"];
+
+/// Reads prices in the extensions of payment protocols, where `method` is the payment method.
+pub(super) fn price(operation: &Map<String, Value>) -> Option<Payment> {
+    let (value, price) = KEYS.iter().find_map(|key| {
+        let value = operation.get(*key)?;
+        // `{"price": {"amount": "0.3", "currency": "USD"}, "protocols": [{"x402": {}}]}`
+        let inner = value.get("price").filter(|price| price.is_object());
+        Some((value, lenient::price(inner.unwrap_or(value))?))
+    })?;
+    let method = value.get("method").and_then(Value::as_str).map(str::to_owned);
+    let protocol = || protocols(value).next().map(str::to_owned);
+    Some(Payment { scheme: price.scheme.or(method).or_else(protocol), ..price })
+}
+
+/// The names of the protocols by which an operation is paid for.
+fn protocols(stated: &Value) -> impl Iterator<Item = &str> {
+    let listed = stated.get("protocols").and_then(Value::as_array).into_iter().flatten().take(SCHEMES_MAX);
+    listed.filter_map(|protocol| match protocol {
+        Value::String(name) => Some(name.as_str()),
+        Value::Object(map) => map.keys().next().map(String::as_str),
+        _ => None,
+    })
+}
+
+/// Adds the payments that `info` and the operations state, and marks the operations that need one.
+pub(super) fn read(root: &Map<String, Value>, first: usize, draft: &mut Draft<'_>) {
+    let mut found: Vec<Payment> = Vec::new();
+    let described = root.get("info").and_then(|info| info.get("description")?.as_str());
+    let described = described.filter(|text| text.len() <= DESCRIPTION_BYTES_MAX).unwrap_or_default();
+    for sentence in described.split(['.', ';', '\n']).take(SENTENCES_MAX) {
+        found.extend(payment_words::in_sentence(sentence));
+    }
+    let items = root.get("paths").and_then(Value::as_object).into_iter().flatten();
+    let operations = items.flat_map(|(_, item)| item.as_object().into_iter().flatten());
+    for stated in operations.filter_map(|(_, operation)| KEYS.iter().find_map(|key| operation.get(*key))) {
+        for scheme in protocols(stated).filter(|name| is_scheme(name)) {
+            found.push(Payment { scheme: Some(text::capped(scheme, 100).to_owned()), ..Payment::default() });
+        }
+        if found.len() > SCHEMES_MAX * SCHEMES_MAX {
+            break;
+        }
+    }
+    let (complete, names): (Vec<Payment>, Vec<Payment>) =
+        found.into_iter().partition(|payment| !payment_words::is_name(payment));
+    // The only scheme that is named is that of the assets.
+    let only = names.first().filter(|only| names.iter().all(|name| name.scheme == only.scheme)).cloned();
+    let complete = complete.into_iter().map(|payment| Payment {
+        scheme: payment.scheme.clone().or_else(|| only.as_ref()?.scheme.clone()),
+        ..payment
+    });
+    let mut kept: Vec<Payment> = Vec::new();
+    for payment in complete.chain(names) {
+        let repeats = |known: &Payment| {
+            *known == payment || (payment_words::is_name(&payment) && known.scheme == payment.scheme)
+        };
+        if kept.len() < SCHEMES_MAX && !kept.iter().any(repeats) {
+            kept.push(payment);
+        }
+    }
+    let names_scheme = kept.iter().any(|payment| payment.scheme.as_deref().is_some_and(is_scheme));
+    draft.keep_all(kept);
+    for capability in draft.manifest.capabilities.iter_mut().skip(first) {
+        mark(capability, names_scheme, root);
+    }
+}
+
+/// Marks an operation that states no credentials and is paid for.
+fn mark(capability: &mut Capability, names_scheme: bool, root: &Map<String, Value>) {
+    if capability.auth != CapabilityAuth::default() {
+        return;
+    }
+    let price = capability.price.as_ref();
+    let is_priced = price.and_then(|price| price.scheme.as_deref()).is_some_and(is_scheme);
+    let is_due = || {
+        let operation = root_operation(root, &capability.pointer);
+        operation.and_then(|operation| operation.get("responses")?.get("402")).is_some()
+    };
+    if is_priced || ((names_scheme || price.is_some()) && is_due()) {
+        capability.auth.required = Tristate::Yes;
+        capability.auth.schemes.push(AuthScheme::Payment);
+    }
+}
+
+fn root_operation<'v>(root: &'v Map<String, Value>, pointer: &str) -> Option<&'v Value> {
+    let mut parts = pointer.strip_prefix("/paths/")?.split('/');
+    let (path, method) = (parts.next()?.replace("~1", "/").replace("~0", "~"), parts.next()?);
+    root.get("paths")?.get(&path)?.get(method)
+}
+
+fn is_scheme(name: &str) -> bool {
+    auth::scheme(name) == AuthScheme::Payment
+}
