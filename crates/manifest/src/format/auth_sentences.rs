@@ -123,7 +123,8 @@ pub(super) fn stated_in(line: &str, place: Place) -> Vec<Auth> {
         return header_line(line).into_iter().collect();
     }
     let is_item = line.starts_with(['-', '*', '+']) && !line.starts_with("**");
-    if line.starts_with('|') || (is_item && place != Place::Auth) {
+    // A line of JSON in a text is read with its object.
+    if line.starts_with(['|', '"', '{']) || (is_item && place != Place::Auth) {
         return Vec::new();
     }
     let line = line.trim_start_matches(['-', '*', '+', '>', ' ']);
@@ -162,7 +163,8 @@ pub(super) fn has_condition(line: &str) -> bool {
     let names = has(&["auth", "key", "token", "signature", "header"]);
     let names_method = || line.split_whitespace().take(SENTENCES_MAX).any(address::is_method);
     let is_about_needs = has(NEEDS) && (is_limited(&folded) || names_method());
-    names && (is_about_needs || has(&["/.well-known/oauth-"]))
+    // "API key not required." is no condition.
+    names && (is_about_needs && !says_calls_are_open(line) || has(&["/.well-known/oauth-"]))
 }
 
 /// What a line about the credentials of its section states: `Auth: API key`.

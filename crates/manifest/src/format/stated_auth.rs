@@ -250,6 +250,7 @@ fn apply(manifest: &mut Manifest, conditional: &HashSet<usize>, is_paid: bool) {
         let is_known_open =
             is_open(call) || registered.iter().any(|address| listed_calls::is_at(call, address));
         match schemes.as_slice() {
+            [] if is_open(call) => call.auth.required = Tristate::No,
             [] => {}
             _ if is_known_open => call.auth.required = Tristate::No,
             [AuthScheme::None] if !is_paid => call.auth.required = Tristate::No,

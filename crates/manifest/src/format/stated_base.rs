@@ -62,6 +62,10 @@ impl StatedBase {
         }
         if let Some(base) = base_in(line, self.is_announced).or_else(|| host_of_label(line)) {
             (self.base, self.is_announced, self.may_replace) = (Some(base), false, false);
+        } else if self.base.is_none()
+            && let Some(base) = place_of_api(line)
+        {
+            (self.base, self.may_replace) = (Some(base), true);
         }
     }
 }
@@ -78,7 +82,7 @@ fn base_in(line: &str, is_announced: bool) -> Option<Url> {
     // `API endpoints (base: https://…):`
     let in_brackets = || before.rsplit_once('(').is_some_and(|(_, inner)| names_base(inner));
     let address = addresses::first_in_line(line)?;
-    let is_of_api = || (is_api_label(before) || is_place_of_api(before, address)) && is_of_api(address);
+    let is_of_api = || is_api_label(before) && is_of_api(address);
     if !names_base(before) && !is_alone() && !in_brackets() && !is_of_api() {
         return None;
     }
@@ -110,22 +114,25 @@ fn is_api_label(before: &str) -> bool {
         && matches!(words.as_slice(), [kind, api] if matches!(kind.as_str(), "rest" | "http") && api == "api")
 }
 
-/// Whether the words before an address with the host of an API say that the API is there: `- API: https://api.…`, `- Production: …`,
-/// "The API is at https://api.…".
-fn is_place_of_api(before: &str, address: &str) -> bool {
-    let is_host = ["https://api.", "http://api."].iter().any(|start| address.starts_with(start));
-    if !is_host || before.starts_with('#') {
-        return false;
+/// The address with the host of an API in a line that says that the API is there: `- API: https://api.…`, `- Production: …`, "The API is at
+/// https://api.…". A line that names a base replaces it.
+fn place_of_api(line: &str) -> Option<Url> {
+    if line.len() > LINE_BYTES_MAX || line.starts_with('#') {
+        return None;
     }
+    let (before, rest) = line.split_once("https://api.")?;
     let words = text::words(text::capped(before, NAME_CHARS_MAX));
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let is_label = before.trim_end_matches(['*', '`', ' ']).ends_with(':');
-    let is_other = words.iter().any(|word| OTHER_WORDS.contains(word));
-    match words.as_slice() {
+    let is_place = match words.as_slice() {
         ["api" | "production" | "prod"] | ["production" | "prod", "api"] => is_label,
-        [.., "api", "is", "at"] | [.., "api", "lives", "at"] => !is_other,
+        [.., "api", "is" | "lives", "at"] => !words.iter().any(|word| OTHER_WORDS.contains(word)),
         _ => false,
-    }
+    };
+    let address = addresses::first_in_line(line)?;
+    let is_page = addresses::classify(address).rel == "page" && !address.contains(['?', '#', '{', '<']);
+    let is_only = is_place && is_page && !rest.contains("://");
+    Url::parse(address).ok().filter(|base| is_only && base.has_host())
 }
 
 /// The base without its scheme behind a label: `Base: api.shop.example/v1`.
@@ -183,6 +190,8 @@ mod tests {
             ("- API: https://a.com/api", None),
             ("Base: api.a.com/v1", Some("https://api.a.com/v1")),
             ("Base: prices of last week", None),
+            ("API: https://api.a.com\nBase URL: https://api.a.com/v1", Some("https://api.a.com/v1")),
+            ("API: https://api.a.com\nProduction: https://api.b.com", Some("https://api.a.com/")),
             ("- Sandbox: https://api.test.a.com\n- Production: https://api.a.com", Some("https://api.a.com/")),
             ("## API routes (api.a.example)", Some("https://api.a.example/")),
             ("## API documentation (https://a.example/api)", None),

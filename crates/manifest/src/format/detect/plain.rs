@@ -110,3 +110,22 @@ fn is_llms_txt(lines: &[&str]) -> bool {
     let titled = lines.iter().find(|line| !line.is_empty()).is_some_and(|line| line.starts_with("# "));
     titled && lines.iter().filter(|line| line.starts_with("- [") && line.contains("](")).take(2).count() == 2
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_the_version_of_yaml_on_any_line() {
+        let long = format!("components:\n{}", "  a: {}\n".repeat(2 * LINES_MAX));
+        for (text, path, expected) in [
+            (format!("{long}openapi: 3.0.2\npaths: {{}}\n"), "/openapi.yaml", Format::OpenApi),
+            (format!("{long}swagger: '2.0'\n"), "/api.yml", Format::OpenApi),
+            (format!("{long}openapi: yes\n"), "/openapi.yaml", Format::Unrelated),
+            (format!("{long}  openapi: 3.0.2\n"), "/openapi.yaml", Format::Unrelated),
+            (format!("{long}openapi: 3.0.2\n"), "/notes", Format::Unrelated),
+        ] {
+            assert_eq!(super::text(&text, path).format, expected, "{path}");
+        }
+    }
+}

@@ -49,6 +49,8 @@ const DENYING_WORDS: &[&str] = &[
     "excluded",
     "unsupported",
     "restricted",
+    "deprecated",
+    "removed",
     "not",
 ];
 /// Members one level down whose names are those of capabilities.
@@ -69,6 +71,13 @@ const DETECTION_NESTING_MAX: usize = 3;
 /// Whether a list with this word in its name holds nothing to call, or what other services offer.
 fn is_denying(word: &str) -> bool {
     DENYING_WORDS.contains(&word) || RELATED_WORDS.contains(&word)
+}
+
+/// Whether the calls that a list of this name holds are not offered.
+pub(super) fn denies(name: &str) -> bool {
+    let mut denies = false;
+    text::each_word(name, |word| denies |= DENYING_WORDS.contains(&word));
+    denies
 }
 
 /// Bytes of the shortest word for other services.

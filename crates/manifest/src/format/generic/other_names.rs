@@ -113,6 +113,13 @@ pub(super) fn is_list_of_texts(list: &[Value]) -> bool {
     !list.is_empty() && list.iter().all(|item| item.as_str().is_some_and(is_call_text))
 }
 
+/// Whether a list about other services holds calls of this one: `"recommended_chain": ["GET /rooms"]`.
+pub(super) fn is_list_of_own_calls(name: &str, value: &Value) -> bool {
+    let is_own = |item: &Value| item.as_str().is_some_and(|text| is_call_text(text) && !text.contains("://"));
+    let is_filled = |list: &Vec<Value>| !list.is_empty() && list.iter().all(is_own);
+    lists::is_of_others(name) && value.as_array().is_some_and(is_filled)
+}
+
 /// Whether an element is a call under other names than the usual ones.
 pub(super) fn is_call(map: &Map<String, Value>) -> bool {
     call_of(map).is_some()

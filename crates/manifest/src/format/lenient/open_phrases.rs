@@ -16,7 +16,6 @@ const CREDENTIALS: &[&str] = &[
     "credential",
     "credentials",
     "jwt",
-    "oauth",
 ];
 /// Words that stand beside them.
 const BESIDE: &[&str] = &[
@@ -49,7 +48,10 @@ pub(crate) fn is_open_clause(clause: &str) -> bool {
     if let Some(at) = all.iter().position(|word| *word == "unauthenticated") {
         return is_open_api(all, at) || is_public(all);
     }
-    all.len() <= WORDS_MAX && (is_nothing(all) || is_not_needed(all) || needs_nothing(all) || is_public(all))
+    // "Open access: no authentication is needed"
+    let lead = all.iter().take_while(|word| matches!(**word, "open" | "free" | "public" | "access" | "and")).count();
+    let said = all.get(lead..).unwrap_or_default();
+    all.len() <= WORDS_MAX && (is_nothing(said) || is_not_needed(all) || needs_nothing(all) || is_public(all))
 }
 
 /// "no API key or account required", "without authentication"
@@ -57,7 +59,9 @@ fn is_nothing(words: &[&str]) -> bool {
     let Some((&first, rest)) = words.split_first() else { return false };
     let count = rest.iter().rev().take_while(|word| ENDS.contains(word)).count();
     let (named, _) = rest.split_at(rest.len() - count);
-    matches!(first, "no" | "without" | "zero") && are_credentials(named)
+    // "No login" alone is often said of pages.
+    let is_of_calls = count > 0 || !named.contains(&"login");
+    matches!(first, "no" | "without" | "zero") && is_of_calls && are_credentials(named)
 }
 
 /// "authentication is not required", "API key not needed"
@@ -138,8 +142,9 @@ mod tests {
             "you do not need an api key",
             "no credentials needed",
             "no keys",
+            "open access: no authentication is needed",
             "requires no authentication",
-            "no login or sign-up",
+            "no login or sign-up required",
         ] {
             assert!(is_open_clause(clause), "{clause}");
         }
@@ -150,6 +155,8 @@ mod tests {
         for clause in [
             "no account required",
             "no signup",
+            "no login",
+            "no oauth",
             "api key required",
             "no authentication for reads",
             "authentication is not required for reads",

@@ -34,7 +34,9 @@ pub(crate) fn says_open(text: &str) -> bool {
             has(OPEN) && !has(CONDITIONS)
         };
         // "x402 (USDC on Base, no API keys)": the payment is the credential.
-        (clauses.any(is_open) || is_open_sentence(&sentence)) && !names_payment(&sentence)
+        // A heading is for its section.
+        let is_whole = || !sentence.starts_with('#') && is_open_sentence(&sentence);
+        (clauses.any(is_open) || is_whole()) && !names_payment(&sentence)
     })
 }
 
@@ -77,8 +79,10 @@ pub(crate) fn says_call_is_open(text: &str) -> bool {
     may_be
         && !is_paid()
         && text.split(['.', ';', '(', ')', ',', '\u{2014}']).take(CLAUSES_MAX).any(|clause| {
-            let folded = || clause.to_ascii_lowercase();
-            is_open_clause(&folded())
-                || (says_open(clause) && NEEDS.iter().any(|word| folded().contains(word)))
+            let folded = clause.to_ascii_lowercase();
+            let is_needed = NEEDS.iter().any(|word| folded.contains(word));
+            // "No API keys" may be said of what the call returns.
+            let is_whole = || (is_needed || folded.contains("auth")) && is_open_clause(&folded);
+            is_whole() || (is_needed && says_open(clause))
         })
 }
