@@ -202,7 +202,7 @@ pub(crate) fn path_of_item(line: &str) -> Option<LinkInText<'_>> {
     let is_remark = title.len() < remark.len() || word.ends_with(':');
     let path = labelled_path(word.trim_matches(['`', '*']))?;
     let is_page = path.trim_end_matches('/').matches('/').count() == 1 && path.starts_with('/');
-    let is_document = || remark.is_empty() && path.ends_with(".html");
+    let is_document = || remark.is_empty() && is_document(path);
     let is_item =
         is_page && ((is_remark && !title.is_empty()) || (is_code && remark.is_empty()) || is_document());
     is_item.then(|| LinkInText { title: label_of(title), address: path })

@@ -11,7 +11,7 @@ use url::Url;
 use super::listed_calls::{self, Call, path_of};
 use crate::address;
 use crate::draft::{self, Draft};
-use crate::format::{addresses, described_prices, endpoint, generic};
+use crate::format::{addresses, described_prices, endpoint, generic, lenient};
 use crate::identity::host_of;
 use crate::model::CapabilityKind;
 use crate::object::Object;
@@ -38,6 +38,8 @@ pub(crate) fn read(sentences: &[&str], root: &Object<'_>, draft: &mut Draft<'_>)
     let mut tries_left = TRIES_MAX;
     for sentence in sentences {
         let (mut rest, mut before, mut earlier) = (*sentence, "", "");
+        // Whether the word continues the paths behind "Free endpoints:".
+        let mut lists_free = false;
         while let Some((word, after)) = rest.split_once(char::is_whitespace) {
             if words_left == 0 || tries_left == 0 {
                 return;
@@ -47,6 +49,14 @@ pub(crate) fn read(sentences: &[&str], root: &Object<'_>, draft: &mut Draft<'_>)
             let denying = if CALLING_WORDS.contains(&before) { earlier } else { before };
             let is_denied = DENYING_WORDS.iter().any(|known| denying.eq_ignore_ascii_case(known));
             let marked = rest.trim_start_matches(['(', '[', '"', '\'']);
+            if word.starts_with('/') && !is_denied && !address::is_method(before) {
+                lists_free =
+                    add_path(word, after, lists_free && before.ends_with([':', ',']), base.as_ref(), draft);
+                tries_left -= 1;
+            } else {
+                lists_free = word.eq_ignore_ascii_case("endpoints:") && before.eq_ignore_ascii_case("free")
+                    || (lists_free && word == "and");
+            }
             for call in std::iter::successors(
                 Call::of(marked).filter(|_| !is_denied && !is_pattern(marked)),
                 Call::next,
@@ -90,6 +100,33 @@ fn add(call: &Call<'_>, base: Option<&Url>, draft: &mut Draft<'_>) {
     for published in alternatives(call.address) {
         add_at(&published, call, base, draft);
     }
+}
+
+/// Adds a path that is a call because its price follows in brackets, or because it is in a list of free endpoints. Returns
+/// whether the list goes on.
+fn add_path(word: &str, after: &str, is_free: bool, base: Option<&Url>, draft: &mut Draft<'_>) -> bool {
+    let path = word.trim_end_matches([',', '.', ';', ':', ')']);
+    let remark = listed_calls::remark(after).filter(|_| path.len() == word.len());
+    // Paths with other prices may be those of a product below a path of its own.
+    let in_dollars = remark.as_deref().filter(|remark| remark.starts_with('$'));
+    let price = in_dollars.and_then(listed_calls::price_in).filter(|_| path.matches('/').count() > 1);
+    let price = price.or_else(|| is_free.then(|| lenient::price(&"free".into())).flatten());
+    let class = addresses::classify(path);
+    let is_call = price.is_some() && path.len() > 1 && class.rel == "page" && class.follow.is_none();
+    let is_known =
+        |url: &str, draft: &Draft<'_>| {
+            draft.manifest.capabilities.iter().any(|call| {
+                call.invocation.endpoint().is_some_and(|known| fits(path_of(known), path_of(url)))
+            })
+        };
+    let address = listed_calls::resolve(path, base, draft).filter(|_| is_call && !draft.is_full());
+    if let Some(address) = address.filter(|address| !is_known(address.as_str(), draft)) {
+        let mut capability = draft.capability(CapabilityKind::Operation, path, path, String::new());
+        endpoint::set(&mut capability, address);
+        capability.price = price;
+        draft.push(capability);
+    }
+    is_free && word.ends_with(',')
 }
 
 /// Whether the address behind a method is a pattern of addresses: `GET /oauth/*`.

@@ -21,6 +21,7 @@ use crate::model::{
 };
 use crate::object::Object;
 use crate::safety;
+use crate::text;
 
 /// Maximum number of servers of one document that are kept.
 const SERVERS_MAX: usize = 50;
@@ -53,6 +54,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
     read_agents_by_name(root, draft);
     if !draft.format().is_core() {
+        read_extensions(root, draft);
         read_cards(root, draft);
     }
     if draft.format() == Format::X402 {
@@ -113,6 +115,28 @@ fn apply_described_effects(listed: usize, draft: &mut Draft<'_>) {
             SafetyClass::Read => capability.auth = reads.clone(),
             SafetyClass::Unknown => {}
             _ => capability.auth = writes.clone(),
+        }
+    }
+}
+
+/// Extensions of one document that are read.
+const EXTENSIONS_MAX: usize = 50;
+
+/// The tools of MCP servers that extensions describe by their parameters: `{"uri": "urn:shop:mcp", "params": {"transport": "stdio",
+/// "tools": […]}}`.
+fn read_extensions(root: &Object<'_>, draft: &mut Draft<'_>) {
+    let inner = root.object("capabilities");
+    let listed = std::iter::once(root).chain(inner.as_ref()).flat_map(|holder| holder.objects("extensions"));
+    for extension in listed.take(EXTENSIONS_MAX) {
+        let names_mcp =
+            extension.text("uri").is_some_and(|uri| text::words(uri).iter().any(|word| word == "mcp"));
+        let Some(params) = extension.object("params").filter(|_| names_mcp) else { continue };
+        let server = params.text_of(ADDRESS_KEYS).and_then(|published| draft.origin_url(published));
+        if let Some(command) = params.text_of(&["install", "command"]) {
+            commands::add_started(command, draft);
+        }
+        if let Some(tools) = params.value("tools").filter(|tools| tools.is_array()) {
+            mcp::read_tools(tools, &params.at("tools"), server.as_deref(), draft);
         }
     }
 }

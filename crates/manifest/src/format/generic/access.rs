@@ -20,7 +20,9 @@ const SERVER_PARTS: &[&str] = &["remote", "hosted", "server"];
 /// Credentials and rate limit of the whole service.
 pub(crate) fn read_auth(root: &Object<'_>, draft: &mut Draft<'_>) {
     if let Some(stated) = Stated::of(root) {
-        draft.keep_all(lenient::auth(stated.value));
+        let found = lenient::auth(stated.value);
+        let found = if found.is_empty() { auth_of_tiers(stated.value) } else { found };
+        draft.keep_all(found);
     } else if let Some((holder, is_needed)) = key_flag(root) {
         let mut auth = Auth::new(if is_needed { AuthScheme::ApiKey } else { AuthScheme::None });
         auth.registration_url = is_needed.then(|| lenient::address_of(&holder, SIGNUP_KEYS)).flatten();
@@ -29,6 +31,40 @@ pub(crate) fn read_auth(root: &Object<'_>, draft: &mut Draft<'_>) {
     if let Some(limit) = root.value_of(header::LIMIT_KEYS) {
         draft.manifest.rate_limit = lenient::rate_limit(limit);
     }
+}
+
+/// Tiers of one block of credentials, and members of one tier that are read.
+const TIERS_MAX: usize = 20;
+
+/// The credentials that the sentences of tiers name, `"paid_tier": {"summary": "Depth via API key."}`. They apply to no call by
+/// themselves.
+fn auth_of_tiers(value: &Value) -> Vec<Auth> {
+    let mut found: Vec<Auth> = Vec::new();
+    let tiers =
+        value.as_object().into_iter().flatten().filter_map(|(_, tier)| tier.as_object()).take(TIERS_MAX);
+    for tier in tiers.map(Object::root) {
+        let sentence = tier.text_of(&["summary", "description", "note", "notes"]);
+        let issued = tier.map.iter().take(TIERS_MAX).find_map(|(name, address)| {
+            let issues = text::words(name)
+                .iter()
+                .any(|word| matches!(word.as_str(), "issuance" | "signup" | "register"));
+            address.as_str().filter(|address| issues && address.starts_with("https://"))
+        });
+        for auth in lenient::auth_in_words(sentence) {
+            let is_known = found.iter().any(|known| known.scheme == auth.scheme);
+            let tells = !matches!(auth.scheme, AuthScheme::None | AuthScheme::Other);
+            if tells && !is_known {
+                let registration_url =
+                    issued.filter(|_| auth.scheme == AuthScheme::ApiKey).map(str::to_owned);
+                found.push(Auth {
+                    registration_url,
+                    applies_to: AppliesTo::OptionalIds { ids: Vec::new() },
+                    ..auth
+                });
+            }
+        }
+    }
+    found
 }
 
 /// Flags that say whether calls need a key.
@@ -156,7 +192,10 @@ pub(super) fn apply_auth(root: &Object<'_>, draft: &mut Draft<'_>) {
     let value = stated.as_ref().map(|stated| stated.value);
     let keys = ["auth_required", "authRequired", "requires_auth", "requiresAuth", "authentication_required"];
     let flag = keys.iter().find_map(|key| root.flag(key));
-    let needed = lenient::required_by(&draft.manifest.auth);
+    // Credentials of tiers apply to no call by themselves.
+    let is_of_tier = |auth: &&Auth| matches!(auth.applies_to, AppliesTo::OptionalIds { .. });
+    let of_calls: Vec<Auth> = draft.manifest.auth.iter().filter(|auth| !is_of_tier(auth)).cloned().collect();
+    let needed = lenient::required_by(&of_calls);
     let required = match value.and_then(lenient::auth_required).or(flag) {
         Some(required) => Tristate::from_option(Some(required)),
         None if value.is_some_and(lenient::is_partly_open) => Tristate::Unknown,

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::element::{self, Call, Context, REQUEST_KEYS};
 use super::lists::{self, ListKind};
-use super::other_names;
+use super::other_shapes;
 use super::reader::{NESTING_MAX, Reader, Wanted, is_left_out};
 use crate::draft::{self, Draft};
 use crate::format::lenient::{self, AUTH_KEYS};
@@ -125,7 +125,7 @@ impl Walk<'_, '_, '_> {
             if self.reader.is_done() {
                 return;
             }
-            if is_left_out(key) && !other_names::is_list_of_own_calls(key, value) {
+            if is_left_out(key) && !other_shapes::is_list_of_own_calls(key, value) {
                 continue;
             }
             match value {
@@ -146,7 +146,7 @@ impl Walk<'_, '_, '_> {
                     self.object(&inner, &context, depth + 1, &|_| true);
                 }
                 Value::Array(_) if lists::names_mcp_tools(key) => self.tools(key, object, context),
-                Value::Array(list) if other_names::is_list_of_texts(list) => {
+                Value::Array(list) if other_shapes::is_list_of_texts(list) => {
                     // A block of credentials names the calls that they are for.
                     let is_denied = lists::denies(key) || lists::is_in_auth(&object.pointer);
                     if is_denied {

@@ -4,11 +4,11 @@ use serde_json::{Map, Value};
 
 use super::asides::PROSE_KEYS;
 use super::element::{ADDRESS_KEYS, REQUEST_KEYS, published_address};
-use super::other_names;
+use super::other_shapes;
 use crate::address;
 use crate::format::lenient::{AUTH_KEYS, is_scheme, names_scheme};
 use crate::format::mcp;
-use crate::format::outbound::{RELATED_WORDS, is_about_calls};
+use crate::format::outbound::{self, RELATED_WORDS, is_about_calls};
 use crate::model::CapabilityKind;
 use crate::object::{Members, Object};
 use crate::text;
@@ -398,11 +398,49 @@ pub(super) fn has_pattern(object: &Object<'_>) -> bool {
 /// count.
 pub(super) fn is_list_of_calls(name: &str, value: &Value) -> bool {
     let is_call = |item: &Value| {
-        item.as_object().is_some_and(|map| is_call_object(map) || other_names::is_call(map))
+        item.as_object().is_some_and(|map| is_call_object(map) || call_by_shape(map).is_some())
     };
     let mut denies = is_about_calls(name);
     text::each_word(name, |word| denies |= is_denying(word));
     !denies && value.as_array().is_some_and(|list| !list.is_empty() && list.iter().all(is_call))
+}
+
+/// The members of a call whose names are of another language or of the site alone, by its shape: one text is an HTTP method and
+/// one a path. They get the usual names, and the longest sentence is the description.
+pub(super) fn call_by_shape(map: &Map<String, Value>) -> Option<Map<String, Value>> {
+    let texts = || map.iter().filter_map(|(name, value)| Some((name, value.as_str()?)));
+    let is_path = |text: &str| {
+        text.len() > 1
+            && text.starts_with('/')
+            && !text.contains(char::is_whitespace)
+            && !text.starts_with("//")
+    };
+    let only = |is_wanted: &dyn Fn(&str) -> bool| {
+        let mut found = texts().filter(|(_, text)| is_wanted(text));
+        found.next().filter(|_| found.next().is_none()).map(|(name, _)| name)
+    };
+    let method = only(&|text| address::is_method(text))?;
+    // The address of a page is none of a call.
+    let leads = |name: &String| {
+        let path = map.get(name).and_then(Value::as_str).unwrap_or_default();
+        outbound::target(&[name], path).is_some() || is_about_calls(name)
+    };
+    let path = only(&is_path).filter(|name| !leads(name))?;
+    let sentence = texts()
+        .filter(|(_, text)| text.split_whitespace().nth(2).is_some())
+        .max_by_key(|(_, text)| text.len());
+    let rename = |(name, value): (&String, &Value)| {
+        let usual = match name {
+            _ if name == method => "method",
+            _ if name == path => "path",
+            _ if !map.contains_key("description") && sentence.is_some_and(|(known, _)| known == name) => {
+                "description"
+            }
+            _ => name,
+        };
+        (usual.to_owned(), value.clone())
+    };
+    (!is_call_object(map)).then(|| map.iter().map(rename).collect())
 }
 
 /// Whether every member is an HTTP method, as below the paths of OpenAPI.
@@ -445,7 +483,7 @@ fn first_of_operations(map: &Map<String, Value>, depth: usize) -> Option<String>
     map.iter().find_map(|(name, value)| match ListKind::of(name).filter(|kind| !kind.is_fallback()) {
         Some(_) => holds_operations(name, value).then(|| name.clone()),
         None if is_list_of_calls(name, value) => Some(name.clone()),
-        None if value.as_array().is_some_and(|list| other_names::is_list_of_texts(list)) && !is_about_calls(name) => {
+        None if value.as_array().is_some_and(|list| other_shapes::is_list_of_texts(list)) && !is_about_calls(name) => {
             Some(name.clone())
         }
         None if depth < DETECTION_NESTING_MAX && !is_about_calls(name) && !is_of_others(name) => {
@@ -463,7 +501,7 @@ fn holds_operations(name: &str, value: &Value) -> bool {
     };
     match value {
         Value::Array(list) => list.iter().any(is_operation),
-        Value::Object(map) => map.values().any(is_operation) || other_names::holds_calls(name, map),
+        Value::Object(map) => map.values().any(is_operation) || other_shapes::holds_calls(name, map),
         _ => false,
     }
 }

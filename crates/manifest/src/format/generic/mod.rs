@@ -12,7 +12,7 @@ mod element;
 mod lists;
 mod messages;
 mod method;
-mod other_names;
+mod other_shapes;
 mod query;
 mod reader;
 mod rpc;
@@ -323,7 +323,8 @@ impl Reader<'_, '_> {
                 list.kind.is_capabilities() && name.is_some_and(|name| lists::is_access(name, item));
             let is_prose = is_group && name.is_some_and(|name| asides::PROSE_KEYS.contains(&name));
             match item {
-                _ if is_access || (is_prose && item.is_string()) => {}
+                _ if is_access => {}
+                Value::String(text) if is_prose && element::published_address(text).is_none() => {}
                 _ if is_setting => {
                     let other = &mut self.draft.manifest.features.other;
                     other.extend(name.map(|name| (name.to_owned(), item.clone())));
@@ -343,7 +344,8 @@ impl Reader<'_, '_> {
             let whole = Value::Object(members.clone());
             return self.read_object(list, name, &whole, &Object::new(&members, object.pointer.clone()));
         }
-        if let Some(members) = other_names::with_usual_names(object.map) {
+        let has_address = object.text_of(element::ADDRESS_KEYS.within(object)).is_some();
+        if let Some(members) = lists::call_by_shape(object.map).filter(|_| !has_address) {
             let whole = Value::Object(members.clone());
             return self.read_object(list, name, &whole, &Object::new(&members, object.pointer.clone()));
         }
@@ -468,7 +470,7 @@ impl Reader<'_, '_> {
 
     /// Reads an element that is a text: an address, a name, or the description of a name.
     fn read_text(&mut self, list: List<'_>, name: Option<&str>, text: &str, pointer: String) {
-        if let Some(path) = other_names::relative_path(list.kind, name, text) {
+        if let Some(path) = other_shapes::relative_path(list.kind, name, text) {
             return self.read_relative(list, name, &path, pointer);
         }
         let label = name.unwrap_or(text).trim();
@@ -504,7 +506,7 @@ impl Reader<'_, '_> {
             return self.push(capability);
         }
         // `{"/rooms": "Lists the rooms"}`.
-        let path = name.filter(|name| name.starts_with('/') && other_names::is_of_calls(list.kind));
+        let path = name.filter(|name| name.starts_with('/') && other_shapes::is_of_calls(list.kind));
         if let Some((None, path)) = path.and_then(element::published_address) {
             let mut capability = self.draft.capability(list.kind.of_address(), label, label, pointer);
             capability.description = draft::description(Some(text));

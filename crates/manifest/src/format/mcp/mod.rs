@@ -52,7 +52,8 @@ pub(crate) const CARD_MARKERS: &[Marker] = &[
 pub(crate) const REGISTRY_MARKERS: &[Marker] =
     &[strong(|c| c.schema_is(|schema| schema::is_of_registry(schema, c.has("packages"))))];
 
-pub(crate) const FREEFORM_MARKERS: &[Marker] = &[at_path(|c| c.agrees(MCP_FILES, MCP_KEYS))];
+pub(crate) const FREEFORM_MARKERS: &[Marker] =
+    &[at_path(|c| c.agrees(MCP_FILES, MCP_KEYS)), at_path(|c| c.agrees(&["/server.json"], &["packages"]))];
 
 /// Files that describe MCP servers without a specification.
 const MCP_FILES: &[&str] = &[

@@ -216,7 +216,9 @@ fn read_listed(name: Option<&str>, listed: &Object<'_>, draft: &mut Draft<'_>) -
     let transport = name.filter(|name| TRANSPORTS.contains(name)).map(str::to_owned);
     let mut found = match read_server(listed, draft) {
         Some(found) => found,
-        None if listed.has("command") && (transport.as_deref().or(listed.text("type")) == Some("stdio")) => {
+        None if listed.has("command")
+            && (transport.as_deref().or_else(|| listed.text("type")) == Some("stdio")) =>
+        {
             Interface { declared: command_line(listed), ..Interface::new(Protocol::Mcp, None) }
         }
         None => return None,

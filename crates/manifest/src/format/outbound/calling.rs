@@ -14,7 +14,12 @@ pub(super) fn may_name_call(names: &[&str], sentence: &str) -> bool {
     let is_other = |name: &&str| {
         OTHER_KEYS.contains(name) || COMPANY.contains(name) || is_contact(name) || is_of_others(name)
     };
-    has_method && !names.iter().any(is_other)
+    (has_method || names_priced_path(sentence)) && !names.iter().any(is_other)
+}
+
+/// Whether a sentence has the price of a path behind it: `/v1/signal ($5.00)`, or lists paths that are free.
+fn names_priced_path(sentence: &str) -> bool {
+    sentence.contains(" /") && (sentence.contains(" ($") || sentence.contains("ree endpoints: /"))
 }
 
 fn is_of_others(name: &str) -> bool {
@@ -33,5 +38,6 @@ mod tests {
         assert!(!may_name_call(&["returns"], "then POST /holds"));
         assert!(!may_name_call(&["related_services", "note"], "then POST /holds"));
         assert!(!may_name_call(&["flow"], "then post the room"));
+        assert!(may_name_call(&["description"], "Key capabilities: /v1/signal ($5.00) a signal"));
     }
 }
