@@ -190,9 +190,28 @@ pub(super) fn says_calls_are_open(line: &str) -> bool {
     }
     let folded = words.to_ascii_lowercase();
     let sentence = folded.split(". ").next().unwrap_or_default();
-    let clauses = || sentence.split([',', ';', '(', ')', '\u{2014}']).map(|clause| clause.trim_matches(['.', '*', ' ', '!']));
-    let is_beside = |clause: &str| BESIDE.contains(&clause) || clause.starts_with("no ") || lenient::is_open_clause(clause);
+    let clauses = || {
+        sentence
+            .split([',', ';', '(', ')', '\u{2014}'])
+            .map(|clause| clause.trim_matches(['.', '*', ' ', '!']))
+    };
+    let is_beside = |clause: &str| {
+        BESIDE.contains(&clause) || clause.starts_with("no ") || lenient::is_open_clause(clause)
+    };
     clauses().any(lenient::is_open_clause) && clauses().all(is_beside)
+}
+
+/// What the calls of a section need, as a sentence above them says: "Requires a bearer token.", "Send `X-Api-Key: KEY`."
+pub(super) fn required_in(line: &str) -> CapabilityAuth {
+    const BEGINNINGS: &[&str] =
+        &["requires ", "require ", "send ", "pass ", "authenticate with ", "use a bearer ", "use an api key"];
+    let folded = capped(line, NAME_CHARS_MAX).to_ascii_lowercase();
+    if !BEGINNINGS.iter().any(|start| folded.starts_with(start)) {
+        return CapabilityAuth::default();
+    }
+    let stated = in_sentence(capped(line, NAME_CHARS_MAX), Place::Auth);
+    let stated = stated.filter(|auth| !matches!(auth.scheme, AuthScheme::None | AuthScheme::Payment));
+    lenient::required_by(&Vec::from_iter(stated))
 }
 
 /// Whether a line names a credential.
@@ -233,6 +252,9 @@ fn in_sentence(sentence: &str, place: Place) -> Option<Auth> {
         let (location, name) = (Some("query".to_owned()), Some(name.to_owned()));
         return Some(Auth { location, name, ..Auth::new(AuthScheme::ApiKey) });
     }
+    if let Some(shown) = sentence.split('`').skip(1).step_by(2).take(SENTENCES_MAX).find_map(header_line) {
+        return Some(shown);
+    }
     if let Some(at) = folded.find("api key").filter(|at| !is_of_another(sentence, *at)) {
         let header = lenient::header_in(sentence).map(|name| in_header(AuthScheme::ApiKey, name));
         return Some(header.unwrap_or_else(|| Auth::new(AuthScheme::ApiKey))).filter(|_| at < NAME_CHARS_MAX);
@@ -270,7 +292,9 @@ fn says_open(folded: &str, place: Place) -> bool {
     let others: &[&str] = &["without ", "free tier", " not ", "n't "];
     let is_limited =
         CONDITIONS.iter().filter(|word| !others.contains(word)).any(|word| folded.contains(word));
-    if !["no ", "without ", "not ", "n't ", "unauthenticated", " are "].iter().any(|word| folded.contains(word))
+    if !["no ", "without ", "not ", "n't ", "unauthenticated", " are "]
+        .iter()
+        .any(|word| folded.contains(word))
         || is_limited
         || has(PAID)
         || has(&["free tier", " for ", "mcp"])
@@ -280,12 +304,13 @@ fn says_open(folded: &str, place: Place) -> bool {
     let says = |clause: &str| {
         let clause = clause.trim_matches(|letter: char| !letter.is_alphanumeric());
         let is_open = lenient::is_open_clause(clause);
-        is_open || OPEN.iter().any(|open| {
-            let rest = clause.strip_prefix(open);
-            rest.is_some_and(|rest| {
-                rest.split(|letter: char| !letter.is_alphanumeric()).all(|word| OPEN_ENDS.contains(&word))
+        is_open
+            || OPEN.iter().any(|open| {
+                let rest = clause.strip_prefix(open);
+                rest.is_some_and(|rest| {
+                    rest.split(|letter: char| !letter.is_alphanumeric()).all(|word| OPEN_ENDS.contains(&word))
+                })
             })
-        })
     };
     let is_place = matches!(place, Place::Auth | Place::Intro);
     (is_place || is_about_all(folded))

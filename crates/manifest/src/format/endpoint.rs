@@ -106,8 +106,9 @@ fn is_placeholder(value: &str) -> bool {
 /// Whether a value is a word in capitals for what the caller supplies: `?q=QUERY`, `?agent=AGENT_ID`. Codes such as `USD` are values.
 fn is_word_for_value(value: &str) -> bool {
     const WORDS: &[&str] = &[
-        "ADDRESS", "CITY", "DATE", "DOMAIN", "EMAIL", "HASH", "ID", "KEY", "KEYWORD", "KEYWORDS", "NAME", "NUMBER", "QUERY",
-        "SEARCH", "SLUG", "STRING", "TERM", "TEXT", "TOKEN", "URL", "UUID", "VALUE", "WALLET",
+        "ADDRESS", "CITY", "DATE", "DOMAIN", "EMAIL", "HASH", "ID", "KEY", "KEYWORD", "KEYWORDS", "NAME",
+        "NUMBER", "QUERY", "SEARCH", "SLUG", "STRING", "TERM", "TEXT", "TOKEN", "URL", "UUID", "VALUE",
+        "WALLET",
     ];
     let last = value.rsplit('_').next().unwrap_or_default();
     WORDS.contains(&last) && value.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_')

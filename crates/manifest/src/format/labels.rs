@@ -157,7 +157,7 @@ impl Labels {
         };
         let is_open = draft.manifest.name.as_ref().is_none_or(titles_file);
         if is_plain && is_open && self.lines_read <= HEAD_LINES_MAX && self.emails.is_empty() {
-            draft.manifest.name = draft::name(Some(value)).or(draft.manifest.name.take());
+            draft.manifest.name = draft::name(Some(value)).or_else(|| draft.manifest.name.take());
         }
     }
 

@@ -249,7 +249,9 @@ fn first_paragraph<'t>(lines: impl Iterator<Item = &'t str>) -> Option<String> {
     // Lines such as `name: Acme` are no prose.
     let is_labelled = |line: &&str| {
         let label = line.split(':').next().unwrap_or_default();
-        ["name", "title", "url", "site", "description", "version"].iter().any(|key| label.eq_ignore_ascii_case(key))
+        ["name", "title", "url", "site", "description", "version"]
+            .iter()
+            .any(|key| label.eq_ignore_ascii_case(key))
     };
     if paragraph.first().is_some_and(is_labelled) {
         return None;

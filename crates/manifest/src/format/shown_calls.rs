@@ -45,6 +45,7 @@ struct Columns {
 }
 
 /// Collects the calls that a text shows, line by line.
+#[expect(clippy::struct_excessive_bools, reason = "places in a text that do not exclude each other")]
 #[derive(Debug, Default)]
 pub(crate) struct ShownCalls {
     is_code: bool,
@@ -101,6 +102,10 @@ impl ShownCalls {
             let first = self.found.len();
             self.keep_call(&call, base, draft);
             self.is_request = self.is_code && call.rest.contains("HTTP/") && self.found.len() > first;
+            if self.is_request {
+                self.comment = None;
+                return true;
+            }
         } else if let Some((method, address)) = library_call(line).filter(|_| self.is_code) {
             self.keep(method, address, base, draft);
         } else if let Some((method, address)) = curl(line) {
@@ -129,7 +134,9 @@ impl ShownCalls {
         let is_host = host.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-'));
         let base = Url::parse(&["https://", host].concat()).ok().filter(|_| is_host);
         let is_own = host_of(host).is_some_and(|host| host.site() == draft.base().site());
-        let address = base.filter(|_| is_own).and_then(|base| listed_calls::resolve(&last.published, Some(&base), draft));
+        let address = base
+            .filter(|_| is_own)
+            .and_then(|base| listed_calls::resolve(&last.published, Some(&base), draft));
         self.found.extend(address.map(|address| Shown { address, ..last }));
     }
 
@@ -321,7 +328,10 @@ fn library_call(line: &str) -> Option<(&str, &str)> {
     let quote = rest.chars().next().filter(|quote| matches!(quote, '"' | '\'' | '`'))?;
     let (address, rest) = rest.get(1..)?.split_once(quote)?;
     let is_fetch = *function == "fetch(";
-    if !address.starts_with("https://") || address.contains("${") || (is_fetch && line.ends_with(['{', ',', '('])) {
+    if !address.starts_with("https://")
+        || address.contains("${")
+        || (is_fetch && line.ends_with(['{', ',', '(']))
+    {
         return None;
     }
     let named = rest.split(['"', '\'', '`']).take(SPANS_MAX).find(|word| address::is_method(word));

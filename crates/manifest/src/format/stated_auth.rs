@@ -88,9 +88,11 @@ impl StatedAuth {
     }
 
     /// Reads a line that says that the calls of its section need nothing; an item only above them, since below a call it is for that one.
-    /// A later line of the section that names a credential makes it unknown.
+    /// A later line of the section that names a credential makes it unknown. Above the calls, a line may also say what they need.
     fn read_openness(&mut self, line: &str, calls: usize) {
-        let Some(section) = self.sections.last_mut().filter(|section| section.level > 1 && !section.is_of_auth) else {
+        let Some(section) =
+            self.sections.last_mut().filter(|section| section.level > 1 && !section.is_of_auth)
+        else {
             return;
         };
         let is_open = section.needed.required == Tristate::No && section.is_said_open;
@@ -103,7 +105,12 @@ impl StatedAuth {
         if may_say && says() {
             section.needed.required = Tristate::No;
             section.is_said_open = true;
-        } else if is_open && auth_sentences::names_credential(line) && !auth_sentences::says_calls_are_open(line) {
+        } else if may_say && calls == section.first {
+            section.needed = auth_sentences::required_in(line);
+        } else if is_open
+            && auth_sentences::names_credential(line)
+            && !auth_sentences::says_calls_are_open(line)
+        {
             section.needed = CapabilityAuth::default();
         }
     }

@@ -114,8 +114,8 @@ fn is_api_label(before: &str) -> bool {
         && matches!(words.as_slice(), [kind, api] if matches!(kind.as_str(), "rest" | "http") && api == "api")
 }
 
-/// The address with the host of an API in a line that says that the API is there: `- API: https://api.…`, `- Production: …`, "The API is at
-/// https://api.…". A line that names a base replaces it.
+/// The address with the host of an API in a line that says that the API is there: `- API: https://api.…`, `- Production: https://api.…`,
+/// `The API is at https://api.…`. A line that names a base replaces it.
 fn place_of_api(line: &str) -> Option<Url> {
     if line.len() > LINE_BYTES_MAX || line.starts_with('#') {
         return None;
@@ -192,7 +192,10 @@ mod tests {
             ("Base: prices of last week", None),
             ("API: https://api.a.com\nBase URL: https://api.a.com/v1", Some("https://api.a.com/v1")),
             ("API: https://api.a.com\nProduction: https://api.b.com", Some("https://api.a.com/")),
-            ("- Sandbox: https://api.test.a.com\n- Production: https://api.a.com", Some("https://api.a.com/")),
+            (
+                "- Sandbox: https://api.test.a.com\n- Production: https://api.a.com",
+                Some("https://api.a.com/"),
+            ),
             ("## API routes (api.a.example)", Some("https://api.a.example/")),
             ("## API documentation (https://a.example/api)", None),
             ("## API keys (optional)", None),

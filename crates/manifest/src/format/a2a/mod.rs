@@ -228,7 +228,9 @@ fn protocol_of_card(root: &Object<'_>) -> Protocol {
 
 /// Whether a binding is one of MCP.
 fn names_mcp(binding: &str) -> bool {
-    binding.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("mcp-") || start.eq_ignore_ascii_case("mcp+"))
+    binding
+        .get(..4)
+        .is_some_and(|start| start.eq_ignore_ascii_case("mcp-") || start.eq_ignore_ascii_case("mcp+"))
 }
 
 /// Bindings of A2A.
@@ -262,7 +264,8 @@ fn url_interfaces(root: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interface> {
     let is_server = |url: &String| {
         !own.contains(url) && (root.pointer.is_empty() || addresses::classify(url).follow.is_none())
     };
-    let mut preferred = Interface::new(protocol_of_card(root), draft.server_url(root, "url").filter(is_server));
+    let mut preferred =
+        Interface::new(protocol_of_card(root), draft.server_url(root, "url").filter(is_server));
     // The home page of an agent that speaks MCP is not its server.
     let is_page = preferred.protocol == Protocol::Mcp && !root.has("preferredTransport");
     preferred.url = preferred.url.filter(|url| !is_page || !is_home(url));

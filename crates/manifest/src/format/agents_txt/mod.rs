@@ -104,7 +104,8 @@ fn read_prose(prose: &str, draft: &mut Draft<'_>) {
         servers.read_line(line, draft);
         labels.read_prohibition(above, line, draft);
         if draft.manifest.name.is_none() {
-            let title = line.strip_prefix("# ").filter(|title| !title.contains("://") && !text::is_sentence(title));
+            let title =
+                line.strip_prefix("# ").filter(|title| !title.contains("://") && !text::is_sentence(title));
             draft.manifest.name = draft::name(title);
         }
         if tools.read_line(line) || shown.read_line(line, base.get(), draft) {

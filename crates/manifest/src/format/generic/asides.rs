@@ -185,7 +185,8 @@ impl Walk<'_, '_, '_> {
 
     /// Reads a list of calls in words: `["GET /rooms", "POST /bookings"]`.
     fn texts(&mut self, key: &str, list: &[Value], holder: &Object<'_>, context: &Context) {
-        for (index, text) in list.iter().enumerate().filter_map(|(index, text)| Some((index, text.as_str()?))) {
+        for (index, text) in list.iter().enumerate().filter_map(|(index, text)| Some((index, text.as_str()?)))
+        {
             let Some((Some(method), address)) = element::published_address(text) else { continue };
             let draft = &mut *self.reader.draft;
             let Some(url) = element::resolve(address, context.base.as_ref(), draft.base()) else { continue };

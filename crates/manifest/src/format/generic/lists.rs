@@ -483,7 +483,9 @@ fn first_of_operations(map: &Map<String, Value>, depth: usize) -> Option<String>
     map.iter().find_map(|(name, value)| match ListKind::of(name).filter(|kind| !kind.is_fallback()) {
         Some(_) => holds_operations(name, value).then(|| name.clone()),
         None if is_list_of_calls(name, value) => Some(name.clone()),
-        None if value.as_array().is_some_and(|list| other_shapes::is_list_of_texts(list)) && !is_about_calls(name) => {
+        None if value.as_array().is_some_and(|list| other_shapes::is_list_of_texts(list))
+            && !is_about_calls(name) =>
+        {
             Some(name.clone())
         }
         None if depth < DETECTION_NESTING_MAX && !is_about_calls(name) && !is_of_others(name) => {

@@ -16,8 +16,15 @@ use crate::text::{self, capped};
 pub(crate) const SCOPES_MAX: usize = 64;
 
 /// Members that state the credentials of a service.
-pub(crate) const AUTH_KEYS: &[&str] =
-    &["authentication", "auth", "authorization", "auth_models", "auth_methods", "authSchemes", "auth_schemes"];
+pub(crate) const AUTH_KEYS: &[&str] = &[
+    "authentication",
+    "auth",
+    "authorization",
+    "auth_models",
+    "auth_methods",
+    "authSchemes",
+    "auth_schemes",
+];
 
 /// Members of cards that list schemes.
 pub(crate) const LISTED_SCHEMES: &[&str] = &["authSchemes", "auth_schemes"];

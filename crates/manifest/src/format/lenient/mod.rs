@@ -17,8 +17,9 @@ use crate::quantity;
 use crate::schema;
 use crate::text;
 pub(crate) use auth::{
-    AUTH_KEYS, LISTED_SCHEMES, address_of, auth, auth_required, exempt_call, header_in, headers_in, is_partly_open,
-    is_scheme, names_scheme, read_own_auth, registration_of, required_by, resolve, scopes, stated,
+    AUTH_KEYS, LISTED_SCHEMES, address_of, auth, auth_required, exempt_call, header_in, headers_in,
+    is_partly_open, is_scheme, names_scheme, read_own_auth, registration_of, required_by, resolve, scopes,
+    stated,
 };
 pub(crate) use auth_words::{auth_in_words, by_effect, names_payment};
 pub(crate) use open_phrases::is_open_clause;

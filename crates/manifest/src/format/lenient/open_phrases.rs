@@ -19,18 +19,60 @@ const CREDENTIALS: &[&str] = &[
 ];
 /// Words that stand beside them.
 const BESIDE: &[&str] = &[
-    "api", "apikey", "access", "bearer", "user", "special", "account", "accounts", "signup", "sign", "up", "in",
-    "registration", "password", "a", "an", "any", "or", "and", "no",
+    "api",
+    "apikey",
+    "access",
+    "bearer",
+    "user",
+    "special",
+    "account",
+    "accounts",
+    "signup",
+    "sign",
+    "up",
+    "in",
+    "registration",
+    "password",
+    "a",
+    "an",
+    "any",
+    "or",
+    "and",
+    "no",
 ];
 const ENDS: &[&str] = &["is", "are", "required", "needed", "necessary", "at", "all"];
 /// Words for the service or those who call it.
 const SUBJECTS: &[&str] = &[
-    "it", "this", "the", "these", "our", "you", "we", "all", "every", "api", "apis", "service", "server", "site",
-    "endpoint", "endpoints", "call", "calls", "request", "requests", "route", "routes", "tools", "agents", "clients",
+    "it",
+    "this",
+    "the",
+    "these",
+    "our",
+    "you",
+    "we",
+    "all",
+    "every",
+    "api",
+    "apis",
+    "service",
+    "server",
+    "site",
+    "endpoint",
+    "endpoints",
+    "call",
+    "calls",
+    "request",
+    "requests",
+    "route",
+    "routes",
+    "tools",
+    "agents",
+    "clients",
     "they",
 ];
 /// Words of "All endpoints are public".
-const CALLS: &[&str] = &["endpoint", "endpoints", "call", "calls", "route", "routes", "apis", "tools", "requests"];
+const CALLS: &[&str] =
+    &["endpoint", "endpoints", "call", "calls", "route", "routes", "apis", "tools", "requests"];
 const PUBLIC: &[&str] = &["public", "open", "unauthenticated"];
 const BESIDE_PUBLIC: &[&str] = &["free", "and", "fully", "read", "only", "to", "use", "api"];
 /// Words between "unauthenticated" and "API".
@@ -49,7 +91,8 @@ pub(crate) fn is_open_clause(clause: &str) -> bool {
         return is_open_api(all, at) || is_public(all);
     }
     // "Open access: no authentication is needed"
-    let lead = all.iter().take_while(|word| matches!(**word, "open" | "free" | "public" | "access" | "and")).count();
+    let lead =
+        all.iter().take_while(|word| matches!(**word, "open" | "free" | "public" | "access" | "and")).count();
     let said = all.get(lead..).unwrap_or_default();
     all.len() <= WORDS_MAX && (is_nothing(said) || is_not_needed(all) || needs_nothing(all) || is_public(all))
 }
@@ -78,9 +121,8 @@ fn is_not_needed(words: &[&str]) -> bool {
 
 /// "does not require authentication", "you don't need an API key", "requires no API key"
 fn needs_nothing(words: &[&str]) -> bool {
-    let Some(at) = words.iter().position(|word| {
-        matches!(*word, "require" | "requires" | "need" | "needs")
-    }) else {
+    let Some(at) = words.iter().position(|word| matches!(*word, "require" | "requires" | "need" | "needs"))
+    else {
         return false;
     };
     let (before, after) = words.split_at(at);
@@ -99,7 +141,10 @@ fn is_public(words: &[&str]) -> bool {
     let said = rest.get(1..).unwrap_or_default();
     let is_about_all = subject.first() == Some(&"all")
         && subject.iter().any(|word| CALLS.contains(word))
-        && subject.iter().skip(1).all(|word| CALLS.contains(word) || matches!(*word, "the" | "our" | "api" | "these"));
+        && subject
+            .iter()
+            .skip(1)
+            .all(|word| CALLS.contains(word) || matches!(*word, "the" | "our" | "api" | "these"));
     is_about_all
         && said.iter().any(|word| PUBLIC.contains(word))
         && said.iter().all(|word| PUBLIC.contains(word) || BESIDE_PUBLIC.contains(word))
@@ -108,12 +153,16 @@ fn is_public(words: &[&str]) -> bool {
 /// "a public unauthenticated REST API that converts texts"
 fn is_open_api(words: &[&str], at: usize) -> bool {
     let (before, after) = words.split_at(at);
-    let is_lead =
-        |word: &&str| PUBLIC.contains(word) || matches!(*word, "free" | "read" | "only" | "and" | "a" | "an" | "fully");
+    let is_lead = |word: &&str| {
+        PUBLIC.contains(word) || matches!(*word, "free" | "read" | "only" | "and" | "a" | "an" | "fully")
+    };
     let mut named = after.iter().skip(1).skip_while(|word| KINDS.contains(word));
-    before.iter().all(|word| is_lead(word))
+    before.iter().all(is_lead)
         && matches!(named.next(), Some(&("api" | "service")))
-        && matches!(named.next(), None | Some(&("that" | "which" | "serving" | "returning" | "of" | "with" | "over")))
+        && matches!(
+            named.next(),
+            None | Some(&("that" | "which" | "serving" | "returning" | "of" | "with" | "over"))
+        )
 }
 
 fn are_credentials(words: &[&str]) -> bool {

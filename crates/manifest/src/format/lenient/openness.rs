@@ -24,7 +24,9 @@ pub(crate) fn says_open(text: &str) -> bool {
     ];
     const CONDITIONS: &[&str] =
         &[" for ", "except", "unless", " but ", "free tier", "trial", "until", "first ", "only ", " reads"];
-    if !may_say_open(text) && !["endpoints are", "calls are", "routes are"].iter().any(|words| text.contains(words)) {
+    if !may_say_open(text)
+        && !["endpoints are", "calls are", "routes are"].iter().any(|words| text.contains(words))
+    {
         return false;
     }
     text.split(". ").take(CLAUSES_MAX).map(str::to_ascii_lowercase).any(|sentence| {
@@ -40,13 +42,26 @@ pub(crate) fn says_open(text: &str) -> bool {
     })
 }
 
-/// Whether one of the clauses of a sentence in lower case says nothing else, and none of them has a condition.
+/// Whether one of the clauses of a sentence in lower case says nothing else, and none of them has a condition or names a call.
 fn is_open_sentence(sentence: &str) -> bool {
     const CONDITIONS: &[&str] = &[
-        "except", "unless", " but ", "free tier", "trial", "until", "only ", " if ", "when ", "write", "admin",
+        "except",
+        "unless",
+        " but ",
+        "free tier",
+        "trial",
+        "until",
+        "only ",
+        " if ",
+        "when ",
+        "write",
+        "admin",
     ];
     let begins = ["for ", "on ", "in ", "if ", "with "].iter().any(|start| sentence.starts_with(start));
+    let names_call =
+        ["get /", "post /", "put /", "delete /", "patch /"].iter().any(|call| sentence.contains(call));
     !begins
+        && !names_call
         && !CONDITIONS.iter().any(|words| sentence.contains(words))
         && split_clauses(sentence).any(is_open_clause)
 }
@@ -65,14 +80,21 @@ fn may_say_open(text: &str) -> bool {
     };
     threes.fold(false, |found, ((first, second), third)| {
         let three = [*first, *second, *third];
-        found | begins(three, b"no ") | begins(three, b"zer") | begins(three, b"wit") | begins(three, b"ot ") | begins(three, b"n't") | begins(three, b"una")
+        found
+            | begins(three, b"no ")
+            | begins(three, b"zer")
+            | begins(three, b"wit")
+            | begins(three, b"ot ")
+            | begins(three, b"n't")
+            | begins(three, b"una")
     })
 }
 
 /// Whether a text says that the call it describes needs no credentials: "No auth required."
 pub(crate) fn says_call_is_open(text: &str) -> bool {
     const NEEDS: &[&str] = &["required", "needed", "necessary", "free with no auth"];
-    const BEGINNINGS: &[&str] = &["requir", "need", "o auth", "o API key", "o key", "o login", "nauthenticated"];
+    const BEGINNINGS: &[&str] =
+        &["requir", "need", "o auth", "o API key", "o key", "o login", "nauthenticated"];
     let may_be = BEGINNINGS.iter().any(|word| text.contains(word));
     let is_paid =
         || text.split(". ").take(CLAUSES_MAX).any(|sentence| names_payment(&sentence.to_ascii_lowercase()));
