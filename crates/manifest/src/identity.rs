@@ -340,7 +340,8 @@ fn place_of<'t, 'v>(found: &NotPublic, texts: &'t [(String, &'v str)]) -> Option
     let host = authority(&found.address);
     let below = |pointer: &str| {
         let rest = pointer.strip_prefix(found.location.pointer.as_str());
-        found.capability.is_some() && rest.is_some_and(|rest| rest.starts_with('/'))
+        // The text itself may be the capability.
+        found.capability.is_some() && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
     let of = |wanted: &dyn Fn(&str, &str) -> bool| {
         texts.iter().find(|(pointer, text)| text.contains(host) && wanted(pointer, text))

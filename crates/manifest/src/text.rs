@@ -418,6 +418,14 @@ pub(crate) fn humanised(identifier: &str) -> String {
     title
 }
 
+/// Words of the shortest sentence that is told from a title.
+const SENTENCE_WORDS_MIN: usize = 5;
+
+/// Whether a heading is a sentence, and not a title: "We do not permit AI training on our content."
+pub(crate) fn is_sentence(heading: &str) -> bool {
+    heading.ends_with('.') && heading.split_whitespace().nth(SENTENCE_WORDS_MIN - 1).is_some()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

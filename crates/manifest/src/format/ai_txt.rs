@@ -12,6 +12,7 @@ use crate::format::stated_auth::StatedAuth;
 use crate::format::stated_base::StatedBase;
 use crate::format::{addresses, listed_calls, whole_variables};
 use crate::json;
+use crate::text;
 
 /// Maximum number of lines that are read.
 const LINES_MAX: usize = 5_000;
@@ -72,7 +73,7 @@ fn is_comment(line: &str) -> bool {
 
 fn named(line: &str) -> Option<&str> {
     if let Some(title) = line.strip_prefix("# ") {
-        return (!title.contains("://")).then_some(title);
+        return (!title.contains("://") && !text::is_sentence(title)).then_some(title);
     }
     let (key, value) = line.split_once(':')?;
     matches!(key.to_ascii_lowercase().as_str(), "name" | "product" | "site-name").then_some(value.trim())

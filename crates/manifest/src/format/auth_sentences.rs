@@ -123,7 +123,8 @@ pub(super) fn stated_in(line: &str, place: Place) -> Vec<Auth> {
         return header_line(line).into_iter().collect();
     }
     let is_item = line.starts_with(['-', '*', '+']) && !line.starts_with("**");
-    if line.starts_with('|') || (is_item && place != Place::Auth) {
+    // A line of JSON in a text is read with its object.
+    if line.starts_with(['|', '"', '{']) || (is_item && place != Place::Auth) {
         return Vec::new();
     }
     let line = line.trim_start_matches(['-', '*', '+', '>', ' ']);
@@ -162,7 +163,8 @@ pub(super) fn has_condition(line: &str) -> bool {
     let names = has(&["auth", "key", "token", "signature", "header"]);
     let names_method = || line.split_whitespace().take(SENTENCES_MAX).any(address::is_method);
     let is_about_needs = has(NEEDS) && (is_limited(&folded) || names_method());
-    names && (is_about_needs || has(&["/.well-known/oauth-"]))
+    // "API key not required." is no condition.
+    names && (is_about_needs && !says_calls_are_open(line) || has(&["/.well-known/oauth-"]))
 }
 
 /// What a line about the credentials of its section states: `Auth: API key`.
@@ -176,6 +178,46 @@ pub(super) fn labelled(line: &str) -> CapabilityAuth {
     let mut needed = lenient::required_by(&lenient::auth_in_words(value));
     needed.schemes.retain(|scheme| *scheme != AuthScheme::None);
     needed
+}
+
+/// Whether a line below a heading begins with a sentence that says no more than that its calls need nothing: "No auth required.",
+/// `- Free, no API key needed`.
+pub(super) fn says_calls_are_open(line: &str) -> bool {
+    const BESIDE: &[&str] = &["", "free", "public", "open", "open access", "free and open"];
+    let words = line.trim_start_matches(['-', '*', '+', '>', ' ']);
+    if words.len() > NAME_CHARS_MAX {
+        return false;
+    }
+    let folded = words.to_ascii_lowercase();
+    let sentence = folded.split(". ").next().unwrap_or_default();
+    let clauses = || {
+        sentence
+            .split([',', ';', '(', ')', '\u{2014}'])
+            .map(|clause| clause.trim_matches(['.', '*', ' ', '!']))
+    };
+    let is_beside = |clause: &str| {
+        BESIDE.contains(&clause) || clause.starts_with("no ") || lenient::is_open_clause(clause)
+    };
+    clauses().any(lenient::is_open_clause) && clauses().all(is_beside)
+}
+
+/// What the calls of a section need, as a sentence above them says: "Requires a bearer token.", "Send `X-Api-Key: KEY`."
+pub(super) fn required_in(line: &str) -> CapabilityAuth {
+    const BEGINNINGS: &[&str] =
+        &["requires ", "require ", "send ", "pass ", "authenticate with ", "use a bearer ", "use an api key"];
+    let folded = capped(line, NAME_CHARS_MAX).to_ascii_lowercase();
+    if !BEGINNINGS.iter().any(|start| folded.starts_with(start)) {
+        return CapabilityAuth::default();
+    }
+    let stated = in_sentence(capped(line, NAME_CHARS_MAX), Place::Auth);
+    let stated = stated.filter(|auth| !matches!(auth.scheme, AuthScheme::None | AuthScheme::Payment));
+    lenient::required_by(&Vec::from_iter(stated))
+}
+
+/// Whether a line names a credential.
+pub(super) fn names_credential(line: &str) -> bool {
+    let folded = capped(line, DESCRIPTION_CHARS_MAX).to_ascii_lowercase();
+    ["api key", "api-key", "bearer", "authorization", "oauth"].iter().any(|name| folded.contains(name))
 }
 
 fn in_sentence(sentence: &str, place: Place) -> Option<Auth> {
@@ -209,6 +251,9 @@ fn in_sentence(sentence: &str, place: Place) -> Option<Auth> {
     if let Some(name) = parameter(sentence) {
         let (location, name) = (Some("query".to_owned()), Some(name.to_owned()));
         return Some(Auth { location, name, ..Auth::new(AuthScheme::ApiKey) });
+    }
+    if let Some(shown) = sentence.split('`').skip(1).step_by(2).take(SENTENCES_MAX).find_map(header_line) {
+        return Some(shown);
     }
     if let Some(at) = folded.find("api key").filter(|at| !is_of_another(sentence, *at)) {
         let header = lenient::header_in(sentence).map(|name| in_header(AuthScheme::ApiKey, name));
@@ -244,10 +289,12 @@ fn header_line(line: &str) -> Option<Auth> {
 fn says_open(folded: &str, place: Place) -> bool {
     const PAID: &[&str] = &["402", "wallet", "usdc", "payment", "pay "];
     let has = |words: &[&str]| words.iter().any(|word| folded.contains(word));
-    let others: &[&str] = &["without ", "free tier", " not "];
+    let others: &[&str] = &["without ", "free tier", " not ", "n't "];
     let is_limited =
         CONDITIONS.iter().filter(|word| !others.contains(word)).any(|word| folded.contains(word));
-    if !folded.contains("no ") && !folded.contains("without ")
+    if !["no ", "without ", "not ", "n't ", "unauthenticated", " are "]
+        .iter()
+        .any(|word| folded.contains(word))
         || is_limited
         || has(PAID)
         || has(&["free tier", " for ", "mcp"])
@@ -256,12 +303,14 @@ fn says_open(folded: &str, place: Place) -> bool {
     }
     let says = |clause: &str| {
         let clause = clause.trim_matches(|letter: char| !letter.is_alphanumeric());
-        OPEN.iter().any(|open| {
-            let rest = clause.strip_prefix(open);
-            rest.is_some_and(|rest| {
-                rest.split(|letter: char| !letter.is_alphanumeric()).all(|word| OPEN_ENDS.contains(&word))
+        let is_open = lenient::is_open_clause(clause);
+        is_open
+            || OPEN.iter().any(|open| {
+                let rest = clause.strip_prefix(open);
+                rest.is_some_and(|rest| {
+                    rest.split(|letter: char| !letter.is_alphanumeric()).all(|word| OPEN_ENDS.contains(&word))
+                })
             })
-        })
     };
     let is_place = matches!(place, Place::Auth | Place::Intro);
     (is_place || is_about_all(folded))

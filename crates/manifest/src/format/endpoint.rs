@@ -95,11 +95,23 @@ fn is_placeholder(value: &str) -> bool {
     });
     let is_letter = value.len() == 1 && value.bytes().all(|byte| byte.is_ascii_uppercase());
     // `json|csv` lists the values.
-    is_yours
+    is_word_for_value(value)
+        || is_yours
         || is_example
         || is_letter
         || value.ends_with("...")
         || (value.contains('|') && !value.contains('{'))
+}
+
+/// Whether a value is a word in capitals for what the caller supplies: `?q=QUERY`, `?agent=AGENT_ID`. Codes such as `USD` are values.
+fn is_word_for_value(value: &str) -> bool {
+    const WORDS: &[&str] = &[
+        "ADDRESS", "CITY", "DATE", "DOMAIN", "EMAIL", "HASH", "ID", "KEY", "KEYWORD", "KEYWORDS", "NAME",
+        "NUMBER", "QUERY", "SEARCH", "SLUG", "STRING", "TERM", "TEXT", "TOKEN", "URL", "UUID", "VALUE",
+        "WALLET",
+    ];
+    let last = value.rsplit('_').next().unwrap_or_default();
+    WORDS.contains(&last) && value.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_')
 }
 
 #[cfg(test)]
@@ -114,6 +126,8 @@ mod tests {
             ("https://x.example/a?name=YourName", Some("https://x.example/a?name={name}")),
             ("https://x.example/a?u=https://example.com/", Some("https://x.example/a?u={u}")),
             ("https://x.example/a?of=0x...&n=1", Some("https://x.example/a?of={of}&n=1")),
+            ("https://x.example/a?q=QUERY&of=AGENT_ID", Some("https://x.example/a?q={q}&of={of}")),
+            ("https://x.example/a?of=USD", None),
             ("https://x.example/a?as=json|csv", Some("https://x.example/a?as={as}")),
             ("https://x.example/a?name=Yours", None),
             ("https://x.example/a?v=2", None),

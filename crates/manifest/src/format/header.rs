@@ -37,6 +37,7 @@ pub(crate) fn describe(root: &Object<'_>, draft: &mut Draft<'_>) {
         draft::description(root.text_of(&["agent_description", "agentDescription", "description_for_model"]))
     };
     manifest.description = description_of(root).or_else(|| description_of(inner)).or_else(other);
+    manifest.name = manifest.name.take().or_else(|| name_of_forms(root));
     manifest.document_version = draft::name(either(&["version"]));
     manifest.updated_at = draft::name(either(UPDATED_KEYS));
     manifest.language = language_of(root).or_else(|| language_of(inner));
@@ -55,6 +56,11 @@ pub(crate) fn describe(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
     manifest.contact =
         root.value("contact").or_else(|| inner.value("contact")).map(contact).unwrap_or_default();
+}
+
+/// A name in several forms: `{"short": "Acme", "full": "Acme Rooms"}`.
+fn name_of_forms(root: &Object<'_>) -> Option<String> {
+    draft::name(root.object("name")?.text_of(&["full", "long", "short", "en", "default"]))
 }
 
 /// Blocks that describe the whole.

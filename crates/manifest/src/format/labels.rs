@@ -21,6 +21,9 @@ const PAYMENTS_MAX: usize = 20;
 /// Maximum number of lines that are read: further down, long files document other things.
 const LINES_MAX: usize = 200;
 
+/// Maximum number of lines at the start of a file that may name the site.
+const HEAD_LINES_MAX: usize = 20;
+
 /// Reads the labelled lines of one text.
 #[expect(clippy::struct_excessive_bools, reason = "places in a text that do not exclude each other")]
 #[derive(Debug, Default)]
@@ -110,6 +113,8 @@ impl Labels {
             "contact" | "email" | "e mail" | "support" | "contact email" | "site contact" | "phone" => {
                 header::sort_contact_words(&mut manifest.contact, &value);
             }
+            "name" | "title" | "site name" if !self.is_for_one => self.read_name(line, &value, draft),
+            "content signal" | "content usage" if !self.is_for_one => terms::read_signals(&value, draft),
             "last updated" | "updated" | "last modified" | "last update" if has_year(&value) => {
                 manifest.updated_at = manifest.updated_at.take().or_else(|| draft::name(Some(&value)));
             }
@@ -139,6 +144,20 @@ impl Labels {
         let is_sentence = self.is_auth && !line.starts_with('#');
         if is_sentence && draft.manifest.auth.is_empty() && lenient::says_open(line) {
             draft.keep(Auth::new(AuthScheme::None));
+        }
+    }
+
+    /// Reads a line such as `Name: Acme` at the start of a file. It is the name of the site if the title is none, or is that of the
+    /// file: `# llms.txt of Acme`.
+    fn read_name(&self, line: &str, value: &str, draft: &mut Draft<'_>) {
+        let is_plain = line.starts_with(char::is_alphabetic) && !value.contains("://");
+        let titles_file = |name: &String| {
+            let folded = name.to_ascii_lowercase();
+            ["llms.txt", "agents.txt", "ai.txt", "agent.txt"].iter().any(|file| folded.contains(file))
+        };
+        let is_open = draft.manifest.name.as_ref().is_none_or(titles_file);
+        if is_plain && is_open && self.lines_read <= HEAD_LINES_MAX && self.emails.is_empty() {
+            draft.manifest.name = draft::name(Some(value)).or_else(|| draft.manifest.name.take());
         }
     }
 

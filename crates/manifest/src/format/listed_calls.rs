@@ -35,14 +35,16 @@ impl<'t> Call<'t> {
     /// The call that a text begins with: one method or several, then an address.
     pub(crate) fn of(text: &'t str) -> Option<Self> {
         let (methods, rest) = text.trim_start_matches(is_mark).split_once(char::is_whitespace)?;
-        let methods: Vec<&str> = methods.trim_matches(is_mark).split(['/', '|']).collect();
+        let methods = methods.trim_matches(is_mark).trim_end_matches([':', '*']);
+        let methods: Vec<&str> = methods.split(['/', '|']).collect();
         let rest = rest.trim_start();
         let rest = rest.strip_prefix("to ").unwrap_or(rest);
         let word = rest.split_whitespace().next()?;
         let address = call_address(word);
         let is_address =
             address.starts_with('/') || address.starts_with("https://") || address::names_host(address);
-        let is_call = is_address && methods.iter().all(|method| address::is_method(method));
+        let is_call =
+            is_address && !is_wildcard(word) && methods.iter().all(|method| address::is_method(method));
         let has_comma = word.trim_matches(is_mark).ends_with([',', ';']);
         let rest = rest.get(word.len()..).unwrap_or_default();
         is_call.then_some(Self { methods, address, rest, has_comma })
@@ -55,6 +57,16 @@ impl<'t> Call<'t> {
         let joined = ["or ", "and ", ", ", "; ", "| "].iter().find_map(|word| rest.strip_prefix(word));
         let listed = joined.or_else(|| Some(rest).filter(|_| self.has_comma));
         listed.and_then(Self::of).or_else(|| self.at_next_address())
+    }
+
+    /// The call of an address whose remark ends with the method: `https://shop.example/api/rooms — free rooms (GET)`.
+    fn with_method_at_end(item: &'t str) -> Option<Self> {
+        let (before, method) = item.trim().strip_suffix(')')?.rsplit_once('(')?;
+        let (word, rest) = before.split_once(char::is_whitespace)?;
+        let address = call_address(word);
+        let is_address = address.starts_with('/') || address.starts_with("https://");
+        let is_call = is_address && !is_wildcard(word) && address::is_method(method);
+        is_call.then(|| Self { methods: vec![method], address, rest, has_comma: false })
     }
 
     fn at_next_address(&self) -> Option<Self> {
@@ -198,6 +210,7 @@ pub(crate) fn read(line: &str, base: Option<&Url>, draft: &mut Draft<'_>) -> boo
         .map(|call| (None, call))
         .or_else(|| behind_link().filter(|_| is_item))
         .or_else(|| Some((None, Call::before_method(item).filter(|_| is_item)?)))
+        .or_else(|| Some((None, Call::with_method_at_end(item).filter(|_| is_item)?)))
         .or_else(|| labelled().filter(|(label, call)| is_labelled(call) && !is_example(*label)))
         .or_else(|| led().filter(|(label, _)| is_item && !is_example(*label)));
     let Some((label, call)) = call else {
@@ -234,6 +247,12 @@ pub(crate) fn read(line: &str, base: Option<&Url>, draft: &mut Draft<'_>) -> boo
         call.auth.required = Tristate::No;
     }
     true
+}
+
+/// Whether the path of a call is a pattern for several: `/api/keys/*`.
+fn is_wildcard(word: &str) -> bool {
+    let path = word.trim_matches(['`', ',', ';', '.', ':', ')']);
+    path.ends_with("/*") || path.contains("/*/")
 }
 
 /// The origin of a home page, to which the paths after its link belong: `[Data API](https://data.shop.example): POST /rooms`.

@@ -46,6 +46,7 @@ struct Columns {
 }
 
 /// Collects the calls that a text shows, line by line.
+#[expect(clippy::struct_excessive_bools, reason = "places in a text that do not exclude each other")]
 #[derive(Debug, Default)]
 pub(crate) struct ShownCalls {
     is_code: bool,
@@ -59,6 +60,8 @@ pub(crate) struct ShownCalls {
     found: Vec<Shown>,
     /// Whether the line continues the command of the last call, whose method is not stated.
     is_continued: bool,
+    /// Whether the line is below the first line of a request over HTTP, among its headers.
+    is_request: bool,
 }
 
 impl ShownCalls {
@@ -79,6 +82,12 @@ impl ShownCalls {
             return self.read_row(line, base, draft);
         }
         self.columns = None;
+        let is_header = std::mem::take(&mut self.is_request);
+        if let Some(host) = line.strip_prefix("Host:").filter(|_| is_header) {
+            self.set_host(host.trim(), draft);
+            return false;
+        }
+        self.is_request = is_header && line.contains(": ");
         if !line.contains('/') || line.len() > LINE_BYTES_MAX || self.found.len() >= CALLS_MAX {
             if self.is_code {
                 let comment = ["# ", "// "].iter().find_map(|mark| line.strip_prefix(mark));
@@ -91,7 +100,15 @@ impl ShownCalls {
         }
         let is_item = line.starts_with(['-', '*', '+']);
         if !is_item && let Some(call) = Call::of(line).filter(|call| is_bare(call)) {
+            let first = self.found.len();
             self.keep_call(&call, base, draft);
+            self.is_request = self.is_code && call.rest.contains("HTTP/") && self.found.len() > first;
+            if self.is_request {
+                self.comment = None;
+                return true;
+            }
+        } else if let Some((method, address)) = library_call(line).filter(|_| self.is_code) {
+            self.keep(method, address, base, draft);
         } else if let Some((method, address)) = curl(line) {
             let first = self.found.len();
             self.keep(method, address, base, draft);
@@ -110,6 +127,18 @@ impl ShownCalls {
         }
         self.comment = None;
         false
+    }
+
+    /// Sets the host of the last request, which its header names, or drops it if it is another site's.
+    fn set_host(&mut self, host: &str, draft: &Draft<'_>) {
+        let Some(last) = self.found.pop() else { return };
+        let is_host = host.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-'));
+        let base = Url::parse(&["https://", host].concat()).ok().filter(|_| is_host);
+        let is_own = host_of(host).is_some_and(|host| host.site() == draft.base().site());
+        let address = base
+            .filter(|_| is_own)
+            .and_then(|base| listed_calls::resolve(&last.published, Some(&base), draft));
+        self.found.extend(address.map(|address| Shown { address, ..last }));
     }
 
     /// Reads a further line of a command: its method, or what it sends.
@@ -276,6 +305,38 @@ fn curl(line: &str) -> Option<(&str, &str)> {
         if words().any(sends) || command.ends_with('\\') && named.is_some() { "POST" } else { "GET" };
     let method = named.map_or(default, |method| method.trim_matches(['"', '\'']));
     address::is_method(method).then_some((method, address))
+}
+
+/// Functions of libraries that call an address, by their method.
+const FUNCTIONS: &[(&str, &str)] = &[
+    ("requests.get(", "GET"),
+    ("requests.post(", "POST"),
+    ("requests.put(", "PUT"),
+    ("requests.patch(", "PATCH"),
+    ("requests.delete(", "DELETE"),
+    ("httpx.get(", "GET"),
+    ("httpx.post(", "POST"),
+    ("axios.get(", "GET"),
+    ("axios.post(", "POST"),
+    ("fetch(", "GET"),
+];
+
+/// The call of a library in a line of code: `requests.post("https://…", …)`, `fetch("https://…", {method: "POST"})`. One of `fetch` that
+/// goes on below may state its method there.
+fn library_call(line: &str) -> Option<(&str, &str)> {
+    let (function, method) = FUNCTIONS.iter().find(|(function, _)| line.contains(function))?;
+    let (_, rest) = line.split_once(function)?;
+    let quote = rest.chars().next().filter(|quote| matches!(quote, '"' | '\'' | '`'))?;
+    let (address, rest) = rest.get(1..)?.split_once(quote)?;
+    let is_fetch = *function == "fetch(";
+    if !address.starts_with("https://")
+        || address.contains("${")
+        || (is_fetch && line.ends_with(['{', ',', '(']))
+    {
+        return None;
+    }
+    let named = rest.split(['"', '\'', '`']).take(SPANS_MAX).find(|word| address::is_method(word));
+    Some((named.filter(|_| is_fetch && rest.contains("method")).unwrap_or(method), address))
 }
 
 /// Whether a word of a command states the method that follows.

@@ -28,6 +28,8 @@ struct Section {
     is_of_auth: bool,
     /// What the heading says of its calls: "Authenticated (API key)".
     needed: CapabilityAuth,
+    /// A line said that the calls need nothing.
+    is_said_open: bool,
 }
 
 /// Collects the credentials of a text, line by line.
@@ -72,6 +74,7 @@ impl StatedAuth {
         {
             section.needed = auth_sentences::labelled(line);
         }
+        self.read_openness(line, draft.manifest.capabilities.len());
         let place = match (is_of_auth, is_intro) {
             (true, _) if self.is_code => Place::CodeOfAuth,
             (true, _) => Place::Auth,
@@ -81,6 +84,34 @@ impl StatedAuth {
         self.has_condition |= auth_sentences::has_condition(line);
         for stated in auth_sentences::stated_in(line, place) {
             self.keep(stated, draft);
+        }
+    }
+
+    /// Reads a line that says that the calls of its section need nothing; an item only above them, since below a call it is for that one.
+    /// A later line of the section that names a credential makes it unknown. Above the calls, a line may also say what they need.
+    fn read_openness(&mut self, line: &str, calls: usize) {
+        let Some(section) =
+            self.sections.last_mut().filter(|section| section.level > 1 && !section.is_of_auth)
+        else {
+            return;
+        };
+        let is_open = section.needed.required == Tristate::No && section.is_said_open;
+        let may_say = section.needed == CapabilityAuth::default() && !section.is_said_open;
+        if !is_open && !may_say || line.is_empty() {
+            return;
+        }
+        let is_item = line.starts_with(['-', '*', '+']) && !line.starts_with("**");
+        let says = || (!is_item || calls == section.first) && auth_sentences::says_calls_are_open(line);
+        if may_say && says() {
+            section.needed.required = Tristate::No;
+            section.is_said_open = true;
+        } else if may_say && calls == section.first {
+            section.needed = auth_sentences::required_in(line);
+        } else if is_open
+            && auth_sentences::names_credential(line)
+            && !auth_sentences::says_calls_are_open(line)
+        {
+            section.needed = CapabilityAuth::default();
         }
     }
 
@@ -124,6 +155,7 @@ impl StatedAuth {
                 first: draft.manifest.capabilities.len(),
                 is_of_auth: is_about_credentials(heading_text),
                 needed: needed_below(heading_text),
+                is_said_open: false,
             });
         }
     }
@@ -154,7 +186,8 @@ impl StatedAuth {
                 ..auth_sentences::in_header(AuthScheme::Bearer, "Authorization")
             });
         }
-        for (at, section) in self.sections.iter().enumerate() {
+        // What an inner section says of its calls takes precedence.
+        for (at, section) in self.sections.iter().enumerate().rev() {
             if section.needed.required != Tristate::Unknown {
                 let calls = self.calls_of(Some(at), count).unwrap_or_default();
                 let calls = manifest.capabilities.get_mut(calls).unwrap_or_default();
@@ -225,6 +258,7 @@ fn apply(manifest: &mut Manifest, conditional: &HashSet<usize>, is_paid: bool) {
         let is_known_open =
             is_open(call) || registered.iter().any(|address| listed_calls::is_at(call, address));
         match schemes.as_slice() {
+            [] if is_open(call) => call.auth.required = Tristate::No,
             [] => {}
             _ if is_known_open => call.auth.required = Tristate::No,
             [AuthScheme::None] if !is_paid => call.auth.required = Tristate::No,

@@ -3,6 +3,7 @@
 
 use url::Url;
 
+use crate::address;
 use crate::draft::NAME_CHARS_MAX;
 use crate::format::addresses;
 use crate::text;
@@ -59,8 +60,12 @@ impl StatedBase {
         if self.base.is_some() && !self.may_replace {
             return;
         }
-        if let Some(base) = base_in(line, self.is_announced) {
+        if let Some(base) = base_in(line, self.is_announced).or_else(|| host_of_label(line)) {
             (self.base, self.is_announced, self.may_replace) = (Some(base), false, false);
+        } else if self.base.is_none()
+            && let Some(base) = place_of_api(line)
+        {
+            (self.base, self.may_replace) = (Some(base), true);
         }
     }
 }
@@ -109,6 +114,38 @@ fn is_api_label(before: &str) -> bool {
         && matches!(words.as_slice(), [kind, api] if matches!(kind.as_str(), "rest" | "http") && api == "api")
 }
 
+/// The address with the host of an API in a line that says that the API is there: `- API: https://api.…`, `- Production: https://api.…`,
+/// `The API is at https://api.…`. A line that names a base replaces it.
+fn place_of_api(line: &str) -> Option<Url> {
+    if line.len() > LINE_BYTES_MAX || line.starts_with('#') {
+        return None;
+    }
+    let (before, rest) = line.split_once("https://api.")?;
+    let words = text::words(text::capped(before, NAME_CHARS_MAX));
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let is_label = before.trim_end_matches(['*', '`', ' ']).ends_with(':');
+    let is_place = match words.as_slice() {
+        ["api" | "production" | "prod"] | ["production" | "prod", "api"] => is_label,
+        [.., "api", "is" | "lives", "at"] => !words.iter().any(|word| OTHER_WORDS.contains(word)),
+        _ => false,
+    };
+    let address = addresses::first_in_line(line)?;
+    let is_page = addresses::classify(address).rel == "page" && !address.contains(['?', '#', '{', '<']);
+    let is_only = is_place && is_page && !rest.contains("://");
+    Url::parse(address).ok().filter(|base| is_only && base.has_host())
+}
+
+/// The base without its scheme behind a label: `Base: api.shop.example/v1`.
+fn host_of_label(line: &str) -> Option<Url> {
+    if line.len() > LINE_BYTES_MAX || line.contains("://") {
+        return None;
+    }
+    let (label, value) = line.split_once(':')?;
+    let value = value.trim_matches(|letter: char| letter.is_whitespace() || "*`".contains(letter));
+    let is_host = !value.contains(char::is_whitespace) && address::names_host(value);
+    (is_host && names_base(label)).then(|| Url::parse(&["https://", value].concat()).ok()).flatten()
+}
+
 /// Whether an address is one of an API by its host or path.
 fn is_of_api(address: &str) -> bool {
     let path = address.split(['?', '#']).next().unwrap_or_default();
@@ -148,6 +185,17 @@ mod tests {
             ("All endpoints are relative to https://api.a.example/v1.", Some("https://api.a.example/v1")),
             ("- [REST API](https://a.example/api)", None),
             ("- REST API: https://a.example/guide", None),
+            ("The API is at https://api.a.com/v1.", Some("https://api.a.com/v1")),
+            ("- API: https://api.a.com/v1", Some("https://api.a.com/v1")),
+            ("- API: https://a.com/api", None),
+            ("Base: api.a.com/v1", Some("https://api.a.com/v1")),
+            ("Base: prices of last week", None),
+            ("API: https://api.a.com\nBase URL: https://api.a.com/v1", Some("https://api.a.com/v1")),
+            ("API: https://api.a.com\nProduction: https://api.b.com", Some("https://api.a.com/")),
+            (
+                "- Sandbox: https://api.test.a.com\n- Production: https://api.a.com",
+                Some("https://api.a.com/"),
+            ),
             ("## API routes (api.a.example)", Some("https://api.a.example/")),
             ("## API documentation (https://a.example/api)", None),
             ("## API keys (optional)", None),

@@ -177,6 +177,26 @@ fn is_license(value: &Value) -> bool {
     }
 }
 
+/// Maximum number of statements of one line that are read.
+const SIGNALS_MAX: usize = 20;
+
+/// Reads a line `Content-Signal: search=yes, ai-train=no` or `Content-Usage: train-ai=n` of a text for all agents.
+pub(crate) fn read_signals(line: &str, draft: &mut Draft<'_>) {
+    let policies = &mut draft.manifest.policies;
+    for stated in line.split([',', ';']).take(SIGNALS_MAX) {
+        let Some((use_, choice)) = stated.split_once('=') else { continue };
+        let choice = choice_in_words(choice.trim());
+        let policy = match use_.trim().to_ascii_lowercase().as_str() {
+            "ai-train" | "train-ai" => &mut policies.training,
+            "ai-input" => &mut policies.inference,
+            _ => continue,
+        };
+        if policy.is_unset() {
+            *policy = choice;
+        }
+    }
+}
+
 /// The publisher's choice, from a flag or from the first words of a text.
 pub(crate) fn choice_of(value: &Value) -> PolicyChoice {
     match value {
@@ -263,6 +283,10 @@ const CONTENT_WORDS: &[&str] = &[
     "crawling",
 ];
 const PROHIBITIONS: &[&str] = &[
+    "no ai training",
+    "no training",
+    "not permit",
+    "not allow",
     "prohibit",
     "forbid",
     "not permitted",
@@ -304,7 +328,7 @@ fn denies_training(sentence: &str) -> bool {
         return false;
     }
     let mut rest = folded;
-    for words in ["not permitted", "not allowed", "disallow"] {
+    for words in ["not permitted", "not permit", "not allowed", "not allow", "disallow"] {
         rest = rest.replace(words, "");
     }
     !has(PERMISSIONS, &rest)
@@ -349,6 +373,8 @@ mod tests {
             "Scraping of any data for the purpose of training or fine-tuning foundational models IS STRICTLY PROHIBITED.",
             "Material of this site must not be used for machine learning training",
             "AI training on our content is not permitted.",
+            "We do not permit AI training on our content.",
+            "No AI training on this content.",
         ] {
             assert!(denies_training_in(text), "{text}");
         }
@@ -358,6 +384,7 @@ mod tests {
             "Courses: training for teams that build AI models with their data",
             "Employees may not skip the training about AI and data",
             "Do not book trains with an AI model",
+            "We do not permit scraping, but allow AI training on our content",
             "Unauthorized scraping for model training is a violation",
         ] {
             assert!(!denies_training_in(text), "{text}");

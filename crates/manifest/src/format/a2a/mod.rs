@@ -205,13 +205,32 @@ fn protocol_of(interface: &Object<'_>) -> Protocol {
     let is_named = |words: &[&str]| {
         stated.iter().flatten().any(|text| words.iter().any(|word| text.eq_ignore_ascii_case(word)))
     };
-    if is_named(&["mcp", "mcp-server"]) {
+    if is_named(&["mcp", "mcp-server"]) || names_mcp(binding) {
         Protocol::Mcp
     } else if http_method(interface).is_some() || is_named(OTHER_TYPES) {
         Protocol::Http
     } else {
         Protocol::A2a
     }
+}
+
+/// The protocol of a card's `url`: MCP if its transport is one of MCP (`MCP-STREAMABLE-HTTP`), or if `protocols` names MCP and no A2A.
+fn protocol_of_card(root: &Object<'_>) -> Protocol {
+    let protocols = root.texts("protocols");
+    let is_named = |word: &str| protocols.iter().any(|named| named.eq_ignore_ascii_case(word));
+    let is_of_protocols = !root.has("preferredTransport") && is_named("mcp") && !is_named("a2a");
+    if is_of_protocols || root.text("preferredTransport").is_some_and(names_mcp) {
+        Protocol::Mcp
+    } else {
+        Protocol::A2a
+    }
+}
+
+/// Whether a binding is one of MCP.
+fn names_mcp(binding: &str) -> bool {
+    binding
+        .get(..4)
+        .is_some_and(|start| start.eq_ignore_ascii_case("mcp-") || start.eq_ignore_ascii_case("mcp+"))
 }
 
 /// Bindings of A2A.
@@ -245,18 +264,27 @@ fn url_interfaces(root: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interface> {
     let is_server = |url: &String| {
         !own.contains(url) && (root.pointer.is_empty() || addresses::classify(url).follow.is_none())
     };
-    let mut preferred = Interface::new(Protocol::A2a, draft.server_url(root, "url").filter(is_server));
-    preferred.version = draft::name(root.text("protocolVersion"));
-    preferred.transport = Some(root.text("preferredTransport").unwrap_or("JSONRPC").to_owned());
-    let version = preferred.version.clone();
+    let mut preferred =
+        Interface::new(protocol_of_card(root), draft.server_url(root, "url").filter(is_server));
+    // The home page of an agent that speaks MCP is not its server.
+    let is_page = preferred.protocol == Protocol::Mcp && !root.has("preferredTransport");
+    preferred.url = preferred.url.filter(|url| !is_page || !is_home(url));
+    let version = draft::name(root.text("protocolVersion"));
+    if preferred.protocol == Protocol::A2a {
+        preferred.version.clone_from(&version);
+    }
+    let transport = root.text("preferredTransport").or_else(|| (!is_page).then_some("JSONRPC"));
+    preferred.transport = transport.map(str::to_owned);
     let task = task_interface(root, &preferred, draft);
     let mut interfaces: Vec<Interface> =
-        task.into_iter().chain([preferred]).filter(|first| first.url.is_some()).collect();
+        task.into_iter().chain([preferred]).filter(|first| first.url.is_some() || is_page).collect();
     let mut seen: HashSet<Interface> = interfaces.iter().cloned().collect();
     for additional in root.objects("additionalInterfaces") {
         draft.check(&additional, &rules::ADDITIONAL);
-        let mut interface = Interface::new(Protocol::A2a, draft.server_url(&additional, "url"));
-        interface.version.clone_from(&version);
+        let mut interface = Interface::new(protocol_of(&additional), draft.server_url(&additional, "url"));
+        if interface.protocol == Protocol::A2a {
+            interface.version.clone_from(&version);
+        }
         interface.transport = additional.string("transport");
         if interface.url.is_some() && seen.insert(interface.clone()) {
             interfaces.push(interface);

@@ -11,7 +11,7 @@ use super::rules;
 use crate::auth;
 use crate::draft::Draft;
 use crate::format::{lenient, openapi};
-use crate::model::{Auth, CapabilityAuth, Tristate};
+use crate::model::{Auth, AuthScheme, CapabilityAuth, Tristate};
 use crate::object::Object;
 
 /// The kinds of OpenAPI's security schemes.
@@ -53,7 +53,8 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) -> Schemes {
     for skill in root.objects("skills") {
         rules::check_requirements(&skill, &by_name, draft);
     }
-    let (legacy, needed) = root.value("authentication").map(lenient::stated).unwrap_or_default();
+    let stated = root.value("authentication").map(lenient::stated);
+    let (legacy, needed) = stated.or_else(|| listed_schemes(root)).unwrap_or_default();
     let card = match requirements {
         Some(stated) => openapi::requirement(Some(&stated), &by_name),
         None if by_name.is_empty() => needed,
@@ -62,6 +63,15 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) -> Schemes {
     let named = by_name.values().cloned();
     draft.keep_all(if by_name.is_empty() { legacy } else { named.collect() });
     Schemes { by_name, card }
+}
+
+/// The schemes of a list that no version defines: `"authSchemes": [{"type": "bearer"}, {"type": "none"}]`. If one of several is none, it
+/// is unknown which skills need the others.
+fn listed_schemes(root: &Object<'_>) -> Option<(Vec<Auth>, CapabilityAuth)> {
+    let listed = root.value_of(lenient::LISTED_SCHEMES).filter(|listed| listed.is_array())?;
+    let (found, needed) = lenient::stated(listed);
+    let is_partly_open = found.len() > 1 && found.iter().any(|auth| auth.scheme == AuthScheme::None);
+    Some((found, if is_partly_open { CapabilityAuth::default() } else { needed }))
 }
 
 /// A scheme in the form of OpenAPI or in the wrapper of 1.0.

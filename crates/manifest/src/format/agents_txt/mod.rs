@@ -27,6 +27,7 @@ use crate::format::stated_base::StatedBase;
 use crate::format::{addresses, call_prices, listed_calls, whole_variables};
 use crate::object::Object;
 use crate::rule::{FindingTable, findings};
+use crate::text;
 
 /// Maximum number of lines that are read; the longest published file has 1,900.
 const LINES_MAX: usize = 20_000;
@@ -103,7 +104,9 @@ fn read_prose(prose: &str, draft: &mut Draft<'_>) {
         servers.read_line(line, draft);
         labels.read_prohibition(above, line, draft);
         if draft.manifest.name.is_none() {
-            draft.manifest.name = draft::name(line.strip_prefix("# ").filter(|title| !title.contains("://")));
+            let title =
+                line.strip_prefix("# ").filter(|title| !title.contains("://") && !text::is_sentence(title));
+            draft.manifest.name = draft::name(title);
         }
         if tools.read_line(line) || shown.read_line(line, base.get(), draft) {
             continue;

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, at_path, strong};
-use crate::format::{a2a, inline, mcp};
+use crate::format::{a2a, inline, lenient, mcp};
 use crate::identity::site_named_by;
 use crate::model::{Capability, CapabilityKind, Follow, Integrity, Link, Protocol};
 use crate::name::Host;
@@ -210,6 +210,9 @@ fn read_terms(entry: &Object<'_>, depth: usize, draft: &mut Draft<'_>) {
     capability.published = published::published(entry);
     if let Some(trust) = entry.object("trustManifest") {
         capability.integrity = Some(Integrity { signed: trust.has("signature"), ..Integrity::default() });
+    }
+    if let Some(metadata) = entry.object("metadata") {
+        lenient::read_own_auth(&metadata, &mut capability.auth);
     }
     let queries = &mut draft.manifest.representative_queries;
     queries.extend(capability.examples.iter().take(QUERIES_MAX.saturating_sub(queries.len())).cloned());

@@ -13,6 +13,9 @@ pub(crate) fn text(text: &str, path: &str) -> Detection {
     if let Some(line) = lines.iter().find(|line| is_openapi_line(line)) {
         return detected(Format::OpenApi, Strength::Strong, format!("the YAML line \"{line}\""));
     }
+    if let Some(line) = late_openapi_line(text, path) {
+        return detected(Format::OpenApi, Strength::Strong, format!("the YAML line \"{line}\""));
+    }
     let name = path.rsplit('/').next().unwrap_or_default();
     match name {
         "agents.txt" | "agent.txt" => agents_txt(&lines),
@@ -30,6 +33,14 @@ pub(crate) fn text(text: &str, path: &str) -> Detection {
         }
         _ => detected(Format::Unrelated, Strength::Weak, "a text of no known kind".to_owned()),
     }
+}
+
+/// The line that names the version of a long YAML file, wherever it stands: keys in alphabetical order put `components` above it.
+fn late_openapi_line<'t>(text: &'t str, path: &str) -> Option<&'t str> {
+    let is_yaml = [".yaml", ".yml"].iter().any(|ending| path.ends_with(ending));
+    let keys = ["\nopenapi:", "\nswagger:"].iter().filter(|_| is_yaml);
+    let rest = keys.filter_map(|key| text.find(key)).filter_map(|at| text.get(at + 1..));
+    rest.filter_map(|rest| rest.lines().next()).map(str::trim_end).find(|line| is_openapi_line(line))
 }
 
 fn is_openapi_line(line: &str) -> bool {
@@ -99,4 +110,23 @@ fn agents_txt(lines: &[&str]) -> Detection {
 fn is_llms_txt(lines: &[&str]) -> bool {
     let titled = lines.iter().find(|line| !line.is_empty()).is_some_and(|line| line.starts_with("# "));
     titled && lines.iter().filter(|line| line.starts_with("- [") && line.contains("](")).take(2).count() == 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_the_version_of_yaml_on_any_line() {
+        let long = format!("components:\n{}", "  a: {}\n".repeat(2 * LINES_MAX));
+        for (text, path, expected) in [
+            (format!("{long}openapi: 3.0.2\npaths: {{}}\n"), "/openapi.yaml", Format::OpenApi),
+            (format!("{long}swagger: '2.0'\n"), "/api.yml", Format::OpenApi),
+            (format!("{long}openapi: yes\n"), "/openapi.yaml", Format::Unrelated),
+            (format!("{long}  openapi: 3.0.2\n"), "/openapi.yaml", Format::Unrelated),
+            (format!("{long}openapi: 3.0.2\n"), "/notes", Format::Unrelated),
+        ] {
+            assert_eq!(super::text(&text, path).format, expected, "{path}");
+        }
+    }
 }

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::address;
 use crate::draft::{self, Draft};
+use crate::format::auth_sentences::{self, Place};
 use crate::format::{header, lenient, listed_calls};
 use crate::model::{
     AppliesTo, Auth, AuthScheme, Capability, CapabilityAuth, Cost, Payment, Protocol, SafetyClass, Tristate,
@@ -27,6 +28,10 @@ pub(crate) fn read_auth(root: &Object<'_>, draft: &mut Draft<'_>) {
         let mut auth = Auth::new(if is_needed { AuthScheme::ApiKey } else { AuthScheme::None });
         auth.registration_url = is_needed.then(|| lenient::address_of(&holder, SIGNUP_KEYS)).flatten();
         draft.keep(auth);
+    } else if let Some(described) = header::description_of(root) {
+        let found = auth_sentences::stated_in(&described, Place::Other);
+        let is_credential = |auth: &Auth| !matches!(auth.scheme, AuthScheme::None | AuthScheme::Payment);
+        draft.keep_all(found.into_iter().filter(is_credential));
     }
     if let Some(limit) = root.value_of(header::LIMIT_KEYS) {
         draft.manifest.rate_limit = lenient::rate_limit(limit);

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::element::{self, Call, Context, REQUEST_KEYS};
 use super::lists::{self, ListKind};
+use super::other_shapes;
 use super::reader::{NESTING_MAX, Reader, Wanted, is_left_out};
 use crate::draft::{self, Draft};
 use crate::format::lenient::{self, AUTH_KEYS};
@@ -120,9 +121,12 @@ impl Walk<'_, '_, '_> {
         depth: usize,
         wanted: &dyn Fn(&str) -> bool,
     ) {
-        for (key, value) in object.map.iter().filter(|(key, _)| !is_left_out(key) && wanted(key)) {
+        for (key, value) in object.map.iter().filter(|(key, _)| wanted(key)) {
             if self.reader.is_done() {
                 return;
+            }
+            if is_left_out(key) && !other_shapes::is_list_of_own_calls(key, value) {
+                continue;
             }
             match value {
                 Value::String(text) if is_call_text(key, text) => {
@@ -142,6 +146,14 @@ impl Walk<'_, '_, '_> {
                     self.object(&inner, &context, depth + 1, &|_| true);
                 }
                 Value::Array(_) if lists::names_mcp_tools(key) => self.tools(key, object, context),
+                Value::Array(list) if other_shapes::is_list_of_texts(list) => {
+                    // A block of credentials names the calls that they are for.
+                    let is_denied = lists::denies(key) || lists::is_in_auth(&object.pointer);
+                    if is_denied {
+                        continue;
+                    }
+                    self.texts(key, list, object, context);
+                }
                 Value::Array(_) if depth < NESTING_MAX => {
                     for inner in object.objects(key) {
                         let context = context.within(&inner, "", self.reader.draft).at_element(&inner);
@@ -169,6 +181,26 @@ impl Walk<'_, '_, '_> {
         capability.description = draft::description(element::remark(text, address));
         capability.auth.required = context.needed(&capability);
         self.reader.push(capability);
+    }
+
+    /// Reads a list of calls in words: `["GET /rooms", "POST /bookings"]`.
+    fn texts(&mut self, key: &str, list: &[Value], holder: &Object<'_>, context: &Context) {
+        for (index, text) in list.iter().enumerate().filter_map(|(index, text)| Some((index, text.as_str()?)))
+        {
+            let Some((Some(method), address)) = element::published_address(text) else { continue };
+            let draft = &mut *self.reader.draft;
+            let Some(url) = element::resolve(address, context.base.as_ref(), draft.base()) else { continue };
+            if !leads_nowhere(key, address) || !self.known.is_new(Some(method), url.as_str()) {
+                continue;
+            }
+            let label = [method, address].join(" ");
+            let pointer = format!("{}/{index}", holder.at(key));
+            let mut capability = draft.capability(CapabilityKind::Operation, &label, &label, pointer);
+            element::set_address(address, Some(method), context, &mut capability, draft);
+            capability.description = draft::description(element::remark(text, address));
+            capability.auth.required = context.needed(&capability);
+            self.reader.push(capability);
+        }
     }
 
     /// Reads an address with a variable in an object that has a description and is not a capability. It becomes the address of the

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::asides::PROSE_KEYS;
 use super::element::{ADDRESS_KEYS, REQUEST_KEYS, published_address};
+use super::other_shapes;
 use crate::address;
 use crate::format::lenient::{AUTH_KEYS, is_scheme, names_scheme};
 use crate::format::mcp;
@@ -48,6 +49,8 @@ const DENYING_WORDS: &[&str] = &[
     "excluded",
     "unsupported",
     "restricted",
+    "deprecated",
+    "removed",
     "not",
 ];
 /// Members one level down whose names are those of capabilities.
@@ -68,6 +71,13 @@ const DETECTION_NESTING_MAX: usize = 3;
 /// Whether a list with this word in its name holds nothing to call, or what other services offer.
 fn is_denying(word: &str) -> bool {
     DENYING_WORDS.contains(&word) || RELATED_WORDS.contains(&word)
+}
+
+/// Whether the calls that a list of this name holds are not offered.
+pub(super) fn denies(name: &str) -> bool {
+    let mut denies = false;
+    text::each_word(name, |word| denies |= DENYING_WORDS.contains(&word));
+    denies
 }
 
 /// Bytes of the shortest word for other services.
@@ -410,7 +420,12 @@ pub(super) fn call_by_shape(map: &Map<String, Value>) -> Option<Map<String, Valu
         found.next().filter(|_| found.next().is_none()).map(|(name, _)| name)
     };
     let method = only(&|text| address::is_method(text))?;
-    let path = only(&is_path)?;
+    // The address of a page is none of a call.
+    let leads = |name: &String| {
+        let path = map.get(name).and_then(Value::as_str).unwrap_or_default();
+        outbound::target(&[name], path).is_some() || is_about_calls(name)
+    };
+    let path = only(&is_path).filter(|name| !leads(name))?;
     let sentence = texts()
         .filter(|(_, text)| text.split_whitespace().nth(2).is_some())
         .max_by_key(|(_, text)| text.len());
@@ -466,9 +481,13 @@ pub(crate) fn first_list(root: &Map<String, Value>) -> Option<String> {
 /// The name of the first list that holds something to call.
 fn first_of_operations(map: &Map<String, Value>, depth: usize) -> Option<String> {
     map.iter().find_map(|(name, value)| match ListKind::of(name).filter(|kind| !kind.is_fallback()) {
-        Some(kind) => (holds_operations(value) || (kind.key() == "endpoints" && holds_paths(value)))
-            .then(|| name.clone()),
+        Some(_) => holds_operations(name, value).then(|| name.clone()),
         None if is_list_of_calls(name, value) => Some(name.clone()),
+        None if value.as_array().is_some_and(|list| other_shapes::is_list_of_texts(list))
+            && !is_about_calls(name) =>
+        {
+            Some(name.clone())
+        }
         None if depth < DETECTION_NESTING_MAX && !is_about_calls(name) && !is_of_others(name) => {
             first_of_operations(value.as_object()?, depth + 1)
         }
@@ -476,16 +495,7 @@ fn first_of_operations(map: &Map<String, Value>, depth: usize) -> Option<String>
     })
 }
 
-/// Whether a map has a path for each name, and not only those of servers and documents.
-fn holds_paths(value: &Value) -> bool {
-    let is_call = |(name, value): (&String, &Value)| {
-        let path = value.as_str().filter(|text| text.starts_with('/') && published_address(text).is_some());
-        path.is_some_and(|path| outbound::target(&["endpoints", name], path).is_none())
-    };
-    value.as_object().is_some_and(|map| map.iter().filter(|member| is_call(*member)).nth(1).is_some())
-}
-
-fn holds_operations(value: &Value) -> bool {
+fn holds_operations(name: &str, value: &Value) -> bool {
     let is_operation = |item: &Value| match item {
         Value::Object(map) => is_described(map),
         Value::String(text) => published_address(text).is_some_and(|(method, _)| method.is_some()),
@@ -493,7 +503,7 @@ fn holds_operations(value: &Value) -> bool {
     };
     match value {
         Value::Array(list) => list.iter().any(is_operation),
-        Value::Object(map) => map.values().any(is_operation),
+        Value::Object(map) => map.values().any(is_operation) || other_shapes::holds_calls(name, map),
         _ => false,
     }
 }

@@ -12,6 +12,7 @@ mod element;
 mod lists;
 mod messages;
 mod method;
+mod other_shapes;
 mod query;
 mod reader;
 mod rpc;
@@ -28,6 +29,7 @@ use url::Url;
 
 use crate::address::{self, Address};
 use crate::draft::{self, Draft};
+use crate::format::addresses::{self, LinkInText};
 use crate::format::outbound::Target;
 use crate::format::{header, inline, oauth, outbound};
 use crate::model::{Capability, CapabilityKind, Protocol, Workflow, WorkflowStep};
@@ -418,8 +420,20 @@ impl Reader<'_, '_> {
         }
     }
 
+    /// Reads a path that was published without its first slash: a document becomes a link, any other a call.
+    fn read_relative(&mut self, list: List<'_>, name: Option<&str>, path: &str, pointer: String) {
+        let names: Vec<&str> = std::iter::once(list.kind.key()).chain(name).collect();
+        if outbound::target(&names, path).is_some_and(|target| !target.is_server()) {
+            return addresses::keep(&LinkInText { title: name, address: path }, self.draft);
+        }
+        self.read_text(list, name, path, pointer);
+    }
+
     /// Reads an element that is a text: an address, a name, or the description of a name.
     fn read_text(&mut self, list: List<'_>, name: Option<&str>, text: &str, pointer: String) {
+        if let Some(path) = other_shapes::relative_path(list.kind, name, text) {
+            return self.read_relative(list, name, &path, pointer);
+        }
         let label = name.unwrap_or(text).trim();
         if label.is_empty() || address::is_pattern(text.trim_end()) {
             return;
@@ -450,6 +464,14 @@ impl Reader<'_, '_> {
             capability.description = draft::description(Some(text));
             element::set_address(address, method, list.context, &mut capability, self.draft);
             capability.auth.required = list.context.needed(&capability);
+            return self.push(capability);
+        }
+        // `{"/rooms": "Lists the rooms"}`.
+        let path = name.filter(|name| name.starts_with('/') && other_shapes::is_of_calls(list.kind));
+        if let Some((None, path)) = path.and_then(element::published_address) {
+            let mut capability = self.draft.capability(list.kind.of_address(), label, label, pointer);
+            capability.description = draft::description(Some(text));
+            element::set_address(path, None, list.context, &mut capability, self.draft);
             return self.push(capability);
         }
         if list.names == Names::Skipped || self.seen.contains(label) {

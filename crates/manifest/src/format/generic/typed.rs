@@ -25,6 +25,9 @@ pub(super) enum Typed {
 impl Typed {
     /// The type of an element without a method, if it names a server, a document or an account.
     pub(super) fn of(kind: ListKind, object: &Object<'_>) -> Option<Self> {
+        if names_transport(object) && (object.has("url") || object.has("endpoint")) {
+            return Some(Self::McpServer);
+        }
         let is_call = ["method", "methods", "path", "parameters", "params"].iter().any(|key| object.has(key));
         if is_call || !matches!(kind.key(), "endpoints" | "interfaces" | "apis") {
             return None;
@@ -39,6 +42,12 @@ impl Typed {
             _ => None,
         }
     }
+}
+
+/// Whether an element has one of the transports that only MCP has, also beside a method: `"transport": "streamable-http"`.
+fn names_transport(object: &Object<'_>) -> bool {
+    let known = ["streamable-http", "streamable_http", "streamableHttp", "http+sse"];
+    object.text("transport").is_some_and(|transport| known.contains(&transport))
 }
 
 impl Reader<'_, '_> {

@@ -16,8 +16,18 @@ use crate::text::{self, capped};
 pub(crate) const SCOPES_MAX: usize = 64;
 
 /// Members that state the credentials of a service.
-pub(crate) const AUTH_KEYS: &[&str] =
-    &["authentication", "auth", "authorization", "auth_models", "auth_methods"];
+pub(crate) const AUTH_KEYS: &[&str] = &[
+    "authentication",
+    "auth",
+    "authorization",
+    "auth_models",
+    "auth_methods",
+    "authSchemes",
+    "auth_schemes",
+];
+
+/// Members of cards that list schemes.
+pub(crate) const LISTED_SCHEMES: &[&str] = &["authSchemes", "auth_schemes"];
 
 /// Whether a value of `security`, which is often about other things, names a scheme: by a word, or by the location of a key.
 pub(crate) fn is_scheme(value: &Value) -> bool {
@@ -35,6 +45,10 @@ pub(crate) fn names_scheme(sentence: &str) -> bool {
 pub(crate) fn auth(value: &Value) -> Vec<Auth> {
     let mut found: Vec<Auth> = Vec::new();
     match value {
+        Value::String(line) if line.starts_with("Authorization: Bearer") => {
+            let (location, name) = (Some("header".to_owned()), Some("Authorization".to_owned()));
+            found.push(Auth { location, name, ..Auth::new(AuthScheme::Bearer) });
+        }
         Value::String(sentence) if sentence.contains(' ') => {
             found = auth_in_words([sentence.as_str()]);
             if found.is_empty() {

@@ -5,6 +5,7 @@
 
 mod auth;
 mod auth_words;
+mod open_phrases;
 mod openness;
 mod price;
 
@@ -16,10 +17,12 @@ use crate::quantity;
 use crate::schema;
 use crate::text;
 pub(crate) use auth::{
-    AUTH_KEYS, address_of, auth, auth_required, exempt_call, header_in, headers_in, is_partly_open,
-    is_scheme, names_scheme, read_own_auth, registration_of, required_by, resolve, scopes, stated,
+    AUTH_KEYS, LISTED_SCHEMES, address_of, auth, auth_required, exempt_call, header_in, headers_in,
+    is_partly_open, is_scheme, names_scheme, read_own_auth, registration_of, required_by, resolve, scopes,
+    stated,
 };
 pub(crate) use auth_words::{auth_in_words, by_effect, names_payment};
+pub(crate) use open_phrases::is_open_clause;
 pub(crate) use openness::{says_call_is_open, says_open};
 pub(crate) use price::{is_currency, other_prices, price, price_of_members, prices_in_text, read_prices};
 

@@ -1,6 +1,7 @@
 //! Texts that say that no credentials are needed.
 
 use super::auth_words::{CLAUSES_MAX, names_payment};
+use super::open_phrases::is_open_clause;
 
 /// Whether a text says that the whole service needs no credentials. A clause with a condition does not count.
 pub(crate) fn says_open(text: &str) -> bool {
@@ -23,7 +24,9 @@ pub(crate) fn says_open(text: &str) -> bool {
     ];
     const CONDITIONS: &[&str] =
         &[" for ", "except", "unless", " but ", "free tier", "trial", "until", "first ", "only ", " reads"];
-    if !may_say_open(text) {
+    if !may_say_open(text)
+        && !["endpoints are", "calls are", "routes are"].iter().any(|words| text.contains(words))
+    {
         return false;
     }
     text.split(". ").take(CLAUSES_MAX).map(str::to_ascii_lowercase).any(|sentence| {
@@ -33,8 +36,38 @@ pub(crate) fn says_open(text: &str) -> bool {
             has(OPEN) && !has(CONDITIONS)
         };
         // "x402 (USDC on Base, no API keys)": the payment is the credential.
-        clauses.any(is_open) && !names_payment(&sentence)
+        // A heading is for its section.
+        let is_whole = || !sentence.starts_with('#') && is_open_sentence(&sentence);
+        (clauses.any(is_open) || is_whole()) && !names_payment(&sentence)
     })
+}
+
+/// Whether one of the clauses of a sentence in lower case says nothing else, and none of them has a condition or names a call.
+fn is_open_sentence(sentence: &str) -> bool {
+    const CONDITIONS: &[&str] = &[
+        "except",
+        "unless",
+        " but ",
+        "free tier",
+        "trial",
+        "until",
+        "only ",
+        " if ",
+        "when ",
+        "write",
+        "admin",
+    ];
+    let begins = ["for ", "on ", "in ", "if ", "with "].iter().any(|start| sentence.starts_with(start));
+    let names_call =
+        ["get /", "post /", "put /", "delete /", "patch /"].iter().any(|call| sentence.contains(call));
+    !begins
+        && !names_call
+        && !CONDITIONS.iter().any(|words| sentence.contains(words))
+        && split_clauses(sentence).any(is_open_clause)
+}
+
+fn split_clauses(sentence: &str) -> impl Iterator<Item = &str> {
+    sentence.split(['.', ',', ';', '(', ')', '\u{2014}', '\u{2013}']).take(CLAUSES_MAX)
 }
 
 /// Whether a text contains the first letters of such a phrase. It compares every byte instead of stopping at the first match, since several
@@ -47,19 +80,31 @@ fn may_say_open(text: &str) -> bool {
     };
     threes.fold(false, |found, ((first, second), third)| {
         let three = [*first, *second, *third];
-        found | begins(three, b"no ") | begins(three, b"zer") | begins(three, b"wit")
+        found
+            | begins(three, b"no ")
+            | begins(three, b"zer")
+            | begins(three, b"wit")
+            | begins(three, b"ot ")
+            | begins(three, b"n't")
+            | begins(three, b"una")
     })
 }
 
 /// Whether a text says that the call it describes needs no credentials: "No auth required."
 pub(crate) fn says_call_is_open(text: &str) -> bool {
     const NEEDS: &[&str] = &["required", "needed", "necessary", "free with no auth"];
-    let may_be = ["required", "needed", "no auth"].iter().any(|word| text.contains(word));
+    const BEGINNINGS: &[&str] =
+        &["requir", "need", "o auth", "o API key", "o key", "o login", "nauthenticated"];
+    let may_be = BEGINNINGS.iter().any(|word| text.contains(word));
     let is_paid =
         || text.split(". ").take(CLAUSES_MAX).any(|sentence| names_payment(&sentence.to_ascii_lowercase()));
     may_be
         && !is_paid()
         && text.split(['.', ';', '(', ')', ',', '\u{2014}']).take(CLAUSES_MAX).any(|clause| {
-            says_open(clause) && NEEDS.iter().any(|word| clause.to_ascii_lowercase().contains(word))
+            let folded = clause.to_ascii_lowercase();
+            let is_needed = NEEDS.iter().any(|word| folded.contains(word));
+            // "No API keys" may be said of what the call returns.
+            let is_whole = || (is_needed || folded.contains("auth")) && is_open_clause(&folded);
+            is_whole() || (is_needed && says_open(clause))
         })
 }

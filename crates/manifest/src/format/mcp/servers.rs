@@ -58,6 +58,9 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interface> {
             found.extend(read_listed(name, &listed, draft));
         }
     }
+    if found.is_empty() {
+        found.extend(beside_home(root, draft));
+    }
     if found.is_empty() && !is_home_of_tools(root) {
         found.extend(read_server(root, draft));
     }
@@ -70,14 +73,32 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interface> {
     found
 }
 
+/// The server that another member names beside a `url` that is the home page: `"mcp": "https://…/mcp"`, `"links": {"mcp": …}`.
+fn beside_home(root: &Object<'_>, draft: &mut Draft<'_>) -> Option<Interface> {
+    if !is_home(root) {
+        return None;
+    }
+    let blocks = ["links", "urls"].iter().filter_map(|key| root.object(key));
+    let mut holders = std::iter::once(root.clone()).chain(blocks);
+    let (holder, key) = holders.find_map(|holder| {
+        let key = ["mcp", "mcp_url", "mcp_endpoint"].into_iter().find(|key| is_text_address(&holder, key))?;
+        Some((holder, key))
+    })?;
+    let interface = Interface::new(Protocol::Mcp, draft.url(&holder, key));
+    interface.url.is_some().then_some(interface)
+}
+
+/// Whether the `url` of a file is a home page.
+fn is_home(root: &Object<'_>) -> bool {
+    root.text("url")
+        .and_then(|url| url.split_once("://"))
+        .is_some_and(|(_, rest)| rest.split_once('/').is_none_or(|(_, path)| path.is_empty()))
+}
+
 /// Whether the only address of a file is its home page, beside tools with addresses of their own.
 fn is_home_of_tools(root: &Object<'_>) -> bool {
     let has_endpoint = ADDRESS_KEYS.iter().any(|key| *key != "url" && is_text_address(root, key));
-    let is_home = root
-        .text("url")
-        .and_then(|url| url.split_once("://"))
-        .is_some_and(|(_, rest)| rest.split_once('/').is_none_or(|(_, path)| path.is_empty()));
-    is_home && !has_endpoint && root.value("tools").is_some_and(tools::have_addresses)
+    is_home(root) && !has_endpoint && root.value("tools").is_some_and(tools::have_addresses)
 }
 
 /// Packages that a caller installs and starts: interfaces without an address.

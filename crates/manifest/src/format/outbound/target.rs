@@ -272,6 +272,22 @@ const PARTY_WORDS: &[&str] =
 const GOODS_WORDS: &[&str] =
     &["kit", "pack", "product", "template", "templates", "bundle", "playbook", "checkout"];
 
+/// Words for calls and lists about servers: none of them is a server or its card.
+const PART_WORDS: &[&str] = &[
+    "search",
+    "catalog",
+    "catalogue",
+    "stats",
+    "statistics",
+    "status",
+    "health",
+    "metrics",
+    "directory",
+    "categories",
+    "query",
+    "feed",
+];
+
 fn by_words(own: &Words, all: &Words) -> Option<Target> {
     if own.count == 1 && own.any(&["url", "href", "link"]) && all.any(PARTY_WORDS) {
         return None;
@@ -279,7 +295,9 @@ fn by_words(own: &Words, all: &Words) -> Option<Target> {
     if all.any(&["schemas"]) {
         return Some(Target::page("related"));
     }
-    let is_server = own.any(SERVER_WORDS) && !own.any(GOODS_WORDS);
+    // What a server offers beside itself: `mcp_search`, `mcp_catalog_stats`.
+    let is_part = own.count > 1 && own.any(PART_WORDS) && !own.any(&["endpoint", "url", "server"]);
+    let is_server = own.any(SERVER_WORDS) && !own.any(GOODS_WORDS) && !is_part;
     if let Some((_, rel)) = PAGE_WORDS.iter().find(|(words, _)| own.any(words)) {
         return Some(Target::page(rel));
     }
@@ -371,6 +389,10 @@ mod tests {
             (&["manifests", "awp"], "/m", Some(Target::follow("agent-manifest"))),
             (&["apiUrl"], "https://api.example", Some(Target::Server(Protocol::Http))),
             (&["mcp", "discovery"], "/x", Some(Target::follow("mcp-server-card"))),
+            (&["mcp_search"], "https://a.example/api/mcp/search?q=", None),
+            (&["interfaces", "mcp_catalog"], "https://a.example/catalog.json", None),
+            (&["interfaces", "mcp_catalog_stats"], "https://a.example/stats.json", None),
+            (&["mcp_server"], "https://a.example/x", Some(Target::Server(Protocol::Mcp))),
             (&["mcp", "source"], "https://a.example/x", Some(Target::page("repository"))),
             (&["taskEndpoint"], "https://a.example/x", Some(Target::Server(Protocol::A2a))),
             (&["source_code"], "https://a.example/x", Some(Target::page("repository"))),

@@ -1,0 +1,64 @@
+//! Calls in shapes that no format defines: a map of paths below another member, a list of "GET /path", and paths without their first slash.
+
+use serde_json::{Map, Value};
+
+use super::element::published_address;
+use super::lists::{self, ListKind};
+use crate::format::outbound;
+
+/// Maximum number of members of a map that are compared.
+const MEMBERS_MAX: usize = 40;
+/// Bytes of the longest path that is compared.
+const PATH_BYTES_MAX: usize = 500;
+/// First segments and endings of paths that are published without their slash.
+const API_SEGMENTS: &[&str] = &["api", "apis", "v1", "v2", "v3", "rest", "rpc"];
+const DOCUMENT_ENDINGS: &[&str] = &[".json", ".md", ".txt", ".yaml", ".yml", ".xml", ".html", ".jsonl"];
+
+/// Whether a text is a method and an address: `"POST /rooms"`.
+pub(super) fn is_call_text(text: &str) -> bool {
+    published_address(text).is_some_and(|(method, _)| method.is_some())
+}
+
+/// Whether a map with the name of a list holds addresses that are neither documents nor servers: `"endpoints": {"rooms": "/rooms"}`,
+/// or descriptions by call: `"routes": {"GET /rooms": "free rooms"}`.
+pub(super) fn holds_calls(list: &str, map: &Map<String, Value>) -> bool {
+    let Some(kind) = ListKind::of(list) else { return false };
+    let is_call = |(name, value): (&String, &Value)| {
+        let Some(text) = value.as_str() else { return false };
+        is_call_text(name)
+            || published_address(text)
+                .is_some_and(|(_, address)| outbound::target(&[kind.key(), name], address).is_none())
+    };
+    is_of_calls(kind) && map.iter().take(MEMBERS_MAX).any(is_call)
+}
+
+/// Whether the addresses in a list of this kind are those of calls.
+pub(super) fn is_of_calls(kind: ListKind) -> bool {
+    matches!(kind.key(), "endpoints" | "apis" | "operations" | "routes" | "actions")
+}
+
+/// The path that a member of a map of endpoints publishes without its first slash: `"rooms": "api/rooms.json"`.
+pub(super) fn relative_path(kind: ListKind, name: Option<&str>, text: &str) -> Option<String> {
+    name.filter(|_| is_of_calls(kind) && text.len() <= PATH_BYTES_MAX)?;
+    let path = text.strip_prefix("./").unwrap_or(text);
+    let is_plain = path.starts_with(|letter: char| letter.is_ascii_alphanumeric())
+        && !path.contains(|letter: char| letter.is_whitespace() || ":\\\"<>".contains(letter));
+    let (first, rest) = path.split_once('/').unwrap_or((path, ""));
+    let is_marked = path.len() < text.len() && path.contains('/');
+    let bare = path.split(['?', '#']).next().unwrap_or_default();
+    let is_document = DOCUMENT_ENDINGS.iter().any(|ending| bare.ends_with(ending));
+    let is_api = !rest.is_empty() && API_SEGMENTS.contains(&first);
+    (is_plain && (is_marked || is_document || is_api)).then(|| ["/", path].concat())
+}
+
+/// Whether a list of any name holds texts that are calls, and nothing else.
+pub(super) fn is_list_of_texts(list: &[Value]) -> bool {
+    !list.is_empty() && list.iter().all(|item| item.as_str().is_some_and(is_call_text))
+}
+
+/// Whether a list about other services holds calls of this one: `"recommended_chain": ["GET /rooms"]`.
+pub(super) fn is_list_of_own_calls(name: &str, value: &Value) -> bool {
+    let is_own = |item: &Value| item.as_str().is_some_and(|text| is_call_text(text) && !text.contains("://"));
+    let is_filled = |list: &Vec<Value>| !list.is_empty() && list.iter().all(is_own);
+    lists::is_of_others(name) && value.as_array().is_some_and(is_filled)
+}

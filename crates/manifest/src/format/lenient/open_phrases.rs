@@ -1,0 +1,226 @@
+//! Whole clauses that say that no credentials are needed.
+
+/// Maximum number of words of such a clause.
+const WORDS_MAX: usize = 16;
+
+/// Words for credentials.
+const CREDENTIALS: &[&str] = &[
+    "key",
+    "keys",
+    "token",
+    "tokens",
+    "auth",
+    "authentication",
+    "authorization",
+    "login",
+    "credential",
+    "credentials",
+    "jwt",
+];
+/// Words that stand beside them.
+const BESIDE: &[&str] = &[
+    "api",
+    "apikey",
+    "access",
+    "bearer",
+    "user",
+    "special",
+    "account",
+    "accounts",
+    "signup",
+    "sign",
+    "up",
+    "in",
+    "registration",
+    "password",
+    "a",
+    "an",
+    "any",
+    "or",
+    "and",
+    "no",
+];
+const ENDS: &[&str] = &["is", "are", "required", "needed", "necessary", "at", "all"];
+/// Words for the service or those who call it.
+const SUBJECTS: &[&str] = &[
+    "it",
+    "this",
+    "the",
+    "these",
+    "our",
+    "you",
+    "we",
+    "all",
+    "every",
+    "api",
+    "apis",
+    "service",
+    "server",
+    "site",
+    "endpoint",
+    "endpoints",
+    "call",
+    "calls",
+    "request",
+    "requests",
+    "route",
+    "routes",
+    "tools",
+    "agents",
+    "clients",
+    "they",
+];
+/// Words of "All endpoints are public".
+const CALLS: &[&str] =
+    &["endpoint", "endpoints", "call", "calls", "route", "routes", "apis", "tools", "requests"];
+const PUBLIC: &[&str] = &["public", "open", "unauthenticated"];
+const BESIDE_PUBLIC: &[&str] = &["free", "and", "fully", "read", "only", "to", "use", "api"];
+/// Words between "unauthenticated" and "API".
+const KINDS: &[&str] = &["rest", "http", "json", "web", "read", "only"];
+
+/// Whether a clause in lower case consists of nothing but the statement that no credentials are needed: "no account or API key
+/// required", "authentication is not required", "all endpoints are public", "unauthenticated API that …".
+pub(crate) fn is_open_clause(clause: &str) -> bool {
+    let words: Vec<&str> = clause
+        .split(|letter: char| !letter.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .take(WORDS_MAX + 1)
+        .collect();
+    let all: &[&str] = &words;
+    if let Some(at) = all.iter().position(|word| *word == "unauthenticated") {
+        return is_open_api(all, at) || is_public(all);
+    }
+    // "Open access: no authentication is needed"
+    let lead =
+        all.iter().take_while(|word| matches!(**word, "open" | "free" | "public" | "access" | "and")).count();
+    let said = all.get(lead..).unwrap_or_default();
+    all.len() <= WORDS_MAX && (is_nothing(said) || is_not_needed(all) || needs_nothing(all) || is_public(all))
+}
+
+/// "no API key or account required", "without authentication"
+fn is_nothing(words: &[&str]) -> bool {
+    let Some((&first, rest)) = words.split_first() else { return false };
+    let count = rest.iter().rev().take_while(|word| ENDS.contains(word)).count();
+    let (named, _) = rest.split_at(rest.len() - count);
+    // "No login" alone is often said of pages.
+    let is_of_calls = count > 0 || !named.contains(&"login");
+    matches!(first, "no" | "without" | "zero") && is_of_calls && are_credentials(named)
+}
+
+/// "authentication is not required", "API key not needed"
+fn is_not_needed(words: &[&str]) -> bool {
+    let Some(at) = words.iter().position(|word| *word == "not") else { return false };
+    let (before, after) = words.split_at(at);
+    let named = match before.split_last() {
+        Some((&("is" | "are"), named)) => named,
+        _ => before,
+    };
+    let needed = after.get(1..).unwrap_or_default();
+    are_credentials(named) && !needed.is_empty() && needed.iter().all(|word| ENDS.contains(word))
+}
+
+/// "does not require authentication", "you don't need an API key", "requires no API key"
+fn needs_nothing(words: &[&str]) -> bool {
+    let Some(at) = words.iter().position(|word| matches!(*word, "require" | "requires" | "need" | "needs"))
+    else {
+        return false;
+    };
+    let (before, after) = words.split_at(at);
+    let named = after.get(1..).unwrap_or_default();
+    let (subject, is_negated) = match before {
+        [subject @ .., "do" | "does", "not"] | [subject @ .., "don" | "doesn", "t"] => (subject, true),
+        subject => (subject, named.first() == Some(&"no")),
+    };
+    is_negated && subject.iter().all(|word| SUBJECTS.contains(word)) && are_credentials(named)
+}
+
+/// "all endpoints are public"
+fn is_public(words: &[&str]) -> bool {
+    let Some(at) = words.iter().position(|word| *word == "are") else { return false };
+    let (subject, rest) = words.split_at(at);
+    let said = rest.get(1..).unwrap_or_default();
+    let is_about_all = subject.first() == Some(&"all")
+        && subject.iter().any(|word| CALLS.contains(word))
+        && subject
+            .iter()
+            .skip(1)
+            .all(|word| CALLS.contains(word) || matches!(*word, "the" | "our" | "api" | "these"));
+    is_about_all
+        && said.iter().any(|word| PUBLIC.contains(word))
+        && said.iter().all(|word| PUBLIC.contains(word) || BESIDE_PUBLIC.contains(word))
+}
+
+/// "a public unauthenticated REST API that converts texts"
+fn is_open_api(words: &[&str], at: usize) -> bool {
+    let (before, after) = words.split_at(at);
+    let is_lead = |word: &&str| {
+        PUBLIC.contains(word) || matches!(*word, "free" | "read" | "only" | "and" | "a" | "an" | "fully")
+    };
+    let mut named = after.iter().skip(1).skip_while(|word| KINDS.contains(word));
+    before.iter().all(is_lead)
+        && matches!(named.next(), Some(&("api" | "service")))
+        && matches!(
+            named.next(),
+            None | Some(&("that" | "which" | "serving" | "returning" | "of" | "with" | "over"))
+        )
+}
+
+fn are_credentials(words: &[&str]) -> bool {
+    words.iter().any(|word| CREDENTIALS.contains(word))
+        && words.iter().all(|word| CREDENTIALS.contains(word) || BESIDE.contains(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_open_clause;
+
+    #[test]
+    fn knows_the_usual_statements() {
+        for clause in [
+            "no authentication required.",
+            "no api token needed",
+            "no account or api key required",
+            "authentication is not required",
+            "api key not required",
+            "all endpoints are public",
+            "all api endpoints are free and public",
+            "unauthenticated api that converts texts",
+            "public unauthenticated rest api",
+            "does not require authentication",
+            "this api doesn't require an api key",
+            "you do not need an api key",
+            "no credentials needed",
+            "no keys",
+            "open access: no authentication is needed",
+            "requires no authentication",
+            "no login or sign-up required",
+        ] {
+            assert!(is_open_clause(clause), "{clause}");
+        }
+    }
+
+    #[test]
+    fn says_nothing_of_other_clauses() {
+        for clause in [
+            "no account required",
+            "no signup",
+            "no login",
+            "no oauth",
+            "api key required",
+            "no authentication for reads",
+            "authentication is not required for reads",
+            "not all endpoints are public",
+            "all endpoints are public except /admin",
+            "some endpoints are public",
+            "unauthenticated requests are limited",
+            "unauthenticated api calls are limited",
+            "you need an api key",
+            "does not require a wallet",
+            "no tokens are stored",
+            "no",
+            "",
+        ] {
+            assert!(!is_open_clause(clause), "{clause}");
+        }
+    }
+}
