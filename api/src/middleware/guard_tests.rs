@@ -183,7 +183,11 @@ async fn no_route_is_answered_before_the_body_of_its_request_is_there() {
         let first = futures::stream::iter([Ok::<_, std::io::Error>(Bytes::from_static(b"x"))]);
         let body = Body::from_stream(futures::StreamExt::chain(first, futures::stream::pending()));
         let request = Request::post(path).header("content-length", "100");
-        assert_eq!(world.send(client(1), request, body).await.status(), StatusCode::REQUEST_TIMEOUT, "{path}");
+        assert_eq!(
+            world.send(client(1), request, body).await.status(),
+            StatusCode::REQUEST_TIMEOUT,
+            "{path}"
+        );
     }
     assert_eq!(world.get(client(1), "/healthz").await.status(), StatusCode::OK);
 }

@@ -34,7 +34,9 @@ use crate::buffers::KeptInMemory;
 use crate::client::{Client, client_network, is_trusted};
 use crate::metrics;
 use crate::middleware::set_rejection_id;
-use crate::overload::{ALWAYS_ANSWERED, METRICS, RETRY_AFTER_S, Refused, RejectionResponse, capacity_problem, spread};
+use crate::overload::{
+    ALWAYS_ANSWERED, METRICS, RETRY_AFTER_S, Refused, RejectionResponse, capacity_problem, spread,
+};
 use crate::problem::Problem;
 use crate::server_names::host;
 
@@ -111,8 +113,7 @@ impl Dispatcher {
         if !is_trusted(peer.ip(), trusted_proxies) {
             return Ok(None);
         }
-        let client =
-            Client::connected(peer.ip(), request.uri(), request.headers(), trusted_proxies, names);
+        let client = Client::connected(peer.ip(), request.uri(), request.headers(), trusted_proxies, names);
         connections.take(client.address, 1).map(Some)
     }
 

@@ -245,7 +245,8 @@ async fn one_client_cannot_take_all_connections() {
 /// Sends the headers of a request with a body, and the first byte of it, as a proxy forwards them for a client.
 async fn begin_body(served: &Served, client: &str) -> TcpStream {
     let mut proxy = served.connect_from("127.0.0.9").await;
-    let head = format!("POST / HTTP/1.1\r\nhost: x\r\nx-forwarded-for: {client}\r\ncontent-length: 60000\r\n\r\nx");
+    let head =
+        format!("POST / HTTP/1.1\r\nhost: x\r\nx-forwarded-for: {client}\r\ncontent-length: 60000\r\n\r\nx");
     proxy.write_all(head.as_bytes()).await.unwrap();
     proxy
 }
