@@ -370,7 +370,7 @@ impl Referral {
         let display_name = Url::parse(&url).ok()?.host_str()?.to_owned();
         let texts = [&entry.identifier, &url];
         let is_marked = entry.addresses_reader() || texts.iter().any(|text| manifest::addresses_reader(text));
-        (!is_marked).then(|| Self {
+        (!is_marked).then_some(Self {
             identifier: entry.identifier,
             display_name,
             media_type: entry.media_type,
