@@ -568,7 +568,7 @@ async fn no_member_of_a_publisher_passes_for_a_fact_of_the_registry() {
         "degraded",
     ];
     let facts = facts.map(String::as_str).chain(judged);
-    let own_words = ["name", "title", "description", "tags", "version"];
+    let own_words = ["name", "title", "description", "examples", "tags", "version"];
     let metadata: serde_json::Map<String, Value> = facts
         .filter(|name| !own_words.contains(name))
         .map(|name| (name.to_owned(), json!("forged")))
