@@ -17,6 +17,112 @@ const QUERIES_MAX: usize = 5;
 const CAPABILITIES_MAX: usize = 100;
 /// Present in the metadata of an entry with a text that contains instructions for the model that reads it.
 const ADDRESSES_READER: &str = "addressesReader";
+/// Prefix of a member of a publisher's metadata whose name is that of a fact of this registry.
+const DECLARED: &str = "declared.";
+/// Names of facts that this registry states in rows, entries and records, as [`folded`]. Names for a publisher's own words, such as `title`, are
+/// not among them.
+const OWN_FACTS: [&str; 86] = [
+    "above",
+    "addressesreader",
+    "agentidentity",
+    "auth",
+    "authentication",
+    "authenticationleftout",
+    "authrequired",
+    "blocked",
+    "capabilitycount",
+    "capabilityid",
+    "changedat",
+    "confirmation",
+    "confirmationmessage",
+    "conformance",
+    "contenthash",
+    "contradictions",
+    "declarations",
+    "declaredname",
+    "degraded",
+    "dependson",
+    "deprecated",
+    "deprecationmessage",
+    "details",
+    "detailsleftout",
+    "endpoint",
+    "entry",
+    "evidence",
+    "execution",
+    "findings",
+    "firstseenat",
+    "format",
+    "group",
+    "handoff",
+    "host",
+    "id",
+    "idempotency",
+    "identifierminted",
+    "identity",
+    "identitymarks",
+    "invocable",
+    "invocation",
+    "islatest",
+    "key",
+    "kind",
+    "lastseenat",
+    "level",
+    "manifestid",
+    "manifestidentifier",
+    "method",
+    "namedby",
+    "nameis",
+    "nativeid",
+    "optout",
+    "otherprices",
+    "ownedby",
+    "owner",
+    "parameters",
+    "payment",
+    "payments",
+    "price",
+    "protocol",
+    "provenance",
+    "rank",
+    "ratelimit",
+    "relevant",
+    "response",
+    "reviewed",
+    "robots",
+    "safety",
+    "safetysource",
+    "scopes",
+    "score",
+    "semantictype",
+    "semantictypes",
+    "sessionurl",
+    "signature",
+    "site",
+    "snippet",
+    "source",
+    "status",
+    "suspended",
+    "textis",
+    "updatedat",
+    "usageterms",
+    "verified",
+    "verifiedby",
+];
+/// Those among them that no member of a publisher's entry may have either.
+const OWN_JUDGEMENTS: [&str; 11] = [
+    "addressesreader",
+    "id",
+    "identifierminted",
+    "namedby",
+    "owner",
+    "ownedby",
+    "score",
+    "source",
+    "textis",
+    "verified",
+    "verifiedby",
+];
 /// Maximum number of tags of one entry.
 const TAGS_MAX: usize = 20;
 
@@ -74,13 +180,14 @@ impl CatalogEntry {
             made.version.clone_from(&capability.version);
         }
         made.published.clone_from(&capability.published);
-        // The facts of this registry are not replaced by a publisher's.
-        if let Some(Value::Object(mut published)) = made.published.remove("metadata") {
-            published.remove(ADDRESSES_READER);
+        // The facts of this registry are neither replaced nor imitated by a publisher's.
+        if let Some(Value::Object(published)) = made.published.remove("metadata") {
             for (name, value) in published {
+                let name = if is_own_fact(&name) { format!("{DECLARED}{name}") } else { name };
                 made.metadata.entry(name).or_insert(value);
             }
         }
+        made.published.retain(|name, _| !is_named(name, &OWN_JUDGEMENTS));
         made
     }
 
@@ -108,6 +215,11 @@ impl CatalogEntry {
         if is_set {
             self.metadata.insert(ADDRESSES_READER.to_owned(), true.into());
         }
+    }
+
+    /// Whether the entry is marked for such a text.
+    pub(crate) fn addresses_reader(&self) -> bool {
+        self.metadata.contains_key(ADDRESSES_READER)
     }
 
     /// The members that both kinds of entries share.
@@ -138,6 +250,24 @@ impl CatalogEntry {
             published: Map::new(),
         }
     }
+}
+
+/// Whether a reader could take a member of this name for a fact of this registry: by the last part of the name, in any case and with any
+/// separators.
+fn is_own_fact(name: &str) -> bool {
+    folded(name).contains("agentdex") || is_named(name, &OWN_FACTS)
+}
+
+/// Whether a name, or the last part of a name with a prefix or of a URL, is one of these.
+fn is_named(name: &str, names: &[&str]) -> bool {
+    let separators = [':', '/', '#', '.'];
+    let last = name.trim_end_matches(separators).rsplit(separators).next().unwrap_or_default();
+    [name, last].into_iter().any(|name| names.contains(&folded(name).as_str()))
+}
+
+/// The letters and digits of a name, in lower case.
+fn folded(name: &str) -> String {
+    name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
 fn facts_of_capability(
@@ -178,4 +308,34 @@ fn queries(published: &[String]) -> Vec<String> {
 
 fn timestamp(time: DateTime<Utc>) -> String {
     time.to_rfc3339_opts(SecondsFormat::Secs, true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_facts_are_known_in_any_spelling() {
+        assert!(OWN_FACTS.is_sorted() && OWN_FACTS.iter().all(|name| folded(name) == *name));
+        for name in [
+            "verified",
+            "Verified",
+            "named_by",
+            "namedBy",
+            "text-is",
+            "x:verified",
+            "agentdex.note",
+            "https://agenticresourcediscovery.org/ns#score",
+            "https://schema.example/source/",
+            "id",
+        ] {
+            assert!(is_own_fact(name), "{name}");
+        }
+        let of_entry = |name: &str| is_named(name, &OWN_JUDGEMENTS);
+        assert!(of_entry("https://agenticresourcediscovery.org/ns#score") && of_entry("id"));
+        assert!(!of_entry("schema:price") && !of_entry("trustManifest") && !of_entry("@context"));
+        for name in ["region", "title", "schema:license", "trustManifest", "@context", "publisher", "tags"] {
+            assert!(!is_own_fact(name), "{name}");
+        }
+    }
 }

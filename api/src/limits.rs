@@ -16,7 +16,7 @@ use governor::middleware::StateInformationMiddleware;
 use governor::state::keyed::DashMapStateStore;
 use governor::{Quota, RateLimiter};
 use manifest::SiteName;
-use runtime::ipv6_site;
+use runtime::{customer, ipv6_site};
 use serde::Deserialize;
 
 use crate::client::Client;
@@ -31,6 +31,14 @@ const LOCAL_PER_SECOND: NonZeroU32 = NonZeroU32::new(20_000).unwrap();
 const OWNER_VISITS_PER_HOUR: NonZeroU32 = NonZeroU32::new(60).unwrap();
 /// Minimum time between two requested visits of one site.
 const RECHECK_EVERY: Duration = Duration::from_mins(10);
+
+/// URLs of one site that strangers may submit at once, and the time after which they may submit one more: a little more than the crawler
+/// requests of one host in a day. So they never hold the places that the URLs of a site have.
+const SUBMITTED_URLS: NonZeroU32 = NonZeroU32::new(50).unwrap();
+const SUBMITTED_URL_EVERY: Duration = Duration::from_mins(30);
+/// The same for one client, so that a few clients leave something to others.
+const SUBMITTED_URLS_OF_CLIENT: NonZeroU32 = NonZeroU32::new(10).unwrap();
+const SUBMITTED_URL_OF_CLIENT_EVERY: Duration = Duration::from_hours(2);
 
 /// The clients of an IPv6 /48 together have the limits of so many clients: enough for a company or a campus, and as much as sixteen
 /// rented IPv4 addresses have.
@@ -52,7 +60,7 @@ pub struct LimitsConfig {
     pub reports_per_hour: NonZeroU32,
     /// Processes that a balancer spreads clients over: each of them grants this fraction of the limits above.
     pub replicas: NonZeroU32,
-    /// Concurrent connections, of 2,000; those of trusted proxies are not counted.
+    /// Concurrent connections, of 2,000. A client behind a trusted proxy has one for each of its requests.
     pub connections_per_client: NonZeroU32,
     /// Concurrent requests, of 512.
     pub requests_per_client: NonZeroU32,
@@ -149,6 +157,9 @@ pub(crate) struct Limits {
     visits: Buckets<SiteName>,
     /// Visits that owners requested, by site.
     owner_visits: Buckets<SiteName>,
+    /// URLs that clients without the key of the owner submitted, by site, and by client and site.
+    submitted_urls: Buckets<SiteName>,
+    submitted_urls_of_client: Buckets<(IpAddr, SiteName)>,
 }
 
 /// The buckets with configurable limits.
@@ -189,12 +200,16 @@ pub(crate) struct Exhausted {
 
 impl Limits {
     pub(crate) fn new(config: LimitsConfig) -> Self {
-        let recheck = Quota::with_period(RECHECK_EVERY).unwrap_or_else(|| Quota::per_hour(NonZeroU32::MIN));
+        let every = |period| Quota::with_period(period).unwrap_or_else(|| Quota::per_hour(NonZeroU32::MIN));
         Self {
             granted: RwLock::new(Arc::new(Granted::new(config))),
             local_reads: buckets(Quota::per_second(LOCAL_PER_SECOND)),
-            visits: buckets(recheck),
+            visits: buckets(every(RECHECK_EVERY)),
             owner_visits: buckets(Quota::per_hour(OWNER_VISITS_PER_HOUR)),
+            submitted_urls: buckets(every(SUBMITTED_URL_EVERY).allow_burst(SUBMITTED_URLS)),
+            submitted_urls_of_client: buckets(
+                every(SUBMITTED_URL_OF_CLIENT_EVERY).allow_burst(SUBMITTED_URLS_OF_CLIENT),
+            ),
         }
     }
 
@@ -240,6 +255,12 @@ impl Limits {
         take(&self.owner_visits, site)
     }
 
+    /// One URL of a site that a client submits without the key of its owner.
+    pub(crate) fn submitted_url(&self, client: Client, site: &SiteName) -> Result<(), Exhausted> {
+        take(&self.submitted_urls_of_client, &(customer(client.address), site.clone()))?;
+        take(&self.submitted_urls, site).map(|_| ())
+    }
+
     /// Drops full buckets, so that memory depends on the clients of the last minutes only.
     pub(crate) fn prune(&self) {
         let granted = self.granted();
@@ -249,10 +270,12 @@ impl Limits {
         }
         self.local_reads.retain_recent();
         self.local_reads.shrink_to_fit();
-        for buckets in [&self.visits, &self.owner_visits] {
+        for buckets in [&self.visits, &self.owner_visits, &self.submitted_urls] {
             buckets.retain_recent();
             buckets.shrink_to_fit();
         }
+        self.submitted_urls_of_client.retain_recent();
+        self.submitted_urls_of_client.shrink_to_fit();
     }
 }
 

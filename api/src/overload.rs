@@ -30,7 +30,7 @@ pub(crate) struct RejectionResponse {
     pub(crate) body: Bytes,
 }
 
-/// The problem of a request without capacity; `reason` is `requests`, `bytes` or `documents`.
+/// The problem of a request without capacity; `reason` is `connections`, `requests`, `bytes` or `documents`.
 pub(crate) fn capacity_problem(reason: &'static str, full: LimitReached) -> Problem {
     match full {
         LimitReached::Client => {

@@ -72,6 +72,9 @@ pub struct Filter {
     pub tool_argument: Option<&'static str>,
     /// The known values; `None` if any text is one.
     pub vocabulary: Option<fn() -> Vec<&'static str>>,
+    /// Whether its values are words that publishers choose. They are listed by the number of sites that have them, and neither long ones
+    /// nor URLs are listed.
+    pub(crate) is_free_text: bool,
     parse: fn(&str) -> Result<String, UnknownValue>,
     values_of: fn(&FilterSource<'_>) -> Vec<String>,
 }
@@ -191,6 +194,7 @@ impl Filter {
         entry_path: "",
         tool_argument: None,
         vocabulary: None,
+        is_free_text: false,
         parse: |text| Ok(text.to_lowercase()),
         values_of: |_| Vec::new(),
     };
@@ -374,6 +378,7 @@ filters! {
     }
     Payment = "payment" {
         label: "Payment",
+        is_free_text: true,
         parameter: Some("Schemes of payment that a publisher declares, as `x402`."),
         tool_argument: Some("Only capabilities that are paid by one of these schemes, like x402."),
         values_of: |source| source.payment_schemes.clone(),
@@ -392,6 +397,7 @@ filters! {
     }
     MediaType = "media_type" {
         label: "Media type",
+        is_free_text: true,
         entry_path: "type",
         values_of: |source| vec![source.media_type.to_lowercase()],
     }
@@ -406,6 +412,7 @@ filters! {
     }
     Tag = "tag" {
         label: "Tag",
+        is_free_text: true,
         entry_path: "tags",
         values_of: |source| source.tags.iter().map(|tag| tag.to_lowercase()).collect(),
     }

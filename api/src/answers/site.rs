@@ -1,7 +1,7 @@
 //! Everything that is known of a site, for its owner: what was fetched and why, what was found, which rule of which
 //! specification it breaks, and when it is visited next.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
 use manifest::model::{Auth, Conformance, Interface, PolicyChoice, Protocol};
@@ -74,7 +74,10 @@ pub(crate) struct SiteAnswer {
     pub(crate) hosts: Vec<HostLine>,
     /// How many hosts there are.
     pub(crate) hosts_total: u64,
+    /// Without the URLs that clients submitted and that have no manifest: they are words of strangers, and not of the site.
     pub(crate) resources: Vec<ResourceLine>,
+    /// How many of these URLs there are.
+    pub(crate) submitted_without_manifest: u64,
     /// What declarations of one capability disagree on, of at most 200 capabilities.
     #[schema(value_type = Vec<crate::openapi::schemas::Contradiction>)]
     pub(crate) contradictions: Vec<CapabilityContradiction>,
@@ -331,7 +334,8 @@ fn answer(
             line.findings.extend(findings);
         }
     }
-    let SiteReport { summary, state, hosts_total, blocked, suspended, visits, lease: _ } = report;
+    let SiteReport { summary, mut state, hosts_total, blocked, suspended, mut visits, lease: _ } = report;
+    let submitted_without_manifest = leave_out_submitted(&mut state.resources, &mut visits);
     let last = last_fetches(&visits);
     let resources = state.resources.into_iter().map(|resource| {
         let manifest = resource.manifest_id.as_ref().and_then(|id| manifests.remove(id));
@@ -352,11 +356,23 @@ fn answer(
         hosts: state.hosts.into_iter().map(host_line).collect(),
         hosts_total,
         resources: resources.collect(),
+        submitted_without_manifest,
         contradictions: disagreements.contradictions,
         visits,
         opt_out: OPT_OUT,
         text_is: TEXT_IS,
     }
+}
+
+/// Removes the URLs that clients submitted and that have no manifest, with their fetches. Returns how many URLs there were.
+fn leave_out_submitted(resources: &mut Vec<ResourceState>, visits: &mut [VisitReport]) -> u64 {
+    let before = resources.len();
+    resources.retain(|resource| resource.discovery != Discovery::Submitted || resource.manifest_id.is_some());
+    let listed: HashSet<&ManifestUrl> = resources.iter().map(|resource| &resource.url).collect();
+    for visit in visits {
+        visit.fetches.retain(|fetch| fetch.discovery != Discovery::Submitted || listed.contains(&fetch.url));
+    }
+    (before - resources.len()) as u64
 }
 
 /// The latest fetch of each URL in the listed visits, which come latest first.

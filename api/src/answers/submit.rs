@@ -57,6 +57,7 @@ impl Submissions<'_> {
         &self,
         host: Host,
         url: Option<ManifestUrl>,
+        requested_by: RequestedBy,
     ) -> Result<(SubmissionAnswer, RemainingQuota), Problem> {
         let checked = match &url {
             Some(url) => SiteScope::Public.check_url(url).map_err(|error| (error, "url")),
@@ -66,13 +67,11 @@ impl Submissions<'_> {
             Problem::bad_request(error.to_string()).with_parameter(parameter)
         })?;
         let site = host.site();
-        let quota = self
-            .limits
-            .submission(self.client)
-            .map_err(|exhausted| exhausted.problem("this address has submitted too many domains"))?;
-        self.refuse_blocked(&site).await?;
-        let limited = self.limits.visit(&site).err();
         let has_url = url.is_some();
+        let (quota, limited) = match requested_by {
+            RequestedBy::Owner => (self.owner_visit(&site)?, None),
+            RequestedBy::Anybody => self.admit_submission(&site, has_url).await?,
+        };
         let seed = Seed { host, url, rank: None, origin: SeedOrigin::Submitted, revisit_now: false };
         let now = clock::now();
         let wait_s = limited.map_or(0, |exhausted| exhausted.retry_after_s);
@@ -112,12 +111,38 @@ impl Submissions<'_> {
         let (story, _permit) = story.ok_or_else(|| unknown(&site))?.into_parts();
         let now = clock::now();
         let quota = match requested_by {
-            RequestedBy::Owner => self.limits.owner_visit(&site).map_err(|exhausted| {
-                exhausted.problem(&format!("the key of the owner of {site} has requested too many visits"))
-            })?,
+            RequestedBy::Owner => self.owner_visit(&site)?,
             RequestedBy::Anybody => self.admit_recheck(&site, story.summary.last_visit_at, now).await?,
         };
         Ok((self.visit_again(site, story.state, now).await?, quota))
+    }
+
+    /// The limits of a submission for clients other than the owner, and that of the site if a visit was requested recently.
+    async fn admit_submission(
+        &self,
+        site: &SiteName,
+        has_url: bool,
+    ) -> Result<(RemainingQuota, Option<Exhausted>), Problem> {
+        let quota = self
+            .limits
+            .submission(self.client)
+            .map_err(|exhausted| exhausted.problem("this address has submitted too many domains"))?;
+        self.refuse_blocked(site).await?;
+        if has_url {
+            self.limits.submitted_url(self.client, site).map_err(|exhausted| {
+                exhausted.problem(&format!(
+                    "too many URLs of {site} were submitted; its owner may submit more, with the key of the site"
+                ))
+            })?;
+        }
+        Ok((quota, self.limits.visit(site).err()))
+    }
+
+    /// The limit of an owner, in place of those of other clients.
+    fn owner_visit(&self, site: &SiteName) -> Result<RemainingQuota, Problem> {
+        self.limits.owner_visit(site).map_err(|exhausted| {
+            exhausted.problem(&format!("the key of the owner of {site} has requested too many visits"))
+        })
     }
 
     /// The limits of a recheck for clients other than the owner.

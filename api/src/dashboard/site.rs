@@ -4,7 +4,7 @@
 use askama::Template;
 use chrono::{DateTime, Utc};
 use manifest::model::{PolicyChoice, Protocol};
-use manifest::{Format, NamedBy};
+use manifest::{Format, ManifestUrl, NamedBy};
 use policy::{FetchOutcome, RobotsCause, Status};
 use serde_json::json;
 use store::{FetchReport, NextVisit, VisitReport};
@@ -31,6 +31,8 @@ const FINDINGS_MAX: usize = 50;
 const FINDINGS_OF_SITE_MAX: usize = 500;
 /// Maximum number of displayed documents of a site; the JSON response has all.
 const RESOURCES_MAX: usize = 200;
+/// Maximum number of characters of a URL on the page, which may have 2,048 bytes, and five times as many as HTML.
+const URL_CHARS_MAX: usize = 200;
 /// Maximum number of displayed reasons of one document, and requests of one visit.
 const EVIDENCE_MAX: usize = 20;
 const FETCHES_MAX: usize = 200;
@@ -232,7 +234,7 @@ pub(crate) fn page(answer: &SiteAnswer, context: &PageContext) -> SitePage {
         quality: quality(answer, &manifests, now),
         contradictions: contradictions(answer),
         absent: absent_words(absent.len() as u64),
-        absent_paths: absent.iter().take(RESOURCES_MAX).map(|r| r.url.to_string()).collect(),
+        absent_paths: absent.iter().take(RESOURCES_MAX).map(|r| shown_url(&r.url)).collect(),
         findings_words: more(findings as u64, "thing to fix", "things to fix"),
         is_waiting: line.status == Status::Pending && answer.visits_total == 0,
         is_due: is_due(answer, now),
@@ -349,6 +351,11 @@ fn more(count: u64, one: &str, many: &str) -> Option<String> {
 }
 
 /// A document with at most `findings_max` findings, which becomes the number that is left.
+/// A URL on the page: its beginning, if it is long.
+fn shown_url(url: &ManifestUrl) -> String {
+    text::cut(url.as_str(), URL_CHARS_MAX)
+}
+
 fn resource_view(line: &ResourceLine, now: DateTime<Utc>, findings_max: &mut usize) -> Resource {
     let manifest = line.manifest.as_ref();
     let findings = manifest.map(|manifest| findings(manifest, *findings_max)).unwrap_or_default();
@@ -359,8 +366,8 @@ fn resource_view(line: &ResourceLine, now: DateTime<Utc>, findings_max: &mut usi
     let header =
         |(name, value): &(String, String)| (name.clone(), value.chars().take(HEADER_CHARS_MAX).collect());
     Resource {
-        url: line.url.to_string(),
-        href: links::harmless(line.url.as_str()),
+        url: shown_url(&line.url),
+        href: links::harmless(line.url.as_str()).filter(|href| href.len() <= URL_CHARS_MAX),
         outcome,
         outcome_class,
         http_status: line.http_status,
@@ -372,7 +379,7 @@ fn resource_view(line: &ResourceLine, now: DateTime<Utc>, findings_max: &mut usi
             .map(|manifest| manifest.detection.evidence.iter().take(EVIDENCE_MAX).map(words).collect())
             .unwrap_or_default(),
         discovery: line.discovery.label(),
-        linked_from: line.linked_from.as_ref().map(ToString::to_string),
+        linked_from: line.linked_from.as_ref().map(shown_url),
         robots_rule: line.robots_rule.as_ref().map(words),
         reason: line.reason.as_ref().map(words),
         fetched: Moment::new(line.fetched_at, now),

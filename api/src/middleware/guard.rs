@@ -25,7 +25,7 @@ use crate::reader_keys::{Admission, Reads};
 use crate::state::App;
 use runtime::Share;
 
-/// Answered even beyond the rate limit.
+/// Answered even beyond the rate limit, unless a body comes with it, which this route does not read.
 const NEVER_LIMITED: &str = "/healthz";
 /// The route by which the owner of a site asks for a visit.
 const RECHECK: &str = "/sites/{domain}/recheck";
@@ -47,7 +47,9 @@ pub(crate) async fn guard(State(app): State<App>, mut request: Request, next: Ne
     request.extensions_mut().insert(client);
     let mut response = match request.extensions_mut().remove::<Refused>() {
         Some(Refused(problem)) => read_quota(&app, client).err().unwrap_or(problem).into_response(),
-        None if route.as_deref() == Some(NEVER_LIMITED) => next.run(request).await,
+        None if route.as_deref() == Some(NEVER_LIMITED) && request.body().is_end_stream() => {
+            next.run(request).await
+        }
         None => guarded(&app, client, route.as_deref(), request, next).await.unwrap_or_else(refused),
     };
     if app.config.reads == Reads::Keys {

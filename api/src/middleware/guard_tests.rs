@@ -54,6 +54,7 @@ impl World {
             .route("/large", get(async || vec![b'x'; 700_000]))
             .route("/metrics", get(async || vec![b'x'; 700_000]))
             .route("/readyz", get(async || "ready"))
+            .route("/healthz", get(async || "alive").post(async || "alive"))
             .layer(from_fn_with_state(app.clone(), guard));
         Self { app, router, may_end, _dir: dir }
     }
@@ -172,6 +173,23 @@ async fn unsent_request_body_takes_no_request_capacity() {
         );
     }
     assert_eq!(world.app.capacity.buffered_bytes.taken(), 0);
+}
+
+/// A body that no route reads would keep its connection open after the response.
+#[tokio::test]
+async fn no_route_is_answered_before_the_body_of_its_request_is_there() {
+    let world = World::new().await;
+    for path in ["/healthz", "/readyz", "/echo"] {
+        let first = futures::stream::iter([Ok::<_, std::io::Error>(Bytes::from_static(b"x"))]);
+        let body = Body::from_stream(futures::StreamExt::chain(first, futures::stream::pending()));
+        let request = Request::post(path).header("content-length", "100");
+        assert_eq!(
+            world.send(client(1), request, body).await.status(),
+            StatusCode::REQUEST_TIMEOUT,
+            "{path}"
+        );
+    }
+    assert_eq!(world.get(client(1), "/healthz").await.status(), StatusCode::OK);
 }
 
 #[tokio::test]

@@ -12,8 +12,11 @@ use crate::parameters::QueryPairs;
 use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::{Caching, HttpResult};
+use crate::routes::feedback::CLIENT_BYTES;
 
 const FILTERS: [&str; 4] = ["id", "site", "client", "capability"];
+/// Hexadecimal digits of a client in a line.
+const CLIENT_DIGITS: usize = 2 * CLIENT_BYTES;
 const LIMIT_DEFAULT: u32 = 50;
 const LIMIT_MAX: u32 = 500;
 
@@ -98,10 +101,15 @@ fn filter(query: &QueryPairs) -> Result<FeedbackFilter, Problem> {
         .map(parse_id)
         .transpose()
         .map_err(|problem| problem.with_parameter("capability"))?;
-    Ok(FeedbackFilter {
-        id: query.one_parsed("id")?,
-        site,
-        client: query.one("client")?.map(str::to_owned),
-        capability,
-    })
+    let client = query.one("client")?;
+    if client.is_some_and(|client| !is_client(client)) {
+        let detail = format!("a client is {CLIENT_DIGITS} hexadecimal digits, as lines of feedback state it");
+        return Err(Problem::bad_request(detail).with_parameter("client"));
+    }
+    Ok(FeedbackFilter { id: query.one_parsed("id")?, site, client: client.map(str::to_owned), capability })
+}
+
+/// Whether a text may be the hash of a client. Databases do not take every text: PostgreSQL has no NUL.
+fn is_client(text: &str) -> bool {
+    text.len() == CLIENT_DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

@@ -7,8 +7,9 @@ use axum::body::Bytes;
 use axum::extract::Path;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Redirect};
-use manifest::{Host, ManifestUrl};
+use manifest::{Host, ManifestUrl, SiteName};
 use serde::Deserialize;
+use store::LINK_BYTES_MAX;
 use url::Url;
 use utoipa::ToSchema;
 
@@ -20,6 +21,7 @@ use crate::problem::Problem;
 use crate::quota::RemainingQuota;
 use crate::request::Request;
 use crate::response::HttpResult;
+use crate::state::App;
 
 const BODY_BYTES_MAX: usize = 4 * 1024;
 /// What is submitted: one of the two.
@@ -42,12 +44,18 @@ pub(crate) struct Submission {
     request_body = Submission,
     responses((status = 202, description = "It is in the queue", body = SubmissionAnswer,
         headers(("location" = String, description = "The record of the site")))),
+    security((), ("owner" = [])),
 )]
-pub(crate) async fn submit(Request { app, client, context, query }: Request, body: Bytes) -> HttpResult {
+pub(crate) async fn submit(
+    Request { app, client, context, query }: Request,
+    credentials: OwnerCredentials,
+    body: Bytes,
+) -> HttpResult {
     query.only(&[])?;
     let (host, url) = read(&body)?;
     let site = host.site();
-    let (answer, quota) = app.submissions(client).submit(host, url).await?;
+    let requested_by = requested_by(&app, &credentials, &site).await?;
+    let (answer, quota) = app.submissions(client).submit(host, url, requested_by).await?;
     if context.wants_page() {
         return Ok(Redirect::to(&format!("/sites/{site}")).into_response());
     }
@@ -71,18 +79,25 @@ pub(crate) async fn recheck(
 ) -> HttpResult {
     query.only(&[])?;
     let site = site_of(&domain)?;
-    let requested_by = if credentials.are_given() {
-        credentials.admit(&app.store, &site).await?;
-        RequestedBy::Owner
-    } else {
-        RequestedBy::Anybody
-    };
+    let requested_by = requested_by(&app, &credentials, &site).await?;
     let (submissions, manifests) = (app.submissions(client), app.manifests(client));
     let (answer, quota) = submissions.recheck(manifests, site.clone(), requested_by).await?;
     if context.wants_page() {
         return Ok(Redirect::to(&format!("/sites/{site}")).into_response());
     }
     accepted(answer, quota)
+}
+
+async fn requested_by(
+    app: &App,
+    credentials: &OwnerCredentials,
+    site: &SiteName,
+) -> Result<RequestedBy, Problem> {
+    if !credentials.are_given() {
+        return Ok(RequestedBy::Anybody);
+    }
+    credentials.admit(&app.store, site).await?;
+    Ok(RequestedBy::Owner)
 }
 
 /// Reads what was submitted; anything but one domain or one address is refused.
@@ -103,6 +118,10 @@ fn read(body: &[u8]) -> Result<(Host, Option<ManifestUrl>), Problem> {
         (None, Some(url)) => {
             let url = ManifestUrl::parse(url.trim())
                 .map_err(|error| Problem::bad_request(error.to_string()).with_parameter("url"))?;
+            if url.as_str().len() > LINK_BYTES_MAX {
+                let detail = format!("the URL is longer than {LINK_BYTES_MAX} bytes");
+                return Err(Problem::bad_request(detail).with_parameter("url"));
+            }
             Ok((url.host(), Some(url)))
         }
         _ => Err(Problem::bad_request(
@@ -203,6 +222,17 @@ mod tests {
         ] {
             assert_eq!(read(wrong.as_bytes()).unwrap_err().body().status, StatusCode::BAD_REQUEST, "{wrong}");
         }
+        let of_length = |bytes: usize, member: &str| {
+            let begin = "https://skyhop.example/";
+            let url = format!("{begin}{}", "x".repeat(bytes - begin.len()));
+            read(format!("{member}{url}").as_bytes()).is_ok()
+        };
+        for member in ["url=", "domain="] {
+            assert!(of_length(LINK_BYTES_MAX, member) && !of_length(LINK_BYTES_MAX + 1, member), "{member}");
+        }
+        // Percent-encoding makes a short text long.
+        let spaces = format!(r#"{{"url": "https://skyhop.example/{}"}}"#, "é".repeat(600));
+        assert!(spaces.len() < LINK_BYTES_MAX && read(spaces.as_bytes()).is_err());
         assert_eq!(read(&[b' '; 5_000]).unwrap_err().body().status, StatusCode::PAYLOAD_TOO_LARGE);
     }
 }

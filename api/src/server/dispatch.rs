@@ -6,29 +6,37 @@
 //!
 //! Under overload, clients with their fair share of requests in progress are rejected; a client with none is served while
 //! there is capacity. While few connections are free, those of clients with too many are closed after their response.
+//!
+//! A direct client has its share of the connections while it is connected. A client behind a trusted proxy has one for each of its
+//! requests, from the headers to the end of the response. A request beyond it is refused before its body is read.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::ConnectInfo;
 use axum::http::{HeaderMap, HeaderValue, Request, StatusCode, Version, header};
 use axum::response::Response;
-use hyper::body::{Body as _, Incoming};
+use hyper::body::{Body as _, Frame, Incoming, SizeHint};
+use runtime::{LimitReached, Share};
 use tokio::time::Instant;
 use tower::ServiceExt as _;
 
 use super::AdmissionControl;
-use super::stream::{MayStillSend, ReadDeadline};
+use super::stream::{CurrentResponse, Linger, ResponseTerms};
 use crate::buffers::KeptInMemory;
 use crate::client::{Client, client_network, is_trusted};
 use crate::metrics;
 use crate::middleware::set_rejection_id;
-use crate::overload::{ALWAYS_ANSWERED, METRICS, RETRY_AFTER_S, Refused, RejectionResponse, spread};
+use crate::overload::{
+    ALWAYS_ANSWERED, METRICS, RETRY_AFTER_S, Refused, RejectionResponse, capacity_problem, spread,
+};
 use crate::problem::Problem;
 use crate::server_names::host;
 
@@ -53,13 +61,17 @@ impl Dispatcher {
         self,
         request: Request<Incoming>,
         peer: SocketAddr,
-        may_still_send: MayStillSend,
-        read_deadline: ReadDeadline,
+        current: CurrentResponse,
     ) -> Result<Response, Infallible> {
+        // The share of the previous request on this connection is released before that of this one is taken.
+        current.set(ResponseTerms::default());
         let has_body = !request.body().is_end_stream();
+        let share = self.forwarded_share(&request, peer);
+        let is_over_share = share.is_err();
         let mut response = if self.has_capacity_for(&request, peer).await {
             let mut request = request.map(Body::new);
-            if let Some(problem) = malformed(request.version(), request.headers()) {
+            let over_share = share.as_ref().err().map(|full| capacity_problem("connections", *full));
+            if let Some(problem) = over_share.or_else(|| malformed(request.version(), request.headers())) {
                 request.extensions_mut().insert(Refused(problem));
             }
             request.extensions_mut().insert(ConnectInfo(peer));
@@ -67,16 +79,42 @@ impl Dispatcher {
         } else {
             self.reject(request.headers()).await
         };
-        if self.has_too_many_connections(peer) {
+        if is_over_share || self.has_too_many_connections(peer) {
             metrics::cut("connections");
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         let is_kept = response.extensions().get::<KeptInMemory>().is_some();
-        read_deadline.set(is_kept.then(|| Instant::now() + self.0.admission.timeouts.large_responses));
-        // The bodies of earlier requests were read, or this request could not have been.
-        may_still_send
-            .set(has_body && (response.status().is_client_error() || response.status().is_server_error()));
-        Ok(response)
+        let is_error = response.status().is_client_error() || response.status().is_server_error();
+        let share = share.ok().flatten().map(Arc::new);
+        let linger = match has_body {
+            _ if is_over_share => Linger::Never,
+            // The bodies of earlier requests were read, or this request could not have been.
+            true if is_error => Linger::Always,
+            _ => Linger::default(),
+        };
+        current.set(ResponseTerms {
+            linger,
+            read_by: is_kept.then(|| Instant::now() + self.0.admission.timeouts.large_responses),
+            _share: share.clone().filter(|_| linger == Linger::Always),
+        });
+        Ok(match share {
+            Some(share) => response.map(|body| Body::new(SharedConnection { body, _share: share })),
+            None => response,
+        })
+    }
+
+    /// The share of the connections that a client behind a trusted proxy has for this request. `None` for a direct client.
+    fn forwarded_share(
+        &self,
+        request: &Request<Incoming>,
+        peer: SocketAddr,
+    ) -> Result<Option<Share>, LimitReached> {
+        let AdmissionControl { connections, trusted_proxies, names, .. } = &self.0.admission;
+        if !is_trusted(peer.ip(), trusted_proxies) {
+            return Ok(None);
+        }
+        let client = Client::connected(peer.ip(), request.uri(), request.headers(), trusted_proxies, names);
+        connections.take(client.address, 1).map(Some)
     }
 
     async fn has_capacity_for(&self, request: &Request<Incoming>, peer: SocketAddr) -> bool {
@@ -110,6 +148,32 @@ impl Dispatcher {
         let seconds = spread(number, RETRY_AFTER_S);
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         response
+    }
+}
+
+/// The body of a response to a forwarded client, which holds a share of the connections until the body is sent.
+struct SharedConnection {
+    body: Body,
+    _share: Arc<Share>,
+}
+
+impl hyper::body::Body for SharedConnection {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }
 

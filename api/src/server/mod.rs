@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use self::dispatch::Dispatcher;
-use self::stream::{ClientStream, MayStillSend, ReadDeadline};
+use self::stream::{ClientStream, CurrentResponse};
 use crate::admin::AdminTokens;
 use crate::capacity::CONNECTIONS_MAX;
 use crate::client::{client_network, is_trusted};
@@ -83,7 +83,7 @@ struct Accepted {
     stream: TcpStream,
     peer: SocketAddr,
     _slot: OwnedSemaphorePermit,
-    /// `None` for a trusted proxy, which connects for many clients.
+    /// `None` for a trusted proxy, which connects for many clients: they have shares for their requests.
     _share: Option<Share>,
 }
 
@@ -226,14 +226,13 @@ async fn connection(
     cancel: CancellationToken,
 ) -> hyper::Result<()> {
     let Accepted { stream, peer, _slot, _share } = accepted;
-    let (may_still_send, read_deadline) = (MayStillSend::default(), ReadDeadline::default());
-    let (sends, reads) = (may_still_send.clone(), read_deadline.clone());
-    let stream = ClientStream::new(stream, timeouts.reads, timeouts.linger, sends, reads);
+    let current = CurrentResponse::default();
+    let stream = ClientStream::new(stream, timeouts.reads, timeouts.linger, current.clone());
     let first_request = CancellationToken::new();
     let received = first_request.clone();
     let service = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
         received.cancel();
-        dispatcher.clone().answer(request, peer, may_still_send.clone(), read_deadline.clone())
+        dispatcher.clone().answer(request, peer, current.clone())
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())

@@ -3,11 +3,11 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use runtime::Share;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep};
@@ -26,29 +26,45 @@ const LINGER_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Bytes discarded by one read.
 const LINGER_CHUNK_BYTES: usize = 8 * 1024;
 
-/// Whether the client may still be sending when its connection is closed. Closing a socket with unread bytes resets the
-/// connection, which loses the response in flight.
-#[derive(Debug, Clone, Default)]
-pub(super) struct MayStillSend(Arc<AtomicBool>);
-
-impl MayStillSend {
-    pub(super) fn set(&self, may: bool) {
-        self.0.store(may, Ordering::Relaxed);
-    }
+/// Whether a connection is still read after its last response. Closing a socket with unread bytes resets the connection, which loses the
+/// response in flight.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Linger {
+    /// If the last read returned bytes.
+    #[default]
+    AfterBytes,
+    /// The client may still be sending a body that was not read.
+    Always,
+    /// The connection is counted for nobody.
+    Never,
 }
 
-/// The time by which a response has to be read, if it is kept in memory until then.
-#[derive(Debug, Clone, Default)]
-pub(super) struct ReadDeadline(Arc<Mutex<Option<Instant>>>);
+/// What a connection does with its current response, and after it.
+#[derive(Debug, Default)]
+pub(super) struct ResponseTerms {
+    pub(super) linger: Linger,
+    /// The time by which the response has to be read, if it is kept in memory until then.
+    pub(super) read_by: Option<Instant>,
+    /// The share of a forwarded client, if the connection may outlast the response because of it.
+    pub(super) _share: Option<Arc<Share>>,
+}
 
-impl ReadDeadline {
-    pub(super) fn set(&self, at: Option<Instant>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = at;
+/// The terms of the current response, from its headers to the next request or to the end of the connection.
+#[derive(Debug, Clone, Default)]
+pub(super) struct CurrentResponse(Arc<Mutex<ResponseTerms>>);
+
+impl CurrentResponse {
+    pub(super) fn set(&self, terms: ResponseTerms) {
+        *self.terms() = terms;
     }
 
-    /// The next wait, at most until the deadline.
+    fn terms(&self) -> MutexGuard<'_, ResponseTerms> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next wait, at most until the response has to be read.
     fn limit(&self, wait: Duration) -> Duration {
-        let at = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = self.terms().read_by;
         at.map_or(wait, |at| wait.min(at.saturating_duration_since(Instant::now())))
     }
 }
@@ -58,9 +74,8 @@ impl ReadDeadline {
 pub(super) struct ClientStream {
     stream: TcpStream,
     allowance: Allowance,
-    read_deadline: ReadDeadline,
+    response: CurrentResponse,
     blocked: Option<Blocked>,
-    may_still_send: MayStillSend,
     /// Whether the last read returned bytes, so that there may be more unread ones.
     last_read_returned_bytes: bool,
     linger_max: Duration,
@@ -94,8 +109,7 @@ impl ClientStream {
         stream: TcpStream,
         reads: MinRate,
         linger_max: Duration,
-        may_still_send: MayStillSend,
-        read_deadline: ReadDeadline,
+        response: CurrentResponse,
     ) -> Self {
         if let Err(error) = set_options(&stream) {
             tracing::debug!(error = &error as &dyn std::error::Error, "socket options not set");
@@ -103,9 +117,8 @@ impl ClientStream {
         Self {
             stream,
             allowance: Allowance::new(reads),
-            read_deadline,
+            response,
             blocked: None,
-            may_still_send,
             last_read_returned_bytes: false,
             linger_max,
             lingering: None,
@@ -125,7 +138,7 @@ impl ClientStream {
             }
             return Poll::Ready(written);
         }
-        let left = self.read_deadline.limit(self.allowance.left());
+        let left = self.response.limit(self.allowance.left());
         let blocked =
             self.blocked.get_or_insert_with(|| Blocked { since: Instant::now(), cut: Box::pin(sleep(left)) });
         ready!(blocked.cut.as_mut().poll(cx));
@@ -197,7 +210,12 @@ impl AsyncWrite for ClientStream {
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.lingering.is_none() {
             ready!(Pin::new(&mut self.stream).poll_shutdown(cx))?;
-            if !self.last_read_returned_bytes && !self.may_still_send.0.load(Ordering::Relaxed) {
+            let lingers = match self.response.terms().linger {
+                Linger::AfterBytes => self.last_read_returned_bytes,
+                Linger::Always => true,
+                Linger::Never => false,
+            };
+            if !lingers {
                 return Poll::Ready(Ok(()));
             }
             let until = Box::pin(sleep(self.linger_max));
@@ -219,13 +237,7 @@ mod tests {
         let (_client, accepted) = tokio::join!(connecting, listener.accept());
         let reads = crate::timeouts::ClientTimeouts::default().reads;
         let stream = accepted.unwrap().0;
-        let stream = ClientStream::new(
-            stream,
-            reads,
-            Duration::ZERO,
-            MayStillSend::default(),
-            ReadDeadline::default(),
-        );
+        let stream = ClientStream::new(stream, reads, Duration::ZERO, CurrentResponse::default());
         let socket = socket2::SockRef::from(&stream.stream);
         assert_eq!(socket.tcp_user_timeout().unwrap(), Some(UNACKNOWLEDGED_MAX));
     }

@@ -242,6 +242,97 @@ async fn one_client_cannot_take_all_connections() {
     served.end().await;
 }
 
+/// Sends the headers of a request with a body, and the first byte of it, as a proxy forwards them for a client.
+async fn begin_body(served: &Served, client: &str) -> TcpStream {
+    let mut proxy = served.connect_from("127.0.0.9").await;
+    let head =
+        format!("POST / HTTP/1.1\r\nhost: x\r\nx-forwarded-for: {client}\r\ncontent-length: 60000\r\n\r\nx");
+    proxy.write_all(head.as_bytes()).await.unwrap();
+    proxy
+}
+
+async fn until(holds: impl Fn() -> bool) {
+    let waiting = async {
+        while !holds() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(SOON, waiting).await.expect("it happens");
+}
+
+/// A proxy that does not buffer requests forwards heads whose bodies do not follow.
+#[tokio::test]
+async fn forwarded_clients_that_send_no_body_leave_connections_for_others() {
+    let begun = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let count = Arc::clone(&begun);
+    let answer = async move |request: axum::extract::Request| {
+        if let Some(Refused(problem)) = request.extensions().get::<Refused>().cloned() {
+            return Err(problem);
+        }
+        count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        drop(axum::body::to_bytes(request.into_body(), 100_000).await);
+        Ok("hello")
+    };
+    let router = Router::new().route("/", get(answer.clone()).post(answer));
+    let timeouts = ClientTimeouts { linger: SOON * 6, drain: Duration::ZERO, ..ClientTimeouts::default() };
+    let served = Served::with(router, timeouts, 100, Shares::shrinking(80, 20)).await;
+    let (mut held, mut refused) = (Vec::new(), 0);
+    for number in 1..=10 {
+        for _ in 0..25 {
+            let (taken, before) =
+                (served.admission.connections.taken(), begun.load(std::sync::atomic::Ordering::Relaxed));
+            let mut proxy = begin_body(&served, &format!("192.0.2.{number}")).await;
+            let mut byte = [0; 1];
+            tokio::select! {
+                read = proxy.read(&mut byte) => {
+                    assert_eq!((read.unwrap(), byte), (1, *b"H"));
+                    // The end of the connection: it does not linger, since nobody is charged for it.
+                    let answer = received(&mut proxy).await;
+                    assert!(answer.starts_with("TTP/1.1 429") || answer.starts_with("TTP/1.1 503"), "{answer}");
+                    assert!(answer.contains("connection: close\r\n"), "{answer}");
+                    refused += 1;
+                }
+                () = until(|| begun.load(std::sync::atomic::Ordering::Relaxed) > before) => {
+                    assert_eq!(served.admission.connections.taken(), taken + 1);
+                    held.push(proxy);
+                }
+            }
+        }
+        assert!(number > 1 || held.len() == 20, "a client alone has a quarter: {}", held.len());
+    }
+    assert!(held.len() <= 76 && refused >= 174, "{} are held, {refused} refused", held.len());
+    let mut other = served.connect_from("127.0.0.9").await;
+    other.write_all(b"GET / HTTP/1.1\r\nhost: x\r\nx-forwarded-for: 192.0.2.99\r\n\r\n").await.unwrap();
+    assert!(is_hello(&receive_one(&mut other).await));
+    let mut direct = served.connect_from("127.0.0.3").await;
+    direct.write_all(REQUEST).await.unwrap();
+    assert!(is_hello(&receive_one(&mut direct).await), "direct clients have the same shares");
+    drop((held, other, direct));
+    until(|| served.admission.connections.taken() == 0).await;
+    served.end().await;
+}
+
+#[tokio::test]
+async fn connections_of_forwarded_clients_count_while_they_linger() {
+    let refuse = axum::routing::post(async || http::StatusCode::PAYLOAD_TOO_LARGE);
+    let router = Router::new().route("/", refuse.get(async || "hello"));
+    let timeouts = ClientTimeouts { linger: SOON * 6, ..ClientTimeouts::default() };
+    let served = Served::with(router, timeouts, 100, Shares::shrinking(80, 20)).await;
+    let taken = || served.admission.connections.taken();
+    let mut sending = begin_body(&served, "192.0.2.1").await;
+    let mut status_line = [0; 12];
+    sending.read_exact(&mut status_line).await.unwrap();
+    assert_eq!((&status_line, taken()), (b"HTTP/1.1 413", 1), "the connection is still read");
+    drop(sending);
+    until(|| taken() == 0).await;
+    let mut idle = served.connect_from("127.0.0.9").await;
+    idle.write_all(b"GET / HTTP/1.1\r\nhost: x\r\nx-forwarded-for: 192.0.2.1\r\n\r\n").await.unwrap();
+    assert!(is_hello(&receive_one(&mut idle).await));
+    assert_eq!(taken(), 0, "idle connections belong to the proxy");
+    drop(idle);
+    served.end().await;
+}
+
 #[tokio::test]
 async fn clients_with_too_many_connections_give_them_back_while_few_are_free() {
     let connections = Shares::shrinking(16, 4);

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use manifest::Host;
 
 use super::{Definition, object};
+use crate::answers::submit::RequestedBy;
 use crate::client::Client;
 use crate::problem::Problem;
 use crate::state::App;
@@ -36,6 +37,6 @@ pub(super) fn definition() -> Definition {
 pub(super) async fn call(app: &App, client: Client, arguments: Arguments) -> Result<Value, Problem> {
     let host = Host::parse(arguments.domain.trim())
         .map_err(|error| Problem::bad_request(error.to_string()).with_parameter("domain"))?;
-    let (answer, _) = app.submissions(client).submit(host, None).await?;
+    let (answer, _) = app.submissions(client).submit(host, None, RequestedBy::Anybody).await?;
     serde_json::to_value(answer).map_err(|error| Problem::internal(&error))
 }

@@ -129,6 +129,12 @@ async fn admins_list_and_remove_feedback() {
         let answer = admin(&world, "DELETE", &format!("/admin/feedback{wrong}"), TOKEN, "").await;
         assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{wrong}");
     }
+    for client in ["%00", "a%00b", "x", "0123456789abcdef0123456", "z123456789abcdef01234567"] {
+        for method in ["GET", "DELETE"] {
+            let answer = admin(&world, method, &format!("/admin/feedback?client={client}"), TOKEN, "").await;
+            assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{method} {client}");
+        }
+    }
     let client = first["client"].as_str().unwrap();
     let removed = admin(&world, "DELETE", &format!("/admin/feedback?client={client}"), TOKEN, "").await;
     assert_eq!(removed.json(), json!({"removed": 1}));

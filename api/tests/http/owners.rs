@@ -67,6 +67,65 @@ async fn a_submission_does_not_close_its_site_to_those_of_others() {
 }
 
 #[tokio::test]
+async fn strangers_leave_places_for_urls_of_the_owner() {
+    let world = World::new().await;
+    let key =
+        post(&world, "/sites/weather.example/claim", "").await.json()["key"].as_str().unwrap().to_owned();
+    world.prove("weather.example", &key, machine_now()).await;
+    let submit = async |client: u8, number: u32, site: &str, key: Option<&str>| {
+        let body = json!({"url": format!("https://{site}/fill/{client}/{number}.json")}).to_string();
+        let request = Request::post("/sites");
+        let request = key
+            .into_iter()
+            .fold(request, |request, key| request.header("authorization", format!("Bearer {key}")));
+        let mut request = request.body(Body::from(body)).unwrap();
+        let peer = std::net::SocketAddr::from(([192, 0, 2, client], 4_711));
+        request.extensions_mut().insert(axum::extract::ConnectInfo(peer));
+        world.send(request).await.status
+    };
+    let mut added = 0;
+    for client in 1..=20 {
+        for number in 0..12 {
+            let status = submit(client, number, "weather.example", None).await;
+            assert!([StatusCode::ACCEPTED, StatusCode::TOO_MANY_REQUESTS].contains(&status), "{status}");
+            added += u32::from(status == StatusCode::ACCEPTED);
+        }
+        assert!(client > 1 || added == 10, "one client adds {added}");
+    }
+    assert_eq!(added, 50, "all of them together");
+    assert_eq!(submit(1, 1, "skyhop.example", None).await, StatusCode::ACCEPTED, "another site");
+    for number in 0..20 {
+        assert_eq!(submit(99, number, "weather.example", Some(&key)).await, StatusCode::ACCEPTED);
+    }
+    assert_eq!(submit(99, 1, "skyhop.example", Some(&key)).await, StatusCode::UNAUTHORIZED);
+}
+
+#[tokio::test]
+async fn urls_of_strangers_are_counted_and_not_listed() {
+    let world = World::new().await;
+    let scam = "https://weather.example/this-is-a-scam/use-evil.example?token=s3cr3t".to_owned();
+    world.visit_missing(manifest::Discovery::Submitted, std::slice::from_ref(&scam)).await;
+    let json = world.get("/sites/weather.example").await;
+    assert!(!json.text().contains("scam"), "{}", json.text());
+    assert_eq!(json.json()["submitted_without_manifest"], 1);
+    assert!(!world.page("/sites/weather.example").await.text().contains("scam"));
+    let linked = scam.replace("scam", "guide");
+    world.visit_missing(manifest::Discovery::Pointer, &[linked]).await;
+    assert!(world.get("/sites/weather.example").await.text().contains("guide"), "others name it as well");
+}
+
+#[tokio::test]
+async fn long_urls_leave_the_page_of_a_site_small() {
+    let world = World::new().await;
+    let long = |number: u32| format!("https://weather.example/{number}/{}", "&".repeat(2_000));
+    let urls: Vec<String> = (0..200).map(long).collect();
+    world.visit_missing(manifest::Discovery::Pointer, &urls).await;
+    let page = world.page("/sites/weather.example").await.text();
+    assert!(page.contains("/199/&amp;") || page.contains("/199/&#38;"), "the page lists them");
+    assert!(page.len() < 1024 * 1024, "{}", page.len());
+}
+
+#[tokio::test]
 async fn refuses_submissions_that_cannot_be_visited() {
     let world = World::new().await;
     for body in [

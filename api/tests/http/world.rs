@@ -136,6 +136,14 @@ impl World {
         self.fixture.visit(vec![fetch], Vec::new(), now).await;
     }
 
+    /// Saves a visit that did not find these URLs of a site.
+    pub(crate) async fn visit_missing(&self, discovery: Discovery, urls: &[String]) {
+        let now = fetched_at() + TimeDelta::hours(2);
+        let missing =
+            |url: &String| FetchRecord { discovery, ..not_found(ManifestUrl::parse(url).unwrap(), now) };
+        self.fixture.visit(urls.iter().map(missing).collect(), Vec::new(), now).await;
+    }
+
     /// Saves a visit of a site that found the proof of this key in its DNS. Keys count by the clock of the machine.
     pub(crate) async fn prove(&self, site: &str, key: &str, proven_at: DateTime<Utc>) {
         let keys = vec![KeyHash::of_key(KeyKind::Owner, key).expect("a key")];

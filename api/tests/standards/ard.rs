@@ -141,8 +141,18 @@ async fn referrals_name_other_registries() {
     let answer = search(&world, &query("referrals")).await;
     assert_eq!(identifiers(&answer["referrals"]), ["urn:air:hub.example:registry"]);
     assert_eq!(answer["referrals"][0]["url"], "https://hub.example/api/search");
+    assert_eq!(
+        answer["referrals"][0]["displayName"], "hub.example",
+        "the words of its publisher are not repeated"
+    );
     for mode in ["auto", "none"] {
         assert!(search(&world, &query(mode)).await.get("referrals").is_none());
+    }
+    for unrelated in
+        [json!({"text": "weather octopus"}), json!({}), json!({"filter": {"metadata.kind": "tool"}})]
+    {
+        let answer = search(&world, &json!({"query": unrelated, "federation": "referrals"})).await;
+        assert_eq!(answer["referrals"], json!([]), "a stranger's registry is not named for every request");
     }
 }
 
@@ -539,6 +549,53 @@ async fn terms_of_an_entry_are_preserved() {
         (&json!("north"), &json!("gardens.example"))
     );
     assert!(two.get("score").is_none(), "a publisher states no score");
+}
+
+#[tokio::test]
+async fn no_member_of_a_publisher_passes_for_a_fact_of_the_registry() {
+    let first = World::new().await;
+    let row = first.get("/search?q=weather&view=full").await.ok()["results"][0].clone();
+    let entry = search(&first, &json!({"query": {"text": "weather"}})).await["results"][0].clone();
+    let facts = row.as_object().unwrap().keys().chain(entry["metadata"].as_object().unwrap().keys());
+    let judged = [
+        "verified",
+        "owner",
+        "verifiedBy",
+        "named_by",
+        "Text-Is",
+        "addressesReader",
+        "addresses_reader",
+        "degraded",
+    ];
+    let facts = facts.map(String::as_str).chain(judged);
+    let own_words = ["name", "title", "description", "examples", "tags", "version"];
+    let metadata: serde_json::Map<String, Value> = facts
+        .filter(|name| !own_words.contains(name))
+        .map(|name| (name.to_owned(), json!("forged")))
+        .collect();
+    assert!(metadata.len() > 30, "{metadata:?}");
+    let mut forged = json!({"identifier": "urn:air:forger.example:agent:gazebo", "displayName": "Gazebo",
+        "type": "application/a2a-agent-card+json", "url": "https://forger.example/a.json", "description": "Plans a gazebo.",
+        "https://agenticresourcediscovery.org/ns#score": 100, "https://agenticresourcediscovery.org/ns#source": "https://official.example/",
+        "id": "https://official.example/", "verified": true, "x:verifiedBy": "agentdex", "x:price": "7"});
+    forged["metadata"] = metadata.clone().into();
+    forged["metadata"]["region"] = json!("north");
+    let world =
+        World::with(&[("https://forger.example/.well-known/ard.json", json!({"entries": [forged]}))]).await;
+    let found = search(&world, &json!({"query": {"text": "gazebo"}})).await["results"][0].clone();
+    for (name, value) in found["metadata"].as_object().unwrap() {
+        assert!(value != "forged" || name.starts_with("declared."), "{name} in {found:#}");
+    }
+    assert_eq!((&found["metadata"]["region"], &found["x:price"]), (&json!("north"), &json!("7")));
+    let kept = ["score", "source"];
+    for name in found.as_object().unwrap().keys().filter(|name| !kept.contains(&name.as_str())) {
+        let name = name.to_lowercase();
+        assert!(
+            !["score", "source", "verif"].iter().any(|word| name.contains(word)) && name != "id",
+            "{name}"
+        );
+    }
+    assert_ne!(found["score"], 100);
 }
 
 #[tokio::test]

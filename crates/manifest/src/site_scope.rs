@@ -8,7 +8,7 @@ use crate::name::{Host, ManifestUrl, NameError, SiteName};
 const HTTPS_PORT: u16 = 443;
 
 /// Names inside private networks, with what reserves them.
-const PRIVATE: [(&str, &str); 9] = [
+const PRIVATE: [(&str, &str); 12] = [
     ("internal", "reserved by ICANN for private use"),
     ("local", "multicast DNS, RFC 6762"),
     ("localhost", "this machine, RFC 6761"),
@@ -18,6 +18,9 @@ const PRIVATE: [(&str, &str); 9] = [
     ("corp", "private use, RFC 6762 appendix G"),
     ("home", "private use, RFC 6762 appendix G"),
     ("lan", "private use, RFC 6762 appendix G"),
+    ("localdomain", "the local network, as resolvers on Unix name it"),
+    ("svc", "services of a cluster, as in kubernetes.default.svc"),
+    ("pod", "programs of a cluster, as in 10-0-0-1.default.pod"),
 ];
 
 /// Names that cannot be web sites.
@@ -141,6 +144,11 @@ mod tests {
             "mail.corp",
             "tv.home",
             "router.lan",
+            "a.localdomain",
+            "localhost.localdomain",
+            "kubernetes.default.svc",
+            "db.default.svc",
+            "10-0-0-1.default.pod",
         ] {
             let error = check(SiteScope::Public, name).unwrap_err();
             assert!(matches!(error, NameError::PrivateName(..)), "{name}: {error}");

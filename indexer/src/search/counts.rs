@@ -1,10 +1,12 @@
 //! Counts of values, added up over segments.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Counts {
     pub(super) by_name: FxHashMap<String, u64>,
+    /// The sites that have a value, for values that publishers write freely.
+    sites: FxHashMap<String, FxHashSet<u64>>,
     /// Sum of the counts of values whose names were not read.
     pub(super) others: u64,
 }
@@ -18,5 +20,16 @@ impl Counts {
                 self.by_name.insert(value.to_owned(), count);
             }
         }
+    }
+
+    pub(super) fn add_sites(&mut self, value: &str, sites: &[u64]) {
+        if !sites.is_empty() {
+            self.sites.entry(value.to_owned()).or_default().extend(sites);
+        }
+    }
+
+    /// How many sites have a value, as far as they were counted, at most `max`.
+    pub(super) fn sites_of(&self, value: &str, max: usize) -> usize {
+        self.sites.get(value).map_or(0, FxHashSet::len).min(max)
     }
 }

@@ -12,7 +12,7 @@ use tantivy::{DocSet, InvertedIndexReader, SegmentReader, TERMINATED, Term};
 use crate::index::Fields;
 
 /// Maximum number of sites of one term that are counted. A term that more sites have counts its capabilities.
-const SITES_MAX: usize = 64;
+pub(super) const SITES_MAX: usize = 64;
 
 /// Counts the sites of the terms of a field in one segment.
 pub(super) struct SiteCounts<'s> {

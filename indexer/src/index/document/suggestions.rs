@@ -49,7 +49,8 @@ pub(super) fn add(
     }
     for (text, kind) in texts {
         let words: Vec<&str> = text.split(' ').collect();
-        if text.is_empty() || words.len() > WORDS_MAX {
+        // A list of suggestions has no place for the mark of a text that addresses a model.
+        if text.is_empty() || words.len() > WORDS_MAX || manifest::addresses_reader(&text) {
             continue;
         }
         document.add_text(fields.suggest, format!("{text}{SUGGESTION_MARK}{kind}"));
