@@ -42,6 +42,9 @@ pub(crate) struct ProblemBody {
     pub(crate) error_code: &'static str,
     /// The same text as `detail`.
     message: String,
+    /// The same text again, below `/v0.1`: the member that clients of the official MCP registry read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
     /// The parameter that was wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     parameter: Option<String>,
@@ -102,6 +105,7 @@ impl Problem {
             message: detail.clone(),
             detail,
             error_code: error_code(status),
+            error: None,
             parameter: None,
             known: Vec::new(),
             retry_after_s: None,
@@ -163,6 +167,12 @@ impl Problem {
 
     pub(crate) fn with_parameter(mut self, name: &str) -> Self {
         self.0.parameter = Some(cut(name, PARAMETER_CHARS_MAX));
+        self
+    }
+
+    /// The same problem for clients of the official MCP registry.
+    pub(crate) fn for_mcp_registry(mut self) -> Self {
+        self.0.error = Some(self.0.detail.clone());
         self
     }
 
