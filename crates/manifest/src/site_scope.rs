@@ -8,16 +8,18 @@ use crate::name::{Host, ManifestUrl, NameError, SiteName};
 const HTTPS_PORT: u16 = 443;
 
 /// Names inside private networks, with what reserves them.
-const PRIVATE: [(&str, &str); 9] = [
+const PRIVATE: [(&str, &str); 11] = [
     ("internal", "reserved by ICANN for private use"),
     ("local", "multicast DNS, RFC 6762"),
     ("localhost", "this machine, RFC 6761"),
+    ("localdomain", "local networks, by convention of resolvers"),
     ("home.arpa", "home networks, RFC 8375"),
     ("intranet", "private use, RFC 6762 appendix G"),
     ("private", "private use, RFC 6762 appendix G"),
     ("corp", "private use, RFC 6762 appendix G"),
     ("home", "private use, RFC 6762 appendix G"),
     ("lan", "private use, RFC 6762 appendix G"),
+    ("svc", "services inside a cluster, as Kubernetes names them"),
 ];
 
 /// Names that cannot be web sites.
@@ -133,6 +135,8 @@ mod tests {
         for name in [
             "a.internal",
             "a.local",
+            "foo.localdomain",
+            "kubernetes.default.svc",
             "printer.a.local",
             "app.localhost",
             "nas.home.arpa",

@@ -31,7 +31,7 @@ use crate::object::Object;
 use crate::reference::Resolver;
 
 pub(crate) use rules::FINDINGS;
-use security::schemes;
+use security::{SchemeUsers, schemes};
 pub(crate) use security::{requirement, scheme_of};
 use yaml::YamlError;
 
@@ -112,7 +112,7 @@ pub(crate) fn merge(root: &Map<String, Value>, at: &ManifestUrl, draft: &mut Dra
         draft.keep(Auth::new(AuthScheme::None));
     }
     let reading = Reading { root, document: at, schemes, base, auth };
-    draft.keep_all(reading.schemes.values().cloned());
+    let mut users = SchemeUsers::default();
     let mut ids = BTreeSet::new();
     for operation in path_operations(root, &mut resolver) {
         if draft.is_full() {
@@ -120,8 +120,11 @@ pub(crate) fn merge(root: &Map<String, Value>, at: &ManifestUrl, draft: &mut Dra
         }
         rules::check_operation(&operation, &mut ids, draft);
         let capability = operation::read(&reading, &operation, draft, &mut resolver);
+        users
+            .add(operation.operation.get("security").or_else(|| root.get("security")), &capability.native_id);
         draft.push(capability);
     }
+    draft.keep_all(users.restricted(reading.schemes));
     // Without requirements for the whole document, only operations that state a scheme use it.
     if reading.auth == CapabilityAuth::default() {
         draft::restrict_to_needing(&mut draft.manifest);
