@@ -1,14 +1,18 @@
 //! Capabilities and manifests as catalog entries (ARD 0.91 §4.2).
 
+use std::collections::HashSet;
+
 use chrono::{DateTime, SecondsFormat, Utc};
 use manifest::entry::{self, Entry};
-use manifest::{AuthScheme, Capability};
+use manifest::{AuthScheme, Capability, Identity};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use store::StoredManifest;
 use utoipa::ToSchema;
 
 use crate::answers::TEXT_IS;
+use crate::answers::search_parameters::row_members;
+use crate::clock;
 
 /// Representative queries of an entry: the standard requires two to five.
 const QUERIES_MIN: usize = 2;
@@ -69,17 +73,20 @@ impl CatalogEntry {
         made.capabilities = vec![capability.name.clone()];
         made.representative_queries = queries(&capability.examples);
         made.metadata.extend(facts_of_capability(stored, capability, base));
+        made.mark_identity(&stored.manifest.identity_of(capability, stored.named_by).at(clock::now()));
         made.mark_addressing(capability.addresses_reader);
         if !entry.identifier.is_minted && capability.version.is_some() {
             made.version.clone_from(&capability.version);
         }
         made.published.clone_from(&capability.published);
         // The facts of this registry are not replaced by a publisher's.
-        if let Some(Value::Object(mut published)) = made.published.remove("metadata") {
-            published.remove(ADDRESSES_READER);
-            for (name, value) in published {
-                made.metadata.entry(name).or_insert(value);
-            }
+        if let Some(Value::Object(published)) = made.published.remove("metadata") {
+            let own: HashSet<String> = made.metadata.keys().map(|name| plain_name(name)).collect();
+            let is_own = |name: &str| {
+                let name = plain_name(name);
+                own.contains(&name) || is_stated_by_registry(&name)
+            };
+            made.metadata.extend(published.into_iter().filter(|(name, _)| !is_own(name)));
         }
         made
     }
@@ -99,8 +106,25 @@ impl CatalogEntry {
         made.metadata.insert("entry".to_owned(), "manifest".into());
         made.metadata.insert("capabilityCount".to_owned(), manifest.capabilities.len().into());
         made.metadata.insert("details".to_owned(), format!("{base}/manifests/{}", manifest.id).into());
+        made.mark_identity(&stored.identity().at(clock::now()));
         made.mark_addressing(manifest.addresses_reader());
         made
+    }
+
+    /// States whether the publisher that the entry names is the site that serves it, and what its signature proves: a `trustManifest` is
+    /// repeated as published.
+    fn mark_identity(&mut self, identity: &Identity<'_>) {
+        let facts = [
+            ("binding", identity.binding.as_str().into()),
+            ("signature", identity.signature.status.as_str().into()),
+            ("verified", identity.verified.into()),
+        ];
+        self.metadata.extend(facts.map(|(name, value): (&str, Value)| (name.to_owned(), value)));
+    }
+
+    /// Whether it is marked so.
+    pub(crate) fn addresses_reader(&self) -> bool {
+        self.metadata.contains_key(ADDRESSES_READER)
     }
 
     /// Marks an entry with a text of the publisher that contains instructions for the model that reads it.
@@ -138,6 +162,38 @@ impl CatalogEntry {
             published: Map::new(),
         }
     }
+}
+
+/// Names by which this registry states facts about what it lists, besides the members of its rows and records. A publisher's metadata
+/// with such a name could not be told from them.
+const STATED_BY_REGISTRY: [&str; 16] = [
+    "identity",
+    "indexed",
+    "isverified",
+    "listedby",
+    "namedby",
+    "owner",
+    "rank",
+    "ranking",
+    "registry",
+    "relevance",
+    "reviewed",
+    "reviewedby",
+    "trust",
+    "trusted",
+    "verified",
+    "verifiedby",
+];
+
+fn is_stated_by_registry(plain: &str) -> bool {
+    plain == plain_name(ADDRESSES_READER)
+        || STATED_BY_REGISTRY.contains(&plain)
+        || row_members().any(|member| plain_name(member) == plain)
+}
+
+/// A name without case and separators: `named_by`, `namedBy` and `Named-By` are read as one.
+fn plain_name(name: &str) -> String {
+    name.chars().filter(|c| !matches!(c, '_' | '-' | ' ' | '.')).flat_map(char::to_lowercase).collect()
 }
 
 fn facts_of_capability(

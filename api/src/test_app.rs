@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use indexer::{IndexBuilder, IndexConfig};
+use ipnet::IpNet;
 use store::{DatabaseUrl, Store, StoreConfig};
 
 use crate::config::ApiConfig;
@@ -13,6 +14,15 @@ use crate::timeouts::ClientTimeouts;
 
 /// An API with an empty index. The directory must outlive it.
 pub(crate) async fn app(limits: LimitsConfig, timeouts: ClientTimeouts) -> (App, tempfile::TempDir) {
+    app_behind(Vec::new(), limits, timeouts).await
+}
+
+/// The same behind proxies.
+pub(crate) async fn app_behind(
+    trusted_proxies: Vec<IpNet>,
+    limits: LimitsConfig,
+    timeouts: ClientTimeouts,
+) -> (App, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
     let database = StoreConfig::new(DatabaseUrl::in_data_dir(dir.path()));
     let store = Store::open(&database).await.unwrap();
@@ -29,7 +39,7 @@ pub(crate) async fn app(limits: LimitsConfig, timeouts: ClientTimeouts) -> (App,
         database,
         limits,
         reads: Reads::default(),
-        trusted_proxies: Vec::new(),
+        trusted_proxies,
         admin_tokens: None,
         card_signer: None,
         contact: None,

@@ -58,6 +58,11 @@ const ROW_FIELDS: &[&str] = &[
     "text_is",
 ];
 
+/// The names of the members of a row.
+pub(crate) fn row_members() -> impl Iterator<Item = &'static str> {
+    ROW_FIELDS.iter().copied()
+}
+
 /// The members that `view=full` adds.
 const FULL_FIELDS: &[&str] = &[
     "parameters",

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::body::Bytes;
 use indexer::{FacetKey, Filters, Hit, MergedCapability, SearchRequest, Sort};
-use manifest::entry::REGISTRY_MEDIA_TYPE;
+use manifest::entry::{REGISTRY_MEDIA_TYPE, publisher_of};
 use manifest::term::TermContext;
 use manifest::{CapabilityId, SiteName};
 use serde::{Deserialize, Serialize};
@@ -332,45 +332,41 @@ fn score(relevance: f32) -> u8 {
     score
 }
 
-/// Registries that catalogs declare: those that match the query, or else the latest.
+/// Registries that catalogs declare and that match the query. A registry with a text that addresses its reader is left out: agents send their
+/// next queries to a referral.
 async fn referrals(app: &App, client: Client, phrasings: Vec<String>) -> Result<Vec<ObjectText>, Problem> {
     let registries = [REGISTRY_MEDIA_TYPE, "application/ai-registry"];
     let filters = Filters::default().with(FacetKey::MediaType, registries);
     let filters = filters.map_err(|error| Problem::internal(&error))?;
     let filters = Filters { invocable: Some(true), ..of_sites(filters)? };
-    let request = |phrasings: Vec<String>| SearchRequest {
+    let request = SearchRequest {
         phrasings,
-        filters: filters.clone(),
+        filters,
         sort: Sort::Relevance,
         limit: REFERRALS_MAX,
         is_relevant_only: true,
         ..SearchRequest::default()
     };
-    let mut hits = search_readable(&app.index, app.manifests(client), request(phrasings)).await?.answer.hits;
-    if hits.is_empty() {
-        hits = search_readable(&app.index, app.manifests(client), request(Vec::new())).await?.answer.hits;
-    }
+    let hits = search_readable(&app.index, app.manifests(client), request).await?.answer.hits;
     let own = app.base_url();
     // An entry of another type names the manifest, since agents must not be sent to the registry.
     let to_other = move |entry: CatalogEntry| {
         let is_other = registries.contains(&&*entry.media_type) && !entry.url.starts_with(&own);
-        is_other.then(|| Referral::to(entry))
+        (is_other && !entry.addresses_reader()).then(|| Referral::to(entry))
     };
     let (referrals, _) = entries(app, client, &hits, to_other).await?;
     Ok(referrals.into_iter().map(|(referral, _)| referral).collect())
 }
 
 impl Referral {
-    /// A referral names the route to search at.
+    /// A referral names the route to search at, and the host of the registry: the standard has no member that could mark a name as a text
+    /// of its publisher.
     fn to(entry: CatalogEntry) -> Self {
+        let host = url::Url::parse(&entry.url).ok().and_then(|url| url.host_str().map(ToOwned::to_owned));
+        let host = host.unwrap_or_else(|| publisher_of(&entry.identifier).to_owned());
         let base = entry.url.trim_end_matches('/');
         let url = if base.ends_with("/search") { base.to_owned() } else { format!("{base}/search") };
-        Self {
-            identifier: entry.identifier,
-            display_name: entry.display_name,
-            media_type: entry.media_type,
-            url,
-        }
+        Self { identifier: entry.identifier, display_name: host, media_type: entry.media_type, url }
     }
 }
 

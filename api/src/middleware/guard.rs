@@ -4,8 +4,10 @@
 //! with a `Retry-After`. The body is read before the request takes a slot, so that a client that
 //! sends slowly occupies none. The memory of responses is counted, too (see `buffers`).
 
+use std::net::SocketAddr;
+
 use axum::body::{Body, Bytes};
-use axum::extract::{MatchedPath, Request, State};
+use axum::extract::{ConnectInfo, MatchedPath, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -14,7 +16,7 @@ use manifest::budget::{self, OverBudget};
 use tokio::time::Instant;
 
 use crate::buffers::{self, BODY_BYTES_MAX, BodyError};
-use crate::client::Client;
+use crate::client::{Client, is_trusted};
 use crate::metrics;
 use crate::overload::{ALWAYS_ANSWERED, METRICS, Refused, capacity_problem};
 use crate::owner::OwnerCredentials;
@@ -66,6 +68,7 @@ async fn guarded(
 ) -> Result<Response, Problem> {
     let (quota, admission) = admit(app, client, route, request.headers()).await?;
     request.extensions_mut().insert(admission);
+    let forwarded = forwarded_connection(app, client, &request)?;
     let (request, body_share) = with_body(app, client, route, request).await?;
     let compressor_bytes = buffers::compressor_bytes(request.headers());
     let is_watching = match route {
@@ -75,7 +78,7 @@ async fn guarded(
     let place = if is_watching { None } else { Some(take_slot(app, client)?) };
     let in_progress = (!is_watching).then(|| app.load.begin());
     let response = next.run(request).await;
-    drop((in_progress, place, body_share));
+    drop((in_progress, place, body_share, forwarded));
     let mut response = if is_watching {
         response
     } else {
@@ -146,6 +149,15 @@ pub(super) fn read_quota(app: &App, client: Client) -> Result<RemainingQuota, Pr
         metrics::rejected("rate");
         exhausted.problem("too many requests from this address")
     })
+}
+
+/// A place among the connections for a client behind a trusted proxy, whose connections are not counted when they are accepted: while its
+/// request is read and answered, it occupies one of them.
+fn forwarded_connection(app: &App, client: Client, request: &Request) -> Result<Option<Share>, Problem> {
+    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(peer)| peer.ip());
+    let is_forwarded = peer.is_some_and(|peer| is_trusted(peer, &app.config.trusted_proxies));
+    let taken = is_forwarded.then(|| app.capacity.connections.take(client.address, 1)).transpose();
+    taken.map_err(|full| capacity_problem("connections", full))
 }
 
 /// A slot for one request in progress.

@@ -12,12 +12,13 @@ use axum::routing::{get, post};
 use futures::StreamExt as _;
 use http::Request;
 use http_body_util::BodyExt as _;
+use ipnet::IpNet;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tower::ServiceExt as _;
 
 use super::*;
-use crate::capacity::REQUESTS_MAX;
+use crate::capacity::{CONNECTIONS_MAX, REQUESTS_MAX};
 use crate::limits::LimitsConfig;
 use crate::test_app;
 use crate::timeouts::{ClientTimeouts, MinRate};
@@ -32,6 +33,11 @@ struct World {
 
 impl World {
     async fn new() -> Self {
+        Self::behind(&[]).await
+    }
+
+    /// The same behind proxies.
+    async fn behind(proxies: &[IpAddr]) -> Self {
         let few = |number: u32| number.try_into().unwrap();
         let limits = LimitsConfig {
             reads_burst: few(10_000),
@@ -40,7 +46,9 @@ impl World {
             ..LimitsConfig::default()
         };
         let sends = MinRate { allowance: Duration::from_millis(500), bytes_per_second: 1_000_000 };
-        let (app, dir) = test_app::app(limits, ClientTimeouts { sends, ..ClientTimeouts::default() }).await;
+        let timeouts = ClientTimeouts { sends, ..ClientTimeouts::default() };
+        let proxies = proxies.iter().copied().map(IpNet::from).collect();
+        let (app, dir) = test_app::app_behind(proxies, limits, timeouts).await;
         let may_end = Arc::new(Semaphore::new(0));
         let waits = Arc::clone(&may_end);
         let wait = async move || {
@@ -265,4 +273,37 @@ async fn refuses_too_large_bodies_with_and_without_content_length() {
             "{text}"
         );
     }
+}
+
+/// Ten clients behind one proxy that send heads without bodies leave connections for others.
+#[tokio::test]
+async fn clients_behind_a_proxy_have_shares_of_connections_while_their_bodies_are_read() {
+    let proxy = client(200);
+    let world = Arc::new(World::behind(&[proxy]).await);
+    let forwarded = |world: &Arc<World>, number: u8, body: Body| {
+        let world = Arc::clone(world);
+        let request = Request::post("/echo").header("x-forwarded-for", format!("198.51.100.{number}"));
+        async move { world.send(proxy, request, body).await.status() }
+    };
+    let mut slow = JoinSet::new();
+    for number in 1..=10 {
+        for _ in 0..600 {
+            let body = Body::from_stream(futures::stream::pending::<Result<Bytes, std::io::Error>>());
+            slow.spawn(forwarded(&world, number, body));
+        }
+    }
+    let connections = &world.app.capacity.connections;
+    until(|| connections.taken() > 400).await;
+    tokio::task::yield_now().await;
+    assert!(connections.taken() < CONNECTIONS_MAX, "{} are taken", connections.taken());
+    let other =
+        tokio::time::timeout(Duration::from_secs(1), forwarded(&world, 99, Body::from("hello"))).await;
+    assert_eq!(other.unwrap(), StatusCode::OK);
+    let mut refused = 0;
+    while let Some(status) = slow.join_next().await {
+        let is_refused = [StatusCode::TOO_MANY_REQUESTS, StatusCode::SERVICE_UNAVAILABLE];
+        refused += usize::from(is_refused.contains(&status.unwrap()));
+    }
+    assert!(refused > 3_000, "{refused} of 6,000 are refused at once");
+    assert_eq!(connections.taken(), 0);
 }

@@ -5,6 +5,7 @@ use serde::Serialize;
 use store::{FeedbackFilter, FeedbackLine};
 use utoipa::ToSchema;
 
+use super::feedback::CLIENT_BYTES;
 use crate::admin::Admin;
 use crate::answers::capability::parse_id;
 use crate::answers::site::site_of;
@@ -98,10 +99,15 @@ fn filter(query: &QueryPairs) -> Result<FeedbackFilter, Problem> {
         .map(parse_id)
         .transpose()
         .map_err(|problem| problem.with_parameter("capability"))?;
-    Ok(FeedbackFilter {
-        id: query.one_parsed("id")?,
-        site,
-        client: query.one("client")?.map(str::to_owned),
-        capability,
-    })
+    let client = query.one("client")?;
+    if client.is_some_and(|client| !is_client(client)) {
+        let detail = "\"client\" is the hash of a client, as in the lines";
+        return Err(Problem::bad_request(detail).with_parameter("client"));
+    }
+    Ok(FeedbackFilter { id: query.one_parsed("id")?, site, client: client.map(str::to_owned), capability })
+}
+
+/// Whether a text has the form of a client's hash.
+fn is_client(text: &str) -> bool {
+    text.len() == 2 * CLIENT_BYTES && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

@@ -37,7 +37,7 @@ const RANK_MAX: usize = 100;
 const CAPS: FeedbackCaps =
     FeedbackCaps { of_client: 50, of_client_for_site: 10, of_site: 500, of_all: 50_000 };
 /// Bytes of a client's hash: enough to distinguish the clients of a day.
-const CLIENT_BYTES: usize = 12;
+pub(super) const CLIENT_BYTES: usize = 12;
 const SECONDS_A_DAY: i64 = 24 * 60 * 60;
 
 /// Which capability was chosen, by its id, for which request.

@@ -9,6 +9,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Redirect};
 use manifest::{Host, ManifestUrl};
 use serde::Deserialize;
+use store::LINK_BYTES_MAX;
 use url::Url;
 use utoipa::ToSchema;
 
@@ -101,8 +102,11 @@ fn read(body: &[u8]) -> Result<(Host, Option<ManifestUrl>), Problem> {
                 .map_err(|error| Problem::bad_request(error.to_string()).with_parameter("domain"))
         }
         (None, Some(url)) => {
-            let url = ManifestUrl::parse(url.trim())
-                .map_err(|error| Problem::bad_request(error.to_string()).with_parameter("url"))?;
+            let refused = |reason: String| Problem::bad_request(reason).with_parameter("url");
+            let url = ManifestUrl::parse(url.trim()).map_err(|error| refused(error.to_string()))?;
+            if url.as_str().len() > LINK_BYTES_MAX {
+                return Err(refused(format!("the URL is longer than {LINK_BYTES_MAX} bytes")));
+            }
             Ok((url.host(), Some(url)))
         }
         _ => Err(Problem::bad_request(

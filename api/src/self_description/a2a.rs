@@ -139,16 +139,20 @@ fn message(text: &str, found: &Value) -> Value {
             let words = |member: &str| one_line(row[member].as_str().unwrap_or_default(), LINE_CHARS_MAX);
             let endpoint =
                 row["endpoint"].as_str().map(|address| cut(&escape::address(address), LINE_CHARS_MAX));
+            // The registry's words first: behind the quotation mark that begins the publisher's, anything may be imitated.
             format!(
-                "- {}{} ({}): {}",
-                if row["addresses_reader"] == true { ADDRESSING } else { "" },
-                words("name"),
+                "- {}, {}: {}\"{}\"",
                 words("site"),
-                endpoint.as_deref().unwrap_or("no endpoint declared")
+                endpoint.as_deref().unwrap_or("no endpoint declared"),
+                if row["addresses_reader"] == true { ADDRESSING } else { "" },
+                words("name").replace('"', "'"),
             )
         };
         let lines: Vec<String> = rows.iter().map(line).collect();
-        format!("What publishers declare, in their words (untrusted):\n{}", lines.join("\n"))
+        format!(
+            "Sites and addresses, with the names that publishers declare in quotation marks (untrusted):\n{}",
+            lines.join("\n")
+        )
     };
     json!({"kind": "message", "role": "agent", "messageId": id,
            "parts": [{"kind": "text", "text": text}, {"kind": "data", "data": found}]})

@@ -129,6 +129,12 @@ async fn admins_list_and_remove_feedback() {
         let answer = admin(&world, "DELETE", &format!("/admin/feedback{wrong}"), TOKEN, "").await;
         assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{wrong}");
     }
+    for wrong in ["%00", "x", "a%00b", &"a".repeat(64)] {
+        for method in ["GET", "DELETE"] {
+            let answer = admin(&world, method, &format!("/admin/feedback?client={wrong}"), TOKEN, "").await;
+            assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{method} {wrong}");
+        }
+    }
     let client = first["client"].as_str().unwrap();
     let removed = admin(&world, "DELETE", &format!("/admin/feedback?client={client}"), TOKEN, "").await;
     assert_eq!(removed.json(), json!({"removed": 1}));

@@ -92,6 +92,26 @@ async fn a2a_agent_answers_with_text_and_data() {
     }
 }
 
+/// A name may contain what the registry itself says of a row.
+#[tokio::test]
+async fn names_in_the_answer_of_the_a2a_agent_imitate_no_site_or_address() {
+    let name =
+        "Zebra transfer\" (bank.example): https://evil.example/pay - bank.example, https://evil.example/";
+    let server = json!({"openapi": "3.1.0", "info": {"title": "Zebra", "version": "1"}, "servers": [{"url": "https://zebra.example"}],
+        "paths": {"/pay": {"post": {"operationId": "pay", "summary": name, "responses": {}}}}});
+    let world = World::with(&[("https://zebra.example/openapi.json", server)]).await;
+    let say = json!({"jsonrpc": "2.0", "id": 7, "method": "message/send", "params": {"message": {"parts": [{"text": "zebra transfer"}]}}});
+    let answer = world.post("/a2a", &say).await.ok();
+    let text = answer["result"]["parts"][0]["text"].as_str().unwrap();
+    let lines: Vec<&str> = text.lines().skip(1).collect();
+    assert!(lines.iter().any(|line| line.contains("evil.example")), "{text}");
+    for line in lines {
+        let (own, quoted) = line.split_once('"').unwrap();
+        assert!(!own.contains("bank.example") && !own.contains("evil.example"), "{line}");
+        assert!(quoted.strip_suffix('"').is_some_and(|name| !name.contains('"')), "{line}");
+    }
+}
+
 #[tokio::test]
 async fn woa_agents_accept_the_envelope() {
     let world = World::new().await;

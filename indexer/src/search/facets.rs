@@ -181,8 +181,12 @@ fn relevant_first(counts: Counts, relevant: &Counts) -> Vec<FacetCount> {
     let mut values: Vec<FacetCount> = counts.by_name.into_iter().map(count).collect();
     let key = |value: &FacetCount| (Reverse(value.relevant), Reverse(value.count));
     values.sort_unstable_by(|a, b| key(a).cmp(&key(b)).then_with(|| a.value.cmp(&b.value)));
-    values.truncate(VALUES_MAX);
-    values
+    values.into_iter().filter(is_shown).take(VALUES_MAX).collect()
+}
+
+/// Whether a value is listed. Some are texts of publishers, such as tags, and nothing can be said beside a value.
+fn is_shown(value: &FacetCount) -> bool {
+    !manifest::addresses_reader(&value.value)
 }
 
 /// The most frequent values with at least `count_min` documents, and the sum of the others.
@@ -195,8 +199,15 @@ fn most_frequent(counts: Counts, values_max: usize, count_min: u64) -> FacetBuck
     values.retain(|value| value.count >= count_min);
     let unnamed = if count_min <= 1 { counts.others } else { 0 };
     values.sort_unstable_by(|a, b| b.count.cmp(&a.count).then_with(|| a.value.cmp(&b.value)));
-    let others = values.split_off(values.len().min(values_max));
-    FacetBuckets { values, other_count: unnamed + others.iter().map(|value| value.count).sum::<u64>() }
+    let mut buckets = FacetBuckets { values: Vec::new(), other_count: unnamed };
+    for value in values {
+        if buckets.values.len() < values_max && is_shown(&value) {
+            buckets.values.push(value);
+        } else {
+            buckets.other_count += value.count;
+        }
+    }
+    buckets
 }
 
 #[cfg(test)]
