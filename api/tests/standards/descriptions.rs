@@ -82,6 +82,16 @@ async fn a2a_agent_answers_with_text_and_data() {
     assert_eq!((&message["kind"], &message["role"]), (&json!("message"), &json!("agent")));
     assert!(message["parts"][0]["text"].as_str().unwrap().contains("untrusted"));
     assert_eq!(message["parts"][1]["data"]["results"][0]["site"], "nimbus.example");
+    let of_1_0 = json!({"jsonrpc": "2.0", "id": "a", "method": "SendMessage", "params": {"message": {"role": "ROLE_USER",
+        "messageId": "1", "parts": [{"text": "weather forecast for Lisbon"}]}}});
+    let answer = world.post("/a2a", &of_1_0).await.ok();
+    let message_of_1_0 = &answer["result"]["message"];
+    assert_eq!((&answer["id"], &message_of_1_0["role"]), (&json!("a"), &json!("ROLE_AGENT")));
+    assert_eq!(message_of_1_0["parts"][0]["text"], message["parts"][0]["text"]);
+    assert_eq!(message_of_1_0["parts"][1]["data"], message["parts"][1]["data"]);
+    let versions: Vec<&Value> =
+        card["supportedInterfaces"].as_array().unwrap().iter().map(|one| &one["protocolVersion"]).collect();
+    assert_eq!(versions, ["1.0", "0.3"]);
     for (body, code) in [
         (say("message/stream", "x").to_string(), -32601),
         (say("message/send", " ").to_string(), -32602),
