@@ -2,9 +2,9 @@
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::world::{PUBLIC_URL, World};
+use crate::world::{PUBLIC_URL, World, encoded};
 
 const PLACES: [(&str, &str); 17] = [
     ("/agent.json", "application/json"),
@@ -65,6 +65,10 @@ async fn catalog_names_this_registry() {
     let manifest = world.get("/.well-known/ard.json").await.ok();
     assert_eq!(manifest["entries"].as_array().unwrap()[..], catalog["entries"].as_array().unwrap()[..2]);
     assert_eq!(manifest.as_object().unwrap().len(), 1);
+    for entry in catalog["entries"].as_array().unwrap() {
+        let path = format!("/agents/{}", encoded(entry["identifier"].as_str().unwrap()));
+        assert_eq!(world.get(&path).await.ok(), *entry, "who holds a referral looks it up here");
+    }
 }
 
 #[tokio::test]
