@@ -44,6 +44,7 @@ pub(crate) struct ProblemBody {
     message: String,
     /// The same text again, below `/v0.1`: the member that clients of the official MCP registry read.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     error: Option<String>,
     /// The parameter that was wrong.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -695,8 +695,8 @@ async fn values_of_facets_and_suggestions_address_no_model() {
 async fn referrals_repeat_no_name_and_need_matching_words() {
     let world = World::with(&hostile_catalogs()).await;
     let ask = async |text: &str| {
-        search(&world, &json!({"query": {"text": text}, "federation": "referrals"})).await["referrals"]
-            .clone()
+        let body = json!({"query": {"text": text}, "federation": "referrals"});
+        world.post("/search", &body).await.ok()["referrals"].clone()
     };
     let lanterns = ask("lantern").await;
     assert_eq!(

@@ -130,7 +130,6 @@ mod tests {
             payloads.last().map(|payload| String::from_utf8_lossy(payload).into_owned()).as_deref(),
             Some(wanted)
         );
-        assert_eq!(payloads.len(), 3);
     }
 
     #[test]
