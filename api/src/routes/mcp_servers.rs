@@ -13,7 +13,7 @@ use std::ops::ControlFlow;
 
 use chrono::{DateTime, Utc};
 use manifest::model::{Interface, Protocol};
-use manifest::{Manifest, ManifestId, SiteName};
+use manifest::{Manifest, ManifestId, SiteName, budget};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use store::{ManifestSize, StoredManifest};
@@ -202,7 +202,8 @@ impl ServerFilter {
         };
         let Some(text) = query.one("cursor")? else { return Ok((given, None)) };
         let position = cursor::decode(LISTING, text)?;
-        let position: Position<'_> = serde_json::from_str(&position).map_err(|_| cursor::invalid())?;
+        let position: Position<'static> = budget::parse_within_budget(position.as_bytes(), &budget::REQUEST)
+            .map_err(|_| cursor::invalid())?;
         let after = ManifestId::parse(&position.after).map_err(|_| cursor::invalid())?;
         let of_cursor = position.filter.into_owned();
         let filter = Self {

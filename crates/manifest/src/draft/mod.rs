@@ -29,7 +29,7 @@ use crate::model::{
     Capability, CapabilityKind, Conformance, ConformanceLevel, Detection, Finding, Format, Manifest,
     Severity, Strength,
 };
-use crate::name::{ContentHash, ManifestId, ManifestUrl, SiteName};
+use crate::name::{ContentHash, ManifestId, ManifestUrl};
 use crate::object::Object;
 use crate::public_address::not_public;
 use crate::rule::{Field, Rule, Shape, findings};
@@ -158,12 +158,6 @@ impl<'d> Draft<'d> {
             Some(url) => url,
             None => self.document.url,
         }
-    }
-
-    /// The site that serves the document; `None` if its address is not known.
-    pub(crate) fn serving_site(&self) -> Option<SiteName> {
-        let host = self.base().host();
-        (!host.is_nowhere()).then(|| host.site())
     }
 
     /// Sets the specification version that the document claims, and the variant within the format.
