@@ -867,7 +867,10 @@ async fn no_address_of_a_publisher_forges_a_row() {
     let results = answer["result"]["parts"][1]["data"]["results"].as_array().unwrap().len();
     let lines: Vec<&str> = text.split(['\n', '\r', '\u{2028}', '\u{85}']).collect();
     assert_eq!(lines.len(), 1 + results, "{text}");
-    assert!(lines[1..].iter().all(|line| line.starts_with("- book (forger")), "{text}");
+    assert!(
+        lines[1..].iter().all(|line| line.starts_with("- forger") && line.ends_with(": \"book\"")),
+        "{text}"
+    );
 }
 
 #[tokio::test]
