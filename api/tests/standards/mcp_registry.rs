@@ -306,7 +306,7 @@ async fn no_site_replaces_or_hides_the_server_of_an_account() {
     publish("octo.github.io", "1.0.0").await;
     publish("evil.example", "2.0.0").await;
     let own = (name.to_owned(), "1.0.0".to_owned(), "https://octo.github.io/mcp".to_owned(), true);
-    assert_eq!(rows(&list(&world, &versions).await), [own.clone()]);
+    assert_eq!(rows(&list(&world, &versions).await), std::slice::from_ref(&own));
     let all = rows(&list(&world, "/v0.1/servers").await);
     assert_eq!(all.iter().filter(|row| row.0 == name).collect::<Vec<_>>(), [&own]);
 }
