@@ -189,7 +189,7 @@ pub(crate) fn run(
         manifest,
         positions: manifest::finding_positions(&source.bytes, &manifest.findings),
         served: source.served.as_ref(),
-        examples: indexer::check_examples(&manifest),
+        examples: indexer::check_examples(manifest),
     };
     match args.output.unwrap_or(Output::Text) {
         Output::Text => text::print(&checked, out)?,
