@@ -1,14 +1,16 @@
 //! Capabilities and manifests as catalog entries (ARD 0.91 §4.2).
 
+
 use chrono::{DateTime, SecondsFormat, Utc};
 use manifest::entry::{self, Entry};
-use manifest::{AuthScheme, Capability};
+use manifest::{AuthScheme, Capability, Identity};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use store::StoredManifest;
 use utoipa::ToSchema;
 
 use crate::answers::TEXT_IS;
+use crate::clock;
 
 /// Representative queries of an entry: the standard requires two to five.
 const QUERIES_MIN: usize = 2;
@@ -175,6 +177,7 @@ impl CatalogEntry {
         made.capabilities = vec![capability.name.clone()];
         made.representative_queries = queries(&capability.examples);
         made.metadata.extend(facts_of_capability(stored, capability, base));
+        made.mark_identity(&stored.manifest.identity_of(capability, stored.named_by).at(clock::now()));
         made.mark_addressing(capability.addresses_reader);
         if !entry.identifier.is_minted && capability.version.is_some() {
             made.version.clone_from(&capability.version);
@@ -206,8 +209,20 @@ impl CatalogEntry {
         made.metadata.insert("entry".to_owned(), "manifest".into());
         made.metadata.insert("capabilityCount".to_owned(), manifest.capabilities.len().into());
         made.metadata.insert("details".to_owned(), format!("{base}/manifests/{}", manifest.id).into());
+        made.mark_identity(&stored.identity().at(clock::now()));
         made.mark_addressing(manifest.addresses_reader());
         made
+    }
+
+    /// States whether the publisher that the entry names is the site that serves it, and what its signature proves: a `trustManifest` is
+    /// repeated as published.
+    fn mark_identity(&mut self, identity: &Identity<'_>) {
+        let facts = [
+            ("binding", identity.binding.as_str().into()),
+            ("signature", identity.signature.status.as_str().into()),
+            ("verified", identity.verified.into()),
+        ];
+        self.metadata.extend(facts.map(|(name, value): (&str, Value)| (name.to_owned(), value)));
     }
 
     /// Marks an entry with a text of the publisher that contains instructions for the model that reads it.

@@ -8,8 +8,8 @@ use sha2::{Digest, Sha256};
 
 use crate::problem::Problem;
 
-/// Maximum length of a cursor in bytes: more than base64 of the longest host name and the binding.
-const CURSOR_BYTES_MAX: usize = 512;
+/// Maximum length of a cursor in bytes: more than base64 of the binding and a position with a search and a version of the longest kind.
+const CURSOR_BYTES_MAX: usize = 4_096;
 /// Bytes of the hash that binds a cursor to its listing: enough to detect mistakes; it is not a security feature.
 const BINDING_BYTES: usize = 6;
 
@@ -32,10 +32,15 @@ pub(crate) fn decode(listing: &str, cursor: &str) -> Result<String, Problem> {
     let bytes = BASE64URL_NOPAD.decode(cursor.as_bytes()).map_err(|_| invalid())?;
     let (bound, position) = bytes.split_at_checked(BINDING_BYTES).ok_or_else(invalid)?;
     if bound != binding(listing) {
-        let detail = "\"cursor\" belongs to another query: repeat the filters it was given for";
-        return Err(Problem::bad_request(detail).with_parameter("cursor"));
+        return Err(of_other_query());
     }
     String::from_utf8(position.to_vec()).map_err(|_| invalid())
+}
+
+/// The problem of a cursor with other filters.
+pub(crate) fn of_other_query() -> Problem {
+    let detail = "\"cursor\" belongs to another query: repeat the filters it was given for";
+    Problem::bad_request(detail).with_parameter("cursor")
 }
 
 /// The problem of a cursor that this server did not issue.
@@ -56,6 +61,6 @@ mod tests {
         {
             assert!(decode(listing, text).is_err(), "{text}");
         }
-        assert!(decode("sites", &"A".repeat(513)).is_err());
+        assert!(decode("sites", &"A".repeat(4_097)).is_err());
     }
 }

@@ -85,8 +85,8 @@ impl DocumentReaders {
         self.turn(client).await?.read(read).await
     }
 
-    /// Waits for a thread, in the turn of the client. Wait for it before you load what takes memory.
-    pub(crate) async fn turn(&self, client: Client) -> Result<ReaderTurn<'_>, Problem> {
+    /// Waits for a thread, in the turn of the client.
+    async fn turn(&self, client: Client) -> Result<ReaderTurn<'_>, Problem> {
         let share =
             self.shares.take(client.address, 1).map_err(|full| capacity_problem("documents", full))?;
         let permit = tokio::time::timeout(QUEUE_WAIT, self.permits.acquire(client.address, 1));
@@ -101,7 +101,7 @@ fn too_many_waiting() -> Problem {
 }
 
 /// A thread for one document of a client.
-pub(crate) struct ReaderTurn<'r> {
+struct ReaderTurn<'r> {
     readers: &'r DocumentReaders,
     share: Share,
     permit: Permit,
@@ -109,7 +109,7 @@ pub(crate) struct ReaderTurn<'r> {
 
 impl ReaderTurn<'_> {
     /// Reads the document on the thread.
-    pub(crate) async fn read<T, F>(self, read: F) -> Result<T, Problem>
+    async fn read<T, F>(self, read: F) -> Result<T, Problem>
     where
         T: Send + 'static,
         F: FnOnce() -> T + Send + 'static,

@@ -306,11 +306,16 @@ impl ManifestReader<'_> {
         S: Kept,
         V: Fn(&mut S, StoredManifest) -> ControlFlow<()> + Clone + Send + 'static,
     {
+        self.each_in(self.batches_of_site(site).await?, state, visit).await
+    }
+
+    /// The manifests of a site that are read for one page, in the order of their URLs.
+    pub(crate) async fn batches_of_site(self, site: &SiteName) -> Result<Vec<ManifestBatch>, Problem> {
         let mut batches = self.store.manifest_batches_of_site(site).await?;
         let mut page = PageBytes::default();
         let readable = batches.iter().take_while(|batch| page.fits(batch.bytes, PAGE_READ_BYTES_MAX)).count();
         batches.truncate(readable);
-        self.each_in(batches, state, visit).await
+        Ok(batches)
     }
 
     /// Calls `visit` with each of these manifests that is in the index, in the given order, until it breaks.
@@ -375,7 +380,8 @@ impl ManifestReader<'_> {
         Permitted { value: (), permit }.work(|()| work()).await
     }
 
-    async fn each_in<S, V>(
+    /// Calls `visit` with each manifest of these batches that is in the index, in their order, until it breaks.
+    pub(crate) async fn each_in<S, V>(
         self,
         batches: Vec<ManifestBatch>,
         mut state: Counted<S>,

@@ -45,6 +45,10 @@ pub(crate) struct ProblemBody {
     pub(crate) error_code: &'static str,
     /// The same text as `detail`.
     message: String,
+    /// The same text again, below `/v0.1`: the member that clients of the official MCP registry read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    error: Option<String>,
     /// The parameter that was wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     parameter: Option<String>,
@@ -105,6 +109,7 @@ impl Problem {
             message: detail.clone(),
             detail,
             error_code: error_code(status),
+            error: None,
             parameter: None,
             known: Vec::new(),
             retry_after_s: None,
@@ -166,6 +171,12 @@ impl Problem {
 
     pub(crate) fn with_parameter(mut self, name: &str) -> Self {
         self.0.parameter = Some(cut(name, PARAMETER_CHARS_MAX));
+        self
+    }
+
+    /// The same problem for clients of the official MCP registry.
+    pub(crate) fn for_mcp_registry(mut self) -> Self {
+        self.0.error = Some(self.0.detail.clone());
         self
     }
 

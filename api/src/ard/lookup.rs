@@ -19,6 +19,7 @@ use crate::json_text::ObjectText;
 use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::{Caching, HttpResult};
+use crate::self_description::own_entry;
 use crate::state::App;
 
 /// Longest identifier in bytes: those of this index have a host name of up to 253 and a native id of up to 200.
@@ -45,6 +46,9 @@ pub(crate) async fn show(
              {IDENTIFIER_BYTES_MAX} bytes; encode it as one segment of the path, as in /agents/urn%3Aair%3Ashop.example%3Aawp%3Abook"
         );
         return Err(Problem::bad_request(detail).with_parameter("identifier"));
+    }
+    if let Some(own) = own_entry(&app.base_url(), &identifier) {
+        return context.json(&own, Caching::Record);
     }
     let mut entry = of_manifest(&app, client, &identifier).await?;
     if entry.is_none() {

@@ -50,6 +50,11 @@ const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 /// Headers of MCP clients in browsers (MCP 2025-11-25, "Streamable HTTP").
 const MCP_PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const MCP_SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+/// Start of the paths of the official MCP registry's API.
+const MCP_REGISTRY: &str = "/v0.1/";
+/// Required from 2026-07-28 on.
+const MCP_METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const MCP_NAME: HeaderName = HeaderName::from_static("mcp-name");
 /// Headers that scripts of other origins may read.
 const EXPOSED: [HeaderName; 9] = [
     header::ETAG,
@@ -175,6 +180,8 @@ fn cors() -> CorsLayer {
             LAST_EVENT_ID,
             MCP_PROTOCOL_VERSION,
             MCP_SESSION_ID,
+            MCP_METHOD,
+            MCP_NAME,
         ])
         .expose_headers(EXPOSED)
         .max_age(PREFLIGHT_AGE)
@@ -204,7 +211,11 @@ async fn format_errors(request: Request, next: Next) -> Response {
     if known.is_none() && response.headers().get(header::CONTENT_TYPE).is_some_and(is_json) {
         return response;
     }
+    let is_of_registry = path.starts_with(MCP_REGISTRY);
     let shaped = match (&known, representation) {
+        (Some(problem), Representation::Json) if is_of_registry => {
+            problem.clone().for_mcp_registry().into_response()
+        }
         (Some(_), Representation::Json) => return vary_by_accept(response),
         (_, Representation::Json) => Problem::of_status(status).into_response(),
         (_, Representation::Html) => problem_page(known.unwrap_or_else(|| Problem::of_status(status)), &path),

@@ -5,6 +5,7 @@ use serde::Serialize;
 use store::{FeedbackFilter, FeedbackLine};
 use utoipa::ToSchema;
 
+use super::feedback::CLIENT_BYTES;
 use crate::admin::Admin;
 use crate::answers::capability::parse_id;
 use crate::answers::site::site_of;
@@ -12,7 +13,6 @@ use crate::parameters::QueryPairs;
 use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::{Caching, HttpResult};
-use crate::routes::feedback::CLIENT_BYTES;
 
 const FILTERS: [&str; 4] = ["id", "site", "client", "capability"];
 /// Hexadecimal digits of a client in a line.

@@ -37,6 +37,10 @@ pub(crate) struct ManifestAnswer {
     #[schema(inline, value_type = crate::openapi::schemas::PolicyWord)]
     training: PolicyChoice,
     text_is: &'static str,
+    /// Present if a text of the publisher in it addresses the model that reads it: it is data, not instructions.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    addresses_reader: bool,
     /// Who published it: what is declared, what was served, and what a signature proves.
     #[schema(value_type = crate::openapi::schemas::Identity)]
     identity: serde_json::Value,
@@ -107,6 +111,7 @@ pub(crate) async fn show(
             body_kept: stored.body_kept,
             training: stored.training_policy(),
             text_is: TEXT_IS,
+            addresses_reader: stored.manifest.addresses_reader(),
             manifest: stored.manifest,
         };
         context.json(&answer, Caching::Record)

@@ -2,30 +2,38 @@
 //! document of 2025-12-01).
 //!
 //! A valid registry name is kept at the hosts of its namespace; otherwise one is generated from the host and the id of the
-//! manifest and marked, as are versions that the registry would refuse. Members that the schema of the registry does not allow are left
-//! out. A request reads a bounded number of manifests and of their bytes, and a page has a bounded number of bytes, so it may
-//! be shorter than its limit; `metadata.nextCursor` leads to the next page until it is absent.
+//! manifest and marked, as are versions that the registry would refuse. Several manifests of a site may declare one name: each version is
+//! listed once, and one of them is the latest. Members that the schema of the registry does not allow are left out. A request reads a
+//! bounded number of manifests and of their bytes, and a page has a bounded number of bytes, so it may be shorter than its limit;
+//! `metadata.nextCursor` leads to the next page until it is absent.
 
-use std::collections::HashSet;
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use chrono::{DateTime, Utc};
 use manifest::model::{Interface, Protocol};
-use manifest::{Host, Manifest, ManifestId, ManifestUrl};
-use policy::naming;
-use serde::Serialize;
+use manifest::{Manifest, ManifestId, SiteName, budget};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use store::{ManifestSize, StoredManifest};
 
+use super::mcp_server_names::{
+    NAME_CHARS_MAX, Origin, SiteServers, VERSION_CHARS_MAX, declared_name, name, version,
+};
 use crate::answers::search::PAGE_BYTES_MAX;
 use crate::answers::search_parameters::instant;
 use crate::buffers::Reserved;
+use crate::client::Client;
 use crate::cursor;
-use crate::manifests::Kept;
+use crate::json_text::ObjectText;
+use crate::manifests::{Counted, Kept};
+use crate::parameters::QueryPairs;
 use crate::permitted::off_runtime;
 use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::{Caching, HttpResult};
+use crate::state::App;
 use crate::text::one_line;
 
 const KNOWN: &[&str] = &["cursor", "include_deleted", "limit", "search", "updated_since", "version"];
@@ -33,21 +41,22 @@ const KNOWN: &[&str] = &["cursor", "include_deleted", "limit", "search", "update
 const LIMIT_DEFAULT: u32 = 30;
 const LIMIT_MAX: u32 = 100;
 /// Manifests read at once, and in one request.
-pub(super) const PAGE: u32 = 100;
-pub(super) const PAGES_MAX: u32 = 10;
-/// Maximum number of bytes of manifests read in one request, as JSON; the last manifest may exceed it.
-pub(super) const READ_BYTES_MAX: u64 = 32 * 1024 * 1024;
+const PAGE: u32 = 100;
+const PAGES_MAX: u32 = 10;
+/// Maximum number of bytes of manifests read in one request, as JSON, and of the other manifests of their sites; the last manifest and the
+/// first site may exceed it.
+const READ_BYTES_MAX: u64 = 32 * 1024 * 1024;
 /// Maximum number of remotes of one server; publishers declare a few.
 const REMOTES_MAX: usize = 100;
 /// Longest description of the registry's schema.
 const DESCRIPTION_CHARS_MAX: usize = 100;
 const TITLE_CHARS_MAX: usize = 100;
-const VERSION_CHARS_MAX: usize = 255;
-const NAME_CHARS_MAX: usize = 200;
-/// Version of servers that declare none.
-const VERSION_MINTED: &str = "0.0.0";
-/// Namespaces of accounts, whose owners publish their servers anywhere. No site proves such a name.
-const ACCOUNTS: [&str; 3] = ["io.github", "com.github", "io.gitlab"];
+/// Bytes that are counted for the metadata of a server: a small tree with two URLs.
+const META_BYTES: usize = 8 * 1024;
+/// What cursors are bound to.
+const LISTING: &str = "servers";
+const LATEST: &str = "latest";
+const OFFICIAL: &str = "io.modelcontextprotocol.registry/official";
 const SCHEMA: &str = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json";
 
 /// Servers that speak MCP, as the official registry lists them.
@@ -56,7 +65,7 @@ const SCHEMA: &str = "https://static.modelcontextprotocol.io/schemas/2025-12-11/
     path = "/v0.1/servers",
     tag = "feed",
     params(
-        ("cursor" = Option<String>, Query, description = "metadata.nextCursor of the page before", max_length = 512),
+        ("cursor" = Option<String>, Query, description = "metadata.nextCursor of the page before, whose other parameters it repeats if they are not given", max_length = 4096),
         ("limit" = Option<u32>, Query, description = "Maximum number of results; the default is 30", minimum = 1, maximum = 100),
         ("search" = Option<String>, Query, description = "Only servers whose name contains this", max_length = 200),
         ("updated_since" = Option<String>, Query, description = "Only what changed at or after this time", max_length = 64),
@@ -66,16 +75,9 @@ const SCHEMA: &str = "https://static.modelcontextprotocol.io/schemas/2025-12-11/
     responses((status = 200, description = "A page of servers", body = crate::openapi::mcp_registry::McpServers)),
 )]
 pub(crate) async fn list(Request { app, client, context, query }: Request) -> HttpResult {
-    query.only(KNOWN)?;
-    query.one_parsed::<bool>("include_deleted")?;
     let limit = usize::try_from(query.limit(LIMIT_DEFAULT, LIMIT_MAX)?).unwrap_or(usize::MAX);
-    let since = query.one("updated_since")?.map(instant).transpose()?;
-    let search = query.one("search")?.map(str::to_lowercase);
-    let version = query.one("version")?.filter(|version| *version != "latest").map(ToOwned::to_owned);
-    let listing = format!("servers {search:?} {since:?} {version:?}");
-    let after = query.one("cursor")?.map(|text| position(&listing, text)).transpose()?;
-    let filter = ServerFilter { since, search, version };
-    let page = Page { filter, limit, body: Vec::new(), servers: 0, after, is_complete: false };
+    let (filter, after) = ServerFilter::read(&query)?;
+    let page = Page { filter, limit, rows: Vec::new(), after, is_complete: false };
     let mut page = app.manifests(client).counted(page)?;
     let mut bytes_left = READ_BYTES_MAX;
     let mut has_more = true;
@@ -93,17 +95,60 @@ pub(crate) async fn list(Request { app, client, context, query }: Request) -> Ht
             break;
         }
     }
-    let (mut page, share) = page.into_parts();
-    let next = page.after.take().filter(|_| has_more);
-    let bytes = page.finish(next.map(|next| cursor::encode(&listing, next.as_str())));
-    let response = off_runtime(move || context.bytes(bytes, "application/json", Caching::Search));
-    let mut response = response.await?;
+    let mut page = page.without_permit();
+    let (found, is_whole) = listed_rows(&app, client, &mut page).await?;
+    let (page, share) = page.into_parts();
+    let next = page.after.as_ref().filter(|_| has_more || !is_whole);
+    let next = next.map(|after| page.filter.cursor(after)).transpose()?;
+    let answer = Servers::of(page.filter.only_listed(page.rows, &found), next);
+    let response = off_runtime(move || context.json(&answer, Caching::Search));
+    let mut response = response.await??;
     Reserved::attach(&mut response, share);
     Ok(response)
 }
 
+/// For the manifests of the page that declare a name, and the others of their sites, whether they have the latest version. Manifests that
+/// others of their site replace are left out. Shortens the page to the rows whose sites may be read, at least those of one site, and says
+/// whether it did not.
+async fn listed_rows(
+    app: &App,
+    client: Client,
+    page: &mut Counted<Page>,
+) -> Result<(HashMap<ManifestId, bool>, bool), Problem> {
+    let manifests = app.manifests(client);
+    let reader = page.beside(manifests);
+    let mut found = HashMap::new();
+    let mut sites: HashSet<SiteName> = HashSet::new();
+    let mut bytes_left = READ_BYTES_MAX;
+    let rows: Vec<Option<SiteName>> = page.rows.iter().map(|row| row.site.clone()).collect();
+    for (place, site) in rows.into_iter().enumerate() {
+        let Some(site) = site.filter(|site| !sites.contains(site)) else { continue };
+        let batches = reader.batches_of_site(&site).await?;
+        let bytes = batches.iter().map(|batch| batch.bytes).sum::<u64>();
+        if bytes > bytes_left && !sites.is_empty() {
+            page.rows.truncate(place);
+            page.after = page.rows.last().map(|row| row.id.clone());
+            return Ok((found, false));
+        }
+        bytes_left = bytes_left.saturating_sub(bytes);
+        if let [batch] = batches.as_slice()
+            && let [id] = batch.ids.as_slice()
+        {
+            found.insert(id.clone(), true);
+            sites.insert(site);
+            continue;
+        }
+        let add = |servers: &mut SiteServers, stored: StoredManifest| servers.add(&stored);
+        let servers = reader.each_in(batches, reader.counted(SiteServers::default())?, add).await?;
+        let (servers, _share) = servers.into_parts();
+        found.extend(servers.into_listed().into_iter().map(|listed| (listed.id, listed.is_latest)));
+        sites.insert(site);
+    }
+    Ok((found, true))
+}
+
 /// The manifests that may be read within the budget of bytes, at least one, and whether they are the last.
-pub(super) fn take_within_budget(sizes: Vec<ManifestSize>, bytes_left: &mut u64) -> (Vec<ManifestId>, bool) {
+fn take_within_budget(sizes: Vec<ManifestSize>, bytes_left: &mut u64) -> (Vec<ManifestId>, bool) {
     let found = sizes.len();
     let mut ids = Vec::with_capacity(found);
     for size in sizes {
@@ -118,19 +163,81 @@ pub(super) fn take_within_budget(sizes: Vec<ManifestSize>, bytes_left: &mut u64)
 }
 
 /// The filters of a request for servers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct ServerFilter {
+    #[serde(skip_serializing_if = "Option::is_none")]
     since: Option<DateTime<Utc>>,
+    /// Lower case.
+    #[serde(skip_serializing_if = "Option::is_none")]
     search: Option<String>,
+    /// `latest`, or one version.
+    #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<String>,
 }
 
+/// The content of a cursor. It has the filters of its list, because clients send them with the first page only.
+#[derive(Serialize, Deserialize)]
+struct Position<'f> {
+    after: String,
+    filter: Cow<'f, ServerFilter>,
+}
+
 impl ServerFilter {
+    /// The filters of a request and the last manifest of the page before. A filter that is not given is that of the cursor.
+    fn read(query: &QueryPairs) -> Result<(Self, Option<ManifestId>), Problem> {
+        query.only(KNOWN)?;
+        query.one_parsed::<bool>("include_deleted")?;
+        let short = |name: &str, chars_max: usize| {
+            let value = query.one(name)?;
+            if value.is_some_and(|value| value.chars().count() > chars_max) {
+                let detail = format!("\"{name}\" is longer than {chars_max} characters");
+                return Err(Problem::bad_request(detail).with_parameter(name));
+            }
+            Ok(value)
+        };
+        let given = Self {
+            since: query.one("updated_since")?.map(instant).transpose()?,
+            search: short("search", NAME_CHARS_MAX)?.map(str::to_lowercase),
+            version: short("version", VERSION_CHARS_MAX)?.map(ToOwned::to_owned),
+        };
+        let Some(text) = query.one("cursor")? else { return Ok((given, None)) };
+        let position = cursor::decode(LISTING, text)?;
+        let position: Position<'static> = budget::parse_within_budget(position.as_bytes(), &budget::REQUEST)
+            .map_err(|_| cursor::invalid())?;
+        let after = ManifestId::parse(&position.after).map_err(|_| cursor::invalid())?;
+        let of_cursor = position.filter.into_owned();
+        let filter = Self {
+            since: given.since.or(of_cursor.since),
+            search: given.search.or_else(|| of_cursor.search.clone()),
+            version: given.version.or_else(|| of_cursor.version.clone()),
+        };
+        if filter == of_cursor { Ok((filter, Some(after))) } else { Err(cursor::of_other_query()) }
+    }
+
+    /// The cursor after a manifest.
+    fn cursor(&self, after: &ManifestId) -> Result<String, Problem> {
+        let position = Position { after: after.as_str().to_owned(), filter: Cow::Borrowed(self) };
+        let position = serde_json::to_string(&position).map_err(|error| Problem::internal(&error))?;
+        Ok(cursor::encode(LISTING, &position))
+    }
+
     /// Whether the server of a manifest is wanted, if it declares one.
     fn matches(&self, stored: &StoredManifest) -> bool {
         let manifest = &stored.manifest;
+        let has_version = |wanted: &str| wanted == LATEST || version(manifest).0 == wanted;
         self.since.is_none_or(|since| stored.changed_at >= since)
             && self.search.as_deref().is_none_or(|search| name(manifest).0.to_lowercase().contains(search))
-            && self.version.as_deref().is_none_or(|wanted| version(manifest).0 == wanted)
+            && self.version.as_deref().is_none_or(has_version)
+    }
+
+    /// The rows that no other manifest of their site replaces, in their order.
+    fn only_listed(&self, rows: Vec<Row>, found: &HashMap<ManifestId, bool>) -> Vec<ServerEntry> {
+        let wants_latest = self.version.as_deref() == Some(LATEST);
+        let rows = rows.into_iter().filter_map(|row| {
+            let is_latest = if row.site.is_some() { *found.get(&row.id)? } else { true };
+            (is_latest || !wants_latest).then(|| row.entry.with_latest(is_latest))
+        });
+        rows.collect()
     }
 }
 
@@ -138,72 +245,96 @@ impl ServerFilter {
 struct Page {
     filter: ServerFilter,
     limit: usize,
-    /// The JSON so far.
-    body: Vec<u8>,
-    servers: usize,
+    rows: Vec<Row>,
     /// The last manifest that this page covers.
     after: Option<ManifestId>,
     is_complete: bool,
 }
 
+struct Row {
+    id: ManifestId,
+    /// The site of a declared name, of which other manifests may declare it too.
+    site: Option<SiteName>,
+    entry: ServerEntry,
+}
+
 impl Kept for Page {
     fn bytes(&self) -> usize {
-        self.body.capacity()
+        self.rows.iter().map(|row| row.entry.bytes()).sum()
     }
 }
 
 impl Page {
     fn add(&mut self, stored: StoredManifest) -> ControlFlow<()> {
-        let server = self.filter.matches(&stored).then(|| server(&stored)).flatten();
-        if let Some(server) = server {
-            let row = listed(&server, &stored, true).to_string();
-            if self.servers > 0 && self.body.len() + row.len() > PAGE_BYTES_MAX {
+        let entry = self.filter.matches(&stored).then(|| ServerEntry::of(&stored)).flatten();
+        let is_declared = matches!(name(&stored.manifest), (_, Origin::Declared));
+        let id = stored.manifest.id;
+        if let Some(entry) = entry {
+            if !self.rows.is_empty() && self.bytes() + entry.bytes() > PAGE_BYTES_MAX {
                 self.is_complete = true;
                 return ControlFlow::Break(());
             }
-            self.push(&row);
+            let site = is_declared.then(|| stored.manifest.url.site());
+            self.rows.push(Row { id: id.clone(), site, entry });
         }
-        self.after = Some(stored.manifest.id);
-        self.is_complete = self.servers >= self.limit;
+        self.after = Some(id);
+        self.is_complete = self.rows.len() >= self.limit;
         if self.is_complete { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
+}
 
-    fn push(&mut self, row: &str) {
-        let length = self.body.len() + row.len() + 1;
-        if length > self.body.capacity() {
-            let capacity = length.max((self.body.capacity() * 2).min(PAGE_BYTES_MAX));
-            self.body.reserve_exact(capacity - self.body.len());
-        }
-        self.body.extend_from_slice(if self.servers == 0 { b"{\"servers\":[" } else { b"," });
-        self.body.extend_from_slice(row.as_bytes());
-        self.servers += 1;
-    }
+/// An answer with servers.
+#[derive(Serialize)]
+pub(super) struct Servers {
+    servers: Vec<ServerEntry>,
+    metadata: Value,
+}
 
-    fn finish(mut self, next: Option<String>) -> Vec<u8> {
-        let mut metadata = json!({"count": self.servers});
+impl Servers {
+    pub(super) fn of(servers: Vec<ServerEntry>, next: Option<String>) -> Self {
+        let mut metadata = json!({"count": servers.len()});
         if let Some(next) = next {
             metadata["nextCursor"] = Value::from(next);
         }
-        if self.servers == 0 {
-            self.body.extend_from_slice(b"{\"servers\":[");
-        }
-        self.body.extend_from_slice(format!("],\"metadata\":{metadata}}}").as_bytes());
-        self.body
+        Self { servers, metadata }
     }
 }
 
-fn position(listing: &str, text: &str) -> Result<ManifestId, Problem> {
-    ManifestId::parse(&cursor::decode(listing, text)?).map_err(|_| cursor::invalid())
+/// A server of a list.
+#[derive(Serialize)]
+pub(super) struct ServerEntry {
+    server: ObjectText,
+    #[serde(rename = "_meta")]
+    meta: Value,
 }
 
-/// The `server.json` of a manifest that declares an MCP endpoint. Names of servers begin with a domain, so what only others name at it
-/// has none.
-pub(super) fn server(stored: &StoredManifest) -> Option<Map<String, Value>> {
-    let manifest = Some(&stored.manifest).filter(|_| stored.is_of_site())?;
-    let remotes = remotes(manifest);
-    if remotes.is_empty() {
-        return None;
+impl ServerEntry {
+    /// The server that a manifest declares.
+    pub(super) fn of(stored: &StoredManifest) -> Option<Self> {
+        let server = server(&stored.manifest).filter(|_| has_server(stored))?;
+        let server = ObjectText::of(&server).ok()?;
+        Some(Self { server, meta: meta(stored) })
     }
+
+    pub(super) fn with_latest(mut self, is_latest: bool) -> Self {
+        self.meta[OFFICIAL]["isLatest"] = is_latest.into();
+        self
+    }
+
+    /// The bytes that it counts as.
+    pub(super) fn bytes(&self) -> usize {
+        self.server.len() + META_BYTES
+    }
+}
+
+/// Whether a manifest declares a server. Names of servers begin with a domain, so what only others name at it declares none.
+pub(super) fn has_server(stored: &StoredManifest) -> bool {
+    stored.is_of_site() && remotes(&stored.manifest).next().is_some()
+}
+
+/// The `server.json` of a manifest.
+fn server(manifest: &Manifest) -> Option<Map<String, Value>> {
+    let remotes: Vec<Value> = remotes(manifest).take(REMOTES_MAX).collect();
     let (name, _) = name(manifest);
     let (version, _) = version(manifest);
     let titles = [manifest.title.as_deref(), manifest.name.as_deref()];
@@ -224,7 +355,7 @@ pub(super) fn server(stored: &StoredManifest) -> Option<Map<String, Value>> {
 }
 
 /// The remotes of a server that agents may connect to, each URL once.
-fn remotes(manifest: &Manifest) -> Vec<Value> {
+fn remotes(manifest: &Manifest) -> impl Iterator<Item = Value> {
     let declared = manifest.interfaces.iter().filter(|interface| interface.protocol == Protocol::Mcp);
     let of_tools = manifest.capabilities.iter().filter_map(|capability| {
         let invocation = &capability.invocation;
@@ -234,13 +365,11 @@ fn remotes(manifest: &Manifest) -> Vec<Value> {
     let is_web = |url: &str| {
         (url.starts_with("https://") || url.starts_with("http://")) && !url.contains(char::is_whitespace)
     };
-    let is_usable = |url: &str| is_web(url) && manifest.address_for_agents(url).is_some();
+    let is_usable = move |url: &str| is_web(url) && manifest.address_for_agents(url).is_some();
     let mut seen = HashSet::new();
     all.chain(of_tools.map(|url| (url, "streamable-http")))
-        .filter(|(url, _)| seen.insert(*url) && is_usable(url))
-        .take(REMOTES_MAX)
+        .filter(move |(url, _)| seen.insert(*url) && is_usable(url))
         .map(|(url, kind)| json!({"type": kind, "url": url}))
-        .collect()
 }
 
 fn transport(interface: &Interface) -> &'static str {
@@ -249,92 +378,25 @@ fn transport(interface: &Interface) -> &'static str {
     if is_sse { "sse" } else { "streamable-http" }
 }
 
-/// The source of a name or a version.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Origin {
-    Declared,
-    Minted,
-}
-
-/// `reverse.domain/name`. Clients keep one server for each name, so a name of another domain is replaced. A host that is too
-/// long for one loses its innermost labels; the id keeps its names apart.
-pub(super) fn name(manifest: &Manifest) -> (String, Origin) {
-    let is_kept = |name: &&str| is_registry_name(name) && may_name(&manifest.url, name);
-    if let Some(name) = manifest.name.as_deref().filter(is_kept) {
-        return (name.to_owned(), Origin::Declared);
-    }
-    let id = manifest.id.as_str();
-    let mut space = reversed(&manifest.url.host());
-    while space.len() + 1 + id.len() > NAME_CHARS_MAX {
-        let Some((outer, _)) = space.rsplit_once('.') else { break };
-        space.truncate(outer.len());
-    }
-    (format!("{space}/{id}"), Origin::Minted)
-}
-
-/// One exact version; the registry refuses ranges, and `latest` is a question there.
-pub(super) fn version(manifest: &Manifest) -> (String, Origin) {
-    match manifest.document_version.as_deref().map(str::trim).filter(|version| is_exact(version)) {
-        Some(version) => (version.to_owned(), Origin::Declared),
-        None => (VERSION_MINTED.to_owned(), Origin::Minted),
-    }
-}
-
-fn is_exact(version: &str) -> bool {
-    let is_range = version.starts_with(['^', '~', '>', '<', '=']) || version.contains([' ', '|', '*', ',']);
-    let has_open_part = version.split('.').any(|part| part.eq_ignore_ascii_case("x"));
-    let is_text = version.chars().count() <= VERSION_CHARS_MAX && !version.contains(char::is_control);
-    is_text && !version.is_empty() && version != "latest" && !is_range && !has_open_part
-}
-
-fn reversed(host: &Host) -> String {
-    host.as_str().rsplit('.').collect::<Vec<_>>().join(".")
-}
-
-/// Whether a manifest at a URL may declare a server under a registry name: in a namespace of its host, at a path where only the host itself
-/// publishes, or in a namespace of an account.
-fn may_name(url: &ManifestUrl, name: &str) -> bool {
-    let (space, _) = name.split_once('/').unwrap_or_default();
-    let is_account =
-        |accounts: &&str| space.strip_prefix(*accounts).is_some_and(|rest| rest.starts_with('.'));
-    let is_own = || host_of(space).is_some_and(|named| url.host().may_use_name_of(&named));
-    ACCOUNTS.iter().any(is_account) || (naming::is_usual(url) && is_own())
-}
-
-/// The host of a namespace: that of `com.example.mcp` is `mcp.example.com`.
-pub(super) fn host_of(space: &str) -> Option<Host> {
-    let host = space.rsplit('.').collect::<Vec<_>>().join(".");
-    Host::parse(&host).ok()
-}
-
-pub(super) fn is_registry_name(name: &str) -> bool {
-    let fits = |part: &str, more: &[u8]| {
-        !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || more.contains(&byte))
-    };
-    let parts = name.split_once('/').filter(|_| (3..=NAME_CHARS_MAX).contains(&name.len()));
-    parts.is_some_and(|(space, name)| space.contains('.') && fits(space, b".-") && fits(name, b"._-"))
-}
-
-/// An entry of the list. [`super::mcp_server_versions`] determines the latest version of a name.
-fn listed(server: &Map<String, Value>, stored: &StoredManifest, is_latest: bool) -> Value {
-    json!({"server": server, "_meta": meta(stored, is_latest)})
-}
-
-/// What the registry says about a server.
-pub(super) fn meta(stored: &StoredManifest, is_latest: bool) -> Value {
+/// What the registry says about a server. Its version is the latest of its name, unless [`SiteServers`] says otherwise.
+fn meta(stored: &StoredManifest) -> Value {
     let manifest = &stored.manifest;
     let ((_, name_is), (_, version_is)) = (name(manifest), version(manifest));
     let mut record = json!({
         "manifest_id": manifest.id, "manifest_url": manifest.url, "name_is": name_is, "version_is": version_is,
         "text_is": crate::answers::TEXT_IS,
     });
+    if name_is == Origin::Minted
+        && let Some(declared) = declared_name(manifest)
+    {
+        record["declared_name"] = declared.into();
+    }
     if manifest.addresses_reader() {
         record["addresses_reader"] = true.into();
     }
     json!({
-        "io.modelcontextprotocol.registry/official": {
-            "status": "active", "publishedAt": stored.first_seen_at, "updatedAt": stored.changed_at, "isLatest": is_latest,
+        OFFICIAL: {
+            "status": "active", "publishedAt": stored.first_seen_at, "updatedAt": stored.changed_at, "isLatest": true,
         },
         "agentdex/record": record,
     })
@@ -342,45 +404,9 @@ pub(super) fn meta(stored: &StoredManifest, is_latest: bool) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use manifest::ManifestUrl;
+
     use super::*;
-
-    #[test]
-    fn a_host_names_servers_in_its_own_namespace_and_in_those_of_accounts() {
-        let may = |url: &str, name: &str| may_name(&ManifestUrl::parse(url).unwrap(), name);
-        let card = "https://example.com/.well-known/mcp/server-card.json";
-        for name in ["com.example/tools", "com.example.mcp/tools", "io.github.someone/tools"] {
-            assert!(may(card, name), "{name}");
-        }
-        for name in
-            ["com.other/tools", "com.example-other/tools", "com/tools", "io.githubs/tools", "io.github/x"]
-        {
-            assert!(!may(card, name), "{name}");
-        }
-        for url in ["https://www.example.com/.well-known/mcp.json", "https://mcp.example.com/agents.json"] {
-            assert!(may(url, "com.example/tools"), "{url}");
-        }
-        assert!(
-            !may("https://user.example.com/.well-known/mcp.json", "com.example.mcp/tools"),
-            "another host"
-        );
-        for url in [
-            "https://example.com/u/someone/server.json",
-            "https://example.com/.well-known/..%2Fu/server.json",
-            "https://example.com/.well-known/x?file=u/server.json",
-        ] {
-            assert!(!may(url, "com.example/tools"), "a user of the host may have written {url}");
-        }
-    }
-
-    #[test]
-    fn version_ranges_are_replaced_by_exact_versions() {
-        for version in ["1.2.3", "2025-06-18", "v2", "1.0.0+build.x86"] {
-            assert!(is_exact(version), "{version}");
-        }
-        for version in ["", "latest", "^1.2.3", "~1", ">=1.0", "1.x", "1.*", "1.2 - 1.4", "1 || 2"] {
-            assert!(!is_exact(version), "{version}");
-        }
-    }
 
     fn with_remotes(urls: impl Iterator<Item = String>) -> Manifest {
         let url = ManifestUrl::parse("https://tools.example/.well-known/mcp/server-card.json").unwrap();
@@ -397,10 +423,10 @@ mod tests {
     fn lists_each_remote_once_up_to_the_limit() {
         let address = |number: usize| format!("https://tools.example/{number}");
         let repeated = with_remotes((0..3).chain(0..5).map(address));
-        let listed: Vec<Value> = remotes(&repeated).into_iter().map(|remote| remote["url"].clone()).collect();
+        let listed: Vec<Value> = remotes(&repeated).map(|remote| remote["url"].clone()).collect();
         assert_eq!(listed, (0..5).map(address).collect::<Vec<_>>());
         let many = with_remotes((0..1_000).map(address));
-        assert_eq!(remotes(&many).len(), REMOTES_MAX);
+        assert_eq!(server(&many).unwrap()["remotes"].as_array().unwrap().len(), REMOTES_MAX);
     }
 
     /// Comparing all pairs of addresses would take minutes.
@@ -410,7 +436,7 @@ mod tests {
         let repeated =
             with_remotes((0..200_000).map(|number| format!("https://tools.example/{}", number % 99)));
         let started = tokio::time::Instant::now();
-        assert_eq!((remotes(&no_web).len(), remotes(&repeated).len()), (0, 99));
+        assert_eq!((remotes(&no_web).count(), remotes(&repeated).count()), (0, 99));
         assert!(started.elapsed() < std::time::Duration::from_secs(10), "{:?}", started.elapsed());
     }
 
@@ -424,18 +450,5 @@ mod tests {
             let (ids, is_last) = take_within_budget(sizes(bytes), &mut bytes_left);
             assert_eq!((ids.len(), is_last, bytes_left), (read, read == 3, left), "{bytes}");
         }
-    }
-
-    #[test]
-    fn valid_registry_names_are_kept() {
-        for name in ["io.github.someone/weather", "example.skyhop/flights.v2"] {
-            assert!(is_registry_name(name), "{name}");
-        }
-        for name in
-            ["weather", "skyhop/flights", "a.b/", "a.b/c/d", "a.b/c d", &format!("a.b/{}", "c".repeat(200))]
-        {
-            assert!(!is_registry_name(name), "{name}");
-        }
-        assert_eq!(reversed(&Host::parse("mcp.skyhop.example").unwrap()), "example.skyhop.mcp");
     }
 }

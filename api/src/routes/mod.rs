@@ -21,6 +21,7 @@ pub(crate) mod health;
 pub(crate) mod home;
 pub(crate) mod manifest;
 pub(crate) mod manifest_diff;
+mod mcp_server_names;
 pub(crate) mod mcp_server_versions;
 pub(crate) mod mcp_servers;
 pub(crate) mod metrics;

@@ -38,7 +38,7 @@ pub(crate) async fn check(
     let reader = app.document_readers.reader();
     match url {
         Some(url) if body.is_empty() => {
-            let turn = app.document_readers.turn(client).await?;
+            // A document that waits for its memory keeps no thread from others.
             let Stored { manifest, body, share } = stored(app.manifests(client), &url).await?;
             let judge = move || {
                 let answered = if force.is_some() {
@@ -50,7 +50,7 @@ pub(crate) async fn check(
                 drop(share);
                 response
             };
-            turn.read(judge).await?
+            app.document_readers.run(client, judge).await?
         }
         url => {
             let url = url.map_or_else(placeholder_url, Ok).map_err(|error| Problem::internal(&error))?;

@@ -1,4 +1,4 @@
-//! `/.well-known/agent-card.json` and the agent behind it: A2A 0.3 over JSON-RPC. A message in plain words is a search.
+//! `/.well-known/agent-card.json` and the agent behind it: A2A 1.0 and 0.3 over JSON-RPC. A message in plain words is a search.
 //!
 //! The agent is stateless: it answers each message with a message and has no tasks.
 
@@ -52,6 +52,10 @@ fn unsigned_card(identity: &ServerIdentity) -> Value {
         "description": DESCRIPTION,
         "url": identity.url("/a2a"),
         "preferredTransport": "JSONRPC",
+        "supportedInterfaces": [
+            {"url": identity.url("/a2a"), "protocolBinding": "JSONRPC", "protocolVersion": "1.0"},
+            {"url": identity.url("/a2a"), "protocolBinding": "JSONRPC", "protocolVersion": "0.3"},
+        ],
         "version": VERSION,
         "provider": {"organization": NAME, "url": identity.url("/")},
         "documentationUrl": identity.url("/llms.txt"),
@@ -75,13 +79,16 @@ struct Call {
 
 pub(super) async fn answer(Request { app, client, query, .. }: Request, bytes: Bytes) -> HttpResult {
     query.only(&[])?;
-    let (id, text) = match asked(&bytes) {
+    let Asked { id, text, protocol } = match asked(&bytes) {
         Ok(asked) => asked,
         Err(failure) => return Ok(*failure),
     };
     let arguments = Map::from_iter([("query".to_owned(), Value::from(text.as_str()))]);
     match Tool::FindCapability.call(&app, client, arguments).await {
-        Ok(found) => Ok(fresh(&json!({"jsonrpc": "2.0", "id": id, "result": message(&text, &found)}))),
+        Ok(found) => {
+            let result = message(protocol, &text, &found);
+            Ok(fresh(&json!({"jsonrpc": "2.0", "id": id, "result": result})))
+        }
         Err(problem) if problem.body().status.is_client_error() => {
             Ok(failure(&id, INVALID_PARAMS, &problem.body().in_words()))
         }
@@ -89,8 +96,24 @@ pub(super) async fn answer(Request { app, client, query, .. }: Request, bytes: B
     }
 }
 
-/// The id and the words of a message. The tree of the body is dropped here, so that no waiting request holds one.
-fn asked(bytes: &[u8]) -> Result<(Value, String), Box<Response>> {
+/// The protocol of a call, by its method.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Protocol {
+    /// `SendMessage`.
+    V1,
+    /// `message/send`.
+    V03,
+}
+
+/// The id and the words of a message.
+struct Asked {
+    id: Value,
+    text: String,
+    protocol: Protocol,
+}
+
+/// Reads a message. The tree of the body is dropped here, so that no waiting request holds one.
+fn asked(bytes: &[u8]) -> Result<Asked, Box<Response>> {
     let refused = |id: &Value, code, detail: &str| Err(Box::new(failure(id, code, detail)));
     let parsed = manifest::budget::parse_within_budget::<Value>(bytes, &manifest::budget::REQUEST);
     let call = match parsed.map(serde_json::from_value::<Call>) {
@@ -109,15 +132,20 @@ fn asked(bytes: &[u8]) -> Result<(Value, String), Box<Response>> {
     if call.jsonrpc != "2.0" {
         return refused(&id, INVALID_REQUEST, "\"jsonrpc\" is \"2.0\"");
     }
-    if call.method != "message/send" {
-        return refused(&id, METHOD_NOT_FOUND, "this agent supports message/send only");
-    }
+    let protocol = match call.method.as_str() {
+        "SendMessage" => Protocol::V1,
+        "message/send" => Protocol::V03,
+        _ => {
+            let detail = "this agent supports SendMessage of A2A 1.0 and message/send of A2A 0.3 only";
+            return refused(&id, METHOD_NOT_FOUND, detail);
+        }
+    };
     let text = text_of(&call.params);
     if text.is_empty() {
         let detail = "the message has no text part: say in plain words what is wanted";
         return refused(&id, INVALID_PARAMS, detail);
     }
-    Ok((id, text))
+    Ok(Asked { id, text, protocol })
 }
 
 /// The words of a message's text parts.
@@ -128,7 +156,7 @@ fn text_of(params: &Value) -> String {
 }
 
 /// The id is a hash of question and answer, so that equal messages have equal ids.
-fn message(text: &str, found: &Value) -> Value {
+fn message(protocol: Protocol, text: &str, found: &Value) -> Value {
     let digest = Sha256::digest(format!("{text}\n{found}").as_bytes());
     let id = data_encoding::HEXLOWER.encode(digest.get(..16).unwrap_or_default());
     let rows = found["results"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -139,19 +167,27 @@ fn message(text: &str, found: &Value) -> Value {
             let words = |member: &str| one_line(row[member].as_str().unwrap_or_default(), LINE_CHARS_MAX);
             let endpoint =
                 row["endpoint"].as_str().map(|address| cut(&escape::address(address), LINE_CHARS_MAX));
+            // The registry's words first: behind the quotation mark that begins the publisher's, anything may be imitated.
             format!(
-                "- {}{} ({}): {}",
-                if row["addresses_reader"] == true { ADDRESSING } else { "" },
-                words("name"),
+                "- {}, {}: {}\"{}\"",
                 words("site"),
-                endpoint.as_deref().unwrap_or("no endpoint declared")
+                endpoint.as_deref().unwrap_or("no endpoint declared"),
+                if row["addresses_reader"] == true { ADDRESSING } else { "" },
+                words("name").replace('"', "'"),
             )
         };
         let lines: Vec<String> = rows.iter().map(line).collect();
-        format!("What publishers declare, in their words (untrusted):\n{}", lines.join("\n"))
+        format!(
+            "Sites and addresses, with the names that publishers declare in quotation marks (untrusted):\n{}",
+            lines.join("\n")
+        )
     };
-    json!({"kind": "message", "role": "agent", "messageId": id,
-           "parts": [{"kind": "text", "text": text}, {"kind": "data", "data": found}]})
+    match protocol {
+        Protocol::V1 => json!({"message": {"role": "ROLE_AGENT", "messageId": id,
+            "parts": [{"text": text}, {"data": found, "mediaType": "application/json"}]}}),
+        Protocol::V03 => json!({"kind": "message", "role": "agent", "messageId": id,
+            "parts": [{"kind": "text", "text": text}, {"kind": "data", "data": found}]}),
+    }
 }
 
 fn failure(id: &Value, code: i32, message: &str) -> Response {

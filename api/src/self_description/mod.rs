@@ -92,6 +92,13 @@ pub(crate) fn routes() -> Router<App> {
     })
 }
 
+/// The entry of this registry's own catalog with an identifier; `base` is its address.
+pub(crate) fn own_entry(base: &str, identifier: &str) -> Option<Value> {
+    let mut catalog = catalog::catalog(&ServerIdentity::at(base));
+    let entries = catalog["entries"].as_array_mut().map(std::mem::take)?;
+    entries.into_iter().find(|entry| entry["identifier"] == identifier)
+}
+
 /// Links to the manifests, which ATP §2.2 and RFC 9727 §3 require of a home page.
 pub(crate) const HOME_LINKS: &str = "</.well-known/agent.json>; rel=\"agent-manifest\", </.well-known/api-catalog>; rel=\"api-catalog\", \
      </.well-known/ard.json>; rel=\"ard\", </.well-known/ai-catalog.json>; rel=\"ai-catalog\"";

@@ -183,13 +183,14 @@ async fn writing_tools_of_mcp_refuse_foreign_origins_with_an_explanation() {
 async fn preflight_allows_the_headers_of_mcp_clients() {
     let world = world().await;
     let request = Request::builder().method("OPTIONS").uri("/mcp").header("origin", "https://client.example");
-    let request = request
-        .header("access-control-request-method", "POST")
-        .header("access-control-request-headers", "content-type,mcp-protocol-version,mcp-session-id");
+    let request = request.header("access-control-request-method", "POST").header(
+        "access-control-request-headers",
+        "content-type,mcp-protocol-version,mcp-session-id,mcp-method,mcp-name",
+    );
     let answer = world.send(request.body(Body::empty()).unwrap()).await;
     assert_eq!(answer.status, StatusCode::OK);
     let allowed = answer.header("access-control-allow-headers").to_lowercase();
-    for name in ["mcp-protocol-version", "mcp-session-id", "content-type"] {
+    for name in ["mcp-protocol-version", "mcp-session-id", "mcp-method", "mcp-name", "content-type"] {
         assert!(allowed.contains(name), "{allowed}");
     }
 }
@@ -279,6 +280,7 @@ async fn refuses_submissions_of_private_names() {
         (r#"{"domain": "a.internal"}"#, "private networks"),
         (r#"{"domain": "a.local"}"#, "RFC 6762"),
         (r#"{"domain": "a.localhost"}"#, "RFC 6761"),
+        (r#"{"domain": "a.localdomain"}"#, "local networks"),
         (r#"{"domain": "home.arpa"}"#, "RFC 8375"),
         (r#"{"domain": "x.onion"}"#, "RFC 7686"),
         (r#"{"domain": "a.invalid"}"#, "RFC 6761"),
@@ -305,7 +307,14 @@ async fn refuses_submissions_of_private_names() {
             assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{domain}: {}", answer.text());
         }
     }
+    let long = |bytes: usize| {
+        let start = "https://long.example/";
+        serde_json::json!({"url": format!("{start}{}", "b".repeat(bytes - start.len()))}).to_string()
+    };
+    let answer = send(&world, "POST", "/sites", &[], &long(2_049)).await;
+    assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{}", answer.text());
     assert_eq!(sites().await, before, "refused names are not stored");
+    assert_eq!(send(&world, "POST", "/sites", &[], &long(2_048)).await.status, StatusCode::ACCEPTED);
     for taken in [r#"{"domain": "fresh.test"}"#, r#"{"url": "https://other.example:443/agent.json"}"#] {
         assert_eq!(send(&world, "POST", "/sites", &[], taken).await.status, StatusCode::ACCEPTED, "{taken}");
     }

@@ -154,7 +154,7 @@ async fn supports_the_query_parameters_of_the_registry() {
 #[tokio::test]
 async fn every_listed_server_has_its_versions() {
     let world = world().await;
-    // A server without tools, under the name of another domain.
+    // A server under the name of another domain.
     let foreign = card("io.github.someone/weather", "Foreign", "2.0.0", &["https://foreign.example/mcp"]);
     world.publish("https://foreign.example/.well-known/mcp/server-card.json", &foreign).await;
     let all = list(&world, "/v0.1/servers").await;
@@ -182,11 +182,16 @@ async fn every_listed_server_has_its_versions() {
         ("/v0.1/servers/example.nobody%2Fnothing/versions", StatusCode::NOT_FOUND),
         ("/v0.1/servers/example.nobody%2Fnothing/versions/latest", StatusCode::NOT_FOUND),
         ("/v0.1/servers/example.blank%2Fm0000000000000000/versions", StatusCode::NOT_FOUND),
-        ("/v0.1/servers/nothing/versions", StatusCode::BAD_REQUEST),
-        ("/v0.1/servers/a.b%2Fc%2Fd/versions/latest", StatusCode::BAD_REQUEST),
+        // Copilot asks for each name that is configured and reads any status but 200 and 404 as a failure.
+        ("/v0.1/servers/nothing/versions", StatusCode::NOT_FOUND),
+        ("/v0.1/servers/github/versions/latest", StatusCode::NOT_FOUND),
+        ("/v0.1/servers/a.b%2Fc%2Fd/versions/latest", StatusCode::NOT_FOUND),
         ("/v0.1/servers/example.plain%2Ftools/versions?limit=3", StatusCode::BAD_REQUEST),
     ] {
-        assert_eq!(world.get(path).await.status, status, "{path}");
+        let answer = world.get(path).await;
+        assert_eq!(answer.status, status, "{path}");
+        let problem: Value = serde_json::from_str(&answer.text()).unwrap();
+        assert!(problem["error"].is_string() && problem["error"] == problem["detail"], "{path}: {problem}");
     }
 }
 
@@ -254,4 +259,149 @@ async fn no_server_is_listed_of_a_document_that_only_others_name() {
     world.publish("https://plain.example/.well-known/mcp/server-card.json", &own).await;
     let latest = world.get("/v0.1/servers/example.plain%2Ftools/versions/latest").await.ok();
     assert_eq!(latest["server"]["version"], "1.0.0");
+}
+
+const CARD: &str = "/.well-known/mcp/server-card.json";
+
+/// The names, versions and first addresses of a list, and whether each is the latest.
+fn rows(list: &Value) -> Vec<(String, String, String, bool)> {
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let row = |one: &Value| {
+        let server = &one["server"];
+        let is_latest =
+            one["_meta"]["io.modelcontextprotocol.registry/official"]["isLatest"].as_bool().unwrap();
+        (text(&server["name"]), text(&server["version"]), text(&server["remotes"][0]["url"]), is_latest)
+    };
+    list["servers"].as_array().unwrap().iter().map(row).collect()
+}
+
+/// Clients resolve a name to the address that they connect to and send credentials to.
+#[tokio::test]
+async fn no_site_replaces_or_hides_the_server_of_an_account() {
+    let world = World::new().await;
+    let name = "io.github.octo/octo-mcp";
+    let versions = format!("/v0.1/servers/{}/versions", encoded(name));
+    let publish = async |host: &str, version: &str| {
+        let server = card(name, "Octo", version, &[&format!("https://{host}/mcp")]);
+        world.publish(&format!("https://{host}{CARD}"), &server).await;
+    };
+    publish("honest.example", "1.2.0").await;
+    publish("evil.example", "1.2.0").await;
+    publish("worse.example", "9.9.9").await;
+    for path in [versions.clone(), format!("{versions}/latest"), format!("{versions}/1.2.0")] {
+        assert_eq!(world.get(&path).await.status, StatusCode::NOT_FOUND, "{path}: no site proves the name");
+    }
+    let all = list(&world, "/v0.1/servers").await;
+    for one in all["servers"].as_array().unwrap() {
+        let record = &one["_meta"]["agentdex/record"];
+        if record["manifest_url"].as_str().unwrap().contains("stormy.example") {
+            continue;
+        }
+        assert_eq!((&record["name_is"], &record["declared_name"]), (&json!("minted"), &json!(name)), "{one}");
+    }
+    let hosts: Vec<String> = rows(&all).into_iter().map(|(_, _, url, _)| url).collect();
+    for host in ["honest", "evil", "worse"] {
+        assert!(hosts.contains(&format!("https://{host}.example/mcp")), "{host} in {hosts:?}");
+    }
+    publish("octo.github.io", "1.0.0").await;
+    publish("evil.example", "2.0.0").await;
+    let own = (name.to_owned(), "1.0.0".to_owned(), "https://octo.github.io/mcp".to_owned(), true);
+    assert_eq!(rows(&list(&world, &versions).await), std::slice::from_ref(&own));
+    let all = rows(&list(&world, "/v0.1/servers").await);
+    assert_eq!(all.iter().filter(|row| row.0 == name).collect::<Vec<_>>(), [&own]);
+}
+
+/// A mirror keeps one entry for each name and version.
+#[tokio::test]
+async fn list_has_each_version_of_a_name_once_and_one_latest() {
+    let world = World::new().await;
+    let publish = async |url: &str, name: &str, version: &str| {
+        world.publish(url, &card(name, "Plain", version, &[&format!("{url}/mcp")])).await;
+    };
+    let name = "example.plain/tools";
+    publish("https://plain.example/.well-known/server.json", name, "1.0.0").await;
+    publish(&format!("https://plain.example{CARD}"), name, "2.0.0").await;
+    publish("https://plain.example/.well-known/mcp.json", name, "2.0.0").await;
+    publish("https://mcp.plain.example/.well-known/mcp.json", name, "98.0.0").await;
+    publish("https://mcp.plain.example/mcp.json", "example.plain.mcp/more", "1.0.0").await;
+    publish("https://other.example/mcp.json", name, "99.0.0").await;
+    let all = rows(&list(&world, "/v0.1/servers").await);
+    let distinct: std::collections::HashSet<_> =
+        all.iter().map(|(name, version, ..)| (name, version)).collect();
+    assert_eq!(distinct.len(), all.len(), "{all:?}");
+    assert!(all.iter().filter(|row| row.0 == name).count() == 2, "{all:?}");
+    let latest = rows(&list(&world, "/v0.1/servers?version=latest&limit=50").await);
+    let names: std::collections::HashSet<_> = all.iter().map(|row| &row.0).collect();
+    assert_eq!(latest.len(), names.len(), "each name once: {latest:?}");
+    assert!(latest.iter().all(|row| row.3), "{latest:?}");
+    for name in names {
+        let versions = rows(&list(&world, &format!("/v0.1/servers/{}/versions", encoded(name))).await);
+        let mut in_list: Vec<_> = all.iter().filter(|row| row.0 == *name).cloned().collect();
+        in_list.sort_by_key(|row| !row.3);
+        assert_eq!(in_list, versions, "{name}");
+        assert_eq!(versions.iter().filter(|row| row.3).count(), 1, "{name}");
+        assert!(latest.contains(&versions[0]), "{name}");
+    }
+}
+
+/// VS Code sends the text of a search with the first page only.
+#[tokio::test]
+async fn cursor_contains_the_filters_of_its_list() {
+    let world = world().await;
+    let found = rows(&list(&world, "/v0.1/servers?search=EXAMPLE&version=latest").await);
+    let mut paged = Vec::new();
+    let mut path = "/v0.1/servers?limit=1&version=latest&search=EXAMPLE.".to_owned();
+    loop {
+        let page = list(&world, &path).await;
+        paged.extend(rows(&page));
+        let Some(cursor) = page["metadata"]["nextCursor"].as_str() else { break };
+        path = format!("/v0.1/servers?limit=1&version=latest&cursor={}", encoded(cursor));
+    }
+    assert_eq!(paged, found);
+    let first = list(&world, "/v0.1/servers?limit=1&search=example.plain&updated_since=2025-08-07").await;
+    let cursor = encoded(first["metadata"]["nextCursor"].as_str().unwrap());
+    let rest = list(&world, &format!("/v0.1/servers?limit=100&cursor={cursor}")).await;
+    assert_eq!(rest["metadata"]["count"], 0, "other names are not part of the list: {rest}");
+    for other in ["search=other", "version=1.2.3", "updated_since=2025-08-08"] {
+        let answer = world.get(&format!("/v0.1/servers?cursor={cursor}&{other}")).await;
+        assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{other}");
+    }
+    let longest = format!("search={}&version={}", "%C3%A4".repeat(200), "%22".repeat(255));
+    let answer = list(&world, &format!("/v0.1/servers?{longest}")).await;
+    assert_eq!(answer["metadata"]["count"], 0);
+    for too_long in [format!("search={}", "a".repeat(201)), format!("version={}", "1".repeat(256))] {
+        let answer = world.get(&format!("/v0.1/servers?{too_long}")).await;
+        assert_eq!(answer.status, StatusCode::BAD_REQUEST);
+    }
+}
+
+/// By their schemas, neither kind of file lists tools.
+#[tokio::test]
+async fn mcp_servers_without_tools_are_found() {
+    let entry = json!({"$schema": "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json",
+        "name": "example.boats/moorings", "title": "Moorings", "version": "1.0.0", "description": "Finds free moorings for boats.",
+        "packages": [{"registryType": "npm", "identifier": "@boats/moorings", "version": "1.0.0", "transport": {"type": "stdio"}}]});
+    let mut tides = card("example.tides/tides", "Tides", "1.4.0", &["https://tides.example/mcp"]);
+    tides["description"] = json!("Times of high and low water.");
+    let world = World::with(&[
+        ("https://tides.example/.well-known/mcp/server-card.json", tides),
+        ("https://boats.example/.well-known/mcp.json", entry),
+    ])
+    .await;
+    let body =
+        json!({"query": {"text": "low water", "filter": {"type": ["application/mcp-server-card+json"]}}});
+    let found = world.post("/search", &body).await.ok();
+    assert_eq!(found["results"][0]["displayName"], "Tides", "{found}");
+    assert_eq!(found["results"][0]["url"], "https://tides.example/.well-known/mcp/server-card.json");
+    assert_eq!(found["results"][0]["metadata"]["endpoint"], "https://tides.example/mcp");
+    for (words, site) in [("low+water", "tides.example"), ("free+moorings", "boats.example")] {
+        let found = world.get(&format!("/search?q={words}")).await.ok();
+        let row = &found["results"][0];
+        assert_eq!(
+            (&row["site"], &row["kind"], &row["protocol"]),
+            (&json!(site), &json!("resource"), &json!("mcp")),
+            "{found}"
+        );
+        assert_eq!(row["invocable"], false, "the server is connected to, not called");
+    }
 }

@@ -61,7 +61,7 @@ fn run(flags: Flags) -> anyhow::Result<ExitCode> {
             let read = source.and_then(|source| Ok((read_isolated(Some(&program), &source)?, source)));
             match read {
                 Ok((manifest, source)) => {
-                    Ok(ExitCode::from(validate::run(&args, &source, manifest, &mut out)?.exit_code()))
+                    Ok(ExitCode::from(validate::run(&args, &source, &manifest, &mut out)?.exit_code()))
                 }
                 Err(error) if is_usage(&error) => Err(error),
                 Err(error) => {

@@ -33,7 +33,7 @@ findings! {
         "an address is a placeholder: clients cannot reach it" => "Replace it with the public address of the service.";
 }
 
-/// Compares the declared origin and the addresses with the origin that served the document.
+/// Compares the declared origin and the addresses with the origin that served the document, if it is known.
 pub(crate) fn check(draft: &mut Draft<'_>) {
     let served = draft.base().host();
     let declared = draft.manifest.declared_origin.as_deref().and_then(host_of);
@@ -41,6 +41,9 @@ pub(crate) fn check(draft: &mut Draft<'_>) {
         draft.report(&PREVIEW, String::new(), format!("served by {served}, which is a preview or a tunnel"));
     }
     report_placeholders(draft, &served);
+    if draft.serving_site().is_none() {
+        return;
+    }
     let Some(declared) = declared.filter(|declared| *declared != served) else {
         return suspect_copy(draft, &served, None);
     };

@@ -143,6 +143,11 @@ impl Host {
         name.len() <= HOST_BYTES_MAX && name.contains('.') && name.split('.').all(label_ok)
     }
 
+    /// Whether no site can have this name, which stands for an unknown one: below `.invalid` (RFC 6761 §6.4).
+    pub fn is_nowhere(&self) -> bool {
+        self.0.ends_with(".invalid")
+    }
+
     /// The site this host belongs to; a host that is itself a public suffix is its own site.
     pub fn site(&self) -> SiteName {
         SiteName::of(self)

@@ -4,6 +4,7 @@
 //! IPv6 address: mapped, 6to4, Teredo, NAT64. All of IPv6 outside `2000::/3` is refused, ranges assigned in the future
 //! included. Nothing is looked up: a public name may still lead to a private address.
 
+use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use url::{Host, Url};
@@ -63,8 +64,8 @@ impl Manifest {
         not_public(address).is_some() && not_public(served_as.as_str()).is_none()
     }
 
-    /// The declared schemes that a capability accepts, with what a caller needs to use them. Leaves out those with an address
-    /// that agents must not be sent to.
+    /// The declared schemes that a capability accepts, with what a caller needs to use them. If several of one kind are declared, only
+    /// those that apply to the capability. Leaves out those with an address that agents must not be sent to.
     pub fn authentication_for_agents(&self, capability: &Capability) -> Vec<&Auth> {
         let is_usable = |auth: &&Auth| {
             let flows =
@@ -78,10 +79,14 @@ impl Manifest {
             ];
             own.into_iter().chain(flows).flatten().all(|url| self.address_for_agents(url).is_some())
         };
+        let is_of_kind =
+            |auth: &&Auth| auth.scheme != AuthScheme::None && capability.auth.schemes.contains(&auth.scheme);
+        let of_kind: Vec<&Auth> = self.auth.iter().take(AUTHS_EXAMINED_MAX).filter(is_of_kind).collect();
+        let is_of_call = |auth: &&Auth| auth.applies_to.covers(&capability.native_id);
+        let applying: HashSet<AuthScheme> =
+            of_kind.iter().copied().filter(is_of_call).map(|auth| auth.scheme).collect();
         let accepted =
-            self.auth.iter().take(AUTHS_EXAMINED_MAX).filter(|auth| {
-                auth.scheme != AuthScheme::None && capability.auth.schemes.contains(&auth.scheme)
-            });
+            of_kind.into_iter().filter(|auth| !applying.contains(&auth.scheme) || is_of_call(auth));
         accepted.take(SCHEMES_PER_CAPABILITY_MAX).filter(is_usable).collect()
     }
 
@@ -291,6 +296,8 @@ mod tests {
             "https://LOCALHOST/",
             "https://localhost./",
             "https://db.internal/",
+            "https://kubernetes.default.svc/mcp",
+            "https://foo.localdomain/mcp",
             "https://printer.local/{id}",
             "https://app.localhost/",
             "https://intranet/x",

@@ -114,8 +114,10 @@ impl Manifest {
         integrity: Option<&'m Integrity>,
         named_by: NamedBy,
     ) -> Identity<'m> {
-        let site = self.final_url.as_ref().unwrap_or(&self.url).site();
-        let is_foreign = declared.iter().any(|one| one.site.as_ref().is_some_and(|named| *named != site));
+        let host = self.final_url.as_ref().unwrap_or(&self.url).host();
+        let site = host.site();
+        let names_other = |one: &DeclaredIdentity<'_>| one.site.as_ref().is_some_and(|named| *named != site);
+        let is_foreign = !host.is_nowhere() && declared.iter().any(names_other);
         let binding = match named_by {
             NamedBy::Others => Binding::NamedByOthers,
             NamedBy::Site if is_foreign => Binding::Foreign,

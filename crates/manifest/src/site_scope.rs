@@ -12,13 +12,13 @@ const PRIVATE: [(&str, &str); 12] = [
     ("internal", "reserved by ICANN for private use"),
     ("local", "multicast DNS, RFC 6762"),
     ("localhost", "this machine, RFC 6761"),
+    ("localdomain", "local networks, by convention of resolvers"),
     ("home.arpa", "home networks, RFC 8375"),
     ("intranet", "private use, RFC 6762 appendix G"),
     ("private", "private use, RFC 6762 appendix G"),
     ("corp", "private use, RFC 6762 appendix G"),
     ("home", "private use, RFC 6762 appendix G"),
     ("lan", "private use, RFC 6762 appendix G"),
-    ("localdomain", "the local network, as resolvers on Unix name it"),
     ("svc", "services of a cluster, as in kubernetes.default.svc"),
     ("pod", "programs of a cluster, as in 10-0-0-1.default.pod"),
 ];
@@ -136,6 +136,8 @@ mod tests {
         for name in [
             "a.internal",
             "a.local",
+            "foo.localdomain",
+            "kubernetes.default.svc",
             "printer.a.local",
             "app.localhost",
             "nas.home.arpa",

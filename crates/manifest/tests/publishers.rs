@@ -91,6 +91,32 @@ fn an_entry_has_the_identity_that_it_declares() {
     assert_eq!(codes, [("ard.entry.publisher.foreign", must), ("ard.trust_manifest.identity.foreign", must)]);
 }
 
+/// Every rule about the site that serves a document, for one whose site is not known.
+#[test]
+fn a_document_of_an_unknown_site_names_no_other_publisher() {
+    let entry = json!({"identifier": "urn:air:a.example:x", "displayName": "x", "type": "application/mcp-server-card+json",
+        "url": "https://a.example/mcp.json", "trustManifest": {"identity": "did:web:a.example"}});
+    let awp = json!({"awp_version": "0.1", "domain": "a.example", "intent": "i", "actions": [
+        {"id": "buy", "description": "Buys", "endpoint": "https://a.example/buy", "method": "POST"}]});
+    for (path, body) in [("/.well-known/ard.json", json!({"entries": [entry]})), ("/agent.json", awp)] {
+        let codes = |host: &str| {
+            let manifest = manifest(&format!("https://{host}{path}"), &body);
+            let binding = manifest.identity(NamedBy::Site).binding;
+            let of_entries = manifest.capabilities.iter();
+            let of_entries = of_entries.map(|one| manifest.identity_of(one, NamedBy::Site).binding);
+            let is_foreign = of_entries.chain([binding]).any(|binding| binding.as_str() == "foreign");
+            let about_site = |code: &&str| code.ends_with(".foreign") || code.starts_with("origin.");
+            let codes = manifest.findings.iter().map(|finding| finding.code.as_ref()).filter(about_site);
+            (is_foreign, codes.map(str::to_owned).collect::<Vec<_>>())
+        };
+        for unknown in ["document.invalid", "site.invalid"] {
+            assert_eq!(codes(unknown), (false, vec![]), "{path}");
+        }
+        let (is_foreign, found) = codes("b.example");
+        assert!(is_foreign && !found.is_empty(), "{path}: {found:?}");
+    }
+}
+
 #[test]
 fn agents_of_atp_are_asked_for_an_identity() {
     let body = json!({"@type": "AgentManifest", "version": "0.1",

@@ -248,6 +248,9 @@ fn sort(found: &mut [(String, u64)]) {
 fn suggestion((entry, count): (String, u64)) -> Option<Suggestion> {
     let (text, kind) = entry.rsplit_once(SUGGESTION_MARK)?;
     let text = text.rsplit_once(REST_MARK).map_or(text, |(_, whole)| whole);
+    if manifest::addresses_reader(text) {
+        return None;
+    }
     Some(Suggestion { text: text.to_owned(), kind: kind.parse().ok()?, count })
 }
 

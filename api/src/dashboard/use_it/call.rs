@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use manifest::model::Protocol;
+use manifest::model::{CapabilityKind, Protocol};
 use manifest::{Capability, Manifest};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
@@ -89,6 +89,10 @@ impl Call {
         let secret = secret_of(manifest, capability);
         match invocation.protocol {
             None | Some(Protocol::Http | Protocol::Woa) => {}
+            Some(Protocol::Mcp) if is_no_tool(capability) => {
+                return Err("It is no tool: an MCP client connects to the server and lists what it offers."
+                    .to_owned());
+            }
             Some(Protocol::Mcp) => {
                 let tool = invocation.native.clone().unwrap_or_else(|| capability.native_id.clone());
                 let arguments =
@@ -118,6 +122,12 @@ impl Call {
         }
         Ok(Self::Http(call))
     }
+}
+
+/// Whether an MCP server offers the capability otherwise than as a tool, or is the capability itself.
+fn is_no_tool(capability: &Capability) -> bool {
+    let is_other = matches!(capability.kind, CapabilityKind::Resource | CapabilityKind::Content);
+    is_other && capability.invocation.native.is_none()
 }
 
 /// The required parameters and the given ones, with their values.
@@ -237,6 +247,7 @@ const fn is_of_cookie(byte: u8) -> bool {
     matches!(byte, 0x21 | 0x23..=0x2b | 0x2d..=0x3a | 0x3c..=0x5b | 0x5d..=0x7e)
 }
 
-fn escaped(text: &str) -> String {
+/// A text as part of a query or a path, with no character that a URL or a program such as curl interprets.
+pub(super) fn escaped(text: &str) -> String {
     utf8_percent_encode(text, ESCAPED).to_string()
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::call::{Call, HttpCall};
+use super::call::{Call, HttpCall, escaped};
 use super::credentials::{API_KEY, Secret, TOKEN};
 
 /// Longest body on one line of a command, in characters.
@@ -35,8 +35,7 @@ pub(super) fn curl(call: &Call) -> String {
 fn curl_http(call: &HttpCall) -> String {
     let url = match &call.secret {
         Some(Secret::Query(name)) => {
-            let joint = if call.url.contains('?') { '&' } else { '?' };
-            format!("{}\"${API_KEY}\"", shell(&format!("{}{joint}{name}=", call.url)))
+            format!("{}\"${API_KEY}\"", shell(&url_before_key(call, name)))
         }
         _ => shell(&call.url),
     };
@@ -63,6 +62,12 @@ fn curl_http(call: &HttpCall) -> String {
         lines.push(format!("-d {}", shell(&if is_long { pretty(body, 0) } else { line })));
     }
     lines.join(" \\\n  ")
+}
+
+/// The address up to the value of a key in its query. The name is escaped, as the Python library does with its parameters.
+fn url_before_key(call: &HttpCall, name: &str) -> String {
+    let joint = if call.url.contains('?') { '&' } else { '?' };
+    format!("{}{joint}{}=", call.url, escaped(name))
 }
 
 /// Single quotes, inside which a POSIX shell interprets nothing.
@@ -192,8 +197,7 @@ fn typescript_http(call: &HttpCall) -> String {
             headers.push(format!("{}: {key}", quoted(name)));
         }
         Some(Secret::Query(name)) => {
-            let joint = if call.url.contains('?') { '&' } else { '?' };
-            url = format!("{} + {key}", quoted(&format!("{}{joint}{name}=", call.url)));
+            url = format!("{} + {key}", quoted(&url_before_key(call, name)));
         }
         Some(Secret::Cookie(_)) | None => {}
     }

@@ -106,6 +106,34 @@ fn curl_sends_one_request_for_brackets_in_an_address() {
     assert!(curl.starts_with("curl -X POST "), "{curl}");
 }
 
+/// The name is the publisher's: none makes several requests, or another address, of the one that is shown.
+#[test]
+fn key_in_a_query_is_one_parameter_of_one_request() {
+    for name in
+        ["k[1-9999]", "{a,b}{c,d}", "x&redirect_uri=https://evil.example&k", "k#", "a\\b", "a b", "ключ"]
+    {
+        let mut manifest = manifest_of(&json!({
+            "invocation": {"protocol": "http", "method": "GET", "url": "https://skyhop.example/seats?a=1"},
+            "auth": {"required": "yes", "schemes": ["api_key"]},
+        }));
+        let auth = json!([{"scheme": "api_key", "in": "query", "name": name}]);
+        manifest.auth = serde_json::from_value(auth).unwrap();
+        let [curl, python, typescript] = written(&manifest, "");
+        let address = curl.split('\'').nth(1).unwrap();
+        let parsed = url::Url::parse(&format!("{address}secret")).unwrap();
+        let pairs: Vec<(String, String)> = parsed.query_pairs().into_owned().collect();
+        assert_eq!(
+            pairs,
+            [("a".to_owned(), "1".to_owned()), (name.to_owned(), "secret".to_owned())],
+            "{curl}"
+        );
+        assert_eq!(parsed.fragment(), None, "{curl}");
+        assert!(!address.contains(['[', '{', '\\']), "curl sends several requests: {curl}");
+        assert!(typescript.contains(&format!("fetch(\"{address}\" + ")), "{typescript}");
+        assert!(python.contains(&format!("params={{{}: ", Value::from(name))), "{python}");
+    }
+}
+
 #[test]
 fn tools_of_mcp_servers_are_called_by_their_protocol() {
     let manifest = manifest_of(&json!({
@@ -136,8 +164,9 @@ fn explains_why_a_call_has_no_example() {
         ),
         (json!({"protocol": "http", "url": "https://skyhop.example/x"}), "no HTTP method"),
         (json!({"protocol": "grpc", "url": "https://skyhop.example/x"}), "gRPC"),
+        (json!({"protocol": "mcp", "url": "https://skyhop.example/mcp"}), "lists what it offers"),
     ] {
-        let manifest = manifest_of(&json!({"invocation": invocation}));
+        let manifest = manifest_of(&json!({"kind": "resource", "invocation": invocation}));
         let call = Call::of(&manifest, &manifest.capabilities[0], &[], None, &Map::new());
         assert!(call.unwrap_err().contains(why), "{invocation}");
     }

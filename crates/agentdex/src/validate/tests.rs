@@ -25,7 +25,7 @@ fn judge(name: &str, text: &str, flags: &[&str]) -> (Verdict, String) {
     let mut out = Vec::new();
     let args = TestCommand::parse_from(words).args;
     let document = args.open().unwrap();
-    let verdict = run(&args, &document, document.read(), &mut out).unwrap();
+    let verdict = run(&args, &document, &document.read(), &mut out).unwrap();
     (verdict, String::from_utf8(out).unwrap())
 }
 
@@ -138,6 +138,20 @@ fn checks_the_origin_only_with_a_url() {
             .1
             .contains("origin.mismatch")
     );
+}
+
+/// Nobody serves the document from the place that stands for an unknown one.
+#[test]
+fn names_no_foreign_publisher_without_a_url() {
+    let catalog = r#"{"entries": [{"identifier": "urn:air:shop.example:agent:a", "displayName": "A", "description": "Sells newspapers",
+      "type": "application/a2a-agent-card+json", "url": "https://shop.example/.well-known/agent-card.json",
+      "representativeQueries": ["which newspapers are there", "buy a newspaper"],
+      "trustManifest": {"identity": "did:web:shop.example", "identityType": "did"}}]}"#;
+    let (verdict, output) = judge("ard.json", catalog, &[]);
+    assert!(!output.contains("foreign") && !output.contains("origin."), "{output}");
+    assert_eq!(verdict.exit_code(), 0, "{output}");
+    let elsewhere = validate("ard.json", catalog, &["--url", "https://other.example/.well-known/ard.json"]);
+    assert!(elsewhere.1.contains("ard.entry.publisher.foreign"), "{}", elsewhere.1);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::{Draft, FindingLocation, INSECURE, NOT_PUBLIC, UNUSABLE};
 use crate::address::{self, Address};
+use crate::name::SiteName;
 use crate::object::Object;
 use crate::public_address;
 use crate::text::capped;
@@ -18,6 +19,12 @@ pub(crate) struct Places {
 }
 
 impl Draft<'_> {
+    /// The site that serves the document; `None` if its address is not known.
+    pub(crate) fn serving_site(&self) -> Option<SiteName> {
+        let host = self.base().host();
+        (!host.is_nowhere()).then(|| host.site())
+    }
+
     /// An absolute address from what was published, resolved against the root of the served origin.
     pub(crate) fn on_origin(&mut self, published: &str, pointer: &str) -> Option<Address> {
         let address = address::on_origin(self.base(), published);

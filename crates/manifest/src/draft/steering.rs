@@ -29,12 +29,16 @@ impl Draft<'_> {
             return;
         }
         let is_located = pointers.is_some();
-        for pointer in pointers.unwrap_or_default() {
-            self.report_rule(&ADDRESSES_READER, pointer);
+        let mut pointers = pointers.unwrap_or_default();
+        for pointer in &pointers {
+            self.report_rule(&ADDRESSES_READER, pointer.clone());
         }
+        pointers.sort_unstable();
         let mut unlocated = Vec::new();
         for capability in &mut self.manifest.capabilities {
-            capability.addresses_reader |= steers(capability);
+            let declares_one =
+                || capability.pointer_document.is_none() && is_at_or_below(&pointers, &capability.pointer);
+            capability.addresses_reader |= declares_one() || steers(capability);
             if capability.addresses_reader && (!is_located || capability.pointer_document.is_some()) {
                 unlocated.push(FindingLocation::of(capability));
             }
@@ -57,6 +61,18 @@ impl Manifest {
         self.capabilities.iter().any(|capability| capability.addresses_reader)
             || self.findings.iter().any(|finding| finding.code == ADDRESSES_READER.code)
     }
+}
+
+/// Whether one of these pointers, in order, is that of a part of a document or leads into it. All of a document is a part of each of its
+/// capabilities, so nothing is said of the root.
+fn is_at_or_below(pointers: &[String], part: &str) -> bool {
+    let begins_with = |text: &str| {
+        let first = pointers.partition_point(|pointer| pointer.as_str() < text);
+        pointers.get(first).filter(|pointer| pointer.starts_with(text))
+    };
+    !part.is_empty()
+        && (begins_with(part).is_some_and(|pointer| pointer == part)
+            || begins_with(&format!("{part}/")).is_some())
 }
 
 /// Whether a text of a capability addresses the model that reads it.

@@ -49,6 +49,17 @@ pub enum AppliesTo {
     OptionalIds { ids: Vec<String> },
 }
 
+impl AppliesTo {
+    /// Whether the capability with a native id may use the credentials. An empty list of ids that may use them names no call.
+    pub(crate) fn covers(&self, native_id: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Ids { ids } => ids.iter().any(|id| id == native_id),
+            Self::OptionalIds { ids } => ids.is_empty() || ids.iter().any(|id| id == native_id),
+        }
+    }
+}
+
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AgentIdentity {

@@ -27,14 +27,21 @@ const DESCRIPTION: &str = "description";
 const FREE: [&str; 2] = ["params", "scopes"];
 
 /// The payloads that a signature may cover: first without default values, as the specification requires, then as published,
-/// for signers that keep default values.
+/// for signers that keep default values, then without any empty value, for signers that remove them all, such as that of the official SDK.
 pub(super) fn payloads(card: &Map<String, Value>) -> Vec<Vec<u8>> {
     let mut content = card.clone();
     content.shift_remove("signatures");
     let published = Value::Object(content);
     let mut stripped = published.clone();
     strip(&mut stripped, true);
-    let forms = if stripped == published { vec![published] } else { vec![stripped, published] };
+    let mut without_empty = published.clone();
+    remove_empty(&mut without_empty);
+    let mut forms: Vec<Value> = Vec::new();
+    for form in [stripped, published, without_empty] {
+        if !forms.contains(&form) {
+            forms.push(form);
+        }
+    }
     forms.iter().filter_map(|form| serde_json_canonicalizer::to_vec(form).ok()).collect()
 }
 
@@ -51,6 +58,28 @@ fn strip(value: &mut Value, requires_description: bool) {
             for item in items {
                 strip(item, requires_description);
             }
+        }
+        _ => {}
+    }
+}
+
+/// Removes empty texts, lists and objects and null, from the inside out, so that an object of nothing but these is removed, too.
+fn remove_empty(value: &mut Value) {
+    let is_empty = |value: &Value| match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
+    };
+    match value {
+        Value::Object(members) => {
+            members.values_mut().for_each(remove_empty);
+            members.retain(|_, value| !is_empty(value));
+        }
+        Value::Array(items) => {
+            items.iter_mut().for_each(remove_empty);
+            items.retain(|value| !is_empty(value));
         }
         _ => {}
     }
@@ -88,6 +117,19 @@ mod tests {
         assert_eq!(String::from_utf8(payloads[0].clone()).unwrap(), wanted);
         let published = r#"{"capabilities":{"extensions":[],"pushNotifications":false,"streaming":false},"description":"","name":"Example Agent","skills":[]}"#;
         assert_eq!(String::from_utf8(payloads[1].clone()).unwrap(), published);
+    }
+
+    /// What the signer of the official SDK (a2a-sdk 1.3.0) covers.
+    #[test]
+    fn one_payload_has_no_empty_values() {
+        let card = json!({"name": "n", "capabilities": {}, "skills": [{"tags": [], "id": "s"}, {}],
+            "x": {"params": {"list": [], "a": {"b": ""}}, "flag": false, "count": 0}, "signatures": []});
+        let payloads = payloads(card.as_object().unwrap());
+        let wanted = r#"{"name":"n","skills":[{"id":"s"}],"x":{"count":0,"flag":false}}"#;
+        assert_eq!(
+            payloads.last().map(|payload| String::from_utf8_lossy(payload).into_owned()).as_deref(),
+            Some(wanted)
+        );
     }
 
     #[test]

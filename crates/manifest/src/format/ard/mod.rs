@@ -256,7 +256,7 @@ fn check_entry(entry: &Object<'_>, draft: &mut Draft<'_>) {
                 entry.at("identifier"),
                 format!("\"{identifier}\" is not a urn:air name"),
             ),
-            Some(host) if host.site() != draft.base().site() => {
+            Some(host) if draft.serving_site().is_some_and(|serving| serving != host.site()) => {
                 draft.report(&FOREIGN, entry.at("identifier"), format!("the publisher is {}", host.as_str()));
             }
             Some(_) => {}
@@ -317,8 +317,7 @@ fn check_authority(entry: &Object<'_>, trust: &Object<'_>, draft: &mut Draft<'_>
         let text = format!("the identity is of {named}, the publisher is {}", publisher.as_str());
         draft.report(&IDENTITY, trust.at("identity"), text);
     }
-    let serving = draft.base().site();
-    if named != serving {
+    if let Some(serving) = draft.serving_site().filter(|serving| *serving != named) {
         let text = format!("the identity is of {named}, and {serving} serves the catalog");
         draft.report(&IDENTITY_FOREIGN, trust.at("identity"), text);
     }
@@ -398,7 +397,10 @@ fn refer(artefact: Artefact, url: &str, capability: &mut Capability) {
         Artefact::Registry => {
             invocation.protocol = Some(Protocol::Http);
             invocation.method = Some("POST".to_owned());
-            invocation.url = Some(format!("{}/search", url.trim_end_matches('/')));
+            // The entry names the registry, or its route for searches as ARD's own examples do.
+            let base = url.trim_end_matches('/');
+            invocation.url =
+                Some(if base.ends_with("/search") { base.to_owned() } else { format!("{base}/search") });
             return;
         }
         Artefact::Agent => invocation.protocol = Some(Protocol::A2a),

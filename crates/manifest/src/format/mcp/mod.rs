@@ -2,7 +2,7 @@
 //! a specification.
 //!
 //! Reads the servers and the listed tools, resources and prompts. The final card lists no tools; the older one and the free forms do. A
-//! server is an interface; it is never contacted.
+//! server is an interface, and the capability of a card or an entry that lists nothing; it is never contacted.
 //!
 //! Follows SEP-2127 (server card v1), SEP-1649 (its draft), the MCP registry's server.json 2025-07-09 to 2025-12-11.
 
@@ -22,7 +22,7 @@ use serde_json::Value;
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, at_path, medium, strong};
 use crate::format::{header, lenient};
-use crate::model::CapabilityKind;
+use crate::model::{CapabilityKind, Format, Protocol};
 use crate::object::{Object, children};
 
 pub(crate) use content::{prompt_call, resource_call};
@@ -91,7 +91,9 @@ const NAMES_MAX: usize = 500;
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     rules::check(root, draft);
     read_header(root, draft);
-    merge(root, draft);
+    let names_capabilities = root.value("capabilities").is_some_and(Value::is_array);
+    let is_server = matches!(draft.format(), Format::McpCard | Format::McpRegistry);
+    read_parts(root, is_server && !names_capabilities, draft);
     if let Some(names) = root.value("capabilities").filter(|names| names.is_array()) {
         read_names(names, &root.at("capabilities"), draft);
     }
@@ -135,6 +137,11 @@ pub(crate) fn read_config(root: &Object<'_>, draft: &mut Draft<'_>) {
 
 /// Adds the servers, tools, resources and prompts of a file to a manifest, whether it is the manifest or embedded in one.
 pub(crate) fn merge(root: &Object<'_>, draft: &mut Draft<'_>) {
+    read_parts(root, false, draft);
+}
+
+/// The same. A file that describes one server and lists nothing that it offers has the server itself as its capability.
+fn read_parts(root: &Object<'_>, is_server: bool, draft: &mut Draft<'_>) {
     let mut access = access::read(root);
     let found = servers::read(root, draft);
     if access.auth.is_empty() {
@@ -170,9 +177,31 @@ pub(crate) fn merge(root: &Object<'_>, draft: &mut Draft<'_>) {
             tools::read_name(name, &root.pointer, server.as_deref(), draft);
         }
     }
+    if is_server && draft.manifest.capabilities.len() == first {
+        draft_server(server.as_deref(), draft);
+    }
     access.apply(draft.manifest.capabilities.get_mut(first..).unwrap_or_default());
     draft.keep_all(access.auth);
     draft.keep_all(servers::secrets_of_packages(root));
+}
+
+/// Adds the server that a file declares as a capability, like the entry of a catalog for it.
+fn draft_server(url: Option<&str>, draft: &mut Draft<'_>) {
+    if draft.manifest.interfaces.is_empty() {
+        return;
+    }
+    let (name, title) = (draft.manifest.name.clone(), draft.manifest.title.clone());
+    let id = name.or_else(|| title.clone()).unwrap_or_else(|| "server".to_owned());
+    let label = title.as_deref().unwrap_or(&id);
+    let mut capability = draft.capability(CapabilityKind::Resource, &id, label, String::new());
+    capability.description.clone_from(&draft.manifest.description);
+    capability.tags.clone_from(&draft.manifest.tags);
+    capability.invocation.protocol = Some(Protocol::Mcp);
+    let (template, url) = url
+        .map(str::to_owned)
+        .map_or((None, None), |url| if url.contains('{') { (Some(url), None) } else { (None, Some(url)) });
+    (capability.invocation.url_template, capability.invocation.url) = (template, url);
+    draft.push(capability);
 }
 
 /// Tools one level down: `capabilities.tools`, `mcp.tools`, `servers[].tools`.

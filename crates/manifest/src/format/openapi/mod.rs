@@ -32,7 +32,7 @@ use crate::object::Object;
 use crate::reference::Resolver;
 
 pub(crate) use rules::FINDINGS;
-use security::schemes;
+use security::{SchemeUsers, schemes};
 pub(crate) use security::{requirement, scheme_of};
 use yaml::YamlError;
 
@@ -113,7 +113,7 @@ pub(crate) fn merge(root: &Map<String, Value>, at: &ManifestUrl, draft: &mut Dra
         draft.keep(Auth::new(AuthScheme::None));
     }
     let reading = Reading { root, document: at, schemes, base, auth };
-    draft.keep_all(reading.schemes.values().cloned());
+    let mut users = SchemeUsers::default();
     let mut ids = BTreeSet::new();
     let first = draft.manifest.capabilities.len();
     for operation in path_operations(root, &mut resolver) {
@@ -122,9 +122,12 @@ pub(crate) fn merge(root: &Map<String, Value>, at: &ManifestUrl, draft: &mut Dra
         }
         rules::check_operation(&operation, &mut ids, draft);
         let capability = operation::read(&reading, &operation, draft, &mut resolver);
+        users
+            .add(operation.operation.get("security").or_else(|| root.get("security")), &capability.native_id);
         draft.push(capability);
     }
     payment::read(root, first, draft);
+    draft.keep_all(users.restricted(reading.schemes));
     // Without requirements for the whole document, only operations that state a scheme use it.
     if reading.auth == CapabilityAuth::default() {
         draft::restrict_to_needing(&mut draft.manifest);

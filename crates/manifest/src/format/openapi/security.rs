@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde_json::{Map, Value};
 
-use crate::model::{Auth, AuthScheme, CapabilityAuth, OAuthFlow, Tristate};
+use crate::model::{AppliesTo, Auth, AuthScheme, CapabilityAuth, OAuthFlow, Tristate};
 
 /// Maximum number of schemes of one document that are kept.
 const SCHEMES_MAX: usize = 200;
@@ -22,6 +22,8 @@ const ALTERNATIVES_MAX: usize = 64;
 /// Maximum number of scopes that are kept of one requirement, and the longest of them.
 const SCOPES_REQUIRED_MAX: usize = 256;
 const SCOPE_BYTES_MAX: usize = 1_024;
+/// Maximum number of ids of operations that are kept with the schemes of one document, in all.
+const USERS_MAX: usize = 5_000;
 
 /// The schemes that a document defines, by the name that requirements use.
 pub(crate) fn schemes(document: &Map<String, Value>) -> BTreeMap<String, Auth> {
@@ -119,6 +121,47 @@ pub(crate) fn requirement(security: Option<&Value>, schemes: &BTreeMap<String, A
         }
     }
     auth
+}
+
+/// The operations that name each scheme. Several schemes may be of one kind, such as two keys in headers of different names.
+#[derive(Debug, Default)]
+pub(super) struct SchemeUsers<'a> {
+    /// Native ids by the name of the scheme.
+    ids: BTreeMap<&'a str, Vec<String>>,
+    /// Ids in all lists.
+    count: usize,
+    operations: usize,
+}
+
+impl<'a> SchemeUsers<'a> {
+    /// Adds an operation with its requirements.
+    pub(super) fn add(&mut self, security: Option<&'a Value>, native_id: &str) {
+        self.operations += 1;
+        let alternatives = security.and_then(Value::as_array).into_iter().flatten().take(ALTERNATIVES_MAX);
+        let names = alternatives.filter_map(Value::as_object).flat_map(Map::keys).take(ALTERNATIVES_MAX);
+        for name in names {
+            let ids = self.ids.entry(name).or_default();
+            if self.count < USERS_MAX && ids.last().is_none_or(|last| last != native_id) {
+                self.count += 1;
+                ids.push(native_id.to_owned());
+            }
+        }
+    }
+
+    /// The schemes, each restricted to the operations that name it, unless those are all or some are not known. If no operation names
+    /// any, each scheme may apply to all.
+    pub(super) fn restricted(mut self, schemes: BTreeMap<String, Auth>) -> Vec<Auth> {
+        let is_known = !self.ids.is_empty() && self.count < USERS_MAX;
+        let mut restricted = Vec::with_capacity(schemes.len());
+        for (name, mut auth) in schemes {
+            let ids = self.ids.remove(name.as_str()).unwrap_or_default();
+            if is_known && ids.len() < self.operations {
+                auth.applies_to = AppliesTo::Ids { ids };
+            }
+            restricted.push(auth);
+        }
+        restricted
+    }
 }
 
 fn is_empty(requirement: &Value) -> bool {

@@ -208,3 +208,41 @@ fn returns_no_capability_without_a_description() {
     assert!(!is_one(json!({"openapi": "https://shop.example/openapi.json"})));
     assert!(is_one(json!({"swagger": "2.0", "paths": {}})));
 }
+
+/// Seven keys of one kind, each for one operation, one for none and one for all.
+#[test]
+fn each_operation_is_called_with_its_own_key() {
+    let key = |name: &str| json!({"type": "apiKey", "in": "header", "name": name});
+    let operation = |id: &str, security: Value| json!({"get": {"operationId": id, "security": security, "responses": {}}});
+    let read_with = |all: Option<Value>| {
+        let mut document = json!({"openapi": "3.1.0", "info": {"title": "t", "version": "1"},
+            "servers": [{"url": "https://shop.example"}],
+            "components": {"securitySchemes": {"q1": key("Host"), "q2": key("X-Two"), "q3": key("X-Three"),
+                "unused": key("A-Unused"), "login": {"type": "http", "scheme": "bearer"}}},
+            "paths": {"/a": operation("a", json!([{"q1": []}])), "/b": operation("b", json!([{"q2": []}])),
+                "/c": operation("c", json!([{"q3": []}, {"q2": [], "login": []}])), "/d": operation("d", json!([]))}});
+        if let Some(all) = all {
+            document["security"] = all;
+            document["paths"]["/e"] = json!({"get": {"operationId": "e", "responses": {}}});
+        }
+        read(&document)
+    };
+    let keys = |manifest: &Manifest, id: &str| -> Vec<String> {
+        let capability = manifest.capabilities.iter().find(|one| one.native_id == id).unwrap();
+        let auth = manifest.authentication_for_agents(capability);
+        auth.into_iter()
+            .map(|auth| auth.name.clone().unwrap_or_else(|| auth.scheme.as_str().to_owned()))
+            .collect()
+    };
+    for all in [None, Some(json!([{"q1": []}]))] {
+        let has_all = all.is_some();
+        let manifest = read_with(all);
+        assert_eq!(keys(&manifest, "a"), ["Host"]);
+        assert_eq!(keys(&manifest, "b"), ["X-Two"]);
+        assert_eq!(keys(&manifest, "c"), ["bearer", "X-Two", "X-Three"]);
+        assert!(keys(&manifest, "d").is_empty());
+        if has_all {
+            assert_eq!(keys(&manifest, "e"), ["Host"]);
+        }
+    }
+}
