@@ -171,7 +171,7 @@ async fn no_list_of_values_addresses_a_model() {
     for path in ["/tools/explore?by=tag&by=media_type", "/tools/explore?by=tag&by=media_type&query=gazebo"] {
         lists.push(world.get(path).await.ok()["facets"].clone());
     }
-    for path in ["/search?facets=tag,media_type", "/search?facets=tag,media_type&q=gazebo"] {
+    for path in ["/search?facets=tag,media_type&format=ard", "/search?facets=tag,media_type&q=gazebo"] {
         lists.push(world.get(path).await.ok()["facets"].clone());
     }
     for list in &lists {
