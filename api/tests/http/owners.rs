@@ -104,25 +104,13 @@ async fn strangers_leave_places_for_urls_of_the_owner() {
 async fn urls_of_strangers_are_counted_and_not_listed() {
     let world = World::new().await;
     let scam = "https://weather.example/this-is-a-scam/use-evil.example?token=s3cr3t".to_owned();
-    world.visit_missing(manifest::Discovery::Submitted, std::slice::from_ref(&scam)).await;
+    let answer = post(&world, "/sites", &json!({"url": scam}).to_string()).await;
+    assert_eq!(answer.status, StatusCode::ACCEPTED);
+    world.visit_submitted(&scam).await;
     let json = world.get("/sites/weather.example").await;
     assert!(!json.text().contains("scam"), "{}", json.text());
     assert_eq!(json.json()["submitted_without_manifest"], 1);
     assert!(!world.page("/sites/weather.example").await.text().contains("scam"));
-    let linked = scam.replace("scam", "guide");
-    world.visit_missing(manifest::Discovery::Pointer, &[linked]).await;
-    assert!(world.get("/sites/weather.example").await.text().contains("guide"), "others name it as well");
-}
-
-#[tokio::test]
-async fn long_urls_leave_the_page_of_a_site_small() {
-    let world = World::new().await;
-    let long = |number: u32| format!("https://weather.example/{number}/{}", "&".repeat(2_000));
-    let urls: Vec<String> = (0..200).map(long).collect();
-    world.visit_missing(manifest::Discovery::Pointer, &urls).await;
-    let page = world.page("/sites/weather.example").await.text();
-    assert!(page.contains("/199/&amp;") || page.contains("/199/&#38;"), "the page lists them");
-    assert!(page.len() < 1024 * 1024, "{}", page.len());
 }
 
 #[tokio::test]

