@@ -1,6 +1,5 @@
 //! Capabilities and manifests as catalog entries (ARD 0.91 §4.2).
 
-
 use chrono::{DateTime, SecondsFormat, Utc};
 use manifest::entry::{self, Entry};
 use manifest::{AuthScheme, Capability, Identity};

@@ -7,7 +7,7 @@ use manifest::{Discovery, Host};
 use policy::plan::{PATHS, PlannedPath};
 use serde::{Deserialize, Serialize};
 
-use super::task::{NamedBy, Role, TURNS, Task, Validators};
+use super::task::{NamedBy, RANK_OF_KNOWN, Role, TURNS, Task, Validators};
 
 /// Tasks in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,13 +60,12 @@ impl Queue {
     }
 
     /// The next task: the first one of the site itself or of a part, else the first one of the rank whose turn it is, else the first one of
-    /// all. `turn` is the number
-    /// of turns that are over.
+    /// all. `turn` is the number of turns that are over.
     pub(crate) fn pop_next(&mut self, turn: &mut usize) -> Option<Task> {
-        if self.0.front()?.rank() >= TURNS.iter().copied().min().unwrap_or_default() {
+        if self.0.front()?.rank() >= RANK_OF_KNOWN {
             let is_at = |rank: u8| self.0.iter().position(|segment| segment.rank() == rank);
-            let turns = TURNS.iter().cycle().enumerate().skip(*turn % TURNS.len()).take(TURNS.len());
-            let next = turns.filter_map(|(number, rank)| Some((number, is_at(*rank)?))).next();
+            let mut turns = TURNS.iter().cycle().enumerate().skip(*turn % TURNS.len()).take(TURNS.len());
+            let next = turns.find_map(|(number, rank)| Some((number, is_at(*rank)?)));
             if let Some((number, place)) = next {
                 *turn = number + 1;
                 let segment = self.0.remove(place)?;

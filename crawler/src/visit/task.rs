@@ -92,7 +92,8 @@ pub(super) const TURNS: [u8; 12] = [
     RANK_OF_KNOWN,
     3,
 ];
-const RANK_OF_KNOWN: u8 = 2;
+/// The rank of known documents that the site itself does not publish, which is the first one with turns.
+pub(super) const RANK_OF_KNOWN: u8 = 2;
 
 /// Who named a URL, by decreasing standing.
 ///
