@@ -25,6 +25,7 @@ pub(crate) mod semantic_types;
 pub(crate) mod site;
 mod site_diagnosis;
 mod site_profile;
+mod site_robots;
 pub(crate) mod sites;
 pub(crate) mod stats;
 pub(crate) mod styleguide;

@@ -5,7 +5,7 @@ use askama::Template;
 use chrono::{DateTime, Utc};
 use manifest::model::{PolicyChoice, Protocol};
 use manifest::{Format, ManifestUrl, NamedBy};
-use policy::{FetchOutcome, RobotsCause, Status};
+use policy::{FetchOutcome, Status};
 use serde_json::json;
 use store::{FetchReport, NextVisit, VisitReport};
 
@@ -18,11 +18,13 @@ use super::site_profile::CAPABILITIES_MAX;
 use super::site_profile::{
     Endpoint, Group, OwnerView, Quality, Scheme, documents_of_others, endpoints, groups, quality, schemes,
 };
+use super::site_robots;
 use super::time::Moment;
 use super::use_it::clients::{self, Client, McpServer};
 use super::{icons, labels, links};
 use crate::answers::declarations::CapabilityContradiction;
-use crate::answers::site::{HostLine, ManifestLine, Profile, ResourceLine, SiteAnswer, Suspension};
+use crate::answers::site::{ManifestLine, Profile, ResourceLine, SiteAnswer, Suspension};
+use crate::answers::site_hosts::HostLine;
 use crate::page_context::PageContext;
 use crate::text;
 
@@ -431,34 +433,13 @@ fn findings(manifest: &ManifestLine, max: usize) -> Vec<FindingView> {
 fn host_view(line: &HostLine, now: DateTime<Utc>) -> HostView {
     let robots = line.robots.as_ref().map(|robots| Robots {
         decision: labels::robots(robots.kind),
-        details: robots_details(robots.http_status, robots.cause.as_deref()),
+        details: site_robots::details(robots.http_status, robots.cause.as_deref()),
         fetched: Moment::new(robots.fetched_at, now),
         expires: Moment::new(robots.expires_at, now),
-        preferences: robots.text.as_deref().map(preferences).unwrap_or_default(),
+        preferences: robots.text.as_deref().map(site_robots::preferences).unwrap_or_default(),
         text: robots.text.clone(),
     });
     HostView { host: line.host.to_string(), robots }
-}
-
-/// The status and the cause of a verdict, in parentheses.
-fn robots_details(http_status: Option<u16>, cause: Option<&str>) -> String {
-    let status = http_status.map(|status| format!("HTTP {status}"));
-    let cause = cause.map(|cause| text::cut(RobotsCause::in_words(cause), WORDS_CHARS_MAX));
-    let details: Vec<String> = status.into_iter().chain(cause).collect();
-    if details.is_empty() { String::new() } else { format!(" ({})", details.join(", ")) }
-}
-
-/// Maximum number of preferences of one host that are shown.
-const PREFERENCES_MAX: usize = 10;
-
-/// The Content-Usage and Content-Signal lines of a robots.txt.
-fn preferences(robots: &str) -> Vec<String> {
-    let is_preference = |line: &&str| {
-        let name = line.split(':').next().unwrap_or_default().trim();
-        name.eq_ignore_ascii_case("content-signal") || name.eq_ignore_ascii_case("content-usage")
-    };
-    let lines = robots.lines().map(str::trim).filter(is_preference);
-    lines.take(PREFERENCES_MAX).map(|line| text::cut(line, WORDS_CHARS_MAX)).collect()
 }
 
 fn visit_view(visit: &VisitReport, now: DateTime<Utc>) -> Visit {
@@ -496,24 +477,5 @@ fn fetch_view(fetch: &FetchReport) -> Fetch {
         class,
         path: text::cut(fetch.url.as_str().trim_start_matches("https://"), WORDS_CHARS_MAX),
         why: text::cut(&why.join(" · "), WORDS_CHARS_MAX),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{preferences, robots_details};
-
-    #[test]
-    fn the_cause_of_a_robots_txt_is_beside_its_status() {
-        assert_eq!(robots_details(Some(503), Some("rate_limited")), " (HTTP 503, it asked for a delay)");
-        assert_eq!(robots_details(None, Some("dns_failed")), " (name not resolved)");
-        assert_eq!(robots_details(Some(200), None), " (HTTP 200)");
-    }
-
-    #[test]
-    fn shows_the_preferences_of_a_robots_txt() {
-        let robots = "User-agent: *\ncontent-signal: search=no\n Content-Usage: /x train-ai=n\nAllow: /\n";
-        assert_eq!(preferences(robots), ["content-signal: search=no", "Content-Usage: /x train-ai=n"]);
-        assert_eq!(preferences(&"Content-Signal: search=no\n".repeat(50)).len(), super::PREFERENCES_MAX);
     }
 }

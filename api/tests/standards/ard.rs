@@ -575,8 +575,9 @@ async fn no_member_of_a_publisher_passes_for_a_fact_of_the_registry() {
         "type": "application/a2a-agent-card+json", "url": "https://forger.example/a.json", "description": "Plans a gazebo.",
         "https://agenticresourcediscovery.org/ns#score": 100, "https://agenticresourcediscovery.org/ns#source": "https://official.example/",
         "id": "https://official.example/", "verified": true, "x:verifiedBy": "agentdex", "x:price": "7"});
-    forged["metadata"] = metadata.clone().into();
-    forged["metadata"]["region"] = json!("north");
+    // the first of them, since the number of members that are kept is limited
+    forged["metadata"] = json!({"region": "north"});
+    forged["metadata"].as_object_mut().unwrap().extend(metadata.clone());
     let world =
         World::with(&[("https://forger.example/.well-known/ard.json", json!({"entries": [forged]}))]).await;
     let answer = world.post("/search", &json!({"query": {"text": "gazebo"}})).await.ok();

@@ -144,7 +144,7 @@ impl Host {
     }
 
     /// Whether no site can have this name, which stands for an unknown one: below `.invalid` (RFC 6761 §6.4).
-    pub fn is_nowhere(&self) -> bool {
+    pub(crate) fn is_nowhere(&self) -> bool {
         self.0.ends_with(".invalid")
     }
 

@@ -352,13 +352,13 @@ fn documents_that_were_gone_are_requested_again_at_times() {
 fn a_large_catalog_is_read_in_a_few_visits() {
     let mut site = site_with_known(60, 0);
     let now = crate::clock::now();
-    for known in &mut site.resources[20..] {
+    for known in &mut site.resources[20..60] {
         (known.outcome, known.manifest_id, known.content_hash) = (FetchOutcome::NotReached, None, None);
     }
     let mut visits = 0;
     while site.resources.iter().any(|known| known.outcome == FetchOutcome::NotReached) {
         site.visits = visits;
-        for url in planned(&site).into_iter().take(20) {
+        for url in planned(&site).into_iter().filter(|url| url.contains("/x/")).take(20) {
             if let Some(known) = site.resources.iter_mut().find(|known| known.url.as_str() == url) {
                 known.outcome = FetchOutcome::Found;
                 known.manifest_id.get_or_insert_with(|| manifest::ManifestId::of(&known.url));
@@ -366,7 +366,7 @@ fn a_large_catalog_is_read_in_a_few_visits() {
             }
         }
         visits += 1;
-        assert!(visits <= 14, "{visits} visits");
+        assert!(visits <= 5, "{visits} visits");
     }
 }
 

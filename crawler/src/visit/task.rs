@@ -82,6 +82,8 @@ pub(super) const TURNS: [u8; 12] = [
     RANK_OF_KNOWN,
     3,
     RANK_OF_KNOWN,
+    3,
+    RANK_OF_KNOWN,
     5,
     RANK_OF_KNOWN,
     7,
@@ -89,8 +91,6 @@ pub(super) const TURNS: [u8; 12] = [
     4,
     RANK_OF_KNOWN,
     6,
-    RANK_OF_KNOWN,
-    3,
 ];
 /// The rank of known documents that the site itself does not publish, which is the first one with turns.
 pub(super) const RANK_OF_KNOWN: u8 = 2;

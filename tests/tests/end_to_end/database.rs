@@ -263,7 +263,7 @@ pub(crate) async fn housekeeping_removes_only_old_data(backend: Backend) {
         "{message}"
     );
     interrupt(child);
-    assert_eq!(feed_of(&stdout_of_success(db(&world, &["status"]))), "feed: 4 to 8");
+    assert_eq!(feed_of(&stdout_of_success(db(&world, &["status"]))), "feed: entries 4 to 8");
     stdout_of_success(db(&world, &["forget-reader", "archive"]));
     let message = stdout_of_success(db(&world, &["retain", "--feed-days", "365"]));
     assert!(message.starts_with("5 entries of the feed"), "{message}");

@@ -41,9 +41,11 @@ const MODULE_CYCLES: [(&str, &[&str], &str); 0] = [];
 const FILE_CYCLES: [(&str, usize, &str); 0] = [];
 
 /// Modules of `api` that answer requests side by side, and the imports between them that are needed: a handler renders a
-/// page, the MCP server and the self-description name the tools, and the home page links to the self-description.
+/// page, the MCP server and the self-description name the tools, the home page links to the self-description, and a lookup finds the entries
+/// of the own catalog.
 const API_SIBLINGS: [&str; 6] = ["ard", "dashboard", "mcp", "routes", "self_description", "tools"];
-const API_SIBLING_IMPORTS: [(&str, &str); 4] = [
+const API_SIBLING_IMPORTS: [(&str, &str); 5] = [
+    ("ard", "self_description"),
     ("mcp", "tools"),
     ("routes", "dashboard"),
     ("routes", "self_description"),

@@ -6,7 +6,7 @@ use crate::address::{is_method, split_method};
 use crate::budget;
 use crate::check::is_email;
 use crate::draft::{self, Draft};
-use crate::format::{generic, lenient};
+use crate::format::{described_block, lenient};
 use crate::identity::host_of;
 use crate::model::{Contact, Format, RateLimit};
 use crate::name::ManifestUrl;
@@ -15,7 +15,7 @@ use crate::text;
 
 /// Reads name, description, version, provider and contact under their usual names.
 pub(crate) fn describe(root: &Object<'_>, draft: &mut Draft<'_>) {
-    let about = root.object_of(ABOUT).or_else(|| root.object(generic::described_block(root.map)?));
+    let about = root.object_of(ABOUT).or_else(|| root.object(described_block::name_of(root.map)?));
     let inner = about.as_ref().unwrap_or(root);
     let either = |keys: &[&str]| root.text_of(keys).or_else(|| inner.text_of(keys));
     let served = draft.base();

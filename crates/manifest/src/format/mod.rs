@@ -21,6 +21,7 @@ mod awas;
 mod awp;
 mod call_prices;
 mod commands;
+mod described_block;
 mod described_calls;
 mod described_prices;
 pub(crate) mod detect;

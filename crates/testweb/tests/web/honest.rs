@@ -129,7 +129,7 @@ async fn records_every_hit_with_request_and_response_headers() {
     assert_eq!(robots.request.from.as_deref(), Some("bot@agentdex.example"));
     assert_eq!(robots.request.user_agent.as_deref(), Some("testweb-tests/1.0"));
     assert_eq!((file.path.as_str(), file.status, file.body_bytes), ("/agent.json?x=1", Some(200), 2));
-    assert_eq!((file.host.as_str(), file.http_version.as_str()), ("skyhop.example", "HTTP/1.1"));
+    assert_eq!((file.host.as_str(), file.http_version.as_str()), ("skyhop.example", "HTTP/2.0"));
     assert_eq!((robots.connection, file.connection, file.complete), (0, 0, true));
     assert!(robots.started_us <= robots.ended_us && robots.ended_us <= file.started_us);
     assert!(file.response.etag.is_some() && file.server.ip().is_loopback());

@@ -7,8 +7,8 @@ use super::element::{ADDRESS_KEYS, REQUEST_KEYS, published_address};
 use super::other_shapes;
 use crate::address;
 use crate::format::lenient::{AUTH_KEYS, is_scheme, names_scheme};
-use crate::format::mcp;
 use crate::format::outbound::{self, RELATED_WORDS, is_about_calls};
+use crate::format::{described_block, mcp};
 use crate::model::CapabilityKind;
 use crate::object::{Members, Object};
 use crate::text;
@@ -52,17 +52,6 @@ const DENYING_WORDS: &[&str] = &[
     "deprecated",
     "removed",
     "not",
-];
-/// Members one level down whose names are those of capabilities.
-pub(super) const BLOCKS_OF_NAMES: &[(&str, &str)] = &[
-    ("agent", "capabilities"),
-    ("agent", "skills"),
-    ("service", "capabilities"),
-    ("description", "capabilities"),
-    ("mcp", "tools"),
-    ("mcp", "prompts"),
-    ("mcp", "resources"),
-    ("a2a", "skills"),
 ];
 
 /// Nesting at which lists are searched for detection.
@@ -316,21 +305,6 @@ pub(super) fn has_identifier(value: &Value) -> bool {
 /// Accounts of one document that lists of endpoints may name.
 pub(super) const ACCOUNTS_MAX: usize = 20;
 
-/// The member that describes the service by a name, a description and the names of its capabilities, whatever it is called.
-pub(crate) fn described_block(root: &Map<String, Value>) -> Option<&str> {
-    let is_block = |value: &Value| {
-        let text = |key: &str| value.get(key).is_some_and(Value::is_string);
-        let names = value.get("capabilities").and_then(Value::as_array);
-        text("name")
-            && text("description")
-            && names.is_some_and(|names| !names.is_empty() && names.iter().all(Value::is_string))
-    };
-    let known = |name: &str| BLOCKS_OF_NAMES.iter().any(|(block, _)| *block == name);
-    root.iter()
-        .find(|(name, value)| value.is_object() && !known(name) && is_block(value))
-        .map(|(name, _)| name.as_str())
-}
-
 /// Whether the name of a list says that its elements are tools of an MCP server, even if they are only names.
 pub(super) fn names_mcp_tools(name: &str) -> bool {
     matches!(name, "mcp_tools" | "mcpTools" | "mcp-tools")
@@ -467,10 +441,10 @@ pub(crate) fn first_list(root: &Map<String, Value>) -> Option<String> {
     let known = SERVICE_KEYS.iter().find(|key| members.get(key).is_some_and(is_filled));
     let of_names = || {
         let is_names = |list: &[Value]| !list.is_empty() && list.iter().all(Value::is_string);
-        let known = BLOCKS_OF_NAMES.iter().copied().find(|(block, key)| {
+        let known = described_block::BLOCKS_OF_NAMES.iter().copied().find(|(block, key)| {
             root.get(*block).and_then(|block| block.get(*key)?.as_array()).is_some_and(|list| is_names(list))
         });
-        known.or_else(|| Some((described_block(root)?, "capabilities")))
+        known.or_else(|| Some((described_block::name_of(root)?, "capabilities")))
     };
     known
         .map(|key| (*key).to_owned())

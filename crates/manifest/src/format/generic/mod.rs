@@ -31,11 +31,10 @@ use crate::address::{self, Address};
 use crate::draft::{self, Draft};
 use crate::format::addresses::{self, LinkInText};
 use crate::format::outbound::Target;
-use crate::format::{header, inline, oauth, outbound};
-use crate::model::{Capability, CapabilityKind, Protocol, Workflow, WorkflowStep};
+use crate::format::{described_block, header, inline, oauth, outbound};
+use crate::model::{Capability, CapabilityKind, Protocol, Workflow};
 use crate::name::ManifestUrl;
 use crate::object::{Object, children, texts};
-use crate::text;
 
 use access::{apply_auth, read_auth};
 pub(crate) use access::{open_registration, read_openness};
@@ -43,13 +42,10 @@ pub(crate) use by_name::apply_by_name;
 pub(crate) use element::folder_of;
 use element::{Call, Context};
 use lists::{ListKind, SERVICE_KEYS, has_groups, is_described, is_group_of_calls};
-pub(crate) use lists::{described_block, first_list, is_call_object as is_call};
+pub(crate) use lists::{first_list, is_call_object as is_call};
 use reader::{NESTING_MAX, Reader, Wanted, call_of, is_left_out};
 use typed::Typed;
 pub(crate) use workflows::read_workflows;
-
-/// Maximum number of steps of one flow that are read.
-const STEPS_MAX: usize = 100;
 
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     header::describe(root, draft);
@@ -234,8 +230,8 @@ impl Reader<'_, '_> {
 
     /// Reads names one level down that say what the whole service does, unless an operation has the same name.
     fn read_names_of_blocks(&mut self, root: &Object<'_>, context: &Context) {
-        let described = described_block(root.map).map(|block| (block, "capabilities"));
-        let blocks = lists::BLOCKS_OF_NAMES.iter().copied();
+        let described = described_block::name_of(root.map).map(|block| (block, "capabilities"));
+        let blocks = described_block::BLOCKS_OF_NAMES.iter().copied();
         for (block, key) in blocks.chain(described) {
             let Some(inner) = root.object(block) else { continue };
             let names = inner.value(key).filter(|names| {
@@ -339,7 +335,7 @@ impl Reader<'_, '_> {
         }
         let context = list.context.within(object, "", self.draft);
         let is_flow = list.kind.is_flows() && matches!(self.wanted, Wanted::Everything);
-        let flow = is_flow.then(|| steps(object)).filter(|steps| !steps.is_empty());
+        let flow = is_flow.then(|| workflows::steps_of_flow(object)).filter(|steps| !steps.is_empty());
         if lists::has_pattern(object) {
             return;
         }
@@ -488,15 +484,6 @@ impl Reader<'_, '_> {
 fn agent_of(kind: ListKind, capability: &Capability) -> Option<(Protocol, String)> {
     let protocol = capability.invocation.protocol.filter(|protocol| *protocol == Protocol::A2a)?;
     kind.is_agents().then(|| capability.invocation.endpoint().map(|url| (protocol, url.to_owned()))).flatten()
-}
-
-/// The operations that a flow calls one after another.
-fn steps(flow: &Object<'_>) -> Vec<WorkflowStep> {
-    let step = |step: Object<'_>| {
-        let id = step.text_of(&["operationId", "operation_id"])?;
-        Some(WorkflowStep { id: text::capped(id, draft::NAME_CHARS_MAX).to_owned(), source: None })
-    };
-    flow.objects("steps").take(STEPS_MAX).filter_map(step).collect()
 }
 
 /// A list that is read: the kind of its elements, its depth, and their context.

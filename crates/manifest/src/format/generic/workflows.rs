@@ -101,3 +101,12 @@ pub(super) fn depend_on_required(flow: &Object<'_>, capability: &mut Capability)
     }
     capability.depends_on = draft::tags(required);
 }
+
+/// The operations that a flow calls one after another.
+pub(super) fn steps_of_flow(flow: &Object<'_>) -> Vec<WorkflowStep> {
+    let step = |step: Object<'_>| {
+        let id = step.text_of(&["operationId", "operation_id"])?;
+        Some(WorkflowStep { id: text::capped(id, draft::NAME_CHARS_MAX).to_owned(), source: None })
+    };
+    flow.objects("steps").take(STEPS_MAX).filter_map(step).collect()
+}

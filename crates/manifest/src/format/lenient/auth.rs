@@ -469,20 +469,6 @@ pub(crate) fn stated(value: &Value) -> (Vec<Auth>, CapabilityAuth) {
     (found, needed)
 }
 
-/// Whether a remark beside the schemes says that some calls need no credentials.
-pub(crate) fn is_partly_open(value: &Value) -> bool {
-    let says = |text: &str| {
-        let folded = text.to_ascii_lowercase();
-        let is_none = auth::scheme(text) == AuthScheme::None;
-        is_none
-            || ["no auth", "without auth", "no api key", "no key "].iter().any(|words| folded.contains(words))
-    };
-    let names_scheme = |map: &Map<String, Value>| map.contains_key("type") || map.contains_key("method");
-    value.as_object().is_some_and(|map| {
-        map.values().filter_map(Value::as_str).any(says) && !(names_scheme(map) && map.len() == 1)
-    })
-}
-
 /// Whether credentials are needed, by the schemes that apply.
 pub(crate) fn required_by(auth: &[Auth]) -> CapabilityAuth {
     let mut schemes: Vec<AuthScheme> = Vec::new();

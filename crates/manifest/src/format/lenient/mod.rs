@@ -18,12 +18,11 @@ use crate::schema;
 use crate::text;
 pub(crate) use auth::{
     AUTH_KEYS, LISTED_SCHEMES, address_of, auth, auth_required, exempt_call, header_in, headers_in,
-    is_partly_open, is_scheme, names_scheme, read_own_auth, registration_of, required_by, resolve, scopes,
-    stated,
+    is_scheme, names_scheme, read_own_auth, registration_of, required_by, resolve, scopes, stated,
 };
 pub(crate) use auth_words::{auth_in_words, by_effect, names_payment};
 pub(crate) use open_phrases::is_open_clause;
-pub(crate) use openness::{says_call_is_open, says_open};
+pub(crate) use openness::{is_partly_open, says_call_is_open, says_open};
 pub(crate) use price::{is_currency, other_prices, price, price_of_members, prices_in_text, read_prices};
 
 /// The schema of a response: as published, or made from a map of names to types.

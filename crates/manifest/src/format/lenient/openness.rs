@@ -1,7 +1,11 @@
 //! Texts that say that no credentials are needed.
 
+use serde_json::{Map, Value};
+
 use super::auth_words::{CLAUSES_MAX, names_payment};
 use super::open_phrases::is_open_clause;
+use crate::auth;
+use crate::model::AuthScheme;
 
 /// Whether a text says that the whole service needs no credentials. A clause with a condition does not count.
 pub(crate) fn says_open(text: &str) -> bool {
@@ -107,4 +111,18 @@ pub(crate) fn says_call_is_open(text: &str) -> bool {
             let is_whole = || (is_needed || folded.contains("auth")) && is_open_clause(&folded);
             is_whole() || (is_needed && says_open(clause))
         })
+}
+
+/// Whether a remark beside the schemes says that some calls need no credentials.
+pub(crate) fn is_partly_open(value: &Value) -> bool {
+    let says = |text: &str| {
+        let folded = text.to_ascii_lowercase();
+        let is_none = auth::scheme(text) == AuthScheme::None;
+        is_none
+            || ["no auth", "without auth", "no api key", "no key "].iter().any(|words| folded.contains(words))
+    };
+    let names_scheme = |map: &Map<String, Value>| map.contains_key("type") || map.contains_key("method");
+    value.as_object().is_some_and(|map| {
+        map.values().filter_map(Value::as_str).any(says) && !(names_scheme(map) && map.len() == 1)
+    })
 }
