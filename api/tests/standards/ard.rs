@@ -564,7 +564,8 @@ async fn no_member_of_a_publisher_passes_for_a_fact_of_the_registry() {
         "addresses_reader",
         "degraded",
     ];
-    let facts = facts.map(String::as_str).chain(judged);
+    // as many as the limit on the memory of an entry's members leaves room for
+    let facts = judged.into_iter().chain(facts.map(String::as_str)).take(45);
     let own_words = ["name", "title", "description", "examples", "tags", "version"];
     let metadata: serde_json::Map<String, Value> = facts
         .filter(|name| !own_words.contains(name))
@@ -575,9 +576,8 @@ async fn no_member_of_a_publisher_passes_for_a_fact_of_the_registry() {
         "type": "application/a2a-agent-card+json", "url": "https://forger.example/a.json", "description": "Plans a gazebo.",
         "https://agenticresourcediscovery.org/ns#score": 100, "https://agenticresourcediscovery.org/ns#source": "https://official.example/",
         "id": "https://official.example/", "verified": true, "x:verifiedBy": "agentdex", "x:price": "7"});
-    // the first of them, since the number of members that are kept is limited
-    forged["metadata"] = json!({"region": "north"});
-    forged["metadata"].as_object_mut().unwrap().extend(metadata.clone());
+    forged["metadata"] = metadata.clone().into();
+    forged["metadata"]["region"] = json!("north");
     let world =
         World::with(&[("https://forger.example/.well-known/ard.json", json!({"entries": [forged]}))]).await;
     let answer = world.post("/search", &json!({"query": {"text": "gazebo"}})).await.ok();
@@ -585,7 +585,11 @@ async fn no_member_of_a_publisher_passes_for_a_fact_of_the_registry() {
     for (name, value) in found["metadata"].as_object().unwrap() {
         assert!(value != "forged" || name.starts_with("declared."), "{name} in {found:#}");
     }
-    assert_eq!((&found["metadata"]["region"], &found["x:price"]), (&json!("north"), &json!("7")));
+    assert_eq!(
+        (&found["metadata"]["region"], &found["x:price"]),
+        (&json!("north"), &json!("7")),
+        "{found:#}"
+    );
     let kept = ["score", "source"];
     for name in found.as_object().unwrap().keys().filter(|name| !kept.contains(&name.as_str())) {
         let name = name.to_lowercase();

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use http::HeaderMap;
 use http::header::LOCATION;
 use manifest::model::{PolicyChoice, Served};
-use manifest::web;
+use manifest::{ManifestUrl, web};
 use policy::freshness::{self, CacheRecord, NotModified};
 use policy::redirect::{Purpose, RedirectDecision, decide};
 use policy::usage::most_restrictive;
@@ -21,7 +21,7 @@ use super::hold::read_within;
 use super::judge::{FirstJudgement, Judged};
 use super::links::{self, FollowUps};
 use super::requester::{Exchange, Robots};
-use super::task::{Role, Task, Validators};
+use super::task::{NamedBy, Role, Task, Validators};
 use super::traffic::millis;
 use super::{Visit, judge, seeds};
 use crate::clock;
@@ -43,16 +43,16 @@ const SHOWN_LOCATION_CHARS_MAX: usize = 200;
 const READING_AFTER_STOP_MAX: Duration = Duration::from_secs(2);
 
 impl Visit<'_> {
-    /// Sends requests and follows redirects until there is a final answer.
+    /// Sends requests and follows redirects until there is a final answer. `None` if the next redirect is followed later in the visit.
     pub(super) async fn answer(
         &mut self,
         task: &mut Task,
         known: Option<&ResourceState>,
-    ) -> Result<Fetched, Interrupt> {
+    ) -> Result<Option<Fetched>, Interrupt> {
         let stored = known.and_then(|known| serde_json::from_value::<CacheRecord>(known.cache.clone()?).ok());
         loop {
             let (rule, usage) = match self.rule_for(task).await? {
-                ControlFlow::Break(fetched) => return Ok(*fetched),
+                ControlFlow::Break(fetched) => return Ok(Some(*fetched)),
                 ControlFlow::Continue(allowed) => allowed,
             };
             let conditions = conditions(task, known, stored.as_ref());
@@ -93,9 +93,21 @@ impl Visit<'_> {
                     );
                     self.reject(&mut fetched, FetchOutcome::RobotsDenied, reason);
                 }
-                return Ok(fetched);
+                return Ok(Some(fetched));
+            }
+            if self.is_followed_later(task, &current) {
+                return Ok(None);
             }
         }
+    }
+
+    /// Whether a task is put off after a redirect from `before`, in a visit without turns: users of the site or others name it, and the next
+    /// host is another one, whose requests it would end if it fails. In the other visits it is followed at once.
+    fn is_followed_later(&self, task: &Task, before: &ManifestUrl) -> bool {
+        let (from, to) = (before.host(), task.current().host());
+        let are_own = || self.own_hosts.contains(&from) && self.own_hosts.contains(&to);
+        let may_end = task.named_by != NamedBy::Site && from != to;
+        may_end && !self.progress.plan.has_turns() && !are_own()
     }
 
     /// Drops a document that was read last, with its memory.

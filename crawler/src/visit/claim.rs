@@ -53,7 +53,7 @@ impl Visit<'_> {
             self.conclude_claim(CheckResult::Nothing { reason });
             return Ok(NextStep::Continue);
         };
-        let fetched = self.answer(task, None).await?;
+        let Some(fetched) = self.answer(task, None).await? else { return Ok(NextStep::Continue) };
         self.progress.claim_file_at = Some(clock::now());
         self.progress.results_at_claim_file = self.progress.findings.fetched.len();
         let next = match fetched.outcome {

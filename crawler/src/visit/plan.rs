@@ -24,9 +24,10 @@ const LINKS_FOLLOWED_MAX: usize = 50;
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Plan {
     queue: Queue,
-    /// The number of turns of the queue that are over, from a start that differs from visit to visit.
+    /// The number of turns of the queue that are over, from a start that differs from visit to visit. `None` if this visit has no turns: all
+    /// known documents come before what is new, which may fail and end the other requests at its host.
     #[serde(default)]
-    turn: usize,
+    turn: Option<usize>,
     /// The task in progress with the redirects that it has followed. It is requested again when the visit is interrupted.
     #[serde(default)]
     pub(crate) current: Option<Task>,
@@ -49,9 +50,10 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// An empty plan for the visit after so many others.
+    /// An empty plan for the visit after so many others. Each second one has turns.
     pub(crate) fn after_visits(visits: u32) -> Self {
-        Self { turn: usize::try_from(visits).unwrap_or_default(), ..Self::default() }
+        let has_turns = !visits.is_multiple_of(2);
+        Self { turn: has_turns.then(|| usize::try_from(visits / 2).unwrap_or_default()), ..Self::default() }
     }
 
     /// Adds a task after those of its rank, once per URL.
@@ -121,6 +123,16 @@ impl Plan {
     /// Adds a task before those of its rank, even if its URL was already requested.
     pub(crate) fn put_next(&mut self, task: Task) {
         self.queue.insert_first(task);
+    }
+
+    /// Adds a task of which the URL was requested, after those of its rank.
+    pub(crate) fn put_last(&mut self, task: Task) {
+        self.queue.insert_last(task);
+    }
+
+    /// Whether known documents and what is new take turns in this visit.
+    pub(crate) const fn has_turns(&self) -> bool {
+        self.turn.is_some()
     }
 
     /// Plans the URL of a task if it is new and there is room for it, up to `max` of those that are named alike.

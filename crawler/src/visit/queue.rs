@@ -60,9 +60,11 @@ impl Queue {
     }
 
     /// The next task: the first one of the site itself or of a part, else the first one of the rank whose turn it is, else the first one of
-    /// all. `turn` is the number of turns that are over.
-    pub(crate) fn pop_next(&mut self, turn: &mut usize) -> Option<Task> {
-        if self.0.front()?.rank() >= RANK_OF_KNOWN {
+    /// all. `turn` is the number of turns that are over, if there are turns.
+    pub(crate) fn pop_next(&mut self, turn: &mut Option<usize>) -> Option<Task> {
+        if self.0.front()?.rank() >= RANK_OF_KNOWN
+            && let Some(turn) = turn
+        {
             let is_at = |rank: u8| self.0.iter().position(|segment| segment.rank() == rank);
             let mut turns = TURNS.iter().cycle().enumerate().skip(*turn % TURNS.len()).take(TURNS.len());
             let next = turns.find_map(|(number, rank)| Some((number, is_at(*rank)?)));

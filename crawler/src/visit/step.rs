@@ -82,7 +82,10 @@ impl Visit<'_> {
         if copy == StoredCopy::Damaged || is_part_without_copy {
             task.validators = Validators::Omitted;
         }
-        let fetched = self.answer(task, known.as_deref()).await?;
+        let Some(fetched) = self.answer(task, known.as_deref()).await? else {
+            self.progress.plan.put_last(task.clone());
+            return Ok(NextStep::Continue);
+        };
         self.conclude(task, fetched, known.as_deref()).await
     }
 

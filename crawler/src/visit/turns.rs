@@ -91,8 +91,8 @@ pub(super) struct Chosen<T> {
 /// nothing waits longer than the number of all documents says. In the other visits the owners have turns in an order by chance, so that
 /// an owner with many documents leaves time to the others.
 ///
-/// What is in the index comes before what may yield nothing: in these other visits before all of it, else seven of it for each one, which
-/// is before these every other time. So no number of failures takes the turn of a manifest, and nothing keeps links from their request that
+/// What is in the index comes before what may yield nothing: in these other visits before all of it, else, and in each eighth visit, seven of
+/// it for each one, which is before these at times. So no number of failures takes the turn of a manifest, and nothing keeps links from their request that
 /// were left for a later visit.
 pub(super) struct Turns<'a> {
     pub(super) site: &'a SiteState,
@@ -164,10 +164,10 @@ impl<'a> Turns<'a> {
     /// What was chosen in the order of this visit.
     pub(super) fn merged<T>(&self, chosen: Chosen<T>) -> Vec<T> {
         let Chosen { mut sure, unsure } = chosen;
-        match self.site.visits % 4 {
-            // what is in the index may use up the time or the memory of each visit
-            1 => in_shares([(1, unsure), (PART_OF_UNSURE - 1, sure)]),
-            3 => in_shares([(PART_OF_UNSURE - 1, sure), (1, unsure)]),
+        match self.site.visits % 8 {
+            // what is in the index may use up the time or the memory of each visit; what failed or is gone has its place in the eighth
+            1 | 5 => in_shares([(1, unsure), (PART_OF_UNSURE - 1, sure)]),
+            0 | 3 | 7 => in_shares([(PART_OF_UNSURE - 1, sure), (1, unsure)]),
             _ => {
                 sure.extend(unsure);
                 sure
