@@ -32,7 +32,7 @@ const OWNER_VISITS_PER_HOUR: NonZeroU32 = NonZeroU32::new(60).unwrap();
 /// Minimum time between two requested visits of one site.
 const RECHECK_EVERY: Duration = Duration::from_mins(10);
 
-/// URLs of one site that strangers may submit at once, and the time after which they may submit one more: a little more than the crawler
+/// URLs of one site that all clients without its owner's key may submit at once, and the time after which they may submit one more: a little more than the crawler
 /// requests of one host in a day. So they never hold the places that the URLs of a site have.
 const SUBMITTED_URLS: NonZeroU32 = NonZeroU32::new(50).unwrap();
 const SUBMITTED_URL_EVERY: Duration = Duration::from_mins(30);

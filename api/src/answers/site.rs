@@ -73,7 +73,7 @@ pub(crate) struct SiteAnswer {
     pub(crate) hosts: Vec<HostLine>,
     /// How many hosts there are.
     pub(crate) hosts_total: u64,
-    /// Without the URLs that clients submitted and that have no manifest: they are words of strangers, and not of the site.
+    /// Without the URLs that clients submitted and that have no manifest: their words are not those of the site.
     pub(crate) resources: Vec<ResourceLine>,
     /// How many of these URLs there are.
     pub(crate) submitted_without_manifest: u64,

@@ -333,8 +333,8 @@ fn score(relevance: f32) -> u8 {
     score
 }
 
-/// Registries that catalogs declare and that match the words of a request. If none matches, none is named: a stranger's registry would receive
-/// the requests of everybody.
+/// Registries that catalogs declare and that match the words of a request. If none matches, none is named: otherwise
+/// one unrelated registry would receive the requests of all clients.
 async fn referrals(app: &App, client: Client, phrasings: Vec<String>) -> Result<Vec<ObjectText>, Problem> {
     let registries = [REGISTRY_MEDIA_TYPE, "application/ai-registry"];
     let filters = Filters::default().with(FacetKey::MediaType, registries);

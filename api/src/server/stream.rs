@@ -35,7 +35,7 @@ pub(super) enum Linger {
     AfterBytes,
     /// The client may still be sending a body that was not read.
     Always,
-    /// The connection is counted for nobody.
+    /// No client's share of the connections counts this one.
     Never,
 }
 

@@ -286,7 +286,7 @@ async fn forwarded_clients_that_send_no_body_leave_connections_for_others() {
             tokio::select! {
                 read = proxy.read(&mut byte) => {
                     assert_eq!((read.unwrap(), byte), (1, *b"H"));
-                    // The end of the connection: it does not linger, since nobody is charged for it.
+                    // The end of the connection: it does not linger, since it counts for no client.
                     let answer = received(&mut proxy).await;
                     assert!(answer.starts_with("TTP/1.1 429") || answer.starts_with("TTP/1.1 503"), "{answer}");
                     assert!(answer.contains("connection: close\r\n"), "{answer}");

@@ -150,7 +150,7 @@ async fn referrals_name_other_registries() {
     }
     let unrelated = json!({"query": {"text": "weather octopus"}, "federation": "referrals"});
     let answer = search(&world, &unrelated).await;
-    assert_eq!(answer["referrals"], json!([]), "a stranger's registry is not named for every request");
+    assert_eq!(answer["referrals"], json!([]), "an unrelated registry is not named for every request");
 }
 
 #[tokio::test]

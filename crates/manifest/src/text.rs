@@ -418,7 +418,7 @@ pub(crate) fn humanised(identifier: &str) -> String {
     title
 }
 
-/// Words of the shortest sentence that is told from a title.
+/// Minimum number of words of a sentence; shorter ones are taken for titles.
 const SENTENCE_WORDS_MIN: usize = 5;
 
 /// Whether a heading is a sentence, and not a title: "We do not permit AI training on our content."

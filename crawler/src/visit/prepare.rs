@@ -142,9 +142,7 @@ pub(crate) fn home_pages(site: &SiteState, own_hosts: &OwnHosts) -> Vec<Task> {
 /// How the next visit divides the path table at the site's main host; `None` if it has no own host that is searched.
 pub(crate) fn outlook(site: &SiteState, priors: &Priors) -> Option<PathPlan> {
     let own_hosts = OwnHosts::of(site);
-    let is_shown =
-        |state: &&HostState| own_hosts.contains(&state.host) && own_hosts.has_path_checks(&state.host);
-    let state = site.hosts.iter().find(is_shown)?;
+    let state = site.hosts.iter().find(|state| own_hosts.has_path_checks(&state.host))?;
     Some(plan_of((site, &own_hosts), &state.host, full_table(site, &own_hosts, &state.host), priors))
 }
 

@@ -140,7 +140,7 @@ fn checks_the_origin_only_with_a_url() {
     );
 }
 
-/// Nobody serves the document from the place that stands for an unknown one.
+/// A document without an address has no site that serves it.
 #[test]
 fn names_no_foreign_publisher_without_a_url() {
     let catalog = r#"{"entries": [{"identifier": "urn:air:shop.example:agent:a", "displayName": "A", "description": "Sells newspapers",
