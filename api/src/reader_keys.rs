@@ -51,7 +51,7 @@ pub enum Reads {
 
 /// Routes that need no key even if reads need one: health checks, routes with their own credentials, and the keys that verify signatures of
 /// this instance.
-const OPEN: [&str; 10] = [
+const OPEN: [&str; 13] = [
     "/healthz",
     "/readyz",
     "/metrics",
@@ -62,6 +62,9 @@ const OPEN: [&str; 10] = [
     "/.well-known/jwks.json",
     "/sites/{domain}/opt-out",
     "/sites/{domain}/searches",
+    "/watches/{id}",
+    "/watches/{id}/rotate",
+    "/watches/{id}/challenge",
 ];
 /// Routes of operators, which need an admin token.
 const OF_OPERATORS: &str = "/admin/";

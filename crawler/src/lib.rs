@@ -10,6 +10,7 @@ pub mod config;
 mod crontab;
 mod daemon;
 mod database_lock;
+mod deliveries;
 mod dry_run;
 mod error;
 mod events;

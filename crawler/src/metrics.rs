@@ -29,6 +29,7 @@ const MEMBERSHIPS_LOST: &str = "agentdex_crawler_memberships_lost_total";
 const GROUPS: &str = "agentdex_crawler_address_groups";
 const OWN_FAILURES: &str = "agentdex_crawler_own_failures_total";
 const DATABASE_WAITS: &str = "agentdex_crawler_database_waits_total";
+const DELIVERIES: &str = "agentdex_crawler_deliveries_total";
 const COPIES_USED: &str = "agentdex_crawler_copies_used_total";
 const WAIT_SECONDS: &str = "agentdex_crawler_wait_seconds";
 const REQUEST_SECONDS: &str = "agentdex_crawler_request_seconds";
@@ -69,6 +70,7 @@ fn describe() {
     describe_gauge!(GROUPS, "address groups that this worker of a fleet owns");
     describe_counter!(OWN_FAILURES, "visits that failed because of an error in this crawler");
     describe_counter!(DATABASE_WAITS, "attempts that found the database unavailable");
+    describe_counter!(DELIVERIES, "attempts to send a message to a webhook, by outcome");
     describe_counter!(COPIES_USED, "requests that a copy made unnecessary or cheap");
     describe_histogram!(WAIT_SECONDS, Unit::Seconds, "waits for a permit, by scope");
     describe_histogram!(REQUEST_SECONDS, Unit::Seconds, "from a request to the end of its answer");
@@ -128,6 +130,11 @@ pub(crate) fn own_failure() {
 
 pub(crate) fn database_wait() {
     counter!(DATABASE_WAITS).increment(1);
+}
+
+/// `outcome` is a word of the deliveries.
+pub(crate) fn delivery(outcome: &'static str) {
+    counter!(DELIVERIES, "outcome" => outcome).increment(1);
 }
 
 /// `kind` is a word of this module's callers, never of a site.

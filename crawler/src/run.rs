@@ -16,7 +16,7 @@ use crate::seeds::SeedReport;
 use crate::summary::Summary;
 use crate::visit::Tools;
 use crate::worker::{Cancel, Progress, Worker};
-use crate::{clock, daemon};
+use crate::{clock, daemon, deliveries};
 
 /// Times of a schedule that are shown at the start.
 const TIMES_SHOWN: usize = 3;
@@ -45,6 +45,7 @@ pub async fn run(
     begin(&config, &tools, &summary).await?;
     progress(Progress::Seeded(&summary));
     let schedules_stop = cancel.soft.child_token();
+    tracker.spawn(deliveries::run(tools.clone(), config.worker.clone(), schedules_stop.clone()));
     if config.mode == Mode::Daemon {
         let context = DaemonContext { config: config.clone(), tools: tools.clone() };
         tracker.spawn(daemon::follow_seed_files(context.clone(), seeds_read_at, schedules_stop.clone()));
@@ -61,6 +62,10 @@ pub async fn run(
     }
     schedules_stop.cancel();
     summary = worker.summary;
+    if ran.is_ok() {
+        // what the last visits have changed
+        deliveries::deliver_due(&worker.tools, &config.worker, &worker.cancel.soft).await;
+    }
     if matches!(config.mode, Mode::Once { .. }) && ran.is_ok() && !summary.interrupted {
         worker.tools.store.housekeeping(clock::now()).await?;
         summary.next_due_at = worker.tools.store.next_due_at().await?;

@@ -155,7 +155,8 @@ async fn sessions_reject_hosts_of_other_sites() {
     let leave = LeaveCheck::new(|| true);
     let fetched = session.fetch(&victim, BodyKind::Robots, &HeaderMap::new(), leave.clone()).await;
     assert_eq!(fetched.unwrap_err().cause, Cause::OtherSite);
-    let posted = session.post_json(&victim, &serde_json::Value::Null, leave).await;
+    let posted =
+        session.post_json(&victim, BodyKind::Manifest, (HeaderMap::new(), String::new()), leave).await;
     assert_eq!(posted.unwrap_err().cause, Cause::OtherSite);
     assert!(crawl.web.log().connections().is_empty());
     let own: manifest::Host = "www.attacker0.example".parse().unwrap();

@@ -16,7 +16,7 @@ use crate::routes::{
     changes_stream, claim, crawl, crawl_stream, export, feedback, feeds, health, home, manifest,
     manifest_diff, mcp_server_versions, mcp_servers, metrics, opensearch, owner, rank, raw, report, search,
     semantic_types, similar, site, site_changes, sitemap, sites, stats, styleguide, submit, suggest, tool,
-    validate, validator,
+    validate, validator, watch,
 };
 use crate::state::App;
 use crate::{middleware, openapi};
@@ -64,6 +64,10 @@ fn documented() -> OpenApiRouter<App> {
         .routes(routes!(changes_stream::stream))
         .routes(routes!(feeds::changes))
         .routes(routes!(feeds::search))
+        .routes(routes!(watch::add))
+        .routes(routes!(watch::show, watch::remove))
+        .routes(routes!(watch::rotate))
+        .routes(routes!(watch::challenge))
         .routes(routes!(export::stream))
         .routes(routes!(mcp_servers::list))
         .routes(routes!(mcp_server_versions::list))
@@ -77,6 +81,8 @@ fn documented() -> OpenApiRouter<App> {
         .routes(routes!(admin::queue))
         .routes(routes!(admin_feedback::list, admin_feedback::remove))
         .routes(routes!(admin_keys::list))
+        .routes(routes!(watch::list))
+        .routes(routes!(watch::end))
         .routes(routes!(metrics::show))
         .routes(routes!(health::healthz))
         .routes(routes!(health::ready))

@@ -44,6 +44,7 @@ pub(crate) mod suggest;
 pub(crate) mod tool;
 pub(crate) mod validate;
 pub(crate) mod validator;
+pub(crate) mod watch;
 
 #[cfg(test)]
 mod page_tests;

@@ -26,4 +26,5 @@ mod resources;
 mod searching;
 mod stability;
 mod validate;
+mod watches;
 mod world;

@@ -234,7 +234,7 @@ pub(crate) async fn admin(world: &World, method: &str, path: &str, token: &str, 
     world.send(request.body(Body::from(body.to_owned())).unwrap()).await
 }
 
-const ADMIN: [(&str, &str); 11] = [
+const ADMIN: [(&str, &str); 13] = [
     ("POST", "/admin/sites/skyhop.example/block"),
     ("POST", "/admin/sites/skyhop.example/unblock"),
     ("POST", "/admin/sites/skyhop.example/suspend"),
@@ -246,6 +246,8 @@ const ADMIN: [(&str, &str); 11] = [
     ("GET", "/admin/queue"),
     ("GET", "/admin/feedback"),
     ("DELETE", "/admin/feedback?all=true"),
+    ("GET", "/admin/watches"),
+    ("DELETE", "/admin/watches/w_1"),
 ];
 
 #[tokio::test]

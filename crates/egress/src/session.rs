@@ -175,16 +175,18 @@ impl Session {
         self.exchange(url, request, kind, leave).await
     }
 
-    /// Sends one POST, to a registry that the operator named, and reads its response. The errors are those of [`Self::fetch`].
+    /// Sends one POST of JSON, to a registry that the operator named or to a receiver of changes, and reads its response. The errors are
+    /// those of [`Self::fetch`].
     pub async fn post_json(
         &self,
         url: &ManifestUrl,
-        body: &serde_json::Value,
+        kind: BodyKind,
+        (headers, body): (HeaderMap, String),
         leave: LeaveCheck,
     ) -> Result<Reply, Failure> {
-        let request = self.client(&url.host())?.post(url.as_url().clone());
-        let request = request.header(CONTENT_TYPE, "application/json").body(body.to_string());
-        self.exchange(url, request, BodyKind::Manifest, leave).await
+        let request = self.client(&url.host())?.post(url.as_url().clone()).headers(headers);
+        let request = request.header(CONTENT_TYPE, "application/json").body(body);
+        self.exchange(url, request, kind, leave).await
     }
 
     async fn exchange(

@@ -6,14 +6,16 @@ use serde::{Deserialize, Serialize};
 /// Random bytes of a key.
 pub const KEY_BYTES: usize = 32;
 
-/// Who holds a key. The text of a key begins with its kind: scanners for leaked secrets recognise it, and no kind is accepted as the
-/// other.
+/// Who holds a key. The text of a key begins with its kind: scanners for leaked secrets recognise it, and no kind is accepted as
+/// another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyKind {
     /// The owner of a site (see [`crate::claim`]).
     Owner,
     /// A reader of the API with limits of its own.
     Reader,
+    /// Who made a watch (see [`crate::webhook`]).
+    Watch,
 }
 
 impl KeyKind {
@@ -22,6 +24,7 @@ impl KeyKind {
         match self {
             Self::Owner => "agentdex-key-",
             Self::Reader => "agentdex-reader-",
+            Self::Watch => "agentdex-watch-",
         }
     }
 }
@@ -91,12 +94,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_of_one_kind_is_none_of_the_other() {
+    fn a_key_of_one_kind_is_none_of_another() {
         let random = [7; KEY_BYTES];
-        for (kind, other) in [(KeyKind::Owner, KeyKind::Reader), (KeyKind::Reader, KeyKind::Owner)] {
+        let kinds = [KeyKind::Owner, KeyKind::Reader, KeyKind::Watch];
+        for kind in kinds {
             let issued = IssuedKey::new(kind, &random);
-            assert_eq!(KeyHash::of_key(kind, &issued.key), Some(issued.hash));
-            assert_eq!(KeyHash::of_key(other, &issued.key), None);
+            for other in kinds {
+                let hash = KeyHash::of_key(other, &issued.key);
+                assert_eq!(hash, (other == kind).then(|| issued.hash.clone()), "{kind:?} as {other:?}");
+            }
         }
     }
 }

@@ -23,6 +23,7 @@ mod spread;
 mod time;
 pub mod usage;
 pub mod visit;
+pub mod webhook;
 
 pub use abuse::AbuseReason;
 pub use address::{AddressVerdict, OwnNetworks};

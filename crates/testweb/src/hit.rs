@@ -3,13 +3,18 @@
 
 use std::{net::SocketAddr, sync::Arc};
 
-use http::{HeaderMap, HeaderName, header, request};
+use http::{HeaderMap, HeaderName, Method, header, request};
+use http_body_util::{BodyExt as _, Limited};
+use hyper::body::Incoming;
 use serde::{Deserialize, Serialize};
 
 use crate::Answer;
 
 /// Headers by which a bot wall is recognised.
 const BOT_WALL_HEADERS: [&str; 2] = ["cf-mitigated", "x-amzn-waf-action"];
+
+/// Longest body of a POST that is recorded.
+const POSTED_BYTES_MAX: usize = 64 * 1024;
 
 /// One request and its response.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -48,6 +53,9 @@ pub struct Hit {
     pub body_bytes: u64,
     /// Whether the whole response was sent.
     pub complete: bool,
+    /// The body of a POST, if it is text of at most 64 KiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub posted: Option<Arc<str>>,
     /// The body sent with a 2xx on a path with `robots` in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub robots_body: Option<Arc<str>>,
@@ -79,6 +87,12 @@ pub struct RequestHeaders {
     pub signature_input: Option<String>,
     /// `Signature` (RFC 9421).
     pub signature: Option<String>,
+    /// `webhook-id` of Standard Webhooks.
+    pub webhook_id: Option<String>,
+    /// `webhook-timestamp`.
+    pub webhook_timestamp: Option<String>,
+    /// `webhook-signature`.
+    pub webhook_signature: Option<String>,
 }
 
 /// The headers of a response that concern politeness.
@@ -159,6 +173,9 @@ impl RequestHeaders {
             signature_agent: get(HeaderName::from_static("signature-agent")),
             signature_input: get(HeaderName::from_static("signature-input")),
             signature: get(HeaderName::from_static("signature")),
+            webhook_id: get(HeaderName::from_static("webhook-id")),
+            webhook_timestamp: get(HeaderName::from_static("webhook-timestamp")),
+            webhook_signature: get(HeaderName::from_static("webhook-signature")),
         }
     }
 }
@@ -182,6 +199,15 @@ impl ResponseHeaders {
                 .find_map(|name| Some(format!("{name}: {}", get(HeaderName::from_static(name))?))),
         }
     }
+}
+
+/// The body of a POST.
+pub(crate) async fn posted_body(head: &request::Parts, body: Incoming) -> Option<Arc<str>> {
+    if head.method != Method::POST {
+        return None;
+    }
+    let body = Limited::new(body, POSTED_BYTES_MAX).collect().await.ok()?;
+    Some(std::str::from_utf8(&body.to_bytes()).ok()?.into())
 }
 
 /// The decoded robots.txt of an answer, for the record; after redirects its path may differ.

@@ -139,8 +139,9 @@ impl Server {
     ) -> Result<Response<ResponseBody>, Infallible> {
         client.requests.fetch_add(1, Ordering::Relaxed);
         let (path, path_and_query) = paths_of(&request);
-        let (head, _body) = request.into_parts();
-        let record = self.record(&client, &head, path_and_query);
+        let (head, body) = request.into_parts();
+        let mut record = self.record(&client, &head, path_and_query);
+        record.posted = hit::posted_body(&head, body).await;
         if !record.authority.is_empty() && host_part(&record.authority) != client.host {
             let hit = OpenHit::new(Arc::clone(&self.log), record);
             let reply = Reply::without_body(StatusCode::MISDIRECTED_REQUEST, HeaderMap::new());
@@ -192,6 +193,7 @@ impl Server {
             response: ResponseHeaders::default(),
             body_bytes: 0,
             complete: false,
+            posted: None,
             robots_body: None,
         }
     }

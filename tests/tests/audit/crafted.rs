@@ -64,6 +64,7 @@ impl Crafted {
             },
             body_bytes: 100,
             complete: true,
+            posted: None,
             robots_body: None,
         });
         self.wait(RESPONSE_US + SECOND_US)

@@ -258,7 +258,7 @@ pub fn day_of(now: DateTime<Utc>) -> i32 {
 }
 
 /// The beginning of the next day.
-pub(crate) fn next_day(now: DateTime<Utc>) -> DateTime<Utc> {
+pub fn next_day(now: DateTime<Utc>) -> DateTime<Utc> {
     let midnight = now.date_naive().and_time(chrono::NaiveTime::MIN).and_utc();
     later(midnight, DAY)
 }

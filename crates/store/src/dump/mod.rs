@@ -183,6 +183,15 @@ pub(crate) const TABLES: &[Table] = tables! {
         id Integer, secret Text;
     reader_key by "name":
         name Text, key_hash Text, reads_per_second Integer, created_at_ms BigInt;
+    watch by "id":
+        id Text, site Text, receiver Text, receiver_site Text, token_hash Text, secret Text, old_secret Text,
+        old_secret_until_ms BigInt, status Text, position BigInt, created_at_ms BigInt, confirmed_at_ms BigInt,
+        delivered_at_ms BigInt, failing_since_ms BigInt;
+    delivery by "id":
+        id Text, watch_id Text, challenge Text, body Text, first_position BigInt, last_position BigInt,
+        created_at_ms BigInt, attempts Integer, next_at_ms BigInt, dead_at_ms BigInt, failure Text;
+    receiver_day by "receiver_site":
+        receiver_site Text, day Integer, requests Integer, challenges Integer;
 };
 
 impl Table {

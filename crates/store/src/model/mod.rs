@@ -19,6 +19,7 @@ pub(crate) mod stored;
 pub(crate) mod suffix;
 pub(crate) mod suspension;
 pub(crate) mod visit;
+pub(crate) mod watch;
 pub(crate) mod worker;
 
 pub use feed::{FeedChange, FeedEntry, FeedPage, FeedPosition};
@@ -50,5 +51,9 @@ pub use suspension::{SuspensionOutcome, SuspensionRecord};
 pub use visit::{
     ClockWrite, FetchRecord, FetchReport, LinkChanges, NewSource, NextVisit, ParkedVisit, Phases,
     RefusedClocks, VisitProgress, VisitRecord, VisitReport, VisitSaved,
+};
+pub use watch::{
+    DeliveryEnd, DeliveryLine, DueContent, DueDelivery, NewChallenge, NewDelivery, NewWatch, ReceiverCaps,
+    Watch, WatchBehind, WatchCaps, WatchOutcome,
 };
 pub use worker::WorkerId;

@@ -57,11 +57,12 @@ impl Store {
         outcome.map_err(|fault| fault.during("space"))
     }
 
-    /// Deletes expired clocks of addresses and the progress of visits that were interrupted days ago, and compacts sites
-    /// without content.
+    /// Deletes expired clocks of addresses, the progress of visits that were interrupted days ago, and what was given up of watches,
+    /// and compacts sites without content.
     #[boxed]
     pub async fn housekeeping(&self, now: DateTime<Utc>) -> Result<Housekeeping, StoreError> {
         let mut done = writing!(self, "housekeeping", clock::housekeeping(millis(now)))?;
+        writing!(self, "watches_trim", watch::watches_trim(millis(now)))?;
         let (before_ms, now_ms) = (millis(now - COMPACT_AFTER), millis(now));
         loop {
             let compacted =

@@ -128,6 +128,7 @@ mod seeds;
 mod sites;
 mod suffixes;
 mod visits;
+mod watches;
 
 /// Maximum number of attempts before a conflict is reported. Deadlocks are rare, since batches are sorted.
 const ATTEMPTS_MAX: u32 = 4;

@@ -18,8 +18,9 @@ use crate::plan::Change;
 /// Reason of the feed entries.
 const REASON: &str = "opted_out";
 
-/// Everything of a site that is content or could cause a request; clocks stay.
-const PURGES: [&str; 13] = [
+/// Everything of a site that is content or could cause a request; clocks stay. Watches of the site end after they have delivered the
+/// removals ([`super::watch::watches_ended`]).
+const PURGES: [&str; 16] = [
     "DELETE FROM capability_type WHERE manifest_id IN (SELECT id FROM manifest WHERE site = $1)",
     "DELETE FROM capability WHERE manifest_id IN (SELECT id FROM manifest WHERE site = $1)",
     "DELETE FROM declaration WHERE site = $1",
@@ -32,6 +33,9 @@ const PURGES: [&str; 13] = [
     "DELETE FROM read_attempt WHERE site = $1",
     "DELETE FROM site_claim WHERE site = $1",
     "DELETE FROM search_count WHERE site = $1",
+    "DELETE FROM delivery WHERE watch_id IN (SELECT id FROM watch WHERE receiver_site = $1)",
+    "DELETE FROM watch WHERE receiver_site = $1",
+    "DELETE FROM receiver_day WHERE receiver_site = $1",
     "UPDATE site_link SET is_open = 0 WHERE site = $1",
 ];
 

@@ -200,6 +200,31 @@ pub(crate) async fn feed_of_site(
     Ok(page.values)
 }
 
+/// Entries of one site after a position, oldest first.
+pub(crate) async fn feed_of_site_after(
+    connection: &mut Connection,
+    site: &str,
+    after: FeedPosition,
+    max: i64,
+) -> Outcome<Vec<FeedEntry>> {
+    let (mut page, mut after) = (Page::new(max), Cursor::after(after.0));
+    while let Some(wanted) = page.wanted() {
+        let rows = sqlx::query(
+            "SELECT position, at_ms, change, site, manifest_id, reason FROM feed
+             WHERE site = $1 AND position > $2 AND position <= (SELECT last_position FROM feed_state WHERE id = 1)
+             ORDER BY position LIMIT $3",
+        )
+        .bind(site)
+        .bind(after.key)
+        .bind(wanted)
+        .fetch_all(&mut *connection)
+        .await?;
+        after.pass(&rows);
+        page.add(decode::<FeedRow>(&["feed"], &rows), FeedEntry::try_from);
+    }
+    Ok(page.values)
+}
+
 /// The position before the first entry at or after a time; the last position if there is none.
 pub(crate) async fn feed_position_at(connection: &mut Connection, at_ms: i64) -> Outcome<FeedPosition> {
     let oldest = sqlx::query("SELECT position, at_ms FROM feed WHERE position > 0 ORDER BY position LIMIT 1")

@@ -29,6 +29,7 @@ pub(crate) mod claim;
 pub(crate) mod clock;
 pub(crate) mod compaction;
 pub(crate) mod declaration;
+pub(crate) mod delivery;
 pub(crate) mod dialect;
 pub(crate) mod document;
 pub(crate) mod dump;
@@ -61,6 +62,7 @@ pub(crate) mod version;
 pub(crate) mod visit;
 pub(crate) mod visit_report;
 mod visit_save;
+pub(crate) mod watch;
 
 type Database = <Connection as sqlx::Connection>::Database;
 

@@ -30,12 +30,13 @@ const DAMAGED: [(&str, &str); 12] = [
     ("site_claim", "site"),
 ];
 /// Tables whose rows are read one by one, or belong to no site.
-const OTHERS: [&str; 21] = [
+const OTHERS: [&str; 24] = [
     "_sqlx_migrations",
     "address_clock",
     "block",
     "claim_secret",
     "declaration",
+    "delivery",
     "document",
     "feed_pending",
     "feed_reader",
@@ -45,12 +46,14 @@ const OTHERS: [&str; 21] = [
     "group_owner",
     "read_attempt",
     "reader_key",
+    "receiver_day",
     "report",
     "search_count",
     "site_link",
     "suffix_clock",
     "suffix_turn",
     "suspension",
+    "watch",
     "worker",
 ];
 const WHOLE: [&str; 3] = ["whole0.example", "whole1.example", "whole2.example"];

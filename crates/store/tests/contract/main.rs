@@ -29,6 +29,7 @@ mod seeds;
 mod slow;
 mod suffixes;
 mod visits;
+mod watches;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sqlite_many_declarations_are_saved_in_linear_time() {
@@ -110,6 +111,12 @@ macro_rules! contract_tests {
                 only_short_robots_of_main_hosts_are_read_with_a_site, hosts_that_visits_met_are_bounded,
             },
             reader_keys::{ a_reader_has_one_key_until_it_is_revoked, reader_keys_have_a_cap },
+            watches::{
+                a_watch_delivers_only_after_its_receiver_answered, watches_have_caps, changes_are_delivered_in_order,
+                a_message_is_sent_again_if_its_worker_was_killed, two_workers_send_different_messages,
+                a_dead_receiver_leaves_dead_letters_and_pauses_its_watch, messages_to_a_domain_are_counted_by_day,
+                an_opt_out_ends_watches_of_both_sides, watches_are_deleted_by_age, rotation_keeps_the_secret_before,
+            },
             claims::{
                 a_check_is_requested_once_in_ten_minutes, a_visit_saves_the_owner_and_keeps_the_request,
                 a_check_requested_during_a_visit_causes_another_one, a_parked_visit_saves_the_claim_that_it_checked,

@@ -69,6 +69,7 @@ async fn fill(store: &Store) -> Result<()> {
     };
     store.report_save(&report, ReportCaps { of_site: 9, of_all: 9 }).await?;
     store.reader_key_add(&crate::reader_keys::key("web", 1)).await?;
+    crate::watches::fill(store).await?;
     store.seeds_add(&[seed("waits.example"), seed("www.waits.example")], start()).await?;
     let held = leased(store, "held.example", later(2)).await?.token;
     store.visit_save(&held, &visit("held.example", later(2), Vec::new())).await?;

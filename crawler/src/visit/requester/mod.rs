@@ -53,6 +53,8 @@ pub(crate) enum Message<'a> {
     Get(&'a HeaderMap),
     /// A POST of JSON, to a registry that the operator named.
     Post(&'a Value),
+    /// A POST of JSON with headers, to a receiver of changes.
+    Deliver { headers: &'a HeaderMap, body: &'a str },
 }
 
 /// The answer to a request, and when it was sent.
@@ -275,7 +277,14 @@ impl<'a> Requester<'a> {
             Message::Get(conditions) => {
                 self.session.fetch(url, body, conditions, leave).instrument(span.clone()).await
             }
-            Message::Post(json) => self.session.post_json(url, json, leave).instrument(span.clone()).await,
+            Message::Post(json) => {
+                let content = (HeaderMap::new(), json.to_string());
+                self.session.post_json(url, body, content, leave).instrument(span.clone()).await
+            }
+            Message::Deliver { headers, body: text } => {
+                let content = (headers.clone(), text.to_owned());
+                self.session.post_json(url, body, content, leave).instrument(span.clone()).await
+            }
         };
         if let Ok(reply) = &answer {
             span.record("http.response.status_code", reply.head.status.as_u16());

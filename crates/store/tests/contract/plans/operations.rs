@@ -7,8 +7,9 @@ use anyhow::{Context as _, Result};
 use chrono::TimeDelta;
 use policy::{AbuseReason, FetchOutcome};
 use store::{
-    ClockWrite, FeedPosition, HandOver, LeaseRequest, LeaseToken, ParkedVisit, Report, ReportCaps, Retention,
-    Seed, Share, SitesRequest, Store, SuspensionRecord, VisitProgress, VisitRecord,
+    ClockWrite, DeliveryEnd, FeedPosition, HandOver, LeaseRequest, LeaseToken, ParkedVisit, Report,
+    ReportCaps, Retention, Seed, Share, SitesRequest, Store, SuspensionRecord, VisitProgress, VisitRecord,
+    WatchOutcome,
 };
 
 use super::fill::{
@@ -29,6 +30,7 @@ pub(crate) async fn run_all(store: &Store, judge: &Judge) -> Result<()> {
     groups(store, judge).await?;
     seeds(store, judge).await?;
     feed(store, judge).await?;
+    watches(store, judge).await?;
     sites(store, judge).await?;
     manifests(store, judge).await?;
     health(store, judge).await?;
@@ -228,6 +230,26 @@ async fn feed(store: &Store, judge: &Judge) -> Result<()> {
             store.feed_position_at(now() - TimeDelta::minutes(minutes)).await?;
             judge.judge("feed_position_at", rows);
         }
+    }
+    Ok(())
+}
+
+async fn watches(store: &Store, judge: &Judge) -> Result<()> {
+    for time in 0..TIMES {
+        let name = site(&expanded(77 + time));
+        let watch = crate::watches::watch_of(&format!("w{time}"), name.clone(), now());
+        assert_eq!(store.watch_add(&watch, crate::watches::MANY).await?, WatchOutcome::Added);
+        judge.judge("watch_add", 10);
+        let due = store.deliveries_claim(now(), now() + TimeDelta::minutes(10), 9).await?;
+        judge.judge("deliveries_claim", 10);
+        store.delivery_end(due.first().context("a challenge")?, &DeliveryEnd::Accepted, now()).await?;
+        judge.judge("delivery_end", 10);
+        store.watches_behind(100).await?;
+        judge.judge("watches_behind", 10 * TIMES);
+        store.watches_ended(100).await?;
+        judge.judge("watches_ended", 10 * TIMES);
+        assert_eq!(store.feed_of_site_after(&name, FeedPosition(0), 2).await?.len(), 2);
+        judge.judge("feed_of_site_after", 10);
     }
     Ok(())
 }

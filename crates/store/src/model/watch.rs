@@ -1,0 +1,169 @@
+//! Watches: sites whose changes are delivered to webhooks, and the messages to them.
+
+use chrono::{DateTime, Utc};
+use manifest::{ManifestUrl, SiteName};
+use policy::key::KeyHash;
+use policy::webhook::{AfterFailure, Message, WatchStatus, WebhookSecret, WebhookSecrets};
+
+use super::FeedPosition;
+
+/// A new watch, with the challenge to its receiver.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewWatch {
+    pub id: String,
+    pub site: SiteName,
+    pub receiver: ManifestUrl,
+    pub token_hash: KeyHash,
+    pub secret: WebhookSecret,
+    pub at: DateTime<Utc>,
+    pub challenge: NewChallenge,
+}
+
+/// A challenge to send.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewChallenge {
+    /// The id of the message.
+    pub id: String,
+    /// What the receiver has to answer.
+    pub challenge: String,
+}
+
+/// Limits on the number of watches. Those whose receiver never answered a challenge are counted apart, so that anybody who makes them
+/// keeps out no others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WatchCaps {
+    /// With receivers on one domain.
+    pub of_receiver: u32,
+    pub unconfirmed_of_receiver: u32,
+    pub of_all: u32,
+    pub unconfirmed_of_all: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WatchOutcome {
+    Added,
+    /// The receiver's domain has too many; nothing is stored.
+    ReceiverFull,
+    /// There are too many; nothing is stored.
+    Full,
+}
+
+/// A stored watch, without its secrets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Watch {
+    pub id: String,
+    pub site: SiteName,
+    pub receiver: ManifestUrl,
+    pub token_hash: KeyHash,
+    pub status: WatchStatus,
+    pub created_at: DateTime<Utc>,
+    /// When the receiver last answered a challenge.
+    pub confirmed_at: Option<DateTime<Utc>>,
+    /// When it last accepted changes.
+    pub delivered_at: Option<DateTime<Utc>>,
+    /// The first failure after that.
+    pub failing_since: Option<DateTime<Utc>>,
+    /// Messages that were given up.
+    pub dead_letters: u64,
+}
+
+/// A message that waits, or was given up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeliveryLine {
+    pub id: String,
+    pub message: Message,
+    /// Positions of the first and the last change; `None` for a challenge.
+    pub positions: Option<(FeedPosition, FeedPosition)>,
+    pub created_at: DateTime<Utc>,
+    pub attempts: u32,
+    /// When it is sent next; `None` if it was given up.
+    pub next_at: Option<DateTime<Utc>>,
+    /// When it was given up.
+    pub dead_at: Option<DateTime<Utc>>,
+    /// Why the last attempt failed.
+    pub failure: Option<String>,
+}
+
+/// An active watch with changes that are in no message yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WatchBehind {
+    pub id: String,
+    pub site: SiteName,
+    /// Position of the last change that is in a message.
+    pub position: FeedPosition,
+    /// Whether retention deleted entries of the feed after it.
+    pub is_outrun: bool,
+}
+
+/// A message with changes, to be stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewDelivery {
+    pub id: String,
+    pub watch_id: String,
+    /// The position of the watch before.
+    pub after: FeedPosition,
+    pub first: FeedPosition,
+    /// The position of the watch with this message.
+    pub last: FeedPosition,
+    pub body: String,
+    pub at: DateTime<Utc>,
+}
+
+/// Content of a stored message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DueContent {
+    /// What the receiver has to answer.
+    Challenge(String),
+    /// The body with the changes.
+    Changes(String),
+}
+
+impl DueContent {
+    pub const fn message(&self) -> Message {
+        match self {
+            Self::Challenge(_) => Message::Challenge,
+            Self::Changes(_) => Message::Changes,
+        }
+    }
+}
+
+/// A message that this worker sends now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DueDelivery {
+    pub id: String,
+    pub watch_id: String,
+    pub site: SiteName,
+    pub receiver: ManifestUrl,
+    pub content: DueContent,
+    pub secrets: WebhookSecrets,
+    pub created_at: DateTime<Utc>,
+    /// Attempts, this one included. Another number is an attempt of another worker.
+    pub attempts: u32,
+    /// The first failure after the last success of the watch.
+    pub failing_since: Option<DateTime<Utc>>,
+}
+
+/// Limits on the messages to the receivers of one domain in a day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReceiverCaps {
+    pub requests: u32,
+    pub challenges: u32,
+}
+
+/// The result of an attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DeliveryEnd {
+    /// The receiver accepted the message.
+    Accepted,
+    /// Nothing was sent. `counted_on` is the day on which the attempt was counted, if it was.
+    Postponed {
+        until: DateTime<Utc>,
+        counted_on: Option<i32>,
+    },
+    Failed {
+        reason: String,
+        then: AfterFailure,
+    },
+    /// The receiver wants no more messages: its watch is deleted.
+    Refused,
+}

@@ -1,0 +1,330 @@
+//! Watches: confirmed receivers, messages in order and at least once, dead letters, caps, and what an opt-out deletes.
+
+use anyhow::{Context as _, Result};
+use chrono::{DateTime, TimeDelta, Utc};
+use manifest::SiteName;
+use policy::key::{IssuedKey, KeyKind};
+use policy::webhook::{AfterFailure, Message, SECRET_BYTES, WatchStatus, WebhookSecret};
+use store::{
+    DeliveryEnd, DueDelivery, FeedEntry, NewChallenge, NewDelivery, NewWatch, ReceiverCaps, Store, Watch,
+    WatchBehind, WatchCaps, WatchOutcome,
+};
+
+use crate::build::{found, later, site, start, url, visited};
+use crate::harness::Db;
+
+const CAPS: WatchCaps =
+    WatchCaps { of_receiver: 2, unconfirmed_of_receiver: 2, of_all: 3, unconfirmed_of_all: 3 };
+const SITE: &str = "shop.example";
+const RECEIVER: &str = "https://hooks.reader.example/changes";
+
+fn secret(byte: u8) -> WebhookSecret {
+    WebhookSecret::new(&[byte; SECRET_BYTES])
+}
+
+fn challenge(id: &str) -> NewChallenge {
+    NewChallenge { id: format!("challenge-{id}"), challenge: format!("answer-{id}") }
+}
+
+/// Room for any test.
+pub(crate) const MANY: WatchCaps =
+    WatchCaps { of_receiver: 99, unconfirmed_of_receiver: 99, of_all: 99, unconfirmed_of_all: 99 };
+
+/// A watch of another site.
+pub(crate) fn watch_of(id: &str, site: SiteName, at: DateTime<Utc>) -> NewWatch {
+    NewWatch { site, at, ..watch(id, RECEIVER) }
+}
+
+fn watch(id: &str, receiver: &str) -> NewWatch {
+    NewWatch {
+        id: id.to_owned(),
+        site: site(SITE),
+        receiver: url(receiver),
+        token_hash: IssuedKey::new(KeyKind::Watch, &[1; 32]).hash,
+        secret: secret(1),
+        at: start(),
+        challenge: challenge(id),
+    }
+}
+
+async fn add(store: &Store, id: &str, receiver: &str) -> Result<WatchOutcome> {
+    Ok(store.watch_add(&watch(id, receiver), CAPS).await?)
+}
+
+async fn claim(store: &Store, now: DateTime<Utc>) -> Result<Vec<DueDelivery>> {
+    Ok(store.deliveries_claim(now, now + TimeDelta::minutes(10), 9).await?)
+}
+
+async fn claim_one(store: &Store, now: DateTime<Utc>) -> Result<DueDelivery> {
+    claim(store, now).await?.pop().context("a message is due")
+}
+
+/// A watch whose receiver has answered.
+async fn confirmed(store: &Store, id: &str, receiver: &str) -> Result<()> {
+    assert_eq!(add(store, id, receiver).await?, WatchOutcome::Added);
+    let challenge = claim_one(store, start()).await?;
+    Ok(store.delivery_end(&challenge, &DeliveryEnd::Accepted, start()).await?)
+}
+
+async fn change(store: &Store, text: &str, minute: i64) -> Result<()> {
+    let at = format!("https://{SITE}/agent.json");
+    visited(store, SITE, later(minute), vec![found(&at, text, &["book"], later(minute))]).await?;
+    Ok(())
+}
+
+async fn entries(store: &Store, behind: &WatchBehind) -> Result<Vec<FeedEntry>> {
+    Ok(store.feed_of_site_after(&behind.site, behind.position, 9).await?)
+}
+
+/// Stores the next message of the watch that is behind; false if there is none or another worker was faster.
+async fn compose(store: &Store, id: &str, now: DateTime<Utc>) -> Result<bool> {
+    let Some(behind) = store.watches_behind(9).await?.pop() else { return Ok(false) };
+    Ok(store.delivery_add(&message(&behind, &entries(store, &behind).await?, id, now)).await?)
+}
+
+fn message(behind: &WatchBehind, changes: &[FeedEntry], id: &str, at: DateTime<Utc>) -> NewDelivery {
+    NewDelivery {
+        id: id.to_owned(),
+        watch_id: behind.id.clone(),
+        after: behind.position,
+        first: changes[0].position,
+        last: changes[changes.len() - 1].position,
+        body: format!("{} changes", changes.len()),
+        at,
+    }
+}
+
+async fn find(store: &Store, id: &str) -> Result<Watch> {
+    store.watch_find(id).await?.context("the watch")
+}
+
+fn failed(then: AfterFailure) -> DeliveryEnd {
+    DeliveryEnd::Failed { reason: "it answered 500".into(), then }
+}
+
+/// Rows in each table of watches, for a dump.
+pub(crate) async fn fill(store: &Store) -> Result<()> {
+    confirmed(store, "moved", RECEIVER).await?;
+    assert!(store.watch_rotate("moved", &secret(2), later(9)).await?);
+    let caps = ReceiverCaps { requests: 9, challenges: 9 };
+    assert!(store.receiver_count(&site("reader.example"), 20_000, Message::Challenge, caps).await?);
+    assert_eq!(add(store, "waits", RECEIVER).await?, WatchOutcome::Added);
+    let waits = claim_one(store, start()).await?;
+    Ok(store.delivery_end(&waits, &failed(AfterFailure::Retry(later(9))), start()).await?)
+}
+
+pub(crate) async fn a_watch_delivers_only_after_its_receiver_answered(Db { store, .. }: Db) -> Result<()> {
+    change(&store, "before", 0).await?;
+    assert_eq!(add(&store, "w1", RECEIVER).await?, WatchOutcome::Added);
+    change(&store, "after", 1).await?;
+    assert!(store.watches_behind(9).await?.is_empty(), "the receiver has answered nothing");
+    let challenge = claim_one(&store, start()).await?;
+    assert_eq!(challenge.content.message(), Message::Challenge);
+    assert_eq!((challenge.attempts, challenge.receiver.as_str()), (1, RECEIVER));
+    assert!(claim(&store, start()).await?.is_empty(), "it is being sent");
+    store.delivery_end(&challenge, &DeliveryEnd::Accepted, later(2)).await?;
+    let watch = find(&store, "w1").await?;
+    assert_eq!((watch.status, watch.confirmed_at), (WatchStatus::Active, Some(later(2))));
+    let behind = store.watches_behind(9).await?.pop().context("a watch with changes")?;
+    let changes = entries(&store, &behind).await?;
+    assert_eq!(changes.len(), 1, "changes from before the watch are not delivered: {changes:?}");
+    assert!(!behind.is_outrun);
+    assert!(store.watch_delete("w1").await? && !store.watch_delete("w1").await?);
+    assert_eq!(store.watch_find("w1").await?, None);
+    Ok(())
+}
+
+pub(crate) async fn watches_have_caps(Db { store, .. }: Db) -> Result<()> {
+    let other = |number: u8| format!("https://reader{number}.example/");
+    assert_eq!(add(&store, "a", RECEIVER).await?, WatchOutcome::Added);
+    assert_eq!(add(&store, "b", "https://other.reader.example/").await?, WatchOutcome::Added);
+    assert_eq!(add(&store, "c", RECEIVER).await?, WatchOutcome::ReceiverFull, "two wait for an answer");
+    assert_eq!(add(&store, "c", &other(1)).await?, WatchOutcome::Added);
+    assert_eq!(add(&store, "d", &other(2)).await?, WatchOutcome::Full, "three wait for an answer");
+    for challenge in claim(&store, start()).await? {
+        store.delivery_end(&challenge, &DeliveryEnd::Accepted, start()).await?;
+    }
+    let active = store.watches_page(None, 9).await?;
+    assert!(active.iter().all(|watch| watch.status == WatchStatus::Active), "{active:?}");
+    assert_eq!(add(&store, "d", RECEIVER).await?, WatchOutcome::ReceiverFull);
+    assert_eq!(add(&store, "d", &other(2)).await?, WatchOutcome::Full);
+    let page = store.watches_page(Some("a"), 1).await?;
+    assert_eq!(page.iter().map(|watch| watch.id.as_str()).collect::<Vec<_>>(), ["b"]);
+    Ok(())
+}
+
+pub(crate) async fn changes_are_delivered_in_order(Db { store, .. }: Db) -> Result<()> {
+    change(&store, "before", 0).await?;
+    confirmed(&store, "w1", RECEIVER).await?;
+    change(&store, "first", 1).await?;
+    assert!(compose(&store, "m1", later(1)).await?);
+    change(&store, "second", 2).await?;
+    assert!(!compose(&store, "m2", later(2)).await?, "one message waits");
+    let first = claim_one(&store, later(2)).await?;
+    store.delivery_end(&first, &failed(AfterFailure::Retry(later(5))), later(2)).await?;
+    assert!(claim(&store, later(4)).await?.is_empty(), "later");
+    assert!(!compose(&store, "m2", later(4)).await?, "it still waits");
+    let again = claim_one(&store, later(5)).await?;
+    assert_eq!((&again.id, again.attempts, &again.content), (&first.id, 2, &first.content));
+    store.delivery_end(&again, &DeliveryEnd::Accepted, later(5)).await?;
+    assert!(compose(&store, "m2", later(6)).await?);
+    assert_eq!(claim_one(&store, later(6)).await?.id, "m2");
+    let watch = find(&store, "w1").await?;
+    assert_eq!((watch.delivered_at, watch.failing_since), (Some(later(5)), None));
+    Ok(())
+}
+
+pub(crate) async fn a_message_is_sent_again_if_its_worker_was_killed(Db { store, .. }: Db) -> Result<()> {
+    confirmed(&store, "w1", RECEIVER).await?;
+    change(&store, "first", 1).await?;
+    assert!(compose(&store, "m1", later(1)).await?);
+    let lost = claim_one(&store, later(1)).await?;
+    assert!(claim(&store, later(10)).await?.is_empty());
+    let again = claim_one(&store, later(11)).await?;
+    assert_eq!((&again.id, again.attempts), (&lost.id, 2), "the same message, with its id");
+    let postponed = DeliveryEnd::Postponed { until: later(99), counted_on: None };
+    for late in [failed(AfterFailure::Pause), postponed] {
+        store.delivery_end(&lost, &late, later(12)).await?;
+    }
+    assert_eq!(find(&store, "w1").await?.status, WatchStatus::Active, "the first attempt decides nothing");
+    store.delivery_end(&again, &DeliveryEnd::Accepted, later(12)).await?;
+    assert!(claim(&store, later(999)).await?.is_empty());
+    Ok(())
+}
+
+pub(crate) async fn two_workers_send_different_messages(Db { store, .. }: Db) -> Result<()> {
+    confirmed(&store, "w1", RECEIVER).await?;
+    change(&store, "first", 1).await?;
+    let behind = store.watches_behind(9).await?.pop().context("a watch with changes")?;
+    let changes = entries(&store, &behind).await?;
+    let (one, two) = tokio::join!(
+        async { store.delivery_add(&message(&behind, &changes, "m1", later(1))).await },
+        async { store.delivery_add(&message(&behind, &changes, "m2", later(1))).await },
+    );
+    assert!(one? ^ two?, "one of them has moved the watch");
+    let (one, two) = tokio::join!(claim(&store, later(1)), claim(&store, later(1)));
+    assert_eq!(one?.len() + two?.len(), 1);
+    Ok(())
+}
+
+pub(crate) async fn a_dead_receiver_leaves_dead_letters_and_pauses_its_watch(
+    Db { store, .. }: Db,
+) -> Result<()> {
+    confirmed(&store, "w1", RECEIVER).await?;
+    change(&store, "first", 1).await?;
+    assert!(compose(&store, "m1", later(1)).await?);
+    let due = claim_one(&store, later(1)).await?;
+    store.delivery_end(&due, &failed(AfterFailure::GiveUp), later(2)).await?;
+    let watch = find(&store, "w1").await?;
+    assert_eq!((watch.dead_letters, watch.failing_since), (1, Some(later(2))));
+    let line = store.deliveries_of("w1", 9).await?.pop().context("a dead letter")?;
+    assert_eq!((line.dead_at, line.next_at, line.attempts), (Some(later(2)), None, 1));
+    assert_eq!(line.failure.as_deref(), Some("it answered 500"));
+    assert!(line.positions.is_some() && line.message == Message::Changes);
+    assert!(claim(&store, later(999)).await?.is_empty(), "it is given up");
+
+    change(&store, "second", 3).await?;
+    assert!(compose(&store, "m2", later(3)).await?, "the next changes follow");
+    let due = claim_one(&store, later(3)).await?;
+    assert_eq!(due.failing_since, Some(later(2)));
+    store.delivery_end(&due, &failed(AfterFailure::Pause), later(4)).await?;
+    assert_eq!(find(&store, "w1").await?.status, WatchStatus::Paused);
+    change(&store, "third", 5).await?;
+    assert!(!compose(&store, "m3", later(5)).await?, "it is paused");
+
+    assert!(store.watch_challenge("w1", &challenge("again"), later(6)).await?);
+    let due = claim_one(&store, later(6)).await?;
+    assert_eq!(due.content.message(), Message::Challenge);
+    store.delivery_end(&due, &DeliveryEnd::Accepted, later(6)).await?;
+    assert!(!store.watch_challenge("w1", &challenge("more"), later(7)).await?, "it is active");
+    assert!(compose(&store, "m3", later(7)).await?, "it continues where it stopped");
+    let due = claim_one(&store, later(7)).await?;
+    store.delivery_end(&due, &DeliveryEnd::Refused, later(7)).await?;
+    assert_eq!(store.watch_find("w1").await?, None, "410 ends it");
+
+    assert_eq!(add(&store, "w2", RECEIVER).await?, WatchOutcome::Added);
+    let due = claim_one(&store, later(8)).await?;
+    store.delivery_end(&due, &failed(AfterFailure::Pause), later(8)).await?;
+    assert_eq!(store.watch_find("w2").await?, None, "its receiver never answered");
+    Ok(())
+}
+
+pub(crate) async fn messages_to_a_domain_are_counted_by_day(Db { store, .. }: Db) -> Result<()> {
+    let caps = ReceiverCaps { requests: 3, challenges: 1 };
+    let reader = site("reader.example");
+    let count = async |day, message| store.receiver_count(&reader, day, message, caps).await;
+    assert!(count(20_000, Message::Challenge).await?);
+    assert!(!count(20_000, Message::Challenge).await?);
+    assert!(count(20_000, Message::Changes).await? && count(20_000, Message::Changes).await?);
+    assert!(!count(20_000, Message::Changes).await? && !count(19_999, Message::Changes).await?);
+    assert!(count(20_001, Message::Challenge).await?, "another day");
+
+    confirmed(&store, "w1", RECEIVER).await?;
+    change(&store, "first", 1).await?;
+    assert!(compose(&store, "m1", later(1)).await?);
+    assert!(count(20_001, Message::Changes).await? && count(20_001, Message::Changes).await?);
+    assert!(!count(20_001, Message::Changes).await?);
+    let due = claim_one(&store, later(1)).await?;
+    let unsent = DeliveryEnd::Postponed { until: later(3), counted_on: Some(20_001) };
+    store.delivery_end(&due, &unsent, later(1)).await?;
+    assert!(count(20_001, Message::Changes).await?, "what was not sent does not count");
+    assert!(claim(&store, later(2)).await?.is_empty());
+    assert_eq!(claim_one(&store, later(3)).await?.attempts, 1, "nor as an attempt");
+    Ok(())
+}
+
+pub(crate) async fn an_opt_out_ends_watches_of_both_sides(Db { store, .. }: Db) -> Result<()> {
+    change(&store, "first", 0).await?;
+    confirmed(&store, "w1", RECEIVER).await?;
+    confirmed(&store, "w2", "https://elsewhere.example/").await?;
+    assert_eq!(add(&store, "w3", "https://third.example/").await?, WatchOutcome::Added);
+    store.site_block(&site("reader.example"), "asked", later(1)).await?;
+    assert_eq!(store.watch_find("w1").await?, None, "the receiver opted out");
+    store.site_block(&site(SITE), "asked", later(2)).await?;
+    assert_eq!(store.watches_ended(9).await?, ["w3"], "w2 has to deliver the removal first");
+    assert!(compose(&store, "m1", later(3)).await?);
+    let due = claim(&store, later(3)).await?;
+    let due = due.iter().find(|delivery| delivery.id == "m1").context("the removal")?;
+    assert_eq!(store.watches_ended(9).await?, ["w3"]);
+    store.delivery_end(due, &DeliveryEnd::Accepted, later(3)).await?;
+    let mut ended = store.watches_ended(9).await?;
+    ended.sort_unstable();
+    assert_eq!(ended, ["w2", "w3"]);
+    Ok(())
+}
+
+pub(crate) async fn watches_are_deleted_by_age(db: Db) -> Result<()> {
+    let store = db.store.clone();
+    let days = |count| start() + TimeDelta::days(count);
+    let caps = ReceiverCaps { requests: 9, challenges: 9 };
+    assert!(store.receiver_count(&site("reader.example"), 20_000, Message::Challenge, caps).await?);
+    confirmed(&store, "kept", "https://kept.example/").await?;
+    change(&store, "first", 1).await?;
+    assert!(compose(&store, "m1", later(1)).await?);
+    let due = claim_one(&store, later(1)).await?;
+    store.delivery_end(&due, &failed(AfterFailure::Pause), later(2)).await?;
+    assert_eq!(add(&store, "unanswered", RECEIVER).await?, WatchOutcome::Added);
+    store.housekeeping(days(1)).await?;
+    assert_eq!(db.number("SELECT COUNT(*) FROM receiver_day").await?, 1);
+    assert!(store.watch_find("unanswered").await?.is_some());
+    store.housekeeping(days(2)).await?;
+    assert_eq!(db.number("SELECT COUNT(*) FROM receiver_day").await?, 0);
+    assert_eq!(store.watch_find("unanswered").await?, None);
+    assert!(claim(&store, days(2)).await?.is_empty(), "nor is its challenge sent");
+    assert_eq!(find(&store, "kept").await?.dead_letters, 1);
+    store.housekeeping(days(31)).await?;
+    assert_eq!(find(&store, "kept").await?.dead_letters, 0);
+    store.housekeeping(days(36)).await?;
+    assert_eq!(store.watch_find("kept").await?, None, "it was paused for weeks");
+    Ok(())
+}
+
+pub(crate) async fn rotation_keeps_the_secret_before(Db { store, .. }: Db) -> Result<()> {
+    assert_eq!(add(&store, "w1", RECEIVER).await?, WatchOutcome::Added);
+    assert!(store.watch_rotate("w1", &secret(2), later(9)).await?);
+    assert!(!store.watch_rotate("w2", &secret(2), later(9)).await?);
+    let due = claim_one(&store, start()).await?;
+    assert_eq!(due.secrets.current, secret(2));
+    assert_eq!(due.secrets.old, Some((secret(1), later(9))));
+    Ok(())
+}

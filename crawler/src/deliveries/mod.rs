@@ -1,0 +1,228 @@
+//! Delivers the changes of watched sites to webhooks, and the challenges that receivers have to answer before.
+//!
+//! A receiver is requested like any site ([`StandaloneRequests`]): leased, robots.txt first, at checked addresses, with the clocks of
+//! its host, without redirects. An attempt is stored before the request, and its result after it. If a worker is killed in between,
+//! the message is sent again, with the same id.
+
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use data_encoding::HEXLOWER;
+use futures::future::join_all;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use policy::BodyKind;
+use policy::delay::{day_of, next_day};
+use policy::webhook::{self, Message as MessageKind};
+use serde_json::json;
+use store::{
+    DeliveryEnd, DueContent, DueDelivery, FeedEntry, NewDelivery, ReceiverCaps, StoreError, WatchBehind,
+    WorkerId,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::retry::retry_while_unavailable;
+use crate::visit::{Message, StandaloneError, StandaloneRequests, Stop, Tools};
+use crate::{clock, metrics};
+use egress::{Failure, Reply};
+
+/// How often changes and due messages are looked for.
+const POLL_INTERVAL: Duration = Duration::from_secs(5);
+/// After this time another worker may send a message that this one has begun to send. A request with its robots.txt takes two
+/// minutes at most.
+const SENDING_MAX: TimeDelta = TimeDelta::minutes(10);
+/// Messages that are sent at once, to different receivers.
+const SENT_AT_ONCE: u32 = 8;
+/// Watches that get a message in one round.
+const WATCHES_OF_ROUND: u32 = 100;
+/// Changes of one message: about thirty kilobytes.
+const CHANGES_MAX: u32 = 100;
+/// Shortest time after which a message is tried again that could not be sent.
+const POSTPONED_MIN: TimeDelta = TimeDelta::seconds(5);
+/// Random bytes of the id of a message.
+const ID_BYTES: usize = 16;
+const CAPS: ReceiverCaps =
+    ReceiverCaps { requests: webhook::REQUESTS_PER_DAY_MAX, challenges: webhook::CHALLENGES_PER_DAY_MAX };
+
+const WEBHOOK_ID: HeaderName = HeaderName::from_static("webhook-id");
+const WEBHOOK_TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");
+const WEBHOOK_SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
+
+/// Delivers until stopped.
+pub(crate) async fn run(tools: Tools, worker: WorkerId, stop: CancellationToken) {
+    while stop.run_until_cancelled(tokio::time::sleep(POLL_INTERVAL)).await.is_some() {
+        deliver_due(&tools, &worker, &stop).await;
+    }
+}
+
+/// Delivers what is due. An error is logged: the next round tries again.
+pub(crate) async fn deliver_due(tools: &Tools, worker: &WorkerId, stop: &CancellationToken) {
+    if let Err(error) = round(tools, worker, stop).await {
+        tracing::warn!(%error, "changes were not delivered, and are tried again");
+    }
+}
+
+async fn round(tools: &Tools, worker: &WorkerId, stop: &CancellationToken) -> Result<(), StoreError> {
+    let store = &tools.store;
+    for id in store.watches_ended(WATCHES_OF_ROUND).await? {
+        tracing::info!(watch = id, "a watch ended, since its site opted out or is suspended");
+        store.watch_delete(&id).await?;
+    }
+    for watch in store.watches_behind(WATCHES_OF_ROUND).await? {
+        compose(tools, &watch).await?;
+    }
+    while !stop.is_cancelled() {
+        let now = clock::now();
+        let due = store.deliveries_claim(now, now + SENDING_MAX, SENT_AT_ONCE).await?;
+        if due.is_empty() {
+            break;
+        }
+        let sent = join_all(due.iter().map(|delivery| deliver(tools, worker, stop, delivery))).await;
+        sent.into_iter().collect::<Result<(), StoreError>>()?;
+    }
+    Ok(())
+}
+
+/// Stores a message with the next changes of a watch.
+async fn compose(tools: &Tools, watch: &WatchBehind) -> Result<(), StoreError> {
+    let changes = tools.store.feed_of_site_after(&watch.site, watch.position, CHANGES_MAX).await?;
+    let (Some(first), Some(last)) = (changes.first(), changes.last()) else { return Ok(()) };
+    let at = clock::now();
+    let delivery = NewDelivery {
+        id: message_id(),
+        watch_id: watch.id.clone(),
+        after: watch.position,
+        first: first.position,
+        last: last.position,
+        body: changes_body(watch, &changes, at),
+        at,
+    };
+    tools.store.delivery_add(&delivery).await.map(drop)
+}
+
+fn message_id() -> String {
+    format!("msg_{}", HEXLOWER.encode(&rand::random::<[u8; ID_BYTES]>()))
+}
+
+fn changes_body(watch: &WatchBehind, changes: &[FeedEntry], at: DateTime<Utc>) -> String {
+    let data =
+        json!({"watch": watch.id, "site": watch.site, "complete": !watch.is_outrun, "changes": changes});
+    json!({"type": "agentdex.changes", "timestamp": at, "data": data}).to_string()
+}
+
+/// The body of a message. That of a challenge is the same in each attempt, too.
+fn body_of(delivery: &DueDelivery) -> String {
+    match &delivery.content {
+        DueContent::Changes(body) => body.clone(),
+        DueContent::Challenge(challenge) => {
+            let data = json!({"watch": delivery.watch_id, "site": delivery.site, "challenge": challenge});
+            json!({"type": "agentdex.challenge", "timestamp": delivery.created_at, "data": data}).to_string()
+        }
+    }
+}
+
+/// Sends a message once and stores the result.
+async fn deliver(
+    tools: &Tools,
+    worker: &WorkerId,
+    stop: &CancellationToken,
+    delivery: &DueDelivery,
+) -> Result<(), StoreError> {
+    let end = Box::pin(attempt(tools, worker, stop, delivery)).await?;
+    let outcome = match &end {
+        DeliveryEnd::Accepted => "accepted",
+        DeliveryEnd::Postponed { .. } => "postponed",
+        DeliveryEnd::Failed { .. } => "failed",
+        DeliveryEnd::Refused => "refused",
+    };
+    metrics::delivery(outcome);
+    tracing::debug!(watch = delivery.watch_id, message = delivery.id, outcome, "message to a webhook");
+    let store = &tools.store;
+    let end = &end;
+    retry_while_unavailable("end delivery", || store.delivery_end(delivery, end, clock::now())).await
+}
+
+async fn attempt(
+    tools: &Tools,
+    worker: &WorkerId,
+    stop: &CancellationToken,
+    delivery: &DueDelivery,
+) -> Result<DeliveryEnd, StoreError> {
+    let now = clock::now();
+    let (receiver, kind, day) = (delivery.receiver.site(), delivery.content.message(), day_of(now));
+    if !tools.store.receiver_count(&receiver, day, kind, CAPS).await? {
+        return Ok(DeliveryEnd::Postponed { until: next_day(now), counted_on: None });
+    }
+    let postponed = |until: DateTime<Utc>| DeliveryEnd::Postponed {
+        until: until.max(clock::now() + POSTPONED_MIN),
+        counted_on: Some(day),
+    };
+    let body = body_of(delivery);
+    let headers = headers(delivery, &body, now);
+    let soft = Stop { soft: stop.clone(), ..Stop::default() };
+    let mut requests = StandaloneRequests::new(tools, worker.clone(), Duration::ZERO, soft);
+    let message = Message::Deliver { headers: &headers, body: &body };
+    let reason = match requests.send(&delivery.receiver, BodyKind::Other, message).await {
+        Ok(reply) => match verdict(&delivery.content, &reply) {
+            Verdict::Accepted => return Ok(DeliveryEnd::Accepted),
+            Verdict::Refused => return Ok(DeliveryEnd::Refused),
+            Verdict::Failed(reason) => reason,
+        },
+        Err(StandaloneError::Failed(failure)) if was_accepted(kind, &failure) => {
+            return Ok(DeliveryEnd::Accepted);
+        }
+        Err(StandaloneError::OptedOut(_)) => return Ok(DeliveryEnd::Refused),
+        Err(StandaloneError::Waits { until, .. }) => return Ok(postponed(until)),
+        Err(StandaloneError::Stopped) => return Ok(postponed(now)),
+        Err(StandaloneError::Store(error)) => return Err(error),
+        Err(error @ (StandaloneError::Failed(_) | StandaloneError::Disallowed { .. })) => error.to_string(),
+    };
+    let then = kind.after_failure(&delivery.id, delivery.attempts, delivery.failing_since, clock::now());
+    Ok(DeliveryEnd::Failed { reason, then })
+}
+
+/// The headers of Standard Webhooks for one attempt.
+fn headers(delivery: &DueDelivery, body: &str, at: DateTime<Utc>) -> HeaderMap {
+    let fields = [
+        (WEBHOOK_ID, delivery.id.clone()),
+        (WEBHOOK_TIMESTAMP, at.timestamp().to_string()),
+        (WEBHOOK_SIGNATURE, delivery.secrets.signature(&delivery.id, at, body)),
+    ];
+    // all of it is printable ASCII
+    fields.into_iter().filter_map(|(name, text)| Some((name, HeaderValue::try_from(text).ok()?))).collect()
+}
+
+/// What a response says about a message.
+#[derive(Debug, PartialEq, Eq)]
+enum Verdict {
+    Accepted,
+    Refused,
+    Failed(String),
+}
+
+fn verdict(content: &DueContent, reply: &Reply) -> Verdict {
+    let status = reply.head.status;
+    if status == StatusCode::GONE {
+        return Verdict::Refused;
+    }
+    if status.is_redirection() {
+        return Verdict::Failed(format!("it answered {}; redirects are not followed", status.as_u16()));
+    }
+    if !status.is_success() {
+        return Verdict::Failed(format!("it answered {}", status.as_u16()));
+    }
+    let DueContent::Challenge(challenge) = content else { return Verdict::Accepted };
+    let body = reply.body.as_ref().map(|body| body.bytes.as_slice()).unwrap_or_default();
+    if status == StatusCode::OK && webhook::is_confirmed_by(challenge, body) {
+        Verdict::Accepted
+    } else {
+        Verdict::Failed("it answered the challenge with something else than 200 and the challenge".to_owned())
+    }
+}
+
+/// Whether the receiver accepted changes, although the body of its response could not be read.
+fn was_accepted(kind: MessageKind, failure: &Failure) -> bool {
+    kind == MessageKind::Changes && failure.head.as_ref().is_some_and(|head| head.status.is_success())
+}
+
+#[cfg(test)]
+mod tests;
