@@ -10,6 +10,7 @@ mod synonyms;
 mod translations;
 mod word_weights;
 
+pub(crate) use common::is_common_word;
 pub(crate) use correct::{REQUEST_ATTEMPTS_MAX, corrections, replacements};
 pub(crate) use parse::{PHRASINGS_MAX, ParsedQuery, Phrase, QUERY_BYTES_MAX, parse};
 pub(crate) use plan::{Correction, Plan, QueryTerm, Role};
