@@ -13,6 +13,9 @@ use crate::spam::{Label, MANIFESTS_MAX, PublisherFacts};
 /// Minimum number of names of other publishers that most capabilities of a document have, for the document to list them.
 pub(super) const BRANDS_MIN: usize = 8;
 
+/// Maximum number of sites whose facts are kept in memory while a commit is compared, about 2 KiB each.
+const FACTS_KEPT_MAX: usize = 10_000;
+
 /// The manifests of one segment that their sites name. Lists of pairs are sorted.
 #[derive(Default)]
 pub(super) struct SegmentPublishers {
@@ -129,6 +132,9 @@ impl<'a> Publishers<'a> {
                     None => found = Some(facts),
                 }
             }
+        }
+        if self.known.len() >= FACTS_KEPT_MAX {
+            self.known.clear();
         }
         self.known.insert(site, found.clone());
         Ok(found)

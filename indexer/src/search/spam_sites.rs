@@ -28,6 +28,8 @@ const SIBLINGS_MIN: usize = 3;
 const COPY_BITS_MAX: u32 = 3;
 /// Maximum number of sites with one key that are compared with a site, in each segment.
 const SAME_KEY_MAX: usize = 16;
+/// Maximum number of pairs of names that a commit compares letter by letter: one publisher may own thousands of similar names.
+const COMPARED_MAX: usize = 100_000;
 /// Maximum number of pairs and sites that are judged at each commit. Further ones are not.
 const JUDGED_MAX: usize = 5_000;
 
@@ -91,7 +93,9 @@ impl SpamSites {
             for (_, of) in &all.segments {
                 let others = pairs_with(&of.near, *key).iter().map(|(_, other)| *other).take(SAME_KEY_MAX);
                 let others = others.filter(|other| other != site);
-                pairs.extend(others.flat_map(|other| [(*site, other), (other, *site)]));
+                if pairs.len() < COMPARED_MAX {
+                    pairs.extend(others.flat_map(|other| [(*site, other), (other, *site)]));
+                }
             }
         }
         for (site, known) in pairs {

@@ -23,7 +23,7 @@ const REPEATED_TEXT_TIMES: usize = 4;
 /// Minimum number of capabilities that are near copies of each other. Published: none.
 const COPIES_MIN: usize = 20;
 /// A near copy has at least this many of the words that half of the document's capabilities have, and at most this many others.
-const SHARED_WORDS_MIN: usize = 5;
+const SHARED_WORDS_MIN: usize = 4;
 const OWN_WORDS_MAX: usize = 3;
 
 /// The bits of the reasons of each capability of a document, in order. Linear in the length of the texts.
