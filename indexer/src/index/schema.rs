@@ -103,7 +103,7 @@ fields! {
     /// Why the capability's own document makes it spam, as bits; absent for most.
     spam: add_u64_field(FAST),
     /// What a manifest adds to the knowledge about its site, as JSON; only on one of its documents.
-    publisher: add_bytes_field(FAST),
+    site_facts: add_bytes_field(FAST),
     /// Encoded stems of the capability, its examples and its manifest: for re-ranking.
     stems: add_u64_field(FAST),
     /// Hashed character grams of its name and its site.

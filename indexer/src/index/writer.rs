@@ -148,7 +148,7 @@ impl Writer {
             return Ok(());
         };
         if let Some(first) = documents.first_mut() {
-            first.add_bytes(self.fields.publisher, &serde_json::to_vec(&facts).map_err(IndexError::Row)?);
+            first.add_bytes(self.fields.site_facts, &serde_json::to_vec(&facts).map_err(IndexError::Row)?);
         }
         Ok(())
     }

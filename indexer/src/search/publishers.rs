@@ -47,7 +47,7 @@ pub(super) fn pairs_with<K: Ord + Copy, V>(pairs: &[(K, V)], key: K) -> &[(K, V)
 
 impl SegmentPublishers {
     pub(super) fn open(segment: &SegmentReader, fields: &Fields) -> tantivy::Result<Self> {
-        let name = segment.schema().get_field_name(fields.publisher);
+        let name = segment.schema().get_field_name(fields.site_facts);
         let Some(column) = segment.fast_fields().bytes(name)? else { return Ok(Self::default()) };
         let mut documents: Vec<(u64, DocId)> = Vec::new();
         for document in segment.doc_ids_alive() {

@@ -1,6 +1,6 @@
 //! What a document adds to the knowledge about its site: by these facts sites are compared with each other.
 //!
-//! One document of the index carries them for each manifest, as JSON in the column `publisher`. They are limited, since publishers choose
+//! One document of the index carries them for each manifest, as JSON in the column `site_facts`. They are limited, since publishers choose
 //! how long their texts are.
 
 use std::collections::{BTreeMap, BTreeSet};
