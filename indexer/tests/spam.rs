@@ -79,7 +79,7 @@ fn stuffed_texts_rank_behind_honest_ones_and_say_why() {
     assert_eq!(hits[0].site.as_str(), "skycast.example");
     assert_eq!(explained(&hits[0]).get("spam"), None);
     let last = hits.iter().find(|hit| hit.site.as_str() == "stuffed.example").unwrap();
-    let factor = f64::from(0.4_f32);
+    let factor = f64::from(0.1_f32);
     let spam = explained(last)["spam"].clone();
     assert_eq!(spam["causes"], json!([{"reason": "repeated_words"}]));
     assert!((spam["factor"].as_f64().unwrap() - factor).abs() < 1e-3, "{spam}");

@@ -11,8 +11,8 @@ pub(crate) use facts::{MANIFESTS_MAX, PublisherFacts};
 pub(crate) use label::Label;
 pub(crate) use texts::judge;
 
-/// Factor of the score of spam, whatever the number of reasons: no better than other results that match the request half as well.
-pub(crate) const SPAM_FACTOR: f32 = 0.4;
+/// Factor of the score of spam, whatever the number of reasons: behind others that have a tenth of its words.
+pub(crate) const SPAM_FACTOR: f32 = 0.1;
 
 manifest::string_enum! {
     /// Why a result or a site counts as spam.
