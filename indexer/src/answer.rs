@@ -18,6 +18,7 @@ use store::StoredManifest;
 use crate::declarations::Declaration;
 use crate::filter::FacetKey;
 use crate::request::Grouping;
+use crate::spam::SpamReason;
 
 /// One capability that matches. The order of the fields is the order of the public JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -217,6 +218,24 @@ pub struct SearchAnswer {
     /// Each counted as if its own filter were not set. The values of relevant results come first.
     pub facets: BTreeMap<FacetKey, Vec<FacetCount>>,
     pub next_cursor: Option<String>,
+}
+
+/// Why a result or a site is spam.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SpamCause {
+    pub reason: SpamReason,
+    /// The site that it looks like, or the one of its siblings that ranks as before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub of: Option<SiteName>,
+}
+
+/// A site with capabilities that rank lower because they are spam.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SpamSite {
+    pub site: SiteName,
+    pub causes: Vec<SpamCause>,
+    /// Capabilities whose own document makes them spam; 0 if the site as a whole is.
+    pub capabilities: u64,
 }
 
 manifest::string_enum! {

@@ -21,12 +21,14 @@ pub mod request;
 mod search;
 mod sharing;
 pub mod snapshot;
+mod spam;
 pub mod vectors;
 
 #[doc(hidden)]
 pub use analysis::stems_of;
 pub use answer::{
-    Explanation, FacetBuckets, FacetCount, Group, GroupMember, Hit, SearchAnswer, Suggestion, SuggestionKind,
+    Explanation, FacetBuckets, FacetCount, Group, GroupMember, Hit, SearchAnswer, SpamCause, SpamSite,
+    Suggestion, SuggestionKind,
 };
 pub use build::IndexBuilder;
 #[doc(hidden)]
@@ -45,4 +47,5 @@ pub use request::{ExploreRequest, FacetRequest, Grouping, SearchRequest, Sort};
 #[doc(hidden)]
 pub use search::EngineQuery;
 pub use search::{CURSOR_BYTES_MAX, IndexGeneration, Searcher};
+pub use spam::SpamReason;
 pub use vectors::{Embedder, EmbedderError};

@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -11,6 +11,7 @@ use agentdex_tests::relevance::engines::OwnIndex;
 use agentdex_tests::relevance::labelled::{self, Judged};
 use agentdex_tests::relevance::measures::{Measures, mean_of_sets, measures};
 use agentdex_tests::relevance::sets;
+use agentdex_tests::relevance::spam::{self, SpamJudged};
 use indexer::{IndexBuilder, SearchRequest, Searcher, WordWeights, stems_of};
 use store::FeedPosition;
 
@@ -165,6 +166,68 @@ fn published_capabilities_are_found_by_their_own_words() {
     println!("{} of {checked} words do not find their capability: {lost:?}", lost.len());
     // names of fields such as `gameId` are two words in the index
     assert!(lost.len() * 80 <= checked, "{} of {checked}: {lost:?}", lost.len());
+}
+
+/// Loss of nDCG@10 of the requests about the demo that spam may cause, on average.
+const SPAM_LOSS_MAX: f64 = 0.005;
+
+#[test]
+fn fifty_spam_sites_do_not_rank_before_the_sites_that_they_imitate() {
+    let SpamJudged { lines, judged, spam } = spam::judge_with_spam().unwrap();
+    assert_eq!(lines.len(), 50);
+    let marked: BTreeMap<String, Vec<String>> = spam
+        .iter()
+        .map(|of| (of.site.to_string(), of.causes.iter().map(|cause| cause.reason.to_string()).collect()))
+        .collect();
+    for line in &lines {
+        let reasons = marked.get(&line.site).cloned().unwrap_or_default();
+        match &line.reason {
+            Some(reason) => assert!(reasons.contains(reason), "{}: {reasons:?} and not {reason}", line.site),
+            None => assert!(reasons.is_empty(), "{}: {reasons:?}", line.site),
+        }
+    }
+    let is_spam = |site: &str| lines.iter().any(|line| line.site == site);
+    let honest: Vec<&String> = marked.keys().filter(|site| !is_spam(site)).collect();
+    assert!(honest.is_empty(), "no spam: {honest:?}");
+
+    let before = labelled::judge_all(&Arc::default()).unwrap();
+    let aimed_at: BTreeSet<&String> = lines.iter().flat_map(|line| &line.requests).collect();
+    let (mut loss, mut count) = (0.0, 0_u32);
+    for of in &judged {
+        let was = before.iter().find(|was| was.request.text == of.request.text).unwrap();
+        (loss, count) = (loss + was.scores.ndcg - of.scores.ndcg, count + 1);
+        let first_spam = of.found.iter().position(|key| is_spam(key.split('#').next().unwrap_or_default()));
+        let is_best = |key: &String| of.request.grades.get(key) == Some(&3);
+        if aimed_at.contains(&of.request.text) {
+            let best =
+                of.found.iter().position(is_best).unwrap_or_else(|| panic!("{}: lost", of.request.text));
+            assert!(first_spam.is_none_or(|spam| best < spam), "{}: {:?}", of.request.text, of.found);
+        }
+    }
+    for request in aimed_at {
+        assert!(judged.iter().any(|of| of.request.text == *request), "{request}: not labelled");
+    }
+    let loss = loss / f64::from(count);
+    println!("nDCG@10 over {count} requests falls by {loss:.4}");
+    assert!(loss <= SPAM_LOSS_MAX, "spam costs {loss:.4} of nDCG@10");
+}
+
+#[test]
+fn published_manifests_and_tools_are_no_spam() {
+    for is_even_older in [true, false] {
+        let found = spam::spam_among_published(is_even_older).unwrap().unwrap_or_default();
+        assert!(found.is_empty(), "{found:?}");
+    }
+    for set in sets::read_all().unwrap().unwrap_or_default() {
+        let dir = tempfile::tempdir().unwrap();
+        let builder = IndexBuilder::begin(dir.path(), "spam").unwrap();
+        for stored in set.manifests().unwrap() {
+            builder.add(&stored).unwrap();
+        }
+        builder.finish(FeedPosition(1)).unwrap();
+        let found = Searcher::open(dir.path()).unwrap().spam(100).unwrap();
+        assert!(found.is_empty(), "{}: {found:?}", set.name);
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@
 pub(crate) mod mcp_registry;
 pub(crate) mod reports;
 pub(crate) mod schemas;
+pub(crate) mod spam;
 
 use serde_json::{Value, json};
 use utoipa::openapi::{InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder};

@@ -89,6 +89,7 @@ vocabulary! {
     EndWord = policy::VisitEnd,
     OutcomeWord = policy::FetchOutcome,
     AbuseReasonWord = policy::AbuseReason,
+    SpamReasonWord = indexer::SpamReason,
     ToolShape = crate::tool_export::ToolShape,
 }
 

@@ -12,11 +12,11 @@ use utoipa_axum::routes;
 
 use crate::problem::{NOTHING_HERE, Problem};
 use crate::routes::{
-    admin, admin_abuse, admin_feedback, admin_keys, assets, badge, bot_keys, capability, card_keys, changes,
-    changes_stream, claim, crawl, crawl_stream, export, feedback, feeds, health, home, manifest,
-    manifest_diff, mcp_server_versions, mcp_servers, metrics, opensearch, owner, rank, raw, report, search,
-    semantic_types, similar, site, site_changes, sitemap, sites, stats, styleguide, submit, suggest, tool,
-    validate, validator, watch,
+    admin, admin_abuse, admin_feedback, admin_keys, admin_spam, assets, badge, bot_keys, capability,
+    card_keys, changes, changes_stream, claim, crawl, crawl_stream, export, feedback, feeds, health, home,
+    manifest, manifest_diff, mcp_server_versions, mcp_servers, metrics, opensearch, owner, rank, raw, report,
+    search, semantic_types, similar, site, site_changes, sitemap, sites, stats, styleguide, submit, suggest,
+    tool, validate, validator, watch,
 };
 use crate::state::App;
 use crate::{middleware, openapi};
@@ -77,6 +77,7 @@ fn documented() -> OpenApiRouter<App> {
         .routes(routes!(admin_abuse::suspend))
         .routes(routes!(admin_abuse::unsuspend))
         .routes(routes!(admin_abuse::reports, admin_abuse::dismiss))
+        .routes(routes!(admin_spam::list))
         .routes(routes!(admin::reindex))
         .routes(routes!(admin::queue))
         .routes(routes!(admin_feedback::list, admin_feedback::remove))

@@ -4,6 +4,7 @@ pub(crate) mod admin;
 pub(crate) mod admin_abuse;
 pub(crate) mod admin_feedback;
 pub(crate) mod admin_keys;
+pub(crate) mod admin_spam;
 pub(crate) mod assets;
 pub(crate) mod badge;
 pub(crate) mod bot_keys;

@@ -212,3 +212,25 @@ async fn admins_list_and_dismiss_reports() {
     assert_eq!(list("").await["sites"][0]["is_suspended"], true, "a suspension keeps the reports");
     assert_eq!(dismiss("?all=true").await.json(), json!({"dismissed": 1}));
 }
+
+#[tokio::test]
+async fn spam_sites_are_listed_for_operators_and_explained_in_results() {
+    let (world, _dir) = with_tokens().await;
+    let spam = async |query: &str| admin(&world, "GET", &format!("/admin/spam{query}"), TOKEN, "").await;
+    assert_eq!(spam("").await.json(), json!({"sites": []}));
+    let mut manifest = documents::skyhop();
+    manifest.capabilities[0].description = Some("book flight ".repeat(20));
+    world.publish(manifest).await;
+    world.reindex().await;
+    let causes = json!([{"reason": "repeated_words"}]);
+    let sites = json!([{"site": "skyhop.example", "causes": causes, "capabilities": 1}]);
+    assert_eq!(spam("?limit=5").await.json(), json!({"sites": sites}));
+    assert_eq!(spam("?limit=0").await.status, StatusCode::BAD_REQUEST);
+    assert_eq!(world.get("/admin/spam").await.status, StatusCode::UNAUTHORIZED);
+
+    let results = world.get("/search?q=book+flight&explain=true").await.json()["results"].clone();
+    let explained: Vec<&Value> =
+        results.as_array().unwrap().iter().map(|result| &result["explanation"]["spam"]["causes"]).collect();
+    assert!(explained.contains(&&causes), "{results}");
+    assert!(explained.contains(&&Value::Null), "only what is spam: {results}");
+}

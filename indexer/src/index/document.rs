@@ -35,7 +35,8 @@ mod suggestions;
 
 pub use examples::{ExampleCheck, UnfoundExample, check_examples};
 pub(super) use names::exact_names;
-use names::{site_number, site_words};
+pub(crate) use names::site_number;
+use names::site_words;
 use schema_text::SchemaText;
 
 /// Number of times that each word of the name is added to the field `all`.
@@ -86,16 +87,17 @@ impl<'a> ManifestText<'a> {
     }
 
     /// The document of a declaration and, if it leads a capability of several declarations, the id of that capability. `None` for a
-    /// declaration that does not lead.
+    /// declaration that does not lead. `spam` has the bits of the reasons why the declaration is spam.
     pub(crate) fn document<'s>(
         &self,
         fields: &Fields,
         capability: &Capability,
+        spam: u64,
         shared: &'s Shared,
     ) -> Result<Option<(TantivyDocument, Option<&'s CapabilityId>)>, IndexError> {
         Ok(match shared.role_of(&capability.id) {
             DeclarationRole::Alone => {
-                Some((self.document_of(fields, capability, &[], &self.row(capability))?, None))
+                Some((self.document_of(fields, capability, spam, &[], &self.row(capability))?, None))
             }
             DeclarationRole::Follows => None,
             DeclarationRole::Leads(id, others) => {
@@ -109,7 +111,7 @@ impl<'a> ManifestText<'a> {
                 // The values of the leading declaration also match if the merged capability has a more cautious value.
                 let own = Following::of(StoredDeclaration::of(self.stored, capability));
                 let all: Vec<&Following> = std::iter::once(&own).chain(others).collect();
-                Some((self.document_of(fields, &merged.capability, &all, &row)?, Some(id)))
+                Some((self.document_of(fields, &merged.capability, spam, &all, &row)?, Some(id)))
             }
         })
     }
@@ -118,10 +120,11 @@ impl<'a> ManifestText<'a> {
         &self,
         fields: &Fields,
         capability: &Capability,
+        spam: u64,
         declarations: &[&Following],
         row: &Hit,
     ) -> Result<TantivyDocument, IndexError> {
-        let text = CapabilityText { declarations, ..CapabilityText::of(self, capability) };
+        let text = CapabilityText { declarations, spam, ..CapabilityText::of(self, capability) };
         let entry = manifest::entry::of_capability(&self.stored.manifest, capability, self.stored.named_by);
         let mut document = TantivyDocument::default();
         self.add_identity(fields, capability, &entry, &mut document);
@@ -240,6 +243,8 @@ struct CapabilityText<'a> {
     capability: &'a Capability,
     /// The further declarations of a capability that has several.
     declarations: &'a [&'a Following],
+    /// The bits of the reasons why it is spam.
+    spam: u64,
     language: String,
     parameters: SchemaText,
     response: SchemaText,
@@ -255,6 +260,7 @@ impl<'a> CapabilityText<'a> {
         Self {
             capability,
             declarations: &[],
+            spam: 0,
             language,
             parameters: SchemaText::of(capability.parameters.as_ref()),
             response: SchemaText::of(capability.response.as_ref()),
@@ -327,7 +333,11 @@ impl<'a> CapabilityText<'a> {
         for gram in self.grams(&manifest.site_words) {
             document.add_u64(fields.grams, u64::from(gram));
         }
-        suggestions::add(manifest.stored, self.capability, &self.language, fields, document);
+        if self.spam == 0 {
+            suggestions::add(manifest.stored, self.capability, &self.language, fields, document);
+        } else {
+            document.add_u64(fields.spam, self.spam);
+        }
     }
 
     /// The site that is called: that of the address, or the one that serves the declaration if it has none. It declares the capability

@@ -12,6 +12,7 @@ mod writer;
 
 pub(crate) use directory::{Generations, WriterLock};
 pub(crate) use document::NAME_WEIGHT;
+pub(crate) use document::site_number;
 pub use document::{ExampleCheck, UnfoundExample, check_examples};
 pub(crate) use endpoints::AGENT_PROTOCOLS;
 pub(crate) use forward::{

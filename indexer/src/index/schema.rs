@@ -13,9 +13,9 @@ use tantivy::tokenizer::{RawTokenizer, TextAnalyzer, WhitespaceTokenizer};
 use crate::filter::FacetKey;
 
 /// Version of fields and analysis: an index of another version is rebuilt.
-pub const SCHEMA_VERSION: u32 = 12;
+pub const SCHEMA_VERSION: u32 = 13;
 /// Version of the ranking: a cursor of another version has expired.
-pub(crate) const RANKING_VERSION: u16 = 10;
+pub(crate) const RANKING_VERSION: u16 = 11;
 
 const TERMS_TOKENIZER: &str = "terms";
 /// Keeps a value whole.
@@ -100,6 +100,10 @@ fields! {
     address_number: add_u64_field(FAST),
     /// Factor of the score.
     prior: add_f64_field(FAST),
+    /// Why the capability's own document makes it spam, as bits; absent for most.
+    spam: add_u64_field(FAST),
+    /// What a manifest adds to the knowledge about its site, as JSON; only on one of its documents.
+    site_facts: add_bytes_field(FAST),
     /// Encoded stems of the capability, its examples and its manifest: for re-ranking.
     stems: add_u64_field(FAST),
     /// Hashed character grams of its name and its site.

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use manifest::ManifestId;
 use store::{FeedPosition, StoredManifest};
 use tantivy::indexer::LogMergePolicy;
+use tantivy::schema::Value as _;
 use tantivy::{Index, IndexSettings, IndexWriter, TantivyDocument, Term};
 
 use super::directory::Generations;
@@ -19,6 +20,7 @@ use super::schema::{Fields, register_tokenizers, schema};
 use super::shared::Shared;
 use crate::error::IndexError;
 use crate::examples::Examples;
+use crate::spam::{PublisherFacts, judge};
 
 /// Memory for documents that are not yet on disk, over all threads of the writer.
 const WRITER_MEMORY_BYTES: usize = 128 << 20;
@@ -122,14 +124,33 @@ impl Writer {
         let Some(text) = ManifestText::of(stored) else { return Ok(Vec::new()) };
         let text = text.with_examples(&self.examples);
         let mut documents = Vec::with_capacity(stored.manifest.capabilities.len());
-        for capability in &stored.manifest.capabilities {
-            let Some((document, id)) = text.document(&self.fields, capability, shared)? else { continue };
+        let spam = judge(&stored.manifest.capabilities);
+        for (capability, spam) in stored.manifest.capabilities.iter().zip(spam) {
+            let document = text.document(&self.fields, capability, spam, shared)?;
+            let Some((document, id)) = document else { continue };
             if let Some(id) = id {
                 self.inner.delete_term(Term::from_field_text(self.fields.id, id.as_str()));
             }
             documents.push(document);
         }
+        self.add_publisher(stored, &mut documents)?;
         Ok(documents)
+    }
+
+    /// Adds what a manifest tells about its publisher to its first document.
+    fn add_publisher(
+        &self,
+        stored: &StoredManifest,
+        documents: &mut [TantivyDocument],
+    ) -> Result<(), IndexError> {
+        let sketch = |document: &TantivyDocument| document.get_first(self.fields.sketch)?.as_u64();
+        let Some(facts) = PublisherFacts::of(stored, documents.iter().filter_map(sketch)) else {
+            return Ok(());
+        };
+        if let Some(first) = documents.first_mut() {
+            first.add_bytes(self.fields.site_facts, &serde_json::to_vec(&facts).map_err(IndexError::Row)?);
+        }
+        Ok(())
     }
 
     pub(crate) fn add(&self, documents: Vec<TantivyDocument>) -> Result<(), IndexError> {

@@ -24,7 +24,7 @@ static ENGLISH: LazyLock<FxHashSet<String>> = LazyLock::new(|| {
 });
 
 /// Whether a word, folded, is one of them, or a word of any language that requests are known to have.
-pub(super) fn is_common_word(word: &str) -> bool {
+pub(crate) fn is_common_word(word: &str) -> bool {
     COMMON.contains(word) || is_english_word(word) || !translations(word, Stemming::English).is_empty()
 }
 

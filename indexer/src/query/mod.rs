@@ -10,6 +10,7 @@ mod synonyms;
 mod translations;
 mod word_weights;
 
+pub(crate) use common::is_common_word;
 pub(crate) use correct::{
     REQUEST_ATTEMPTS_MAX, SHORT_WORDS_MAX, corrections, is_unknown_short, replacements, short_replacement,
 };

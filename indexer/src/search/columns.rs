@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use fixedbitset::FixedBitSet;
 use tantivy::columnar::Column;
 use tantivy::fieldnorm::FieldNormReader;
 use tantivy::index::{InvertedIndexReader, SegmentId};
 use tantivy::schema::Field;
 use tantivy::{DocId, Searcher, SegmentReader};
 
+use super::publishers::SegmentPublishers;
 use super::term_bits::TermBits;
 use crate::index::Fields;
 use crate::query::Role;
@@ -22,6 +24,11 @@ pub(crate) struct Columns {
     pub(crate) stems: Column<u64>,
     /// Hashed character grams of its names.
     pub(crate) grams: Column<u64>,
+    /// The bits of the reasons why a document is spam; `None` if none is.
+    spam: Option<Column<u64>>,
+    /// The documents that are spam.
+    pub(super) spam_documents: FixedBitSet,
+    pub(super) publishers: SegmentPublishers,
     pub(super) words: FieldPostings,
     pub(super) bigrams: FieldPostings,
     pub(super) term_bits: TermBits,
@@ -81,9 +88,20 @@ impl Columns {
         self.traits.get(document as usize).copied()
     }
 
+    /// The bits of the reasons why a document is spam.
+    pub(super) fn spam_bits(&self, document: DocId) -> u64 {
+        self.spam.as_ref().and_then(|column| column.first(document)).unwrap_or_default()
+    }
+
     fn open(segment: &SegmentReader, fields: &Fields) -> tantivy::Result<Self> {
         let fast = segment.fast_fields();
+        let spam: Option<Column<u64>> = fast.column_opt("spam")?;
+        let is_spam = |document: &DocId| spam.as_ref().is_some_and(|of| of.first(*document).is_some());
+        let spam_documents = (0..segment.max_doc()).filter(is_spam).map(|document| document as usize);
         Ok(Self {
+            spam_documents: spam_documents.collect(),
+            spam,
+            publishers: SegmentPublishers::open(segment, fields)?,
             segment: segment.segment_id(),
             traits: traits(segment)?,
             first_seen_ms: fast.i64("first_seen_ms")?,

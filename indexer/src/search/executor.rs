@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use fixedbitset::FixedBitSet;
 use manifest::model::SafetyClass;
 use manifest::{CapabilityId, IdentityMark};
-use serde_json::Value;
 use serde_json::value::to_raw_value;
+use serde_json::{Value, json};
 use tantivy::DocAddress;
 
 use super::accumulate::accumulate;
@@ -23,6 +23,7 @@ use super::rank::{Ranked, explained_terms};
 use super::rows;
 use super::selection::selecting;
 use super::snippet::Highlighter;
+use super::spam_list;
 use super::term_scores::{TermScope, TermScores, rarity_of};
 use super::vector_search::VectorSearch;
 use super::window::{Window, WindowQuery};
@@ -33,6 +34,7 @@ use crate::query::{
     short_replacement,
 };
 use crate::request::{ExploreRequest, Grouping, LIMIT_MAX, SearchRequest, Sort};
+use crate::spam::SPAM_FACTOR;
 
 /// Below this coverage the best result is irrelevant. Chosen on the dev queries of the public sets: at 0.05 none of the right
 /// results is lost, at 0.12 one in twenty of the most conversational set.
@@ -45,8 +47,8 @@ const MEMBERS_MAX: usize = 5;
 const EXPLAINED_MAX: usize = 10;
 /// Maximum number of bytes of an explanation, as JSON.
 const EXPLANATION_BYTES_MAX: usize = 16 * 1024;
-/// Maximum number of bytes of an explanation without the scores of its words.
-const SCORE_BYTES_MAX: usize = 512;
+/// Maximum number of bytes of an explanation without the scores of its words: two names of sites are among them.
+const SCORE_BYTES_MAX: usize = 1_280;
 /// Maximum number of characters of a capability's own text that similar ones are searched by.
 const SIMILAR_CHARS_MAX: usize = 600;
 
@@ -233,7 +235,7 @@ impl<'a> SearchExecutor<'a> {
     }
 
     /// Moves the best result that can be undone before one that cannot: the request asks to look. What only others name is not moved
-    /// before what a site declares itself.
+    /// before what a site declares itself, and spam not at all.
     fn put_reversible_first(&self, ranked: &mut [Ranked]) -> Result<(), IndexError> {
         let Some(best) = ranked.first().filter(|hit| !hit.candidate.is_exact).map(|hit| hit.score) else {
             return Ok(());
@@ -244,7 +246,7 @@ impl<'a> SearchExecutor<'a> {
             let row = rows::row(self.opened, hit.candidate.address)?;
             leads_for_others |= at == 0 && !row.is_of_site();
             let is_reversible = !matches!(row.safety, SafetyClass::Irreversible | SafetyClass::Destructive);
-            if is_reversible && (row.is_of_site() || leads_for_others) {
+            if is_reversible && (row.is_of_site() || leads_for_others) && !hit.candidate.is_spam {
                 if let Some(leading) = ranked.get_mut(..=at) {
                     leading.rotate_right(1);
                 }
@@ -381,6 +383,10 @@ impl<'a> SearchExecutor<'a> {
         }
         if !hit.is_of_site() {
             explanation["demoted"] = Value::from(IdentityMark::NamedByOthers.as_str());
+        }
+        if ranked.candidate.is_spam {
+            let causes = spam_list::causes(self.opened, ranked.candidate.address);
+            explanation["spam"] = json!({"factor": SPAM_FACTOR, "causes": causes});
         }
         let text = to_raw_value(&explanation).map_err(IndexError::Row)?;
         Ok(Explanation(text))

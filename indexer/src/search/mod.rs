@@ -21,12 +21,15 @@ mod opened;
 mod order;
 mod phrasings;
 mod postings;
+mod publishers;
 mod rank;
 mod rows;
 mod selection;
 mod site_counts;
 mod site_endpoints;
 mod snippet;
+mod spam_list;
+mod spam_sites;
 mod state;
 mod suggest;
 mod term_bits;
@@ -44,7 +47,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use manifest::CapabilityId;
 
-use crate::answer::{FacetBuckets, Hit, SearchAnswer, Suggestion};
+use crate::answer::{FacetBuckets, Hit, SearchAnswer, SpamSite, Suggestion};
 use crate::error::{IndexError, SearchError};
 use crate::index::Generations;
 use crate::query::WordWeights;
@@ -160,6 +163,11 @@ impl Searcher {
     pub fn similar(&self, id: &CapabilityId, max: usize) -> Result<Option<Vec<Hit>>, SearchError> {
         let state = self.state();
         executor::similar(&state.opened, state.vectors(), id, max)
+    }
+
+    /// The sites that rank lower because they are spam, in the order of their names, at most `max`. Blocking.
+    pub fn spam(&self, max: usize) -> Result<Vec<SpamSite>, SearchError> {
+        Ok(spam_list::list(&self.state().opened, max)?)
     }
 
     fn state(&self) -> Arc<SearchState> {

@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use store::FeedPosition;
-use tantivy::{Index, IndexReader, ReloadPolicy, SegmentReader};
+use tantivy::{DocAddress, Index, IndexReader, ReloadPolicy, SegmentReader};
 
 use super::bm25::Statistics;
 use super::columns::Columns;
 use super::completions::Suggestions;
 use super::site_endpoints::SiteEndpoints;
+use super::spam_sites::SpamSites;
 use super::term_cache::{TermCache, TermLocations};
 use super::warm::{read_ahead, warm};
 use crate::analysis::Stemming;
@@ -53,6 +54,7 @@ pub(crate) struct OpenedIndex {
     /// One entry for each segment.
     pub(crate) columns: Vec<Arc<Columns>>,
     pub(super) site_endpoints: SiteEndpoints,
+    pub(super) spam_sites: SpamSites,
 }
 
 impl OpenedIndex {
@@ -105,6 +107,7 @@ impl OpenedIndex {
             bigrams: TermCache::of(fields.bigram),
             languages: languages(&searcher, &fields)?,
             site_endpoints: SiteEndpoints::of(&searcher, &fields, &columns)?,
+            spam_sites: SpamSites::of(&searcher, &columns, (&SpamSites::default(), &[]))?,
             columns,
             path: path.to_owned(),
             word_weights: Arc::clone(word_weights),
@@ -148,6 +151,7 @@ impl OpenedIndex {
             bigrams: TermCache::of(fields.bigram),
             languages: languages(&searcher, &fields)?,
             site_endpoints: SiteEndpoints::of(&searcher, &fields, &columns)?,
+            spam_sites: SpamSites::of(&searcher, &columns, (&self.spam_sites, &self.columns))?,
             columns,
             path: self.path.clone(),
             word_weights: Arc::clone(&self.word_weights),
@@ -162,6 +166,15 @@ impl OpenedIndex {
     /// Every segment with its columns.
     pub(super) fn segments(&self) -> impl Iterator<Item = (&SegmentReader, &Arc<Columns>)> {
         self.searcher.segment_readers().iter().zip(&self.columns)
+    }
+
+    /// Whether a document ranks lower because it or its site is spam.
+    pub(super) fn is_spam(&self, address: DocAddress) -> bool {
+        let document = address.doc_id as usize;
+        self.columns.get(address.segment_ord as usize).is_some_and(|columns| {
+            columns.spam_documents.contains(document)
+                || columns.traits(address.doc_id).is_some_and(|traits| self.spam_sites.is_spam(traits.site))
+        })
     }
 
     /// The dictionary entries of a term of a request.

@@ -1,6 +1,6 @@
 //! Orders the candidates.
 //!
-//! score = (text score + share of the site's best scores) × prior. The text score mixes the whole request with its best part.
+//! score = (text score + share of the site's best scores) × prior, and less for spam. The text score mixes the whole request with its best part.
 //! Results that crowd a page (many of one site, copies of one text) are then demoted below others of nearly the same score.
 
 use std::collections::{HashSet, VecDeque};
@@ -14,6 +14,7 @@ use super::group::grouped;
 use super::term_scores::TermScores;
 use crate::query::Plan;
 use crate::request::Grouping;
+use crate::spam::SPAM_FACTOR;
 
 /// Share of the whole request against its best part.
 const WHOLE_SHARE: f32 = 0.6;
@@ -46,6 +47,8 @@ pub(super) struct Candidate {
     pub(super) traits: DocumentTraits,
     /// Whether its id, name or site is a whole phrasing.
     pub(super) is_exact: bool,
+    /// Whether it or its site is spam.
+    pub(super) is_spam: bool,
     /// Cosine of its vector and that of the request, if both have one.
     pub(super) cosine: Option<f32>,
 }
@@ -134,8 +137,10 @@ pub(super) fn rank(candidates: &[Candidate], unit: f32, group_by: Grouping) -> V
     let ranked = |candidate: &Candidate| {
         let traits = candidate.traits;
         let site_score = SITE_SHARE * site_scores.get(&traits.site).copied().unwrap_or(0.0);
-        let bonus = if candidate.is_exact { EXACT_BONUS } else { 0.0 };
-        let score = (candidate.text_score + site_score) * traits.prior + bonus;
+        // Spam has whatever name is searched for.
+        let bonus = if candidate.is_exact && !candidate.is_spam { EXACT_BONUS } else { 0.0 };
+        let factor = if candidate.is_spam { SPAM_FACTOR } else { 1.0 };
+        let score = (candidate.text_score + site_score) * traits.prior * factor + bonus;
         Ranked { candidate: *candidate, score, site_score, crowding: 1.0, members: Vec::new() }
     };
     let mut ranked: Vec<Ranked> = candidates.iter().map(ranked).collect();

@@ -2,11 +2,12 @@
 
 use tantivy::{DocAddress, Score};
 
-use super::accumulate::{TopDocuments, accumulate};
+use super::accumulate::{Collect, TopDocuments, accumulate};
 use super::admitted::Admitted;
 use super::deadline::Deadline;
 use super::opened::OpenedIndex;
 use crate::query::{Plan, QueryTerm};
+use crate::spam::SPAM_FACTOR;
 
 /// Documents that are re-ranked.
 pub(super) const WINDOW: usize = 200;
@@ -22,15 +23,41 @@ pub(super) fn is_scored_by_selection(plan: &Plan) -> bool {
     plan.parts.is_empty() && plan.terms_that_select() <= SELECTING_TERMS_MAX
 }
 
-/// The best admitted documents by the words of the plans, the best first, and how many documents have any.
+/// The best admitted documents by the words of the plans, the best first and spam behind others of its score, and how many documents have any.
 pub(super) fn select(
     opened: &OpenedIndex,
     plans: &[Plan],
     admitted: &Admitted,
     deadline: Deadline,
 ) -> tantivy::Result<(Vec<(Score, DocAddress)>, u64)> {
-    let mut top = TopDocuments::new(WINDOW);
+    let mut top = WithoutSpamFirst { opened, top: TopDocuments::new(WINDOW) };
     let terms = plans.iter().flat_map(selecting);
     let total = accumulate(opened, terms, admitted, &mut top, || deadline.tantivy_check())?;
-    Ok((top.into_sorted(), total))
+    let mut selected = top.top.into_sorted();
+    for (score, address) in &mut selected {
+        if opened.is_spam(*address) {
+            *score /= SPAM_FACTOR;
+        }
+    }
+    Ok((selected, total))
+}
+
+/// Selects by lower scores of spam, so that thousands of such documents do not keep others from being ranked.
+struct WithoutSpamFirst<'a> {
+    opened: &'a OpenedIndex,
+    top: TopDocuments,
+}
+
+impl Collect for WithoutSpamFirst<'_> {
+    #[inline]
+    fn threshold(&self) -> Score {
+        self.top.threshold()
+    }
+
+    fn add(&mut self, score: Score, address: DocAddress) {
+        let score = if self.opened.is_spam(address) { score * SPAM_FACTOR } else { score };
+        if score > self.threshold() {
+            self.top.add(score, address);
+        }
+    }
 }

@@ -240,6 +240,7 @@ mod tests {
             text_score: *text_score,
             traits,
             is_exact: false,
+            is_spam: false,
             cosine: *cosine,
         };
         let mut candidates: Vec<Candidate> = scores.iter().map(candidate).collect();

@@ -142,6 +142,7 @@ impl WindowQuery<'_> {
                 text_score: *text_score,
                 traits: columns.traits(address.doc_id)?,
                 is_exact: exact.contains(address),
+                is_spam: self.opened.is_spam(*address),
                 cosine: vector.and_then(|vector| vector.cosine(self.opened, *address)),
             })
         };

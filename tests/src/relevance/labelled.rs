@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
-use indexer::{IndexBuilder, SearchRequest, Searcher, WordWeights};
+use chrono::TimeDelta;
+use indexer::{IndexBuilder, SearchRequest, Searcher, SpamSite, WordWeights};
 use manifest::{CapabilityId, Discovery, Document, ManifestUrl};
 use serde::Deserialize;
 use store::{FeedPosition, StoredManifest};
@@ -23,6 +24,10 @@ use super::sets::{Tool, capability, folder, stored};
 
 /// Largest published file that is read, in bytes: larger files are generated lists of thousands of entries.
 const FILE_BYTES_MAX: usize = 1 << 20;
+/// How long after the demo the spam sites were seen.
+pub(super) const SEEN_LATER: TimeDelta = TimeDelta::days(60);
+/// Maximum number of sites that rank lower.
+const SPAM_MAX: usize = 1_000;
 
 /// One labelled request.
 #[derive(Debug, Clone, Deserialize)]
@@ -131,7 +136,10 @@ pub fn requests() -> anyhow::Result<Vec<LabelledRequest>> {
 }
 
 impl Pool {
-    fn of(manifests: &[(String, StoredManifest)], known: &Arc<WordWeights>) -> anyhow::Result<Self> {
+    pub(super) fn of(
+        manifests: &[(String, StoredManifest)],
+        known: &Arc<WordWeights>,
+    ) -> anyhow::Result<Self> {
         let dir = tempfile::tempdir()?;
         let builder = IndexBuilder::begin(dir.path(), "labelled")?;
         let mut keys = BTreeMap::new();
@@ -147,7 +155,12 @@ impl Pool {
         Ok(Self { _dir: dir, searcher, keys })
     }
 
-    fn judge(&self, request: LabelledRequest) -> anyhow::Result<Judged> {
+    /// The sites that rank lower as spam.
+    pub(super) fn spam(&self) -> anyhow::Result<Vec<SpamSite>> {
+        Ok(self.searcher.spam(SPAM_MAX)?)
+    }
+
+    pub(super) fn judge(&self, request: LabelledRequest) -> anyhow::Result<Judged> {
         let phrasings = vec![request.text.clone()];
         let asked = SearchRequest { phrasings, limit: CUT, ..SearchRequest::default() };
         let answer = self.searcher.search(&asked).with_context(|| request.text.clone())?;
@@ -241,7 +254,7 @@ fn sites_in_other_languages() -> anyhow::Result<Vec<(String, StoredManifest)>> {
 }
 
 /// Manifests of the demo and of the sites in other languages with the site that their keys begin with.
-fn demo() -> anyhow::Result<Vec<(String, StoredManifest)>> {
+pub(super) fn demo() -> anyhow::Result<Vec<(String, StoredManifest)>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/testweb/demo");
     let mut found = sites_in_other_languages()?;
     for path in files_below(&root)? {
@@ -259,10 +272,30 @@ fn demo() -> anyhow::Result<Vec<(String, StoredManifest)>> {
 
 /// Manifests of the published files, with the file that their keys begin with. Each gets a separate site.
 fn of_corpus(root: &Path) -> anyhow::Result<Vec<(String, StoredManifest)>> {
+    of_corpus_at(root, |at, _| format!("qz{}", super::sets::meaningless(at)))
+}
+
+/// The published files at sites with the names of their repositories, of which many have the name of a product; `None` if the files are
+/// not present.
+pub(super) fn published_at_names_of_publishers() -> anyhow::Result<Option<Vec<(String, StoredManifest)>>> {
+    let name = |_: usize, repository: &str| {
+        let name = repository.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
+        let name = name.split('.').next().unwrap_or_default().replace('_', "-");
+        name.trim_matches('-').to_owned()
+    };
+    folder("corpus").map(|folder| of_corpus_at(&folder, name)).transpose()
+}
+
+fn of_corpus_at(
+    root: &Path,
+    name: impl Fn(usize, &str) -> String,
+) -> anyhow::Result<Vec<(String, StoredManifest)>> {
     #[derive(Deserialize)]
     struct Entry {
         file: String,
         path: String,
+        #[serde(default)]
+        repo: String,
     }
     let mut found = Vec::new();
     for (at, line) in std::fs::read_to_string(root.join("index.jsonl"))?.lines().enumerate() {
@@ -270,7 +303,7 @@ fn of_corpus(root: &Path) -> anyhow::Result<Vec<(String, StoredManifest)>> {
         let path = entry.path.split('#').next().unwrap_or_default();
         let served = path.find(".well-known").and_then(|at| path.get(at..));
         let served = served.or_else(|| path.rsplit('/').next()).unwrap_or_default();
-        let url = format!("https://qz{}.example/{served}", super::sets::meaningless(at));
+        let url = format!("https://{}.example/{served}", name(at, &entry.repo));
         if let Some(stored) = read(&root.join(&entry.file), &url)? {
             found.push((entry.file, stored));
         }

@@ -10,3 +10,4 @@ pub mod judge;
 pub mod labelled;
 pub mod measures;
 pub mod sets;
+pub mod spam;

@@ -14,7 +14,7 @@ const SITE_WORDS_MAX: usize = 10;
 
 /// The number of a site for ranking. What only others name has one of its own: it adds nothing to the scores of the site, takes no
 /// share of its results, and represents it in no group.
-pub(super) fn site_number(site: &str, named_by: NamedBy) -> u64 {
+pub(crate) fn site_number(site: &str, named_by: NamedBy) -> u64 {
     match named_by {
         NamedBy::Site => hash(site),
         // No name of a site has a space.

@@ -1,0 +1,262 @@
+//! Sites that are spam by comparison with others: look-alikes of known publishers, lists of names of publishers, and siblings.
+//!
+//! A commit compares the publishers of its new segments with all others, and judges the pairs that were found again, since a later
+//! commit may change either site. So the cost follows the changes. Sites are compared by what is written in their own documents only.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use manifest::SiteName;
+use rustc_hash::FxHashMap;
+use tantivy::Searcher;
+
+use super::columns::Columns;
+use super::publishers::{BRANDS_MIN, Publishers, SegmentPublishers, number_of, pairs_with};
+use crate::answer::SpamCause;
+use crate::spam::{Label, PublisherFacts, SpamReason};
+
+/// A publisher is known if it declares at least this many capabilities, and was seen this long before the other site, or is verified by
+/// its signature while the other is not.
+const KNOWN_CAPABILITIES_MIN: u32 = 3;
+const KNOWN_BEFORE_MS: i64 = 30 * 24 * 60 * 60 * 1_000;
+/// Names of others in a document, at least [`BRANDS_MIN`], are also at least one in this many of the words of its capabilities. An
+/// honest integration has a few, in sentences.
+const BRAND_WORDS_SHARE: usize = 3;
+/// Minimum number of siblings: two domains of one publisher are common.
+const SIBLINGS_MIN: usize = 3;
+/// Fingerprints of copies differ in at most this many of 64 bits.
+const COPY_BITS_MAX: u32 = 3;
+/// Maximum number of sites with one key that are compared with a site, in each segment.
+const SAME_KEY_MAX: usize = 16;
+/// Maximum number of pairs of names that a commit compares letter by letter: one publisher may own thousands of similar names.
+const COMPARED_MAX: usize = 100_000;
+/// Maximum number of pairs and sites that are judged at each commit. Further ones are not.
+const JUDGED_MAX: usize = 5_000;
+
+/// The spam sites of a commit, and what the next commit judges again.
+#[derive(Default)]
+pub(super) struct SpamSites {
+    /// A site whose name looks like that of another one, which it uses.
+    alike: BTreeSet<(u64, u64)>,
+    /// Sites that link to each other; the smaller number first.
+    linked: BTreeSet<(u64, u64)>,
+    /// Sites that may list names.
+    listing: BTreeSet<u64>,
+    causes: FxHashMap<u64, (SiteName, Vec<SpamCause>)>,
+}
+
+impl SpamSites {
+    pub(super) fn of(
+        searcher: &Searcher,
+        columns: &[Arc<Columns>],
+        before: (&Self, &[Arc<Columns>]),
+    ) -> tantivy::Result<Self> {
+        let segments = searcher.segment_readers().iter().zip(columns);
+        let mut all = Publishers::new(segments.map(|(segment, of)| (segment, &of.publishers)).collect());
+        let (before, known) = before;
+        let is_new = |of: &&Arc<Columns>| !known.iter().any(|known| Arc::ptr_eq(known, of));
+        let new: Vec<&SegmentPublishers> = columns.iter().filter(is_new).map(|of| &of.publishers).collect();
+        let old: Vec<&SegmentPublishers> =
+            columns.iter().filter(|of| !is_new(of)).map(|of| &of.publishers).collect();
+        let mut found = Self {
+            alike: before.alike.clone(),
+            linked: before.linked.clone(),
+            listing: before.listing.clone(),
+            causes: FxHashMap::default(),
+        };
+        found.find_alike(&mut all, &new)?;
+        found.find_linked(&all, &new);
+        found.find_listing(&all, &new, &old);
+        found.judge_alike(&mut all)?;
+        found.judge_linked(&mut all)?;
+        found.judge_listing(&mut all)?;
+        Ok(found)
+    }
+
+    /// Why a site is spam; empty for others.
+    pub(super) fn causes(&self, site: u64) -> &[SpamCause] {
+        self.causes.get(&site).map(|(_, causes)| causes.as_slice()).unwrap_or_default()
+    }
+
+    pub(super) fn is_spam(&self, site: u64) -> bool {
+        !self.causes.is_empty() && self.causes.contains_key(&site)
+    }
+
+    /// Every spam site.
+    pub(super) fn all(&self) -> impl Iterator<Item = (&SiteName, &[SpamCause])> {
+        self.causes.values().map(|(site, causes)| (site, causes.as_slice()))
+    }
+
+    fn find_alike(&mut self, all: &mut Publishers<'_>, new: &[&SegmentPublishers]) -> tantivy::Result<()> {
+        let mut pairs = BTreeSet::new();
+        for (key, site) in new.iter().flat_map(|of| &of.near) {
+            for (_, of) in &all.segments {
+                let others = pairs_with(&of.near, *key).iter().map(|(_, other)| *other).take(SAME_KEY_MAX);
+                let others = others.filter(|other| other != site);
+                if pairs.len() < COMPARED_MAX {
+                    pairs.extend(others.flat_map(|other| [(*site, other), (other, *site)]));
+                }
+            }
+        }
+        for (site, known) in pairs {
+            if let (Some(of_site), Some(of_known)) = (all.facts(site)?, all.facts(known)?)
+                && self.alike.len() < JUDGED_MAX
+                && is_alike(&of_site, &of_known)
+            {
+                self.alike.insert((site, known));
+            }
+        }
+        Ok(())
+    }
+
+    fn find_linked(&mut self, all: &Publishers<'_>, new: &[&SegmentPublishers]) {
+        for (site, target) in new.iter().flat_map(|of| &of.links) {
+            if self.linked.len() < JUDGED_MAX && all.has_link(*target, *site) {
+                self.linked.insert((*site.min(target), *site.max(target)));
+            }
+        }
+    }
+
+    /// Documents of earlier commits are looked through again if a name is new.
+    fn find_listing(&mut self, all: &Publishers<'_>, new: &[&SegmentPublishers], old: &[&SegmentPublishers]) {
+        let is_known = |key: &u32| old.iter().any(|of| !pairs_with(&of.names, *key).is_empty());
+        let has_new_name = new.iter().flat_map(|of| &of.names).any(|(key, _)| !is_known(key));
+        let again = old.iter().filter(|_| has_new_name);
+        for (site, names) in new.iter().chain(again).flat_map(|of| &of.listed) {
+            let is_of_other = |key: &&u32| all.named(**key).any(|other| other != *site);
+            if self.listing.len() < JUDGED_MAX && names.iter().filter(is_of_other).count() >= BRANDS_MIN {
+                self.listing.insert(*site);
+            }
+        }
+    }
+
+    fn judge_alike(&mut self, all: &mut Publishers<'_>) -> tantivy::Result<()> {
+        for (site, known) in std::mem::take(&mut self.alike) {
+            let (Some(of_site), Some(of_known)) = (all.facts(site)?, all.facts(known)?) else { continue };
+            if !is_alike(&of_site, &of_known) {
+                continue;
+            }
+            self.alike.insert((site, known));
+            if is_known_to(&of_known, &of_site) && !of_known.links.contains(&of_site.site) {
+                self.add(site, of_site.site, SpamReason::LookAlike, Some(of_known.site));
+            }
+        }
+        Ok(())
+    }
+
+    /// Of sites that link to each other and have the same texts, the one that was seen first leads.
+    fn judge_linked(&mut self, all: &mut Publishers<'_>) -> tantivy::Result<()> {
+        let mut groups = Groups::default();
+        for (one, other) in std::mem::take(&mut self.linked) {
+            let (Some(of_one), Some(of_other)) = (all.facts(one)?, all.facts(other)?) else { continue };
+            if !of_one.links.contains(&of_other.site) || !of_other.links.contains(&of_one.site) {
+                continue;
+            }
+            self.linked.insert((one, other));
+            if has_same_texts(&of_one, &of_other) {
+                groups.join(one, other);
+            }
+        }
+        for group in groups.all().into_values().filter(|group| group.len() >= SIBLINGS_MIN) {
+            let mut sites = Vec::with_capacity(group.len());
+            for site in group {
+                sites.extend(all.facts(site)?.map(|facts| (facts.first_seen_ms, facts.site)));
+            }
+            sites.sort_by(|(a, one), (b, other)| a.cmp(b).then_with(|| one.as_str().cmp(other.as_str())));
+            let mut sites = sites.into_iter().map(|(_, site)| site);
+            let Some(leader) = sites.next() else { continue };
+            for site in sites {
+                self.add(number_of(&site), site, SpamReason::SiblingSites, Some(leader.clone()));
+            }
+        }
+        Ok(())
+    }
+
+    fn judge_listing(&mut self, all: &mut Publishers<'_>) -> tantivy::Result<()> {
+        for site in std::mem::take(&mut self.listing) {
+            let Some(facts) = all.facts(site)? else { continue };
+            let (mut named, mut known) = (0, 0);
+            for key in &facts.names {
+                let others: BTreeSet<u64> = all.named(*key).filter(|other| *other != site).collect();
+                named += usize::from(!others.is_empty());
+                let mut is_known = false;
+                for other in others.into_iter().take(SAME_KEY_MAX) {
+                    is_known |= all.facts(other)?.is_some_and(|other| {
+                        is_known_to(&other, &facts) && !other.links.contains(&facts.site)
+                    });
+                }
+                known += usize::from(is_known);
+            }
+            if named >= BRANDS_MIN {
+                self.listing.insert(site);
+            }
+            if known >= BRANDS_MIN && known * BRAND_WORDS_SHARE >= facts.words as usize {
+                self.add(site, facts.site, SpamReason::BrandNames, None);
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, number: u64, site: SiteName, reason: SpamReason, of: Option<SiteName>) {
+        let (_, causes) = self.causes.entry(number).or_insert_with(|| (site, Vec::new()));
+        if causes.iter().all(|cause| cause.reason != reason) {
+            causes.push(SpamCause { reason, of });
+        }
+    }
+}
+
+/// Whether a site has a name that looks like another one, and uses the other one as its own.
+fn is_alike(site: &PublisherFacts, known: &PublisherFacts) -> bool {
+    let (label, known) = (Label::of(&site.site), Label::of(&known.site));
+    label.looks_like(&known) && site.own_names.contains(&known.name_key())
+}
+
+/// Whether a publisher is known, compared with another site.
+fn is_known_to(publisher: &PublisherFacts, other: &PublisherFacts) -> bool {
+    let is_verified = publisher.is_verified && !other.is_verified;
+    let is_older = other.first_seen_ms - publisher.first_seen_ms >= KNOWN_BEFORE_MS;
+    publisher.capabilities >= KNOWN_CAPABILITIES_MIN && (is_verified || is_older)
+}
+
+/// Whether at least half of the compared fingerprints of one site are those of another.
+fn has_same_texts(one: &PublisherFacts, other: &PublisherFacts) -> bool {
+    let is_there =
+        |sketch: &&u64| other.sketches.iter().any(|of| (of ^ **sketch).count_ones() <= COPY_BITS_MAX);
+    let same = one.sketches.iter().filter(is_there).count();
+    same > 0 && same * 2 >= one.sketches.len().min(other.sketches.len())
+}
+
+/// Sites that belong together, by union-find.
+#[derive(Default)]
+struct Groups {
+    parents: BTreeMap<u64, u64>,
+}
+
+impl Groups {
+    fn root(&mut self, site: u64) -> u64 {
+        let mut at = site;
+        while let Some(parent) = self.parents.get(&at).copied().filter(|parent| *parent != at) {
+            // Halving paths keeps them short.
+            let above = self.parents.get(&parent).copied().unwrap_or(parent);
+            self.parents.insert(at, above);
+            at = above;
+        }
+        at
+    }
+
+    fn join(&mut self, one: u64, other: u64) {
+        let (one, other) = (self.root(one), self.root(other));
+        self.parents.insert(one, one);
+        self.parents.insert(other, one);
+    }
+
+    /// The sites of each group, by its root.
+    fn all(&mut self) -> BTreeMap<u64, Vec<u64>> {
+        let sites: Vec<u64> = self.parents.keys().copied().collect();
+        let mut groups: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+        for site in sites {
+            groups.entry(self.root(site)).or_default().push(site);
+        }
+        groups
+    }
+}

@@ -1,0 +1,199 @@
+//! What a document adds to the knowledge about its site: by these facts sites are compared with each other.
+//!
+//! One document of the index carries them for each manifest, as JSON in the column `site_facts`. They are limited, since publishers choose
+//! how long their texts are.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use manifest::{IdentityMark, ManifestUrl, SiteName};
+use serde::{Deserialize, Serialize};
+use store::StoredManifest;
+
+use super::label::name_key;
+use super::texts::judged_words;
+use crate::analysis::{is_stop_word, words};
+
+/// Maximum number of names that a publisher gives itself.
+const OWN_NAMES_MAX: usize = 24;
+/// Maximum number of words and pairs of words that may be names of others.
+const NAMES_MAX: usize = 64;
+/// Capabilities whose words are counted: the first ones.
+const COUNTED_MAX: usize = 100;
+/// Maximum number of other sites that a document links to, and of its addresses that are read for them.
+const LINKS_MAX: usize = 16;
+const ADDRESSES_READ_MAX: usize = 200;
+/// Fingerprints of capabilities that are compared: the smallest ones, which two copies of a document have in common.
+const SKETCHES_MAX: usize = 8;
+/// Maximum number of manifests of a site whose facts are joined.
+pub(crate) const MANIFESTS_MAX: usize = 64;
+
+/// The facts of a manifest, or of all manifests of a site.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct PublisherFacts {
+    pub(crate) site: SiteName,
+    pub(crate) capabilities: u32,
+    pub(crate) first_seen_ms: i64,
+    pub(crate) is_verified: bool,
+    /// Keys of the names that the publisher gives itself, and of their words.
+    pub(crate) own_names: BTreeSet<u32>,
+    /// Keys of the words that most capabilities have, and of pairs of them, that may be names of other publishers.
+    pub(crate) names: BTreeSet<u32>,
+    /// Number of different words that most capabilities have.
+    pub(crate) words: u32,
+    pub(crate) links: BTreeSet<SiteName>,
+    pub(crate) sketches: BTreeSet<u64>,
+}
+
+impl PublisherFacts {
+    /// The facts of a manifest that its site names; `None` for others. `sketches` are the fingerprints of its capabilities.
+    pub(crate) fn of(stored: &StoredManifest, sketches: impl Iterator<Item = u64>) -> Option<Self> {
+        if !stored.is_of_site() {
+            return None;
+        }
+        let manifest = &stored.manifest;
+        let (names, words) = common_names(stored);
+        let sketches: BTreeSet<u64> = sketches.collect();
+        Some(Self {
+            site: manifest.url.site(),
+            capabilities: u32::try_from(manifest.capabilities.len()).unwrap_or(u32::MAX),
+            first_seen_ms: stored.first_seen_at.timestamp_millis(),
+            is_verified: stored.identity().marks().contains(&IdentityMark::Verified),
+            own_names: own_names(stored),
+            names,
+            words,
+            links: links(stored),
+            sketches: sketches.into_iter().take(SKETCHES_MAX).collect(),
+        })
+    }
+
+    /// Adds the facts of another manifest of the site.
+    pub(crate) fn join(&mut self, other: Self) {
+        self.capabilities = self.capabilities.saturating_add(other.capabilities);
+        self.first_seen_ms = self.first_seen_ms.min(other.first_seen_ms);
+        self.is_verified |= other.is_verified;
+        self.own_names.extend(other.own_names);
+        // The names of a document count against its own words.
+        if other.names.len() > self.names.len() {
+            (self.names, self.words) = (other.names, other.words);
+        }
+        self.links.extend(other.links);
+        let sketches = std::mem::take(&mut self.sketches).into_iter().chain(other.sketches);
+        self.sketches = sketches.collect::<BTreeSet<u64>>().into_iter().take(SKETCHES_MAX).collect();
+    }
+}
+
+/// The names of a manifest and its provider, joined, and their words and pairs of words.
+fn own_names(stored: &StoredManifest) -> BTreeSet<u32> {
+    let manifest = &stored.manifest;
+    let names = [&manifest.name, &manifest.title, &manifest.provider.name];
+    let mut keys = BTreeSet::new();
+    for name in names.into_iter().flatten() {
+        let words: Vec<String> = words(name).map(|word| word.text).take(OWN_NAMES_MAX).collect();
+        let parts = words.iter().cloned().chain(pairs(&words)).chain([words.concat()]);
+        keys.extend(parts.map(|part| name_key(&part)).take(OWN_NAMES_MAX));
+    }
+    keys.into_iter().take(OWN_NAMES_MAX * 3).collect()
+}
+
+/// Keys of words that at least half of the first capabilities have, and of their neighbours in pairs; and the number of these words.
+fn common_names(stored: &StoredManifest) -> (BTreeSet<u32>, u32) {
+    let capabilities = &stored.manifest.capabilities;
+    let capabilities = capabilities.get(..COUNTED_MAX).unwrap_or(capabilities);
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for capability in capabilities {
+        let words = judged_words(capability);
+        let distinct: BTreeSet<String> = words.iter().cloned().chain(pairs(&words)).collect();
+        for word in distinct {
+            *counts.entry(word).or_default() += 1;
+        }
+    }
+    counts.retain(|_, count| *count * 2 >= capabilities.len());
+    let (mut keys, mut single) = (BTreeSet::new(), 0);
+    for word in counts.keys() {
+        let is_pair = word.contains(' ');
+        single += u32::from(!is_pair);
+        if keys.len() < NAMES_MAX && !is_stop_word(word) {
+            keys.insert(name_key(word));
+        }
+    }
+    (keys, single)
+}
+
+/// Neighbouring words.
+fn pairs(words: &[String]) -> Vec<String> {
+    words.windows(2).map(|pair| pair.join(" ")).collect()
+}
+
+/// The other sites that a document links to.
+fn links(stored: &StoredManifest) -> BTreeSet<SiteName> {
+    let manifest = &stored.manifest;
+    let own = manifest.url.site();
+    let links = manifest.links.iter().map(|link| link.url.as_str());
+    let interfaces = manifest.interfaces.iter().filter_map(|interface| interface.url.as_deref());
+    let addresses = links.chain(interfaces).chain(manifest.provider.url.as_deref());
+    let sites =
+        addresses.take(ADDRESSES_READ_MAX).filter_map(|url| Some(ManifestUrl::parse(url).ok()?.site()));
+    let mut found = BTreeSet::new();
+    for site in sites.filter(|site| *site != own) {
+        if found.len() < LINKS_MAX {
+            found.insert(site);
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use manifest::model::{CapabilityKind, Format, Link, Manifest};
+    use manifest::{Capability, ContentHash, ManifestId, NamedBy};
+    use serde_json::json;
+
+    use super::*;
+
+    fn stored() -> StoredManifest {
+        let url = ManifestUrl::parse("https://a.example/agent.json").unwrap();
+        let manifest: Manifest = serde_json::from_value(json!({
+            "id": ManifestId::of(&url).as_str(), "content_hash": ContentHash::of(b"").as_str(), "url": url.as_str(),
+            "origin": url.origin(), "discovery": "root",
+            "detection": {"format": "awp", "strength": "strong", "evidence": []},
+        }))
+        .unwrap();
+        let at = chrono::DateTime::UNIX_EPOCH;
+        StoredManifest {
+            manifest,
+            training: manifest::model::PolicyChoice::Unset,
+            named_by: NamedBy::Site,
+            status: policy::Status::Fresh,
+            first_seen_at: at,
+            last_seen_at: at,
+            changed_at: at,
+            versions: 1,
+            body_kept: true,
+        }
+    }
+
+    #[test]
+    fn facts_are_limited() {
+        let letters = |number: usize| -> String {
+            number.to_string().bytes().map(|digit| char::from(digit - b'0' + b'a')).collect()
+        };
+        let mut stored = stored();
+        let many: Vec<String> = (0..5_000).map(|at| format!("word{}", letters(at))).collect();
+        stored.manifest.name = Some(many.join(" "));
+        let kind = CapabilityKind::Action;
+        let url = stored.manifest.url.clone();
+        let mut capability = Capability::new(&url, Format::Awp, "a", "a", kind, String::new());
+        capability.description = Some(many.join(" "));
+        stored.manifest.capabilities = vec![capability];
+        let link = |at| Link::new("related", format!("https://s{at}.example/"), None);
+        stored.manifest.links = (0..100).map(link).collect();
+        let facts = PublisherFacts::of(&stored, 0..1_000).unwrap();
+        assert_eq!((facts.links.len(), facts.names.len(), facts.sketches.len()), (16, 64, 8));
+        assert!(facts.own_names.len() <= 72, "{}", facts.own_names.len());
+        let mut joined = facts.clone();
+        joined.join(facts);
+        assert_eq!((joined.capabilities, joined.sketches.len()), (2, 8));
+        stored.named_by = NamedBy::Others;
+        assert!(PublisherFacts::of(&stored, 0..1).is_none(), "what others name says nothing about a site");
+    }
+}

@@ -1,0 +1,248 @@
+//! Spam ranks lower, and says why: repeated words, near copies, names of others, look-alikes and siblings.
+
+#![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
+
+mod support;
+mod visits;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use indexer::follow::{self, Mode};
+use indexer::{Hit, IndexBuilder, IndexConfig, SearchRequest, Searcher};
+use manifest::ContentHash;
+use manifest::model::Link;
+use serde_json::{Value, json};
+use store::{FeedPosition, Store, StoredManifest};
+use tokio_util::sync::CancellationToken;
+
+const FORECAST: &str =
+    "Forecast of the weather at a place for the next ten days, with rain, wind and sunshine by hour.";
+
+fn site(domain: &str, name: &str, day: i64, capabilities: &[(&str, &str)]) -> StoredManifest {
+    let mut stored = support::manifest(domain, name);
+    stored.first_seen_at += TimeDelta::days(day);
+    for (id, description) in capabilities {
+        support::add(&mut stored, id, description);
+    }
+    stored
+}
+
+/// A site that is old and large enough to be known.
+fn known(domain: &str, name: &str) -> StoredManifest {
+    let capabilities =
+        [("forecast", FORECAST), ("past_days", "The weather of past days."), ("warn", "Warns of storms.")];
+    site(domain, name, 0, &capabilities)
+}
+
+fn index(web: &[StoredManifest]) -> (tempfile::TempDir, Searcher) {
+    let dir = tempfile::tempdir().unwrap();
+    let builder = IndexBuilder::begin(dir.path(), "feed").unwrap();
+    for stored in web {
+        builder.add(stored).unwrap();
+    }
+    builder.finish(FeedPosition(1)).unwrap();
+    let searcher = Searcher::open(dir.path()).unwrap();
+    (dir, searcher)
+}
+
+/// The reasons of each spam site, with the other site of a reason.
+fn spam(searcher: &Searcher) -> BTreeMap<String, Vec<String>> {
+    let sites = searcher.spam(100).unwrap().into_iter();
+    let cause = |cause: indexer::SpamCause| match cause.of {
+        Some(of) => format!("{} {of}", cause.reason),
+        None => cause.reason.to_string(),
+    };
+    sites.map(|of| (of.site.to_string(), of.causes.into_iter().map(cause).collect())).collect()
+}
+
+fn search(searcher: &Searcher, query: &str) -> Vec<Hit> {
+    let phrasings = vec![query.to_owned()];
+    let request = SearchRequest { phrasings, explain: true, limit: 20, ..SearchRequest::default() };
+    searcher.search(&request).unwrap().hits
+}
+
+fn explained(hit: &Hit) -> Value {
+    serde_json::from_str(hit.explanation.as_ref().unwrap().as_str()).unwrap()
+}
+
+#[test]
+fn stuffed_texts_rank_behind_honest_ones_and_say_why() {
+    let stuffed = "weather forecast ".repeat(20);
+    let web = [
+        known("skycast.example", "Skycast"),
+        site("stuffed.example", "Weather Forecast", 0, &[("weather_forecast", &stuffed)]),
+    ];
+    let (_dir, searcher) = index(&web);
+    let hits = search(&searcher, "weather forecast");
+    assert_eq!(hits[0].site.as_str(), "skycast.example");
+    assert_eq!(explained(&hits[0]).get("spam"), None);
+    let last = hits.iter().find(|hit| hit.site.as_str() == "stuffed.example").unwrap();
+    let factor = f64::from(0.1_f32);
+    let spam = explained(last)["spam"].clone();
+    assert_eq!(spam["causes"], json!([{"reason": "repeated_words"}]));
+    assert!((spam["factor"].as_f64().unwrap() - factor).abs() < 1e-3, "{spam}");
+    let suggested = searcher.suggest("weather f", 10).unwrap();
+    assert!(suggested.iter().all(|of| of.text != "weather forecast"), "no suggestions: {suggested:?}");
+    // It is found by its name, and by its words where nobody else has them.
+    assert_eq!(search(&searcher, "stuffed.example")[0].site.as_str(), "stuffed.example");
+}
+
+#[test]
+fn thousands_of_near_copies_do_not_keep_others_from_being_ranked() {
+    let described =
+        |at: usize| format!("Weather forecast tomorrow for city{at}: cheap, best, free and official");
+    let texts: Vec<(String, String)> =
+        (0..400).map(|at| (format!("weather_forecast_{at}"), described(at))).collect();
+    let copies: Vec<(&str, &str)> = texts.iter().map(|(id, text)| (id.as_str(), text.as_str())).collect();
+    let web = [known("skycast.example", "Skycast"), site("doorways.example", "Weather Forecast", 0, &copies)];
+    let (_dir, searcher) = index(&web);
+    assert_eq!(spam(&searcher)["doorways.example"], ["near_copies"]);
+    assert_eq!(search(&searcher, "weather forecast tomorrow")[0].site.as_str(), "skycast.example");
+    let listed = searcher.spam(100).unwrap();
+    assert_eq!((listed.len(), listed[0].capabilities), (1, 400));
+}
+
+#[test]
+fn a_look_alike_has_the_name_of_an_older_publisher() {
+    let old = known("harbourbank.example", "Harbour Bank");
+    let of = |domain: &str, name: &str, day: i64| site(domain, name, day, &[("balance", "Shows a balance.")]);
+    let web = [
+        old.clone(),
+        of("harb0urbank.example", "Harbour Bank", 60),
+        of("harbourbnak.example", "Harbourbank Online", 60),
+        // Another publisher with a similar name of its own, a name with another hyphen, and one that is as old.
+        of("harbourbanks.example", "Harbour Banks", 60),
+        of("harbour-bank.example", "Harbour Bank", 60),
+        of("harborbank.example", "Harbour Bank", 20),
+    ];
+    let (_dir, searcher) = index(&web);
+    let expected = |site: &str| (site.to_owned(), vec!["look_alike harbourbank.example".to_owned()]);
+    let both = BTreeMap::from([expected("harb0urbank.example"), expected("harbourbnak.example")]);
+    assert_eq!(spam(&searcher), both);
+
+    let mut linking = old;
+    linking.manifest.links = vec![Link::new("related", "https://harb0urbank.example/".to_owned(), None)];
+    let (_dir, searcher) = index(&[linking, web[1].clone()]);
+    assert!(spam(&searcher).is_empty(), "a site of the publisher itself");
+    let few = site("harbourbank.example", "Harbour Bank", 0, &[("balance", "Shows a balance.")]);
+    let (_dir, searcher) = index(&[few, web[1].clone()]);
+    assert!(spam(&searcher).is_empty(), "not known");
+}
+
+#[test]
+fn lists_of_names_are_spam_and_integrations_are_not() {
+    let names = [
+        "Skyhop",
+        "Lindenhof",
+        "Claykiln",
+        "Northstitch",
+        "Brightsmile",
+        "Daybook",
+        "Skycast",
+        "Quickbite",
+        "Hirewell",
+    ];
+    let mut web: Vec<StoredManifest> =
+        names.iter().map(|name| known(&format!("{}.example", name.to_lowercase()), name)).collect();
+    let list = format!("Forecast like {}.", names.join(", "));
+    web.push(site("names.example", "Names", 60, &[("forecast", &list)]));
+    let few = format!("Sends a forecast to {}.", names[..4].join(", "));
+    web.push(site("integration.example", "Integration", 60, &[("send", &few)]));
+    let each: Vec<(String, String)> = names
+        .iter()
+        .map(|name| (format!("{name}_create"), format!("Creates a record in {name} for the account.")))
+        .collect();
+    let each: Vec<(&str, &str)> = each.iter().map(|(id, text)| (id.as_str(), text.as_str())).collect();
+    web.push(site("hub.example", "Hub", 60, &each));
+    let (_dir, searcher) = index(&web);
+    assert_eq!(
+        spam(&searcher),
+        BTreeMap::from([("names.example".to_owned(), vec!["brand_names".to_owned()])])
+    );
+}
+
+#[test]
+fn siblings_link_to_each_other_and_have_the_same_texts() {
+    let ring = |at: usize, description: &str, links: &[usize]| {
+        let stored = site(
+            &format!("ring{at}.example"),
+            "Ring",
+            i64::try_from(at).unwrap(),
+            &[("forecast", description)],
+        );
+        let link = |at: &usize| Link::new("related", format!("https://ring{at}.example/"), None);
+        let mut stored = stored;
+        stored.manifest.links = links.iter().map(link).collect();
+        stored
+    };
+    let (_dir, searcher) = index(&[
+        ring(1, FORECAST, &[2, 3]),
+        ring(2, FORECAST, &[1]),
+        ring(3, FORECAST, &[1, 4, 5, 6]),
+        ring(4, "Something else that partners offer.", &[3]),
+        ring(5, FORECAST, &[]),
+    ]);
+    let expected = ["ring2.example", "ring3.example"]
+        .map(|site| (site.to_owned(), vec!["sibling_sites ring1.example".to_owned()]));
+    assert_eq!(spam(&searcher), BTreeMap::from(expected));
+    let (_dir, searcher) = index(&[ring(1, FORECAST, &[2]), ring(2, FORECAST, &[1])]);
+    assert!(spam(&searcher).is_empty(), "two domains of one publisher");
+}
+
+/// A visit that finds this manifest.
+async fn visit(store: &Store, stored: StoredManifest, now: DateTime<Utc>) {
+    let mut manifest = stored.manifest;
+    let body = serde_json::to_vec(&manifest).unwrap();
+    manifest.content_hash = ContentHash::of(&body);
+    let (site, url) = (manifest.url.site(), manifest.url.to_string());
+    let fetched = visits::fetched(&url, Some(manifest), Some(body), now);
+    visits::save(store, site.as_str(), vec![fetched], now).await;
+}
+
+async fn commit(store: &Store, dir: &Path) {
+    let config = IndexConfig::in_data_dir(dir);
+    follow::run(store.clone(), config, CancellationToken::new(), Mode::Once).await.unwrap();
+}
+
+/// A reader that follows the commits finds what one finds that opens the last commit.
+#[tokio::test]
+async fn each_commit_compares_new_sites_with_known_ones() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open_in_data_dir(dir.path()).await.unwrap();
+    let day = |number: i64| DateTime::UNIX_EPOCH + TimeDelta::days(20_000 + number);
+    let index_dir = IndexConfig::in_data_dir(dir.path()).dir;
+    let names =
+        ["Skyhop", "Lindenhof", "Claykiln", "Northstitch", "Brightsmile", "Daybook", "Skycast", "Quickbite"];
+    for name in &names[1..] {
+        visit(&store, known(&format!("{}.example", name.to_lowercase()), name), day(0)).await;
+    }
+    visit(&store, known("harbourbank.example", "Harbour Bank"), day(0)).await;
+    commit(&store, dir.path()).await;
+    let following = Searcher::open(&index_dir).unwrap();
+    let check = |expected: &[&str]| {
+        following.reload().unwrap();
+        let found: Vec<String> = spam(&following).into_keys().collect();
+        assert_eq!(found, expected, "following");
+        let opened = Searcher::open(&index_dir).unwrap();
+        assert_eq!(spam(&opened), spam(&following), "opened");
+    };
+    check(&[]);
+
+    let alike = |name: &str| site("harb0urbank.example", name, 0, &[("balance", "Shows a balance.")]);
+    visit(&store, alike("Harbour Bank"), day(60)).await;
+    let list = format!("Forecast like {}.", names.join(", "));
+    visit(&store, site("names.example", "Names", 0, &[("forecast", &list)]), day(60)).await;
+    commit(&store, dir.path()).await;
+    check(&["harb0urbank.example"]);
+
+    // One name of the list becomes known in a later commit, as a site that was seen long before.
+    visit(&store, known("skyhop.example", "Skyhop"), day(0)).await;
+    commit(&store, dir.path()).await;
+    check(&["harb0urbank.example", "names.example"]);
+
+    visit(&store, alike("Harbour Zero"), day(61)).await;
+    commit(&store, dir.path()).await;
+    check(&["names.example"]);
+}
