@@ -28,6 +28,7 @@ use crate::response::{Caching, HttpResult};
 const URL_CHARS_MAX: usize = 2_048;
 /// Random bytes of an id, and of a challenge.
 const ID_BYTES: usize = 16;
+const ID_PREFIX: &str = "w";
 /// An index probe for each watch every few seconds is cheap up to some thousands.
 const CAPS: WatchCaps =
     WatchCaps { of_receiver: 10, unconfirmed_of_receiver: 3, of_all: 1_000, unconfirmed_of_all: 500 };
@@ -212,7 +213,7 @@ pub(crate) async fn add(Request { app, client, query, .. }: Request, body: Bytes
     }
     let issued = IssuedKey::new(KeyKind::Watch, &rand::random::<[u8; KEY_BYTES]>());
     let watch = NewWatch {
-        id: random_id("w"),
+        id: random_id(ID_PREFIX),
         site,
         receiver,
         token_hash: issued.hash,
@@ -272,6 +273,12 @@ fn read(body: &[u8]) -> Result<(SiteName, ManifestUrl), Problem> {
     Ok((site, receiver))
 }
 
+/// Whether a text has the form of the id of a watch. PostgreSQL refuses some other texts, such as those with NUL.
+fn is_id(text: &str) -> bool {
+    let digits = text.strip_prefix(ID_PREFIX).and_then(|rest| rest.strip_prefix('_'));
+    digits.is_some_and(|digits| digits.len() == 2 * ID_BYTES && HEXLOWER.decode(digits.as_bytes()).is_ok())
+}
+
 fn random_id(prefix: &str) -> String {
     format!("{prefix}_{}", HEXLOWER.encode(&rand::random::<[u8; ID_BYTES]>()))
 }
@@ -296,7 +303,7 @@ async fn admit(store: &Store, id: &str, headers: &HeaderMap) -> Result<Watch, Pr
     };
     let value = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     let key = value.and_then(bearer).and_then(|key| KeyHash::of_key(KeyKind::Watch, key));
-    let key = key.ok_or_else(refused)?;
+    let key = key.filter(|_| is_id(id)).ok_or_else(refused)?;
     let watch = store.watch_find(id).await?.ok_or_else(refused)?;
     let is_holder = bool::from(watch.token_hash.as_str().as_bytes().ct_eq(key.as_str().as_bytes()));
     if is_holder { Ok(watch) } else { Err(refused()) }
@@ -422,7 +429,11 @@ pub(crate) async fn challenge(
 pub(crate) async fn list(Request { app, context, query, .. }: Request, admin: Admin) -> HttpResult {
     query.only(&["after", "limit"])?;
     let max = query.limit(LIMIT_DEFAULT, LIMIT_MAX)?;
-    let watches = app.store.watches_page(query.one("after")?, max).await?;
+    let after = query.one("after")?;
+    if after.is_some_and(|after| !is_id(after)) {
+        return Err(Problem::bad_request("\"after\" is no next_after of a page").with_parameter("after"));
+    }
+    let watches = app.store.watches_page(after, max).await?;
     tracing::debug!(admin.name = admin.name, "watches listed");
     let is_full = u32::try_from(watches.len()).is_ok_and(|found| found == max);
     let next_after = watches.last().filter(|_| is_full).map(|watch| watch.id.clone());
@@ -445,7 +456,7 @@ pub(crate) async fn end(
     Path(id): Path<String>,
 ) -> HttpResult {
     query.only(&[])?;
-    let deleted = app.store.watch_delete(&id).await?;
+    let deleted = is_id(&id) && app.store.watch_delete(&id).await?;
     tracing::info!(admin.name = admin.name, watch = id, deleted, "watch ended");
     context.json(&WatchDeleted { id, deleted }, Caching::Never)
 }

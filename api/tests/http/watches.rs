@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::http::{Request, StatusCode};
 use chrono::TimeDelta;
-use policy::webhook::{AfterFailure, WebhookSecret};
+use policy::webhook::{AfterFailure, Message, WebhookSecret};
 use serde_json::{Value, json};
 use store::{DeliveryEnd, DueContent, DueDelivery};
 
@@ -50,7 +50,7 @@ async fn due(world: &World) -> DueDelivery {
     let now = machine_now();
     world
         .store
-        .deliveries_claim(now, now + TimeDelta::minutes(10), 9)
+        .deliveries_claim(Message::Challenge, now, now + TimeDelta::minutes(10), 9)
         .await
         .unwrap()
         .pop()
@@ -210,6 +210,22 @@ async fn operators_see_watches_without_secrets_and_end_them() {
     let ended = admin(&world, "DELETE", &format!("/admin/watches/{id}"), TOKEN, "").await;
     assert_eq!((ended.status, &ended.json()["deleted"]), (StatusCode::OK, &json!(true)));
     assert_eq!(world.store.watch_find(id).await.unwrap(), None);
+}
+
+/// PostgreSQL refuses a text with NUL, and a log has one line for a request.
+#[tokio::test]
+async fn ids_that_no_watch_has_are_unknown() {
+    let (file, _dir) = tokens();
+    let world = World::with(Settings { admin_tokens: Some(file), ..Settings::default() }).await;
+    let made = watch(&world).await;
+    for id in ["%00", "w_none", "w_%0aINFO", "W_00000000000000000000000000000000"] {
+        let unknown = ask(&world, "GET", &format!("/watches/{id}"), token(&made)).await;
+        assert_eq!(unknown.status, StatusCode::UNAUTHORIZED, "{id}: {}", unknown.text());
+        let ended = admin(&world, "DELETE", &format!("/admin/watches/{id}"), TOKEN, "").await;
+        assert_eq!((ended.status, &ended.json()["deleted"]), (StatusCode::OK, &json!(false)), "{id}");
+        let page = admin(&world, "GET", &format!("/admin/watches?after={id}"), TOKEN, "").await;
+        assert_eq!(page.status, StatusCode::BAD_REQUEST, "{id}: {}", page.text());
+    }
 }
 
 #[tokio::test]

@@ -18,6 +18,7 @@ use store::{
     DeliveryEnd, DueContent, DueDelivery, FeedEntry, NewDelivery, ReceiverCaps, StoreError, WatchBehind,
     WorkerId,
 };
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::retry::retry_while_unavailable;
@@ -30,8 +31,12 @@ const POLL_INTERVAL: Duration = Duration::from_secs(5);
 /// After this time another worker may send a message that this one has begun to send. A request with its robots.txt takes two
 /// minutes at most.
 const SENDING_MAX: TimeDelta = TimeDelta::minutes(10);
-/// Messages that are sent at once, to different receivers.
-const SENT_AT_ONCE: u32 = 8;
+/// Messages with changes that are sent at once, to different receivers.
+const CHANGES_AT_ONCE: u32 = 8;
+/// Challenges that are sent at once. Anybody may cause one, so slow receivers of challenges delay no changes.
+const CHALLENGES_AT_ONCE: u32 = 4;
+/// After this time a round sends no further message, so that new changes are looked for.
+const ROUND_MAX: Duration = Duration::from_mins(1);
 /// Watches that get a message in one round.
 const WATCHES_OF_ROUND: u32 = 100;
 /// Changes of one message: about thirty kilobytes.
@@ -70,16 +75,39 @@ async fn round(tools: &Tools, worker: &WorkerId, stop: &CancellationToken) -> Re
     for watch in store.watches_behind(WATCHES_OF_ROUND).await? {
         compose(tools, &watch).await?;
     }
-    while !stop.is_cancelled() {
-        let now = clock::now();
-        let due = store.deliveries_claim(now, now + SENDING_MAX, SENT_AT_ONCE).await?;
-        if due.is_empty() {
-            break;
+    let kinds = [MessageKind::Changes, MessageKind::Challenge];
+    let sent = join_all(kinds.map(|kind| send_due(tools, worker, stop, kind))).await;
+    sent.into_iter().collect()
+}
+
+/// Sends the messages of a kind that are due. Each place sends one after the other, so a slow receiver delays one place.
+async fn send_due(
+    tools: &Tools,
+    worker: &WorkerId,
+    stop: &CancellationToken,
+    kind: MessageKind,
+) -> Result<(), StoreError> {
+    let ends_at = Instant::now() + ROUND_MAX;
+    let is_over = || stop.is_cancelled() || Instant::now() >= ends_at;
+    let send_from = async |first: DueDelivery| {
+        let mut next = Some(first);
+        while let Some(delivery) = next {
+            deliver(tools, worker, stop, &delivery).await?;
+            next = if is_over() { None } else { claim(tools, kind, 1).await?.pop() };
         }
-        let sent = join_all(due.iter().map(|delivery| deliver(tools, worker, stop, delivery))).await;
-        sent.into_iter().collect::<Result<(), StoreError>>()?;
-    }
-    Ok(())
+        Ok(())
+    };
+    let places = match kind {
+        MessageKind::Changes => CHANGES_AT_ONCE,
+        MessageKind::Challenge => CHALLENGES_AT_ONCE,
+    };
+    let due = if is_over() { Vec::new() } else { claim(tools, kind, places).await? };
+    join_all(due.into_iter().map(send_from)).await.into_iter().collect()
+}
+
+async fn claim(tools: &Tools, kind: MessageKind, max: u32) -> Result<Vec<DueDelivery>, StoreError> {
+    let now = clock::now();
+    tools.store.deliveries_claim(kind, now, now + SENDING_MAX, max).await
 }
 
 /// Stores a message with the next changes of a watch.

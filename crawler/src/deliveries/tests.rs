@@ -20,15 +20,16 @@ use egress::{Contact, CrawlerIdentity, EgressSettings, HostsFile, OwnRules, Reac
 const SITE: &str = "shop.example";
 const RECEIVER: &str = "hooks.reader.example";
 const PATH: &str = "/changes";
+const EVENTS: &str = "events.jsonl";
 const CHALLENGE: &str = "answer_1";
 const CAPS: WatchCaps =
-    WatchCaps { of_receiver: 9, unconfirmed_of_receiver: 9, of_all: 9, unconfirmed_of_all: 9 };
+    WatchCaps { of_receiver: 99, unconfirmed_of_receiver: 99, of_all: 99, unconfirmed_of_all: 99 };
 
 struct Fixture {
     web: Web,
     config: CrawlConfig,
     tools: Tools,
-    _dir: tempfile::TempDir,
+    dir: tempfile::TempDir,
 }
 
 fn manifest(action: &str) -> String {
@@ -99,22 +100,28 @@ impl Fixture {
         let store = Store::open_in_data_dir(dir.path()).await.unwrap();
         let config = config(&web, &change(web.hosts_file()));
         let tracker = TaskTracker::new();
-        let shared = (Groups::unshared(), Events::default());
+        let events = Events::append(&dir.path().join(EVENTS)).unwrap();
+        let shared = (Groups::unshared(), events);
         let tools = Tools::start(&config, &store, shared, &tracker).await.unwrap();
-        let fixture = Self { web, config, tools, _dir: dir };
+        let fixture = Self { web, config, tools, dir };
         fixture.watch().await;
         fixture
     }
 
     async fn watch(&self) {
+        self.watch_for(1, RECEIVER).await;
+    }
+
+    /// A watch of the shop for a receiver.
+    async fn watch_for(&self, number: u8, receiver: &str) {
         let watch = NewWatch {
-            id: "w1".to_owned(),
+            id: format!("w{number}"),
             site: SiteName::parse(SITE).unwrap(),
-            receiver: ManifestUrl::parse(&format!("https://{RECEIVER}{PATH}")).unwrap(),
+            receiver: ManifestUrl::parse(&format!("https://{receiver}{PATH}")).unwrap(),
             token_hash: IssuedKey::new(KeyKind::Watch, &[1; 32]).hash,
             secret: secret(1),
             at: clock::now(),
-            challenge: NewChallenge { id: "msg_1".to_owned(), challenge: CHALLENGE.to_owned() },
+            challenge: NewChallenge { id: format!("msg_{number}"), challenge: CHALLENGE.to_owned() },
         };
         assert_eq!(self.tools.store.watch_add(&watch, CAPS).await.unwrap(), WatchOutcome::Added);
     }
@@ -234,6 +241,32 @@ async fn a_message_is_repeated_with_its_id_and_a_new_time() {
     assert!(fixture.lines().await.is_empty() && fixture.state().await.unwrap().failing_since.is_none());
 }
 
+/// Strangers make watches for hosts of theirs that answer no request.
+#[tokio::test]
+async fn receivers_that_never_answer_challenges_delay_no_changes() {
+    let slow = |number: u8| format!("hooks.slow{number}.example");
+    let silent = confirming().after(Duration::from_hours(1));
+    let hosts = (2..22).map(|number| Host::new(&slow(number)).robots("").route(PATH, silent.clone()));
+    let fixture = Fixture::with(hosts.chain([receiver(accepting())])).await;
+    // the challenge is answered after this visit, so the change waits
+    fixture.crawl("buy_book").await;
+    for number in 2..22 {
+        fixture.watch_for(number, &slow(number)).await;
+    }
+    clock::advance(TimeDelta::seconds(1));
+    let arrives = async {
+        while fixture.posts().len() < 2 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let arrived = tokio::time::timeout(Duration::from_secs(8), arrives);
+    tokio::select! {
+        () = fixture.deliver() => {}
+        arrived = arrived => assert!(arrived.is_ok(), "the changes wait for challenges"),
+    }
+    assert_eq!(body(&fixture.posts()[1])["type"], "agentdex.changes");
+}
+
 /// The process ends after the receiver has answered, and before the result is stored.
 #[tokio::test]
 async fn a_message_is_delivered_again_after_a_kill() {
@@ -244,7 +277,8 @@ async fn a_message_is_delivered_again_after_a_kill() {
         compose(&fixture.tools, &watch).await.unwrap();
     }
     let now = clock::now();
-    let due = fixture.tools.store.deliveries_claim(now, now + SENDING_MAX, 9).await.unwrap();
+    let kind = MessageKind::Changes;
+    let due = fixture.tools.store.deliveries_claim(kind, now, now + SENDING_MAX, 9).await.unwrap();
     let stop = CancellationToken::new();
     let end = attempt(&fixture.tools, &fixture.config.worker, &stop, &due[0]).await.unwrap();
     assert_eq!(end, DeliveryEnd::Accepted);
@@ -435,6 +469,14 @@ async fn a_long_response_is_accepted_without_its_rest() {
     fixture.crawl("buy_book").await;
     fixture.deliver().await;
     assert!(fixture.lines().await.is_empty(), "{:?}", fixture.lines().await);
+}
+
+#[tokio::test]
+async fn events_name_the_host_of_a_receiver_without_its_path() {
+    let fixture = Fixture::confirmed(accepting()).await;
+    let events = std::fs::read_to_string(fixture.dir.path().join(EVENTS)).unwrap();
+    assert!(events.contains(&format!("https://{RECEIVER}/\"")), "{events}");
+    assert!(!events.contains(PATH), "{events}");
 }
 
 /// The receiver of a watch is a host that was requested, like others.

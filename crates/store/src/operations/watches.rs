@@ -106,22 +106,23 @@ impl Store {
         writing!(self, "delivery_add", delivery::delivery_add(delivery))
     }
 
-    /// Messages that are due, for this worker. Each counts as sent, and another worker may send it after `until`.
+    /// Messages of a kind that are due, for this worker. Each counts as sent, and another worker may send it after `until`.
     #[boxed]
     pub async fn deliveries_claim(
         &self,
+        message: Message,
         now: DateTime<Utc>,
         until: DateTime<Utc>,
         max: u32,
     ) -> Result<Vec<DueDelivery>, StoreError> {
         // without the lock of a writer while nothing is due
-        if !reading!(self, "deliveries_claim", delivery::deliveries_wait(millis(now)))? {
+        if !reading!(self, "deliveries_claim", delivery::deliveries_wait(message, millis(now)))? {
             return Ok(Vec::new());
         }
         writing!(
             self,
             "deliveries_claim",
-            delivery::deliveries_claim(millis(now), millis(until), i64::from(max))
+            delivery::deliveries_claim(message, millis(now), millis(until), i64::from(max))
         )
     }
 

@@ -120,19 +120,27 @@ impl TryFrom<DueRow> for DueDelivery {
     }
 }
 
-/// Whether a message is due.
-pub(crate) async fn deliveries_wait(connection: &mut Connection, now_ms: i64) -> Outcome<bool> {
-    let due: Option<String> =
-        sqlx::query_scalar("SELECT id FROM delivery WHERE dead_at_ms IS NULL AND next_at_ms <= $1 LIMIT 1")
-            .bind(now_ms)
-            .fetch_optional(&mut *connection)
-            .await?;
+/// Whether a message of a kind is due.
+pub(crate) async fn deliveries_wait(
+    connection: &mut Connection,
+    message: Message,
+    now_ms: i64,
+) -> Outcome<bool> {
+    let due: Option<String> = sqlx::query_scalar(
+        "SELECT id FROM delivery WHERE dead_at_ms IS NULL AND next_at_ms <= $1
+             AND CASE WHEN challenge IS NULL THEN 0 ELSE 1 END = $2 LIMIT 1",
+    )
+    .bind(now_ms)
+    .bind(i32::from(message == Message::Challenge))
+    .fetch_optional(&mut *connection)
+    .await?;
     Ok(due.is_some())
 }
 
-/// Messages that are due. The condition on the time is repeated, since another worker may have claimed a message meanwhile.
+/// Messages of a kind that are due. The condition on the time is repeated, since another worker may have claimed a message meanwhile.
 pub(crate) async fn deliveries_claim(
     connection: &mut Connection,
+    message: Message,
     now_ms: i64,
     until_ms: i64,
     max: i64,
@@ -140,6 +148,7 @@ pub(crate) async fn deliveries_claim(
     let claimed: Vec<String> = sqlx::query_scalar(
         "UPDATE delivery SET attempts = attempts + 1, next_at_ms = $2
          WHERE id IN (SELECT id FROM delivery WHERE dead_at_ms IS NULL AND next_at_ms <= $1
+                          AND CASE WHEN challenge IS NULL THEN 0 ELSE 1 END = $4
                       ORDER BY next_at_ms, id LIMIT $3)
            AND dead_at_ms IS NULL AND next_at_ms <= $1
          RETURNING id",
@@ -147,6 +156,7 @@ pub(crate) async fn deliveries_claim(
     .bind(now_ms)
     .bind(until_ms)
     .bind(max)
+    .bind(i32::from(message == Message::Challenge))
     .fetch_all(&mut *connection)
     .await?;
     if claimed.is_empty() {

@@ -115,7 +115,7 @@ macro_rules! contract_tests {
                 a_watch_delivers_only_after_its_receiver_answered, watches_have_caps, changes_are_delivered_in_order,
                 a_message_is_sent_again_if_its_worker_was_killed, two_workers_send_different_messages,
                 a_dead_receiver_leaves_dead_letters_and_pauses_its_watch, messages_to_a_domain_are_counted_by_day,
-                an_opt_out_ends_watches_of_both_sides, watches_are_deleted_by_age, rotation_keeps_the_secret_before,
+                challenges_and_changes_are_claimed_apart, an_opt_out_ends_watches_of_both_sides, watches_are_deleted_by_age, rotation_keeps_the_secret_before,
             },
             claims::{
                 a_check_is_requested_once_in_ten_minutes, a_visit_saves_the_owner_and_keeps_the_request,

@@ -52,7 +52,13 @@ async fn add(store: &Store, id: &str, receiver: &str) -> Result<WatchOutcome> {
 }
 
 async fn claim(store: &Store, now: DateTime<Utc>) -> Result<Vec<DueDelivery>> {
-    Ok(store.deliveries_claim(now, now + TimeDelta::minutes(10), 9).await?)
+    let mut claimed = claim_of(store, Message::Challenge, now).await?;
+    claimed.extend(claim_of(store, Message::Changes, now).await?);
+    Ok(claimed)
+}
+
+async fn claim_of(store: &Store, message: Message, now: DateTime<Utc>) -> Result<Vec<DueDelivery>> {
+    Ok(store.deliveries_claim(message, now, now + TimeDelta::minutes(10), 9).await?)
 }
 
 async fn claim_one(store: &Store, now: DateTime<Utc>) -> Result<DueDelivery> {
@@ -171,6 +177,19 @@ pub(crate) async fn changes_are_delivered_in_order(Db { store, .. }: Db) -> Resu
     assert_eq!(claim_one(&store, later(6)).await?.id, "m2");
     let watch = find(&store, "w1").await?;
     assert_eq!((watch.delivered_at, watch.failing_since), (Some(later(5)), None));
+    Ok(())
+}
+
+/// Anybody may cause a challenge, so those of slow receivers must not take the places of changes.
+pub(crate) async fn challenges_and_changes_are_claimed_apart(Db { store, .. }: Db) -> Result<()> {
+    confirmed(&store, "w1", RECEIVER).await?;
+    change(&store, "first", 1).await?;
+    assert_eq!(add(&store, "w2", "https://third.example/").await?, WatchOutcome::Added);
+    assert!(claim_of(&store, Message::Changes, later(1)).await?.is_empty());
+    assert!(compose(&store, "m1", later(1)).await?);
+    let ids = |due: Vec<DueDelivery>| due.into_iter().map(|delivery| delivery.id).collect::<Vec<_>>();
+    assert_eq!(ids(claim_of(&store, Message::Changes, later(1)).await?), ["m1"]);
+    assert_eq!(ids(claim_of(&store, Message::Challenge, later(1)).await?), ["challenge-w2"]);
     Ok(())
 }
 

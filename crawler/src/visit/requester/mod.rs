@@ -8,6 +8,7 @@ mod names;
 mod records;
 mod robots;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -55,6 +56,16 @@ pub(crate) enum Message<'a> {
     Post(&'a Value),
     /// A POST of JSON with headers, to a receiver of changes.
     Deliver { headers: &'a HeaderMap, body: &'a str },
+}
+
+impl Message<'_> {
+    /// The URL in events and traces: without the path of a receiver, which may be secret.
+    fn shown_url(self, url: &ManifestUrl) -> Cow<'_, ManifestUrl> {
+        match self {
+            Self::Deliver { .. } => url.join("/").map_or(Cow::Borrowed(url), Cow::Owned),
+            Self::Get(_) | Self::Post(_) => Cow::Borrowed(url),
+        }
+    }
 }
 
 /// The answer to a request, and when it was sent.
@@ -245,9 +256,9 @@ impl<'a> Requester<'a> {
         let leave = Box::pin(self.write_clocks(progress, &host, &mut permit, member)).await?;
         let (at, sent) = (clock::now(), Instant::now());
         progress.traffic.requests += 1;
-        let (events, site) = (&self.tools.events, &self.token.site);
+        let (events, site, shown) = (&self.tools.events, &self.token.site, message.shown_url(url));
         let conditional = matches!(message, Message::Get(conditions) if !conditions.is_empty());
-        events.write(Event::Request { site, url, conditional });
+        events.write(Event::Request { site, url: &shown, conditional });
         let answer = {
             let _waits = self.tools.activity.request();
             Box::pin(self.exchange(url, body, message, leave)).await
@@ -255,7 +266,7 @@ impl<'a> Requester<'a> {
         // a stall of this machine says nothing about the server
         let is_late = answer.as_ref().is_err_and(|failure| failure.cause == Cause::Late);
         let took = if is_late { Duration::ZERO } else { sent.elapsed() };
-        events.write(answer_event(site, url, &answer, took));
+        events.write(answer_event(site, &shown, &answer, took));
         metrics::answered(took);
         self.finish(&mut progress.traffic, &host, &answer, took);
         drop((permit, group_use));
@@ -272,7 +283,7 @@ impl<'a> Requester<'a> {
         message: Message<'_>,
         leave: LeaveCheck,
     ) -> Result<Reply, Failure> {
-        let span = fetch_span(url);
+        let span = fetch_span(&message.shown_url(url));
         let answer = match message {
             Message::Get(conditions) => {
                 self.session.fetch(url, body, conditions, leave).instrument(span.clone()).await

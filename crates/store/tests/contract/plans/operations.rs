@@ -5,6 +5,7 @@
 
 use anyhow::{Context as _, Result};
 use chrono::TimeDelta;
+use policy::webhook::Message;
 use policy::{AbuseReason, FetchOutcome};
 use store::{
     ClockWrite, DeliveryEnd, FeedPosition, HandOver, LeaseRequest, LeaseToken, ParkedVisit, Report,
@@ -240,7 +241,8 @@ async fn watches(store: &Store, judge: &Judge) -> Result<()> {
         let watch = crate::watches::watch_of(&format!("w{time}"), name.clone(), now());
         assert_eq!(store.watch_add(&watch, crate::watches::MANY).await?, WatchOutcome::Added);
         judge.judge("watch_add", 10);
-        let due = store.deliveries_claim(now(), now() + TimeDelta::minutes(10), 9).await?;
+        let due =
+            store.deliveries_claim(Message::Challenge, now(), now() + TimeDelta::minutes(10), 9).await?;
         judge.judge("deliveries_claim", 10);
         store.delivery_end(due.first().context("a challenge")?, &DeliveryEnd::Accepted, now()).await?;
         judge.judge("delivery_end", 10);
