@@ -131,6 +131,27 @@ fn a_look_alike_has_the_name_of_an_older_publisher() {
     assert!(spam(&searcher).is_empty(), "not known");
 }
 
+/// Somebody registers a name that looks like that of a publisher who is not in the index yet, or signs its document.
+#[test]
+fn an_imitation_makes_no_publisher_spam_that_comes_later() {
+    let later = |domain: &str, name: &str| {
+        let mut stored = known(domain, name);
+        stored.first_seen_at += TimeDelta::days(60);
+        stored
+    };
+    for (imitation, publisher, name) in [
+        ("harb0urbank.example", "harbourbank.example", "Harbour Bank"),
+        ("xn--harburbank-hvi.example", "harbourbank.example", "Harbour Bank"), // a Cyrillic о
+        ("rnelonfarm.example", "melonfarm.example", "Melonfarm"),              // r and n look like m
+    ] {
+        let of = |site: &str| vec![format!("look_alike {site}")];
+        let (_dir, searcher) = index(&[known(imitation, name), later(publisher, name)]);
+        assert!(spam(&searcher).is_empty(), "{imitation} was first: {:?}", spam(&searcher));
+        let (_dir, searcher) = index(&[known(publisher, name), later(imitation, name)]);
+        assert_eq!(spam(&searcher), BTreeMap::from([(imitation.to_owned(), of(publisher))]));
+    }
+}
+
 #[test]
 fn lists_of_names_are_spam_and_integrations_are_not() {
     let names = [

@@ -1,6 +1,8 @@
 //! The publishers of each segment: what is needed to find sites that look alike, link to each other or list names, in memory; their
 //! other facts are read from a column.
 
+use std::sync::Arc;
+
 use manifest::{NamedBy, SiteName};
 use rustc_hash::FxHashMap;
 use tantivy::columnar::BytesColumn;
@@ -107,7 +109,7 @@ impl SegmentPublishers {
 pub(super) struct Publishers<'a> {
     pub(super) segments: Vec<(&'a SegmentReader, &'a SegmentPublishers)>,
     /// Facts of sites that were read.
-    known: FxHashMap<u64, Option<PublisherFacts>>,
+    known: FxHashMap<u64, Option<Arc<PublisherFacts>>>,
 }
 
 impl<'a> Publishers<'a> {
@@ -116,7 +118,7 @@ impl<'a> Publishers<'a> {
     }
 
     /// The facts of all manifests of a site, up to a number; `None` if the commit has none.
-    pub(super) fn facts(&mut self, site: u64) -> tantivy::Result<Option<PublisherFacts>> {
+    pub(super) fn facts(&mut self, site: u64) -> tantivy::Result<Option<Arc<PublisherFacts>>> {
         if let Some(known) = self.known.get(&site) {
             return Ok(known.clone());
         }
@@ -136,6 +138,7 @@ impl<'a> Publishers<'a> {
         if self.known.len() >= FACTS_KEPT_MAX {
             self.known.clear();
         }
+        let found = found.map(Arc::new);
         self.known.insert(site, found.clone());
         Ok(found)
     }

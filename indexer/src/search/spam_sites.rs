@@ -3,11 +3,12 @@
 //! A commit compares the publishers of its new segments with all others, and judges the pairs that were found again, since a later
 //! commit may change either site. So the cost follows the changes. Sites are compared by what is written in their own documents only.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use manifest::SiteName;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use tantivy::Searcher;
 
 use super::columns::Columns;
@@ -15,8 +16,8 @@ use super::publishers::{BRANDS_MIN, Publishers, SegmentPublishers, number_of, pa
 use crate::answer::SpamCause;
 use crate::spam::{Label, PublisherFacts, SpamReason};
 
-/// A publisher is known if it declares at least this many capabilities, and was seen this long before the other site, or is verified by
-/// its signature while the other is not.
+/// A publisher is known if it declares at least this many capabilities, and was seen this long before the other site; or was seen no
+/// later, and is verified by its signature while the other is not. Anybody may sign, so a signature makes nobody older.
 const KNOWN_CAPABILITIES_MIN: u32 = 3;
 const KNOWN_BEFORE_MS: i64 = 30 * 24 * 60 * 60 * 1_000;
 /// Names of others in a document, at least [`BRANDS_MIN`], are also at least one in this many of the words of its capabilities. An
@@ -66,7 +67,8 @@ impl SpamSites {
         };
         found.find_alike(&mut all, &new)?;
         found.find_linked(&all, &new);
-        found.find_listing(&all, &new, &old);
+        let known: Vec<&SegmentPublishers> = known.iter().map(|of| &of.publishers).collect();
+        found.find_listing(&all, &new, (&old, &known));
         found.judge_alike(&mut all)?;
         found.judge_linked(&mut all)?;
         found.judge_listing(&mut all)?;
@@ -117,12 +119,21 @@ impl SpamSites {
         }
     }
 
-    /// Documents of earlier commits are looked through again if a name is new.
-    fn find_listing(&mut self, all: &Publishers<'_>, new: &[&SegmentPublishers], old: &[&SegmentPublishers]) {
-        let is_known = |key: &u32| old.iter().any(|of| !pairs_with(&of.names, *key).is_empty());
-        let has_new_name = new.iter().flat_map(|of| &of.names).any(|(key, _)| !is_known(key));
-        let again = old.iter().filter(|_| has_new_name);
-        for (site, names) in new.iter().chain(again).flat_map(|of| &of.listed) {
+    /// Documents of earlier commits are judged again if they have a name that is new. `known` are the segments of the commit before, of which
+    /// some may be merged now.
+    fn find_listing(
+        &mut self,
+        all: &Publishers<'_>,
+        new: &[&SegmentPublishers],
+        (old, known): (&[&SegmentPublishers], &[&SegmentPublishers]),
+    ) {
+        let is_known = |key: &u32| known.iter().any(|of| !pairs_with(&of.names, *key).is_empty());
+        let names = new.iter().flat_map(|of| &of.names).map(|(key, _)| *key);
+        let new_names: FxHashSet<u32> = names.filter(|key| !is_known(key)).collect();
+        let has_new_name = |names: &[u32]| names.iter().any(|key| new_names.contains(key));
+        let again = old.iter().filter(|_| !new_names.is_empty()).flat_map(|of| &of.listed);
+        let again = again.filter(|(_, names)| has_new_name(names));
+        for (site, names) in new.iter().flat_map(|of| &of.listed).chain(again) {
             let is_of_other = |key: &&u32| all.named(**key).any(|other| other != *site);
             if self.listing.len() < JUDGED_MAX && names.iter().filter(is_of_other).count() >= BRANDS_MIN {
                 self.listing.insert(*site);
@@ -138,7 +149,8 @@ impl SpamSites {
             }
             self.alike.insert((site, known));
             if is_known_to(&of_known, &of_site) && !of_known.links.contains(&of_site.site) {
-                self.add(site, of_site.site, SpamReason::LookAlike, Some(of_known.site));
+                let known = Some(of_known.site.clone());
+                self.add(site, of_site.site.clone(), SpamReason::LookAlike, known);
             }
         }
         Ok(())
@@ -160,7 +172,7 @@ impl SpamSites {
         for group in groups.all().into_values().filter(|group| group.len() >= SIBLINGS_MIN) {
             let mut sites = Vec::with_capacity(group.len());
             for site in group {
-                sites.extend(all.facts(site)?.map(|facts| (facts.first_seen_ms, facts.site)));
+                sites.extend(all.facts(site)?.map(|facts| (facts.first_seen_ms, facts.site.clone())));
             }
             sites.sort_by(|(a, one), (b, other)| a.cmp(b).then_with(|| one.as_str().cmp(other.as_str())));
             let mut sites = sites.into_iter().map(|(_, site)| site);
@@ -191,7 +203,7 @@ impl SpamSites {
                 self.listing.insert(site);
             }
             if known >= BRANDS_MIN && known * BRAND_WORDS_SHARE >= facts.words as usize {
-                self.add(site, facts.site, SpamReason::BrandNames, None);
+                self.add(site, facts.site.clone(), SpamReason::BrandNames, None);
             }
         }
         Ok(())
@@ -206,16 +218,28 @@ impl SpamSites {
 }
 
 /// Whether a site has a name that looks like another one, and uses the other one as its own.
+///
+/// The name of each of two confusable domains counts as that of the other. So of these, the one with more unusual characters is the imitation,
+/// whoever was seen first; if both have as many, the one that does not call itself as its domain. Else somebody could make a
+/// publisher spam that comes later.
 fn is_alike(site: &PublisherFacts, known: &PublisherFacts) -> bool {
     let (label, known) = (Label::of(&site.site), Label::of(&known.site));
-    label.looks_like(&known) && site.own_names.contains(&known.name_key())
+    if !label.looks_like(&known) || !site.own_names.contains(&known.name_key()) {
+        return false;
+    }
+    !label.is_confusable_with(&known)
+        || match label.unusual().cmp(&known.unusual()) {
+            Ordering::Greater => true,
+            Ordering::Equal => !site.has_own_name,
+            Ordering::Less => false,
+        }
 }
 
 /// Whether a publisher is known, compared with another site.
 fn is_known_to(publisher: &PublisherFacts, other: &PublisherFacts) -> bool {
-    let is_verified = publisher.is_verified && !other.is_verified;
-    let is_older = other.first_seen_ms - publisher.first_seen_ms >= KNOWN_BEFORE_MS;
-    publisher.capabilities >= KNOWN_CAPABILITIES_MIN && (is_verified || is_older)
+    let older_by_ms = other.first_seen_ms - publisher.first_seen_ms;
+    let is_verified = publisher.is_verified && !other.is_verified && older_by_ms >= 0;
+    publisher.capabilities >= KNOWN_CAPABILITIES_MIN && (is_verified || older_by_ms >= KNOWN_BEFORE_MS)
 }
 
 /// Whether at least half of the compared fingerprints of one site are those of another.
@@ -258,5 +282,38 @@ impl Groups {
             groups.entry(self.root(site)).or_default().push(site);
         }
         groups
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts(site: &str, first_seen_ms: i64, is_verified: bool) -> PublisherFacts {
+        PublisherFacts {
+            site: SiteName::parse(site).unwrap(),
+            capabilities: KNOWN_CAPABILITIES_MIN,
+            first_seen_ms,
+            is_verified,
+            own_names: BTreeSet::new(),
+            has_own_name: true,
+            names: BTreeSet::new(),
+            words: 0,
+            links: BTreeSet::new(),
+            sketches: BTreeSet::new(),
+        }
+    }
+
+    /// Anybody can sign the documents of a site that imitates an older one.
+    #[test]
+    fn a_signature_makes_no_site_known_to_an_older_one() {
+        let signed = |at| facts("signed.example", at, true);
+        let other = |at, is_verified| facts("other.example", at, is_verified);
+        assert!(is_known_to(&signed(0), &other(0, false)) && is_known_to(&signed(0), &other(1, false)));
+        assert!(!is_known_to(&signed(1), &other(0, false)));
+        assert!(!is_known_to(&signed(0), &other(1, true)));
+        assert!(is_known_to(&other(0, false), &signed(KNOWN_BEFORE_MS)));
+        let small = PublisherFacts { capabilities: KNOWN_CAPABILITIES_MIN - 1, ..signed(0) };
+        assert!(!is_known_to(&small, &other(KNOWN_BEFORE_MS, false)));
     }
 }

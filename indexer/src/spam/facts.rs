@@ -9,7 +9,7 @@ use manifest::{IdentityMark, ManifestUrl, SiteName};
 use serde::{Deserialize, Serialize};
 use store::StoredManifest;
 
-use super::label::name_key;
+use super::label::{Label, name_key};
 use super::texts::judged_words;
 use crate::analysis::{is_stop_word, words};
 
@@ -36,6 +36,8 @@ pub(crate) struct PublisherFacts {
     pub(crate) is_verified: bool,
     /// Keys of the names that the publisher gives itself, and of their words.
     pub(crate) own_names: BTreeSet<u32>,
+    /// Whether it gives itself the name of its domain, in exactly these letters.
+    pub(crate) has_own_name: bool,
     /// Keys of the words that most capabilities have, and of pairs of them, that may be names of other publishers.
     pub(crate) names: BTreeSet<u32>,
     /// Number of different words that most capabilities have.
@@ -52,13 +54,15 @@ impl PublisherFacts {
         }
         let manifest = &stored.manifest;
         let (names, words) = common_names(stored);
+        let (own_names, has_own_name) = own_names(stored);
         let sketches: BTreeSet<u64> = sketches.collect();
         Some(Self {
             site: manifest.url.site(),
             capabilities: u32::try_from(manifest.capabilities.len()).unwrap_or(u32::MAX),
             first_seen_ms: stored.first_seen_at.timestamp_millis(),
             is_verified: stored.identity().marks().contains(&IdentityMark::Verified),
-            own_names: own_names(stored),
+            own_names,
+            has_own_name,
             names,
             words,
             links: links(stored),
@@ -72,6 +76,7 @@ impl PublisherFacts {
         self.first_seen_ms = self.first_seen_ms.min(other.first_seen_ms);
         self.is_verified |= other.is_verified;
         self.own_names.extend(other.own_names);
+        self.has_own_name |= other.has_own_name;
         // The names of a document count against its own words.
         if other.names.len() > self.names.len() {
             (self.names, self.words) = (other.names, other.words);
@@ -82,17 +87,22 @@ impl PublisherFacts {
     }
 }
 
-/// The names of a manifest and its provider, joined, and their words and pairs of words.
-fn own_names(stored: &StoredManifest) -> BTreeSet<u32> {
+/// Keys of the names of a manifest and its provider, joined, and of their words and pairs of words; and whether one of them has exactly the
+/// letters of the domain.
+fn own_names(stored: &StoredManifest) -> (BTreeSet<u32>, bool) {
     let manifest = &stored.manifest;
     let names = [&manifest.name, &manifest.title, &manifest.provider.name];
-    let mut keys = BTreeSet::new();
+    let label: String = words(Label::of(&manifest.url.site()).text()).map(|word| word.text).collect();
+    let (mut keys, mut has_own_name) = (BTreeSet::new(), false);
     for name in names.into_iter().flatten() {
         let words: Vec<String> = words(name).map(|word| word.text).take(OWN_NAMES_MAX).collect();
         let parts = words.iter().cloned().chain(pairs(&words)).chain([words.concat()]);
-        keys.extend(parts.map(|part| name_key(&part)).take(OWN_NAMES_MAX));
+        for part in parts.take(OWN_NAMES_MAX) {
+            has_own_name |= part.split(' ').collect::<String>() == label;
+            keys.insert(name_key(&part));
+        }
     }
-    keys.into_iter().take(OWN_NAMES_MAX * 3).collect()
+    (keys.into_iter().take(OWN_NAMES_MAX * 3).collect(), has_own_name)
 }
 
 /// Keys of words that at least half of the first capabilities have, and of their neighbours in pairs; and the number of these words.

@@ -60,6 +60,16 @@ impl Label {
         keys
     }
 
+    /// Number of characters that are not a to z: what a name has that is made to look like another one.
+    pub(crate) fn unusual(&self) -> usize {
+        self.text.chars().filter(|letter| !letter.is_ascii_lowercase()).count()
+    }
+
+    /// Whether both have the same characters, or characters that look like them.
+    pub(crate) fn is_confusable_with(&self, other: &Self) -> bool {
+        self.looks == other.looks
+    }
+
     /// Whether it is another name that looks like a known one. Names that differ in hyphens or in the public suffix are the same name.
     pub(crate) fn looks_like(&self, known: &Self) -> bool {
         if self.text == known.text || !known.is_long() {

@@ -22,8 +22,9 @@ const REPEATED_TEXT_WORDS_MIN: usize = 24;
 const REPEATED_TEXT_TIMES: usize = 4;
 /// Minimum number of capabilities that are near copies of each other. Published: none.
 const COPIES_MIN: usize = 20;
-/// A near copy has at least this many of the words that half of the document's capabilities have, and at most this many others.
-const SHARED_WORDS_MIN: usize = 4;
+/// The title and description of a near copy have at least this many of the words that half of the document's capabilities have, and at most
+/// this many others. Names and tags do not count: those of one interface are alike, and may be all that a capability has.
+const SHARED_WORDS_MIN: usize = 6;
 const OWN_WORDS_MAX: usize = 3;
 
 /// The bits of the reasons of each capability of a document, in order. Linear in the length of the texts.
@@ -31,7 +32,11 @@ pub(crate) fn judge(capabilities: &[Capability]) -> Vec<u64> {
     // Numbers take a fifth of the memory of words.
     let numbers = |words: Vec<String>| words.iter().map(|word| FxBuildHasher.hash_one(word)).collect();
     let texts: Vec<Vec<u64>> = capabilities.iter().map(judged_words).map(numbers).collect();
-    let copies = near_copies(&texts);
+    let described = capabilities.iter().map(|of| {
+        let texts = of.title.iter().chain(&of.description);
+        numbers(judged(texts.map(String::as_str).collect()))
+    });
+    let copies = near_copies(described);
     let of_text = |(at, text): (usize, &Vec<u64>)| {
         let repeated = if repeats_words(text) { SpamReason::RepeatedWords.bit() } else { 0 };
         let copy = if copies.contains(&at) { SpamReason::NearCopies.bit() } else { 0 };
@@ -44,8 +49,11 @@ pub(crate) fn judge(capabilities: &[Capability]) -> Vec<u64> {
 pub(super) fn judged_words(capability: &Capability) -> Vec<String> {
     let Capability { name, title, description, tags, .. } = capability;
     let texts = [Some(name), title.as_ref(), description.as_ref()];
-    let texts = texts.into_iter().flatten().chain(tags);
-    let words = texts.flat_map(|text| words(text)).map(|word| word.text);
+    judged(texts.into_iter().flatten().chain(tags).map(String::as_str).collect())
+}
+
+fn judged(texts: Vec<&str>) -> Vec<String> {
+    let words = texts.into_iter().flat_map(words).map(|word| word.text);
     words.filter(|word| !is_stop_word(word) && !word.chars().all(char::is_numeric)).take(WORDS_MAX).collect()
 }
 
@@ -60,11 +68,11 @@ fn repeats_words(text: &[u64]) -> bool {
 }
 
 /// The positions of near copies, if there are many.
-fn near_copies(texts: &[Vec<u64>]) -> HashSet<usize> {
+fn near_copies(texts: impl ExactSizeIterator<Item = Vec<u64>>) -> HashSet<usize> {
     if texts.len() < COPIES_MIN {
         return HashSet::new();
     }
-    let texts: Vec<FxHashSet<u64>> = texts.iter().map(|text| text.iter().copied().collect()).collect();
+    let texts: Vec<FxHashSet<u64>> = texts.map(|text| text.into_iter().collect()).collect();
     let mut counts: FxHashMap<u64, usize> = FxHashMap::default();
     for word in texts.iter().flatten() {
         *counts.entry(*word).or_default() += 1;
@@ -86,7 +94,7 @@ mod tests {
 
     use super::*;
 
-    fn judged(texts: &[(&str, &str)]) -> Vec<u64> {
+    fn capabilities(texts: &[(&str, &str)]) -> Vec<Capability> {
         let url = ManifestUrl::parse("https://a.example/agent.json").unwrap();
         let capability = |(name, description): &(&str, &str)| {
             let kind = CapabilityKind::Action;
@@ -94,7 +102,11 @@ mod tests {
             capability.description = Some((*description).to_owned());
             capability
         };
-        judge(&texts.iter().map(capability).collect::<Vec<_>>())
+        texts.iter().map(capability).collect()
+    }
+
+    fn judged(texts: &[(&str, &str)]) -> Vec<u64> {
+        judge(&capabilities(texts))
     }
 
     #[test]
@@ -132,5 +144,24 @@ mod tests {
             .collect();
         let texts: Vec<(&str, &str)> = all.iter().map(|text| ("call", text.as_str())).collect();
         assert!(judged(&texts).iter().all(|bits| *bits == 0));
+    }
+
+    #[test]
+    fn capabilities_with_the_same_tags_and_short_texts_are_no_copies() {
+        let objects = 'a'..='z';
+        let names: Vec<(String, String)> = objects
+            .map(|object| (format!("crm_list_{object}items"), format!("Lists {object}items of the Acme CRM")))
+            .collect();
+        let texts: Vec<(&str, &str)> =
+            names.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+        let mut capabilities = capabilities(&texts);
+        for (at, capability) in capabilities.iter_mut().enumerate() {
+            capability.tags =
+                ["crm", "sales", "cloud", "records", "customers", "acme"].map(str::to_owned).to_vec();
+            if at % 2 == 0 {
+                capability.description = None;
+            }
+        }
+        assert!(judge(&capabilities).iter().all(|bits| *bits == 0));
     }
 }
