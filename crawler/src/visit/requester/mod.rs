@@ -4,11 +4,11 @@
 
 mod clocks;
 mod failure;
+mod message;
 mod names;
 mod records;
 mod robots;
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -20,13 +20,13 @@ use manifest::{Host, ManifestUrl};
 use policy::delay::Network;
 use policy::groups::Choice;
 use policy::{BodyKind, RobotsVerdict, VisitEnd};
-use serde_json::Value;
 use store::{LeaseToken, MemberId, SiteState, VisitProgress};
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
 use self::clocks::{requests_of_last_day, site_gap_until};
 use self::failure::{answer_event, fetch_span, head_of, park_reason};
+pub(crate) use self::message::Message;
 pub(super) use self::robots::{Robots, robots_use};
 use super::context::{Interrupt, Stop, Tools};
 use super::own_hosts::OwnHosts;
@@ -46,27 +46,6 @@ const ADDRESSES_TRIED_MAX: usize = 2;
 const LATE_MAX: u32 = 3;
 /// Minimum time between two writes of the progress. A visit without delays would otherwise spend more time on writing than on requests.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(50);
-
-/// Content of a request.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Message<'a> {
-    /// A GET, with the validators of the stored copy.
-    Get(&'a HeaderMap),
-    /// A POST of JSON, to a registry that the operator named.
-    Post(&'a Value),
-    /// A POST of JSON with headers, to a receiver of changes.
-    Deliver { headers: &'a HeaderMap, body: &'a str },
-}
-
-impl Message<'_> {
-    /// The URL in events and traces: without the path of a receiver, which may be secret.
-    fn shown_url(self, url: &ManifestUrl) -> Cow<'_, ManifestUrl> {
-        match self {
-            Self::Deliver { .. } => url.join("/").map_or(Cow::Borrowed(url), Cow::Owned),
-            Self::Get(_) | Self::Post(_) => Cow::Borrowed(url),
-        }
-    }
-}
 
 /// The answer to a request, and when it was sent.
 pub(super) struct Exchange {
