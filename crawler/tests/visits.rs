@@ -62,6 +62,30 @@ async fn second_visit_is_conditional_and_changes_nothing() {
     assert_eq!(crawl.outcome("shop.example", "/agent.json").await, FetchOutcome::NotModified);
 }
 
+/// A release is rolled back: the URL redirects to the older file, whose server would confirm the date of the newer one.
+#[tokio::test]
+async fn validators_are_sent_only_to_the_target_that_gave_them() {
+    let file = |name: &str| Answer::json(AWP.replace("buy_book", name)).etag("\"1\"");
+    let site = shop()
+        .redirect("/agent.json", 302, "/v2.json")
+        .route("/v2.json", file("sell_book"))
+        .route("/v1.json", file("lend_book"));
+    let mut crawl = Crawl::of([site]).await;
+    crawl.pass().await;
+    let sent_to = |crawl: &Crawl, path: &str| {
+        let hits = crawl.hits("shop.example");
+        let hit = hits.into_iter().rfind(|hit| hit.path == path).expect("a request");
+        (hit.request.if_none_match, hit.status)
+    };
+    crawl.pass_again().await;
+    assert_eq!(sent_to(&crawl, "/v2.json"), (Some("\"1\"".to_owned()), Some(304)));
+    crawl.web.set("shop.example", "/agent.json", Answer::redirect(302, "/v1.json"));
+    assert_eq!(crawl.pass_again().await.manifests_changed, 1);
+    assert_eq!(sent_to(&crawl, "/v1.json"), (None, Some(200)));
+    crawl.pass_again().await;
+    assert_eq!(sent_to(&crawl, "/v1.json"), (Some("\"1\"".to_owned()), Some(304)));
+}
+
 #[tokio::test]
 async fn stores_a_version_per_change_and_removes_after_two_misses() {
     let mut crawl = Crawl::of([shop()]).await;

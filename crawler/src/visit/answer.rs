@@ -178,7 +178,10 @@ impl Visit<'_> {
             self.requester.memory.drop_document();
         }
         let caches = is_kept || judged.outcome.is_absent();
-        let cache = caches.then(|| CacheRecord::of(reply.head.status.as_u16(), &reply.head.headers, at));
+        let cache = caches.then(|| {
+            let record = CacheRecord::of(reply.head.status.as_u16(), &reply.head.headers, at);
+            record.redirected_to(task.final_url().as_ref().map(ManifestUrl::as_str))
+        });
         let fetched = answered(task, &reply, judged.outcome, at);
         let bytes = reply.body.map(|body| body.bytes).unwrap_or_default();
         let hash = is_kept.then(|| {
@@ -389,9 +392,11 @@ fn not_modified(
     }
 }
 
+/// Validators are sent only to the URL that gave them: another target of a redirect may have the same ones, or confirm a date alone.
 fn conditions(task: &Task, known: Option<&ResourceState>, stored: Option<&CacheRecord>) -> HeaderMap {
     let has_copy = known.is_some_and(|known| known.content_hash.is_some());
-    match stored {
+    let target = task.final_url();
+    match stored.filter(|stored| stored.is_of(target.as_ref().map(ManifestUrl::as_str))) {
         Some(stored) if has_copy && task.validators == Validators::Sent => stored.conditional_headers(),
         _ => HeaderMap::new(),
     }

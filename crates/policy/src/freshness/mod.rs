@@ -49,6 +49,9 @@ pub struct CacheRecord {
     received_at: DateTime<Utc>,
     /// Values as sent, each byte as one character.
     headers: Vec<(String, String)>,
+    /// The target of a redirect that sent the response. Its validators are of that resource alone (RFC 9110 section 8.8).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    redirected_to: Option<String>,
 }
 
 /// Whether a stored response may be used without a request.
@@ -134,7 +137,18 @@ impl CacheRecord {
             }
         }
         kept.shrink_to_fit();
-        Self { status, received_at, headers: kept }.without_forbidden()
+        Self { status, received_at, headers: kept, redirected_to: None }.without_forbidden()
+    }
+
+    /// The record of a response that came from the target of a redirect; `None` for one that the URL itself sent.
+    #[must_use]
+    pub fn redirected_to(self, target: Option<&str>) -> Self {
+        Self { redirected_to: target.map(str::to_owned), ..self }
+    }
+
+    /// Whether the response came from this target of a redirect, or from the URL itself if there is none.
+    pub fn is_of(&self, target: Option<&str>) -> bool {
+        self.redirected_to.as_deref() == target
     }
 
     fn without_forbidden(mut self) -> Self {
@@ -226,6 +240,7 @@ impl CacheRecord {
                 new.headers.push((name.clone(), value.clone()));
             }
         }
+        new.redirected_to.clone_from(&self.redirected_to);
         new.without_forbidden()
     }
 
