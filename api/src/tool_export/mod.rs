@@ -290,7 +290,10 @@ impl Parts<'_> {
             [&auth.authorize_url, &auth.token_url, &auth.refresh_url].into_iter().chain(flows).flatten()
         });
         let of_auth = of_auth.map(String::as_str).chain(capability.auth.session_url.as_deref());
-        let other = |address: &str| self.manifest.other_site_of(address);
+        let other = |address: &str| {
+            let address = self.manifest.address_for_agents(address)?;
+            self.manifest.other_site_of(address)
+        };
         [
             capability.invocation.endpoint().and_then(other).into_iter().collect(),
             of_auth.filter_map(other).collect(),
