@@ -40,6 +40,10 @@ pub struct Declaration {
     /// When it was last confirmed; not known to the index.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_seen_at: Option<DateTime<Utc>>,
+    /// Whether its values are compared and not used: the site itself publishes the leading declaration and only links to this one, which a
+    /// user of the site may have written.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub compared_only: bool,
 }
 
 /// A declaration with its facts.
@@ -77,6 +81,7 @@ impl Declared {
             status,
             updated_at: changed_at,
             last_seen_at: Some(last_seen_at),
+            compared_only: false,
         };
         Self { declaration, statement }
     }
@@ -99,16 +104,19 @@ pub struct MergedCapability {
 }
 
 impl MergedCapability {
-    /// Merges the leading declaration with the others, which are in their order.
+    /// Merges the leading declaration with the others, which are in their order. The values of the first `used` others may be used.
     pub fn of(
         id: &CapabilityId,
         (stored, leader): (&StoredManifest, &Capability),
         others: impl IntoIterator<Item = Declared>,
+        used: usize,
     ) -> Self {
         let all = std::iter::once(Declared::of(stored, leader)).chain(others);
-        let (declarations, statements): (Vec<_>, Vec<_>) =
+        let (mut declarations, statements): (Vec<_>, Vec<_>) =
             all.map(|declared| (declared.declaration, declared.statement)).unzip();
-        let (mut capability, contradictions) = merge(leader, &statements);
+        let used = used.saturating_add(1);
+        declarations.iter_mut().skip(used).for_each(|declaration| declaration.compared_only = true);
+        let (mut capability, contradictions) = merge(leader, &statements, used);
         capability.id = id.clone();
         Self { capability, declarations, contradictions, statements }
     }
@@ -157,8 +165,9 @@ impl SelectedDeclarations {
 pub enum DeclarationRole<'a, T> {
     /// As its own capability.
     Alone,
-    /// As the capability of this id, with what was read of the other declarations, in their order.
-    Leads(&'a CapabilityId, Vec<&'a T>),
+    /// As the capability of this id, with what was read of the other declarations, in their order. The values of the first `used` of
+    /// them may be used.
+    Leads { id: &'a CapabilityId, others: Vec<&'a T>, used: usize },
     /// As a part of the capability that another one leads.
     Follows,
 }
@@ -344,7 +353,10 @@ impl<T> SharedCapabilities<T> {
         };
         match listed(shared).split_first() {
             Some((leader, others)) if leader.id == *declaration => {
-                DeclarationRole::Leads(&shared.id, self.read_of(others).collect())
+                let may_be_used: Vec<Member> =
+                    others.iter().filter(|member| shared.uses(member)).cloned().collect();
+                let used = self.read_of(&may_be_used).count();
+                DeclarationRole::Leads { id: &shared.id, others: self.read_of(others).collect(), used }
             }
             _ => DeclarationRole::Follows,
         }

@@ -12,6 +12,8 @@ mod schema;
 mod tests;
 mod text;
 
+use std::collections::BTreeSet;
+
 use manifest::{Capability, Confirmation, Manifest, NamedBy, SafetyClass, model::Protocol};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -271,7 +273,30 @@ impl Parts<'_> {
         origin
     }
 
-    fn needs_person(&self) -> bool {
-        self.capability.safety.confirmation == Confirmation::Required
+    /// Whether a client has to ask the person before each call: what does not only read, and what requires confirmation. OpenAI's
+    /// clients let a person allow the others for all calls.
+    fn is_consequential(&self) -> bool {
+        let safety = &self.capability.safety;
+        safety.confirmation == Confirmation::Required || safety.class != SafetyClass::Read
+    }
+
+    /// The sites other than the publisher's that receive the call, and those that receive credentials: sorted, each once.
+    fn other_sites(&self) -> [BTreeSet<String>; 2] {
+        let capability = self.capability;
+        let auths = self.manifest.authentication_for_agents(capability);
+        let of_auth = auths.iter().flat_map(|auth| {
+            let flows =
+                auth.flows.iter().flat_map(|flow| [&flow.authorize_url, &flow.token_url, &flow.refresh_url]);
+            [&auth.authorize_url, &auth.token_url, &auth.refresh_url].into_iter().chain(flows).flatten()
+        });
+        let of_auth = of_auth.map(String::as_str).chain(capability.auth.session_url.as_deref());
+        let other = |address: &str| {
+            let address = self.manifest.address_for_agents(address)?;
+            self.manifest.other_site_of(address)
+        };
+        [
+            capability.invocation.endpoint().and_then(other).into_iter().collect(),
+            of_auth.filter_map(other).collect(),
+        ]
     }
 }

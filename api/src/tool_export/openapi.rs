@@ -121,7 +121,7 @@ fn operation(
         "description": "",
         "x-safety": safety.class,
         "x-confirmation": safety.confirmation,
-        "x-openai-isConsequential": parts.needs_person(),
+        "x-openai-isConsequential": parts.is_consequential(),
     });
     if parts.capability.deprecated {
         operation["deprecated"] = Value::Bool(true);

@@ -67,6 +67,45 @@ fn hash_changes_with_the_declaration() {
 }
 
 #[test]
+fn definition_names_other_sites_that_receive_the_call_or_credentials() {
+    let mut manifest = booking();
+    let stamps = |manifest: &Manifest| {
+        let of_shape = |shape: &ToolShape| {
+            let definition = compiled(manifest, *shape).unwrap().definition.to_string();
+            let (_, stamp) = definition.split_once("[declared by skyhop.example;").unwrap();
+            stamp.split_once(" agentdex c").unwrap().0.to_owned()
+        };
+        ToolShape::ALL.iter().map(of_shape).collect::<BTreeSet<String>>()
+    };
+    assert_eq!(stamps(&manifest), BTreeSet::from([String::new()]));
+    manifest.capabilities[0].invocation.url_template =
+        Some("https://api.bank.example/v1/{flight}".to_owned());
+    assert_eq!(stamps(&manifest), BTreeSet::from([" calls bank.example;".to_owned()]));
+    manifest.auth[1].token_url = Some("https://login.other.example/token".to_owned());
+    let both = " calls bank.example; sends credentials to other.example;";
+    assert_eq!(stamps(&manifest), BTreeSet::from([both.to_owned()]));
+}
+
+#[test]
+fn only_what_reads_is_not_consequential() {
+    for (class, confirmation, expected) in [
+        ("read", "none", false),
+        ("read", "required", true),
+        ("write", "none", true),
+        ("unknown", "none", true),
+        ("irreversible", "recommended", true),
+    ] {
+        let manifest = manifest_of(&json!({
+            "invocation": {"protocol": "http", "method": "POST", "url_template": "https://skyhop.example/x"},
+            "safety": {"class": class, "source": "inferred", "confirmation": confirmation},
+        }));
+        let definition = compiled(&manifest, ToolShape::OpenApi).unwrap().definition;
+        let stated = definition.pointer("/paths/~1x/post/x-openai-isConsequential");
+        assert_eq!(stated, Some(&json!(expected)), "{class} {confirmation}: {definition}");
+    }
+}
+
+#[test]
 fn definition_states_that_only_others_name_the_document() {
     let manifest = booking();
     for shape in ToolShape::ALL {

@@ -64,6 +64,18 @@ impl Manifest {
         not_public(address).is_some() && not_public(served_as.as_str()).is_none()
     }
 
+    /// The site that an address leads to, or its IP address, if it is not of the site that serves the manifest. `None` if the host is
+    /// not known.
+    pub fn other_site_of(&self, address: &str) -> Option<String> {
+        let url = parsed(address).ok()?;
+        let site = match url.host()? {
+            Host::Domain(name) => crate::Host::parse(name).ok()?.site().to_string(),
+            Host::Ipv4(address) => address.to_string(),
+            Host::Ipv6(address) => address.to_string(),
+        };
+        (site != self.url.site().as_str()).then_some(site)
+    }
+
     /// The declared schemes that a capability accepts, with what a caller needs to use them. If several of one kind are declared, only
     /// those that apply to the capability. Leaves out those with an address that agents must not be sent to.
     pub fn authentication_for_agents(&self, capability: &Capability) -> Vec<&Auth> {
@@ -98,7 +110,8 @@ impl Manifest {
     }
 }
 
-/// Why the host of a URL is not on the public Internet; `None` if it may be, or if the URL has no host.
+/// Why the host of a URL is not on the public Internet, or why a reader would take another host for it; `None` if agents may call
+/// it, or if the URL has no host.
 ///
 /// The host is the one that URL parsers connect to (WHATWG URL): `https:///10.0.0.1`, `https:\\10.0.0.1` and hosts with
 /// percent-encoded or removed characters included. What looks like a URL and cannot be parsed is refused, since other
@@ -112,6 +125,14 @@ pub(crate) fn not_public(address: &str) -> Option<&'static str> {
         return has_host.then_some("it is not a URL");
     };
     let is_web = SCHEMES.contains(&url.scheme());
+    if is_web && (!url.username().is_empty() || url.password().is_some()) {
+        // `https://bank.example@other.example/` calls other.example.
+        return Some("a user name stands before its host");
+    }
+    if is_web && address.split(['?', '#']).next().is_some_and(|address| address.contains('\\')) {
+        // Browsers read it as a slash, other clients as a part of the user name.
+        return Some("it has a backslash, which clients read in two ways");
+    }
     // The parser takes the hosts of other schemes as they are.
     let host = match url.host().filter(|_| url.scheme() != COMMAND_SCHEME)?.to_owned() {
         Host::Domain(name) if !is_web => Host::parse(&name).unwrap_or(Host::Domain(name)),
@@ -345,6 +366,28 @@ mod tests {
     }
 
     #[test]
+    fn urls_with_a_user_name_are_refused() {
+        for url in [
+            "https://bank.example@other.example/mcp",
+            "https://bank.example:443@other.example/a2a",
+            "https://bank.example%40@other.example/",
+            "https://{tenant}@other.example/x",
+            "wss://bank.example@other.example/{id}",
+            "https://bank.example\\@other.example@third.example/",
+            "//bank.example@other.example/",
+        ] {
+            assert!(not_public(url).is_some(), "{url}");
+        }
+        for url in [
+            "https://shop.example/@user/x",
+            "https://shop.example/x?to=a@b.example&p=a\\b",
+            "ssh://git@shop.example/x",
+        ] {
+            assert_eq!(not_public(url), None, "{url}");
+        }
+    }
+
+    #[test]
     fn urls_of_other_hosts_may_be_public() {
         for url in [
             "https://shop.example/x",
@@ -420,6 +463,22 @@ mod tests {
         let inside = served_from("https://shop.internal/agent.json");
         assert_eq!(inside.address_for_agents("https://10.0.0.1/x"), Some("https://10.0.0.1/x"));
         assert_eq!(inside.address_for_agents("file:///etc/passwd"), None);
+    }
+
+    #[test]
+    fn knows_which_addresses_are_of_another_site() {
+        let manifest = served_from("https://shop.example/agent.json");
+        for (address, expected) in [
+            ("https://api.shop.example/x", None),
+            ("https://{tenant}.shop.example:{port}/{id}", None),
+            ("wss://api.bank.example/{id}", Some("bank.example")),
+            ("https://{tenant}.bank.example/x", Some("bank.example")),
+            ("http://192.0.2.7:8080/x", Some("192.0.2.7")),
+            ("/relative", None),
+            ("npx -y server", None),
+        ] {
+            assert_eq!(manifest.other_site_of(address).as_deref(), expected, "{address}");
+        }
     }
 
     #[test]

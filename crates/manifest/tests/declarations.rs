@@ -36,6 +36,7 @@ fn capabilities(documents: &[(&str, &str)]) -> Vec<Vec<(Format, String)>> {
             format: manifest.format(),
             content_hash: manifest.content_hash.clone(),
             named_by: NamedBy::Site,
+            is_published: true,
             links_away: 0,
             declarations: declared.collect(),
         }

@@ -593,6 +593,10 @@ fn the_document_or_its_key_is_where_only_the_site_publishes() {
     let of_user = signed(&key, &json!({"alg": "EdDSA", "kid": "did:web:a.example:u:evil#key-1"})).to_string();
     let manifest = read_at("https://a.example/u/evil/card.json", &of_user, &[]);
     assert_result(&check_of(&manifest), "unresolvable", "users of a site");
+    // The key is in a user's folder, and the document at the host of the same user as a customer.
+    let manifest = read_at(CARD_URL, &of_user, &[]);
+    assert_result(&check_of(&manifest), "unresolvable", "users of a site");
+    assert!(manifest.links.is_empty(), "{:?}", manifest.links);
 }
 
 #[test]
@@ -627,10 +631,10 @@ fn a_token_of_a_user_is_no_signature() {
 #[test]
 fn a_did_with_a_path_has_its_document_there() {
     let key = ed25519();
-    let card = signed(&key, &json!({"alg": "EdDSA", "kid": "did:web:a.example:agents:seats#key-1"}));
+    let card = signed(&key, &json!({"alg": "EdDSA", "kid": "did:web:agents.a.example:agents:seats#key-1"}));
     let manifest = read_at(CARD_URL, &card.to_string(), &[]);
     let links: Vec<_> = manifest.links.iter().map(|link| (link.rel.as_str(), link.url.as_str())).collect();
-    assert_eq!(links, [("did-document", "https://a.example/agents/seats/did.json")]);
+    assert_eq!(links, [("did-document", "https://agents.a.example/agents/seats/did.json")]);
 }
 
 #[test]
@@ -681,6 +685,27 @@ fn a_copied_trust_manifest_of_a_did_key_is_not_verified() {
     let manifest = catalog_with(&entry(&key, "urn:air:a.example:seats", &key.did_key(), "x"), &[]);
     assert_result(&entry_check(&manifest), "unresolvable", "a did:key names no domain");
     assert!(!manifest.identity_of(&manifest.capabilities[0], NamedBy::Site).verified);
+}
+
+/// A user of a site, or a customer with a host below it, copies a trust manifest that the site signed onto an entry of their own.
+#[test]
+fn a_copied_trust_manifest_of_a_site_is_not_verified() {
+    let key = ed25519();
+    let did = [(DID_URL, did_document(&key).to_string().into_bytes())];
+    let mut copied = entry(&key, "urn:air:a.example:pay", "did:web:a.example", "key-1");
+    copied["url"] = json!("https://other.example/mcp.json");
+    let catalog = json!({"entries": [copied]}).to_string();
+    for (url, status) in [
+        ("https://a.example/u/evil/ai-catalog.json", "unresolvable"),
+        ("https://evil.a.example/.well-known/ai-catalog.json", "unresolvable"),
+        ("https://a.example/.well-known/x?file=/u/evil/ai-catalog.json", "unresolvable"),
+        ("https://www.a.example/.well-known/ai-catalog.json", "verified"),
+        ("https://a.example/.well-known/ai-catalog.json", "verified"),
+    ] {
+        let manifest = read_at(url, &catalog, &did);
+        let words = if status == "verified" { "" } else { "anybody can copy a trust manifest" };
+        assert_result(&entry_check(&manifest), status, words);
+    }
 }
 
 /// An entry with a signed trust manifest.

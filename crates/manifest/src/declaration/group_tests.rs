@@ -22,6 +22,7 @@ fn manifest(
         format,
         content_hash: ContentHash::of(content.as_bytes()),
         named_by: NamedBy::Site,
+        is_published: true,
         links_away: 0,
         declarations: declarations.iter().map(declared).collect(),
     }
@@ -174,6 +175,7 @@ fn documents_that_others_name_are_grouped_among_themselves() {
 #[test]
 fn a_linked_document_never_leads_one_that_is_fewer_links_away() {
     let at = |links_away, path: &str, fullness| SiteManifest {
+        is_published: links_away == 0,
         links_away,
         ..manifest(path, Format::A2a, path, &[("pay", Some("POST /pay"), fullness)])
     };
@@ -184,6 +186,51 @@ fn a_linked_document_never_leads_one_that_is_fewer_links_away() {
         [vec!["own pay", "other pay", "one pay", "two pay"]]
     );
     assert_eq!(groups(&manifests, &["two", "one", "other"]), [vec!["other pay", "one pay", "two pay"]]);
+}
+
+/// The home page of the site links to its API description, and its catalog to a document of a user: both are one link away.
+#[test]
+fn a_document_that_the_site_publishes_leads_one_that_it_only_links_to() {
+    let at = |is_published, path: &str, fullness| SiteManifest {
+        is_published,
+        links_away: 1,
+        ..manifest(path, Format::OpenApi, path, &[("pay", Some("POST /pay"), fullness)])
+    };
+    let manifests = [at(false, "/u/evil.json", 90), at(true, "/openapi.json", 1)];
+    assert_eq!(groups(&manifests, &["user", "own"]), [vec!["own pay", "user pay"]]);
+    let members = &group(&manifests)[0].0;
+    assert_eq!(members.iter().map(|member| member.is_published).collect::<Vec<_>>(), [true, false]);
+}
+
+/// Customers of a site have hosts, and write what they like there: also the operations of others, and copies of their documents.
+#[test]
+fn customers_do_not_join_declarations_of_each_other() {
+    let at = |host: &str, path: &str, content: &str, named_by, is_published| {
+        let mut of_host = manifest(path, Format::OpenApi, content, &[("pay", Some("POST /pay"), 5)]);
+        of_host.host = Host::parse(host).unwrap();
+        SiteManifest { named_by, is_published, links_away: 1, ..of_host }
+    };
+    let (one, two) = ("one.shop.example", "two.shop.example");
+    for named_by in [NamedBy::Site, NamedBy::Others] {
+        for content in ["equal", "other"] {
+            let documents = [
+                at(one, "/a.json", "equal", named_by, false),
+                at(one, "/b.json", "third", named_by, false),
+                at(two, "/c.json", content, named_by, false),
+            ];
+            let mut found = groups(&documents, &["a", "b", "c"]);
+            found.iter_mut().for_each(|group| group.sort_unstable());
+            assert_eq!(found, [vec!["a pay", "b pay"], vec!["c pay"]], "{named_by:?} {content}");
+        }
+    }
+    // What the site itself publishes leads both.
+    let documents = [
+        at(one, "/a.json", "equal", NamedBy::Site, false),
+        at(two, "/c.json", "other", NamedBy::Site, false),
+        at("shop.example", "/openapi.json", "own", NamedBy::Site, true),
+    ];
+    let found = groups(&documents, &["a", "c", "own"]);
+    assert!(matches!(found.as_slice(), [group] if group.len() == 3 && group[0] == "own pay"), "{found:?}");
 }
 
 #[test]

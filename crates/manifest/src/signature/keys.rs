@@ -94,18 +94,33 @@ impl KeyLocation {
             return Err(Refusal::unresolvable(reason.to_owned()));
         }
         let (signed, key) = (signed.host(), url.host());
-        let parent = key.as_str().strip_prefix("www.").unwrap_or(key.as_str());
-        let speaks_for = signed
-            .as_str()
-            .strip_suffix(parent)
-            .is_some_and(|below| below.is_empty() || below.ends_with('.'));
-        if speaks_for {
-            Ok(())
-        } else {
-            Err(Refusal::unresolvable(format!(
+        let (signed, key) = (signed.as_str(), key.as_str());
+        let below = signed.strip_suffix(without_www(key));
+        match below.filter(|below| below.is_empty() || below.ends_with('.')) {
+            Some("" | "www.") => Ok(()),
+            Some(_) if url.is_well_known() => Ok(()),
+            // A user of the site may have written the key, and the document as the customer of a host below it.
+            Some(_) => Err(Refusal::unresolvable(format!(
+                "a key of {key} that is not below /.well-known/ proves no document of {signed}: users of a site may have written both"
+            ))),
+            None => Err(Refusal::unresolvable(format!(
                 "the key of {key} proves documents of {key} and of hosts below it, and this one is at {signed}"
-            )))
+            ))),
         }
+    }
+
+    /// Whether a trust manifest of the catalog at `catalog` counts: its signature says nothing of the entry that holds it, so a user
+    /// of the site could copy it into a catalog of their own.
+    pub(super) fn check_place_of_trust(&self, catalog: &ManifestUrl) -> Result<(), Refusal> {
+        let Some((_, url)) = self.document() else { return Ok(()) };
+        let (host, key) = (catalog.host(), url.host());
+        if catalog.is_well_known() && without_www(host.as_str()) == without_www(key.as_str()) {
+            return Ok(());
+        }
+        Err(Refusal::unresolvable(format!(
+            "anybody can copy a trust manifest, so it counts only in a catalog below /.well-known/ of {key}, and this one is at {}",
+            capped(catalog.as_str(), 120)
+        )))
     }
 
     /// Whether a key from here proves the site that serves the signed document.
@@ -137,6 +152,11 @@ impl KeyLocation {
             _ => of_key_set(&document, key_id, algorithm, now),
         }
     }
+}
+
+/// A host without the `www.` that sites put before their own name.
+fn without_www(host: &str) -> &str {
+    host.strip_prefix("www.").unwrap_or(host)
 }
 
 /// A key, and when it expires.

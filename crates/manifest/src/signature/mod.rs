@@ -3,8 +3,10 @@
 //! A signature proves who published only if its key is the publisher's. So keys come from a key set at the origin that serves
 //! the document or from the DID document of a did:web of its site; a key at another site is never fetched, whatever names it. A
 //! did:key is anybody's: who copies or changes a document can sign it with one, so such a signature verifies nothing. The
-//! document or its key is at a path below `/.well-known/`: elsewhere users of a site may write files. The documents are linked as parts, so the crawler requests them like any other document of the
-//! site, and reads the manifest again when they change. `ring` does the cryptography.
+//! document or its key is at a path below `/.well-known/`: elsewhere users of a site may write files. The signature of a trust
+//! manifest does not cover its entry, so it counts only in a catalog below `/.well-known/` at the host of its key. The documents
+//! are linked as parts, so the crawler requests them like any other document of the site, and reads the manifest again when they
+//! change. `ring` does the cryptography.
 
 mod card;
 mod jws;
@@ -212,7 +214,8 @@ impl<'c, 'd> Checker<'c, 'd> {
         self.check_at(&jws, location, payloads)
     }
 
-    /// A trust manifest is checked with the keys of its identity. Members of its signature other than `kid` have no effect.
+    /// A trust manifest is checked with the keys of its identity. Members of its signature other than `kid` have no effect. The signature
+    /// does not cover the entry, so anybody can copy it to another one: it counts only in the catalog that the host of the key publishes.
     fn check_trust(&mut self, trust: Option<&Value>, identifier: Option<&str>) -> SignatureCheck {
         let Some(trust) = trust.and_then(Value::as_object) else {
             let text = "the trust manifest has another name in the document".to_owned();
@@ -240,6 +243,8 @@ impl<'c, 'd> Checker<'c, 'd> {
         if jws.header.kid.as_deref().is_some_and(is_of_other_did) {
             return self.refused(Refusal::invalid("the key is of another DID than the identity".to_owned()));
         }
+        let location = location
+            .and_then(|location| location.check_place_of_trust(self.draft.document.url).map(|()| location));
         let mut content = trust.clone();
         content.shift_remove("signature");
         let payload = serde_json_canonicalizer::to_vec(&content).unwrap_or_default();

@@ -51,7 +51,8 @@ fn preferred(servers: &[Value]) -> Option<String> {
 }
 
 /// The URL of a server with the defaults of its variables, cut soon after [`BASE_BYTES_MAX`]. What a default holds is not
-/// substituted again, so that variables cannot multiply.
+/// substituted again, so that variables cannot multiply. In the authority, a default that would end it or that has a user name
+/// (RFC 3986 section 3.2) is not substituted: `https://bank.example{x}` must not become another host.
 fn substituted(server: &Value) -> Option<String> {
     let template = server.get("url")?.as_str()?.trim();
     let variables = server.get("variables").and_then(Value::as_object);
@@ -60,7 +61,9 @@ fn substituted(server: &Value) -> Option<String> {
         url.push_str(before);
         let name = after.split_once('}').map(|(name, _)| name);
         let default = name.and_then(|name| variables?.get(name)?.get("default")?.as_str());
-        rest = if let (Some(name), Some(default)) = (name, default) {
+        rest = if let (Some(name), Some(default)) = (name, default)
+            && (!is_in_authority(&url) || is_of_authority(default))
+        {
             url.push_str(default);
             after.get(name.len() + 1..).unwrap_or_default()
         } else {
@@ -73,6 +76,16 @@ fn substituted(server: &Value) -> Option<String> {
     }
     url.push_str(capped(rest, BASE_BYTES_MAX + 1));
     Some(url)
+}
+
+/// Whether what follows a part of a URL belongs to its authority.
+fn is_in_authority(before: &str) -> bool {
+    before.split_once("//").is_some_and(|(_, rest)| !rest.contains(['/', '\\', '?', '#']))
+}
+
+/// Whether a text can be a part of a host, a port or both, and stays inside them.
+fn is_of_authority(text: &str) -> bool {
+    !text.contains(['/', '\\', '?', '#', '@', '%'])
 }
 
 /// Swagger 2.0 "Swagger Object".
@@ -136,8 +149,23 @@ mod tests {
             (json!({"swagger": "2.0", "basePath": "/api"}), "https://shop.example/api"),
             (json!({"servers": [{"url": "https:///api.shop.example"}]}), "https://api.shop.example"),
             (json!({"servers": [{"url": "https://h.example:{port}/v1"}]}), "https://h.example:{port}/v1"),
+            (
+                json!({"servers": [{"url": "https://{h}:{p}/{v}", "variables": {
+                    "h": {"default": "eu.h.example"}, "p": {"default": "8443"}, "v": {"default": "a/b"}}}]}),
+                "https://eu.h.example:8443/a/b",
+            ),
         ] {
             assert_eq!(base_of(&document).as_deref(), Some(expected), "{document}");
+        }
+    }
+
+    #[test]
+    fn a_default_cannot_end_the_authority() {
+        for default in
+            ["@other.example", "other.example/x#", "other.example?", "other.example\\", "other.example%2f"]
+        {
+            let document = json!({"servers": [{"url": "https://{h}.bank.example/v1", "variables": {"h": {"default": default}}}]});
+            assert_eq!(base_of(&document).as_deref(), Some("https://{h}.bank.example/v1"), "{default}");
         }
     }
 
