@@ -219,7 +219,9 @@ fn customers_do_not_join_declarations_of_each_other() {
                 at(two, "/c.json", content, named_by, false),
             ];
             let mut found = groups(&documents, &["a", "b", "c"]);
-            found.iter_mut().for_each(|group| group.sort_unstable());
+            for group in &mut found {
+                group.sort_unstable();
+            }
             assert_eq!(found, [vec!["a pay", "b pay"], vec!["c pay"]], "{named_by:?} {content}");
         }
     }
