@@ -39,7 +39,12 @@ for (const form of document.querySelectorAll("form[data-try]")) {
   });
 }
 
-// a link to an operation opens it
-const open = () => document.querySelector(`details[id="${CSS.escape(location.hash.slice(1))}"]`)?.setAttribute("open", "");
+// a link to an operation opens it, and the fold around it
+function open() {
+  let fold = document.querySelector(`details[id="${CSS.escape(location.hash.slice(1))}"]`);
+  const target = fold;
+  for (; fold; fold = fold.parentElement?.closest("details")) fold.open = true;
+  target?.scrollIntoView();
+}
 addEventListener("hashchange", open);
 open();

@@ -4,6 +4,7 @@
 //! of this layer; `dashboard` renders its answers.
 
 pub(crate) mod capability;
+pub(crate) mod caution;
 pub(crate) mod claim;
 pub(crate) mod crawl;
 pub(crate) mod declarations;

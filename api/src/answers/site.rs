@@ -1,13 +1,15 @@
 //! Everything that is known of a site, for its owner: what was fetched and why, what was found, which rule of which
 //! specification it breaks, and when it is visited next.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use manifest::model::{Auth, Conformance, Interface, PolicyChoice, Protocol};
+use manifest::model::{Auth, AuthScheme, Conformance, Interface, PolicyChoice, Protocol};
 use manifest::{
-    Capability, ContentHash, Detection, Discovery, Finding, Format, IdentityMark, ManifestId, ManifestUrl,
-    SiteName,
+    Capability, CapabilityId, ContentHash, Detection, Discovery, Finding, Format, IdentityMark, ManifestId, ManifestUrl,
+    SafetyClass, SiteName,
 };
 use policy::{AbuseReason, FetchOutcome, Status};
 use serde::Serialize;
@@ -18,6 +20,7 @@ use store::{
 use utoipa::ToSchema;
 
 use super::TEXT_IS;
+use super::caution::{Elsewhere, Money};
 use super::claim::OwnerMark;
 use super::declarations::{CapabilityContradiction, Disagreements, SharedDeclarations};
 use super::site_hosts::{HostLine, host_line};
@@ -204,24 +207,46 @@ pub(crate) struct Profile {
     /// Endpoints of agents, as the declaration names their protocol.
     pub(crate) interfaces: Vec<(Protocol, String)>,
     pub(crate) auth: Vec<Auth>,
-    /// Numbers of capabilities that are described, state their parameters, and can be called.
+    /// Whether a text of the document gives orders to the model that reads it. Such a text is not in this profile.
+    pub(crate) addresses_reader: bool,
+    pub(crate) counts: CapabilityCounts,
+}
+
+/// Numbers of capabilities that the search shows under a manifest: those that it declares alone or leads.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct CapabilityCounts {
+    pub(crate) all: usize,
     pub(crate) described: usize,
+    /// Those that are no entries for other sites, and how many of them state their parameters and can be called.
+    pub(crate) own: usize,
     pub(crate) with_schema: usize,
     pub(crate) callable: usize,
+}
+
+impl CapabilityCounts {
+    fn add(&mut self, shown: &ShownCapability, capability: &Capability) {
+        let is_own = !matches!(shown.elsewhere, Some(Elsewhere::Lists(_)));
+        let is_described = |text: &String| text.chars().count() >= DESCRIPTION_CHARS_MIN;
+        self.all += 1;
+        self.described += usize::from(capability.description.as_ref().is_some_and(is_described));
+        self.own += usize::from(is_own);
+        self.with_schema += usize::from(is_own && capability.parameters.is_some());
+        self.callable += usize::from(is_own && capability.is_invocable());
+    }
 }
 
 impl Profile {
     fn of(stored: &StoredManifest) -> Self {
         let manifest = &stored.manifest;
-        let cut = |text: &Option<String>| text.as_deref().map(|text| text::cut(text, PROFILE_CHARS_MAX));
+        let harmless = |text: &&str| !manifest::addresses_reader(text);
+        let cut = |text: &Option<String>| {
+            text.as_deref().filter(harmless).map(|text| text::cut(text, PROFILE_CHARS_MAX))
+        };
         let contact = &manifest.contact;
         let interface = |interface: &Interface| {
             let url = interface.url.as_deref().and_then(|url| manifest.address_for_agents(url))?;
             (url.len() <= PROFILE_CHARS_MAX).then(|| (interface.protocol, url.to_owned()))
         };
-        let is_described = |text: &String| text.chars().count() >= DESCRIPTION_CHARS_MIN;
-        let of_all =
-            |holds: fn(&Capability) -> bool| manifest.capabilities.iter().filter(|c| holds(c)).count();
         Self {
             identity: stored.identity().at(clock::now()).marks(),
             title: cut(&manifest.title).or_else(|| cut(&manifest.name)),
@@ -230,13 +255,8 @@ impl Profile {
             contact: cut(&contact.email).or_else(|| cut(&contact.url)).or_else(|| cut(&contact.other)),
             interfaces: manifest.interfaces.iter().filter_map(interface).take(PROFILE_ENTRIES_MAX).collect(),
             auth: manifest.auth.iter().take(PROFILE_ENTRIES_MAX).map(scheme).collect(),
-            described: manifest
-                .capabilities
-                .iter()
-                .filter(|c| c.description.as_ref().is_some_and(is_described))
-                .count(),
-            with_schema: of_all(|capability| capability.parameters.is_some()),
-            callable: of_all(Capability::is_invocable),
+            addresses_reader: manifest.addresses_reader(),
+            counts: CapabilityCounts::default(),
         }
     }
 }
@@ -264,15 +284,46 @@ pub(crate) struct CapabilityLine {
     pub(crate) native_id: String,
     pub(crate) name: String,
     #[schema(inline, value_type = crate::openapi::schemas::SafetyWord)]
-    pub(crate) safety: manifest::SafetyClass,
-    /// The beginning of the description, for the page.
+    pub(crate) safety: SafetyClass,
+    /// The capability as the search shows it, for the page; `None` if it is a further declaration of another one.
     #[serde(skip)]
     #[schema(ignore)]
+    pub(crate) shown: Option<ShownCapability>,
+}
+
+/// A capability with what its other declarations state.
+#[derive(Debug)]
+pub(crate) struct ShownCapability {
+    pub(crate) id: CapabilityId,
+    /// The beginning of the description.
     pub(crate) summary: String,
-    /// The first type, for the page.
-    #[serde(skip)]
-    #[schema(ignore)]
+    /// The first type.
     pub(crate) semantic_type: Option<String>,
+    pub(crate) safety: SafetyClass,
+    pub(crate) elsewhere: Option<Elsewhere>,
+    pub(crate) money: Option<Money>,
+    pub(crate) auth: Vec<AuthScheme>,
+    pub(crate) auth_required: Option<bool>,
+    /// Number of documents that declare it.
+    pub(crate) documents: usize,
+}
+
+impl ShownCapability {
+    fn of(capability: &Capability, documents: usize, format: Format, site: &SiteName) -> Self {
+        let (types, class) = (&capability.semantic_types, capability.safety.class);
+        let address = capability.invocation.endpoint();
+        Self {
+            id: capability.id.clone(),
+            summary: text::one_line(capability.description.as_deref().unwrap_or_default(), SUMMARY_CHARS_MAX),
+            semantic_type: types.first().map(|semantic| semantic.name.clone()),
+            safety: class,
+            elsewhere: Elsewhere::of(format, &capability.native_id, address, site),
+            money: Money::of(types, class),
+            auth: capability.auth.schemes.clone(),
+            auth_required: capability.auth.required.as_option(),
+            documents,
+        }
+    }
 }
 
 /// The site of a name from a path.
@@ -293,8 +344,12 @@ pub(crate) async fn site<R: Send + 'static>(
     respond: impl FnOnce(&SiteAnswer) -> R + Send + 'static,
 ) -> Result<R, Problem> {
     let shared = manifests.store.capabilities_shared_of_site(site).await?;
-    let compared = SharedDeclarations::compared(manifests, shared).await?;
-    let found = compared.beside(manifests).site(site, VISITS_MAX, HOSTS_MAX, add_line).await?;
+    let following = shared.iter().flat_map(|shared| shared.members.iter().skip(1));
+    let following: HashSet<CapabilityId> = following.map(|member| member.id.clone()).collect();
+    let compared = Arc::new(SharedDeclarations::compared(manifests, shared).await?);
+    let others = Others { following, compared: Arc::clone(&compared) };
+    let add = move |lines: &mut Vec<ManifestLine>, stored| add_line(lines, stored, &others);
+    let found = compared.beside(manifests).site(site, VISITS_MAX, HOSTS_MAX, add).await?;
     let found = found.ok_or_else(|| unknown(site))?;
     found.work(move |found| respond(&answer(found, compared.disagreements(), contact))).await
 }
@@ -391,39 +446,58 @@ fn resource_line(
     }
 }
 
-fn add_line(lines: &mut Vec<ManifestLine>, stored: StoredManifest) {
+/// The other declarations of the capabilities of a site.
+struct Others {
+    /// Declarations of capabilities that another declaration leads.
+    following: HashSet<CapabilityId>,
+    compared: Arc<SharedDeclarations>,
+}
+
+impl Others {
+    /// The capability with what its other declarations state, and the number of documents that declare it; `None` for a further
+    /// declaration.
+    fn shown<'a>(&self, stored: &StoredManifest, capability: &'a Capability) -> Option<(Cow<'a, Capability>, usize)> {
+        if self.following.contains(&capability.id) {
+            return None;
+        }
+        self.compared.shown(stored, capability)
+    }
+}
+
+fn add_line(lines: &mut Vec<ManifestLine>, stored: StoredManifest, others: &Others) {
     let listed: usize = lines.iter().map(|line| line.bytes).sum();
-    lines.push(manifest_line(stored, LINES_BYTES_MAX.saturating_sub(listed)));
+    lines.push(manifest_line(stored, LINES_BYTES_MAX.saturating_sub(listed), others));
 }
 
 /// A summary of a manifest. Its findings and capabilities are listed as far as they fit into `bytes_left`.
-fn manifest_line(stored: StoredManifest, bytes_left: usize) -> ManifestLine {
+fn manifest_line(stored: StoredManifest, bytes_left: usize, others: &Others) -> ManifestLine {
     let training = stored.training_policy();
-    let profile = Profile::of(&stored);
+    let mut profile = Profile::of(&stored);
     let identity = serde_json::to_value(stored.identity().at(clock::now())).unwrap_or_default();
+    let mut shown = shown_capabilities(&stored, others, &mut profile.counts).into_iter();
     let manifest = stored.manifest;
     let (capabilities_total, findings_total) = (manifest.capabilities.len(), manifest.findings.len());
     let mut bytes = 0;
-    let mut fits = |texts: [&str; 3]| {
-        let line = LINE_BYTES + texts.map(str::len).iter().sum::<usize>();
+    let mut fits = |texts: [usize; 3]| {
+        let line = LINE_BYTES + texts.iter().sum::<usize>();
         let fits = bytes + line <= bytes_left;
         bytes += if fits { line } else { 0 };
         fits
     };
     let findings = manifest.findings.into_iter();
-    let findings: Vec<Finding> =
-        findings.take_while(|finding| fits([&finding.pointer, &finding.text, &finding.fix])).collect();
+    let size = |finding: &Finding| [finding.pointer.len(), finding.text.len(), finding.fix.len()];
+    let findings: Vec<Finding> = findings.take_while(|finding| fits(size(finding))).collect();
     let capabilities = manifest.capabilities.into_iter().map(|capability| CapabilityLine {
         id: capability.id,
         addresses_reader: capability.addresses_reader,
         native_id: capability.native_id,
         name: capability.title.unwrap_or(capability.name),
         safety: capability.safety.class,
-        summary: text::one_line(capability.description.as_deref().unwrap_or_default(), SUMMARY_CHARS_MAX),
-        semantic_type: capability.semantic_types.into_iter().next().map(|semantic| semantic.name),
+        shown: shown.next().flatten(),
     });
+    let summary = |line: &CapabilityLine| line.shown.as_ref().map(|shown| shown.summary.len()).unwrap_or_default();
     let capabilities: Vec<CapabilityLine> =
-        capabilities.take_while(|line| fits([&line.native_id, &line.name, &line.summary])).collect();
+        capabilities.take_while(|line| fits([line.native_id.len(), line.name.len(), summary(line)])).collect();
     ManifestLine {
         id: manifest.id,
         name: manifest.title.or(manifest.name),
@@ -445,4 +519,21 @@ fn manifest_line(stored: StoredManifest, bytes_left: usize) -> ManifestLine {
         profile,
         bytes,
     }
+}
+
+/// The capabilities of a manifest as the search shows them, in their order, with their numbers added to `counts`.
+fn shown_capabilities(
+    stored: &StoredManifest,
+    others: &Others,
+    counts: &mut CapabilityCounts,
+) -> Vec<Option<ShownCapability>> {
+    let manifest = &stored.manifest;
+    let (format, site) = (manifest.format(), manifest.url.site());
+    let shown = manifest.capabilities.iter().map(|declared| {
+        let (capability, documents) = others.shown(stored, declared)?;
+        let shown = ShownCapability::of(&capability, documents, format, &site);
+        counts.add(&shown, &capability);
+        Some(shown)
+    });
+    shown.collect()
 }

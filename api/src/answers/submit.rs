@@ -228,9 +228,8 @@ impl Submissions<'_> {
             let why = suspension.reason.description();
             return Err(Problem::forbidden(format!("{site} is suspended ({why}); it is not visited")));
         }
-        Err(Problem::forbidden(format!(
-            "{site} is blocked: its owner opted out, or the operator blocked it; it is not visited"
-        )))
+        let page = format!("{}/sites/{site}", self.base_url);
+        Err(Problem::forbidden(format!("{site} is blocked and not visited; {page} says why")))
     }
 
     fn answer(&self, site: SiteName, outcome: &'static str, message: String) -> SubmissionAnswer {

@@ -15,6 +15,7 @@ pub(crate) mod docs;
 mod frame;
 mod graph;
 mod icons;
+mod inline_code;
 mod labels;
 mod links;
 mod problem;
@@ -30,6 +31,7 @@ pub(crate) mod sites;
 pub(crate) mod stats;
 pub(crate) mod styleguide;
 mod time;
+mod type_words;
 mod use_it;
 pub(crate) mod validate;
 

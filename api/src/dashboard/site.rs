@@ -16,7 +16,8 @@ use super::reported::reasons;
 use super::site_diagnosis::{self, Diagnosis};
 use super::site_profile::CAPABILITIES_MAX;
 use super::site_profile::{
-    Endpoint, Group, OwnerView, Quality, Scheme, documents_of_others, endpoints, groups, quality, schemes,
+    Endpoint, Group, OwnerView, Quality, Scheme, counts, documents_of_others, endpoints, groups, needs,
+    quality, schemes,
 };
 use super::site_robots;
 use super::time::Moment;
@@ -129,6 +130,10 @@ pub(crate) struct SitePage {
     more_capabilities: Option<Link>,
     /// Documents that only others name.
     of_others: Option<Link>,
+    /// Whether a text of the site gives orders to AI models.
+    addresses_reader: bool,
+    /// What the calls need, in words.
+    needs: Vec<String>,
     schemes: Vec<Scheme>,
     endpoints: Vec<Endpoint>,
     clients: Vec<Client>,
@@ -174,15 +179,11 @@ struct SuspendedView {
 
 impl SuspendedView {
     fn new(suspension: &Suspension, now: DateTime<Utc>) -> Self {
-        let link = |contact: &String| {
-            let href = if contact.contains("://") { contact.clone() } else { format!("mailto:{contact}") };
-            Link { text: contact.clone(), href }
-        };
         Self {
             at: Moment::new(suspension.at, now),
             meaning: suspension.meaning,
             note: suspension.note.clone(),
-            contact: suspension.contact.as_ref().map(link),
+            contact: suspension.contact.as_deref().map(links::contact),
         }
     }
 }
@@ -230,6 +231,8 @@ pub(crate) fn page(answer: &SiteAnswer, context: &PageContext) -> SitePage {
         groups: groups(&manifests),
         more_capabilities: more_capabilities(&manifests, line.site.as_str()),
         of_others: documents_of_others(&of_others, line.site.as_str()),
+        addresses_reader: manifests.iter().any(|manifest| manifest.profile.addresses_reader),
+        needs: needs(&manifests),
         schemes: schemes(&manifests),
         clients: mcp_clients(&endpoints, line.site.as_str()),
         endpoints,
@@ -314,7 +317,7 @@ fn status(answer: &SiteAnswer, now: DateTime<Utc>) -> (String, &'static str) {
             return (format!("{}not readable", fetched.unwrap_or_default()), Status::Invalid.as_str());
         }
         (Status::Pending, 0) => "waiting for its first visit",
-        (status, _) => status.label(),
+        (status, _) => labels::status(status),
     };
     (words.to_owned(), line.status.as_str())
 }
@@ -417,8 +420,7 @@ fn publisher_words(manifest: &ManifestLine) -> String {
 }
 
 fn more_capabilities(manifests: &[&ManifestLine], site: &str) -> Option<Link> {
-    let total: usize = manifests.iter().map(|manifest| manifest.capabilities_total).sum();
-    let more = total.checked_sub(CAPABILITIES_MAX).filter(|more| *more > 0)?;
+    let more = counts(manifests).all.checked_sub(CAPABILITIES_MAX).filter(|more| *more > 0)?;
     let href = links::search([("site", site), ("named_by", NamedBy::Site.as_str())]);
     Some(Link { text: format!("and {more} more"), href })
 }

@@ -109,7 +109,7 @@ fn charts(answer: &StatsAnswer) -> Vec<Chart> {
     };
     let no_link: fn(&str) -> String = |_| String::new();
     let status_words = |slug: &str| {
-        slug.parse().map_or_else(|_| slug.to_owned(), |status: Status| status.label().to_owned())
+        slug.parse().map_or_else(|_| slug.to_owned(), |status: Status| labels::status(status).to_owned())
     };
     let outcome_words =
         |slug: &str| slug.parse().map_or_else(|_| slug.to_owned(), |o: FetchOutcome| o.label().to_owned());

@@ -41,3 +41,8 @@ pub(crate) async fn index(Request { app, client, context, query }: Request) -> H
 pub(crate) async fn moved() -> Response {
     Redirect::permanent("/docs").into_response()
 }
+
+/// The address that people type for the page of types.
+pub(crate) async fn types() -> Response {
+    Redirect::permanent("/semantic-types").into_response()
+}
