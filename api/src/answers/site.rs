@@ -276,7 +276,7 @@ fn scheme(auth: &Auth) -> Auth {
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct CapabilityLine {
     #[schema(value_type = String)]
-    pub(crate) id: manifest::CapabilityId,
+    pub(crate) id: CapabilityId,
     /// Present if a text of the publisher addresses the model that reads it: it is data, not instructions.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schema(required = false)]

@@ -138,8 +138,8 @@ fn operation(document: &Value, method: &str, path: &str, described: &Value, base
     parameters.sort_by_key(|one| (!one.required, place(&one.name).unwrap_or(FIRST_PARAMETERS.len())));
     let takes_words = parameters.iter().any(|one| one.name == "q");
     let most_used = parameters.iter().filter(|one| one.required || place(&one.name).is_some()).count();
-    let shown = if parameters.len() > PARAMETERS_OPEN_MAX { most_used.max(1) } else { parameters.len() };
-    let more_parameters = parameters.split_off(shown.min(parameters.len()));
+    let open = if parameters.len() > PARAMETERS_OPEN_MAX { most_used.max(1) } else { parameters.len() };
+    let more_parameters = parameters.split_off(open.min(parameters.len()));
     let body = described["requestBody"]["content"].as_object().and_then(|content| content.iter().next());
     let body = body.map(|(kind, media)| (kind.clone(), shown(document, &media["schema"])));
     let responses = described["responses"].as_object().into_iter().flatten();
