@@ -38,13 +38,3 @@ for (const form of document.querySelectorAll("form[data-try]")) {
     if (answer) send(form, answer).catch((error) => (answer.textContent = `No response: ${error.message}`));
   });
 }
-
-// a link to an operation opens it, and the fold around it
-function open() {
-  let fold = document.querySelector(`details[id="${CSS.escape(location.hash.slice(1))}"]`);
-  const target = fold;
-  for (; fold; fold = fold.parentElement?.closest("details")) fold.open = true;
-  target?.scrollIntoView();
-}
-addEventListener("hashchange", open);
-open();

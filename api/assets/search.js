@@ -76,7 +76,7 @@ function suggestions(input) {
       text.textContent = suggestion.text;
       const count = document.createElement("span");
       count.className = "count";
-      count.textContent = suggestion.count ?? "";
+      count.textContent = suggestion.count == null ? "" : `${suggestion.count} ${suggestion.count === 1 ? "result" : "results"}`;
       option.append(text, count);
       // before the box loses its focus and the list closes
       option.addEventListener("mousedown", (event) => {

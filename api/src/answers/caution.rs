@@ -43,7 +43,8 @@ fn site_of_address(address: &str) -> Option<SiteName> {
     if authority.len() > AUTHORITY_BYTES_MAX {
         return None;
     }
-    let behind_variables = authority.rsplit_once('}').map_or(authority, |(_, fixed)| fixed.trim_start_matches('.'));
+    let behind_variables =
+        authority.rsplit_once('}').map_or(authority, |(_, fixed)| fixed.trim_start_matches('.'));
     let url = Url::parse(&format!("{scheme}://{behind_variables}")).ok()?;
     Host::parse(url.host_str()?).ok().map(|host| host.site())
 }
@@ -69,7 +70,8 @@ impl Money {
             _ => false,
         };
         let buys = |(_, leaf): (&str, &str)| {
-            leaf.ends_with("-booking") || matches!(leaf, "order-create" | "subscription" | "car-rental" | "ride-request")
+            leaf.ends_with("-booking")
+                || matches!(leaf, "order-create" | "subscription" | "car-rental" | "ride-request")
         };
         if names().any(moves) {
             Some(Self::Moves)

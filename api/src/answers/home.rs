@@ -77,5 +77,8 @@ fn is_example(hit: &Hit) -> bool {
     let is_test = hit.site.as_str().ends_with(".test");
     let leads_elsewhere =
         Elsewhere::of(hit.format, &hit.native_id, hit.endpoint.as_deref(), &hit.site).is_some();
-    description.chars().count() >= DESCRIPTION_CHARS_MIN && !is_test && !leads_elsewhere && !hit.addresses_reader
+    description.chars().count() >= DESCRIPTION_CHARS_MIN
+        && !is_test
+        && !leads_elsewhere
+        && !hit.addresses_reader
 }

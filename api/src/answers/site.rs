@@ -8,8 +8,8 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use manifest::model::{Auth, AuthScheme, Conformance, Interface, PolicyChoice, Protocol};
 use manifest::{
-    Capability, CapabilityId, ContentHash, Detection, Discovery, Finding, Format, IdentityMark, ManifestId, ManifestUrl,
-    SafetyClass, SiteName,
+    Capability, CapabilityId, ContentHash, Detection, Discovery, Finding, Format, IdentityMark, ManifestId,
+    ManifestUrl, SafetyClass, SiteName,
 };
 use policy::{AbuseReason, FetchOutcome, Status};
 use serde::Serialize;
@@ -85,6 +85,10 @@ pub(crate) struct SiteAnswer {
     pub(crate) contradictions: Vec<CapabilityContradiction>,
     #[schema(value_type = Vec<Object>)]
     pub(crate) visits: Vec<VisitReport>,
+    /// Whether a crawler visits the site at this moment, for the page.
+    #[serde(skip)]
+    #[schema(ignore)]
+    pub(crate) is_being_visited: bool,
     pub(crate) opt_out: &'static str,
     pub(crate) text_is: &'static str,
 }
@@ -368,7 +372,7 @@ fn answer(
             line.findings.extend(findings);
         }
     }
-    let SiteReport { summary, mut state, hosts_total, blocked, suspended, mut visits, lease: _ } = report;
+    let SiteReport { summary, mut state, hosts_total, blocked, suspended, mut visits, lease } = report;
     let submitted_without_manifest = leave_out_submitted(&mut state.resources, &mut visits);
     let last = last_fetches(&visits);
     let resources = state.resources.into_iter().map(|resource| {
@@ -393,6 +397,7 @@ fn answer(
         submitted_without_manifest,
         contradictions: disagreements.contradictions,
         visits,
+        is_being_visited: lease.is_some_and(|lease| lease.until > clock::now()),
         opt_out: OPT_OUT,
         text_is: TEXT_IS,
     }
@@ -456,7 +461,11 @@ struct Others {
 impl Others {
     /// The capability with what its other declarations state, and the number of documents that declare it; `None` for a further
     /// declaration.
-    fn shown<'a>(&self, stored: &StoredManifest, capability: &'a Capability) -> Option<(Cow<'a, Capability>, usize)> {
+    fn shown<'a>(
+        &self,
+        stored: &StoredManifest,
+        capability: &'a Capability,
+    ) -> Option<(Cow<'a, Capability>, usize)> {
         if self.following.contains(&capability.id) {
             return None;
         }
@@ -495,9 +504,11 @@ fn manifest_line(stored: StoredManifest, bytes_left: usize, others: &Others) -> 
         safety: capability.safety.class,
         shown: shown.next().flatten(),
     });
-    let summary = |line: &CapabilityLine| line.shown.as_ref().map(|shown| shown.summary.len()).unwrap_or_default();
-    let capabilities: Vec<CapabilityLine> =
-        capabilities.take_while(|line| fits([line.native_id.len(), line.name.len(), summary(line)])).collect();
+    let summary =
+        |line: &CapabilityLine| line.shown.as_ref().map(|shown| shown.summary.len()).unwrap_or_default();
+    let capabilities: Vec<CapabilityLine> = capabilities
+        .take_while(|line| fits([line.native_id.len(), line.name.len(), summary(line)]))
+        .collect();
     ManifestLine {
         id: manifest.id,
         name: manifest.title.or(manifest.name),

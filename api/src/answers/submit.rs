@@ -228,8 +228,9 @@ impl Submissions<'_> {
             let why = suspension.reason.description();
             return Err(Problem::forbidden(format!("{site} is suspended ({why}); it is not visited")));
         }
-        let page = format!("{}/sites/{site}", self.base_url);
-        Err(Problem::forbidden(format!("{site} is blocked and not visited; {page} says why")))
+        let record = self.store.site_report_brief(site, 0, 0).await?;
+        let why = record.and_then(|record| record.blocked).map(|blocked| format!(" ({})", blocked.reason));
+        Err(Problem::forbidden(format!("{site} is blocked{}; it is not visited", why.unwrap_or_default())))
     }
 
     fn answer(&self, site: SiteName, outcome: &'static str, message: String) -> SubmissionAnswer {

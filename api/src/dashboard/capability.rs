@@ -11,7 +11,7 @@ use store::StoredManifest;
 
 use super::card::{Card, Tag, card, owner_tag, tags};
 use super::frame::{Frame, Section};
-use super::graph::Graph;
+use super::graph::{Graph, name_of};
 use super::links::Link;
 use super::reported::reasons;
 use super::schema::{self, Row};
@@ -204,7 +204,7 @@ pub(crate) fn page(
             .then(|| paragraph(capability.deprecation_message.as_deref().unwrap_or_default())),
         addresses_reader: capability.addresses_reader,
         is_named_by_others: !stored.is_of_site(),
-        call_facts: call_facts(capability, detail.rate_limit),
+        call_facts: call_facts(manifest, capability, detail.rate_limit),
         use_it,
         parameters: capability.parameters.as_ref().map(schema::rows).unwrap_or_default(),
         more_parameters: more_rows(capability.parameters.as_ref()),
@@ -328,7 +328,7 @@ fn no_parameters(capability: &Capability) -> &'static str {
     if capability.parameters.is_some() { "It takes none." } else { "Its parameters were not declared." }
 }
 
-fn call_facts(capability: &Capability, rate_limit: Option<&RateLimit>) -> Vec<Fact> {
+fn call_facts(manifest: &Manifest, capability: &Capability, rate_limit: Option<&RateLimit>) -> Vec<Fact> {
     let invocation = &capability.invocation;
     let mut facts = Vec::new();
     facts.extend(invocation.protocol.map(|protocol| Fact::text("Called over", labels::protocol(protocol))));
@@ -336,7 +336,8 @@ fn call_facts(capability: &Capability, rate_limit: Option<&RateLimit>) -> Vec<Fa
     facts.extend(invocation.endpoint().map(|url| Fact::code("Address", format!("{verb}{url}"))));
     facts.extend(invocation.native.as_deref().map(|native| Fact::code("Name there", native)));
     facts.push(Fact::code("Id in the document", capability.native_id.as_str()));
-    let types: Vec<&str> = capability.semantic_types.iter().map(|known| known.name.as_str()).take(ENTRIES_MAX).collect();
+    let types: Vec<&str> =
+        capability.semantic_types.iter().map(|known| known.name.as_str()).take(ENTRIES_MAX).collect();
     if !types.is_empty() {
         facts.push(Fact::code("Type", types.join(", ")));
     }
@@ -348,7 +349,9 @@ fn call_facts(capability: &Capability, rate_limit: Option<&RateLimit>) -> Vec<Fa
     facts.extend(rate_limit.and_then(rate_words).map(|words| Fact::text("Rate limit", words)));
     facts.extend(execution_words(capability).map(|words| Fact::text("Returns", words)));
     if !capability.depends_on.is_empty() {
-        facts.push(Fact::code("Call first", capability.depends_on.join(", ")));
+        let names: Vec<&str> =
+            capability.depends_on.iter().take(ENTRIES_MAX).map(|id| name_of(manifest, id)).collect();
+        facts.push(Fact::text("Call first", names.join(", ")));
     }
     facts
 }
@@ -380,7 +383,8 @@ fn safety_facts(capability: &Capability) -> Vec<Fact> {
         (TypeSource::Inferred, _) => ", inferred",
     };
     let mut facts = vec![Fact::text("Effect", format!("{}{how}", labels::safety(safety.class)))];
-    let confirmation = labels::confirmation(safety.confirmation).unwrap_or("the publisher does not ask for it");
+    let confirmation =
+        labels::confirmation(safety.confirmation).unwrap_or("the publisher does not ask for it");
     facts.push(Fact::text("Confirmation", confirmation));
     facts.extend(safety.message.as_deref().map(|message| Fact::text("To tell them", message)));
     if safety.handoff {
@@ -399,7 +403,8 @@ fn repeat_words(idempotency: &Idempotency) -> Option<String> {
         return Some("no".to_owned());
     }
     let Some(key) = idempotency.key_field.as_deref() else { return Some("yes, as declared".to_owned()) };
-    let window = idempotency.window_s.map(|seconds| format!(", within {}", duration(seconds))).unwrap_or_default();
+    let window =
+        idempotency.window_s.map(|seconds| format!(", within {}", duration(seconds))).unwrap_or_default();
     Some(format!("only with the same {key}{window}"))
 }
 
@@ -418,7 +423,8 @@ fn cost_words(capability: &Capability) -> String {
         let amount = price.price.as_deref()?;
         Some(price.asset.as_deref().map_or_else(|| amount.to_owned(), |asset| format!("{amount} {asset}")))
     });
-    let call = price.map_or_else(|| "the publisher states none".to_owned(), |price| format!("{price} for each call"));
+    let call = price
+        .map_or_else(|| "the publisher states none".to_owned(), |price| format!("{price} for each call"));
     match Money::of(&capability.semantic_types, capability.safety.class) {
         Some(_) => format!("{call}; what the call buys or pays may cost more"),
         None => call,

@@ -75,6 +75,8 @@ pub(crate) struct Card {
     pub(crate) call: Option<Call>,
     pub(crate) tags: Vec<Tag>,
     pub(crate) updated: Moment,
+    /// Whether it is as it was first seen.
+    pub(crate) is_new: bool,
     pub(crate) status: &'static str,
     /// A sentence with the number of results that are grouped under this one.
     pub(crate) others: Option<String>,
@@ -98,6 +100,7 @@ pub(crate) fn card(hit: &Hit, words: &str, context: &PageContext) -> Card {
         call: call(hit),
         tags: tags(hit),
         updated: Moment::new(hit.updated_at, context.now),
+        is_new: hit.first_seen_at == hit.updated_at,
         status: hit.status.label(),
         others: hit.group.as_ref().map(others),
         members: hit.group.iter().flat_map(|group| &group.members).map(member).collect(),

@@ -65,6 +65,9 @@ pub(crate) struct CrawlPage {
     failing: Vec<NamedText>,
 }
 
+/// Milliseconds to the first byte from which a site is called slow.
+const SLOW_MS: u32 = 500;
+
 pub(crate) fn page(answer: &CrawlAnswer, context: &PageContext) -> CrawlPage {
     let now = context.now;
     let end = |slug: &str| {
@@ -95,7 +98,7 @@ pub(crate) fn page(answer: &CrawlAnswer, context: &PageContext) -> CrawlPage {
             answer.visit_ends_last_day.iter().map(|count| (end(count.value), String::new(), count.count)),
         ),
         workers: answer.workers.iter().map(worker).collect(),
-        slowest: answer.slowest.iter().map(slow).collect(),
+        slowest: answer.slowest.iter().filter(|slow| slow.first_byte_ms >= SLOW_MS).map(slow).collect(),
         failing: answer.failing.iter().map(failing).collect(),
     }
 }

@@ -2,8 +2,8 @@
 
 use askama::Template;
 use indexer::{FacetCount, FacetKey, Grouping, Hit, SearchAnswer, SearchRequest, Sort};
-use manifest::Host;
 use manifest::model::Protocol;
+use manifest::{Host, SiteName};
 use policy::Status;
 use serde_json::json;
 
@@ -104,6 +104,8 @@ pub(crate) struct SearchPage {
     facets: Vec<FacetGroup>,
     /// The site whose name was searched for.
     searched_site: Option<String>,
+    /// Its status in words; `None` if it is not listed.
+    searched_status: Option<&'static str>,
     did_you_mean: Option<Link>,
     cards: Vec<Card>,
     /// A sentence with the number of results that are grouped under the displayed ones.
@@ -267,6 +269,8 @@ pub(crate) struct Fallback {
     pub(crate) without: Vec<(String, String, u64)>,
     /// The counts of the whole index.
     pub(crate) overview: Option<SearchAnswer>,
+    /// The status of the site whose name was searched for, if it is listed.
+    pub(crate) site_status: Option<Status>,
 }
 
 /// The page of results. `query` is the request of the browser.
@@ -288,8 +292,8 @@ pub(crate) fn results(
     let relevant = relevant_on_page(&answer, request, paging);
     let mut less_related =
         relevant.filter(|relevant| *relevant < cards.len()).map(|at| cards.split_off(at)).unwrap_or_default();
-    let searched_site =
-        searched_site(&words).filter(|_| !answer.hits.iter().any(|hit| hit.native_id == words));
+    let searched_site = searched_site(&words).map(|site| site.to_string());
+    let searched_site = searched_site.filter(|_| !answer.hits.iter().any(|hit| hit.native_id == words));
     let is_unread_site = searched_site.is_some() && cards.is_empty();
     if is_unread_site {
         // a user who typed the name of a site does not want the offers of other sites
@@ -312,6 +316,7 @@ pub(crate) fn results(
     frame.kept = hidden_fields(query);
     SearchPage {
         frame,
+        searched_status: fallback.site_status.map(labels::status),
         searched_site,
         query: words,
         active: active(query).map(|(_, _, link)| link).collect(),
@@ -323,7 +328,7 @@ pub(crate) fn results(
         cards,
         less_related,
         nothing_good: answer.nothing_good,
-        suggested: fallback.overview.as_ref().map(suggested).unwrap_or_default(),
+        suggested: fallback.overview.as_ref().filter(|_| !is_unread_site).map(suggested).unwrap_or_default(),
         dropped: dropped(query, fallback),
         summary,
         connection,
@@ -348,7 +353,8 @@ fn grouped_words(others: u64, by: Grouping, is_one_page: bool) -> Option<String>
 fn connection_words<'a>(words: &str, mut hits: impl Iterator<Item = &'a Hit>) -> Option<String> {
     let mut named = words.split(|c: char| !c.is_alphanumeric());
     let known = [("mcp", Protocol::Mcp), ("a2a", Protocol::A2a)];
-    let (_, protocol) = named.find_map(|word| known.iter().find(|(name, _)| word.eq_ignore_ascii_case(name)))?;
+    let (_, protocol) =
+        named.find_map(|word| known.iter().find(|(name, _)| word.eq_ignore_ascii_case(name)))?;
     let endpoint = labels::agent_endpoint(*protocol)?;
     if hits.any(|hit| hit.protocol == Some(*protocol) || hit.site_endpoints.contains(protocol)) {
         return None;
@@ -359,11 +365,11 @@ fn connection_words<'a>(words: &str, mut hits: impl Iterator<Item = &'a Hit>) ->
 }
 
 /// The site that a request names, if it is nothing but the name of a host or an address.
-fn searched_site(words: &str) -> Option<String> {
+pub(crate) fn searched_site(words: &str) -> Option<SiteName> {
     let words = words.trim();
     let bare = words.strip_prefix("https://").or_else(|| words.strip_prefix("http://")).unwrap_or(words);
     let host = bare.split('/').next().filter(|host| host.contains('.'))?;
-    Some(Host::parse(&host.to_lowercase()).ok()?.site().to_string())
+    Some(Host::parse(&host.to_lowercase()).ok()?.site())
 }
 
 /// How many of the leading results of the page are about the request; `None` if that is not known.
@@ -458,9 +464,15 @@ fn facet_groups(query: &QueryPairs, answer: &SearchAnswer, fallback: &Fallback) 
             chosen: chosen.contains(&value),
         };
         let listed = counts.get(..VALUES_MAX).unwrap_or(counts);
-        let total = if own.is_some() { Some(answer.total) } else { fallback.unfiltered.as_ref().map(|all| all.total) };
+        let total = if own.is_some() {
+            Some(answer.total)
+        } else {
+            fallback.unfiltered.as_ref().map(|all| all.total)
+        };
         // a value that all results have changes nothing
-        let narrows = |facet: &&FacetCount| total.is_none_or(|total| facet.count < total) || chosen.contains(&facet.value.as_str());
+        let narrows = |facet: &&FacetCount| {
+            total.is_none_or(|total| facet.count < total) || chosen.contains(&facet.value.as_str())
+        };
         let listed: Vec<FacetCount> = listed.iter().filter(narrows).cloned().collect();
         let is_related = |facet: &&FacetCount| facet.relevant.is_none_or(|relevant| relevant > 0);
         // If no relevant result has a value, no value is more related to the request than another.
@@ -515,7 +527,7 @@ mod tests {
             ("flight", None),
             ("v1.2", None),
         ] {
-            assert_eq!(searched_site(words).as_deref(), site, "{words}");
+            assert_eq!(searched_site(words).map(|found| found.to_string()).as_deref(), site, "{words}");
         }
     }
 }

@@ -143,10 +143,14 @@ pub(crate) struct SitePage {
     absent: Option<String>,
     absent_paths: Vec<String>,
     findings_words: Option<String>,
+    /// A sentence about a visit that takes place at this moment.
+    being_visited: Option<String>,
     is_waiting: bool,
     /// Whether another visit than the first is due.
     is_due: bool,
     diagnosis: Option<Diagnosis>,
+    /// Where the lines of the first document with findings are shown.
+    broken_href: Option<String>,
     owner: Option<OwnerView>,
     blocked: Option<Reasoned>,
     suspended: Option<SuspendedView>,
@@ -241,9 +245,14 @@ pub(crate) fn page(answer: &SiteAnswer, context: &PageContext) -> SitePage {
         absent: absent_words(absent.len() as u64),
         absent_paths: absent.iter().take(RESOURCES_MAX).map(|r| shown_url(&r.url)).collect(),
         findings_words: more(findings as u64, "thing to fix", "things to fix"),
-        is_waiting: line.status == Status::Pending && answer.visits_total == 0,
-        is_due: is_due(answer, now),
+        being_visited: being_visited(answer),
+        is_waiting: line.status == Status::Pending && answer.visits_total == 0 && !answer.is_being_visited,
+        is_due: is_due(answer, now) && !answer.is_being_visited,
         diagnosis: site_diagnosis::of(answer),
+        broken_href: present
+            .iter()
+            .find(|resource| is_broken(resource))
+            .map(|resource| links::with_query("/validate", [("url", resource.url.as_str())])),
         owner: answer.owner.as_ref().map(|owner| OwnerView::of(owner, now)),
         blocked: blocked(answer, now),
         suspended: answer.suspended.as_ref().map(|suspension| SuspendedView::new(suspension, now)),
@@ -259,7 +268,10 @@ pub(crate) fn page(answer: &SiteAnswer, context: &PageContext) -> SitePage {
             "more hosts",
         ),
         hosts: answer.hosts.iter().map(|host| host_view(host, now)).collect(),
-        next_visit: Moment::maybe(line.next_visit_at, now),
+        next_visit: line
+            .next_visit_at
+            .filter(|_| !answer.is_being_visited)
+            .map(|at| Moment::planned(at, now)),
         next_reason: line.next_visit_reason.clone(),
         visits: answer.visits.iter().map(|visit| visit_view(visit, now)).collect(),
         opt_out: answer.opt_out,
@@ -285,6 +297,11 @@ fn mcp_clients(endpoints: &[Endpoint], site: &str) -> Vec<Client> {
     let mcp = endpoints.iter().find(|endpoint| endpoint.protocol == Protocol::Mcp);
     let server = mcp.map(|endpoint| McpServer { name: site.to_owned(), url: endpoint.url.clone() });
     server.as_ref().map(clients::of).unwrap_or_default()
+}
+
+/// Whether a kept document has findings.
+fn is_broken(resource: &ResourceLine) -> bool {
+    resource.manifest.as_ref().is_some_and(|manifest| manifest.findings_total > 0 && manifest.body_kept)
 }
 
 /// Paths that were requested and are not there.
@@ -316,10 +333,22 @@ fn status(answer: &SiteAnswer, now: DateTime<Utc>) -> (String, &'static str) {
             let fetched = line.last_visit_at.map(|at| format!("fetched {}, ", Moment::new(at, now).words));
             return (format!("{}not readable", fetched.unwrap_or_default()), Status::Invalid.as_str());
         }
+        _ if answer.is_being_visited => "being visited",
         (Status::Pending, 0) => "waiting for its first visit",
         (status, _) => labels::status(status),
     };
     (words.to_owned(), line.status.as_str())
+}
+
+/// What the visit of this moment did so far.
+fn being_visited(answer: &SiteAnswer) -> Option<String> {
+    let requests: u64 = answer.hosts.iter().map(|host| u64::from(host.requests_today)).sum();
+    answer.is_being_visited.then(|| {
+        format!(
+            "{} so far today, as its robots.txt and its crawl delay allow.",
+            labels::counted(requests, "request", "requests")
+        )
+    })
 }
 
 /// Whether a visited site waits for its next visit, as after "Check again".

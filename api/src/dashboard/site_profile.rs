@@ -160,8 +160,9 @@ fn offer(line: &CapabilityLine, shown: &ShownCapability) -> Offer {
         href: links::capability(&shown.id),
         summary: shown.summary.clone(),
         of_site,
-        documents: (shown.documents > 1)
-            .then(|| format!("declared in {}", labels::counted(shown.documents as u64, "document", "documents"))),
+        documents: (shown.documents > 1).then(|| {
+            format!("declared in {}", labels::counted(shown.documents as u64, "document", "documents"))
+        }),
         tags,
     }
 }
@@ -179,7 +180,9 @@ pub(super) fn needs(manifests: &[&ManifestLine]) -> Vec<String> {
     let mut needs: Vec<(String, u64)> = needs.into_iter().collect();
     needs.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     let of = labels::counted(total, "capability", "capabilities");
-    let words = |(words, count): (String, u64)| format!("{}: {} of {of}", labels::capitalised(&words), labels::grouped(count));
+    let words = |(words, count): (String, u64)| {
+        format!("{}: {} of {of}", labels::capitalised(&words), labels::grouped(count))
+    };
     needs.into_iter().take(ENTRIES_MAX).map(words).collect()
 }
 

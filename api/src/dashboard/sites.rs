@@ -78,7 +78,7 @@ fn row(line: &SiteLine, context: &PageContext) -> Row {
         formats: formats.join(", "),
         last_visit: Moment::maybe(line.last_visit_at, now),
         last_end: line.last_end.filter(|end| *end != VisitEnd::Completed).map(VisitEnd::description),
-        next_visit: Moment::maybe(line.next_visit_at, now),
+        next_visit: line.next_visit_at.map(|at| Moment::planned(at, now)),
     }
 }
 

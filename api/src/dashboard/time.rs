@@ -22,6 +22,12 @@ impl Moment {
         }
     }
 
+    /// A planned time, which is due once it is past.
+    pub(crate) fn planned(at: DateTime<Utc>, now: DateTime<Utc>) -> Self {
+        let moment = Self::new(at, now);
+        if at <= now { Self { words: "due now".to_owned(), ..moment } } else { moment }
+    }
+
     pub(crate) fn maybe(at: Option<DateTime<Utc>>, now: DateTime<Utc>) -> Option<Self> {
         at.map(|at| Self::new(at, now))
     }

@@ -94,8 +94,24 @@ const WORDS: &[(&str, &str)] = &[
 
 /// Verbs that end the names of types: `appointment-update` is "Update appointment".
 const VERBS: [&str; 18] = [
-    "add", "book", "cancel", "check", "create", "delete", "find", "get", "list", "read", "remove", "report", "search",
-    "send", "subscribe", "track", "update", "view",
+    "add",
+    "book",
+    "cancel",
+    "check",
+    "create",
+    "delete",
+    "find",
+    "get",
+    "list",
+    "read",
+    "remove",
+    "report",
+    "search",
+    "send",
+    "subscribe",
+    "track",
+    "update",
+    "view",
 ];
 
 /// The name of a type as text.
@@ -109,7 +125,9 @@ pub(super) fn type_words(name: &str) -> String {
     let leaf = name.split_once(':').map_or(name, |(_, leaf)| leaf);
     let words: Vec<&str> = leaf.split(['-', '_', '.', ' ']).filter(|word| !word.is_empty()).collect();
     let text = match words.split_last() {
-        Some((verb, object)) if !object.is_empty() && VERBS.contains(verb) => format!("{verb} {}", object.join(" ")),
+        Some((verb, object)) if !object.is_empty() && VERBS.contains(verb) => {
+            format!("{verb} {}", object.join(" "))
+        }
         _ => words.join(" "),
     };
     capitalised(&text)

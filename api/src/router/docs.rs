@@ -46,3 +46,8 @@ pub(crate) async fn moved() -> Response {
 pub(crate) async fn types() -> Response {
     Redirect::permanent("/semantic-types").into_response()
 }
+
+/// The operator has no pages: the operations and commands are described in the reference.
+pub(crate) async fn operator() -> Response {
+    Redirect::temporary("/docs#admin").into_response()
+}

@@ -92,6 +92,7 @@ fn all(app: &App) -> Router<App> {
     documented
         .route("/docs", get(docs::index))
         .route("/types", get(docs::types))
+        .route("/admin", get(docs::operator))
         .route("/docs/", get(docs::moved))
         .route("/docs/index.html", get(docs::moved))
         .route("/styleguide", get(styleguide::show))

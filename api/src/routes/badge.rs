@@ -58,7 +58,7 @@ fn facts(summary: &SiteSummary) -> String {
         Status::Suspended => "suspended".to_owned(),
         _ if summary.manifests == 0 => format!("no manifest · {seen}"),
         _ => {
-            let formats: Vec<&str> = summary.formats.iter().map(|format| format.as_str()).collect();
+            let formats: Vec<&str> = summary.formats.iter().map(|format| format.label()).collect();
             let count = summary.capabilities;
             let noun = if count == 1 { "capability" } else { "capabilities" };
             format!("{count} {noun} · {} · {seen}", formats.join(", "))

@@ -19,8 +19,8 @@ use self::clients::{Client, McpServer};
 use self::credentials::Credential;
 use super::capability::CapabilityRequest;
 use super::links;
-use crate::answers::caution::{Elsewhere, Money};
 use super::schema::{self, Row};
+use crate::answers::caution::{Elsewhere, Money};
 use crate::parameters::QueryPairs;
 use crate::text;
 use crate::tool_export::{self, ToolShape};
@@ -128,7 +128,9 @@ fn warning(capability: &Capability) -> Option<String> {
         (None, _, SafetyClass::Destructive | SafetyClass::Irreversible) => {
             " Ask the person for permission first, although the publisher does not require it.".to_owned()
         }
-        (None, Confirmation::Recommended, _) => " The publisher recommends to ask the person first.".to_owned(),
+        (None, Confirmation::Recommended, _) => {
+            " The publisher recommends to ask the person first.".to_owned()
+        }
         (None, Confirmation::None, _) => String::new(),
     };
     let words = format!("{effect}{ask}");
@@ -169,7 +171,7 @@ fn all_snippets(
         code("typescript", "TypeScript", call, snippets::typescript),
     ];
     for (shape, id, name, note) in [
-        (ToolShape::Mcp, "mcp", "MCP", "The tool as an MCP server would list it."),
+        (ToolShape::Mcp, "mcp", "MCP", "The tool as agentdex lists it."),
         (ToolShape::OpenAi, "openai", "OpenAI", "For \"tools\" of the chat completions and responses API."),
         (ToolShape::Anthropic, "anthropic", "Anthropic", "For \"tools\" of the messages API."),
         (ToolShape::OpenApi, "openapi", "OpenAPI", "A whole OpenAPI 3.1 document with this one operation."),
