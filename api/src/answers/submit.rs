@@ -26,7 +26,7 @@ const RECHECK_EVERY: TimeDelta = TimeDelta::minutes(10);
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SubmissionAnswer {
     #[schema(value_type = String)]
-    site: SiteName,
+    pub(crate) site: SiteName,
     /// `added` where it was not known before, else `known`.
     outcome: &'static str,
     /// Where the record of the site is served.

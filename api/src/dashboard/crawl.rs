@@ -186,15 +186,17 @@ fn failing(site: &store::FailingSite) -> NamedText {
 
 fn numbers(answer: &CrawlAnswer) -> Vec<Number> {
     let queue = &answer.queue;
-    vec![
+    let mut numbers = vec![
         number("Sites due", queue.due),
         number("Sites being visited", queue.leased),
-        number("Visits parked", queue.parked),
         Number { name: "Requests a second", text: format!("{:.2}", answer.requests_per_second) },
         number("Visits, last 24 hours", answer.hours.iter().map(|hour| hour.visits).sum()),
-        Number { name: "Longest overdue", text: lag(queue.lag_s) },
-        number("Sites blocked", queue.blocked),
-    ]
+    ];
+    // what is unusual is shown if there is any
+    numbers.extend((queue.parked > 0).then(|| number("Visits parked", queue.parked)));
+    numbers.extend((queue.lag_s > 0).then(|| Number { name: "Longest overdue", text: lag(queue.lag_s) }));
+    numbers.extend((queue.blocked > 0).then(|| number("Sites blocked", queue.blocked)));
+    numbers
 }
 
 fn up_to_date(answer: &CrawlAnswer) -> u64 {

@@ -9,6 +9,7 @@ mod card;
 mod change_words;
 pub(crate) mod changes;
 mod chart;
+pub(crate) mod claim;
 pub(crate) mod crawl;
 pub(crate) mod diff;
 pub(crate) mod docs;

@@ -350,13 +350,16 @@ fn grouped_words(others: u64, by: Grouping, is_one_page: bool) -> Option<String>
 }
 
 /// A sentence for a request that names a protocol for agents, if no result on the page has an endpoint of it.
-fn connection_words<'a>(words: &str, mut hits: impl Iterator<Item = &'a Hit>) -> Option<String> {
+fn connection_words<'a>(words: &str, hits: impl Iterator<Item = &'a Hit>) -> Option<String> {
     let mut named = words.split(|c: char| !c.is_alphanumeric());
     let known = [("mcp", Protocol::Mcp), ("a2a", Protocol::A2a)];
     let (_, protocol) =
         named.find_map(|word| known.iter().find(|(name, _)| word.eq_ignore_ascii_case(name)))?;
     let endpoint = labels::agent_endpoint(*protocol)?;
-    if hits.any(|hit| hit.protocol == Some(*protocol) || hit.site_endpoints.contains(protocol)) {
+    let mut hits = hits.peekable();
+    if hits.peek().is_none()
+        || hits.any(|hit| hit.protocol == Some(*protocol) || hit.site_endpoints.contains(protocol))
+    {
         return None;
     }
     Some(format!(

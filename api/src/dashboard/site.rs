@@ -410,6 +410,7 @@ fn resource_view(line: &ResourceLine, now: DateTime<Utc>, findings_max: &mut usi
         publisher: manifest.map(publisher_words),
         strength: manifest.map_or("", |manifest| labels::strength(manifest.detection.strength)),
         evidence: manifest
+            .filter(|manifest| !labels::is_unreadable_as(manifest.format))
             .map(|manifest| manifest.detection.evidence.iter().take(EVIDENCE_MAX).map(words).collect())
             .unwrap_or_default(),
         discovery: line.discovery.label(),

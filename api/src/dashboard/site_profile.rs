@@ -106,12 +106,29 @@ pub(super) fn groups(manifests: &[&ManifestLine]) -> Vec<Group> {
         };
         by_field.entry(heading).or_default().push(offer(line, shown));
     }
+    gather_singles(&mut by_field);
     let is_only = by_field.len() == 1;
     let group = |((position, name), offers): (Heading, Vec<Offer>)| Group {
         name: if position == 1 && is_only { String::new() } else { name },
         offers,
     };
     by_field.into_iter().map(group).collect()
+}
+
+/// Several fields with one capability each need no headings of their own: they are among the others.
+fn gather_singles(by_field: &mut BTreeMap<Heading, Vec<Offer>>) {
+    let is_single = |((position, _), offers): &(&Heading, &Vec<Offer>)| *position == 0 && offers.len() == 1;
+    let singles: Vec<Heading> =
+        by_field.iter().filter(is_single).map(|(heading, _)| heading.clone()).collect();
+    let other = (1, "Other".to_owned());
+    if singles.len() > 1 || by_field.contains_key(&other) {
+        let gathered: Vec<Offer> =
+            singles.iter().filter_map(|single| by_field.remove(single)).flatten().collect();
+        if !gathered.is_empty() {
+            let others = by_field.entry(other).or_default();
+            *others = gathered.into_iter().chain(std::mem::take(others)).collect();
+        }
+    }
 }
 
 /// The listed capabilities as the search shows them: each once.

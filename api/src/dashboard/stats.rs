@@ -101,8 +101,7 @@ fn numbers(answer: &StatsAnswer) -> Vec<Number> {
         number("Manifests", readable_manifests(answer)),
         number("Sites", answer.sites),
         number("Visits", answer.visits),
-        number("Documents", answer.documents),
-        Number { name: "Their size", text: labels::bytes(answer.document_bytes) },
+        Number { name: "Size of all documents", text: labels::bytes(answer.document_bytes) },
     ]
 }
 
@@ -116,6 +115,9 @@ fn charts(answer: &StatsAnswer) -> Vec<Chart> {
     };
     let outcome_words =
         |slug: &str| slug.parse().map_or_else(|_| slug.to_owned(), |o: FetchOutcome| o.label().to_owned());
+    // most of the usual paths have no document
+    let is_there = |counted: &&Count| counted.value != FetchOutcome::NotFound.as_str();
+    let outcomes: Vec<Count> = answer.fetch_outcomes_last_day.iter().filter(is_there).cloned().collect();
     // what cannot be read is in no dialect
     let adopted = answer.adoption.iter().filter(|dialect| dialect.format.is_indexable()).map(|dialect| {
         let slug = dialect.format.as_str();
@@ -130,8 +132,8 @@ fn charts(answer: &StatsAnswer) -> Vec<Chart> {
             }),
         },
         Chart {
-            title: "Results of fetches, last 24 hours",
-            rows: rows(&answer.fetch_outcomes_last_day, outcome_words, no_link),
+            title: "Fetches with another result than \u{201c}not there\u{201d}, last 24 hours",
+            rows: rows(&outcomes, outcome_words, no_link),
         },
     ]
 }

@@ -67,6 +67,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn planned_time_that_is_past_is_due() {
+        let now = DateTime::UNIX_EPOCH;
+        assert_eq!(Moment::planned(now - TimeDelta::days(2), now).words, "due now");
+        assert_eq!(Moment::planned(now + TimeDelta::hours(2), now).words, "in 2 hours");
+    }
+
+    #[test]
     fn durations_have_a_unit_that_fits() {
         for (milliseconds, expected) in
             [(-5, "0 ms"), (999, "999 ms"), (3_149, "3.1 s"), (125_000, "2 min"), (8_000_000, "2 h")]

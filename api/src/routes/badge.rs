@@ -10,8 +10,8 @@ use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::{Caching, HttpResult, RequestContext};
 
-/// Width of a character of the badge's font, in tenths of a pixel: the widest of the usual sans-serif fonts.
-const CHARACTER_TENTHS: usize = 65;
+/// Width of a character, in tenths of a pixel. The texts are stretched or narrowed to it, whatever font the reader has.
+const CHARACTER_TENTHS: usize = 60;
 /// Padding on either side of a text, in pixels.
 const MARGIN: usize = 6;
 const LABEL: &str = "agentdex";
