@@ -3,7 +3,7 @@
 // a list box, as the ARIA Authoring Practices describe it). Arrow keys go from the box into the results and back.
 const box = document.querySelector("input[name=q]");
 const isResultsPage = document.querySelector("#found") !== null;
-const links = () => [...document.querySelectorAll("#found .card h3 a")];
+const links = () => [...document.querySelectorAll("#found .card h3 a")].filter((link) => link.checkVisibility());
 
 function toBox() {
   box?.focus();

@@ -299,7 +299,10 @@ test("filters begin with what the close results have, and their counts are kept"
     const first = group.locator("a").first();
     assert.match(await first.innerText(), /flight/);
     const closest = await page.locator("#found .summary").innerText();
-    assert.match(closest, /^\d+ results for book flight, \d+ of them relevant$/);
+    assert.match(closest, /^\d+ results for book flight$/);
+    const less = page.locator("#found .less");
+    assert.equal(await less.locator("article").first().isVisible(), false, "less related results are folded");
+    assert.match(await less.locator("> summary").innerText(), /^\d+ less related$/);
     await group.locator("summary").click();
     const other = group.locator("details a").first();
     const count = Number(await other.locator(".count").innerText());
