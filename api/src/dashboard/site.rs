@@ -206,9 +206,7 @@ pub(crate) fn page(answer: &SiteAnswer, context: &PageContext) -> SitePage {
     let first = |of: fn(&Profile) -> &Option<String>| profile.clone().find_map(|profile| of(profile).clone());
     let contact = first(|profile| &profile.contact);
     let (absent, present): (Vec<&ResourceLine>, Vec<&ResourceLine>) =
-        answer.resources.iter().partition(|r| {
-            r.manifest.is_none() && matches!(r.outcome, FetchOutcome::NotFound | FetchOutcome::Gone)
-        });
+        answer.resources.iter().partition(|resource| is_absent(resource));
     let unlisted = present.len().saturating_sub(RESOURCES_MAX) as u64;
     let endpoints = endpoints(&manifests);
     let findings: usize = manifests.iter().chain(&of_others).map(|manifest| manifest.findings_total).sum();
@@ -249,10 +247,7 @@ pub(crate) fn page(answer: &SiteAnswer, context: &PageContext) -> SitePage {
         is_waiting: line.status == Status::Pending && answer.visits_total == 0 && !answer.is_being_visited,
         is_due: is_due(answer, now) && !answer.is_being_visited,
         diagnosis: site_diagnosis::of(answer),
-        broken_href: present
-            .iter()
-            .find(|resource| is_broken(resource))
-            .map(|resource| links::with_query("/validate", [("url", resource.url.as_str())])),
+        broken_href: broken_href(&present),
         owner: answer.owner.as_ref().map(|owner| OwnerView::of(owner, now)),
         blocked: blocked(answer, now),
         suspended: answer.suspended.as_ref().map(|suspension| SuspendedView::new(suspension, now)),
@@ -262,16 +257,9 @@ pub(crate) fn page(answer: &SiteAnswer, context: &PageContext) -> SitePage {
         pause: Moment::maybe(answer.not_before.filter(|until| *until > now), now),
         resources,
         more_resources: more(unlisted, "more document", "more documents"),
-        more_hosts: more(
-            answer.hosts_total.saturating_sub(answer.hosts.len() as u64),
-            "more host",
-            "more hosts",
-        ),
+        more_hosts: more_hosts(answer),
         hosts: answer.hosts.iter().map(|host| host_view(host, now)).collect(),
-        next_visit: line
-            .next_visit_at
-            .filter(|_| !answer.is_being_visited)
-            .map(|at| Moment::planned(at, now)),
+        next_visit: next_visit(answer, now),
         next_reason: line.next_visit_reason.clone(),
         visits: answer.visits.iter().map(|visit| visit_view(visit, now)).collect(),
         opt_out: answer.opt_out,
@@ -299,9 +287,27 @@ fn mcp_clients(endpoints: &[Endpoint], site: &str) -> Vec<Client> {
     server.as_ref().map(clients::of).unwrap_or_default()
 }
 
-/// Whether a kept document has findings.
-fn is_broken(resource: &ResourceLine) -> bool {
-    resource.manifest.as_ref().is_some_and(|manifest| manifest.findings_total > 0 && manifest.body_kept)
+/// Whether a path was requested and has no document.
+fn is_absent(resource: &ResourceLine) -> bool {
+    resource.manifest.is_none() && matches!(resource.outcome, FetchOutcome::NotFound | FetchOutcome::Gone)
+}
+
+/// Where the first kept document with findings is shown line by line.
+fn broken_href(present: &[&ResourceLine]) -> Option<String> {
+    let is_broken = |manifest: &ManifestLine| manifest.findings_total > 0 && manifest.body_kept;
+    let broken = present.iter().find(|resource| resource.manifest.as_ref().is_some_and(is_broken))?;
+    Some(links::with_query("/validate", [("url", broken.url.as_str())]))
+}
+
+fn more_hosts(answer: &SiteAnswer) -> Option<String> {
+    let unlisted = answer.hosts_total.saturating_sub(answer.hosts.len() as u64);
+    more(unlisted, "more host", "more hosts")
+}
+
+/// The next visit, unless one takes place at this moment.
+fn next_visit(answer: &SiteAnswer, now: DateTime<Utc>) -> Option<Moment> {
+    let planned = answer.line.next_visit_at.filter(|_| !answer.is_being_visited)?;
+    Some(Moment::planned(planned, now))
 }
 
 /// Paths that were requested and are not there.
