@@ -170,7 +170,7 @@ async fn capability_page_says_how_to_use_it() {
         "cursor://anysphere.cursor-deeplink/mcp/install?name=agentdex",
         "vscode:mcp/install?",
         "claude mcp add --transport http agentdex",
-        "Ask the person for permission before each call.",
+        "May cost money. Ask the person before each call.",
     ] {
         assert!(page.contains(part), "no {part}");
     }
