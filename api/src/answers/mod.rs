@@ -15,6 +15,7 @@ pub(crate) mod search;
 pub(crate) mod search_parameters;
 pub(crate) mod search_query;
 pub(crate) mod semantic_types;
+pub(crate) mod shown;
 pub(crate) mod site;
 pub(crate) mod site_hosts;
 pub(crate) mod sites;

@@ -1,15 +1,14 @@
 //! Everything that is known of a site, for its owner: what was fetched and why, what was found, which rule of which
 //! specification it breaks, and when it is visited next.
 
-use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use manifest::model::{Auth, AuthScheme, Conformance, Interface, PolicyChoice, Protocol};
+use manifest::model::{Auth, Conformance, Interface, PolicyChoice, Protocol};
 use manifest::{
-    Capability, CapabilityId, ContentHash, Detection, Discovery, Finding, Format, IdentityMark, ManifestId,
-    ManifestUrl, SafetyClass, SiteName,
+    CapabilityId, ContentHash, Detection, Discovery, Finding, Format, IdentityMark, ManifestId, ManifestUrl,
+    SafetyClass, SiteName,
 };
 use policy::{AbuseReason, FetchOutcome, Status};
 use serde::Serialize;
@@ -20,9 +19,9 @@ use store::{
 use utoipa::ToSchema;
 
 use super::TEXT_IS;
-use super::caution::{Elsewhere, Money};
 use super::claim::OwnerMark;
 use super::declarations::{CapabilityContradiction, Disagreements, SharedDeclarations};
+use super::shown::{CapabilityCounts, Others, ShownCapability, shown_capabilities};
 use super::site_hosts::{HostLine, host_line};
 use super::sites::SiteLine;
 use crate::clock;
@@ -42,11 +41,6 @@ const LINE_BYTES: usize = 150;
 /// Longest text and address of a profile, and the most endpoints and schemes.
 const PROFILE_CHARS_MAX: usize = 500;
 const PROFILE_ENTRIES_MAX: usize = 10;
-/// Maximum length of a capability's summary, in characters.
-const SUMMARY_CHARS_MAX: usize = 140;
-/// Minimum length of a description that is more informative than a name.
-const DESCRIPTION_CHARS_MIN: usize = 20;
-
 /// How a site's owner opts out.
 pub(crate) const OPT_OUT: &str = "Disallow the user agent \"agentdex\" in robots.txt: a copy of it is used for at most \
      24 hours, or 48 if its Crawl-delay takes most of a day, and the next visit removes what was indexed. To be removed at once and not visited at all, opt out \
@@ -216,29 +210,6 @@ pub(crate) struct Profile {
     pub(crate) counts: CapabilityCounts,
 }
 
-/// Numbers of capabilities that the search shows under a manifest: those that it declares alone or leads.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct CapabilityCounts {
-    pub(crate) all: usize,
-    pub(crate) described: usize,
-    /// Those that are no entries for other sites, and how many of them state their parameters and can be called.
-    pub(crate) own: usize,
-    pub(crate) with_schema: usize,
-    pub(crate) callable: usize,
-}
-
-impl CapabilityCounts {
-    fn add(&mut self, shown: &ShownCapability, capability: &Capability) {
-        let is_own = !matches!(shown.elsewhere, Some(Elsewhere::Lists(_)));
-        let is_described = |text: &String| text.chars().count() >= DESCRIPTION_CHARS_MIN;
-        self.all += 1;
-        self.described += usize::from(capability.description.as_ref().is_some_and(is_described));
-        self.own += usize::from(is_own);
-        self.with_schema += usize::from(is_own && capability.parameters.is_some());
-        self.callable += usize::from(is_own && capability.is_invocable());
-    }
-}
-
 impl Profile {
     fn of(stored: &StoredManifest) -> Self {
         let manifest = &stored.manifest;
@@ -295,41 +266,6 @@ pub(crate) struct CapabilityLine {
     pub(crate) shown: Option<ShownCapability>,
 }
 
-/// A capability with what its other declarations state.
-#[derive(Debug)]
-pub(crate) struct ShownCapability {
-    pub(crate) id: CapabilityId,
-    /// The beginning of the description.
-    pub(crate) summary: String,
-    /// The first type.
-    pub(crate) semantic_type: Option<String>,
-    pub(crate) safety: SafetyClass,
-    pub(crate) elsewhere: Option<Elsewhere>,
-    pub(crate) money: Option<Money>,
-    pub(crate) auth: Vec<AuthScheme>,
-    pub(crate) auth_required: Option<bool>,
-    /// Number of documents that declare it.
-    pub(crate) documents: usize,
-}
-
-impl ShownCapability {
-    fn of(capability: &Capability, documents: usize, format: Format, site: &SiteName) -> Self {
-        let (types, class) = (&capability.semantic_types, capability.safety.class);
-        let address = capability.invocation.endpoint();
-        Self {
-            id: capability.id.clone(),
-            summary: text::one_line(capability.description.as_deref().unwrap_or_default(), SUMMARY_CHARS_MAX),
-            semantic_type: types.first().map(|semantic| semantic.name.clone()),
-            safety: class,
-            elsewhere: Elsewhere::of(format, &capability.native_id, address, site),
-            money: Money::of(types, class),
-            auth: capability.auth.schemes.clone(),
-            auth_required: capability.auth.required.as_option(),
-            documents,
-        }
-    }
-}
-
 /// The site of a name from a path.
 pub(crate) fn site_of(domain: &str) -> Result<SiteName, Problem> {
     SiteName::parse(domain).map_err(|error| Problem::bad_request(error.to_string()))
@@ -348,10 +284,9 @@ pub(crate) async fn site<R: Send + 'static>(
     respond: impl FnOnce(&SiteAnswer) -> R + Send + 'static,
 ) -> Result<R, Problem> {
     let shared = manifests.store.capabilities_shared_of_site(site).await?;
-    let following = shared.iter().flat_map(|shared| shared.members.iter().skip(1));
-    let following: HashSet<CapabilityId> = following.map(|member| member.id.clone()).collect();
+    let members = Others::following(&shared);
     let compared = Arc::new(SharedDeclarations::compared(manifests, shared).await?);
-    let others = Others { following, compared: Arc::clone(&compared) };
+    let others = Others::new(members, Arc::clone(&compared));
     let add = move |lines: &mut Vec<ManifestLine>, stored| add_line(lines, stored, &others);
     let found = compared.beside(manifests).site(site, VISITS_MAX, HOSTS_MAX, add).await?;
     let found = found.ok_or_else(|| unknown(site))?;
@@ -451,28 +386,6 @@ fn resource_line(
     }
 }
 
-/// The other declarations of the capabilities of a site.
-struct Others {
-    /// Declarations of capabilities that another declaration leads.
-    following: HashSet<CapabilityId>,
-    compared: Arc<SharedDeclarations>,
-}
-
-impl Others {
-    /// The capability with what its other declarations state, and the number of documents that declare it; `None` for a further
-    /// declaration.
-    fn shown<'a>(
-        &self,
-        stored: &StoredManifest,
-        capability: &'a Capability,
-    ) -> Option<(Cow<'a, Capability>, usize)> {
-        if self.following.contains(&capability.id) {
-            return None;
-        }
-        self.compared.shown(stored, capability)
-    }
-}
-
 fn add_line(lines: &mut Vec<ManifestLine>, stored: StoredManifest, others: &Others) {
     let listed: usize = lines.iter().map(|line| line.bytes).sum();
     lines.push(manifest_line(stored, LINES_BYTES_MAX.saturating_sub(listed), others));
@@ -530,21 +443,4 @@ fn manifest_line(stored: StoredManifest, bytes_left: usize, others: &Others) -> 
         profile,
         bytes,
     }
-}
-
-/// The capabilities of a manifest as the search shows them, in their order, with their numbers added to `counts`.
-fn shown_capabilities(
-    stored: &StoredManifest,
-    others: &Others,
-    counts: &mut CapabilityCounts,
-) -> Vec<Option<ShownCapability>> {
-    let manifest = &stored.manifest;
-    let (format, site) = (manifest.format(), manifest.url.site());
-    let shown = manifest.capabilities.iter().map(|declared| {
-        let (capability, documents) = others.shown(stored, declared)?;
-        let shown = ShownCapability::of(&capability, documents, format, &site);
-        counts.add(&shown, &capability);
-        Some(shown)
-    });
-    shown.collect()
 }

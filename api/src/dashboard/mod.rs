@@ -28,6 +28,7 @@ pub(crate) mod site;
 mod site_diagnosis;
 mod site_profile;
 mod site_robots;
+mod site_state;
 pub(crate) mod sites;
 pub(crate) mod stats;
 pub(crate) mod styleguide;

@@ -20,11 +20,12 @@ use super::site_profile::{
     quality, schemes,
 };
 use super::site_robots;
+use super::site_state::{SuspendedView, being_visited, is_due, next_visit, status};
 use super::time::Moment;
 use super::use_it::clients::{self, Client, McpServer};
 use super::{icons, labels, links};
 use crate::answers::declarations::CapabilityContradiction;
-use crate::answers::site::{ManifestLine, Profile, ResourceLine, SiteAnswer, Suspension};
+use crate::answers::site::{ManifestLine, Profile, ResourceLine, SiteAnswer};
 use crate::answers::site_hosts::HostLine;
 use crate::page_context::PageContext;
 use crate::text;
@@ -173,25 +174,6 @@ pub(crate) struct SitePage {
     base: String,
 }
 
-/// Why the site is suspended, and how its owner can answer.
-struct SuspendedView {
-    at: Moment,
-    meaning: &'static str,
-    note: String,
-    contact: Option<Link>,
-}
-
-impl SuspendedView {
-    fn new(suspension: &Suspension, now: DateTime<Utc>) -> Self {
-        Self {
-            at: Moment::new(suspension.at, now),
-            meaning: suspension.meaning,
-            note: suspension.note.clone(),
-            contact: suspension.contact.as_deref().map(links::contact),
-        }
-    }
-}
-
 /// What declarations of one capability disagree on.
 struct Contradiction {
     href: String,
@@ -304,12 +286,6 @@ fn more_hosts(answer: &SiteAnswer) -> Option<String> {
     more(unlisted, "more host", "more hosts")
 }
 
-/// The next visit, unless one takes place at this moment.
-fn next_visit(answer: &SiteAnswer, now: DateTime<Utc>) -> Option<Moment> {
-    let planned = answer.line.next_visit_at.filter(|_| !answer.is_being_visited)?;
-    Some(Moment::planned(planned, now))
-}
-
 /// Paths that were requested and are not there.
 fn absent_words(count: u64) -> Option<String> {
     let paths = labels::counted(count, "usual path has", "usual paths have");
@@ -328,39 +304,6 @@ fn frame(answer: &SiteAnswer, description: Option<&str>, context: &PageContext) 
     });
     let frame = Frame::new(site, Section::Sites).at(context, &path);
     frame.described(&format!("{site} offers {offered} to AI agents. {said}")).with_json_ld(&data)
-}
-
-/// The status as text, and its CSS class. A site that was visited without a result yet is not one that was never visited, and one
-/// whose documents cannot be read is not fresh.
-fn status(answer: &SiteAnswer, now: DateTime<Utc>) -> (String, &'static str) {
-    let line = &answer.line;
-    let words = match (line.status, answer.visits_total) {
-        (Status::Fresh, _) if labels::is_unreadable(&line.formats) => {
-            let fetched = line.last_visit_at.map(|at| format!("fetched {}, ", Moment::new(at, now).words));
-            return (format!("{}not readable", fetched.unwrap_or_default()), Status::Invalid.as_str());
-        }
-        _ if answer.is_being_visited => "being visited",
-        (Status::Pending, 0) => "waiting for its first visit",
-        (status, _) => labels::status(status),
-    };
-    (words.to_owned(), line.status.as_str())
-}
-
-/// What the visit of this moment did so far.
-fn being_visited(answer: &SiteAnswer) -> Option<String> {
-    let requests: u64 = answer.hosts.iter().map(|host| u64::from(host.requests_today)).sum();
-    answer.is_being_visited.then(|| {
-        format!(
-            "{} so far today, as its robots.txt and its crawl delay allow.",
-            labels::counted(requests, "request", "requests")
-        )
-    })
-}
-
-/// Whether a visited site waits for its next visit, as after "Check again".
-fn is_due(answer: &SiteAnswer, now: DateTime<Utc>) -> bool {
-    let is_due = answer.line.next_visit_at.is_some_and(|at| at <= now);
-    is_due && answer.visits_total > 0 && answer.blocked.is_none() && answer.parked.is_none()
 }
 
 fn blocked(answer: &SiteAnswer, now: DateTime<Utc>) -> Option<Reasoned> {

@@ -12,7 +12,8 @@ use super::time::Moment;
 use super::{icons, labels, links};
 use crate::answers::caution::Elsewhere;
 use crate::answers::claim::OwnerMark;
-use crate::answers::site::{CapabilityCounts, CapabilityLine, ManifestLine, ShownCapability, SiteAnswer};
+use crate::answers::shown::{CapabilityCounts, ShownCapability};
+use crate::answers::site::{CapabilityLine, ManifestLine, SiteAnswer};
 use crate::text;
 
 /// Maximum number of capabilities on the page of a site; the search has them all.
