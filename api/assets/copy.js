@@ -73,3 +73,13 @@ form?.addEventListener("submit", (event) => {
   event.preventDefault();
   build().then(() => document.querySelector("#use").scrollIntoView());
 });
+
+// A link to a fold opens it, and those around it.
+function openFold() {
+  let fold = document.querySelector(`details[id="${CSS.escape(location.hash.slice(1))}"]`);
+  const target = fold;
+  for (; fold; fold = fold.parentElement?.closest("details")) fold.open = true;
+  target?.scrollIntoView();
+}
+addEventListener("hashchange", openFold);
+openFold();

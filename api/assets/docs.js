@@ -38,8 +38,3 @@ for (const form of document.querySelectorAll("form[data-try]")) {
     if (answer) send(form, answer).catch((error) => (answer.textContent = `No response: ${error.message}`));
   });
 }
-
-// a link to an operation opens it
-const open = () => document.querySelector(`details[id="${CSS.escape(location.hash.slice(1))}"]`)?.setAttribute("open", "");
-addEventListener("hashchange", open);
-open();

@@ -3,7 +3,7 @@
 // a list box, as the ARIA Authoring Practices describe it). Arrow keys go from the box into the results and back.
 const box = document.querySelector("input[name=q]");
 const isResultsPage = document.querySelector("#found") !== null;
-const links = () => [...document.querySelectorAll("#found .card h3 a")];
+const links = () => [...document.querySelectorAll("#found .card h3 a")].filter((link) => link.checkVisibility());
 
 function toBox() {
   box?.focus();
@@ -76,7 +76,7 @@ function suggestions(input) {
       text.textContent = suggestion.text;
       const count = document.createElement("span");
       count.className = "count";
-      count.textContent = suggestion.count ?? "";
+      count.textContent = suggestion.count == null ? "" : `${suggestion.count} ${suggestion.count === 1 ? "result" : "results"}`;
       option.append(text, count);
       // before the box loses its focus and the list closes
       option.addEventListener("mousedown", (event) => {

@@ -258,7 +258,7 @@ impl ManifestReader<'_> {
         site: &SiteName,
         visits_max: u32,
         hosts_max: u32,
-        visit: fn(&mut Vec<S>, StoredManifest),
+        visit: impl Fn(&mut Vec<S>, StoredManifest) + Send + 'static,
     ) -> Result<Option<Permitted<SiteManifests<S>>>, Problem> {
         let mut batches = self.store.manifest_batches_of_site(site).await?;
         let mut read = PageBytes::default();
@@ -269,14 +269,14 @@ impl ManifestReader<'_> {
         let Some(report) = self.store.site_report_brief(site, visits_max, hosts_max).await? else {
             return Ok(None);
         };
-        let mut visited = Vec::new();
+        let (mut visited, mut visit) = (Vec::new(), visit);
         for batch in batches {
             let manifests = self.store.manifests_load(&batch.ids).await?;
-            (visited, permit) = off_runtime(move || {
+            (visited, visit, permit) = off_runtime(move || {
                 for stored in manifests {
                     visit(&mut visited, stored);
                 }
-                (visited, permit)
+                (visited, visit, permit)
             })
             .await?;
         }

@@ -560,6 +560,7 @@ async fn memory_of_a_wide_capability_is_within_its_permit() {
             base: "http://localhost:8080".to_owned(),
             now: now(),
             owners: crate::search_counts::SiteOwners::default(),
+            contact: None,
         };
         let page = crate::dashboard::capability::page(&stored, &alone(&stored), &[], request, &context);
         drop(askama::Template::render(&page).unwrap());

@@ -10,4 +10,6 @@ pub(crate) struct PageContext {
     pub(crate) base: String,
     pub(crate) now: DateTime<Utc>,
     pub(crate) owners: SiteOwners,
+    /// Where to reach the operator: an email address or an https address.
+    pub(crate) contact: Option<String>,
 }

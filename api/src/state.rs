@@ -272,7 +272,12 @@ impl App {
 
     /// The context in which pages are rendered.
     pub(crate) fn page_context(&self) -> PageContext {
-        PageContext { base: self.base_url(), now: clock::now(), owners: self.search_counts.owners() }
+        PageContext {
+            base: self.base_url(),
+            now: clock::now(),
+            owners: self.search_counts.owners(),
+            contact: self.config.contact.clone(),
+        }
     }
 
     /// A page or a feed. Making it takes time in proportion to what a client asks for and to texts of publishers, so it is made on

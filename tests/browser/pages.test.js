@@ -189,7 +189,7 @@ test("every tab of Use it has a text that can be copied", async () => {
     }
     const tool = JSON.parse(await page.locator("[data-pane=mcp] > .copyable code").textContent());
     assert.equal(tool.annotations.destructiveHint, true);
-    assert.match(await page.locator(".use-it .callout").first().innerText(), /permission/);
+    assert.match(await page.locator(".use-it .callout").first().innerText(), /Ask the person before each call/);
   });
 });
 
@@ -299,7 +299,10 @@ test("filters begin with what the close results have, and their counts are kept"
     const first = group.locator("a").first();
     assert.match(await first.innerText(), /flight/);
     const closest = await page.locator("#found .summary").innerText();
-    assert.match(closest, /^\d+ results for book flight, \d+ of them relevant$/);
+    assert.match(closest, /^\d+ results for book flight$/);
+    const less = page.locator("#found .less");
+    assert.equal(await less.locator("article").first().isVisible(), false, "less related results are folded");
+    assert.match(await less.locator("> summary").innerText(), /^\d+ less related$/);
     await group.locator("summary").click();
     const other = group.locator("details a").first();
     const count = Number(await other.locator(".count").innerText());
@@ -382,6 +385,38 @@ test("the API reference can be read and tried", async () => {
     await site.getByRole("button", { name: "Send" }).click();
     await site.locator(".answer pre").waitFor();
     assert.match(await site.locator(".answer").innerText(), /"site": "skyhop.example"/);
+  });
+});
+
+test("a link to a fold opens it", async () => {
+  await visit(pages.site, {}, async (page) => {
+    const fold = page.locator("#owner > div");
+    assert.equal(await fold.isVisible(), false);
+    await page.getByRole("link", { name: "Is it yours?" }).click();
+    await fold.waitFor();
+  });
+  await visit("/docs#admin", {}, async (page) => {
+    assert.equal(await page.locator("#admin > div").isVisible(), true);
+  });
+});
+
+test("all of a text to copy is seen, beside no button", async () => {
+  for (const viewport of [DESKTOP, PHONE]) {
+    await visit(pages.capability, { viewport }, async (page) => {
+      const pre = page.locator("[data-pane=curl] pre");
+      assert.ok(await pre.evaluate((element) => element.scrollWidth <= element.clientWidth), "a part is seen by scrolling only");
+      const button = await page.locator("[data-pane=curl] .copy").boundingBox();
+      const code = await page.locator("[data-pane=curl] code").boundingBox();
+      assert.ok(button.y + button.height <= code.y, "the button covers the text");
+    });
+  }
+});
+
+test("the phone says what a call does before it says how", async () => {
+  await visit(pages.capability, { viewport: PHONE }, async (page) => {
+    const words = await page.locator("p.phone-only").boundingBox();
+    const use = await page.locator("#use").boundingBox();
+    assert.ok(words.y < PHONE.height && words.y < use.y);
   });
 });
 

@@ -20,13 +20,13 @@ const SECRET_BYTES: usize = 32;
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ClaimIssued {
     #[schema(value_type = String)]
-    site: SiteName,
+    pub(crate) site: SiteName,
     /// Keep it secret: no other response shows it. It is valid as soon as a visit has found the token.
-    key: String,
+    pub(crate) key: String,
     /// To be published in one of the two places.
     token: String,
-    dns: DnsProof,
-    file: FileProof,
+    pub(crate) dns: DnsProof,
+    pub(crate) file: FileProof,
     /// Where a check is requested once the token is published.
     check_url: String,
     message: &'static str,
@@ -35,7 +35,7 @@ pub(crate) struct ClaimIssued {
 /// The record that proves the claim.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct DnsProof {
-    name: String,
+    pub(crate) name: String,
     r#type: &'static str,
     value: String,
 }
@@ -43,24 +43,24 @@ pub(crate) struct DnsProof {
 /// The file that proves the claim.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct FileProof {
-    url: String,
-    line: String,
+    pub(crate) url: String,
+    pub(crate) line: String,
 }
 
 /// What is known of the ownership of a site.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ClaimAnswer {
     #[schema(value_type = String)]
-    site: SiteName,
+    pub(crate) site: SiteName,
     #[schema(value_type = Option<crate::openapi::schemas::SiteOwner>)]
-    owner: Option<OwnerMark>,
+    pub(crate) owner: Option<OwnerMark>,
     /// When a check was last requested.
-    asked_at: Option<DateTime<Utc>>,
+    pub(crate) asked_at: Option<DateTime<Utc>>,
     /// Until when visits look for a token after that.
-    looked_for_until: Option<DateTime<Utc>>,
-    checked_at: Option<DateTime<Utc>>,
+    pub(crate) looked_for_until: Option<DateTime<Utc>>,
+    pub(crate) checked_at: Option<DateTime<Utc>>,
     /// What the last check found, in words.
-    finding: Option<String>,
+    pub(crate) finding: Option<String>,
 }
 
 /// The owner of a site, who proved control of its domain. It says nothing about the content of the site.

@@ -1,5 +1,6 @@
 //! Capabilities that several documents of a site declare: the response for each, and the contradictions between its declarations.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Mutex;
@@ -184,6 +185,23 @@ impl SharedDeclarations {
             }
             DeclarationRole::Follows => None,
         }
+    }
+
+    /// The capability that a declaration leads, with what the others state, and the number of documents that declare it; `None` if the
+    /// declaration follows another one.
+    pub(crate) fn shown<'a>(
+        &self,
+        stored: &StoredManifest,
+        capability: &'a Capability,
+    ) -> Option<(Cow<'a, Capability>, usize)> {
+        if matches!(self.shared.role_of(&capability.id), DeclarationRole::Alone) {
+            return Some((Cow::Borrowed(capability), 1));
+        }
+        let merged = self.merged(stored, capability)?;
+        let documents: HashSet<&ManifestId> =
+            merged.declarations.iter().map(|declaration| &declaration.manifest_id).collect();
+        let count = documents.len();
+        Some((Cow::Owned(merged.capability), count))
     }
 
     /// The contradictions of all capabilities, and the findings of each manifest about them.

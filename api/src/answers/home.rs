@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use indexer::Hit;
 use manifest::known_types;
 
+use super::caution::Elsewhere;
 use super::search;
 use super::search_parameters::SearchParameters;
 use super::semantic_types::NamespaceBranch;
@@ -16,8 +17,10 @@ use crate::problem::Problem;
 /// Maximum number of fields that are shown, and examples of each.
 const TOPICS_MAX: usize = 9;
 const EXAMPLES_MAX: usize = 3;
-/// Minimum number of letters of a meaningful name.
-const NAME_LETTERS_MIN: usize = 4;
+/// Minimum number of characters of a description that says what one can ask for.
+const DESCRIPTION_CHARS_MIN: usize = 20;
+/// Namespaces that are no field: any search and any data is in them.
+const CATCH_ALL: [&str; 2] = ["data", "search"];
 /// Capabilities among which the examples are chosen, so that they can be of different sites.
 const CANDIDATES: &str = "20";
 
@@ -37,62 +40,45 @@ pub(crate) fn standard_namespaces() -> HashSet<&'static str> {
 /// The largest standard fields, each with examples of different sites.
 pub(crate) async fn topics(index: &IndexHandle, branches: &[NamespaceBranch]) -> Result<Vec<Topic>, Problem> {
     let standard = standard_namespaces();
-    let shown =
-        branches.iter().filter(|branch| standard.contains(branch.namespace.as_str())).take(TOPICS_MAX);
+    let is_field = |branch: &&NamespaceBranch| {
+        let name = branch.namespace.as_str();
+        standard.contains(name) && !CATCH_ALL.contains(&name)
+    };
+    let shown = branches.iter().filter(is_field).take(TOPICS_MAX);
     let mut topics = Vec::new();
     for branch in shown {
         let pairs = [("namespace", branch.namespace.as_str()), ("limit", CANDIDATES)];
         let query = QueryPairs::checked(pairs.map(|(name, value)| Ok((name.to_owned(), value.to_owned()))))?;
         let request = SearchParameters::read(&query)?.request;
         let found = search::search(index, Client::on_this_machine(), request).await?;
-        topics.push(Topic {
-            namespace: branch.namespace.clone(),
-            capabilities: branch.capabilities,
-            examples: of_different_sites(found.answer.hits),
-        });
+        let examples = of_different_sites(found.answer.hits);
+        if !examples.is_empty() {
+            let (namespace, capabilities) = (branch.namespace.clone(), branch.capabilities);
+            topics.push(Topic { namespace, capabilities, examples });
+        }
     }
     Ok(topics)
 }
 
-/// The first capability of each site, then further ones.
+/// The first capability of each site, then further ones, of those whose descriptions are examples.
 fn of_different_sites(hits: Vec<Hit>) -> Vec<Hit> {
-    let mut seen = HashSet::new();
-    let mut names = HashSet::new();
-    let (first, rest): (Vec<Hit>, Vec<Hit>) = hits.into_iter().partition(|hit| seen.insert(hit.site.clone()));
-    let is_word = |hit: &Hit| hit.name.chars().filter(|c| c.is_alphabetic()).count() >= NAME_LETTERS_MIN;
-    let distinct = first.into_iter().chain(rest).filter(is_word);
-    let mut distinct: Vec<Hit> = distinct.filter(|hit| names.insert(hit.name.to_lowercase())).collect();
-    // A single word such as "Detail" is not informative.
-    distinct.sort_by_key(|hit| words_of(&hit.name) < 2);
-    distinct.truncate(EXAMPLES_MAX);
-    distinct
+    let mut sites = HashSet::new();
+    let mut texts = HashSet::new();
+    let usable = hits.into_iter().filter(is_example);
+    let (first, rest): (Vec<Hit>, Vec<Hit>) = usable.partition(|hit| sites.insert(hit.site.clone()));
+    let all = first.into_iter().chain(rest);
+    all.filter(|hit| texts.insert(hit.description.clone())).take(EXAMPLES_MAX).collect()
 }
 
-/// The words of a name, whether they are separated or begin with a capital letter.
-fn words_of(name: &str) -> usize {
-    let letters = || name.chars().chain([' ']);
-    let begins = |(before, letter): &(char, char)| {
-        letter.is_alphanumeric()
-            && (!before.is_alphanumeric() || (before.is_lowercase() && letter.is_uppercase()))
-    };
-    [' '].into_iter().chain(letters()).zip(letters()).filter(begins).count()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_of_names_are_counted() {
-        for (name, words) in [
-            ("Detail", 1),
-            ("cart.remove", 2),
-            ("events_search", 2),
-            ("getForecast", 2),
-            ("Plan a trip", 3),
-            ("", 0),
-        ] {
-            assert_eq!(words_of(name), words, "{name}");
-        }
-    }
+/// Whether a capability says in its own words what it does, of a site that a person can visit.
+fn is_example(hit: &Hit) -> bool {
+    let description = hit.description.as_deref().unwrap_or_default();
+    // RFC 6761 section 6.2: names for tests
+    let is_test = hit.site.as_str().ends_with(".test");
+    let leads_elsewhere =
+        Elsewhere::of(hit.format, &hit.native_id, hit.endpoint.as_deref(), &hit.site).is_some();
+    description.chars().count() >= DESCRIPTION_CHARS_MIN
+        && !is_test
+        && !leads_elsewhere
+        && !hit.addresses_reader
 }

@@ -4,6 +4,7 @@
 //! of this layer; `dashboard` renders its answers.
 
 pub(crate) mod capability;
+pub(crate) mod caution;
 pub(crate) mod claim;
 pub(crate) mod crawl;
 pub(crate) mod declarations;
@@ -14,6 +15,7 @@ pub(crate) mod search;
 pub(crate) mod search_parameters;
 pub(crate) mod search_query;
 pub(crate) mod semantic_types;
+pub(crate) mod shown;
 pub(crate) mod site;
 pub(crate) mod site_hosts;
 pub(crate) mod sites;

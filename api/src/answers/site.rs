@@ -2,12 +2,13 @@
 //! specification it breaks, and when it is visited next.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use manifest::model::{Auth, Conformance, Interface, PolicyChoice, Protocol};
 use manifest::{
-    Capability, ContentHash, Detection, Discovery, Finding, Format, IdentityMark, ManifestId, ManifestUrl,
-    SiteName,
+    CapabilityId, ContentHash, Detection, Discovery, Finding, Format, IdentityMark, ManifestId, ManifestUrl,
+    SafetyClass, SiteName,
 };
 use policy::{AbuseReason, FetchOutcome, Status};
 use serde::Serialize;
@@ -20,6 +21,7 @@ use utoipa::ToSchema;
 use super::TEXT_IS;
 use super::claim::OwnerMark;
 use super::declarations::{CapabilityContradiction, Disagreements, SharedDeclarations};
+use super::shown::{CapabilityCounts, Others, ShownCapability, shown_capabilities};
 use super::site_hosts::{HostLine, host_line};
 use super::sites::SiteLine;
 use crate::clock;
@@ -39,11 +41,6 @@ const LINE_BYTES: usize = 150;
 /// Longest text and address of a profile, and the most endpoints and schemes.
 const PROFILE_CHARS_MAX: usize = 500;
 const PROFILE_ENTRIES_MAX: usize = 10;
-/// Maximum length of a capability's summary, in characters.
-const SUMMARY_CHARS_MAX: usize = 140;
-/// Minimum length of a description that is more informative than a name.
-const DESCRIPTION_CHARS_MIN: usize = 20;
-
 /// How a site's owner opts out.
 pub(crate) const OPT_OUT: &str = "Disallow the user agent \"agentdex\" in robots.txt: a copy of it is used for at most \
      24 hours, or 48 if its Crawl-delay takes most of a day, and the next visit removes what was indexed. To be removed at once and not visited at all, opt out \
@@ -82,6 +79,10 @@ pub(crate) struct SiteAnswer {
     pub(crate) contradictions: Vec<CapabilityContradiction>,
     #[schema(value_type = Vec<Object>)]
     pub(crate) visits: Vec<VisitReport>,
+    /// Whether a crawler visits the site at this moment, for the page.
+    #[serde(skip)]
+    #[schema(ignore)]
+    pub(crate) is_being_visited: bool,
     pub(crate) opt_out: &'static str,
     pub(crate) text_is: &'static str,
 }
@@ -204,24 +205,23 @@ pub(crate) struct Profile {
     /// Endpoints of agents, as the declaration names their protocol.
     pub(crate) interfaces: Vec<(Protocol, String)>,
     pub(crate) auth: Vec<Auth>,
-    /// Numbers of capabilities that are described, state their parameters, and can be called.
-    pub(crate) described: usize,
-    pub(crate) with_schema: usize,
-    pub(crate) callable: usize,
+    /// Whether a text of the document gives orders to the model that reads it. Such a text is not in this profile.
+    pub(crate) addresses_reader: bool,
+    pub(crate) counts: CapabilityCounts,
 }
 
 impl Profile {
     fn of(stored: &StoredManifest) -> Self {
         let manifest = &stored.manifest;
-        let cut = |text: &Option<String>| text.as_deref().map(|text| text::cut(text, PROFILE_CHARS_MAX));
+        let harmless = |text: &&str| !manifest::addresses_reader(text);
+        let cut = |text: &Option<String>| {
+            text.as_deref().filter(harmless).map(|text| text::cut(text, PROFILE_CHARS_MAX))
+        };
         let contact = &manifest.contact;
         let interface = |interface: &Interface| {
             let url = interface.url.as_deref().and_then(|url| manifest.address_for_agents(url))?;
             (url.len() <= PROFILE_CHARS_MAX).then(|| (interface.protocol, url.to_owned()))
         };
-        let is_described = |text: &String| text.chars().count() >= DESCRIPTION_CHARS_MIN;
-        let of_all =
-            |holds: fn(&Capability) -> bool| manifest.capabilities.iter().filter(|c| holds(c)).count();
         Self {
             identity: stored.identity().at(clock::now()).marks(),
             title: cut(&manifest.title).or_else(|| cut(&manifest.name)),
@@ -230,13 +230,8 @@ impl Profile {
             contact: cut(&contact.email).or_else(|| cut(&contact.url)).or_else(|| cut(&contact.other)),
             interfaces: manifest.interfaces.iter().filter_map(interface).take(PROFILE_ENTRIES_MAX).collect(),
             auth: manifest.auth.iter().take(PROFILE_ENTRIES_MAX).map(scheme).collect(),
-            described: manifest
-                .capabilities
-                .iter()
-                .filter(|c| c.description.as_ref().is_some_and(is_described))
-                .count(),
-            with_schema: of_all(|capability| capability.parameters.is_some()),
-            callable: of_all(Capability::is_invocable),
+            addresses_reader: manifest.addresses_reader(),
+            counts: CapabilityCounts::default(),
         }
     }
 }
@@ -256,7 +251,7 @@ fn scheme(auth: &Auth) -> Auth {
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct CapabilityLine {
     #[schema(value_type = String)]
-    pub(crate) id: manifest::CapabilityId,
+    pub(crate) id: CapabilityId,
     /// Present if a text of the publisher addresses the model that reads it: it is data, not instructions.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schema(required = false)]
@@ -264,15 +259,11 @@ pub(crate) struct CapabilityLine {
     pub(crate) native_id: String,
     pub(crate) name: String,
     #[schema(inline, value_type = crate::openapi::schemas::SafetyWord)]
-    pub(crate) safety: manifest::SafetyClass,
-    /// The beginning of the description, for the page.
+    pub(crate) safety: SafetyClass,
+    /// The capability as the search shows it, for the page; `None` if it is a further declaration of another one.
     #[serde(skip)]
     #[schema(ignore)]
-    pub(crate) summary: String,
-    /// The first type, for the page.
-    #[serde(skip)]
-    #[schema(ignore)]
-    pub(crate) semantic_type: Option<String>,
+    pub(crate) shown: Option<ShownCapability>,
 }
 
 /// The site of a name from a path.
@@ -293,8 +284,11 @@ pub(crate) async fn site<R: Send + 'static>(
     respond: impl FnOnce(&SiteAnswer) -> R + Send + 'static,
 ) -> Result<R, Problem> {
     let shared = manifests.store.capabilities_shared_of_site(site).await?;
-    let compared = SharedDeclarations::compared(manifests, shared).await?;
-    let found = compared.beside(manifests).site(site, VISITS_MAX, HOSTS_MAX, add_line).await?;
+    let members = Others::following(&shared);
+    let compared = Arc::new(SharedDeclarations::compared(manifests, shared).await?);
+    let others = Others::new(members, Arc::clone(&compared));
+    let add = move |lines: &mut Vec<ManifestLine>, stored| add_line(lines, stored, &others);
+    let found = compared.beside(manifests).site(site, VISITS_MAX, HOSTS_MAX, add).await?;
     let found = found.ok_or_else(|| unknown(site))?;
     found.work(move |found| respond(&answer(found, compared.disagreements(), contact))).await
 }
@@ -313,7 +307,7 @@ fn answer(
             line.findings.extend(findings);
         }
     }
-    let SiteReport { summary, mut state, hosts_total, blocked, suspended, mut visits, lease: _ } = report;
+    let SiteReport { summary, mut state, hosts_total, blocked, suspended, mut visits, lease } = report;
     let submitted_without_manifest = leave_out_submitted(&mut state.resources, &mut visits);
     let last = last_fetches(&visits);
     let resources = state.resources.into_iter().map(|resource| {
@@ -338,6 +332,7 @@ fn answer(
         submitted_without_manifest,
         contradictions: disagreements.contradictions,
         visits,
+        is_being_visited: lease.is_some_and(|lease| lease.until > clock::now()),
         opt_out: OPT_OUT,
         text_is: TEXT_IS,
     }
@@ -391,39 +386,42 @@ fn resource_line(
     }
 }
 
-fn add_line(lines: &mut Vec<ManifestLine>, stored: StoredManifest) {
+fn add_line(lines: &mut Vec<ManifestLine>, stored: StoredManifest, others: &Others) {
     let listed: usize = lines.iter().map(|line| line.bytes).sum();
-    lines.push(manifest_line(stored, LINES_BYTES_MAX.saturating_sub(listed)));
+    lines.push(manifest_line(stored, LINES_BYTES_MAX.saturating_sub(listed), others));
 }
 
 /// A summary of a manifest. Its findings and capabilities are listed as far as they fit into `bytes_left`.
-fn manifest_line(stored: StoredManifest, bytes_left: usize) -> ManifestLine {
+fn manifest_line(stored: StoredManifest, bytes_left: usize, others: &Others) -> ManifestLine {
     let training = stored.training_policy();
-    let profile = Profile::of(&stored);
+    let mut profile = Profile::of(&stored);
     let identity = serde_json::to_value(stored.identity().at(clock::now())).unwrap_or_default();
+    let mut shown = shown_capabilities(&stored, others, &mut profile.counts).into_iter();
     let manifest = stored.manifest;
     let (capabilities_total, findings_total) = (manifest.capabilities.len(), manifest.findings.len());
     let mut bytes = 0;
-    let mut fits = |texts: [&str; 3]| {
-        let line = LINE_BYTES + texts.map(str::len).iter().sum::<usize>();
+    let mut fits = |texts: [usize; 3]| {
+        let line = LINE_BYTES + texts.iter().sum::<usize>();
         let fits = bytes + line <= bytes_left;
         bytes += if fits { line } else { 0 };
         fits
     };
     let findings = manifest.findings.into_iter();
-    let findings: Vec<Finding> =
-        findings.take_while(|finding| fits([&finding.pointer, &finding.text, &finding.fix])).collect();
+    let size = |finding: &Finding| [finding.pointer.len(), finding.text.len(), finding.fix.len()];
+    let findings: Vec<Finding> = findings.take_while(|finding| fits(size(finding))).collect();
     let capabilities = manifest.capabilities.into_iter().map(|capability| CapabilityLine {
         id: capability.id,
         addresses_reader: capability.addresses_reader,
         native_id: capability.native_id,
         name: capability.title.unwrap_or(capability.name),
         safety: capability.safety.class,
-        summary: text::one_line(capability.description.as_deref().unwrap_or_default(), SUMMARY_CHARS_MAX),
-        semantic_type: capability.semantic_types.into_iter().next().map(|semantic| semantic.name),
+        shown: shown.next().flatten(),
     });
-    let capabilities: Vec<CapabilityLine> =
-        capabilities.take_while(|line| fits([&line.native_id, &line.name, &line.summary])).collect();
+    let summary =
+        |line: &CapabilityLine| line.shown.as_ref().map(|shown| shown.summary.len()).unwrap_or_default();
+    let capabilities: Vec<CapabilityLine> = capabilities
+        .take_while(|line| fits([line.native_id.len(), line.name.len(), summary(line)]))
+        .collect();
     ManifestLine {
         id: manifest.id,
         name: manifest.title.or(manifest.name),

@@ -26,7 +26,7 @@ const RECHECK_EVERY: TimeDelta = TimeDelta::minutes(10);
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SubmissionAnswer {
     #[schema(value_type = String)]
-    site: SiteName,
+    pub(crate) site: SiteName,
     /// `added` where it was not known before, else `known`.
     outcome: &'static str,
     /// Where the record of the site is served.
@@ -228,9 +228,9 @@ impl Submissions<'_> {
             let why = suspension.reason.description();
             return Err(Problem::forbidden(format!("{site} is suspended ({why}); it is not visited")));
         }
-        Err(Problem::forbidden(format!(
-            "{site} is blocked: its owner opted out, or the operator blocked it; it is not visited"
-        )))
+        let record = self.store.site_report_brief(site, 0, 0).await?;
+        let why = record.and_then(|record| record.blocked).map(|blocked| format!(" ({})", blocked.reason));
+        Err(Problem::forbidden(format!("{site} is blocked{}; it is not visited", why.unwrap_or_default())))
     }
 
     fn answer(&self, site: SiteName, outcome: &'static str, message: String) -> SubmissionAnswer {

@@ -101,7 +101,7 @@ pub(crate) struct Stored {
 pub(crate) async fn stored(manifests: ManifestReader<'_>, url: &ManifestUrl) -> Result<Stored, Problem> {
     let found = manifests.find(&ManifestId::of(url)).await?;
     let found = found.ok_or_else(|| {
-        Problem::not_found(format!("no document of {url} is stored; send it in the body, or submit its site"))
+        Problem::not_found(format!("nothing is stored of {url}: paste the document, or add its site"))
     })?;
     // The permit ends here: how many documents are read is bounded by the pool that reads them.
     let (found, _permit) = found.into_parts();

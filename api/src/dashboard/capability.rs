@@ -4,20 +4,21 @@ use std::collections::BTreeSet;
 
 use askama::Template;
 use indexer::{Declaration, Hit, MergedCapability};
-use manifest::model::{ExecutionModel, RateLimit, TypeSource};
+use manifest::model::{ExecutionModel, Idempotency, RateLimit, TypeSource};
 use manifest::{Capability, Finding, Manifest, SafetyClass};
 use serde_json::{Value, json};
 use store::StoredManifest;
 
 use super::card::{Card, Tag, card, owner_tag, tags};
 use super::frame::{Frame, Section};
-use super::graph::Graph;
+use super::graph::{Graph, name_of};
 use super::links::Link;
 use super::reported::reasons;
 use super::schema::{self, Row};
 use super::time::Moment;
 use super::use_it::{UseIt, use_it};
 use super::{icons, labels, links};
+use crate::answers::caution::Money;
 use crate::answers::claim::OwnerMark;
 use crate::answers::record;
 use crate::page_context::PageContext;
@@ -203,7 +204,7 @@ pub(crate) fn page(
             .then(|| paragraph(capability.deprecation_message.as_deref().unwrap_or_default())),
         addresses_reader: capability.addresses_reader,
         is_named_by_others: !stored.is_of_site(),
-        call_facts: call_facts(capability, detail.rate_limit),
+        call_facts: call_facts(manifest, capability, detail.rate_limit),
         use_it,
         parameters: capability.parameters.as_ref().map(schema::rows).unwrap_or_default(),
         more_parameters: more_rows(capability.parameters.as_ref()),
@@ -245,7 +246,12 @@ fn frame(
     is_filled: bool,
 ) -> Frame {
     let path = links::capability(&capability.id);
-    let said = capability.description.as_deref().unwrap_or("No description was published.");
+    let published = capability.description.as_deref().unwrap_or("No description was published.");
+    let said = if capability.addresses_reader {
+        "Its texts give orders to AI models, so they are not repeated here."
+    } else {
+        published
+    };
     let mut data = json!({
         "@context": "https://schema.org", "@type": "WebAPI", "name": name,
         "description": text::one_line(said, TEXT_CHARS_MAX),
@@ -322,23 +328,30 @@ fn no_parameters(capability: &Capability) -> &'static str {
     if capability.parameters.is_some() { "It takes none." } else { "Its parameters were not declared." }
 }
 
-fn call_facts(capability: &Capability, rate_limit: Option<&RateLimit>) -> Vec<Fact> {
+fn call_facts(manifest: &Manifest, capability: &Capability, rate_limit: Option<&RateLimit>) -> Vec<Fact> {
     let invocation = &capability.invocation;
     let mut facts = Vec::new();
-    facts.extend(invocation.protocol.map(|protocol| Fact::text("Protocol", labels::protocol(protocol))));
+    facts.extend(invocation.protocol.map(|protocol| Fact::text("Called over", labels::protocol(protocol))));
     let verb = invocation.method.as_deref().map(|method| format!("{method} ")).unwrap_or_default();
     facts.extend(invocation.endpoint().map(|url| Fact::code("Address", format!("{verb}{url}"))));
     facts.extend(invocation.native.as_deref().map(|native| Fact::code("Name there", native)));
-    facts.push(Fact::code("Native id", capability.native_id.as_str()));
+    facts.push(Fact::code("Id in the document", capability.native_id.as_str()));
+    let types: Vec<&str> =
+        capability.semantic_types.iter().map(|known| known.name.as_str()).take(ENTRIES_MAX).collect();
+    if !types.is_empty() {
+        facts.push(Fact::code("Type", types.join(", ")));
+    }
     let needed = labels::auth_needed(&capability.auth.schemes, capability.auth.required.as_option());
     facts.push(Fact::text("Authentication", needed));
     if !capability.auth.scopes.is_empty() {
         facts.push(Fact::code("Scopes", capability.auth.scopes.join(" ")));
     }
     facts.extend(rate_limit.and_then(rate_words).map(|words| Fact::text("Rate limit", words)));
-    facts.extend(execution_words(capability).map(|words| Fact::text("Answers", words)));
+    facts.extend(execution_words(capability).map(|words| Fact::text("Returns", words)));
     if !capability.depends_on.is_empty() {
-        facts.push(Fact::code("Call first", capability.depends_on.join(", ")));
+        let names: Vec<&str> =
+            capability.depends_on.iter().take(ENTRIES_MAX).map(|id| name_of(manifest, id)).collect();
+        facts.push(Fact::text("Call first", names.join(", ")));
     }
     facts
 }
@@ -353,9 +366,9 @@ fn rate_words(limit: &RateLimit) -> Option<String> {
 
 fn execution_words(capability: &Capability) -> Option<String> {
     let words = match capability.execution.model {
-        ExecutionModel::Sync => "at once",
-        ExecutionModel::Async => "later",
-        ExecutionModel::Stream => "as a stream",
+        ExecutionModel::Sync => "the result directly",
+        ExecutionModel::Async => "the result later",
+        ExecutionModel::Stream => "a stream",
         ExecutionModel::Unknown => return None,
     };
     let poll = capability.execution.poll_url.as_deref();
@@ -370,7 +383,8 @@ fn safety_facts(capability: &Capability) -> Vec<Fact> {
         (TypeSource::Inferred, _) => ", inferred",
     };
     let mut facts = vec![Fact::text("Effect", format!("{}{how}", labels::safety(safety.class)))];
-    let confirmation = labels::confirmation(safety.confirmation).unwrap_or("not required by the publisher");
+    let confirmation =
+        labels::confirmation(safety.confirmation).unwrap_or("the publisher does not ask for it");
     facts.push(Fact::text("Confirmation", confirmation));
     facts.extend(safety.message.as_deref().map(|message| Fact::text("To tell them", message)));
     if safety.handoff {
@@ -378,9 +392,43 @@ fn safety_facts(capability: &Capability) -> Vec<Fact> {
     }
     let reversible = safety.reversible.map(|reversible| if reversible { "yes" } else { "no" });
     facts.extend(reversible.map(|words| Fact::text("Reversible", words)));
-    let repeatable = capability.idempotency.supported.map(|supported| if supported { "yes" } else { "no" });
-    facts.extend(repeatable.map(|words| Fact::text("Safe to repeat", words)));
+    facts.extend(repeat_words(&capability.idempotency).map(|words| Fact::text("Safe to repeat", words)));
+    facts.push(Fact::text("Cost", cost_words(capability)));
     facts
+}
+
+/// Whether the call may be repeated. With a key, only a repetition with the same key has no further effect.
+fn repeat_words(idempotency: &Idempotency) -> Option<String> {
+    if !idempotency.supported? {
+        return Some("no".to_owned());
+    }
+    let Some(key) = idempotency.key_field.as_deref() else { return Some("yes, as declared".to_owned()) };
+    let window =
+        idempotency.window_s.map(|seconds| format!(", within {}", duration(seconds))).unwrap_or_default();
+    Some(format!("only with the same {key}{window}"))
+}
+
+/// `24 hours`, in the largest unit that divides it.
+fn duration(seconds: u64) -> String {
+    match seconds {
+        whole if whole > 0 && whole % 3_600 == 0 => labels::counted(whole / 3_600, "hour", "hours"),
+        whole if whole > 0 && whole % 60 == 0 => labels::counted(whole / 60, "minute", "minutes"),
+        other => labels::counted(other, "second", "seconds"),
+    }
+}
+
+/// The declared price of a call, and whether what it buys may cost more.
+fn cost_words(capability: &Capability) -> String {
+    let price = capability.price.as_ref().and_then(|price| {
+        let amount = price.price.as_deref()?;
+        Some(price.asset.as_deref().map_or_else(|| amount.to_owned(), |asset| format!("{amount} {asset}")))
+    });
+    let call = price
+        .map_or_else(|| "the publisher states none".to_owned(), |price| format!("{price} for each call"));
+    match Money::of(&capability.semantic_types, capability.safety.class) {
+        Some(_) => format!("{call}; what the call buys or pays may cost more"),
+        None => call,
+    }
 }
 
 fn siblings(manifest: &Manifest, capability: &Capability) -> Vec<Link> {

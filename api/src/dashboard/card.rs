@@ -5,7 +5,9 @@ use manifest::IdentityMark;
 use manifest::model::{Protocol, SemanticType, TypeSource};
 
 use super::time::Moment;
+use super::type_words::type_words;
 use super::{icons, labels};
+use crate::answers::caution::{Elsewhere, Money};
 use crate::answers::claim::OwnerMark;
 use crate::page_context::PageContext;
 use crate::search_counts::SiteOwners;
@@ -73,6 +75,8 @@ pub(crate) struct Card {
     pub(crate) call: Option<Call>,
     pub(crate) tags: Vec<Tag>,
     pub(crate) updated: Moment,
+    /// Whether it is as it was first seen.
+    pub(crate) is_new: bool,
     pub(crate) status: &'static str,
     /// A sentence with the number of results that are grouped under this one.
     pub(crate) others: Option<String>,
@@ -96,6 +100,7 @@ pub(crate) fn card(hit: &Hit, words: &str, context: &PageContext) -> Card {
         call: call(hit),
         tags: tags(hit),
         updated: Moment::new(hit.updated_at, context.now),
+        is_new: hit.first_seen_at == hit.updated_at,
         status: hit.status.label(),
         others: hit.group.as_ref().map(others),
         members: hit.group.iter().flat_map(|group| &group.members).map(member).collect(),
@@ -134,14 +139,44 @@ fn call(hit: &Hit) -> Option<Call> {
     Some(Call { verb, address })
 }
 
+/// The other site that a result leads to.
+fn elsewhere(hit: &Hit) -> Option<Elsewhere> {
+    Elsewhere::of(hit.format, &hit.native_id, hit.endpoint.as_deref(), &hit.site)
+}
+
+pub(crate) fn elsewhere_tag(elsewhere: &Elsewhere) -> Tag {
+    match elsewhere {
+        Elsewhere::Calls(site) => Tag { class: "denied", ..Tag::plain(format!("calls {site}")) },
+        Elsewhere::Lists(site) => Tag::plain(format!("entry for {site}")),
+    }
+}
+
+pub(crate) fn money_tag(money: Money) -> Tag {
+    match money {
+        Money::Moves => Tag { class: "denied", ..Tag::plain("may move money") },
+        Money::MayCost => Tag { class: "stale", ..Tag::plain("may cost money") },
+    }
+}
+
+pub(crate) fn orders_tag() -> Tag {
+    Tag { class: "stale", ..Tag::plain("its text gives orders to AI models") }
+}
+
 pub(crate) fn tags(hit: &Hit) -> Vec<Tag> {
-    let mut tags = vec![safety_tag(hit)];
+    let elsewhere = elsewhere(hit);
+    // the entry of a catalog has no effect of its own
+    let is_entry = matches!(elsewhere, Some(Elsewhere::Lists(_)));
+    let mut tags: Vec<Tag> = (!is_entry).then(|| safety_tag(hit)).into_iter().collect();
+    tags.extend(elsewhere.as_ref().map(elsewhere_tag));
+    tags.extend(Money::of(&hit.semantic_types, hit.safety).map(money_tag));
     tags.extend(labels::confirmation(hit.confirmation).map(Tag::plain));
     if hit.handoff {
         tags.push(Tag::plain("completed by a person"));
     }
-    tags.push(Tag::plain(labels::auth_needed(&hit.auth, hit.auth_required)));
-    if !hit.invocable {
+    if !is_entry {
+        tags.push(Tag::plain(labels::auth_needed(&hit.auth, hit.auth_required)));
+    }
+    if !hit.invocable && !is_entry {
         tags.push(Tag::plain("no address to call"));
     }
     if hit.deprecated {
@@ -155,14 +190,7 @@ pub(crate) fn tags(hit: &Hit) -> Vec<Tag> {
             inferred: None,
         });
     }
-    if hit.addresses_reader {
-        tags.push(Tag {
-            class: "stale",
-            icon: "",
-            text: "its text gives orders to AI models".to_owned(),
-            inferred: None,
-        });
-    }
+    tags.extend(hit.addresses_reader.then(orders_tag));
     tags.extend(labels::source(hit.source).map(Tag::plain));
     tags.extend(hit.identity_marks.iter().filter_map(|mark| identity_tag(*mark)));
     tags.extend(hit.semantic_types.iter().map(type_tag));
@@ -197,7 +225,7 @@ pub(crate) fn type_tag(semantic_type: &SemanticType) -> Tag {
         let rule = semantic_type.rule.as_deref().map(|rule| format!(" by rule {rule}")).unwrap_or_default();
         format!("inferred{rule}, confidence {:.0} %", semantic_type.confidence * 100.0)
     });
-    Tag { class: "type", icon: "", text: semantic_type.name.clone(), inferred }
+    Tag { class: "type", icon: "", text: type_words(&semantic_type.name), inferred }
 }
 
 /// A snippet of the index, which is escaped already, with no markup but `<mark>`: everything else that could open or close

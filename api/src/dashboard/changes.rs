@@ -229,6 +229,7 @@ fn reason(slug: &str) -> String {
     let outcome = slug.parse::<FetchOutcome>().map(FetchOutcome::label).ok();
     let end = || slug.parse::<VisitEnd>().map(VisitEnd::description).ok();
     let words = match slug {
+        "opted_out" => Some("the site is not visited any more; its page says why"),
         "unlisted" => Some("no document names it any more"),
         "named_by_site" => Some("the site itself names the document now"),
         "named_by_others" => Some("only others name the document now"),

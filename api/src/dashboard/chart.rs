@@ -1,36 +1,29 @@
-//! Charts as SVG, in the colours of the page: a series over time, and parts of wholes.
+//! Charts of a series over time as SVG, in the colours of the page.
 //!
 //! The drawing library writes fixed colours; they are replaced by the style sheet's variables, so
 //! that one drawing serves the light and the dark theme. A table next to it contains the data.
 
 use plotters::prelude::*;
 
-const WIDTH: u32 = 720;
 /// Dimensions of a column chart over time that is shown next to other content.
 const COLUMNS_SIZE: (u32, u32) = (420, 150);
 const LABEL_WIDTH: u32 = 44;
 const LABEL_HEIGHT: u32 = 28;
 /// Maximum number of labels below columns: as many as fit without overlap.
-const LABELS_MAX: usize = 6;
-const FONT: (&str, u32) = ("sans-serif", 12);
+const LABELS_MAX: usize = 5;
+const FONT: (&str, u32) = ("sans-serif", 15);
 const BAR: RGBColor = RGBColor(1, 2, 3);
 const REFUSED: RGBColor = RGBColor(13, 14, 15);
 const TROUBLE: RGBColor = RGBColor(16, 17, 18);
 const INK: RGBColor = RGBColor(4, 5, 6);
 const LINE: RGBColor = RGBColor(7, 8, 9);
-/// The parts of a whole, the best first.
-const PARTS: [RGBColor; 3] = [RGBColor(10, 11, 12), RGBColor(13, 14, 15), RGBColor(16, 17, 18)];
-const PLACEHOLDERS: [(&str, &str); 6] = [
+const PLACEHOLDERS: [(&str, &str); 5] = [
     ("#010203", "var(--accent)"),
     ("#040506", "var(--soft)"),
     ("#070809", "var(--line)"),
-    ("#0A0B0C", "var(--bar-ok)"),
     ("#0D0E0F", "var(--bar-caution)"),
     ("#101112", "var(--bar-danger)"),
 ];
-/// Dimensions of a stacked bar.
-const ROW_HEIGHT: u32 = 24;
-const NAME_WIDTH: u32 = 150;
 
 /// A labelled column with the parts of it that were refused and that are in trouble.
 pub(crate) struct Column {
@@ -46,12 +39,6 @@ pub(crate) fn columns(series: &[Column]) -> Option<String> {
     themed(|svg| draw_columns(svg, series, most))
 }
 
-/// A bar for each name, divided into its parts and scaled to the sum; `None` for empty data.
-pub(crate) fn stacked(bars: &[(String, [u64; 3])]) -> Option<String> {
-    let most = bars.iter().map(|(_, parts)| parts.iter().sum()).max().filter(|most| *most > 0)?;
-    themed(|svg| draw_stacked(svg, bars, most))
-}
-
 /// The SVG with the colours of the page.
 fn themed(draw: impl FnOnce(&mut String) -> Result<(), Box<dyn std::error::Error>>) -> Option<String> {
     let mut svg = String::new();
@@ -64,57 +51,6 @@ fn themed(draw: impl FnOnce(&mut String) -> Result<(), Box<dyn std::error::Error
 
 /// The height of a column in one layer.
 type Height = fn(&Column) -> u64;
-
-fn draw_stacked(
-    svg: &mut String,
-    bars: &[(String, [u64; 3])],
-    most: u64,
-) -> Result<(), Box<dyn std::error::Error>> {
-    let rows = u32::try_from(bars.len()).unwrap_or(u32::MAX);
-    let root = SVGBackend::with_string(svg, (WIDTH, rows.saturating_mul(ROW_HEIGHT) + LABEL_HEIGHT + 16))
-        .into_drawing_area();
-    // The first bar is at the top, so rows are counted from the bottom.
-    let row_of = |index: usize| i32::try_from(bars.len() - index).unwrap_or(0);
-    let mut chart = ChartBuilder::on(&root)
-        .x_label_area_size(LABEL_HEIGHT)
-        .y_label_area_size(NAME_WIDTH)
-        .margin(8)
-        .build_cartesian_2d(0..most, (1..row_of(0)).into_segmented())?;
-    let name = |at: &SegmentValue<i32>| match at {
-        SegmentValue::CenterOf(row) => usize::try_from(row_of(0) - row)
-            .ok()
-            .and_then(|index| bars.get(index))
-            .map(|(name, _)| name.clone())
-            .unwrap_or_default(),
-        SegmentValue::Exact(_) | SegmentValue::Last => String::new(),
-    };
-    chart
-        .configure_mesh()
-        .disable_y_mesh()
-        .y_labels(bars.len())
-        .x_labels(6)
-        .y_label_formatter(&name)
-        .axis_style(LINE)
-        .bold_line_style(LINE)
-        .light_line_style(TRANSPARENT)
-        .label_style(FONT.into_font().color(&INK))
-        .draw()?;
-    for (index, (_, parts)) in bars.iter().enumerate() {
-        let row = row_of(index);
-        let mut from = 0;
-        for (part, colour) in parts.iter().zip(PARTS) {
-            let corners = [(from, SegmentValue::Exact(row)), (from + part, SegmentValue::Exact(row + 1))];
-            let mut bar = Rectangle::new(corners, colour.filled());
-            bar.set_margin(4, 4, 0, 0);
-            if *part > 0 {
-                chart.draw_series(std::iter::once(bar))?;
-            }
-            from += part;
-        }
-    }
-    root.present()?;
-    Ok(())
-}
 
 fn draw_columns(svg: &mut String, series: &[Column], most: u64) -> Result<(), Box<dyn std::error::Error>> {
     let root = SVGBackend::with_string(svg, COLUMNS_SIZE).into_drawing_area();
@@ -178,21 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn stacked_bar_has_its_parts_and_its_label() {
-        let bars = [("AWP".to_owned(), [3, 2, 1]), ("WoA".to_owned(), [0, 4, 0])];
-        let svg = stacked(&bars).unwrap();
-        for (colour, parts) in [("bar-ok", 1), ("bar-caution", 2), ("bar-danger", 1)] {
-            assert_eq!(svg.matches(&format!("fill=\"var(--{colour})\"")).count(), parts, "{colour} in {svg}");
-        }
-        for name in ["AWP", "WoA"] {
-            assert!(svg.contains(name), "{svg}");
-        }
-        assert!(!svg.contains("fill=\"#0"), "{svg}");
-    }
-
-    #[test]
     fn empty_data_draws_no_chart() {
-        assert_eq!(stacked(&[("AWP".to_owned(), [0, 0, 0])]), None);
         assert_eq!(columns(&[]), None);
         let empty = Column { label: "now".to_owned(), value: 0, refused: 0, troubled: 0 };
         assert_eq!(columns(&[empty]), None);

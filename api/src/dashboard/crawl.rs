@@ -65,6 +65,9 @@ pub(crate) struct CrawlPage {
     failing: Vec<NamedText>,
 }
 
+/// Milliseconds to the first byte from which a site is called slow.
+const SLOW_MS: u32 = 500;
+
 pub(crate) fn page(answer: &CrawlAnswer, context: &PageContext) -> CrawlPage {
     let now = context.now;
     let end = |slug: &str| {
@@ -95,7 +98,7 @@ pub(crate) fn page(answer: &CrawlAnswer, context: &PageContext) -> CrawlPage {
             answer.visit_ends_last_day.iter().map(|count| (end(count.value), String::new(), count.count)),
         ),
         workers: answer.workers.iter().map(worker).collect(),
-        slowest: answer.slowest.iter().map(slow).collect(),
+        slowest: answer.slowest.iter().filter(|slow| slow.first_byte_ms >= SLOW_MS).map(slow).collect(),
         failing: answer.failing.iter().map(failing).collect(),
     }
 }
@@ -183,15 +186,17 @@ fn failing(site: &store::FailingSite) -> NamedText {
 
 fn numbers(answer: &CrawlAnswer) -> Vec<Number> {
     let queue = &answer.queue;
-    vec![
+    let mut numbers = vec![
         number("Sites due", queue.due),
         number("Sites being visited", queue.leased),
-        number("Visits parked", queue.parked),
         Number { name: "Requests a second", text: format!("{:.2}", answer.requests_per_second) },
         number("Visits, last 24 hours", answer.hours.iter().map(|hour| hour.visits).sum()),
-        Number { name: "Longest overdue", text: lag(queue.lag_s) },
-        number("Sites blocked", queue.blocked),
-    ]
+    ];
+    // what is unusual is shown if there is any
+    numbers.extend((queue.parked > 0).then(|| number("Visits parked", queue.parked)));
+    numbers.extend((queue.lag_s > 0).then(|| Number { name: "Longest overdue", text: lag(queue.lag_s) }));
+    numbers.extend((queue.blocked > 0).then(|| number("Sites blocked", queue.blocked)));
+    numbers
 }
 
 fn up_to_date(answer: &CrawlAnswer) -> u64 {

@@ -5,6 +5,7 @@ use askama::Template;
 use serde_json::{Map, Value};
 
 use super::frame::{Frame, Section};
+use super::inline_code::inline_code;
 use crate::page_context::PageContext;
 use crate::text;
 
@@ -23,6 +24,10 @@ const TAGS: [&str; 10] = [
 ];
 /// Methods in the order of the page.
 const METHODS: [&str; 4] = ["get", "post", "put", "delete"];
+/// Parameters that are used most, in the order of the form.
+const FIRST_PARAMETERS: [&str; 4] = ["q", "limit", "site", "domain"];
+/// Number of parameters above which only the most used ones are open.
+const PARAMETERS_OPEN_MAX: usize = 6;
 /// Maximum size of a displayed schema, in bytes; the OpenAPI document has every schema.
 const SCHEMA_BYTES_MAX: usize = 8 * 1_024;
 /// Maximum length of a description, in characters.
@@ -50,7 +55,9 @@ struct Operation {
     path: String,
     summary: String,
     description: String,
+    /// Those that are used most.
     parameters: Vec<Parameter>,
+    more_parameters: Vec<Parameter>,
     /// Type and schema of the body.
     body: Option<(String, Option<String>)>,
     responses: Vec<Response>,
@@ -61,6 +68,8 @@ struct Operation {
 
 struct Group {
     id: String,
+    /// Whether only the operator of a registry can use it.
+    is_of_operator: bool,
     name: String,
     description: String,
     operations: Vec<Operation>,
@@ -106,19 +115,31 @@ pub(crate) fn page(document: &Value, context: &PageContext) -> DocsPage {
         ),
         base: context.base.clone(),
         version: words(&document["info"]["version"]),
-        description: words(&document["info"]["description"]),
+        description: inline_code(&words(&document["info"]["description"])),
         groups,
     }
 }
 
 fn group(name: &str, description: String) -> Group {
-    Group { id: slug(name), name: name.to_owned(), description, operations: Vec::new() }
+    Group {
+        id: slug(name),
+        is_of_operator: name == "admin",
+        name: name.to_owned(),
+        description,
+        operations: Vec::new(),
+    }
 }
 
 fn operation(document: &Value, method: &str, path: &str, described: &Value, base: &str) -> Operation {
     let id = slug(&format!("{method} {path}"));
     let parameters = described["parameters"].as_array().into_iter().flatten();
-    let parameters: Vec<Parameter> = parameters.map(|one| parameter(document, &id, one)).collect();
+    let mut parameters: Vec<Parameter> = parameters.map(|one| parameter(document, &id, one)).collect();
+    let place = |name: &str| FIRST_PARAMETERS.iter().position(|first| *first == name);
+    parameters.sort_by_key(|one| (!one.required, place(&one.name).unwrap_or(FIRST_PARAMETERS.len())));
+    let takes_words = parameters.iter().any(|one| one.name == "q");
+    let most_used = parameters.iter().filter(|one| one.required || place(&one.name).is_some()).count();
+    let open = if parameters.len() > PARAMETERS_OPEN_MAX { most_used.max(1) } else { parameters.len() };
+    let more_parameters = parameters.split_off(open.min(parameters.len()));
     let body = described["requestBody"]["content"].as_object().and_then(|content| content.iter().next());
     let body = body.map(|(kind, media)| (kind.clone(), shown(document, &media["schema"])));
     let responses = described["responses"].as_object().into_iter().flatten();
@@ -126,20 +147,22 @@ fn operation(document: &Value, method: &str, path: &str, described: &Value, base
         method: method.to_uppercase(),
         path: path.to_owned(),
         summary: words(&described["summary"]),
-        description: words(&described["description"]),
+        description: inline_code(&words(&described["description"])),
         can_be_tried: method == "get" && !path.ends_with("/stream") && !path.starts_with("/admin"),
-        curl: curl(method, path, body.as_ref().map(|(kind, _)| kind.as_str()), base),
+        curl: curl(method, path, (takes_words, body.as_ref().map(|(kind, _)| kind.as_str())), base),
         body,
         responses: responses.map(|(status, one)| response(document, status, one)).collect(),
         parameters,
+        more_parameters,
         id,
     }
 }
 
-fn curl(method: &str, path: &str, body: Option<&str>, base: &str) -> String {
+fn curl(method: &str, path: &str, (takes_words, body): (bool, Option<&str>), base: &str) -> String {
     let method = if method == "get" { String::new() } else { format!("-X {} ", method.to_uppercase()) };
     let body = body.map(|kind| format!(" -H 'content-type: {kind}' -d @body")).unwrap_or_default();
-    format!("curl {method}'{base}{path}'{body}")
+    let query = if takes_words { "?q=book+flight" } else { "" };
+    format!("curl {method}'{base}{path}{query}'{body}")
 }
 
 fn parameter(document: &Value, operation: &str, described: &Value) -> Parameter {
@@ -151,7 +174,7 @@ fn parameter(document: &Value, operation: &str, described: &Value) -> Parameter 
         place: words(&described["in"]),
         kind: kind(document, schema),
         required: described["required"] == Value::Bool(true),
-        description: words(&described["description"]),
+        description: inline_code(&words(&described["description"])),
         choices: choices.into_iter().flatten().filter_map(Value::as_str).map(ToOwned::to_owned).collect(),
         name,
     }

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::links::{self, Link};
 use crate::assets::{COPY, DOCS, DROP, ICON, LIVE, SEARCH, STYLE, TOUCH_ICON, picture};
 use crate::page_context::PageContext;
 use crate::text;
@@ -68,6 +69,10 @@ pub(crate) struct Frame {
     pub(crate) docs_url: String,
     pub(crate) icon_url: String,
     pub(crate) touch_icon_url: String,
+    /// Where the program comes from.
+    pub(crate) source_url: &'static str,
+    /// Where to reach the operator.
+    pub(crate) contact: Option<Link>,
 }
 
 impl Frame {
@@ -90,11 +95,14 @@ impl Frame {
             docs_url: DOCS.url(),
             icon_url: ICON.url(),
             touch_icon_url: TOUCH_ICON.url(),
+            source_url: env!("CARGO_PKG_REPOSITORY"),
+            contact: None,
         }
     }
 
-    /// Sets the address, and with it the picture for shared links.
+    /// Sets the address, and with it the picture for shared links, and the contact of the operator.
     pub(crate) fn at(mut self, context: &PageContext, path: &str) -> Self {
+        self.contact = context.contact.as_deref().map(links::contact);
         self.canonical = Some(format!("{}{path}", context.base));
         self.picture_url = Some(format!("{}{}", context.base, picture(self.section.picture())));
         self

@@ -65,7 +65,12 @@ impl Graph {
         if before.is_empty() && after.is_empty() {
             return None;
         }
-        let words = sentence(&capability.native_id, &before, &after);
+        let named = |ids: &mut dyn Iterator<Item = &str>| -> Vec<String> {
+            ids.take(NAMED_MAX).map(|id| text::cut(name_of(manifest, id), NAME_CHARS_MAX)).collect()
+        };
+        let first = listed(&named(&mut before.iter().copied()), before.len());
+        let then = listed(&named(&mut after.iter().copied()), after.len());
+        let words = sentence(name_of(manifest, &capability.native_id), &first, &then);
         let columns: [Vec<&str>; 3] = [
             before.into_iter().take(COLUMN_MAX).collect(),
             vec![capability.native_id.as_str()],
@@ -86,7 +91,7 @@ impl Graph {
             let node = |(row, native_id): (usize, &&str)| Node {
                 x,
                 y: top + row * (BOX_HEIGHT + GAP_Y),
-                text: text::cut(native_id, NAME_CHARS_MAX),
+                text: text::cut(name_of(manifest, native_id), NAME_CHARS_MAX),
                 href: manifest
                     .capabilities
                     .iter()
@@ -110,17 +115,21 @@ impl Graph {
     }
 }
 
+/// The name of a capability of the manifest; the id itself if the manifest has none with it.
+pub(crate) fn name_of<'a>(manifest: &'a Manifest, native_id: &'a str) -> &'a str {
+    let named = manifest.capabilities.iter().find(|other| other.native_id == native_id);
+    named.map_or(native_id, |found| found.title.as_deref().unwrap_or(&found.name))
+}
+
 fn arrow(from: &Node, to: &Node) -> String {
     let (x1, y1, x2, y2) = (from.x + BOX_WIDTH, from.middle_y(), to.x, to.middle_y());
     let bend = x1.midpoint(x2);
     format!("M{x1} {y1} C{bend} {y1} {bend} {y2} {x2} {y2}")
 }
 
-fn sentence(name: &str, before: &BTreeSet<&str>, after: &[&str]) -> String {
+fn sentence(name: &str, first: &str, then: &str) -> String {
     let name = text::cut(name, NAME_CHARS_MAX);
-    let first = listed(before.iter().copied(), before.len());
-    let then = listed(after.iter().copied(), after.len());
-    match (before.is_empty(), after.is_empty()) {
+    match (first.is_empty(), then.is_empty()) {
         (false, true) => format!("Call {first} before {name}."),
         (true, _) => format!("{name} is called before {then}."),
         (false, false) => format!("Call {first} before {name}, and {name} before {then}."),
@@ -128,8 +137,7 @@ fn sentence(name: &str, before: &BTreeSet<&str>, after: &[&str]) -> String {
 }
 
 /// The first names, and how many there are beyond them.
-fn listed<'a>(names: impl Iterator<Item = &'a str>, count: usize) -> String {
-    let first: Vec<String> = names.take(NAMED_MAX).map(|name| text::cut(name, NAME_CHARS_MAX)).collect();
-    let first = first.join(", ");
-    if count > NAMED_MAX { format!("{first} and {} more", count - NAMED_MAX) } else { first }
+fn listed(first: &[String], count: usize) -> String {
+    let names = first.join(", ");
+    if count > first.len() { format!("{names} and {} more", count - first.len()) } else { names }
 }

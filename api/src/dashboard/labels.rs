@@ -5,9 +5,19 @@ use manifest::{Format, IdentityMark, SafetyClass, Strength};
 use policy::claim::Proof;
 use policy::{AbuseReason, FetchOutcome, RobotsKind, Status};
 
+use super::type_words::type_words;
+
 /// A dialect's name from its slug; the slug itself if it is not one.
 pub(crate) fn format_of_slug(slug: &str) -> String {
     slug.parse::<Format>().map_or_else(|_| slug.to_owned(), |known| known.label().to_owned())
+}
+
+/// The status of a site. Why it is not visited any more is on its own page.
+pub(crate) const fn status(status: Status) -> &'static str {
+    match status {
+        Status::OptedOut => "not visited any more",
+        other => other.label(),
+    }
 }
 
 /// Whether documents of these dialects were fetched and none of them can be read.
@@ -26,7 +36,7 @@ pub(crate) const fn safety(class: SafetyClass) -> &'static str {
     match class {
         SafetyClass::Read => "only reads",
         SafetyClass::Write => "writes",
-        SafetyClass::Destructive => "destructive",
+        SafetyClass::Destructive => "spends or deletes",
         SafetyClass::Irreversible => "irreversible",
         SafetyClass::Unknown => "effect unknown",
     }
@@ -212,22 +222,15 @@ pub(crate) fn facet_value(key: indexer::FacetKey, value: &str) -> String {
     use indexer::FacetKey;
     let known = match key {
         FacetKey::Format => return format_of_slug(value),
-        // with room to break a line: `scheduling: appointment create`
-        FacetKey::SemanticType | FacetKey::Namespace if value.contains("://") => return value.to_owned(),
-        FacetKey::SemanticType => return value.replacen(':', ": ", 1).replace('-', " "),
+        FacetKey::SemanticType => return type_words(value),
+        FacetKey::Namespace if value.contains("://") => return value.to_owned(),
         FacetKey::Safety => value.parse().map(safety).ok(),
         FacetKey::Auth => value.parse().map(auth).ok(),
-        FacetKey::Status => value.parse().map(Status::label).ok(),
+        FacetKey::Status => value.parse().map(status).ok(),
         FacetKey::Identity => value.parse().map(identity_value).ok(),
         _ => None,
     };
     known.map_or_else(|| value.replace('_', " "), ToOwned::to_owned)
-}
-
-/// The name of a semantic type without its namespace, as text: `Appointment create`.
-pub(crate) fn type_in_words(name: &str) -> String {
-    let leaf = if name.contains("://") { name } else { name.split_once(':').map_or(name, |(_, leaf)| leaf) };
-    capitalised(&leaf.replace(['-', '_'], " "))
 }
 
 /// Converts the first letter to upper case.

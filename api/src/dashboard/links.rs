@@ -26,6 +26,12 @@ pub(crate) fn with_query<'a>(path: &str, pairs: impl IntoIterator<Item = (&'a st
     if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") }
 }
 
+/// An email address, or an address of the web, as a link.
+pub(crate) fn contact(contact: &str) -> Link {
+    let href = if contact.contains("://") { contact.to_owned() } else { format!("mailto:{contact}") };
+    Link { text: contact.to_owned(), href }
+}
+
 pub(crate) fn capability(id: &CapabilityId) -> String {
     format!("/capabilities/{id}")
 }

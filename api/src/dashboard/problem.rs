@@ -19,6 +19,8 @@ pub(crate) struct ProblemPage<'a> {
     unknown_site: Option<String>,
     /// Whether a site could not be added because its name is not a domain.
     is_misspelt_site: bool,
+    /// Whether the page offers to add a site.
+    is_for_publishers: bool,
     back: Link,
 }
 
@@ -46,6 +48,7 @@ impl<'a> ProblemPage<'a> {
             detail: lead(&problem.detail),
             known: &problem.known,
             unknown_site: site.filter(|_| is_unknown),
+            is_for_publishers: !is_misspelt_site && !matches!(problem.status.as_u16(), 401 | 403),
             is_misspelt_site,
             back,
         }

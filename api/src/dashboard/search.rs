@@ -1,11 +1,13 @@
 //! The home page, and the page of results: cards, filters, the order, and what to do when nothing was found.
 
 use askama::Template;
-use indexer::{FacetCount, FacetKey, Grouping, SearchAnswer, SearchRequest, Sort};
-use manifest::Host;
+use indexer::{FacetCount, FacetKey, Grouping, Hit, SearchAnswer, SearchRequest, Sort};
+use manifest::model::Protocol;
+use manifest::{Host, SiteName};
+use policy::Status;
 use serde_json::json;
 
-use super::card::{Card, card};
+use super::card::{Card, card, shortened};
 use super::frame::{Frame, Section};
 use super::links::Link;
 use super::time::Moment;
@@ -29,6 +31,8 @@ pub(crate) fn facets() -> Vec<FacetKey> {
 const VALUES_MAX: usize = 8;
 /// New sites on the first page.
 const NEWEST_SHOWN: usize = 6;
+/// Maximum length of the text of an example, in characters.
+const EXAMPLE_CHARS_MAX: usize = 60;
 /// Example queries; a test checks that each finds the right first result in the demo.
 pub const EXAMPLES: [&str; 6] =
     ["book flight", "weather", "reserve a table", "track my parcel", "translate text", "add to cart"];
@@ -100,6 +104,8 @@ pub(crate) struct SearchPage {
     facets: Vec<FacetGroup>,
     /// The site whose name was searched for.
     searched_site: Option<String>,
+    /// Its status in words; `None` if it is not listed.
+    searched_status: Option<&'static str>,
     did_you_mean: Option<Link>,
     cards: Vec<Card>,
     /// A sentence with the number of results that are grouped under the displayed ones.
@@ -112,8 +118,10 @@ pub(crate) struct SearchPage {
     /// Filters whose removal brings results, with how many.
     dropped: Vec<(Link, String)>,
     summary: String,
-    /// How many of the results are close, if others are less related.
-    close: Option<String>,
+    /// A sentence, if the request names a protocol that no result of the page offers.
+    connection: Option<String>,
+    /// How many results are less related.
+    less_words: String,
     previous: Option<String>,
     next: Option<String>,
     /// The feed that follows this search.
@@ -149,13 +157,8 @@ pub(crate) fn home(shown: HomeContent<'_>, context: &PageContext) -> HomePage {
             .at(context, "/")
             .described("Search what web sites let AI agents do: book, order, track, ask. Each result says how to call it, its safety class, and who declares it.")
             .with_json_ld(&data),
-        numbers: vec![
-            (labels::grouped(stats.capabilities), "capabilities"),
-            (labels::grouped(stats.sites), "sites"),
-            (labels::grouped(stats.manifests), "manifests"),
-            (labels::grouped(stats.adoption.len() as u64), "formats"),
-        ],
-        examples: EXAMPLES.map(example).into(),
+        numbers: numbers(stats),
+        examples: if stats.capabilities == 0 { Vec::new() } else { EXAMPLES.map(example).into() },
         topics: topics.iter().map(topic).collect(),
         newest: has_something
             .take(NEWEST_SHOWN)
@@ -173,6 +176,22 @@ pub(crate) fn home(shown: HomeContent<'_>, context: &PageContext) -> HomePage {
     }
 }
 
+/// What the index holds. Documents that cannot be read are no manifests, and sites that could not be visited are not counted.
+fn numbers(stats: &StatsAnswer) -> Vec<(String, &'static str)> {
+    let readable = || stats.adoption.iter().filter(|dialect| dialect.format.is_indexable());
+    let read = [Status::Fresh.as_str(), Status::Stale.as_str()];
+    let sites = stats.sites_by_status.iter().filter(|counted| read.contains(&counted.value));
+    let number = |count: u64, one: &'static str, many: &'static str| {
+        (labels::grouped(count), if count == 1 { one } else { many })
+    };
+    vec![
+        number(stats.capabilities, "capability", "capabilities"),
+        number(sites.map(|counted| counted.count).sum(), "site that was read", "sites that were read"),
+        number(readable().map(|dialect| dialect.manifests).sum(), "manifest", "manifests"),
+        number(readable().count() as u64, "format", "formats"),
+    ]
+}
+
 fn topic(topic: &Topic) -> TopicView {
     TopicView {
         name: labels::capitalised(&topic.namespace),
@@ -182,12 +201,23 @@ fn topic(topic: &Topic) -> TopicView {
             .examples
             .iter()
             .map(|hit| Example {
-                name: labels::capitalised(&hit.name.replace(['_', '.'], " ")),
+                name: first_words(hit.description.as_deref().unwrap_or(&hit.name)),
                 href: links::capability(&hit.id),
                 site: hit.site.to_string(),
             })
             .collect(),
     }
+}
+
+/// The first sentence of a description, or its beginning.
+fn first_words(description: &str) -> String {
+    let next = description.chars().skip(1);
+    let ends_sentence = |((_, letter), next): &((usize, char), char)| {
+        matches!(letter, '.' | ':' | ';' | '!' | '?') && next.is_whitespace()
+    };
+    let end = description.char_indices().zip(next).find(ends_sentence).map(|((at, _), _)| at);
+    let first = end.and_then(|end| description.get(..end)).unwrap_or(description);
+    labels::capitalised(&shortened(first.trim_end_matches('.'), EXAMPLE_CHARS_MAX))
 }
 
 /// The position of a page in the list of results.
@@ -239,6 +269,8 @@ pub(crate) struct Fallback {
     pub(crate) without: Vec<(String, String, u64)>,
     /// The counts of the whole index.
     pub(crate) overview: Option<SearchAnswer>,
+    /// The status of the site whose name was searched for, if it is listed.
+    pub(crate) site_status: Option<Status>,
 }
 
 /// The page of results. `query` is the request of the browser.
@@ -254,13 +286,14 @@ pub(crate) fn results(
     let words = request.phrasings.join(" ");
     let title = if words.is_empty() { "Capabilities".to_owned() } else { words.clone() };
     let shown = answer.hits.iter().skip(paging.skipped()).take(paging.per_page);
+    let connection = connection_words(&words, shown.clone());
     let others: u64 = shown.clone().filter_map(|hit| hit.group.as_ref()).map(|group| group.others).sum();
     let mut cards: Vec<Card> = shown.map(|hit| card(hit, &words, context)).collect();
     let relevant = relevant_on_page(&answer, request, paging);
     let mut less_related =
         relevant.filter(|relevant| *relevant < cards.len()).map(|at| cards.split_off(at)).unwrap_or_default();
-    let searched_site =
-        searched_site(&words).filter(|_| !answer.hits.iter().any(|hit| hit.native_id == words));
+    let searched_site = searched_site(&words).map(|site| site.to_string());
+    let searched_site = searched_site.filter(|_| !answer.hits.iter().any(|hit| hit.native_id == words));
     let is_unread_site = searched_site.is_some() && cards.is_empty();
     if is_unread_site {
         // a user who typed the name of a site does not want the offers of other sites
@@ -268,7 +301,8 @@ pub(crate) fn results(
     }
     let close = relevant.and(answer.relevant).filter(|close| *close > 0 && *close + others < answer.total);
     let meant = answer.did_you_mean.as_deref();
-    let summary = labels::counted(answer.total, "result", "results");
+    let summary = labels::counted(close.unwrap_or(answer.total), "result", "results");
+    let less = answer.total.saturating_sub(others + close.unwrap_or_default());
     let mut frame = Frame::new(title, Section::Search)
         .at(
             context,
@@ -282,6 +316,7 @@ pub(crate) fn results(
     frame.kept = hidden_fields(query);
     SearchPage {
         frame,
+        searched_status: fallback.site_status.map(labels::status),
         searched_site,
         query: words,
         active: active(query).map(|(_, _, link)| link).collect(),
@@ -293,10 +328,11 @@ pub(crate) fn results(
         cards,
         less_related,
         nothing_good: answer.nothing_good,
-        suggested: fallback.overview.as_ref().map(suggested).unwrap_or_default(),
+        suggested: fallback.overview.as_ref().filter(|_| !is_unread_site).map(suggested).unwrap_or_default(),
         dropped: dropped(query, fallback),
         summary,
-        close: close.map(|close| format!("{} of them relevant", labels::grouped(close))),
+        connection,
+        less_words: format!("{} less related", labels::grouped(less)),
         previous: paging.previous(query),
         next: paging.next(query, &answer),
         atom: links::with_query(
@@ -313,12 +349,30 @@ fn grouped_words(others: u64, by: Grouping, is_one_page: bool) -> Option<String>
     (others > 0).then(|| format!("{} {how}{place}", labels::grouped(others)))
 }
 
+/// A sentence for a request that names a protocol for agents, if no result on the page has an endpoint of it.
+fn connection_words<'a>(words: &str, hits: impl Iterator<Item = &'a Hit>) -> Option<String> {
+    let mut named = words.split(|c: char| !c.is_alphanumeric());
+    let known = [("mcp", Protocol::Mcp), ("a2a", Protocol::A2a)];
+    let (_, protocol) =
+        named.find_map(|word| known.iter().find(|(name, _)| word.eq_ignore_ascii_case(name)))?;
+    let endpoint = labels::agent_endpoint(*protocol)?;
+    let mut hits = hits.peekable();
+    if hits.peek().is_none()
+        || hits.any(|hit| hit.protocol == Some(*protocol) || hit.site_endpoints.contains(protocol))
+    {
+        return None;
+    }
+    Some(format!(
+        "None of these sites has an {endpoint} of its own. Every result can be used through the MCP server of this registry."
+    ))
+}
+
 /// The site that a request names, if it is nothing but the name of a host or an address.
-fn searched_site(words: &str) -> Option<String> {
+pub(crate) fn searched_site(words: &str) -> Option<SiteName> {
     let words = words.trim();
     let bare = words.strip_prefix("https://").or_else(|| words.strip_prefix("http://")).unwrap_or(words);
     let host = bare.split('/').next().filter(|host| host.contains('.'))?;
-    Some(Host::parse(&host.to_lowercase()).ok()?.site().to_string())
+    Some(Host::parse(&host.to_lowercase()).ok()?.site())
 }
 
 /// How many of the leading results of the page are about the request; `None` if that is not known.
@@ -413,6 +467,16 @@ fn facet_groups(query: &QueryPairs, answer: &SearchAnswer, fallback: &Fallback) 
             chosen: chosen.contains(&value),
         };
         let listed = counts.get(..VALUES_MAX).unwrap_or(counts);
+        let total = if own.is_some() {
+            Some(answer.total)
+        } else {
+            fallback.unfiltered.as_ref().map(|all| all.total)
+        };
+        // a value that all results have changes nothing
+        let narrows = |facet: &&FacetCount| {
+            total.is_none_or(|total| facet.count < total) || chosen.contains(&facet.value.as_str())
+        };
+        let listed: Vec<FacetCount> = listed.iter().filter(narrows).cloned().collect();
         let is_related = |facet: &&FacetCount| facet.relevant.is_none_or(|relevant| relevant > 0);
         // If no relevant result has a value, no value is more related to the request than another.
         let related = listed.iter().take_while(is_related).count();
@@ -429,6 +493,19 @@ fn facet_groups(query: &QueryPairs, answer: &SearchAnswer, fallback: &Fallback) 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn examples_are_the_first_sentence_of_a_description() {
+        for (description, shown) in [
+            ("take a piece out of the cart", "Take a piece out of the cart"),
+            ("Track a parcel. Needs its number.", "Track a parcel"),
+            ("Version 1.2 of the weather.", "Version 1.2 of the weather"),
+            ("", ""),
+        ] {
+            assert_eq!(first_words(description), shown);
+        }
+        assert!(first_words(&"word ".repeat(40)).chars().count() <= EXAMPLE_CHARS_MAX + 1);
+    }
 
     #[test]
     fn grouped_results_are_counted() {
@@ -453,7 +530,7 @@ mod tests {
             ("flight", None),
             ("v1.2", None),
         ] {
-            assert_eq!(searched_site(words).as_deref(), site, "{words}");
+            assert_eq!(searched_site(words).map(|found| found.to_string()).as_deref(), site, "{words}");
         }
     }
 }

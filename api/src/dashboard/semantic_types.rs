@@ -3,6 +3,7 @@
 use askama::Template;
 
 use super::frame::{Frame, Section};
+use super::type_words::type_words;
 use super::{labels, links};
 use crate::answers::home::standard_namespaces;
 use crate::answers::semantic_types::{NamespaceBranch, SemanticTypesAnswer};
@@ -23,6 +24,8 @@ struct Branch {
 
 struct Leaf {
     text: String,
+    /// The identifier.
+    name: String,
     href: String,
     count_text: String,
 }
@@ -64,7 +67,7 @@ fn branch(namespace: &NamespaceBranch) -> Branch {
     let types = namespace.types.iter().map(|counted| {
         let href = links::search([("semantic_type", counted.name.as_str())]);
         let count_text = labels::grouped(counted.capabilities);
-        Leaf { text: labels::type_in_words(&counted.name), href, count_text }
+        Leaf { text: type_words(&counted.name), name: counted.name.clone(), href, count_text }
     });
     Branch {
         name: labels::capitalised(&namespace.namespace),

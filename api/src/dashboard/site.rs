@@ -16,14 +16,16 @@ use super::reported::reasons;
 use super::site_diagnosis::{self, Diagnosis};
 use super::site_profile::CAPABILITIES_MAX;
 use super::site_profile::{
-    Endpoint, Group, OwnerView, Quality, Scheme, documents_of_others, endpoints, groups, quality, schemes,
+    Endpoint, Group, OwnerView, Quality, Scheme, counts, documents_of_others, endpoints, groups, needs,
+    quality, schemes,
 };
 use super::site_robots;
+use super::site_state::{SuspendedView, being_visited, is_due, next_visit, status};
 use super::time::Moment;
 use super::use_it::clients::{self, Client, McpServer};
 use super::{icons, labels, links};
 use crate::answers::declarations::CapabilityContradiction;
-use crate::answers::site::{ManifestLine, Profile, ResourceLine, SiteAnswer, Suspension};
+use crate::answers::site::{ManifestLine, Profile, ResourceLine, SiteAnswer};
 use crate::answers::site_hosts::HostLine;
 use crate::page_context::PageContext;
 use crate::text;
@@ -129,6 +131,10 @@ pub(crate) struct SitePage {
     more_capabilities: Option<Link>,
     /// Documents that only others name.
     of_others: Option<Link>,
+    /// Whether a text of the site gives orders to AI models.
+    addresses_reader: bool,
+    /// What the calls need, in words.
+    needs: Vec<String>,
     schemes: Vec<Scheme>,
     endpoints: Vec<Endpoint>,
     clients: Vec<Client>,
@@ -138,10 +144,14 @@ pub(crate) struct SitePage {
     absent: Option<String>,
     absent_paths: Vec<String>,
     findings_words: Option<String>,
+    /// A sentence about a visit that takes place at this moment.
+    being_visited: Option<String>,
     is_waiting: bool,
     /// Whether another visit than the first is due.
     is_due: bool,
     diagnosis: Option<Diagnosis>,
+    /// Where the lines of the first document with findings are shown.
+    broken_href: Option<String>,
     owner: Option<OwnerView>,
     blocked: Option<Reasoned>,
     suspended: Option<SuspendedView>,
@@ -164,29 +174,6 @@ pub(crate) struct SitePage {
     base: String,
 }
 
-/// Why the site is suspended, and how its owner can answer.
-struct SuspendedView {
-    at: Moment,
-    meaning: &'static str,
-    note: String,
-    contact: Option<Link>,
-}
-
-impl SuspendedView {
-    fn new(suspension: &Suspension, now: DateTime<Utc>) -> Self {
-        let link = |contact: &String| {
-            let href = if contact.contains("://") { contact.clone() } else { format!("mailto:{contact}") };
-            Link { text: contact.clone(), href }
-        };
-        Self {
-            at: Moment::new(suspension.at, now),
-            meaning: suspension.meaning,
-            note: suspension.note.clone(),
-            contact: suspension.contact.as_ref().map(link),
-        }
-    }
-}
-
 /// What declarations of one capability disagree on.
 struct Contradiction {
     href: String,
@@ -201,9 +188,7 @@ pub(crate) fn page(answer: &SiteAnswer, context: &PageContext) -> SitePage {
     let first = |of: fn(&Profile) -> &Option<String>| profile.clone().find_map(|profile| of(profile).clone());
     let contact = first(|profile| &profile.contact);
     let (absent, present): (Vec<&ResourceLine>, Vec<&ResourceLine>) =
-        answer.resources.iter().partition(|r| {
-            r.manifest.is_none() && matches!(r.outcome, FetchOutcome::NotFound | FetchOutcome::Gone)
-        });
+        answer.resources.iter().partition(|resource| is_absent(resource));
     let unlisted = present.len().saturating_sub(RESOURCES_MAX) as u64;
     let endpoints = endpoints(&manifests);
     let findings: usize = manifests.iter().chain(&of_others).map(|manifest| manifest.findings_total).sum();
@@ -230,6 +215,8 @@ pub(crate) fn page(answer: &SiteAnswer, context: &PageContext) -> SitePage {
         groups: groups(&manifests),
         more_capabilities: more_capabilities(&manifests, line.site.as_str()),
         of_others: documents_of_others(&of_others, line.site.as_str()),
+        addresses_reader: manifests.iter().any(|manifest| manifest.profile.addresses_reader),
+        needs: needs(&manifests),
         schemes: schemes(&manifests),
         clients: mcp_clients(&endpoints, line.site.as_str()),
         endpoints,
@@ -238,9 +225,11 @@ pub(crate) fn page(answer: &SiteAnswer, context: &PageContext) -> SitePage {
         absent: absent_words(absent.len() as u64),
         absent_paths: absent.iter().take(RESOURCES_MAX).map(|r| shown_url(&r.url)).collect(),
         findings_words: more(findings as u64, "thing to fix", "things to fix"),
-        is_waiting: line.status == Status::Pending && answer.visits_total == 0,
-        is_due: is_due(answer, now),
+        being_visited: being_visited(answer),
+        is_waiting: line.status == Status::Pending && answer.visits_total == 0 && !answer.is_being_visited,
+        is_due: is_due(answer, now) && !answer.is_being_visited,
         diagnosis: site_diagnosis::of(answer),
+        broken_href: broken_href(&present),
         owner: answer.owner.as_ref().map(|owner| OwnerView::of(owner, now)),
         blocked: blocked(answer, now),
         suspended: answer.suspended.as_ref().map(|suspension| SuspendedView::new(suspension, now)),
@@ -250,13 +239,9 @@ pub(crate) fn page(answer: &SiteAnswer, context: &PageContext) -> SitePage {
         pause: Moment::maybe(answer.not_before.filter(|until| *until > now), now),
         resources,
         more_resources: more(unlisted, "more document", "more documents"),
-        more_hosts: more(
-            answer.hosts_total.saturating_sub(answer.hosts.len() as u64),
-            "more host",
-            "more hosts",
-        ),
+        more_hosts: more_hosts(answer),
         hosts: answer.hosts.iter().map(|host| host_view(host, now)).collect(),
-        next_visit: Moment::maybe(line.next_visit_at, now),
+        next_visit: next_visit(answer, now),
         next_reason: line.next_visit_reason.clone(),
         visits: answer.visits.iter().map(|visit| visit_view(visit, now)).collect(),
         opt_out: answer.opt_out,
@@ -284,6 +269,23 @@ fn mcp_clients(endpoints: &[Endpoint], site: &str) -> Vec<Client> {
     server.as_ref().map(clients::of).unwrap_or_default()
 }
 
+/// Whether a path was requested and has no document.
+fn is_absent(resource: &ResourceLine) -> bool {
+    resource.manifest.is_none() && matches!(resource.outcome, FetchOutcome::NotFound | FetchOutcome::Gone)
+}
+
+/// Where the first kept document with findings is shown line by line.
+fn broken_href(present: &[&ResourceLine]) -> Option<String> {
+    let is_broken = |manifest: &ManifestLine| manifest.findings_total > 0 && manifest.body_kept;
+    let broken = present.iter().find(|resource| resource.manifest.as_ref().is_some_and(is_broken))?;
+    Some(links::with_query("/validate", [("url", broken.url.as_str())]))
+}
+
+fn more_hosts(answer: &SiteAnswer) -> Option<String> {
+    let unlisted = answer.hosts_total.saturating_sub(answer.hosts.len() as u64);
+    more(unlisted, "more host", "more hosts")
+}
+
 /// Paths that were requested and are not there.
 fn absent_words(count: u64) -> Option<String> {
     let paths = labels::counted(count, "usual path has", "usual paths have");
@@ -302,27 +304,6 @@ fn frame(answer: &SiteAnswer, description: Option<&str>, context: &PageContext) 
     });
     let frame = Frame::new(site, Section::Sites).at(context, &path);
     frame.described(&format!("{site} offers {offered} to AI agents. {said}")).with_json_ld(&data)
-}
-
-/// The status as text, and its CSS class. A site that was visited without a result yet is not one that was never visited, and one
-/// whose documents cannot be read is not fresh.
-fn status(answer: &SiteAnswer, now: DateTime<Utc>) -> (String, &'static str) {
-    let line = &answer.line;
-    let words = match (line.status, answer.visits_total) {
-        (Status::Fresh, _) if labels::is_unreadable(&line.formats) => {
-            let fetched = line.last_visit_at.map(|at| format!("fetched {}, ", Moment::new(at, now).words));
-            return (format!("{}not readable", fetched.unwrap_or_default()), Status::Invalid.as_str());
-        }
-        (Status::Pending, 0) => "waiting for its first visit",
-        (status, _) => status.label(),
-    };
-    (words.to_owned(), line.status.as_str())
-}
-
-/// Whether a visited site waits for its next visit, as after "Check again".
-fn is_due(answer: &SiteAnswer, now: DateTime<Utc>) -> bool {
-    let is_due = answer.line.next_visit_at.is_some_and(|at| at <= now);
-    is_due && answer.visits_total > 0 && answer.blocked.is_none() && answer.parked.is_none()
 }
 
 fn blocked(answer: &SiteAnswer, now: DateTime<Utc>) -> Option<Reasoned> {
@@ -378,6 +359,7 @@ fn resource_view(line: &ResourceLine, now: DateTime<Utc>, findings_max: &mut usi
         publisher: manifest.map(publisher_words),
         strength: manifest.map_or("", |manifest| labels::strength(manifest.detection.strength)),
         evidence: manifest
+            .filter(|manifest| !labels::is_unreadable_as(manifest.format))
             .map(|manifest| manifest.detection.evidence.iter().take(EVIDENCE_MAX).map(words).collect())
             .unwrap_or_default(),
         discovery: line.discovery.label(),
@@ -417,8 +399,7 @@ fn publisher_words(manifest: &ManifestLine) -> String {
 }
 
 fn more_capabilities(manifests: &[&ManifestLine], site: &str) -> Option<Link> {
-    let total: usize = manifests.iter().map(|manifest| manifest.capabilities_total).sum();
-    let more = total.checked_sub(CAPABILITIES_MAX).filter(|more| *more > 0)?;
+    let more = counts(manifests).all.checked_sub(CAPABILITIES_MAX).filter(|more| *more > 0)?;
     let href = links::search([("site", site), ("named_by", NamedBy::Site.as_str())]);
     Some(Link { text: format!("and {more} more"), href })
 }

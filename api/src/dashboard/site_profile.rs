@@ -6,10 +6,13 @@ use chrono::{DateTime, Utc};
 use manifest::model::{AuthScheme, ConformanceLevel, NamedBy, Protocol};
 use policy::Status;
 
+use super::card::{Tag, elsewhere_tag, money_tag, orders_tag};
 use super::links::Link;
 use super::time::Moment;
 use super::{icons, labels, links};
+use crate::answers::caution::Elsewhere;
 use crate::answers::claim::OwnerMark;
+use crate::answers::shown::{CapabilityCounts, ShownCapability};
 use crate::answers::site::{CapabilityLine, ManifestLine, SiteAnswer};
 use crate::text;
 
@@ -30,9 +33,11 @@ pub(super) struct Offer {
     pub(super) name: String,
     pub(super) href: String,
     pub(super) summary: String,
-    pub(super) safety: &'static str,
-    pub(super) safety_class: &'static str,
-    pub(super) safety_icon: &'static str,
+    /// The site that an entry of a catalog is about.
+    pub(super) of_site: Option<String>,
+    /// A sentence, if several documents declare it.
+    pub(super) documents: Option<String>,
+    pub(super) tags: Vec<Tag>,
 }
 
 /// A way to authenticate, and where.
@@ -87,24 +92,65 @@ impl OwnerView {
     }
 }
 
-/// The capabilities by the field of their type; those without a type come last.
+/// Position and heading of a group.
+type Heading = (u8, String);
+
+/// The capabilities by the field of their type; then those without a type, and the entries about other sites.
 pub(super) fn groups(manifests: &[&ManifestLine]) -> Vec<Group> {
-    let lines = manifests.iter().flat_map(|manifest| &manifest.capabilities).take(CAPABILITIES_MAX);
-    let mut by_field: BTreeMap<(bool, String), Vec<Offer>> = BTreeMap::new();
-    for line in lines {
-        let field = line.semantic_type.as_deref().and_then(manifest::semantic_namespace);
-        let name = field.map_or_else(
-            || "Other".to_owned(),
-            |field| text::cut(&labels::capitalised(field), NAME_CHARS_MAX),
-        );
-        by_field.entry((field.is_none(), name)).or_default().push(offer(line));
+    let mut by_field: BTreeMap<Heading, Vec<Offer>> = BTreeMap::new();
+    for (line, shown) in shown_lines(manifests).take(CAPABILITIES_MAX) {
+        let field = shown.semantic_type.as_deref().and_then(manifest::semantic_namespace);
+        let heading = match (&shown.elsewhere, field) {
+            (Some(Elsewhere::Lists(_)), _) => (2, "Lists agents of other sites".to_owned()),
+            (_, Some(field)) => (0, text::cut(&labels::capitalised(field), NAME_CHARS_MAX)),
+            (_, None) => (1, "Other".to_owned()),
+        };
+        by_field.entry(heading).or_default().push(offer(line, shown));
     }
+    gather_singles(&mut by_field);
     let is_only = by_field.len() == 1;
-    let group = |((is_other, name), offers): ((bool, String), Vec<Offer>)| Group {
-        name: if is_other && is_only { String::new() } else { name },
+    let group = |((position, name), offers): (Heading, Vec<Offer>)| Group {
+        name: if position == 1 && is_only { String::new() } else { name },
         offers,
     };
     by_field.into_iter().map(group).collect()
+}
+
+/// Several fields with one capability each need no headings of their own: they are among the others.
+fn gather_singles(by_field: &mut BTreeMap<Heading, Vec<Offer>>) {
+    let is_single = |((position, _), offers): &(&Heading, &Vec<Offer>)| *position == 0 && offers.len() == 1;
+    let singles: Vec<Heading> =
+        by_field.iter().filter(is_single).map(|(heading, _)| heading.clone()).collect();
+    let other = (1, "Other".to_owned());
+    if singles.len() > 1 || by_field.contains_key(&other) {
+        let gathered: Vec<Offer> =
+            singles.iter().filter_map(|single| by_field.remove(single)).flatten().collect();
+        if !gathered.is_empty() {
+            let others = by_field.entry(other).or_default();
+            *others = gathered.into_iter().chain(std::mem::take(others)).collect();
+        }
+    }
+}
+
+/// The listed capabilities as the search shows them: each once.
+fn shown_lines<'a>(
+    manifests: &'a [&'a ManifestLine],
+) -> impl Iterator<Item = (&'a CapabilityLine, &'a ShownCapability)> {
+    let lines = manifests.iter().flat_map(|manifest| &manifest.capabilities);
+    lines.filter_map(|line| Some((line, line.shown.as_ref()?)))
+}
+
+/// The numbers of all manifests together.
+pub(super) fn counts(manifests: &[&ManifestLine]) -> CapabilityCounts {
+    let mut total = CapabilityCounts::default();
+    for counts in manifests.iter().map(|manifest| manifest.profile.counts) {
+        total.all += counts.all;
+        total.described += counts.described;
+        total.own += counts.own;
+        total.with_schema += counts.with_schema;
+        total.callable += counts.callable;
+    }
+    total
 }
 
 /// The documents that a site serves and does not name.
@@ -114,17 +160,51 @@ pub(super) fn documents_of_others(manifests: &[&ManifestLine], site: &str) -> Op
     (count > 0).then(|| Link { text: labels::counted(count, "document", "documents"), href })
 }
 
-fn offer(line: &CapabilityLine) -> Offer {
+fn offer(line: &CapabilityLine, shown: &ShownCapability) -> Offer {
+    let of_site = match &shown.elsewhere {
+        Some(Elsewhere::Lists(site)) => Some(site.to_string()),
+        _ => None,
+    };
+    let mut tags = Vec::new();
+    if of_site.is_none() {
+        let (class, text) = (shown.safety.as_str(), labels::safety(shown.safety));
+        tags.push(Tag { class, icon: icons::safety(shown.safety), ..Tag::plain(text) });
+        tags.extend(shown.elsewhere.as_ref().map(elsewhere_tag));
+    }
+    tags.extend(shown.money.map(money_tag));
+    tags.extend(line.addresses_reader.then(orders_tag));
     Offer {
         name: text::cut(&line.name, NAME_CHARS_MAX),
-        href: links::capability(&line.id),
-        summary: line.summary.clone(),
-        safety: labels::safety(line.safety),
-        safety_class: line.safety.as_str(),
-        safety_icon: icons::safety(line.safety),
+        href: links::capability(&shown.id),
+        summary: shown.summary.clone(),
+        of_site,
+        documents: (shown.documents > 1).then(|| {
+            format!("declared in {}", labels::counted(shown.documents as u64, "document", "documents"))
+        }),
+        tags,
     }
 }
 
+/// What the calls need, in words, with how many of them need it: `bearer token: 3 of 4 capabilities`.
+pub(super) fn needs(manifests: &[&ManifestLine]) -> Vec<String> {
+    let mut needs: BTreeMap<String, u64> = BTreeMap::new();
+    let mut total = 0;
+    for (_, shown) in shown_lines(manifests) {
+        if !matches!(shown.elsewhere, Some(Elsewhere::Lists(_))) {
+            *needs.entry(labels::auth_needed(&shown.auth, shown.auth_required)).or_default() += 1;
+            total += 1;
+        }
+    }
+    let mut needs: Vec<(String, u64)> = needs.into_iter().collect();
+    needs.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let of = labels::counted(total, "capability", "capabilities");
+    let words = |(words, count): (String, u64)| {
+        format!("{}: {} of {of}", labels::capitalised(&words), labels::grouped(count))
+    };
+    needs.into_iter().take(ENTRIES_MAX).map(words).collect()
+}
+
+/// Where the credentials of each scheme are obtained.
 pub(super) fn schemes(manifests: &[&ManifestLine]) -> Vec<Scheme> {
     let mut schemes: Vec<Scheme> = Vec::new();
     for auth in manifests.iter().flat_map(|manifest| &manifest.profile.auth) {
@@ -141,7 +221,10 @@ pub(super) fn schemes(manifests: &[&ManifestLine]) -> Vec<Scheme> {
         ];
         let place =
             |(label, url): (&'static str, &Option<String>)| Some((label, links::harmless(url.as_deref()?)?));
-        schemes.push(Scheme { name, places: addresses.into_iter().filter_map(place).collect() });
+        let places: Vec<_> = addresses.into_iter().filter_map(place).collect();
+        if !places.is_empty() {
+            schemes.push(Scheme { name, places });
+        }
     }
     schemes
 }
@@ -162,23 +245,14 @@ pub(super) fn quality(answer: &SiteAnswer, manifests: &[&ManifestLine], now: Dat
     if manifests.is_empty() {
         return Vec::new();
     }
-    let total: usize = manifests.iter().map(|manifest| manifest.capabilities_total).sum();
-    let sum = |of: fn(&ManifestLine) -> usize| manifests.iter().map(|manifest| of(manifest)).sum::<usize>();
+    let counts = counts(manifests);
     let mut parts = vec![conformance(manifests), freshness(answer, now)];
-    if total > 0 {
-        parts.push(share(
-            "Descriptions",
-            sum(|m| m.profile.described),
-            total,
-            "describe themselves in at least 20 characters",
-        ));
-        parts.push(share("Parameters", sum(|m| m.profile.with_schema), total, "state their parameters"));
-        parts.push(share(
-            "Callable",
-            sum(|m| m.profile.callable),
-            total,
-            "name an address and how to call it",
-        ));
+    if counts.all > 0 {
+        parts.push(share("Descriptions", counts.described, counts.all, "have a description"));
+    }
+    if counts.own > 0 {
+        parts.push(share("Parameters", counts.with_schema, counts.own, "state their parameters"));
+        parts.push(share("Callable", counts.callable, counts.own, "name an address and how to call it"));
     }
     parts
 }
@@ -220,16 +294,12 @@ fn freshness(answer: &SiteAnswer, now: DateTime<Utc>) -> Quality {
         Status::Stale | Status::Pending => "stale",
         _ => "error",
     };
-    let value = labels::capitalised(answer.line.status.label());
+    let value = labels::capitalised(labels::status(answer.line.status));
     let seen = seen.map_or_else(|| "not visited yet".to_owned(), |seen| format!("last visited {seen}"));
     Quality::new("Freshness", value, class, seen)
 }
 
 fn share(name: &'static str, count: usize, total: usize, what: &str) -> Quality {
-    let class = match count {
-        0 => "error",
-        count if count == total => "ok",
-        _ => "stale",
-    };
+    let class = if count == total { "ok" } else { "stale" };
     Quality::new(name, format!("{count} of {total}"), class, format!("capabilities {what}"))
 }

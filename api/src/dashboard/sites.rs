@@ -71,14 +71,14 @@ fn row(line: &SiteLine, context: &PageContext) -> Row {
         owner: context.owners.of(&line.site).map(|_| OWNER_MARK),
         status: match line.status {
             Status::Fresh if is_unreadable => Status::Invalid.label(),
-            status => status.label(),
+            status => labels::status(status),
         },
         status_class: if is_unreadable { Status::Invalid.as_str() } else { line.status.as_str() },
         capabilities: labels::grouped(u64::from(line.capabilities)),
         formats: formats.join(", "),
         last_visit: Moment::maybe(line.last_visit_at, now),
         last_end: line.last_end.filter(|end| *end != VisitEnd::Completed).map(VisitEnd::description),
-        next_visit: Moment::maybe(line.next_visit_at, now),
+        next_visit: line.next_visit_at.map(|at| Moment::planned(at, now)),
     }
 }
 
@@ -105,7 +105,7 @@ fn filters(query: &QueryPairs) -> Vec<Filter> {
         Status::Pending,
     ];
     let mut filters = vec![of("with capabilities", "with_manifests", "true")];
-    filters.extend(shown.map(|status| of(status.label(), "status", status.as_str())));
+    filters.extend(shown.map(|status| of(labels::status(status), "status", status.as_str())));
     filters
 }
 
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn every_status_that_a_visit_gives_has_a_filter() {
         let filters = filters(&QueryPairs::parse("prefix=a").unwrap());
-        let of = |status: Status| filters.iter().find(|filter| filter.text == status.label());
+        let of = |status: Status| filters.iter().find(|filter| filter.text == labels::status(status));
         // a manifest is invalid, a site is not
         for status in Status::ALL.iter().filter(|status| **status != Status::Invalid) {
             let filter = of(*status).unwrap_or_else(|| panic!("{status} has no filter"));

@@ -7,12 +7,9 @@ use store::DialectUsage;
 use super::bars::{Bar, Number, bars, number};
 use super::frame::{Frame, Section};
 use super::time::Moment;
-use super::{chart, labels, links};
+use super::{labels, links};
 use crate::answers::stats::{Count, StatsAnswer};
 use crate::page_context::PageContext;
-
-/// Maximum number of dialects in the conformance chart; the table has all.
-const DIALECTS_DRAWN: usize = 16;
 
 struct Chart {
     title: &'static str,
@@ -23,9 +20,11 @@ struct Chart {
 struct ConformanceRow {
     dialect: &'static str,
     href: String,
-    conforms: String,
-    minor: String,
-    major: String,
+    /// Manifests with nothing to fix, that break advice, and that break a rule.
+    parts: [u64; 3],
+    all: u64,
+    /// Manifests of the dialect that has the most.
+    most: u64,
 }
 
 #[derive(Template)]
@@ -36,7 +35,8 @@ pub(crate) struct StatsPage {
     index_words: String,
     numbers: Vec<Number>,
     charts: Vec<Chart>,
-    conformance_svg: Option<String>,
+    /// A sentence about the sites whose document cannot be read.
+    unreadable: Option<String>,
     conformance: Vec<ConformanceRow>,
 }
 
@@ -50,35 +50,32 @@ pub(crate) fn page(answer: &StatsAnswer, context: &PageContext) -> StatsPage {
         index_words: index_words(answer),
         numbers: numbers(answer),
         charts: charts(answer),
-        conformance_svg: conformance_chart(&answer.adoption),
-        conformance: answer
-            .adoption
-            .iter()
-            .filter(|dialect| dialect.format.is_indexable())
-            .map(conformance_row)
-            .collect(),
+        unreadable: unreadable(&answer.adoption),
+        conformance: conformance(&answer.adoption),
     }
 }
 
-/// A bar for each dialect: its manifests without deviations, with minor ones, and with major ones.
-fn conformance_chart(adoption: &[DialectUsage]) -> Option<String> {
-    let bars: Vec<(String, [u64; 3])> = adoption
-        .iter()
-        .filter(|dialect| dialect.format.is_indexable())
-        .take(DIALECTS_DRAWN)
-        .map(|dialect| (dialect.format.label().to_owned(), [dialect.conforms, dialect.minor, dialect.major]))
-        .collect();
-    chart::stacked(&bars)
-}
-
-fn conformance_row(dialect: &DialectUsage) -> ConformanceRow {
-    ConformanceRow {
+/// How well each dialect is followed.
+fn conformance(adoption: &[DialectUsage]) -> Vec<ConformanceRow> {
+    let parts = |dialect: &DialectUsage| [dialect.conforms, dialect.minor, dialect.major];
+    let readable = || adoption.iter().filter(|dialect| dialect.format.is_indexable());
+    let most = readable().map(|dialect| parts(dialect).iter().sum()).max().unwrap_or(1).max(1);
+    let row = |dialect: &DialectUsage| ConformanceRow {
         dialect: dialect.format.label(),
         href: links::search([("format", dialect.format.as_str())]),
-        conforms: labels::grouped(dialect.conforms),
-        minor: labels::grouped(dialect.minor),
-        major: labels::grouped(dialect.major),
-    }
+        parts: parts(dialect),
+        all: parts(dialect).iter().sum(),
+        most,
+    };
+    readable().map(row).collect()
+}
+
+/// Sites are fresh by their last visit, whether or not their document can be read.
+fn unreadable(adoption: &[DialectUsage]) -> Option<String> {
+    let unreadable = adoption.iter().filter(|dialect| labels::is_unreadable_as(dialect.format));
+    let sites: u64 = unreadable.map(|dialect| dialect.sites).sum();
+    let have = labels::counted(sites, "site has", "sites have");
+    (sites > 0).then(|| format!("{have} a document that cannot be read."))
 }
 
 fn index_words(answer: &StatsAnswer) -> String {
@@ -92,14 +89,19 @@ fn index_words(answer: &StatsAnswer) -> String {
     }
 }
 
+/// Manifests without the documents that cannot be read.
+fn readable_manifests(answer: &StatsAnswer) -> u64 {
+    let readable = answer.adoption.iter().filter(|dialect| dialect.format.is_indexable());
+    readable.map(|dialect| dialect.manifests).sum()
+}
+
 fn numbers(answer: &StatsAnswer) -> Vec<Number> {
     vec![
         number("Capabilities", answer.capabilities),
-        number("Manifests", answer.manifests),
+        number("Manifests", readable_manifests(answer)),
         number("Sites", answer.sites),
         number("Visits", answer.visits),
-        number("Documents", answer.documents),
-        Number { name: "Their size", text: labels::bytes(answer.document_bytes) },
+        Number { name: "Size of all documents", text: labels::bytes(answer.document_bytes) },
     ]
 }
 
@@ -109,10 +111,13 @@ fn charts(answer: &StatsAnswer) -> Vec<Chart> {
     };
     let no_link: fn(&str) -> String = |_| String::new();
     let status_words = |slug: &str| {
-        slug.parse().map_or_else(|_| slug.to_owned(), |status: Status| status.label().to_owned())
+        slug.parse().map_or_else(|_| slug.to_owned(), |status: Status| labels::status(status).to_owned())
     };
     let outcome_words =
         |slug: &str| slug.parse().map_or_else(|_| slug.to_owned(), |o: FetchOutcome| o.label().to_owned());
+    // most of the usual paths have no document
+    let is_there = |counted: &&Count| counted.value != FetchOutcome::NotFound.as_str();
+    let outcomes: Vec<Count> = answer.fetch_outcomes_last_day.iter().filter(is_there).cloned().collect();
     // what cannot be read is in no dialect
     let adopted = answer.adoption.iter().filter(|dialect| dialect.format.is_indexable()).map(|dialect| {
         let slug = dialect.format.as_str();
@@ -127,8 +132,8 @@ fn charts(answer: &StatsAnswer) -> Vec<Chart> {
             }),
         },
         Chart {
-            title: "Results of fetches, last 24 hours",
-            rows: rows(&answer.fetch_outcomes_last_day, outcome_words, no_link),
+            title: "Fetches with another result than \u{201c}not there\u{201d}, last 24 hours",
+            rows: rows(&outcomes, outcome_words, no_link),
         },
     ]
 }

@@ -22,6 +22,12 @@ impl Moment {
         }
     }
 
+    /// A planned time, which is due once it is past.
+    pub(crate) fn planned(at: DateTime<Utc>, now: DateTime<Utc>) -> Self {
+        let moment = Self::new(at, now);
+        if at <= now { Self { words: "due now".to_owned(), ..moment } } else { moment }
+    }
+
     pub(crate) fn maybe(at: Option<DateTime<Utc>>, now: DateTime<Utc>) -> Option<Self> {
         at.map(|at| Self::new(at, now))
     }
@@ -59,6 +65,13 @@ fn words(distance: TimeDelta) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn planned_time_that_is_past_is_due() {
+        let now = DateTime::UNIX_EPOCH;
+        assert_eq!(Moment::planned(now - TimeDelta::days(2), now).words, "due now");
+        assert_eq!(Moment::planned(now + TimeDelta::hours(2), now).words, "in 2 hours");
+    }
 
     #[test]
     fn durations_have_a_unit_that_fits() {

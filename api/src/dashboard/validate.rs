@@ -7,6 +7,7 @@ use manifest::{Format, ManifestUrl, Severity};
 
 use super::capability::FindingView;
 use super::frame::{Frame, Section};
+use super::type_words::type_words;
 use super::{labels, links};
 use crate::answers::validate::{ExampleRequests, PlacedFinding, UnfoundRequest, ValidateAnswer};
 use crate::text;
@@ -39,8 +40,10 @@ const PLACEHOLDER: &str = r#"{
   "actions": [
     {"id": "find_flights", "description": "Search flights between two airports.",
      "endpoint": "/api/flights", "method": "GET", "auth_required": false,
-     "inputs": {"from": {"type": "airport_code", "required": true}}}
-  ]
+     "inputs": {"from": {"type": "airport_code", "required": true}},
+     "outputs": {"flights": "array[object]"}}
+  ],
+  "errors": {}
 }"#;
 
 /// The input of the form.
@@ -86,6 +89,10 @@ struct First {
 struct Verdict {
     /// The meaning of the result, in a sentence.
     words: String,
+    /// Whether the document has a format.
+    is_readable: bool,
+    /// Number of findings after the first ones.
+    more_first: u64,
     format: &'static str,
     strength: &'static str,
     evidence: Vec<String>,
@@ -197,6 +204,8 @@ fn verdict(document: &str, answer: &ValidateAnswer) -> Verdict {
     });
     Verdict {
         words: verdict_words(answer),
+        is_readable: !labels::is_unreadable_as(answer.format),
+        more_first: count(answer.findings.len().saturating_sub(FIRST_MAX)),
         format: answer.format.label(),
         strength: labels::strength(answer.detection.strength),
         evidence: answer.detection.evidence.clone(),
@@ -218,6 +227,9 @@ fn verdict_words(answer: &ValidateAnswer) -> String {
     let of = |severity| count(answer.findings.iter().filter(|p| p.finding.severity == severity).count());
     let format = answer.format.label();
     match (answer.format.is_indexable(), of(Severity::Must), of(Severity::Should)) {
+        (false, ..) if answer.format == Format::Malformed => {
+            "This is not valid JSON, so its format is unknown.".to_owned()
+        }
         (false, ..) => "This document is not recognised as a manifest.".to_owned(),
         (true, 0, 0) => format!("This {format} document has nothing that must or should be fixed."),
         (true, 0, should) => {
@@ -297,6 +309,9 @@ fn indexed(answer: &ValidateAnswer) -> String {
     match (answer.indexed.capabilities, answer.indexed.invocable) {
         (0, _) => "Nothing of it would be indexed.".to_owned(),
         (all, callable) if all == callable => format!("{found} would be indexed, each with how to call it."),
+        (_, 0) => format!(
+            "{found} would be indexed; none of them can be called from the declaration alone, since its address or method is missing."
+        ),
         (_, callable) => format!(
             "{found} would be indexed; {} of them can be called from the declaration alone.",
             labels::grouped(count(callable))
@@ -311,9 +326,9 @@ fn capabilities(answer: &ValidateAnswer) -> Vec<(String, String)> {
     let listed = answer.manifest.capabilities.iter().take(CAPABILITIES_MAX);
     let line = |capability: &manifest::Capability| {
         let name = text::cut(capability.title.as_deref().unwrap_or(&capability.name), WORDS_CHARS_MAX);
-        let types: Vec<&str> = capability.semantic_types.iter().map(|t| t.name.as_str()).collect();
+        let types: Vec<String> = capability.semantic_types.iter().map(|t| type_words(&t.name)).collect();
         let types = if types.is_empty() { "no type".to_owned() } else { types.join(", ") };
-        (name, format!("{} · {types}", labels::safety(capability.safety.class)))
+        (name, format!("{}; {types}", labels::safety(capability.safety.class)))
     };
     listed.map(line).collect()
 }

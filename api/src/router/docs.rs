@@ -41,3 +41,13 @@ pub(crate) async fn index(Request { app, client, context, query }: Request) -> H
 pub(crate) async fn moved() -> Response {
     Redirect::permanent("/docs").into_response()
 }
+
+/// The address that people type for the page of types.
+pub(crate) async fn types() -> Response {
+    Redirect::permanent("/semantic-types").into_response()
+}
+
+/// The operator has no pages: the operations and commands are described in the reference.
+pub(crate) async fn operator() -> Response {
+    Redirect::temporary("/docs#admin").into_response()
+}

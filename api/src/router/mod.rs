@@ -98,6 +98,8 @@ fn all(app: &App) -> Router<App> {
     let (documented, _) = documented().split_for_parts();
     documented
         .route("/docs", get(docs::index))
+        .route("/types", get(docs::types))
+        .route("/admin", get(docs::operator))
         .route("/docs/", get(docs::moved))
         .route("/docs/index.html", get(docs::moved))
         .route("/styleguide", get(styleguide::show))

@@ -10,8 +10,8 @@ use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::{Caching, HttpResult, RequestContext};
 
-/// Width of a character of the badge's font, in tenths of a pixel: the widest of the usual sans-serif fonts.
-const CHARACTER_TENTHS: usize = 65;
+/// Width of a character, in tenths of a pixel. The texts are stretched or narrowed to it, whatever font the reader has.
+const CHARACTER_TENTHS: usize = 60;
 /// Padding on either side of a text, in pixels.
 const MARGIN: usize = 6;
 const LABEL: &str = "agentdex";
@@ -58,7 +58,7 @@ fn facts(summary: &SiteSummary) -> String {
         Status::Suspended => "suspended".to_owned(),
         _ if summary.manifests == 0 => format!("no manifest · {seen}"),
         _ => {
-            let formats: Vec<&str> = summary.formats.iter().map(|format| format.as_str()).collect();
+            let formats: Vec<&str> = summary.formats.iter().map(|format| format.label()).collect();
             let count = summary.capabilities;
             let noun = if count == 1 { "capability" } else { "capabilities" };
             format!("{count} {noun} · {} · {seen}", formats.join(", "))

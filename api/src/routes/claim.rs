@@ -4,14 +4,15 @@
 
 use axum::extract::Path;
 use axum::http::{HeaderValue, header};
-use axum::response::IntoResponse;
+use axum::response::{IntoResponse, Redirect};
 
 use super::submit::accepted;
 use crate::answers::claim::{self, ClaimAnswer, ClaimIssued};
 use crate::answers::site::site_of;
 use crate::answers::submit::SubmissionAnswer;
+use crate::dashboard;
 use crate::request::Request;
-use crate::response::{Caching, HttpResult};
+use crate::response::{Caching, HttpResult, RequestContext};
 
 /// A new owner's key, with the token that proves it.
 #[utoipa::path(
@@ -22,13 +23,20 @@ use crate::response::{Caching, HttpResult};
     responses((status = 200, description = "The key, and the two places for its token", body = ClaimIssued)),
 )]
 pub(crate) async fn issue(
-    Request { app, client, query, .. }: Request,
+    Request { app, client, context, query }: Request,
     Path(domain): Path<String>,
 ) -> HttpResult {
     query.only(&[])?;
     let site = site_of(&domain)?;
     app.submissions(client).may_be_claimed(&site).await?;
     let issued = claim::issue(&app.store, &app.base_url(), site).await?;
+    if context.wants_page() {
+        let here = app.page_context();
+        let render = move |context: &RequestContext| {
+            context.page(&dashboard::claim::issued(&issued, &here), Caching::Never)
+        };
+        return app.rendered(client, &context, render).await;
+    }
     let mut response = axum::Json(issued).into_response();
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     Ok(response)
@@ -44,11 +52,14 @@ pub(crate) async fn issue(
         headers(("location" = String, description = "The state of the claim")))),
 )]
 pub(crate) async fn check(
-    Request { app, client, query, .. }: Request,
+    Request { app, client, context, query }: Request,
     Path(domain): Path<String>,
 ) -> HttpResult {
     query.only(&[])?;
     let (answer, quota) = app.submissions(client).check_claim(site_of(&domain)?).await?;
+    if context.wants_page() {
+        return Ok(Redirect::to(&format!("/sites/{}/claim", answer.site)).into_response());
+    }
     accepted(answer, quota)
 }
 
@@ -61,10 +72,17 @@ pub(crate) async fn check(
     responses((status = 200, description = "The owner, if one has proved control of the domain", body = ClaimAnswer)),
 )]
 pub(crate) async fn show(
-    Request { app, context, query, .. }: Request,
+    Request { app, client, context, query }: Request,
     Path(domain): Path<String>,
 ) -> HttpResult {
     query.only(&[])?;
     let answer: ClaimAnswer = claim::state(&app.store, site_of(&domain)?).await?;
+    if context.wants_page() {
+        let here = app.page_context();
+        let render = move |context: &RequestContext| {
+            context.page(&dashboard::claim::state(&answer, &here), Caching::Never)
+        };
+        return app.rendered(client, &context, render).await;
+    }
     context.json(&answer, Caching::Never)
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use indexer::{FacetKey, SearchAnswer, SearchRequest};
+use policy::Status;
 
 use crate::answers::search::{self, SearchPage};
 use crate::answers::search_parameters::{LIMIT_MAX, SearchParameters, View};
@@ -79,6 +80,7 @@ fn tag(app: &App, context: &RequestContext) -> Result<EntityTag, Problem> {
 
 /// The home page, or the page of results.
 async fn page(app: &App, client: Client, context: &RequestContext, query: &QueryPairs) -> HttpResult {
+    let query = &filters_as_parameters(query);
     let number = page_number(query)?;
     let parameters = SearchParameters::read(&query.without("page"))?;
     let here = app.page_context();
@@ -107,6 +109,7 @@ async fn page(app: &App, client: Client, context: &RequestContext, query: &Query
     } else {
         Fallback::default()
     };
+    let fallback = Fallback { site_status: site_status(app, &request).await?, ..fallback };
     let counted = search::counted(app.manifests(client), &results.answer.hits)?;
     let query = query.clone();
     let render = move |context: &RequestContext| {
@@ -115,6 +118,47 @@ async fn page(app: &App, client: Client, context: &RequestContext, query: &Query
         context.page(&page, Caching::Search)
     };
     app.rendered(client, context, render).await
+}
+
+/// The query with the filters of its words (`format:woa`) as parameters, which the page shows as chips. Unchanged if it has none, or
+/// operators that words and filters may belong to.
+fn filters_as_parameters(query: &QueryPairs) -> QueryPairs {
+    let unchanged = || query.clone();
+    let texts = query.texts("q");
+    let [words] = texts.as_slice() else { return unchanged() };
+    if words.contains(['"', '(', ')', '|'])
+        || words.split_whitespace().any(|word| matches!(word, "OR" | "NOT"))
+    {
+        return unchanged();
+    }
+    let is_filter = |word: &&str| {
+        let Some((name, value)) = word.split_once(':').filter(|(_, value)| !value.is_empty()) else {
+            return false;
+        };
+        !value.starts_with("//") && name.parse::<FacetKey>().is_ok_and(|key| key.filter().parameter.is_some())
+    };
+    let (filters, others): (Vec<&str>, Vec<&str>) = words.split_whitespace().partition(is_filter);
+    if filters.is_empty() {
+        return unchanged();
+    }
+    let others = others.join(" ");
+    let pairs = query
+        .pairs()
+        .filter(|(name, _)| *name != "q")
+        .chain((!others.is_empty()).then_some(("q", others.as_str())));
+    let pairs = pairs.chain(filters.iter().filter_map(|word| word.split_once(':')));
+    let moved = QueryPairs::checked(pairs.map(|(name, value)| Ok((name.to_owned(), value.to_owned()))));
+    // a value that the parameter does not take stays a word
+    moved
+        .ok()
+        .filter(|moved| SearchParameters::read(&moved.without("page")).is_ok())
+        .unwrap_or_else(unchanged)
+}
+
+/// The status of the site that a request names; `None` if it names none, or one that is not listed.
+async fn site_status(app: &App, request: &SearchRequest) -> Result<Option<Status>, Problem> {
+    let Some(site) = dashboard::search::searched_site(&request.phrasings.join(" ")) else { return Ok(None) };
+    Ok(app.store.site_summary(&site).await?.map(|summary| summary.status))
 }
 
 /// Refuses a query that is too long to be repeated in the links of a page.

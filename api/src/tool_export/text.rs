@@ -168,7 +168,9 @@ fn cautions(capability: &Capability) -> Vec<String> {
         .filter(|scheme| *scheme != "none")
         .collect();
     if !schemes.is_empty() {
-        cautions.push(format!("Needs authentication: {}.", schemes.join(", ")));
+        let is_optional = capability.auth.required.as_option() == Some(false);
+        let needs = if is_optional { "Authentication optional" } else { "Needs authentication" };
+        cautions.push(format!("{needs}: {}.", schemes.join(", ")));
     }
     if let Some(identity) = &capability.auth.agent_identity {
         let format = identity.format.as_deref().filter(|format| is_word(format));

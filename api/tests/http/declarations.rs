@@ -12,7 +12,7 @@ const OPEN_API: &str = "https://skyhop.example/openapi.json";
 const SINCE: &str = "/export.jsonl?updated_since=2000-01-01";
 
 /// The airline's booking, as another document declares it.
-fn open_api() -> Manifest {
+pub(crate) fn open_api() -> Manifest {
     let mut manifest = documents::skyhop();
     manifest.url = ManifestUrl::parse(OPEN_API).unwrap();
     manifest.id = ManifestId::of(&manifest.url);

@@ -17,6 +17,7 @@ mod identity;
 mod openapi;
 mod origins;
 mod owners;
+mod page_truth;
 mod pages;
 mod protection;
 mod reader_keys;

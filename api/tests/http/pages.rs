@@ -170,7 +170,7 @@ async fn capability_page_says_how_to_use_it() {
         "cursor://anysphere.cursor-deeplink/mcp/install?name=agentdex",
         "vscode:mcp/install?",
         "claude mcp add --transport http agentdex",
-        "Ask the person for permission before each call.",
+        "May cost money. Ask the person before each call.",
     ] {
         assert!(page.contains(part), "no {part}");
     }
@@ -447,9 +447,11 @@ async fn facets_list_values_of_relevant_results_first() {
     let page = world.page("/search?q=book+seat").await.text();
     let types = page.split("<h2>What it does</h2>").nth(1).unwrap().split("</section>").next().unwrap();
     let (listed, folded) = types.split_once("<details>").unwrap();
-    assert!(listed.contains("flight booking") && !listed.contains("data: query"), "{types}");
-    assert!(folded.contains("data: query"), "{types}");
-    assert!(page.contains(" of them relevant"), "{page}");
+    assert!(listed.contains("Book a flight") && !listed.contains("Query data"), "{types}");
+    assert!(folded.contains("Query data"), "{types}");
+    let (relevant, total) = (found["relevant"].as_u64().unwrap(), found["total"].as_u64().unwrap());
+    assert!(page.contains(&format!("<b>{relevant} result")), "only the relevant ones are counted: {page}");
+    assert!(page.contains(&format!("{} less related</summary>", total - relevant)), "{page}");
 }
 
 #[tokio::test]
@@ -601,7 +603,9 @@ async fn search_for_an_unknown_domain_links_only_to_its_page() {
     let world = World::new().await;
     let found = world.get("/search?q=nowhere.example").await.json();
     let page = world.page("/search?q=nowhere.example").await.text();
-    assert!(page.contains("href=\"/sites/nowhere.example\"") && page.contains("Its page"), "{page}");
+    assert!(page.contains("nowhere.example is not listed yet"), "{page}");
+    assert!(page.contains("<button type=\"submit\">Add nowhere.example</button>"), "{page}");
+    assert!(!page.contains("What is offered"), "other types say nothing about the site: {page}");
     assert_eq!(page.matches("<article").count(), 0, "unrelated results: {found}");
     let known = world.page("/search?q=skyhop.example").await.text();
     assert!(known.contains("<article") && known.contains("href=\"/sites/skyhop.example\""), "{known}");

@@ -47,10 +47,20 @@ pub(super) fn of(manifest: &Manifest, capability: &Capability) -> Vec<Credential
     credentials
 }
 
+/// The heading of the credentials.
+pub(super) fn heading(capability: &Capability) -> &'static str {
+    if is_optional(capability) { "Works without credentials. Optional" } else { "First obtain" }
+}
+
+/// Whether the publisher says that a call works without credentials.
+fn is_optional(capability: &Capability) -> bool {
+    capability.auth.required.as_option() == Some(false)
+}
+
 /// Descriptions of schemes that the declaration does not describe.
 pub(super) fn undescribed(manifest: &Manifest, capability: &Capability) -> Option<String> {
     let auth = &capability.auth;
-    let is_none = auth.schemes == [AuthScheme::None] || auth.required.as_option() == Some(false);
+    let is_none = auth.schemes == [AuthScheme::None] || is_optional(capability);
     if !manifest.authentication_for_agents(capability).is_empty() {
         return None;
     }
@@ -132,8 +142,12 @@ fn secret(auth: &Auth) -> Option<Secret> {
     }
 }
 
-/// The secret of the first scheme that has one, from the declaration or by the scheme's usual place.
+/// The secret of the first scheme that has one, from the declaration or by the scheme's usual place; none for a call that works
+/// without.
 pub(super) fn secret_of(manifest: &Manifest, capability: &Capability) -> Option<Secret> {
+    if is_optional(capability) {
+        return None;
+    }
     let declared = manifest.authentication_for_agents(capability);
     let usual = || capability.auth.schemes.iter().find_map(|scheme| secret(&Auth::new(*scheme)));
     declared.into_iter().find_map(secret).or_else(usual)

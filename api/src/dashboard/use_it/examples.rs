@@ -79,10 +79,16 @@ fn text(name: &str, schema: &Value) -> Value {
         Some("time") => "09:30:00",
         Some("email") => "ada@example.com",
         Some("uri" | "url") => "https://example.com/",
+        _ if is_airport(schema) => "BER",
         Some("uuid") => "3f2b8c1e-6a4d-4e0f-9b57-2d1c0a9e8f76",
         _ => return Value::from(placeholder(name)),
     };
     Value::from(example)
+}
+
+/// Whether a value is the code of an airport (IATA), by its description.
+fn is_airport(schema: &Value) -> bool {
+    schema.get("description").and_then(Value::as_str).is_some_and(|description| description.contains("IATA"))
 }
 
 /// `departure_date` becomes `DEPARTURE_DATE`: visibly a placeholder.

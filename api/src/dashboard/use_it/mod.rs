@@ -20,6 +20,7 @@ use self::credentials::Credential;
 use super::capability::CapabilityRequest;
 use super::links;
 use super::schema::{self, Row};
+use crate::answers::caution::{Elsewhere, Money};
 use crate::parameters::QueryPairs;
 use crate::text;
 use crate::tool_export::{self, ToolShape};
@@ -58,8 +59,11 @@ pub(crate) struct Field {
 }
 
 pub(crate) struct UseIt {
+    /// A sentence about the other site that the call goes to.
+    pub(crate) elsewhere: Option<String>,
     /// Sentences that a person should read before the call.
     pub(crate) warning: Option<String>,
+    pub(crate) credentials_heading: &'static str,
     pub(crate) credentials: Vec<Credential>,
     /// The credentials that are needed but not described.
     pub(crate) credentials_words: Option<String>,
@@ -92,7 +96,9 @@ pub(crate) fn use_it(
     let is_own_mcp = mcp.is_some();
     let mcp = mcp.unwrap_or_else(|| McpServer::of_this_registry(base));
     UseIt {
+        elsewhere: elsewhere(manifest, capability),
         warning: warning(capability),
+        credentials_heading: credentials::heading(capability),
         credentials: credentials::of(manifest, capability),
         credentials_words: credentials::undescribed(manifest, capability),
         snippets: all_snippets(stored, capability, &call, request.entry),
@@ -104,11 +110,11 @@ pub(crate) fn use_it(
     }
 }
 
-/// A warning about the effects of a call; nothing for a call that only reads.
+/// A warning about the effects of a call; nothing for a call that only reads and moves no money.
 fn warning(capability: &Capability) -> Option<String> {
     let safety = &capability.safety;
     let effect = match safety.class {
-        SafetyClass::Read => return None,
+        SafetyClass::Read => "",
         SafetyClass::Write => "This call changes data at the site.",
         SafetyClass::Destructive => "This call may delete or overwrite something, or spend money.",
         SafetyClass::Irreversible => "This call cannot be undone.",
@@ -116,15 +122,29 @@ fn warning(capability: &Capability) -> Option<String> {
             "The publisher does not say what this call changes. Treat it as one that does."
         }
     };
-    let ask = match (safety.confirmation, safety.class) {
-        (Confirmation::Required, _) => " Ask the person for permission before each call.",
-        (_, SafetyClass::Destructive | SafetyClass::Irreversible) => {
-            " Ask the person for permission first, although the publisher does not require it."
+    let ask = match (Money::of(&capability.semantic_types, safety.class), safety.confirmation, safety.class) {
+        (Some(money), ..) => format!(" {}", money.warning()),
+        (None, Confirmation::Required, _) => " Ask the person for permission before each call.".to_owned(),
+        (None, _, SafetyClass::Destructive | SafetyClass::Irreversible) => {
+            " Ask the person for permission first, although the publisher does not require it.".to_owned()
         }
-        (Confirmation::Recommended, _) => " The publisher recommends to ask the person first.",
-        (Confirmation::None, _) => "",
+        (None, Confirmation::Recommended, _) => {
+            " The publisher recommends to ask the person first.".to_owned()
+        }
+        (None, Confirmation::None, _) => String::new(),
     };
-    Some(format!("{effect}{ask}"))
+    let words = format!("{effect}{ask}");
+    (!words.is_empty()).then(|| words.trim_start().to_owned())
+}
+
+/// Where the call goes, if not to the site that declares it.
+fn elsewhere(manifest: &Manifest, capability: &Capability) -> Option<String> {
+    let site = manifest.url.site();
+    let address = capability.invocation.endpoint();
+    Some(match Elsewhere::of(manifest.format(), &capability.native_id, address, &site)? {
+        Elsewhere::Calls(other) => format!("This call goes to {other}, not to {site}."),
+        Elsewhere::Lists(other) => format!("This is an entry about {other} in a catalog of {site}."),
+    })
 }
 
 /// The address of the site's own MCP server, by which the capability can be called or found.
@@ -151,7 +171,7 @@ fn all_snippets(
         code("typescript", "TypeScript", call, snippets::typescript),
     ];
     for (shape, id, name, note) in [
-        (ToolShape::Mcp, "mcp", "MCP", "The tool as an MCP server would list it."),
+        (ToolShape::Mcp, "mcp", "MCP", "The tool as agentdex lists it."),
         (ToolShape::OpenAi, "openai", "OpenAI", "For \"tools\" of the chat completions and responses API."),
         (ToolShape::Anthropic, "anthropic", "Anthropic", "For \"tools\" of the messages API."),
         (ToolShape::OpenApi, "openapi", "OpenAPI", "A whole OpenAPI 3.1 document with this one operation."),

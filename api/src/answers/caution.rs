@@ -1,0 +1,153 @@
+//! What a person should know before a call, besides its safety class: that it leads to another site, and that it may cost money.
+
+use manifest::model::{Format, SemanticType};
+use manifest::{Host, SafetyClass, SiteName};
+use url::Url;
+
+/// Maximum length of the part of an address that has the host, in bytes: a name has at most 253 (RFC 1035 section 2.3.4).
+const AUTHORITY_BYTES_MAX: usize = 300;
+
+/// The other site that a declaration leads to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Elsewhere {
+    /// The call goes there.
+    Calls(SiteName),
+    /// A catalog lists an agent or a document of that site.
+    Lists(SiteName),
+}
+
+impl Elsewhere {
+    /// `None` for a declaration that stays at its own site, or whose address names no site.
+    pub(crate) fn of(
+        format: Format,
+        native_id: &str,
+        address: Option<&str>,
+        site: &SiteName,
+    ) -> Option<Self> {
+        let other = |found: &SiteName| found != site;
+        let addressed = address.and_then(site_of_address).filter(other);
+        if format != Format::Ard {
+            return addressed.map(Self::Calls);
+        }
+        let publisher = || native_id.strip_prefix("urn:air:")?.split(':').next().map(SiteName::parse)?.ok();
+        addressed.or_else(|| publisher().filter(other)).map(Self::Lists)
+    }
+}
+
+/// The site of the host in an address; the rest of the address may be a template. Of a host that is a template itself, the part behind
+/// its last variable counts.
+fn site_of_address(address: &str) -> Option<SiteName> {
+    let (scheme, rest) = address.split_once("://")?;
+    // browsers and programs read a backslash as a slash
+    let authority = rest.split(['/', '\\', '?', '#']).next()?;
+    if authority.len() > AUTHORITY_BYTES_MAX {
+        return None;
+    }
+    let behind_variables =
+        authority.rsplit_once('}').map_or(authority, |(_, fixed)| fixed.trim_start_matches('.'));
+    let url = Url::parse(&format!("{scheme}://{behind_variables}")).ok()?;
+    Host::parse(url.host_str()?).ok().map(|host| host.site())
+}
+
+/// Whether a call may move money or cost some, by the types of the capability.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Money {
+    /// It pays, transfers or trades.
+    Moves,
+    /// It books or orders something.
+    MayCost,
+}
+
+impl Money {
+    /// A payment is one whatever its publisher says of its safety.
+    pub(crate) fn of(types: &[SemanticType], class: SafetyClass) -> Option<Self> {
+        let names = || types.iter().filter_map(|known| known.name.split_once(':'));
+        let reads = class == SafetyClass::Read;
+        let moves = |(namespace, leaf): (&str, &str)| match (namespace, leaf) {
+            (_, "checkout") | ("payments", "pay" | "transfer" | "refund") | ("finance", "trade") => true,
+            ("payments", "balance" | "transaction-list") => false,
+            ("payments", _) => !reads,
+            _ => false,
+        };
+        let buys = |(_, leaf): (&str, &str)| {
+            leaf.ends_with("-booking")
+                || matches!(leaf, "order-create" | "subscription" | "car-rental" | "ride-request")
+        };
+        if names().any(moves) {
+            Some(Self::Moves)
+        } else if !reads && names().any(buys) {
+            Some(Self::MayCost)
+        } else {
+            None
+        }
+    }
+
+    /// What to do before the call.
+    pub(crate) const fn warning(self) -> &'static str {
+        match self {
+            Self::Moves => "May move money. Ask the person before each call.",
+            Self::MayCost => "May cost money. Ask the person before each call.",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use manifest::model::TypeSource;
+
+    use super::*;
+
+    fn site(name: &str) -> SiteName {
+        SiteName::parse(name).unwrap()
+    }
+
+    fn types(name: &str) -> [SemanticType; 1] {
+        [SemanticType { name: name.to_owned(), source: TypeSource::Declared, confidence: 1.0, rule: None }]
+    }
+
+    #[test]
+    fn calls_to_another_site_are_recognised() {
+        let own = site("trickster.example");
+        for (address, other) in [
+            ("https://trickster.example/api", None),
+            ("https://api.trickster.example:8443/v1/{id}", None),
+            ("https://collector.example/api/wire", Some("collector.example")),
+            ("https://trickster.example@collector.example/", Some("collector.example")),
+            ("https://collector.example\\@trickster.example/", Some("collector.example")),
+            ("https://trickster.example.collector.example/", Some("collector.example")),
+            ("https://{region}.collector.example/x", Some("collector.example")),
+            ("wss://collector.example", Some("collector.example")),
+            ("/api/cards", None),
+            ("javascript:alert(1)", None),
+        ] {
+            let expected = other.map(|name| Elsewhere::Calls(site(name)));
+            assert_eq!(Elsewhere::of(Format::Awp, "x", Some(address), &own), expected, "{address}");
+        }
+    }
+
+    #[test]
+    fn entries_of_a_catalog_are_no_calls() {
+        let own = site("agenthub.example");
+        let of = |id: &str, address: Option<&str>| Elsewhere::of(Format::Ard, id, address, &own);
+        let bank = Some(Elsewhere::Lists(site("harbourbank.example")));
+        assert_eq!(of("urn:air:harbourbank.example:harbour", None), bank);
+        assert_eq!(of("x", Some("https://harbourbank.example/agent.json")), bank);
+        assert_eq!(of("urn:air:agenthub.example:hub", None), None);
+    }
+
+    #[test]
+    fn payments_and_purchases_are_recognised() {
+        for (name, class, expected) in [
+            ("payments:transfer", SafetyClass::Read, Some(Money::Moves)),
+            ("commerce:checkout", SafetyClass::Write, Some(Money::Moves)),
+            ("payments:method-add", SafetyClass::Write, Some(Money::Moves)),
+            ("payments:method-list", SafetyClass::Read, None),
+            ("payments:balance", SafetyClass::Unknown, None),
+            ("travel:hotel-booking", SafetyClass::Write, Some(Money::MayCost)),
+            ("commerce:order-create", SafetyClass::Destructive, Some(Money::MayCost)),
+            ("travel:hotel-search", SafetyClass::Read, None),
+        ] {
+            assert_eq!(Money::of(&types(name), class), expected, "{name}");
+        }
+    }
+}

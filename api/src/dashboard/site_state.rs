@@ -1,0 +1,67 @@
+//! What a site is at this moment: its status in words, a visit that takes place or is due, and a suspension.
+
+use chrono::{DateTime, Utc};
+use policy::Status;
+
+use super::links::Link;
+use super::time::Moment;
+use super::{labels, links};
+use crate::answers::site::{SiteAnswer, Suspension};
+
+/// Why the site is suspended, and how its owner can answer.
+pub(super) struct SuspendedView {
+    pub(super) at: Moment,
+    pub(super) meaning: &'static str,
+    pub(super) note: String,
+    pub(super) contact: Option<Link>,
+}
+
+impl SuspendedView {
+    pub(super) fn new(suspension: &Suspension, now: DateTime<Utc>) -> Self {
+        Self {
+            at: Moment::new(suspension.at, now),
+            meaning: suspension.meaning,
+            note: suspension.note.clone(),
+            contact: suspension.contact.as_deref().map(links::contact),
+        }
+    }
+}
+
+/// The status as text, and its CSS class. A site that was visited without a result yet is not one that was never visited, and one
+/// whose documents cannot be read is not fresh.
+pub(super) fn status(answer: &SiteAnswer, now: DateTime<Utc>) -> (String, &'static str) {
+    let line = &answer.line;
+    let words = match (line.status, answer.visits_total) {
+        (Status::Fresh, _) if labels::is_unreadable(&line.formats) => {
+            let fetched = line.last_visit_at.map(|at| format!("fetched {}, ", Moment::new(at, now).words));
+            return (format!("{}not readable", fetched.unwrap_or_default()), Status::Invalid.as_str());
+        }
+        _ if answer.is_being_visited => "being visited",
+        (Status::Pending, 0) => "waiting for its first visit",
+        (status, _) => labels::status(status),
+    };
+    (words.to_owned(), line.status.as_str())
+}
+
+/// What the visit of this moment did so far.
+pub(super) fn being_visited(answer: &SiteAnswer) -> Option<String> {
+    let requests: u64 = answer.hosts.iter().map(|host| u64::from(host.requests_today)).sum();
+    answer.is_being_visited.then(|| {
+        format!(
+            "{} so far today, as its robots.txt and its crawl delay allow.",
+            labels::counted(requests, "request", "requests")
+        )
+    })
+}
+
+/// Whether a visited site waits for its next visit, as after "Check again".
+pub(super) fn is_due(answer: &SiteAnswer, now: DateTime<Utc>) -> bool {
+    let is_due = answer.line.next_visit_at.is_some_and(|at| at <= now);
+    is_due && answer.visits_total > 0 && answer.blocked.is_none() && answer.parked.is_none()
+}
+
+/// The next visit, unless one takes place at this moment.
+pub(super) fn next_visit(answer: &SiteAnswer, now: DateTime<Utc>) -> Option<Moment> {
+    let planned = answer.line.next_visit_at.filter(|_| !answer.is_being_visited)?;
+    Some(Moment::planned(planned, now))
+}
