@@ -1,11 +1,7 @@
 //! What a person should know before a call, besides its safety class: that it leads to another site, and that it may cost money.
 
 use manifest::model::{Format, SemanticType};
-use manifest::{Host, SafetyClass, SiteName};
-use url::Url;
-
-/// Maximum length of the part of an address that has the host, in bytes: a name has at most 253 (RFC 1035 section 2.3.4).
-const AUTHORITY_BYTES_MAX: usize = 300;
+use manifest::{SafetyClass, SiteName, site_of_address};
 
 /// The other site that a declaration leads to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,21 +28,6 @@ impl Elsewhere {
         let publisher = || native_id.strip_prefix("urn:air:")?.split(':').next().map(SiteName::parse)?.ok();
         addressed.or_else(|| publisher().filter(other)).map(Self::Lists)
     }
-}
-
-/// The site of the host in an address; the rest of the address may be a template. Of a host that is a template itself, the part behind
-/// its last variable counts.
-fn site_of_address(address: &str) -> Option<SiteName> {
-    let (scheme, rest) = address.split_once("://")?;
-    // browsers and programs read a backslash as a slash
-    let authority = rest.split(['/', '\\', '?', '#']).next()?;
-    if authority.len() > AUTHORITY_BYTES_MAX {
-        return None;
-    }
-    let behind_variables =
-        authority.rsplit_once('}').map_or(authority, |(_, fixed)| fixed.trim_start_matches('.'));
-    let url = Url::parse(&format!("{scheme}://{behind_variables}")).ok()?;
-    Host::parse(url.host_str()?).ok().map(|host| host.site())
 }
 
 /// Whether a call may move money or cost some, by the types of the capability.

@@ -74,7 +74,7 @@ fn of_different_sites(hits: Vec<Hit>) -> Vec<Hit> {
 fn is_example(hit: &Hit) -> bool {
     let description = hit.description.as_deref().unwrap_or_default();
     // RFC 6761 section 6.2: names for tests
-    let is_test = hit.site.as_str().ends_with(".test");
+    let is_test = hit.site.as_str().rsplit('.').next() == Some("test");
     let leads_elsewhere =
         Elsewhere::of(hit.format, &hit.native_id, hit.endpoint.as_deref(), &hit.site).is_some();
     description.chars().count() >= DESCRIPTION_CHARS_MIN

@@ -155,8 +155,6 @@ pub(crate) struct SitePage {
     owner: Option<OwnerView>,
     blocked: Option<Reasoned>,
     suspended: Option<SuspendedView>,
-    /// Whether everything that was read is deleted, since the site is blocked or suspended.
-    is_deleted: bool,
     report_reasons: Vec<(&'static str, &'static str)>,
     parked: Option<Reasoned>,
     pause: Option<Moment>,
@@ -172,6 +170,13 @@ pub(crate) struct SitePage {
     opt_out: &'static str,
     /// Public address of this server.
     base: String,
+}
+
+impl SitePage {
+    /// Whether everything that was read is deleted, since the site is blocked or suspended.
+    const fn is_deleted(&self) -> bool {
+        self.blocked.is_some() || self.suspended.is_some()
+    }
 }
 
 /// What declarations of one capability disagree on.
@@ -233,7 +238,6 @@ pub(crate) fn page(answer: &SiteAnswer, context: &PageContext) -> SitePage {
         owner: answer.owner.as_ref().map(|owner| OwnerView::of(owner, now)),
         blocked: blocked(answer, now),
         suspended: answer.suspended.as_ref().map(|suspension| SuspendedView::new(suspension, now)),
-        is_deleted: answer.blocked.is_some() || answer.suspended.is_some(),
         report_reasons: reasons(),
         parked: answer.parked.as_ref().map(reasoned),
         pause: Moment::maybe(answer.not_before.filter(|until| *until > now), now),

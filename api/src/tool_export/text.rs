@@ -67,14 +67,10 @@ fn elsewhere(parts: &Parts<'_>) -> String {
         shown.join(", ")
     };
     let [calls, credentials] = parts.other_sites();
-    let mut words = String::new();
-    if !calls.is_empty() {
-        words.push_str(&format!(" calls {};", listed(&calls)));
-    }
-    if !credentials.is_empty() {
-        words.push_str(&format!(" sends credentials to {};", listed(&credentials)));
-    }
-    words
+    let in_words = |what: &str, sites: &BTreeSet<String>| {
+        if sites.is_empty() { String::new() } else { format!(" {what} {};", listed(sites)) }
+    };
+    in_words("calls", &calls) + &in_words("sends credentials to", &credentials)
 }
 
 /// A text in quotation marks. Those of the text, characters that look like them, and runs of apostrophes become an apostrophe.

@@ -52,7 +52,7 @@ pub use model::{
 };
 pub use name::{CapabilityId, ContentHash, Host, ManifestId, ManifestUrl, NameError, SiteName};
 pub use position::finding_positions;
-pub use public_address::AddressRefusal;
+pub use public_address::{AddressRefusal, site_of_address};
 pub use publisher::{Binding, DeclaredIdentity, Identity, IdentityMark, ServedBy};
 pub use read::{READER_VERSION, read};
 pub use schema::required_properties;

@@ -12,7 +12,7 @@ use url::{Host, Url};
 use crate::Manifest;
 use crate::address;
 use crate::model::{Auth, AuthScheme, Capability, SCHEMES_PER_CAPABILITY_MAX, UsageTerms};
-use crate::name::parse_url;
+use crate::name::{SiteName, parse_url};
 use crate::site_scope;
 
 crate::string_enum! {
@@ -67,12 +67,12 @@ impl Manifest {
     /// The site that an address leads to, or its IP address, if it is not of the site that serves the manifest. `None` if the host is
     /// not known.
     pub fn other_site_of(&self, address: &str) -> Option<String> {
-        let url = parsed(address).ok()?;
-        let site = match url.host()? {
-            Host::Domain(name) => crate::Host::parse(name).ok()?.site().to_string(),
-            Host::Ipv4(address) => address.to_string(),
-            Host::Ipv6(address) => address.to_string(),
+        let of_number = || match parsed(address).ok()?.host()? {
+            Host::Domain(_) => None,
+            Host::Ipv4(address) => Some(address.to_string()),
+            Host::Ipv6(address) => Some(address.to_string()),
         };
+        let site = site_of_address(address).map(|site| site.to_string()).or_else(of_number)?;
         (site != self.url.site().as_str()).then_some(site)
     }
 
@@ -108,6 +108,13 @@ impl Manifest {
         terms.terms_url = terms.terms_url.and_then(|url| self.address_for_agents(url));
         Some(terms)
     }
+}
+
+/// The site that an address of the web leads to, whatever its variables stand for; `None` where one decides, and for IP addresses.
+pub fn site_of_address(address: &str) -> Option<SiteName> {
+    let url = parsed(address).ok().filter(|url| SCHEMES.contains(&url.scheme()))?;
+    let site = crate::Host::parse(url.host_str()?).ok()?.site();
+    (!site.as_str().contains(VARIABLE)).then_some(site)
 }
 
 /// Why the host of a URL is not on the public Internet, or why a reader would take another host for it; `None` if agents may call
@@ -474,6 +481,8 @@ mod tests {
             ("wss://api.bank.example/{id}", Some("bank.example")),
             ("https://{tenant}.bank.example/x", Some("bank.example")),
             ("http://192.0.2.7:8080/x", Some("192.0.2.7")),
+            ("https://{shop}.example/x", None),
+            ("https://bank{n}.example/x", None),
             ("/relative", None),
             ("npx -y server", None),
         ] {
