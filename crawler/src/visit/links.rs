@@ -58,16 +58,14 @@ impl FollowUps {
         }
         // sites of private networks may link to their own hosts; their links to other sites follow the public rules
         if task.url.site() == from.site() {
-            if self.tasks.len() < LINKS_READ_MAX {
-                let linked_from = is_kept(from).then(|| Box::new(from.clone()));
-                self.tasks.push(Task { linked_from, ..task });
-            }
+            let linked_from = is_kept(from).then(|| Box::new(from.clone()));
+            self.tasks.push(Task { linked_from, ..task });
         } else {
             self.add_seed(task.url, from);
         }
     }
 
-    /// Adds the target of a reference in the document `from`.
+    /// Adds the target of a reference in the document `from`, of the first [`LINKS_READ_MAX`] to its own site.
     fn add_reference(
         &mut self,
         (from, base): (&ManifestUrl, &ManifestUrl),
@@ -75,6 +73,9 @@ impl FollowUps {
         discovery: Discovery,
         media_type: Option<&str>,
     ) {
+        if self.tasks.len() >= LINKS_READ_MAX {
+            return;
+        }
         let Some(url) = base.join(reference).ok().filter(|url| url != from && url != base) else { return };
         let is_openapi = media_type.is_some_and(|media_type| media_type.contains("openapi"));
         let body = if is_openapi { BodyKind::OpenApi } else { body_of_path(&url) };
@@ -201,7 +202,7 @@ pub(crate) fn of_manifest(manifest: &Manifest) -> FollowUps {
 }
 
 /// The links of a manifest that the visit after so many others reads. If there are more than [`LINKS_READ_MAX`], each visit reads the next
-/// ones. Parts are read with their manifest, so they are always the same: those among the first links.
+/// ones, and the parts among the first ones: parts are read with their manifest, so they are the same in each visit.
 pub(super) fn of_manifest_in_visit(manifest: &Manifest, visits: u32) -> FollowUps {
     let mut follow_ups = FollowUps::default();
     let turns = followed(manifest).count().div_ceil(LINKS_READ_MAX).max(1);

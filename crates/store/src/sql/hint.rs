@@ -1,7 +1,7 @@
 //! Limits on the URLs of a site that links and submissions name and no visit has fetched.
 //!
-//! Each linking site has a share. What is refused now may have room later, but the document with the link may never change: its next request
-//! is sent without validators, so that its links are offered again.
+//! Each linking site has a share. What is refused now may have room later, but the document with the link may never change: its next
+//! request is sent without validators, so that its links are offered again.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
