@@ -143,7 +143,8 @@ fn a_link_of_another_site_that_yielded_nothing_is_requested_in_three_visits_a_da
         [("/busy.json".to_owned(), Turn::Retry), ("/missing.json".to_owned(), Turn::Known)],
         "the plan makes hints of them, but for those that failed"
     );
-    let tasks: Vec<Task> = begun(&site).tasks().filter(|task| task.url.path().ends_with("missing.json")).collect();
+    let tasks: Vec<Task> =
+        begun(&site).tasks().filter(|task| task.url.path().ends_with("missing.json")).collect();
     let [missing] = tasks.as_slice() else { panic!("{tasks:?}") };
     assert_eq!((missing.turn, missing.named_by), (Turn::Hint, NamedBy::Others));
 }

@@ -61,9 +61,9 @@ pub(super) async fn hints_admit<'a>(
         " GROUP BY site"
     );
     let mut counts = counts(connection, statement, &names(sites)?).await?;
-    let mut by_source = hints_by_source(connection, &seeds, &counts).await?;
     let ids: BTreeSet<ManifestId> =
         seeds.iter().filter_map(|(seed, _)| seed.url.as_ref()).map(ManifestId::of).collect();
+    let mut by_source = hints_by_source(connection, &seeds, &counts, &ids).await?;
     let known = urls_known(connection, &names(ids.iter().map(ManifestId::as_str))?).await?;
     let mut admitted = AdmittedHints { seeds: Vec::with_capacity(seeds.len()), ..AdmittedHints::default() };
     // the first seed of a URL that adds it, or renews it, counts
@@ -128,11 +128,13 @@ fn replace(of_site: &mut BTreeMap<SiteName, OfSource>, own: u64) -> Option<Linke
     most.replaceable.pop()
 }
 
-/// The unfetched URLs that each linking site has named at each linked site, if one could exceed its share.
+/// The unfetched URLs that each linking site has named at each linked site, if one could exceed its share. Those of the seeds, which have
+/// these ids, are not replaced.
 async fn hints_by_source(
     connection: &mut Connection,
     seeds: &[SiteSeed<'_>],
     counts: &HashMap<String, u64>,
+    ids: &BTreeSet<ManifestId>,
 ) -> Outcome<BySource> {
     let mut linked: BTreeMap<&str, u64> = BTreeMap::new();
     for (seed, site) in seeds {
@@ -151,7 +153,7 @@ async fn hints_by_source(
         let is_of_other = source.as_str() != hint.site;
         let of_source = by_source.entry(hint.site.clone()).or_default().entry(source).or_default();
         of_source.count += 1;
-        if hint.is_new && is_of_other {
+        if hint.is_new && is_of_other && !ids.contains(&ManifestId::of(&hint.url)) {
             of_source.replaceable.push(hint);
         }
     }
