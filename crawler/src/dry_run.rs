@@ -12,7 +12,7 @@ use policy::Status;
 use policy::plan::{Priors, ROBOTS_PATH};
 use policy::robots::CopyUse;
 use serde::Serialize;
-use store::{Hint, HostOrigin, HostState, PathSlots, Seed, SiteState, SitesRequest, Store};
+use store::{Hint, HostOrigin, HostState, PathSlots, RobotsRecord, Seed, SiteState, SitesRequest, Store};
 
 use crate::clock;
 use crate::config::{CrawlConfig, SeedSource};
@@ -163,7 +163,11 @@ fn requests(state: &SiteState, priors: &Priors, now: DateTime<Utc>) -> Vec<DryRe
         {
             let record =
                 state.hosts.iter().find(|known| known.host == host).and_then(|known| known.robots.as_ref());
-            let copy = record.filter(|record| CopyUse::at(record.expires_at, now) == CopyUse::Current);
+            let is_used = |record: &&RobotsRecord| {
+                CopyUse::at(record.expires_at, now) == CopyUse::Current
+                    && !visit::says_nothing(state, record, now)
+            };
+            let copy = record.filter(is_used);
             let note = copy.map(|record| {
                 format!(
                     "not sent: its copy is good until {}",

@@ -2,14 +2,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 
-#[expect(dead_code, reason = "each test program uses its own part")]
 mod support;
 
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use crawler::egress::{EgressSettings, HostsFile};
 use manifest::{ManifestId, ManifestUrl, SiteName};
-use policy::FetchOutcome;
+use policy::{FetchOutcome, OwnNetworks, VisitEnd};
 use store::{GroupSet, LeaseRequest, RobotsRecord, WorkerId};
 use support::{AWP, Crawl, now};
 use testweb::{Answer, Host, Web};
@@ -47,6 +47,35 @@ fn openapi(operation: &str) -> Answer {
         r#"{{"openapi":"3.0.0","info":{{"title":"Own","version":"1"}},"servers":[{{"url":"https://{SITE}/"}}],
         "paths":{{"/p":{{"get":{{"operationId":"{operation}","responses":{{"200":{{"description":"ok"}}}}}}}}}}}}"#
     ))
+}
+
+/// What the operator mends, or starts, after a visit that reached no server counts in the next one.
+#[tokio::test]
+async fn a_robots_txt_that_no_server_answered_is_requested_in_the_next_visit() {
+    let closed = HostsFile::parse("127.0.0.1:1 shop.example\n").unwrap();
+    let elsewhere = HostsFile::parse("127.0.0.1:1 other.example\n").unwrap();
+    let silent = "127.0.0.1:1".parse().unwrap();
+    for expected in
+        [VisitEnd::Unreachable, VisitEnd::DnsFailed, VisitEnd::AddressRefused, VisitEnd::TlsFailed]
+    {
+        let mut crawl = Crawl::of([support::shop()]).await;
+        let mended = crawl.config.egress.clone();
+        crawl.config.egress = match expected {
+            VisitEnd::Unreachable => EgressSettings { hosts: closed.clone(), ..mended.clone() },
+            VisitEnd::DnsFailed => {
+                EgressSettings { hosts: elsewhere.clone(), name_servers: vec![silent], ..mended.clone() }
+            }
+            VisitEnd::AddressRefused => {
+                EgressSettings { own_networks: OwnNetworks::default(), ..mended.clone() }
+            }
+            _ => EgressSettings { additional_roots_pem: None, ..mended.clone() },
+        };
+        crawl.pass().await;
+        assert_eq!(crawl.report("shop.example").await.visits[0].end, expected);
+        crawl.config.egress = mended;
+        let summary = crawl.pass_again().await;
+        assert_eq!(summary.manifests_added, 1, "{expected}: {summary:?}");
+    }
 }
 
 /// What the manifest at a URL declares; nothing if it is not in the index.

@@ -15,7 +15,8 @@ use policy::robots::{CopyUse, PRODUCT_TOKEN, RobotsFile};
 use policy::{RobotsCause, RobotsKind, VisitEnd};
 use serde::Serialize;
 use store::{
-    FetchReport, HostState, RobotsRecord, SiteGroup, SiteReport, Store, Verdict, VisitReport, WorkerId,
+    FetchReport, HostState, RobotsRecord, SiteGroup, SiteReport, SiteState, Store, Verdict, VisitReport,
+    WorkerId,
 };
 
 use super::commands::site_under_any_scheme;
@@ -25,7 +26,7 @@ use super::report::{counted, plural};
 use crate::clock;
 use crate::output::{self, OutputFormat};
 use crate::priors::PathPriors;
-use crate::visit::{ParkedPlan, next_paths, parked_plan, parked_robots};
+use crate::visit::{ParkedPlan, next_paths, parked_plan, parked_robots, says_nothing};
 
 /// Fetches without a result that are shown as one entry; fewer are shown one by one.
 const FOLDED_MIN: usize = 3;
@@ -74,7 +75,7 @@ pub(super) async fn run(
             _ => None,
         };
         let body = read_by_parked.get(&host.host).map(|body| &**body).or(stored.as_deref());
-        for line in host_lines(host, body, worker_visiting(&known).is_some()) {
+        for line in host_lines((&known.state, host), body, worker_visiting(&known).is_some()) {
             output::line(&line)?;
         }
     }
@@ -249,9 +250,14 @@ fn from_now(at: DateTime<Utc>) -> String {
 }
 
 /// The rules of a host's robots.txt for this crawler, and the used part of the daily budget.
-fn host_lines(host: &HostState, robots_body: Option<&[u8]>, is_being_visited: bool) -> Vec<String> {
+fn host_lines(
+    (site, host): (&SiteState, &HostState),
+    robots_body: Option<&[u8]>,
+    is_being_visited: bool,
+) -> Vec<String> {
     let none = if is_being_visited { "its copy is kept when the visit has ended" } else { "no copy is kept" };
-    let robots = host.robots.as_ref().map_or_else(|| none.to_owned(), robots_in_words);
+    let robots = host.robots.as_ref();
+    let robots = robots.map_or_else(|| none.to_owned(), |robots| robots_in_words(site, robots));
     let mut lines = vec![format!("robots.txt of {}: {robots}", host.host)];
     if let Some(body) = robots_body {
         lines.extend(file_lines(&RobotsFile::parse(body, PRODUCT_TOKEN)));
@@ -287,7 +293,7 @@ fn file_lines(file: &RobotsFile) -> Vec<String> {
     lines
 }
 
-fn robots_in_words(record: &RobotsRecord) -> String {
+fn robots_in_words(site: &SiteState, record: &RobotsRecord) -> String {
     use policy::RobotsKind as Kind;
     let kind = match record.kind {
         Kind::Rules => "a file with rules".to_owned(),
@@ -299,9 +305,12 @@ fn robots_in_words(record: &RobotsRecord) -> String {
     };
     let cause = record.cause.as_deref().map(RobotsCause::in_words);
     let cause = cause.map(|cause| format!(" ({cause})")).unwrap_or_default();
-    let used = match CopyUse::at(record.expires_at, clock::now()) {
-        CopyUse::Current => format!("valid until {}", time(record.expires_at)),
-        CopyUse::DenyOnly => "requested again at the next visit".to_owned(),
+    let now = clock::now();
+    let used = match CopyUse::at(record.expires_at, now) {
+        CopyUse::Current if !says_nothing(site, record, now) => {
+            format!("valid until {}", time(record.expires_at))
+        }
+        _ => "requested again at the next visit".to_owned(),
     };
     format!("{kind}{cause}; read {}, {used}", time(record.fetched_at))
 }
@@ -521,12 +530,18 @@ mod tests {
             etag: None,
             last_modified: None,
         };
+        let site = crate::dry_run::unknown(manifest::SiteName::parse("drowsy.example").unwrap());
         for (cause, words) in [
             ("rate_limited", "so nothing is requested (it asked for a delay); read 1970"),
             ("redirects_to_other_site", "(redirect to another site)"),
             ("a text of an earlier release", "(a text of an earlier release)"),
         ] {
-            let text = robots_in_words(&record(cause));
+            let text = robots_in_words(&site, &record(cause));
+            assert!(text.contains(words), "{text}");
+        }
+        let expires_at = clock::now() + chrono::TimeDelta::hours(1);
+        for (cause, words) in [("timeout", "valid until"), ("connect_failed", "again at the next visit")] {
+            let text = robots_in_words(&site, &RobotsRecord { expires_at, ..record(cause) });
             assert!(text.contains(words), "{text}");
         }
     }

@@ -27,7 +27,10 @@ const ADVICE: [(VisitEnd, &str); 7] = [
         VisitEnd::DnsFailed,
         "Check the name servers with `agentdex doctor --only dns`, with --name-servers if you name others than the system's.",
     ),
-    (VisitEnd::Unreachable, "Check the network of this machine: `agentdex doctor`."),
+    (
+        VisitEnd::Unreachable,
+        "Check the network of this machine: `agentdex doctor`. If --hosts names their addresses: is the server of --hosts running?",
+    ),
     (
         VisitEnd::TlsFailed,
         "Name the authority of a private network with --ca-file; other sites have to renew their certificates.",

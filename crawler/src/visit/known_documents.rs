@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use chrono::{DateTime, Utc};
 use manifest::{Discovery, Host, ManifestUrl};
+use policy::schedule::HINT_INTERVAL;
 use policy::{FetchOutcome, plan};
 use store::{ResourceState, SiteState, is_main_host};
 
@@ -158,6 +159,19 @@ pub(super) fn is_asked_again(site: &SiteState, resource: &ResourceState) -> bool
         && !is_given_up(resource)
         && (is_first_request || !is_of_another_site(site, resource.linked_from.as_ref()));
     resource.manifest_id.is_some() || may_become_one || !is_part && is_looked_for
+}
+
+/// Whether a URL to which another site links, and which never led to a document, is requested again for this link: a few times in a row, a
+/// day apart. The link is read anew only if its document changes.
+pub(super) fn is_linked_again(site: &SiteState, known: &ResourceState, now: DateTime<Utc>) -> bool {
+    let was_requested = known.outcome != FetchOutcome::NotReached && !known.outcome.is_present();
+    was_requested
+        && known.manifest_id.is_none()
+        && known.content_hash.is_none()
+        && is_of_another_site(site, known.linked_from.as_ref())
+        && !is_named_by_others(known)
+        && !is_given_up(known)
+        && now - known.fetched_at >= HINT_INTERVAL
 }
 
 /// Whether a document was missing too often in a row to be requested for what the store knows of it.

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use http::header::LINK;
-use manifest::model::Follow;
+use manifest::model::{Follow, Link};
 use manifest::{Discovery, Host, Manifest, ManifestUrl, SiteScope, web};
 use policy::plan::ROBOTS_PATH;
 use policy::{BodyKind, RobotsFile};
@@ -38,13 +38,10 @@ pub(crate) const TEXT_LABELS: [&str; 2] = ["_atp", "_agent"];
 pub(crate) const SERVICE_LABELS: [&str; 2] = ["_entries._agents", "_search._agents"];
 /// The manifest of a host that an SVCB record names: the record itself has no path.
 const SERVICE_PATH: &str = "/.well-known/ard.json";
-/// Maximum number of links of one document to its own site that are compared with what is known. [`Plan`](super::plan::Plan) bounds
-/// those that are followed.
-const OWN_LINKS_MAX: usize = 1_000;
-/// Maximum number of links of one document that become seeds of other sites.
-const SEEDS_MAX: usize = 1_000;
-
-/// Maximum number of links that are read from a manifest. More would block the async runtime for too long.
+/// Maximum number of links that are read from a document in one visit. More would block the async runtime for too long. [`Plan`] bounds those
+/// that are followed.
+///
+/// [`Plan`]: super::plan::Plan
 const LINKS_READ_MAX: usize = 2_100;
 
 /// Tasks and seeds that follow from an answer.
@@ -61,16 +58,14 @@ impl FollowUps {
         }
         // sites of private networks may link to their own hosts; their links to other sites follow the public rules
         if task.url.site() == from.site() {
-            if self.tasks.len() < OWN_LINKS_MAX {
-                let linked_from = is_kept(from).then(|| Box::new(from.clone()));
-                self.tasks.push(Task { linked_from, ..task });
-            }
+            let linked_from = is_kept(from).then(|| Box::new(from.clone()));
+            self.tasks.push(Task { linked_from, ..task });
         } else {
             self.add_seed(task.url, from);
         }
     }
 
-    /// Adds the target of a reference in the document `from`.
+    /// Adds the target of a reference in the document `from`, of the first [`LINKS_READ_MAX`] to its own site.
     fn add_reference(
         &mut self,
         (from, base): (&ManifestUrl, &ManifestUrl),
@@ -78,6 +73,9 @@ impl FollowUps {
         discovery: Discovery,
         media_type: Option<&str>,
     ) {
+        if self.tasks.len() >= LINKS_READ_MAX {
+            return;
+        }
         let Some(url) = base.join(reference).ok().filter(|url| url != from && url != base) else { return };
         let is_openapi = media_type.is_some_and(|media_type| media_type.contains("openapi"));
         let body = if is_openapi { BodyKind::OpenApi } else { body_of_path(&url) };
@@ -87,7 +85,7 @@ impl FollowUps {
     /// Adds another site as a seed if its name is valid.
     fn add_seed(&mut self, url: ManifestUrl, from: &ManifestUrl) {
         let may_be_seed = is_kept(&url) && is_kept(from) && SiteScope::Public.check_url(&url).is_ok();
-        if self.seeds.len() < SEEDS_MAX && may_be_seed {
+        if self.seeds.len() < LINKS_READ_MAX && may_be_seed {
             let known =
                 self.seeds.last().and_then(|seed| seed.origin.source()).filter(|known| ***known == *from);
             let from = known.map_or_else(|| Arc::new(from.clone()), Arc::clone);
@@ -187,16 +185,33 @@ pub(crate) fn of_service_record(url: &ManifestUrl, target: &str) -> FollowUps {
     follow_ups
 }
 
-/// Whether all links of a manifest were read.
-pub(super) fn are_read_whole(manifest: &Manifest, follow_ups: &FollowUps) -> bool {
-    manifest.links.len() <= LINKS_READ_MAX && follow_ups.tasks.len() < OWN_LINKS_MAX
+/// Whether a visit reads all links of a manifest.
+pub(super) fn are_read_whole(manifest: &Manifest) -> bool {
+    followed(manifest).nth(LINKS_READ_MAX).is_none()
 }
 
-/// The links of a manifest that are followed.
-pub(crate) fn of_manifest(manifest: &Manifest) -> FollowUps {
-    let mut follow_ups = FollowUps::default();
+/// The links of a manifest that are followed, with their places.
+fn followed(manifest: &Manifest) -> impl Iterator<Item = (usize, &Link, Follow)> {
     let followed = manifest.links.iter().filter_map(|link| Some((link, link.follow?)));
-    for (link, follow) in followed.take(LINKS_READ_MAX) {
+    followed.enumerate().map(|(place, (link, follow))| (place, link, follow))
+}
+
+/// The links of a manifest, of which one visit reads [`LINKS_READ_MAX`]: the first ones.
+pub(crate) fn of_manifest(manifest: &Manifest) -> FollowUps {
+    of_manifest_in_visit(manifest, 0)
+}
+
+/// The links of a manifest that the visit after so many others reads. If there are more than [`LINKS_READ_MAX`], each visit reads the next
+/// ones, and the parts among the first ones: parts are read with their manifest, so they are the same in each visit.
+pub(super) fn of_manifest_in_visit(manifest: &Manifest, visits: u32) -> FollowUps {
+    let mut follow_ups = FollowUps::default();
+    let turns = followed(manifest).count().div_ceil(LINKS_READ_MAX).max(1);
+    let turn = usize::try_from(visits).unwrap_or_default() % turns;
+    let is_read = |place: usize, follow: Follow| match follow {
+        Follow::Merge => place < LINKS_READ_MAX,
+        Follow::Manifest => place / LINKS_READ_MAX == turn,
+    };
+    for (_, link, follow) in followed(manifest).filter(|(place, _, follow)| is_read(*place, *follow)) {
         let Ok(url) = ManifestUrl::parse(&link.url) else { continue };
         if url == manifest.url {
             continue;
@@ -388,7 +403,7 @@ mod tests {
     #[test]
     fn parts_on_another_site_become_seeds() {
         let mut manifest = manifest_at(&url("https://a.example/agent-manifest.json"));
-        let link = |to: &str| manifest::model::Link::new("tools", to.to_owned(), Some(Follow::Merge));
+        let link = |to: &str| Link::new("tools", to.to_owned(), Some(Follow::Merge));
         manifest.links = vec![link("https://a.example/tools.json"), link("https://b.example/tools.json")];
         let follow_ups = of_manifest(&manifest);
         let tasks: Vec<_> = follow_ups.tasks.iter().map(|task| (task.url.as_str(), task.role)).collect();
@@ -401,7 +416,7 @@ mod tests {
     fn bounds_the_links_read_from_a_manifest() {
         let (page, follow) = (url("https://a.example/catalog.json"), Some(Follow::Manifest));
         let mut manifest = manifest_at(&page);
-        let link = |number: usize| manifest::model::Link {
+        let link = |number: usize| Link {
             rel: "item".to_owned(),
             url: format!("https://b{number}.example/agent.json"),
             title: None,
@@ -411,12 +426,38 @@ mod tests {
         let cost = |manifest: &Manifest| {
             let mut follow_ups = FollowUps::default();
             let spent = allocation_counter::measure(|| follow_ups = of_manifest(manifest));
-            assert_eq!((follow_ups.tasks.len(), follow_ups.seeds.len()), (0, SEEDS_MAX));
+            assert_eq!((follow_ups.tasks.len(), follow_ups.seeds.len()), (0, LINKS_READ_MAX));
             spent.count_total
         };
         manifest.links = (0..LINKS_READ_MAX).map(link).collect();
         let most = cost(&manifest);
         manifest.links = (0..20 * LINKS_READ_MAX).map(link).collect();
         assert_eq!(cost(&manifest), most, "what comes later costs nothing");
+    }
+
+    #[test]
+    fn the_links_of_a_large_catalog_have_turns() {
+        const LINKS: usize = 2 * LINKS_READ_MAX + 40;
+        let page = url("https://a.example/catalog.json");
+        let mut manifest = manifest_at(&page);
+        let link = |number: usize, follow: Follow| {
+            Link::new("item", format!("https://a.example/{number}.json"), Some(follow))
+        };
+        manifest.links = (0..LINKS).map(|number| link(number, Follow::Manifest)).collect();
+        manifest.links[7].follow = Some(Follow::Merge);
+        assert!(!are_read_whole(&manifest));
+        let mut read = HashSet::new();
+        for visits in 0..3 {
+            let tasks = of_manifest_in_visit(&manifest, visits).tasks;
+            let parts = tasks.iter().filter(|task| task.role == Role::Part).map(|task| task.url.as_str());
+            assert_eq!(parts.collect::<Vec<_>>(), ["https://a.example/7.json"], "visit {visits}");
+            read.extend(tasks.into_iter().map(|task| task.url));
+        }
+        assert_eq!(read.len(), LINKS);
+        let first = of_manifest(&manifest).tasks;
+        assert_eq!((first.len(), &first), (LINKS_READ_MAX, &of_manifest_in_visit(&manifest, 3).tasks));
+        manifest.links.truncate(LINKS_READ_MAX);
+        assert!(are_read_whole(&manifest), "all of them are compared with what is known");
+        assert_eq!(of_manifest_in_visit(&manifest, 1).tasks.len(), LINKS_READ_MAX);
     }
 }

@@ -47,7 +47,7 @@ use store::{
 };
 
 pub(crate) use self::context::{Scope, Stop, Tools};
-pub(crate) use self::requester::Message;
+pub(crate) use self::requester::{Message, says_nothing};
 pub(crate) use self::standalone::{StandaloneError, StandaloneRequests};
 
 use self::answer::TOO_MUCH;

@@ -12,7 +12,7 @@ use store::{Hint, HostOrigin, HostState, PathSlots, ResourceState, SiteState, is
 
 use super::claim;
 use super::known_documents::{
-    self, KnownDocuments, is_asked_again, is_named_by_others, is_of_another_site, known_task,
+    self, KnownDocuments, is_asked_again, is_linked_again, is_named_by_others, is_of_another_site, known_task,
 };
 use super::own_hosts::OwnHosts;
 use super::plan::Plan;
@@ -61,7 +61,7 @@ pub(crate) fn begin(site: &SiteState, own_hosts: &OwnHosts, priors: &Priors, now
     }
     let known =
         known.others.into_iter().map(|(named_by, known)| Task { named_by, ..known_task(site, known) });
-    let mut named = named_by_others(site);
+    let mut named = named_by_others(site, now);
     let named_later = named.split_off(named.len().min(LINKED_BY_OTHERS_MAX));
     for task in known {
         progress.plan.add(task);
@@ -147,17 +147,24 @@ pub(crate) fn outlook(site: &SiteState, priors: &Priors) -> Option<PathPlan> {
 }
 
 /// Hints, which may name hosts that were not seeded, and submitted or listed URLs that have not yielded a manifest. Each linking site in turn
-/// names one; so do submissions and lists, and those that yielded nothing before. Another one is first in each visit.
-fn named_by_others(site: &SiteState) -> Vec<Task> {
+/// names one; so do submissions and lists, and those that yielded nothing before. Another one is first in each visit. What another site linked
+/// to and yielded nothing is a hint again after a day, whether that link is read anew or not.
+fn named_by_others(site: &SiteState, now: DateTime<Utc>) -> Vec<Task> {
     let again = site
         .resources
         .iter()
         .filter(|known| is_named_by_others(known) && is_asked_again(site, known) && !is_settled(known));
     let again = again.map(|known| (AGAIN.to_owned(), known_task(site, known)));
-    let hints = site.hints.iter().map(|named| {
+    let owned = |named: &Hint| {
         let from = named.linked_from.as_ref().filter(|from| is_of_another_site(site, Some(from)));
         (from.map(|from| from.site().to_string()).unwrap_or_default(), hint(named))
+    };
+    let missed = site.resources.iter().filter(|known| is_linked_again(site, known, now)).map(|known| {
+        let ResourceState { url, linked_from, discovery, .. } = known.clone();
+        let (owner, task) = owned(&Hint { url, linked_from, discovery });
+        (owner, Task { turn: known_task(site, known).turn, ..task })
     });
+    let hints = site.hints.iter().map(owned).chain(missed);
     let turn = |name: &str| Seed::of(name).with_counter(site.visits.into());
     let in_turns = take_turns(hints.chain(again).map(|(owner, task)| (turn(&owner), task)));
     let mut linked = 0;

@@ -90,13 +90,63 @@ fn sites_that_link_to_a_site_take_turns() {
             visits,
             ..crate::dry_run::unknown(SiteName::parse("a.example").unwrap())
         };
-        let linked: Vec<ManifestUrl> = named_by_others(&site).into_iter().map(|task| task.url).collect();
+        let linked: Vec<ManifestUrl> =
+            named_by_others(&site, crate::clock::now()).into_iter().map(|task| task.url).collect();
         assert_eq!(linked.len(), LINKED_BY_OTHERS_MAX);
         let few = url("https://a.example/x/900.json");
         assert!(linked[..2].contains(&few), "visit {visits}: {linked:?}");
         firsts.insert(linked[0] == few);
     }
     assert_eq!(firsts.len(), 2, "another site is first in another visit");
+}
+
+/// The catalog with the link may never change, so that nothing reads the link anew.
+#[test]
+fn a_link_of_another_site_that_yielded_nothing_is_requested_in_three_visits_a_day_apart() {
+    let evil = Some("https://evil.example/.well-known/ai-catalog.json");
+    let own = Some("https://a.example/.well-known/ai-catalog.json");
+    let hours = TimeDelta::hours;
+    let failed = |at: &str, outcome, misses_in_row, ago| ResourceState {
+        manifest_id: None,
+        outcome,
+        misses_in_row,
+        fetched_at: crate::clock::now() - ago,
+        ..manifest(&format!("https://t1.a.example/{at}"), Discovery::CatalogEntry, evil)
+    };
+    let received = ResourceState {
+        content_hash: Some(manifest::ContentHash::of(b"{}")),
+        ..failed("received.json", FetchOutcome::Gone, 1, hours(25))
+    };
+    let linked = |at: &str, from| ResourceState {
+        linked_from: from,
+        ..failed(at, FetchOutcome::NotFound, 1, hours(25))
+    };
+    let site = SiteState {
+        hosts: vec![host("a.example", HostOrigin::Listed), host("t1.a.example", HostOrigin::Met)],
+        resources: vec![
+            failed("busy.json", FetchOutcome::RateLimited, 1, hours(25)),
+            failed("missing.json", FetchOutcome::NotFound, 2, hours(25)),
+            failed("today.json", FetchOutcome::NotFound, 1, hours(23)),
+            failed("thrice.json", FetchOutcome::NotFound, 3, hours(25)),
+            received,
+            linked("own.json", own.map(url)),
+        ],
+        visits: 5,
+        ..crate::dry_run::unknown(SiteName::parse("a.example").unwrap())
+    };
+    let named = named_by_others(&site, crate::clock::now());
+    let mut named: Vec<(String, Turn)> =
+        named.into_iter().map(|task| (task.url.path().to_owned(), task.turn)).collect();
+    named.sort_by(|one, other| one.0.cmp(&other.0));
+    assert_eq!(
+        named,
+        [("/busy.json".to_owned(), Turn::Retry), ("/missing.json".to_owned(), Turn::Known)],
+        "the plan makes hints of them, but for those that failed"
+    );
+    let tasks: Vec<Task> =
+        begun(&site).tasks().filter(|task| task.url.path().ends_with("missing.json")).collect();
+    let [missing] = tasks.as_slice() else { panic!("{tasks:?}") };
+    assert_eq!((missing.turn, missing.named_by), (Turn::Hint, NamedBy::Others));
 }
 
 fn begun(site: &SiteState) -> Plan {

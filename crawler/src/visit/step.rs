@@ -319,14 +319,14 @@ impl Visit<'_> {
             let (reason, is_found) = (FullTableReason::ManifestFound, fetched.outcome.is_present());
             self.request_remaining(reason, task.named_by, is_found);
             let named_by = self.own_hosts.word_of_document(task);
-            let mut follow_ups = links::of_manifest(manifest);
+            let mut follow_ups = links::of_manifest_in_visit(manifest, self.site.visits);
             follow_ups.put_unknown_first(self.site);
-            let is_read = is_found && manifest.format() != Format::Malformed;
-            if is_read && links::are_read_whole(manifest, &follow_ups) {
+            let is_whole = links::are_read_whole(manifest);
+            if is_whole && is_found && manifest.format() != Format::Malformed {
                 let read = ReadWhole::Document(&task.url);
                 self.compare_links(read, (&follow_ups, named_by));
             }
-            has_room &= self.follow(follow_ups, named_by);
+            has_room &= self.follow(follow_ups, named_by) && is_whole;
         }
         let has_memory = fetched.outcome != FetchOutcome::NotReached;
         if !(has_room && has_memory) {

@@ -82,6 +82,11 @@ impl RobotsCause {
         }
     }
 
+    /// Whether no server was reached: no connection with a valid certificate was open, so the site has said nothing.
+    pub const fn is_without_server(self) -> bool {
+        matches!(self, Self::DnsFailed | Self::ConnectFailed | Self::TlsFailed | Self::AddressRefused)
+    }
+
     /// A stored cause in words, which is the slug of one, or a text.
     pub fn in_words(stored: &str) -> &str {
         match stored.parse::<Self>() {

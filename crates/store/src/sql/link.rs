@@ -5,11 +5,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use manifest::{ManifestId, ManifestUrl, SiteName};
+use manifest::{ManifestUrl, SiteName};
 use serde::Serialize;
 
 use super::host::hosts_make_room;
-use super::renewal::{Renewal, urls_known};
 use super::{Connection, batch};
 use crate::convert::{json, names, to_u64};
 use crate::fault::Outcome;
@@ -24,12 +23,6 @@ const HOSTS_SUBMITTED_MAX: u64 = 1_100;
 /// The part of the linked hosts that one site may name, in one batch and as long as URLs of them are unfetched.
 const HOSTS_OF_ONE_SITE_MAX: usize = 300;
 const HOSTS_MAX: u64 = 10_000;
-/// URLs of a site without an outcome up to which links and submissions add more. A visit requests a hundred.
-const HINTS_LINKED_MAX: u64 = 900;
-/// The part of these that one site may name: it would otherwise keep out the links of others.
-const HINTS_OF_ONE_SITE_MAX: u64 = 300;
-const HINTS_MAX: u64 = 1_000;
-
 /// A seed and its site.
 pub(super) type SiteSeed<'a> = (&'a Seed, &'a str);
 
@@ -214,10 +207,8 @@ pub(super) async fn linked_hosts_admit<'a>(
     }
     let known = hosts_known(connection, linked.values().flatten().copied()).await?;
     let mut by_source: HashMap<(String, SiteName), HashSet<String>> = HashMap::new();
-    for (site, url, linked_from) in hints_linked(connection, linked.keys().copied()).await? {
-        if let (Ok(url), Ok(from)) = (ManifestUrl::parse(&url), ManifestUrl::parse(&linked_from)) {
-            by_source.entry((site, from.site())).or_default().insert(url.host().to_string());
-        }
+    for hint in hints_linked(connection, linked.keys().copied()).await? {
+        by_source.entry((hint.site, hint.from.site())).or_default().insert(hint.url.host().to_string());
     }
     let mut has_room = |seed: &SiteSeed<'a>| {
         let host = seed.0.host.as_str();
@@ -244,17 +235,32 @@ async fn hosts_known(
     Ok(known.bind(names(hosts)?).fetch_all(&mut *connection).await?.into_iter().collect())
 }
 
-/// The unfetched URLs of these sites that are linked to: site, URL, and what links to it.
-async fn hints_linked(
+/// An unfetched URL to which another document links.
+pub(super) struct LinkedHint {
+    pub(super) site: String,
+    pub(super) url: ManifestUrl,
+    pub(super) from: ManifestUrl,
+    /// No visit has requested it.
+    pub(super) is_new: bool,
+}
+
+/// Those of these sites, in no order.
+pub(super) async fn hints_linked(
     connection: &mut Connection,
     sites: impl IntoIterator<Item = &str>,
-) -> Outcome<Vec<(String, String, String)>> {
+) -> Outcome<Vec<LinkedHint>> {
     let rows = sqlx::query_as(concat!(
-        "SELECT site, url, linked_from FROM resource
-         WHERE outcome IS NULL AND linked_from IS NOT NULL AND site IN ",
+        "SELECT site, url, linked_from, CASE WHEN content_hash IS NULL AND misses_in_row = 0 THEN 1 ELSE 0 END
+         FROM resource WHERE outcome IS NULL AND linked_from IS NOT NULL AND site IN ",
         list!()
     ));
-    Ok(rows.bind(names(sites)?).fetch_all(&mut *connection).await?)
+    let rows: Vec<(String, String, String, i32)> =
+        rows.bind(names(sites)?).fetch_all(&mut *connection).await?;
+    let hint = |(site, url, from, is_new): (String, String, String, i32)| {
+        let (url, from) = (ManifestUrl::parse(&url).ok()?, ManifestUrl::parse(&from).ok()?);
+        Some(LinkedHint { site, url, from, is_new: is_new == 1 })
+    };
+    Ok(rows.into_iter().filter_map(hint).collect())
 }
 
 /// Adds to `refused` the unknown hosts beyond the limits of their sites.
@@ -289,101 +295,8 @@ pub(super) async fn hosts_admit<'a>(
     Ok(())
 }
 
-/// Seeds within the limits.
-#[derive(Default)]
-pub(super) struct AdmittedHints<'a> {
-    pub(super) seeds: Vec<SiteSeed<'a>>,
-    /// URLs of the others.
-    pub(super) refused: HashSet<&'a str>,
-    /// The changes to known URLs that these seeds name.
-    pub(super) renewals: Vec<Renewal>,
-}
-
-/// Leaves out seeds with URLs beyond the limits of their sites and of the sites that link to them. Those of the operator's lists stay.
-pub(super) async fn hints_admit<'a>(
-    connection: &mut Connection,
-    seeds: Vec<SiteSeed<'a>>,
-    now_ms: i64,
-) -> Outcome<AdmittedHints<'a>> {
-    let limited = |seed: &'a Seed| seed.url.as_ref().filter(|_| !is_listed(seed));
-    let sites: BTreeSet<&str> =
-        seeds.iter().filter(|(seed, _)| seed.url.is_some()).map(|(_, site)| *site).collect();
-    if sites.is_empty() {
-        return Ok(AdmittedHints { seeds, ..AdmittedHints::default() });
-    }
-    let statement = concat!(
-        "SELECT site, COUNT(*) FROM resource WHERE outcome IS NULL AND site IN ",
-        list!(),
-        " GROUP BY site"
-    );
-    let mut counts = counts(connection, statement, &names(sites)?).await?;
-    let mut by_source = hints_by_source(connection, &seeds, &counts).await?;
-    let ids: BTreeSet<ManifestId> =
-        seeds.iter().filter_map(|(seed, _)| seed.url.as_ref()).map(ManifestId::of).collect();
-    let known = urls_known(connection, &names(ids.iter().map(ManifestId::as_str))?).await?;
-    let mut admitted = AdmittedHints { seeds: Vec::with_capacity(seeds.len()), ..AdmittedHints::default() };
-    // the first seed of a URL that adds it, or renews it, counts
-    let mut named = HashSet::new();
-    for (seed, site) in seeds {
-        if let Some(url) = &seed.url {
-            let id = ManifestId::of(url);
-            let known = known.get(id.as_str());
-            let renewal = known.and_then(|known| known.renewed_by(id.as_str(), (seed, site), now_ms));
-            let is_hint = known.is_none() || renewal.as_ref().is_some_and(Renewal::is_hint);
-            let is_first = !named.contains(id.as_str());
-            if is_first && is_hint && limited(seed).is_some() {
-                let count = counts.entry(site.to_owned()).or_default();
-                let source = seed.origin.source().map(|from| (site.to_owned(), from.site()));
-                let max = if source.is_some() { HINTS_LINKED_MAX } else { HINTS_MAX };
-                let mut of_source = source.map(|source| by_source.entry(source).or_default());
-                let is_full = of_source.as_ref().is_some_and(|count| **count >= HINTS_OF_ONE_SITE_MAX);
-                if *count >= max || is_full {
-                    admitted.refused.insert(url.as_str());
-                    continue;
-                }
-                *count += 1;
-                if let Some(count) = &mut of_source {
-                    **count += 1;
-                }
-            }
-            if is_first && (is_hint || renewal.is_some()) {
-                named.insert(id.as_str().to_owned());
-                admitted.renewals.extend(renewal);
-            }
-        }
-        admitted.seeds.push((seed, site));
-    }
-    Ok(admitted)
-}
-
-/// The number of unfetched URLs that each linking site has named at each linked site, if one could exceed its share.
-async fn hints_by_source(
-    connection: &mut Connection,
-    seeds: &[SiteSeed<'_>],
-    counts: &HashMap<String, u64>,
-) -> Outcome<HashMap<(String, SiteName), u64>> {
-    let mut linked: BTreeMap<&str, u64> = BTreeMap::new();
-    for (seed, site) in seeds {
-        if seed.url.is_some() && seed.origin.source().is_some() {
-            *linked.entry(site).or_default() += 1;
-        }
-    }
-    let known = |site: &str| counts.get(site).copied().unwrap_or_default();
-    linked.retain(|site, new| known(site) + *new > HINTS_OF_ONE_SITE_MAX);
-    if linked.is_empty() {
-        return Ok(HashMap::new());
-    }
-    let mut by_source = HashMap::new();
-    for (site, _, linked_from) in hints_linked(connection, linked.into_keys()).await? {
-        if let Ok(from) = ManifestUrl::parse(&linked_from) {
-            *by_source.entry((site, from.site())).or_default() += 1;
-        }
-    }
-    Ok(by_source)
-}
-
 /// Runs a statement that counts rows for each name of the list.
-async fn counts(
+pub(super) async fn counts(
     connection: &mut Connection,
     statement: &'static str,
     listed: &str,
@@ -431,6 +344,6 @@ impl NamedBy {
 }
 
 /// Whether a seed is from a list that the operator wrote.
-fn is_listed(seed: &Seed) -> bool {
+pub(super) fn is_listed(seed: &Seed) -> bool {
     matches!(seed.origin, SeedOrigin::File)
 }

@@ -37,6 +37,7 @@ pub(crate) mod feed;
 pub(crate) mod feedback;
 pub(crate) mod group;
 pub(crate) mod health;
+mod hint;
 mod host;
 pub(crate) mod lease;
 pub(crate) mod link;

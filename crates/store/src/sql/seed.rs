@@ -8,9 +8,10 @@ use policy::schedule::{HINT_INTERVAL, first_visit_at};
 use serde::Serialize;
 
 use super::compaction::{compacted_among, sites_expand};
+use super::hint::Unstored;
 use super::link::{self, NamedBy, SiteSeed};
 use super::renewal::urls_renew;
-use super::{Connection, batch, block, sites_put, unhex};
+use super::{Connection, batch, block, hint, sites_put, unhex};
 use crate::compaction::CompactedSite;
 use crate::convert::{NEVER_MS, UNPLANNED_MS, hex, json, millis, names};
 use crate::fault::Outcome;
@@ -46,6 +47,7 @@ pub(crate) async fn seeds_add(
         .collect();
     let blocked = seeds.len() - open.len();
     open.retain(|(seed, _)| !seed.is_too_long());
+    let mut unstored = Unstored::of(&open);
     let open = link::links_admit(connection, open).await?;
     let open = link::linked_hosts_admit(connection, open).await?;
     let mut refused_hosts = HashSet::new();
@@ -55,7 +57,8 @@ pub(crate) async fn seeds_add(
     let has_room = |(seed, _): &SiteSeed<'_>| !refused_hosts.contains(seed.host.as_str());
     expanded.retain(has_room);
     new_hosts.extend(hosts_insert(connection, &expanded).await?);
-    let hints = link::hints_admit(connection, expanded, now_ms).await?;
+    let hints = hint::hints_admit(connection, expanded, now_ms).await?;
+    hint::hints_replace(connection, &hints.replaced).await?;
     let mut new_urls = hints_insert(connection, &hints.seeds).await?;
     new_urls.extend(urls_renew(connection, hints.renewals).await?);
     let (mut due, mut hinted) = (Vec::new(), Vec::new());
@@ -67,6 +70,9 @@ pub(crate) async fn seeds_add(
         let is_refused = !is_new && seed.url.as_ref().is_some_and(|url| hints.refused.contains(url.as_str()));
         total.added += u64::from(is_new);
         total.known += u64::from(!is_new && !is_refused);
+        if !is_refused {
+            unstored.remove(seed);
+        }
         match seed.origin {
             SeedOrigin::Linked { .. } if is_new => hinted.push(*site),
             SeedOrigin::File | SeedOrigin::Collected | SeedOrigin::Submitted if is_new => due.push(*site),
@@ -77,6 +83,7 @@ pub(crate) async fn seeds_add(
         }
     }
     total.refused = seeds.len() as u64 - total.added - total.known - total.blocked;
+    unstored.read_whole(connection, &hints.replaced).await?;
     if !hinted.is_empty() {
         due_once_a_day(connection, &names(hinted)?, now_ms).await?;
     }

@@ -431,6 +431,74 @@ pub(crate) async fn bounds_hosts_and_urls_of_a_site(db: Db) -> Result<()> {
     Ok(())
 }
 
+/// Links to this many URLs of a host, from this site.
+fn links_at(host: &str, from: &str, numbers: std::ops::Range<u32>) -> Vec<Seed> {
+    let from = url(&format!("https://{from}/agents.json"));
+    let to = |number| url(&format!("https://{host}/{}/{number}.json", from.host()));
+    numbers.map(|number| Seed::linked(to(number), from.clone())).collect()
+}
+
+/// Sites that link to many URLs leave a share of the room to others.
+pub(crate) async fn sites_share_the_room_for_urls(Db { store, .. }: Db) -> Result<()> {
+    for evil in ["e0.example", "e1.example", "e2.example"] {
+        let result = store.seeds_add(&links_at("inn.example", evil, 0..350), start()).await?;
+        assert_eq!(result, SeedsAdded { refused: 50, ..added(300, 0, 0) });
+    }
+    let many = store.seeds_add(&links_at("inn.example", "good.example", 0..300), later(1)).await?;
+    assert_eq!(many, SeedsAdded { refused: 75, ..added(225, 0, 0) }, "a quarter");
+    let one = store.seeds_add(&links_at("inn.example", "few.example", 0..1), later(2)).await?;
+    assert_eq!(one, added(1, 0, 0));
+    let again = store.seeds_add(&links_at("inn.example", "e0.example", 0..350), later(3)).await?;
+    assert_eq!(again.added, 0, "what was replaced stays out");
+    let hints = lease(&store, "inn.example", later(4)).await?.site.hints;
+    let of = |site: &str| {
+        let is_of = |hint: &&Hint| hint.linked_from.as_ref().is_some_and(|from| from.host().as_str() == site);
+        hints.iter().filter(is_of).count()
+    };
+    let counts = ["e0.example", "e1.example", "e2.example", "good.example", "few.example"].map(of);
+    assert_eq!((counts.iter().sum::<usize>(), counts[4]), (900, 1), "{counts:?}");
+    assert!(counts[..4].iter().all(|count| (224..=225).contains(count)), "{counts:?}");
+    Ok(())
+}
+
+/// A catalog may never change: if some of its links were refused, its next request receives it whole.
+pub(crate) async fn a_document_with_refused_links_is_read_whole_again(Db { store, .. }: Db) -> Result<()> {
+    const CATALOG: &str = "https://list.example/agents.json";
+    let read =
+        async |minutes: i64, outcome: FetchOutcome, links: std::ops::Range<u32>| -> Result<(u64, bool)> {
+            let catalog = found(CATALOG, "list", &["book"], later(minutes));
+            let catalog = match outcome {
+                FetchOutcome::Found => catalog,
+                _ => FetchRecord { outcome, body: None, manifest: None, ..catalog },
+            };
+            let token = leased(&store, "list.example", later(minutes)).await?.token;
+            let new_seeds = links_at("inn.example", "list.example", links);
+            let record = VisitRecord { new_seeds, ..visit("list.example", later(minutes), vec![catalog]) };
+            let refused = store.visit_save(&token, &record).await?.links_refused;
+            let known =
+                store.site_report(&site("list.example"), 1).await?.context("the site")?.state.resources;
+            Ok((refused, known.iter().any(|known| known.etag.is_some() && known.cache.is_some())))
+        };
+    assert_eq!(read(1, FetchOutcome::Found, 0..310).await?, (10, false));
+    let is_requested = |hint: Hint| FetchRecord {
+        discovery: hint.discovery,
+        linked_from: hint.linked_from,
+        ..found(hint.url.as_str(), hint.url.as_str(), &["book"], later(2))
+    };
+    let hints = leased(&store, "inn.example", later(2)).await?;
+    let fetches = hints.site.hints.into_iter().take(20).map(is_requested).collect();
+    store.visit_save(&hints.token, &visit("inn.example", later(2), fetches)).await?;
+    assert_eq!(read(1_500, FetchOutcome::NotModified, 0..310).await?, (0, true), "all of them are known");
+    // a link of another site takes the place of one
+    for other in ["e0.example", "e1.example"] {
+        store.seeds_add(&links_at("inn.example", other, 0..300), later(1_501)).await?;
+    }
+    store.seeds_add(&links_at("inn.example", "few.example", 0..50), later(1_501)).await?;
+    let known = store.site_report(&site("list.example"), 1).await?.context("the site")?.state.resources;
+    assert!(known.iter().all(|known| known.cache.is_none()), "{known:?}");
+    Ok(())
+}
+
 /// Hosts that were searched and have no manifest make room for other links, and names that do not exist do so at once.
 pub(crate) async fn hosts_without_manifests_make_room_for_links(db: Db) -> Result<()> {
     let store = &db.store;

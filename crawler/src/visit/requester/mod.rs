@@ -27,6 +27,7 @@ use tracing::Instrument as _;
 use self::clocks::{requests_of_last_day, site_gap_until};
 use self::failure::{answer_event, fetch_span, head_of, park_reason};
 pub(crate) use self::message::Message;
+pub(crate) use self::robots::says_nothing;
 pub(super) use self::robots::{Robots, robots_use};
 use super::context::{Interrupt, Stop, Tools};
 use super::own_hosts::OwnHosts;

@@ -433,6 +433,52 @@ async fn keeps_the_rules_of_one_host_and_requests_each_file_once() {
     assert_eq!(progress.traffic.requests, 1);
 }
 
+#[test]
+fn a_robots_txt_without_a_server_says_nothing_to_requested_visits() {
+    let now = clock::now();
+    let hours = TimeDelta::hours;
+    let record = |host: &str, cause: &str| RobotsRecord {
+        host: Host::parse(host).unwrap(),
+        kind: policy::RobotsKind::Unreachable,
+        cause: Some(cause.to_owned()),
+        status: None,
+        body: None,
+        fetched_at: now - hours(30),
+        expires_at: now + hours(100),
+        failures_in_row: 4,
+        etag: None,
+        last_modified: None,
+    };
+    let site = |last_visit: i64| SiteState {
+        hosts: vec![host("api.a.example", HostOrigin::Listed), host("t1.a.example", HostOrigin::Named)],
+        last_visit_at: Some(now - hours(last_visit)),
+        ..crate::dry_run::unknown(manifest::SiteName::parse("a.example").unwrap())
+    };
+    for (at, cause, last_visit, expected) in [
+        ("a.example", "connect_failed", 29, true),
+        ("www.a.example", "dns_failed", 29, true),
+        ("a.example", "tls_failed", 29, true),
+        ("api.a.example", "connect_failed", 29, true),
+        // its own schedule leads to a host without a server rarely
+        ("t1.a.example", "connect_failed", 29, false),
+        ("t1.a.example", "connect_failed", 23, true),
+        // no visit has met it: it was requested for a list of seeds
+        ("t1.a.example", "connect_failed", 40, true),
+        ("t1.a.example", "address_refused", 29, true),
+        // a server was reached
+        ("a.example", "timeout", 1, false),
+        ("a.example", "protocol_error", 1, false),
+        ("a.example", "rate_limited", 1, false),
+    ] {
+        let (site, record) = (site(last_visit), record(at, cause));
+        assert_eq!(says_nothing(&site, &record, now), expected, "{at} {cause} {last_visit}");
+        // this visit has requested it
+        let mut traffic = Traffic::default();
+        traffic.robots.insert(record.host.clone(), Box::new(record.clone()));
+        assert_eq!(robots_use(&site, &traffic, &record.host, now), policy::robots::CopyUse::Current);
+    }
+}
+
 #[tokio::test]
 async fn a_large_robots_file_waits_for_the_memory_of_all_visits() {
     let long = format!("User-agent: *\n{}", "Allow:/a\n".repeat(40_000));

@@ -13,8 +13,9 @@ use manifest::{Host, ManifestUrl, SiteScope};
 use policy::plan::ROBOTS_PATH;
 use policy::redirect::{Purpose, RedirectDecision, decide};
 use policy::robots::{CopyUse, PRODUCT_TOKEN, RobotsCause, SHORT_BYTES_MAX};
-use policy::{BodyKind, RobotsDecision, RobotsKind, RobotsResponse, RobotsVerdict};
-use store::{RobotsRecord, Seed, SiteState, StoreError};
+use policy::schedule::REVISIT_EVERY_FLOOR;
+use policy::{BodyKind, FetchOutcome, RobotsDecision, RobotsKind, RobotsResponse, RobotsVerdict};
+use store::{HostOrigin, RobotsRecord, Seed, SiteState, StoreError, is_main_host};
 
 use super::super::context::{Interrupt, NO_MEMORY, unless_busy};
 use super::super::links::is_kept;
@@ -248,7 +249,11 @@ impl Requester<'_> {
                 }
                 Err(failure) => {
                     tracing::debug!(%host, reason = %failure, "robots.txt could not be requested");
-                    let answer = RobotsResponse::Failed(failure.cause.outcome());
+                    // an address that does not answer in time is no slow server
+                    let is_unconnected = self.session.failed_to_connect(&failure);
+                    let outcome = failure.cause.outcome();
+                    let outcome = if is_unconnected { FetchOutcome::ConnectFailed } else { outcome };
+                    let answer = RobotsResponse::Failed(outcome);
                     let verdict = RobotsVerdict::of(answer, PRODUCT_TOKEN);
                     break (record_of(host, verdict, None, stored.as_ref()), HeldMemory::default());
                 }
@@ -313,6 +318,9 @@ pub(in super::super) fn robots_use(
 /// How a copy may be used at `now`. If the delay of its host is longer than the copy is valid, it counts for one more request. This
 /// includes a long delay for which an earlier visit did not wait, since this visit sends the first request after it.
 fn copy_use(site: &SiteState, traffic: &Traffic, record: &RobotsRecord, now: DateTime<Utc>) -> CopyUse {
+    if !traffic.robots.contains_key(&record.host) && says_nothing(site, record, now) {
+        return CopyUse::DenyOnly;
+    }
     let state = site.hosts.iter().find(|state| state.host == record.host);
     let began_at = traffic.began_at.filter(|at| record.fetched_at < *at);
     let delay_ends_at =
@@ -320,6 +328,28 @@ fn copy_use(site: &SiteState, traffic: &Traffic, record: &RobotsRecord, now: Dat
     match delay_ends_at.filter(|_| traffic.robots_last.contains(&record.host)) {
         Some(at) => CopyUse::after_delay((record.fetched_at, record.expires_at), at, now),
         None => CopyUse::at(record.expires_at, now),
+    }
+}
+
+/// Whether the result of an earlier request for robots.txt says nothing about the site, since no server was reached. A visit to the main
+/// hosts, and to those of the operator's list, then requests robots.txt again: the schedule of visits knows how often they failed. At the
+/// other hosts, so does a visit that was requested, which is less than a day after the last one. To other visits, each host without a
+/// server would cost time, so they obey the time at which the result expires.
+pub(crate) fn says_nothing(site: &SiteState, record: &RobotsRecord, now: DateTime<Utc>) -> bool {
+    let cause = record.cause.as_deref().and_then(|cause| cause.parse::<RobotsCause>().ok());
+    let is_listed =
+        || site.hosts.iter().any(|state| state.host == record.host && state.origin == HostOrigin::Listed);
+    let is_requested = || {
+        let is_of_last_visit = |at: DateTime<Utc>| record.fetched_at <= at;
+        let is_soon = |at: DateTime<Utc>| (now - at).to_std().is_ok_and(|since| since < REVISIT_EVERY_FLOOR);
+        site.last_visit_at.is_none_or(|at| is_soon(at) || !is_of_last_visit(at))
+    };
+    match cause {
+        Some(RobotsCause::AddressRefused) => true,
+        Some(cause) if cause.is_without_server() => {
+            is_main_host(site.name.as_str(), record.host.as_str()) || is_listed() || is_requested()
+        }
+        _ => false,
     }
 }
 
