@@ -43,7 +43,7 @@ pub async fn run(
     };
     let mut summary = Summary { seeds, ..Summary::default() };
     begin(&config, &tools, &summary).await?;
-    progress(Progress::Seeded(&summary));
+    progress(Progress::Seeded { summary: &summary, mode: config.mode });
     let schedules_stop = cancel.soft.child_token();
     if config.mode == Mode::Daemon {
         let context = DaemonContext { config: config.clone(), tools: tools.clone() };

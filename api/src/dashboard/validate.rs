@@ -87,6 +87,7 @@ struct Verdict {
     /// The meaning of the result, in a sentence.
     words: String,
     format: &'static str,
+    is_recognised: bool,
     strength: &'static str,
     evidence: Vec<String>,
     conformance: Vec<String>,
@@ -198,6 +199,7 @@ fn verdict(document: &str, answer: &ValidateAnswer) -> Verdict {
     Verdict {
         words: verdict_words(answer),
         format: answer.format.label(),
+        is_recognised: answer.format.is_indexable(),
         strength: labels::strength(answer.detection.strength),
         evidence: answer.detection.evidence.clone(),
         conformance: conformance(answer),

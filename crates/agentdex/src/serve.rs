@@ -310,7 +310,7 @@ impl Node {
         let unprinted = OnceLock::new();
         let show = |news: Progress<'_>| {
             // after the seeds were read: if they cannot be, nothing is served
-            if matches!(news, Progress::Seeded(_))
+            if matches!(news, Progress::Seeded { .. })
                 && let Err(error) = watch.suspend(|| self.announce_serving(shared, after_pass))
             {
                 drop(unprinted.set(error));
@@ -329,11 +329,11 @@ impl Node {
         }
         Announcement::Crawled(&summary).print(self.output)?;
         if cancel.soft.is_cancelled() {
-            return self.announce_end();
+            return self.announce_end(after_pass);
         }
         self.wait_for_index().await?;
         if after_pass == AfterPass::End {
-            return self.announce_end();
+            return self.announce_end(after_pass);
         }
         self.announce(&summary).await?;
         let next_due_at = self.store.next_due_at().await?;
@@ -341,7 +341,7 @@ impl Node {
         // submissions, changed seed files and due sites: a line when something happens, between those of the log
         let watch = Watch::lines(shared);
         let show = |news: Progress<'_>| {
-            if !matches!(news, Progress::Seeded(_) | Progress::Scheduled { .. }) {
+            if !matches!(news, Progress::Seeded { .. } | Progress::Scheduled { .. }) {
                 watch.show(&news);
             }
         };
@@ -378,10 +378,12 @@ impl Node {
     }
 
     /// Says in the terminal how to see the results and to go on, after a pass that is not followed by others.
-    fn announce_end(&self) -> anyhow::Result<()> {
+    fn announce_end(&self, after_pass: AfterPass) -> anyhow::Result<()> {
         match self.output {
             OutputFormat::Text => {
-                Announcement::Ended { program: program(), reading: &self.reading }.print(self.output)
+                let is_single_pass = after_pass == AfterPass::End;
+                Announcement::Ended { program: program(), is_single_pass, reading: &self.reading }
+                    .print(self.output)
             }
             OutputFormat::Json => Ok(()),
         }

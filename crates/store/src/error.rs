@@ -48,7 +48,7 @@ pub enum StoreError {
     Missing { path: PathBuf },
     /// A program that only reads found a database without tables.
     #[error(
-        "the database at {url} has no tables of agentdex: name that of the crawl with --data-dir or --database-url, or start a crawl"
+        "the database at {url} has no tables of agentdex: name that of the crawl with --database-url, or start a crawl"
     )]
     WithoutTables {
         /// Database URL without the password.

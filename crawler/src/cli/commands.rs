@@ -17,6 +17,7 @@ use super::report::{self, counted, plural};
 use super::settings::Settings;
 use super::watch::Watch;
 use crate::output::{self, OutputFormat};
+use crate::summary::SiteAndHost;
 use crate::worker::{Cancel, Progress, STOP_MAX};
 use crate::{UsageError, clock, site_of};
 
@@ -64,7 +65,8 @@ pub(super) async fn check(settings: Settings, store: Store, domain: &str) -> any
         (Some(parked), _) => format!("{site}: the visit waits: {}", parked.reason),
         (None, Some(visit)) => {
             let requests = counted(visit.requests.into(), "request");
-            format!("{site}: {}; {requests}", visit.end.description())
+            let named = SiteAndHost::of_report(&site, &visit.fetches);
+            format!("{named}: {}; {requests}", visit.end.description())
         }
         (None, None) => format!(
             "{site}: another crawler has it; `{} explain {site}` shows its visit when it has ended",
@@ -234,7 +236,8 @@ pub(super) async fn unblock(store: &Store, database: &DatabaseUrl, domains: &[St
     for site in sites(domains)? {
         let was_blocked = store.site_unblock(&site, clock::now()).await?;
         output::line(&if was_blocked {
-            format!("{site} may be visited again, in {database}")
+            let note = unvisited_note(store, &site).await?;
+            format!("{site} may be visited again, in {database}{note}")
         } else {
             format!("{site} was not blocked in {database}")
         })?;
@@ -277,12 +280,31 @@ pub(super) async fn unsuspend(
     for site in sites(domains)? {
         let was_suspended = store.site_unsuspend(&site, clock::now()).await?;
         output::line(&if was_suspended {
-            format!("{site} is no longer suspended, in {database}")
+            let note = unvisited_note(store, &site).await?;
+            format!("{site} is no longer suspended, in {database}{note}")
         } else {
             format!("{site} was not suspended in {database}")
         })?;
     }
     Ok(())
+}
+
+/// Why a site whose block or suspension was lifted is still not visited, if so.
+async fn unvisited_note(store: &Store, site: &SiteName) -> Result<String, StoreError> {
+    let known = store.site_report(site, 1).await?;
+    let program = super::app::program();
+    Ok(match known {
+        Some(known) if known.blocked.is_some() => format!("; it stays blocked: {program} unblock {site}"),
+        Some(known) if known.suspended.is_some() => {
+            format!("; it stays suspended: {program} unsuspend {site}")
+        }
+        Some(known) if known.summary.next_visit_at.is_none() => {
+            format!(
+                "; no list names it, so nothing is visited: {program} check {site} visits it, and --seeds adds it"
+            )
+        }
+        _ => String::new(),
+    })
 }
 
 /// All or none: a typo in the last name does not leave the first ones changed.

@@ -18,7 +18,9 @@ mod gzip;
 mod kind;
 
 use std::collections::HashSet;
+use std::fmt;
 use std::io::{self, BufRead};
+use std::path::PathBuf;
 
 use manifest::{Host, ManifestUrl, NameError, SiteScope};
 use serde::Serialize;
@@ -59,6 +61,12 @@ pub struct Rejected {
     pub reason: String,
 }
 
+impl fmt::Display for Rejected {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}, line {}: {}", self.source, self.line, self.reason)
+    }
+}
+
 /// Result of reading one source of seeds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SourceReport {
@@ -84,6 +92,30 @@ pub struct SeedReport {
     pub refused: u64,
     /// Sites that no list names any more, with `--follow-seeds`.
     pub sites_forgotten: u64,
+    /// Sites that only earlier lists named, without `--follow-seeds`: they are visited too. Counted in small databases only.
+    pub sites_of_earlier_lists: u64,
+}
+
+impl SeedReport {
+    /// How many seeds were read, and how many lines were skipped if any was.
+    pub(crate) fn counts(&self) -> String {
+        let counted = |count: u64, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
+        let read = format!("{} read", counted(self.read, "seed"));
+        if self.rejected_count == 0 {
+            return read;
+        }
+        format!("{read}, {} skipped", counted(self.rejected_count, "line"))
+    }
+
+    /// Says that sites of earlier lists are visited too, if there are any.
+    pub(crate) fn earlier_lists(&self) -> Option<String> {
+        let count = self.sites_of_earlier_lists;
+        let sites = if count == 1 { "site" } else { "sites" };
+        (count > 0).then(|| {
+            let is_or_are = if count == 1 { "is" } else { "are" };
+            format!("{count} {sites} of earlier lists {is_or_are} visited too; --follow-seeds deletes what no list names")
+        })
+    }
 }
 
 /// Why a source cannot be used at all.
@@ -94,6 +126,13 @@ pub enum SeedError {
         name: String,
         #[source]
         source: io::Error,
+    },
+    #[error("cannot read the seed file {name}: there is no file at {}; {advice}", path.display())]
+    Missing {
+        name: String,
+        /// The absolute path that was tried.
+        path: PathBuf,
+        advice: String,
     },
     #[error("{name} holds no seed: write one domain a line, like example.org")]
     Empty { name: String },

@@ -90,6 +90,8 @@ struct Work {
     count: JoinSet<Option<u64>>,
     sites_known: Option<u64>,
     next_state_at: Instant,
+    /// Since when the queue cannot be read.
+    outage_since: Option<Instant>,
 }
 
 impl<'a> Worker<'a> {
@@ -248,6 +250,7 @@ impl<'a> Worker<'a> {
             next_renewal_at: Instant::now(),
             next_heartbeat_at: Instant::now() + self.tools.groups.heartbeat_interval().min(NO_HEARTBEAT),
             others_hold_sites: false,
+            outage_since: None,
         })
     }
 
@@ -324,6 +327,9 @@ impl<'a> Worker<'a> {
         }
         match self.lease_batch(work, free, now).await {
             Ok(leased) => {
+                if let Some(since) = work.outage_since.take() {
+                    (self.progress)(Progress::OutageOver { lasted: since.elapsed() });
+                }
                 let count = leased.len();
                 if count == 0 {
                     work.next_poll_at = Instant::now() + IDLE_POLL;
@@ -334,7 +340,7 @@ impl<'a> Worker<'a> {
                 Ok(count)
             }
             Err(error) if error.is_transient() => {
-                tracing::warn!(%error, "the queue cannot be read");
+                work.outage_since.get_or_insert_with(Instant::now);
                 (self.progress)(Progress::Outage(&error));
                 work.next_poll_at = Instant::now() + OUTAGE_DELAY;
                 Ok(0)

@@ -1,9 +1,12 @@
 //! The progress that a crawl reports while it runs.
 
+use std::time::Duration;
+
 use chrono::{DateTime, Utc};
 use store::StoreError;
 
 use crate::activity::ActivityCounts;
+use crate::config::Mode;
 use crate::schedule::ScheduledTask;
 use crate::summary::{ParkedSite, Summary};
 
@@ -13,7 +16,7 @@ pub enum Progress<'a> {
     /// Seeds are being added.
     Seeding { seeds_read: u64 },
     /// Seeds were read and added.
-    Seeded(&'a Summary),
+    Seeded { summary: &'a Summary, mode: Mode },
     /// The next times of a scheduled task.
     Scheduled { task: ScheduledTask, next: &'a [DateTime<Utc>] },
     /// The state of the crawl, once a second.
@@ -26,6 +29,8 @@ pub enum Progress<'a> {
     Held { sites: u64, until: DateTime<Utc> },
     /// The database is unavailable; nothing is lost.
     Outage(&'a StoreError),
+    /// The database is available again after this time.
+    OutageOver { lasted: Duration },
 }
 
 /// The state of a crawl.
