@@ -61,6 +61,7 @@ pub async fn run(
     }
     schedules_stop.cancel();
     summary = worker.summary;
+    summary.has_earlier_requests = summary.requests > worker.tools.activity.counts().requests;
     if matches!(config.mode, Mode::Once { .. }) && ran.is_ok() && !summary.interrupted {
         worker.tools.store.housekeeping(clock::now()).await?;
         summary.next_due_at = worker.tools.store.next_due_at().await?;

@@ -93,6 +93,9 @@ pub struct Summary {
     /// The crawl was stopped before it was complete.
     pub interrupted: bool,
     pub seconds: f64,
+    /// Whether some of the requests were sent before this start, by visits that it continued.
+    #[serde(skip)]
+    pub has_earlier_requests: bool,
     #[serde(skip)]
     pub samples: Vec<Sample>,
     /// The first sites whose visits ended so.

@@ -100,14 +100,23 @@ pub(super) fn check_names(command: &Command, settings: &Settings) -> Result<(), 
 fn seed_to_check(settings: &Settings, domain: &str) -> Result<Seed, UsageError> {
     let egress = &settings.crawl.egress;
     let seed = seed_of(domain, egress.own_networks.site_scope())?;
-    if is_only_in_a_demo(&seed.host, egress) {
+    refuse_demo_host(&seed.host, egress)?;
+    Ok(seed)
+}
+
+/// Refuses a host of the demo that this process cannot find.
+///
+/// # Errors
+///
+/// If the name is reserved for examples, and neither its address nor name servers are given.
+pub fn refuse_demo_host(host: &Host, egress: &EgressSettings) -> Result<(), UsageError> {
+    if is_only_in_a_demo(host, egress) {
         return Err(UsageError(format!(
-            "{} exists only inside the demo, which visits its sites itself: names below .example are not on the web (RFC 2606). \
-             Check a site of the web",
-            seed.host
+            "{host} exists only inside the demo, which visits its sites itself: names below .example are not on the web (RFC 2606). \
+             Check a site of the web"
         )));
     }
-    Ok(seed)
+    Ok(())
 }
 
 /// Whether no name server of the web knows the host, and the operator names neither its address nor name servers.
@@ -215,6 +224,7 @@ pub(super) async fn block(
     reason: &str,
 ) -> anyhow::Result<()> {
     for site in sites(domains)? {
+        let note = unknown_note(store, &site).await?;
         let outcome = store
             .site_block(&site, reason, clock::now())
             .await
@@ -222,7 +232,7 @@ pub(super) async fn block(
         output::line(&match outcome {
             BlockOutcome::AlreadyBlocked => format!("{site} was blocked already, in {database}"),
             BlockOutcome::Blocked { manifests_removed, documents_removed } => format!(
-                "{site} is blocked in {database}: it is not visited any more; deleted {} and {}",
+                "{site} is blocked in {database}: it is not visited any more; deleted {} and {}{note}",
                 counted(manifests_removed.into(), "manifest"),
                 counted(documents_removed.into(), "document")
             ),
@@ -257,12 +267,13 @@ pub(super) async fn suspend(
     }
     let suspension = SuspensionRecord { reason, note: note.trim().to_owned(), at: clock::now() };
     for site in sites(domains)? {
+        let note = unknown_note(store, &site).await?;
         let outcome =
             store.site_suspend(&site, &suspension).await.with_context(|| format!("suspending {site}"))?;
         output::line(&match outcome {
             SuspensionOutcome::AlreadySuspended => format!("{site} was suspended before, in {database}"),
             SuspensionOutcome::Suspended { manifests_removed, documents_removed } => format!(
-                "{site} is suspended in {database}: it is not visited any more; deleted {} and {}",
+                "{site} is suspended in {database}: it is not visited any more; deleted {} and {}{note}",
                 counted(manifests_removed.into(), "manifest"),
                 counted(documents_removed.into(), "document")
             ),
@@ -287,6 +298,12 @@ pub(super) async fn unsuspend(
         })?;
     }
     Ok(())
+}
+
+/// A hint at a mistyped name, before a site is blocked or suspended that nothing is known of.
+async fn unknown_note(store: &Store, site: &SiteName) -> Result<&'static str, StoreError> {
+    let is_known = store.site_report(site, 1).await?.is_some();
+    Ok(if is_known { "" } else { "; this site was not known here before: check the name" })
 }
 
 /// Why a site whose block or suspension was lifted is still not visited, if so.

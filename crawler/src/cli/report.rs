@@ -85,7 +85,15 @@ fn body(summary: &Summary) -> Result<String, std::fmt::Error> {
         writeln!(out, "{}", nothing_due(summary))?;
     } else {
         let sites = counted(summary.sites_visited, "site");
-        writeln!(out, "{stopped}{sites} visited with {} in {took}.", counted(summary.requests, "request"))?;
+        let requests = counted(summary.requests, "request");
+        if summary.has_earlier_requests {
+            writeln!(
+                out,
+                "{stopped}{sites} visited in {took}, with {requests}, some of them before this start."
+            )?;
+        } else {
+            writeln!(out, "{stopped}{sites} visited with {requests} in {took}.")?;
+        }
     }
     seeds(out, &summary.seeds)?;
     results(out, summary)?;
@@ -452,6 +460,16 @@ mod tests {
         let text = summary_text(&summary);
         assert!(text.contains("none is due yet. The next site is due at 2024-10-04 00:00:00 UTC"), "{text}");
         assert!(!text.contains("0 sites visited"), "{text}");
+        let continued = Summary {
+            sites_visited: 3,
+            requests: 60,
+            has_earlier_requests: true,
+            seconds: 15.4,
+            ..Summary::default()
+        };
+        let continued = summary_text(&continued);
+        let words = "3 sites visited in 15.4 s, with 60 requests, some of them before this start.";
+        assert!(continued.starts_with(words), "{continued}");
         let stopped = summary_text(&Summary { interrupted: true, ..summary });
         assert!(stopped.starts_with("Stopped. 0 sites visited"), "{stopped}");
     }

@@ -105,8 +105,17 @@ fn lines(report: &Status) -> Vec<String> {
     let suspended = suspended.map_or(0, |(_, count)| *count);
     let mut lines = vec![
         format!(
-            "Sites: {} ({} due, {} being visited, {} parked, {} blocked, {suspended} suspended)",
-            stats.sites, stats.sites_due, stats.sites_leased, stats.sites_parked, stats.sites_blocked
+            "Sites: {} ({} due, {} being visited, {} blocked, {suspended} suspended{})",
+            stats.sites,
+            stats.sites_due,
+            stats.sites_leased,
+            stats.sites_blocked,
+            match stats.sites_parked {
+                0 => String::new(),
+                // a site with a parked visit may be due as well
+                1 => "; 1 visit of these sites is parked".to_owned(),
+                parked => format!("; {parked} visits of these sites are parked"),
+            }
         ),
         format!(
             "Manifests: {} with {}, in {}",
@@ -227,11 +236,12 @@ mod tests {
             },
             host: Host::parse("wwww.b.example").ok().filter(|_| name == "b.example"),
         };
-        let stats = Stats { sites_by_status: vec![(SiteStatus::Suspended, 3)], ..Stats::default() };
+        let stats =
+            Stats { sites_by_status: vec![(SiteStatus::Suspended, 3)], sites_parked: 1, ..Stats::default() };
         let failing = vec![failing("a.example", 4), failing("b.example", 1)];
         let shown = lines(&Status { stats, failing, has_more_failing: true, ..status() });
         for line in [
-            "Sites: 0 (0 due, 0 being visited, 0 parked, 0 blocked, 3 suspended)",
+            "Sites: 0 (0 due, 0 being visited, 0 blocked, 3 suspended; 1 visit of these sites is parked)",
             "Failing: a.example, 4 times in a row: no connection to any address",
             "Failing: wwww.b.example of the site b.example: no connection to any address",
             "Failing: more than these 10, which failed most often",

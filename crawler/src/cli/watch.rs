@@ -11,7 +11,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use tokio::time::Instant;
 
 use super::duration::in_words;
-use super::progress::{Rate, Shown};
+use super::progress::{Rate, Shown, sites};
 use super::report::counted;
 use super::settings::{SharedSettings, Verbosity};
 use crate::config::Mode;
@@ -29,7 +29,7 @@ const NOTE_SHOWN: Duration = Duration::from_secs(3);
 /// The bar before the sites are counted.
 const SPINNER: &str = "{spinner} {elapsed_precise} {wide_msg}";
 /// The bar. It has two lines, so that the first fits into 80 columns.
-const BAR: &str = "{spinner} {elapsed_precise} [{bar:20}] {pos} of {len} sites, {prefix}\n  {wide_msg}";
+const BAR: &str = "{spinner} {elapsed_precise} [{bar:20}] {pos} of {len} {prefix}\n  {wide_msg}";
 
 /// Shows a crawl's progress.
 pub struct Watch {
@@ -166,7 +166,7 @@ impl Watch {
                     bar.set_length(known);
                 }
                 bar.set_position(shown.sites_done);
-                bar.set_prefix(shown.pace());
+                bar.set_prefix(format!("{}, {}", sites(known), shown.pace()));
             }
             bar.set_message(escape::line(&details).into_owned());
             return;

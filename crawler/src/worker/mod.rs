@@ -175,6 +175,7 @@ impl<'a> Worker<'a> {
             summary: &self.summary,
             sites_known: work.sites_known,
             open: work.running.len(),
+            is_full: work.running.len() >= self.concurrency,
             parked: work.parked.len(),
             activity: self.tools.activity.counts(),
         }));

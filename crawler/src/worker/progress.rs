@@ -41,6 +41,8 @@ pub struct CrawlState<'a> {
     pub sites_known: Option<u64>,
     /// Visits in progress.
     pub open: usize,
+    /// Whether no further visit can begin before one ends.
+    pub is_full: bool,
     /// Visits that are parked.
     pub parked: usize,
     pub activity: ActivityCounts,

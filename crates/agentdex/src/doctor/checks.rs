@@ -118,6 +118,9 @@ fn unusable_database(url: &DatabaseUrl, error: &StoreError) -> Finding {
         StoreError::NotWritable { reason, .. } => {
             bad(format!("{url} cannot be written: {reason}"), database_advice(url))
         }
+        StoreError::NotSearchable { reason, .. } => {
+            bad(format!("{url} cannot be looked for: {reason}"), database_advice(url))
+        }
         StoreError::NotOwner { reason } => bad(
             format!("the user of {url} may not create tables: {reason}"),
             "make it the owner of the database, as in ALTER DATABASE agentdex OWNER TO agentdex",
