@@ -94,8 +94,9 @@ fn time_left(state: &CrawlState<'_>, sites_left: u64, requests_per_second: f64) 
     let begun = state.summary.sites_visited + activity.begun;
     let each = (activity.requests + activity.planned).checked_div(begun).filter(|each| *each > 0);
     let of_others = if not_begun == 0 { 0 } else { not_begun.saturating_mul(each?) };
-    // this process would have begun them if they were its own: other processes visit them, or they are not due yet
-    if not_begun > 0 && !state.is_full {
+    // this process would have begun more if they were its own: other processes visit them, or they are not due yet
+    let open = u64::try_from(state.open).unwrap_or(u64::MAX);
+    if sites_left > open.saturating_add(parked) && !state.is_full {
         return None;
     }
     let requests = activity.planned.saturating_add(of_others);

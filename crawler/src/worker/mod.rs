@@ -165,22 +165,6 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// Reports the state of the crawl.
-    fn show_state(&self, work: &mut Work) {
-        work.next_state_at = Instant::now() + STATE_EVERY;
-        if let Some(counted) = work.count.try_join_next() {
-            work.sites_known = counted.ok().flatten();
-        }
-        (self.progress)(Progress::State(&CrawlState {
-            summary: &self.summary,
-            sites_known: work.sites_known,
-            open: work.running.len(),
-            is_full: work.running.len() >= self.concurrency,
-            parked: work.parked.len(),
-            activity: self.tools.activity.counts(),
-        }));
-    }
-
     /// Sends a heartbeat, and takes or releases addresses. Parked visits at an address that was
     /// another worker's may be resumed here.
     async fn update_groups(&self, work: &mut Work) {

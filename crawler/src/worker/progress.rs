@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use store::StoreError;
+use tokio::time::Instant;
 
+use super::{STATE_EVERY, Work, Worker};
 use crate::activity::ActivityCounts;
 use crate::config::Mode;
 use crate::schedule::ScheduledTask;
@@ -46,4 +48,22 @@ pub struct CrawlState<'a> {
     /// Visits that are parked.
     pub parked: usize,
     pub activity: ActivityCounts,
+}
+
+impl Worker<'_> {
+    /// Reports the state of the crawl.
+    pub(super) fn show_state(&self, work: &mut Work) {
+        work.next_state_at = Instant::now() + STATE_EVERY;
+        if let Some(counted) = work.count.try_join_next() {
+            work.sites_known = counted.ok().flatten();
+        }
+        (self.progress)(Progress::State(&CrawlState {
+            summary: &self.summary,
+            sites_known: work.sites_known,
+            open: work.running.len(),
+            is_full: work.running.len() >= self.concurrency,
+            parked: work.parked.len(),
+            activity: self.tools.activity.counts(),
+        }));
+    }
 }
