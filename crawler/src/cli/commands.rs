@@ -317,7 +317,7 @@ async fn unvisited_note(store: &Store, site: &SiteName) -> Result<String, StoreE
         }
         Some(known) if known.summary.next_visit_at.is_none() => {
             format!(
-                "; no list names it, so nothing is visited: {program} check {site} visits it, and --seeds adds it"
+                "; no list that was read names it, so it is not visited: {program} check {site} visits it, and a list adds it when it is read"
             )
         }
         _ => String::new(),

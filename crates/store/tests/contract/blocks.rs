@@ -82,7 +82,7 @@ pub(crate) async fn unblocked_site_is_due_again(Db { store, .. }: Db) -> Result<
     let report = store.site_report(&name, 1).await?.context("the site")?;
     assert_eq!(report.summary.next_visit_at, None);
     store.seeds_add(&[seed("sky.example")], later(1)).await?;
-    assert_eq!(store.next_due_at().await?, Some(later(1)));
+    assert!(store.next_due_at().await?.is_some_and(|at| at <= later(1)), "a seed has named it");
     let leased = lease(&store, "sky.example", later(1)).await?;
     assert_eq!(leased.site.status, Status::Pending);
     store.visit_save(&leased.token, &visit("sky.example", later(1), Vec::new())).await?;
