@@ -37,10 +37,55 @@ pub(crate) struct IndexHandle {
     feed_id: OnceLock<String>,
     searches: ConcurrencyLimit,
     suppressed: Suppressed,
+    source: IndexSource,
+}
+
+/// Who makes the index, and so what to do if it cannot be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum IndexSource {
+    /// An indexer on this machine.
+    Indexer,
+    /// Snapshots of an indexer elsewhere.
+    Snapshots,
+}
+
+impl IndexSource {
+    /// The error for clients, without paths of this machine.
+    const fn in_public(self, error: &IndexError) -> &'static str {
+        match (self, error) {
+            (Self::Snapshots, IndexError::Missing { .. }) => {
+                "there is no index yet: the first snapshot has not been fetched"
+            }
+            (Self::Snapshots, IndexError::FeedOther { .. }) => {
+                "the snapshots are of another database: name that of the indexer that publishes them with --database-url or DATABASE_URL"
+            }
+            (
+                Self::Snapshots,
+                IndexError::SchemaOther { .. }
+                | IndexError::ExamplesOther { .. }
+                | IndexError::Corrupt { .. },
+            ) => "the snapshot cannot be used: publish another one, with an indexer of this version",
+            _ => error.in_public(),
+        }
+    }
+
+    /// The error for the log. `indexer rebuild` is no help on a machine without an indexer.
+    fn in_log(self, error: &IndexError) -> String {
+        let in_public = self.in_public(error);
+        if in_public == error.in_public() {
+            return error.to_string();
+        }
+        format!("{}; {in_public}", error.without_advice())
+    }
 }
 
 impl IndexHandle {
-    pub(crate) fn new(dir: PathBuf, embedder: Option<Arc<dyn Embedder>>, searches: ConcurrencyLimit) -> Self {
+    pub(crate) fn new(
+        dir: PathBuf,
+        embedder: Option<Arc<dyn Embedder>>,
+        searches: ConcurrencyLimit,
+        source: IndexSource,
+    ) -> Self {
         let unavailable = IndexState::Unavailable("the index has not been opened yet");
         Self {
             dir,
@@ -49,6 +94,7 @@ impl IndexHandle {
             feed_id: OnceLock::new(),
             searches,
             suppressed: Suppressed::default(),
+            source,
         }
     }
 
@@ -123,12 +169,14 @@ impl IndexHandle {
 
     /// The error for clients, without paths of this machine. The log has the path, once.
     fn set_unavailable(&self, error: &IndexError) {
-        let reason = error.in_public();
+        let reason = self.source.in_public(error);
         if !matches!(self.state(), IndexState::Unavailable(known) if known == reason) {
-            if matches!(error, IndexError::Missing { .. }) {
-                tracing::info!(%error, "the index is not available");
+            let is_expected = matches!(error, IndexError::Missing { .. });
+            let error = self.source.in_log(error);
+            if is_expected {
+                tracing::info!(error, "the index is not available");
             } else {
-                tracing::warn!(%error, "the index is not available");
+                tracing::warn!(error, "the index is not available");
             }
         }
         self.set(IndexState::Unavailable(reason));
@@ -158,5 +206,29 @@ pub(crate) async fn refresh(index: &Arc<IndexHandle>, store: &Store) {
 pub(crate) async fn follow(index: Arc<IndexHandle>, store: Store, cancel: CancellationToken) {
     while cancel.run_until_cancelled(tokio::time::sleep(RELOAD_INTERVAL)).await.is_some() {
         refresh(&index, &store).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_replica_is_not_told_to_rebuild_its_index() {
+        let dir = || PathBuf::from("index");
+        for error in [
+            IndexError::Missing { dir: dir() },
+            IndexError::FeedOther { dir: dir() },
+            IndexError::SchemaOther { dir: dir(), found: 1, needed: 2 },
+            IndexError::Corrupt { dir: dir(), reason: "a file is missing".to_owned() },
+        ] {
+            assert!(IndexSource::Indexer.in_log(&error).contains("indexer rebuild"), "{error}");
+            assert_eq!(IndexSource::Indexer.in_public(&error), error.in_public());
+            let replica = IndexSource::Snapshots.in_log(&error);
+            assert!(!replica.contains("rebuild") && replica.contains("snapshot"), "{replica}");
+            assert!(replica.contains("index"), "the log has the directory: {replica}");
+        }
+        let other = IndexSource::Snapshots.in_log(&IndexError::FeedOther { dir: dir() });
+        assert!(other.contains("--database-url"), "{other}");
     }
 }

@@ -31,7 +31,7 @@ use crate::concurrency::ConcurrencyLimit;
 use crate::config::ApiConfig;
 use crate::count_cache::CountCache;
 use crate::document_readers::DocumentReaders;
-use crate::index::{self, IndexHandle};
+use crate::index::{self, IndexHandle, IndexSource};
 use crate::limits::{Limits, LimitsConfig};
 use crate::load::Load;
 use crate::manifests::{ManifestPermits, ManifestReader};
@@ -138,7 +138,12 @@ impl App {
         metrics::start();
         let searches = ConcurrencyLimit::for_this_machine();
         Self(Arc::new(State {
-            index: Arc::new(IndexHandle::new(config.index_dir.clone(), config.embedder.clone(), searches)),
+            index: Arc::new(IndexHandle::new(
+                config.index_dir.clone(),
+                config.embedder.clone(),
+                searches,
+                if config.index_from.is_some() { IndexSource::Snapshots } else { IndexSource::Indexer },
+            )),
             replica: Arc::default(),
             readiness_limit: ConcurrencyLimit::new(1),
             limits: Limits::new(config.limits),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use manifest::ManifestUrl;
+use manifest::{Host, ManifestUrl};
 use store::{Retention, WorkerId};
 
 use crate::database_lock::{DatabaseLock, LockError};
@@ -21,6 +21,10 @@ pub const CONCURRENCY_DEFAULT: usize = 256;
 pub const RATE_DEFAULT: NonZeroU32 = NonZeroU32::new(1_000).expect("not zero");
 /// Default wait of a pass for parked visits.
 pub const PARK_WAIT_DEFAULT: Duration = Duration::from_mins(1);
+
+/// Extensions of files with lists: a missing file with one of them is not taken for a domain.
+const LIST_EXTENSIONS: [&str; 12] =
+    ["txt", "csv", "tsv", "zip", "gz", "xml", "opml", "json", "jsonl", "md", "list", "dat"];
 
 /// A crawl.
 #[derive(Debug, Clone)]
@@ -158,7 +162,13 @@ impl SeedSource {
             // the writer of a pipe would not wait for a second reader
             () => Ok(()),
         });
-        read.map_err(|source| SeedError::Unreadable { name: self.name(), source })
+        read.map_err(|source| match source.kind() {
+            std::io::ErrorKind::NotFound => {
+                let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+                SeedError::Missing { name: self.name(), path, advice: advice_for_missing(&self.name()) }
+            }
+            _ => SeedError::Unreadable { name: self.name(), source },
+        })
     }
 
     /// The path of a file.
@@ -191,9 +201,45 @@ fn not_readable_again(path: &Path) -> Option<&'static str> {
     (!metadata.is_file()).then_some("it is not a regular file")
 }
 
+/// What to type in place of the path of a seed file that does not exist: it may be a domain, or a mistyped `starter`.
+fn advice_for_missing(name: &str) -> String {
+    let is_domain = |name: &str| {
+        let extension = name.rsplit_once('.').map(|(_, extension)| extension);
+        extension.is_some_and(|extension| !LIST_EXTENSIONS.contains(&extension)) && Host::parse(name).is_ok()
+    };
+    if name.split(',').all(is_domain) {
+        let first = name.split(',').next().unwrap_or_default();
+        return format!(
+            "--seeds takes files; write the domains into one, one a line, or visit one site with `check {first}`"
+        );
+    }
+    if name.contains(['.', '/']) {
+        return "check the path".to_owned();
+    }
+    "check the path, or write `--seeds starter` for the list that ships".to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_missing_seed_file_that_may_be_a_domain_or_the_shipped_list_has_advice() {
+        for (name, advice) in [
+            ("example.org", "visit one site with `check example.org`"),
+            ("example.org,example.net", "visit one site with `check example.org`"),
+            ("domains.txt", "check the path"),
+            ("lists/example.org", "check the path"),
+            ("staretr", "write `--seeds starter`"),
+        ] {
+            let error = SeedSource::File(name.into()).check_readable().unwrap_err().to_string();
+            let absolute = std::env::current_dir().unwrap().join(name);
+            let start =
+                format!("cannot read the seed file {name}: there is no file at {}; ", absolute.display());
+            assert!(error.starts_with(&start) && error.contains(advice), "{error}");
+            assert_eq!(error.contains("--seeds takes files"), advice.contains("one site"), "{error}");
+        }
+    }
 
     #[test]
     fn only_regular_files_are_read_again() {

@@ -13,7 +13,11 @@ use crate::events::Event;
 use crate::schedule::ScheduledTask;
 use crate::seed_files::{self, ReadAgain, SeedFiles};
 use crate::seeding::{Reading, seed};
+use crate::seeds::SeedReport;
 use crate::visit::Tools;
+
+/// Skipped lines of lists that a line of the log names.
+const SKIPPED_MAX: usize = 3;
 
 /// Shared state of the scheduled tasks.
 #[derive(Clone)]
@@ -97,10 +101,20 @@ pub(crate) async fn follow_seed_files(
 async fn seeds_read_again(context: &DaemonContext, stop: &CancellationToken) -> Result<String, CrawlError> {
     let config = context.config.for_reading_again();
     let report = seed(&config, &context.tools, Reading::Again, stop, &|_| ()).await?;
-    Ok(format!(
-        "{} seeds read, {} lines skipped, {} sites deleted",
-        report.read, report.rejected_count, report.sites_forgotten
-    ))
+    Ok(read_again_in_words(&report))
+}
+
+/// The counts of lists that were read again, and the first lines that were skipped.
+fn read_again_in_words(report: &SeedReport) -> String {
+    let deleted = match report.sites_forgotten {
+        0 => String::new(),
+        1 => ", 1 site deleted".to_owned(),
+        sites => format!(", {sites} sites deleted"),
+    };
+    let skipped = report.rejected.iter().take(SKIPPED_MAX).map(|rejected| format!("; {rejected}"));
+    let left = report.rejected_count.saturating_sub(SKIPPED_MAX as u64);
+    let more = if left > 0 { format!("; and {left} more") } else { String::new() };
+    format!("{}{deleted}{}{more}", report.counts(), skipped.collect::<String>())
 }
 
 async fn perform(
@@ -149,4 +163,35 @@ fn report_line(stats: &Stats) -> String {
         "{} sites, {} due, {} parked; {} manifests with {} capabilities; in the last day {visits} visits and {fetches} fetches",
         stats.sites, stats.sites_due, stats.sites_parked, stats.manifests, stats.capabilities
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seeds::Rejected;
+
+    #[test]
+    fn lists_that_are_read_again_name_the_lines_that_were_skipped() {
+        let rejected = |line| Rejected {
+            source: "live.txt".to_owned(),
+            line,
+            text: "typo,site".to_owned(),
+            reason: "it is not a host name".to_owned(),
+        };
+        let report = |lines: u64| SeedReport {
+            read: 2,
+            rejected_count: lines,
+            rejected: (1..=lines).map(rejected).collect(),
+            ..SeedReport::default()
+        };
+        assert_eq!(read_again_in_words(&report(0)), "2 seeds read");
+        let one = "2 seeds read, 1 line skipped; live.txt, line 1: it is not a host name";
+        assert_eq!(read_again_in_words(&report(1)), one);
+        let many = read_again_in_words(&SeedReport { sites_forgotten: 1, ..report(5) });
+        assert!(
+            many.starts_with("2 seeds read, 5 lines skipped, 1 site deleted; live.txt, line 1:"),
+            "{many}"
+        );
+        assert!(many.ends_with("; and 2 more"), "{many}");
+    }
 }

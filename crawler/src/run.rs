@@ -43,7 +43,7 @@ pub async fn run(
     };
     let mut summary = Summary { seeds, ..Summary::default() };
     begin(&config, &tools, &summary).await?;
-    progress(Progress::Seeded(&summary));
+    progress(Progress::Seeded { summary: &summary, mode: config.mode });
     let schedules_stop = cancel.soft.child_token();
     tracker.spawn(deliveries::run(tools.clone(), config.worker.clone(), schedules_stop.clone()));
     if config.mode == Mode::Daemon {
@@ -62,6 +62,7 @@ pub async fn run(
     }
     schedules_stop.cancel();
     summary = worker.summary;
+    summary.has_earlier_requests = summary.requests > worker.tools.activity.counts().requests;
     if ran.is_ok() {
         // what the last visits have changed
         deliveries::deliver_due(&worker.tools, &config.worker, &worker.cancel.soft).await;

@@ -90,6 +90,12 @@ impl SeedFiles {
     /// Why the files must be read again, if they are the same as at the last poll. They count as read then.
     pub(crate) fn poll(&mut self) -> Option<ReadAgain> {
         let now = states(&self.sources);
+        for path in self.gone(&now) {
+            tracing::warn!(
+                file = %path.display(),
+                "a seed file is missing: the sites that it named are still visited, and it is read when it is back"
+            );
+        }
         let is_settled = now == self.last;
         self.last.clone_from(&now);
         let has_changed = now.iter().zip(&self.read).any(|(now, read)| now.is_some() && now != read);
@@ -100,6 +106,13 @@ impl SeedFiles {
         self.read = now;
         self.is_uncertain = false;
         Some(why)
+    }
+
+    /// The files that were there at the last poll, and are missing now.
+    fn gone<'a>(&'a self, now: &'a [Option<FileState>]) -> impl Iterator<Item = &'a Path> {
+        let files = self.sources.iter().filter_map(SeedSource::file);
+        let states = self.last.iter().zip(now);
+        files.zip(states).filter(|(_, (last, now))| last.is_some() && now.is_none()).map(|(path, _)| path)
     }
 
     /// The files could not be stored: the next poll asks to read them again.
@@ -168,7 +181,9 @@ mod tests {
             "another file of the same size and time"
         );
         std::fs::remove_file(&list).unwrap();
+        assert_eq!(files.gone(&states(&sources)).collect::<Vec<_>>(), [list.as_path()]);
         assert_eq!([files.poll(), files.poll()], [None, None], "a missing file is not read");
+        assert_eq!(files.gone(&states(&sources)).count(), 0, "that was said");
     }
 
     #[test]

@@ -68,12 +68,13 @@ pub(crate) async fn seed(
         };
         let Some(batch) = received else { break };
         seeds_read += batch.len() as u64;
+        // a longer list is not compared with the sites of earlier ones, unless it is followed
+        if config.seed_lists == SeedLists::Followed || seeds_read <= u64::from(LISTED_PAGE) {
+            named.extend(batch.iter().map(|seed| fingerprint(seed.host.site().as_str())));
+        }
         let added = match config.seed_lists {
             SeedLists::Added => store.seeds_add(&batch, clock::now()).await?,
-            SeedLists::Followed => {
-                named.extend(batch.iter().map(|seed| fingerprint(seed.host.site().as_str())));
-                store.seeds_relist(&batch, clock::now()).await?
-            }
+            SeedLists::Followed => store.seeds_relist(&batch, clock::now()).await?,
         };
         refused += added.refused;
         progress(Progress::Seeding { seeds_read });
@@ -94,6 +95,8 @@ pub(crate) async fn seed(
         } else {
             report.sites_forgotten = delete_unlisted(store, &named).await?;
         }
+    } else {
+        report.sites_of_earlier_lists = sites_of_earlier_lists(store, &named).await?;
     }
     Ok(report)
 }
@@ -160,6 +163,15 @@ async fn delete_unlisted(store: &Store, named: &HashSet<u64>) -> Result<u64, Sto
         forgotten += store.sites_unlist(&gone, clock::now()).await?;
         after = Some(last);
     }
+}
+
+/// The number of listed sites that are not among these; 0 if there are more listed sites than one page has.
+async fn sites_of_earlier_lists(store: &Store, named: &HashSet<u64>) -> Result<u64, StoreError> {
+    let listed = store.sites_listed(None, LISTED_PAGE).await?;
+    if listed.len() >= LISTED_PAGE as usize {
+        return Ok(0);
+    }
+    Ok(listed.iter().filter(|site| !named.contains(&fingerprint(site.as_str()))).count() as u64)
 }
 
 /// The content of a source.

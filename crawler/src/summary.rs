@@ -1,13 +1,14 @@
 //! Counts the results of a crawl.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use manifest::{Format, SiteName};
+use manifest::{Format, Host, SiteName};
 use policy::{FetchOutcome, VisitEnd};
 use serde::Serialize;
-use store::{NextVisit, VisitRecord, VisitSaved};
+use store::{FetchReport, NextVisit, VisitRecord, VisitSaved};
 
 use crate::events::Event;
 use crate::seeds::SeedReport;
@@ -23,6 +24,38 @@ pub struct Sample {
     pub name: String,
     pub site: SiteName,
     pub format: Format,
+}
+
+/// A site with the host that failed, if its name is another one: the name that somebody typed may be that of the host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SiteAndHost {
+    pub site: SiteName,
+    pub host: Option<Host>,
+}
+
+impl SiteAndHost {
+    /// The site of a visit, with the host of the first of these fetches that neither found a document nor its absence.
+    pub(crate) fn of_visit(site: &SiteName, fetches: impl IntoIterator<Item = (Host, FetchOutcome)>) -> Self {
+        let is_failed = |outcome: FetchOutcome| {
+            !(outcome.is_present() || outcome.is_absent() || outcome == FetchOutcome::NotReached)
+        };
+        let failed = fetches.into_iter().find(|(_, outcome)| is_failed(*outcome)).map(|(host, _)| host);
+        Self { site: site.clone(), host: failed.filter(|host| host.as_str() != site.as_str()) }
+    }
+
+    /// The same for a visit that is stored.
+    pub(crate) fn of_report(site: &SiteName, fetches: &[FetchReport]) -> Self {
+        Self::of_visit(site, fetches.iter().map(|fetch| (fetch.url.host(), fetch.outcome)))
+    }
+}
+
+impl fmt::Display for SiteAndHost {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.host {
+            Some(host) => write!(out, "{host} of the site {}", self.site),
+            None => write!(out, "{}", self.site),
+        }
+    }
 }
 
 /// A parked visit.
@@ -60,11 +93,14 @@ pub struct Summary {
     /// The crawl was stopped before it was complete.
     pub interrupted: bool,
     pub seconds: f64,
+    /// Whether some of the requests were sent before this start, by visits that it continued.
+    #[serde(skip)]
+    pub has_earlier_requests: bool,
     #[serde(skip)]
     pub samples: Vec<Sample>,
     /// The first sites whose visits ended so.
     #[serde(skip)]
-    pub sites_by_end: BTreeMap<&'static str, Vec<SiteName>>,
+    pub sites_by_end: BTreeMap<&'static str, Vec<SiteAndHost>>,
 }
 
 impl Summary {
@@ -87,8 +123,8 @@ impl Summary {
         self.bytes_in += visit.bytes_in;
         *self.ends.entry(visit.end.as_str()).or_default() += 1;
         let named = self.sites_by_end.entry(visit.end.as_str()).or_default();
-        if named.len() < SITES_NAMED_MAX && !named.contains(&visit.site) {
-            named.push(visit.site.clone());
+        if named.len() < SITES_NAMED_MAX && !named.contains(&visit.named) {
+            named.push(visit.named.clone());
         }
         for outcome in &visit.outcomes {
             *self.outcomes.entry(outcome.as_str()).or_default() += 1;
@@ -113,6 +149,7 @@ impl Summary {
 #[derive(Debug, Clone)]
 pub(crate) struct VisitCounts {
     pub(crate) site: SiteName,
+    named: SiteAndHost,
     pub(crate) end: VisitEnd,
     pub(crate) requests: u32,
     pub(crate) bytes_in: u64,
@@ -131,6 +168,10 @@ impl VisitCounts {
             Some(Sample { name, site: visit.site.clone(), format: manifest.format() })
         });
         Self {
+            named: SiteAndHost::of_visit(
+                &visit.site,
+                visit.fetches.iter().map(|fetch| (fetch.url.host(), fetch.outcome)),
+            ),
             site: visit.site.clone(),
             end: visit.end,
             requests: visit.requests,
@@ -153,6 +194,39 @@ impl VisitCounts {
             manifests_removed: saved.manifests_removed,
             next_visit_at: self.next_visit.at,
             next_visit_reason: &self.next_visit.reason,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_host_that_failed_is_named_with_its_site() {
+        let site = SiteName::parse("shop.example").unwrap();
+        let named = |fetches: &[(&str, FetchOutcome)]| {
+            let fetches = fetches.iter().map(|(host, outcome)| (Host::parse(host).unwrap(), *outcome));
+            SiteAndHost::of_visit(&site, fetches).to_string()
+        };
+        for (fetches, text) in [
+            (
+                [("wwww.shop.example", FetchOutcome::DnsFailed)].as_slice(),
+                "wwww.shop.example of the site shop.example",
+            ),
+            (&[("shop.example", FetchOutcome::DnsFailed)], "shop.example"),
+            (
+                &[
+                    ("shop.example", FetchOutcome::NotFound),
+                    ("mcp.shop.example", FetchOutcome::NotReached),
+                    ("api.shop.example", FetchOutcome::RobotsUnreachable),
+                ],
+                "api.shop.example of the site shop.example",
+            ),
+            (&[("www.shop.example", FetchOutcome::Found)], "shop.example"),
+            (&[], "shop.example"),
+        ] {
+            assert_eq!(named(fetches), text, "{fetches:?}");
         }
     }
 }

@@ -347,7 +347,7 @@ async fn a_list_that_is_being_written_deletes_no_site() {
         let cancel = Cancel::default();
         let soft = cancel.soft.clone();
         let stop_when_seeded = move |progress: Progress<'_>| {
-            if matches!(progress, Progress::Seeded(_)) {
+            if matches!(progress, Progress::Seeded { .. }) {
                 soft.cancel();
             }
         };

@@ -45,7 +45,7 @@ async fn prints_one_json_object_per_pass() {
         "/agent.json  manifest read 200 as awp",
         "Allow: /",
         "rules that concern agentdex: 1",
-        "requests today: 20 (a host outside --allow-addresses gets at most 40)",
+        "requests today: 20; the limit of a host is 40, which does not apply inside --allow-addresses",
         "Next visit:",
         "etag:",
         "decision: stored, and requested with its validators at the next visit",
@@ -202,7 +202,7 @@ async fn status_shows_the_state_of_the_crawl() {
     assert!(busy.contains("because the last visit ended early: the site asked for a delay."), "{busy}");
     let stdout = text(&fixture.run(&["status"]).await.stdout);
     for part in [
-        "Sites: 5 (0 due, 0 being visited, 1 parked, 0 blocked, 0 suspended)",
+        "Sites: 5 (0 due, 0 being visited, 0 blocked, 0 suspended; 1 visit of these sites is parked)",
         "Manifests: 1 with 1 capability, in 1 document",
         "By format: 1 awp",
         "1 unreachable",

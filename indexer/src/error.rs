@@ -32,7 +32,10 @@ pub enum IndexError {
         #[source]
         source: std::io::Error,
     },
-    #[error("another indexer is writing to {}: stop it first, or give another --data-dir", dir.display())]
+    #[error(
+        "another indexer, or `agentdex`, is writing to {}: stop it first (an API that reads this index keeps answering), or give another --data-dir",
+        dir.display()
+    )]
     Locked { dir: PathBuf },
     #[error("{} cannot be written: {source}", path.display())]
     NotWritable {

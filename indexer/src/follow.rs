@@ -95,7 +95,7 @@ pub async fn run(
     mode: Mode,
 ) -> Result<Summary, FollowError> {
     let mut follower = Follower::open(store, &config).await?;
-    let mut retry = RETRY_MIN;
+    let (mut retry, mut outage_since) = (RETRY_MIN, None::<tokio::time::Instant>);
     loop {
         if take_rebuild_request(&config) {
             tracing::info!("rebuilding the index on request");
@@ -104,11 +104,15 @@ pub async fn run(
         let delay = match follower.catch_up(&cancel).await {
             Ok(()) if mode == Mode::Once || cancel.is_cancelled() => break,
             Ok(()) => {
+                if let Some(since) = outage_since.take() {
+                    tracing::warn!(outage_s = since.elapsed().as_secs(), "the feed can be read again");
+                }
                 retry = RETRY_MIN;
                 follower.log_progress();
                 POLL_INTERVAL
             }
             Err(FollowError::Store(error)) if mode == Mode::Follow && error.is_transient() => {
+                outage_since.get_or_insert_with(tokio::time::Instant::now);
                 tracing::warn!(error = %error, retry_s = retry.as_secs(), "cannot read the feed");
                 metrics::database_wait();
                 let delay = retry;

@@ -94,6 +94,7 @@ struct Verdict {
     /// Number of findings after the first ones.
     more_first: u64,
     format: &'static str,
+    is_recognised: bool,
     strength: &'static str,
     evidence: Vec<String>,
     conformance: Vec<String>,
@@ -207,6 +208,7 @@ fn verdict(document: &str, answer: &ValidateAnswer) -> Verdict {
         is_readable: !labels::is_unreadable_as(answer.format),
         more_first: count(answer.findings.len().saturating_sub(FIRST_MAX)),
         format: answer.format.label(),
+        is_recognised: answer.format.is_indexable(),
         strength: labels::strength(answer.detection.strength),
         evidence: answer.detection.evidence.clone(),
         conformance: conformance(answer),

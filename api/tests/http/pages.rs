@@ -115,6 +115,9 @@ async fn validator_page_shows_findings_next_to_their_lines() {
     assert!(marked.contains("should be better") || marked.contains("must be fixed"), "in words: {marked}");
     let evil = "{\"awp_version\": \"</textarea><script>alert(1)</script><b>\\\"\"}";
     assert_harmless("/validate", &validated(&world, evil, "").await);
+    let broken = validated(&world, "{\"name\": \"x\", \"", "").await;
+    assert!(broken.contains("not recognised as a manifest") && broken.contains("Because: "), "{broken}");
+    assert!(!broken.contains("Recognised ("), "{broken}");
     let nothing = validated(&world, " ", "").await;
     assert!(nothing.contains("There is nothing to read"), "{nothing}");
     let stored = validated(&world, "", documents::skyhop().url.as_str()).await;

@@ -45,9 +45,11 @@ pub(crate) enum Announcement<'a> {
         #[serde(skip)]
         are_shown: bool,
     },
-    /// A pass has ended, and with it the program.
+    /// A pass has ended or was stopped, and with it the program.
     Ended {
         program: String,
+        #[serde(skip)]
+        is_single_pass: bool,
         #[serde(skip)]
         reading: &'a ReadingFlags,
     },
@@ -91,11 +93,16 @@ impl Announcement<'_> {
                     "Dashboard and API until the pass has ended: {url}. Results are stored in {database}."
                 )
             }
-            Self::Ended { program, reading } => {
+            Self::Ended { program, reading, is_single_pass } => {
                 let (program, flags) = (quoted(program), reading.quoted());
+                let more = if *is_single_pass {
+                    "; without --once it goes on, and keeps serving the results"
+                } else {
+                    ""
+                };
                 format!(
                     "Everything is kept. To see it:\n  {program} status {flags}\n  {program} search {flags} book flight\n\
-                     The same command continues the crawl; without --once it goes on, and keeps serving the results."
+                     The same command continues the crawl{more}."
                 )
             }
             Self::Crawled(summary) => crawler::cli::summary_text(summary),
@@ -232,6 +239,11 @@ mod tests {
         assert!(serving(true).text().contains("until the pass has ended: http://127.0.0.1:8080."));
         let json = serde_json::to_value(serving(false)).unwrap();
         assert_eq!(json, serde_json::json!({ "event": "serving", "url": "http://127.0.0.1:8080" }));
+        let ended = |is_single_pass| {
+            Announcement::Ended { program: "agentdex".to_owned(), is_single_pass, reading: &flags }.text()
+        };
+        assert!(ended(true).ends_with("without --once it goes on, and keeps serving the results."));
+        assert!(ended(false).ends_with("The same command continues the crawl."), "nobody typed --once");
         let said = |at| Announcement::GoingOn { next_due_at: at }.text();
         assert!(said(Some(DateTime::UNIX_EPOCH)).contains("continues. A site is due now."));
         assert!(said(DateTime::from_timestamp(4_102_444_800, 0)).contains("due at 2100-01-01 00:00:00 UTC."));

@@ -101,6 +101,8 @@ pub(crate) fn command() -> clap::Command {
     let whole = ["dry_run", "metrics"]
         .into_iter()
         .fold(whole, |whole, name| whole.mut_arg(name, |flag| flag.hide(true)));
+    let whole =
+        whole.mut_subcommand("doctor", |doctor| doctor.after_long_help(settings::exit::help_of("doctor")));
     show_only_used(whole, &used())
 }
 
@@ -187,6 +189,7 @@ mod tests {
         for (words, shown, hidden) in [
             (["validate"].as_slice(), ["--hosts", "--output"], ["--concurrency", "--format "]),
             (&["doctor"], ["--data-dir", "--format"], ["--delay", "--listen"]),
+            (&["doctor"], ["Exit codes:", "1  a check found a problem"], ["--fail-on", "3  "]),
             (&["probe"], ["--help", "[ADDRESS"], ["--data-dir", "--rate"]),
             (&["db", "status"], ["--data-dir", "--database-url"], ["--listen", "--delay"]),
             (&["demo"], ["--delay", "[default: 50ms]"], ["[default: 3s]", "[default: ./agentdex-data]"]),

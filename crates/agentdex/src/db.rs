@@ -9,7 +9,7 @@ use anyhow::{Context as _, anyhow, ensure};
 use clap::{Args, Subcommand};
 use crawler::cli::UsageError;
 use settings::SharedFlags;
-use store::{Retention, Store, StoreConfig, StoreError};
+use store::{FeedReader, Retention, Store, StoreConfig, StoreError};
 use tokio::sync::mpsc;
 
 use crate::{serve, size};
@@ -71,7 +71,7 @@ pub(crate) async fn run(
         DbCommand::Status => status(config, out).await?,
         DbCommand::VacuumAdvice => advise(config, out).await?,
         DbCommand::Export { file } => export(config, file).await?,
-        DbCommand::Import { file } => import(config, file, out).await?,
+        DbCommand::Import { file } => import(config, file, &serve::typed_flags(shared), out).await?,
         DbCommand::Retain { feed_days, versions_days } => {
             let days = |days: &Option<u64>| days.map(|days| Duration::from_secs(days * SECONDS_PER_DAY));
             let retention = Retention { feed: days(feed_days), versions: days(versions_days) };
@@ -124,12 +124,20 @@ async fn status(config: &StoreConfig, out: &mut impl Write) -> anyhow::Result<()
         last => writeln!(out, "feed: entries {} to {last}", first.0)?,
     }
     for reader in store.feed_readers().await? {
-        let behind = head.0.saturating_sub(reader.position.0);
-        let seen = reader.seen_at.format("%Y-%m-%d %H:%M UTC");
-        writeln!(out, "  {}: {behind} entries behind, last seen {seen}", reader.name)?;
+        writeln!(out, "  {}: {}", reader.name, reader_state(head.0, &reader))?;
     }
     store.close().await;
     Ok(())
+}
+
+/// How far a reader of the feed is. Its time is that of the last entries that it read: while there are none, it stays as it is.
+fn reader_state(head: i64, reader: &FeedReader) -> String {
+    let read_at = reader.seen_at.format("%Y-%m-%d %H:%M UTC");
+    match head.saturating_sub(reader.position.0) {
+        ..=0 => format!("has read every entry, the last at {read_at}"),
+        1 => format!("1 entry behind, last read at {read_at}"),
+        behind => format!("{behind} entries behind, last read at {read_at}"),
+    }
 }
 
 async fn advise(config: &StoreConfig, out: &mut impl Write) -> anyhow::Result<()> {
@@ -174,16 +182,17 @@ async fn export(config: &StoreConfig, file: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn import(config: &StoreConfig, file: &Path, out: &mut impl Write) -> anyhow::Result<()> {
+/// Imports a dump. `flags` are those with which another program finds the same database.
+async fn import(config: &StoreConfig, file: &Path, flags: &str, out: &mut impl Write) -> anyhow::Result<()> {
+    // before a database is created
+    let source: Box<dyn std::io::Read + Send> = match file.to_str() {
+        Some("-") => Box::new(std::io::stdin()),
+        _ => Box::new(std::fs::File::open(file).with_context(|| format!("cannot read {}", file.display()))?),
+    };
     let store = Store::open(config).await?;
     let (sender, mut lines) = mpsc::channel::<String>(BUFFERED_LINES);
-    let source = file.to_owned();
     let reading = tokio::task::spawn_blocking(move || -> std::io::Result<()> {
-        let file: Box<dyn std::io::Read> = match source.to_str() {
-            Some("-") => Box::new(std::io::stdin()),
-            _ => Box::new(std::fs::File::open(&source)?),
-        };
-        let mut file = BufReader::new(file);
+        let mut file = BufReader::new(source);
         for number in 1_u64.. {
             let Some(line) = line_read(&mut file, number)? else { break };
             // If the receiver is gone, it reports its own error.
@@ -197,7 +206,7 @@ async fn import(config: &StoreConfig, file: &Path, out: &mut impl Write) -> anyh
     drop(lines);
     // An error of the file explains why its lines ended.
     reading.await?.with_context(|| format!("cannot read {}", file.display()))?;
-    writeln!(out, "{} rows imported; run `indexer rebuild` to build the index", rows?)?;
+    writeln!(out, "{} rows imported; run `indexer rebuild{flags}` to build the index", rows?)?;
     store.close().await;
     Ok(())
 }
@@ -249,7 +258,31 @@ fn now() -> std::time::SystemTime {
 
 #[cfg(test)]
 mod tests {
+    use store::{DatabaseUrl, FeedPosition};
+
     use super::*;
+
+    #[test]
+    fn a_reader_that_has_read_everything_is_current_whenever_that_was() {
+        let seen_at = chrono::DateTime::from_timestamp(1_780_000_000, 0).unwrap();
+        let state = |head, position| {
+            let reader = FeedReader { name: "indexer".to_owned(), position: FeedPosition(position), seen_at };
+            reader_state(head, &reader)
+        };
+        assert_eq!(state(5, 5), "has read every entry, the last at 2026-05-28 20:26 UTC");
+        assert_eq!(state(5, 4), "1 entry behind, last read at 2026-05-28 20:26 UTC");
+        assert!(state(5, 2).starts_with("3 entries behind"));
+    }
+
+    #[tokio::test]
+    async fn an_import_of_a_missing_file_creates_no_database() {
+        let dir = tempfile::tempdir().unwrap();
+        let data_dir = dir.path().join("new");
+        let config = StoreConfig::new(DatabaseUrl::in_data_dir(&data_dir));
+        let error = import(&config, &dir.path().join("nosuch.jsonl"), "", &mut Vec::new()).await.unwrap_err();
+        assert!(error.to_string().starts_with("cannot read "), "{error}");
+        assert!(!data_dir.exists());
+    }
 
     #[test]
     fn refuses_a_line_of_a_dump_that_is_too_long_with_its_number() {

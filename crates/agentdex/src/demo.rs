@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use crawler::cli::{CrawlFlags, Settings};
-use crawler::{CrawlConfig, CrawlError};
+use crawler::{CrawlConfig, CrawlError, LockError};
 use runtime::RuntimeHealth;
 use settings::SharedFlags;
 use store::DatabaseUrl;
@@ -39,9 +39,8 @@ pub(crate) async fn run(
     let settings = crawler::cli::resolve(shared, crawl)?;
     serve::refuse_unsupported(&settings, shared)?;
     serve::create_data_dir(&dir)?;
-    let locked = serve::locked(settings)?.crawl;
-    let _files = lock_files(&locked, &seeds_file)?;
-    let lock = locked.lock;
+    let _files = lock_files(&settings.crawl, &dir, &seeds_file)?;
+    let lock = serve::locked(settings)?.crawl.lock;
     let endpoint = Endpoint::bind(shared, serve, &dir, health).await?;
     let web = testweb::demo::web().start().await.context("the demo's web cannot start")?;
     let seeds = testweb::demo::seeds();
@@ -78,9 +77,17 @@ fn own_flags(shared: &SharedFlags, dir: &Path) -> SharedFlags {
 }
 
 /// Locks the demo's files, which are in its directory whatever its database is.
-fn lock_files(crawl: &CrawlConfig, seeds_file: &Path) -> Result<CrawlConfig, CrawlError> {
+fn lock_files(crawl: &CrawlConfig, dir: &Path, seeds_file: &Path) -> anyhow::Result<CrawlConfig> {
     let files = CrawlConfig { locked_database: Some(seeds_file.to_owned()), lock: None, ..crawl.clone() };
-    files.locked().map_err(CrawlError::from)
+    files.locked().map_err(|error| match error {
+        LockError::Taken { holder, .. } => {
+            anyhow::anyhow!(
+                "a demo ({holder}) runs in {}: stop it, or name another --data-dir",
+                dir.display()
+            )
+        }
+        error @ LockError::Unusable { .. } => CrawlError::from(error).into(),
+    })
 }
 
 /// The flags for crawling the demo's web. Flags about delays are kept.

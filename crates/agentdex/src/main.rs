@@ -118,7 +118,8 @@ fn report(error: &anyhow::Error, hint: &str, format: LogFormat) {
 fn missing_hint(error: &anyhow::Error, shared: &SharedFlags, crawl: &CrawlFlags) -> Option<String> {
     let error = error.downcast_ref::<StoreError>().filter(|error| error.is_missing())?;
     let command = configuration::crawl_command(shared, crawl);
-    Some(format!(": {command}{}", demo_hint(error).unwrap_or_default()))
+    let note = shared.variable_note().map(|note| format!(" ({note})")).unwrap_or_default();
+    Some(format!(": {command}{}{note}", demo_hint(error).unwrap_or_default()))
 }
 
 /// Names the database of the demo, if it is below the directory in which there is none.

@@ -95,7 +95,10 @@ pub(crate) async fn run(
     store.close().await;
     let page = found.map_err(|error| match error {
         LocalSearchError::Query(why) => anyhow::Error::from(UsageError(why)),
-        other @ LocalSearchError::Unavailable(_) => other.into(),
+        LocalSearchError::Unavailable(why) => {
+            let rebuild = format!("`indexer rebuild{}`", serve::typed_flags(shared));
+            anyhow::anyhow!(why.replace("`indexer rebuild`", &rebuild))
+        }
     })?;
     match format {
         OutputFormat::Json => writeln!(out, "{}", escape::json(&serde_json::to_string(&page)?))?,

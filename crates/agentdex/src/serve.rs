@@ -20,12 +20,12 @@ use indexer::{Embedder, Searcher};
 use runtime::{ReaderProgram, RuntimeHealth};
 use settings::SharedFlags;
 use settings::log::LogLevel;
-use store::Store;
+use store::{DatabaseUrl, Store};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::announce::{Announcement, ReadingFlags};
+use crate::announce::{Announcement, ReadingFlags, quoted};
 
 /// Flags of serving.
 #[derive(Debug, Clone, Args)]
@@ -256,16 +256,39 @@ pub(crate) fn reader_settings(
 
 /// The flags with which other commands in this terminal find the same database. A password is left out.
 fn reading_flags(typed: &SharedFlags, shared: &SharedSettings) -> anyhow::Result<ReadingFlags> {
-    let mut words = vec!["--data-dir".to_owned(), shared.data_dir.display().to_string()];
+    let mut words = Vec::new();
+    let only_file = SharedFlags { config: typed.config.clone(), ..SharedFlags::default() };
+    if typed.config.is_none() || reader_settings(&only_file, None)?.data_dir != shared.data_dir {
+        words.extend(["--data-dir".to_owned(), shared.data_dir.display().to_string()]);
+    }
     if let Some(file) = &typed.config {
         words.extend(["--config".to_owned(), file.display().to_string()]);
     }
     let untyped = SharedFlags { database_url: None, ..typed.clone() };
     let url = &shared.store.url;
     if reader_settings(&untyped, Some(&shared.data_dir))?.store.url != *url {
-        words.extend(["--database-url".to_owned(), url.to_string()]);
+        words.extend(["--database-url".to_owned(), url_to_type(url)]);
     }
     Ok(ReadingFlags(words))
+}
+
+/// A URL to be typed again, with a word in place of its password.
+fn url_to_type(url: &DatabaseUrl) -> String {
+    url.to_string().replace(":***@", ":PASSWORD@").replace("password=***", "password=PASSWORD")
+}
+
+/// The shared flags that were typed and that say where the data is, as words of a shell, each after a space. A password is left out.
+pub(crate) fn typed_flags(typed: &SharedFlags) -> String {
+    let path = |path: &PathBuf| path.display().to_string();
+    let url =
+        |url: &String| DatabaseUrl::parse(url).map_or_else(|_| "URL".to_owned(), |url| url_to_type(&url));
+    let words = [
+        ("--data-dir", typed.data_dir.as_ref().map(path)),
+        ("--database-url", typed.database_url.as_ref().map(url)),
+        ("--config", typed.config.as_ref().map(path)),
+    ];
+    let typed = words.into_iter().filter_map(|(flag, value)| Some((flag, value?)));
+    typed.map(|(flag, value)| format!(" {flag} {}", quoted(&value))).collect()
 }
 
 /// The settings of the API from the flags and the file.
@@ -310,7 +333,7 @@ impl Node {
         let unprinted = OnceLock::new();
         let show = |news: Progress<'_>| {
             // after the seeds were read: if they cannot be, nothing is served
-            if matches!(news, Progress::Seeded(_))
+            if matches!(news, Progress::Seeded { .. })
                 && let Err(error) = watch.suspend(|| self.announce_serving(shared, after_pass))
             {
                 drop(unprinted.set(error));
@@ -329,11 +352,11 @@ impl Node {
         }
         Announcement::Crawled(&summary).print(self.output)?;
         if cancel.soft.is_cancelled() {
-            return self.announce_end();
+            return self.announce_end(after_pass);
         }
         self.wait_for_index().await?;
         if after_pass == AfterPass::End {
-            return self.announce_end();
+            return self.announce_end(after_pass);
         }
         self.announce(&summary).await?;
         let next_due_at = self.store.next_due_at().await?;
@@ -341,7 +364,7 @@ impl Node {
         // submissions, changed seed files and due sites: a line when something happens, between those of the log
         let watch = Watch::lines(shared);
         let show = |news: Progress<'_>| {
-            if !matches!(news, Progress::Seeded(_) | Progress::Scheduled { .. }) {
+            if !matches!(news, Progress::Seeded { .. } | Progress::Scheduled { .. }) {
                 watch.show(&news);
             }
         };
@@ -378,10 +401,12 @@ impl Node {
     }
 
     /// Says in the terminal how to see the results and to go on, after a pass that is not followed by others.
-    fn announce_end(&self) -> anyhow::Result<()> {
+    fn announce_end(&self, after_pass: AfterPass) -> anyhow::Result<()> {
         match self.output {
             OutputFormat::Text => {
-                Announcement::Ended { program: program(), reading: &self.reading }.print(self.output)
+                let is_single_pass = after_pass == AfterPass::End;
+                Announcement::Ended { program: program(), is_single_pass, reading: &self.reading }
+                    .print(self.output)
             }
             OutputFormat::Json => Ok(()),
         }
@@ -474,6 +499,20 @@ mod tests {
             ["--config", &file]
         );
         let elsewhere = words(Some("postgres://me:word@host/db"), None);
-        assert_eq!(elsewhere[2..], ["--database-url", "postgres://me:***@host/db"]);
+        assert_eq!(elsewhere[2..], ["--database-url", "postgres://me:PASSWORD@host/db"]);
+        std::fs::write(&config, format!("data_dir = {data_dir:?}\n")).unwrap();
+        assert_eq!(words(None, Some(&config)), ["--config", &file], "the file names the directory");
+    }
+
+    #[test]
+    fn commands_that_are_named_find_the_same_data() {
+        let flags = SharedFlags {
+            data_dir: Some("Ann's data".into()),
+            database_url: Some("postgres://me:word@host/db".to_owned()),
+            ..SharedFlags::default()
+        };
+        let typed = r" --data-dir 'Ann'\''s data' --database-url postgres://me:PASSWORD@host/db";
+        assert_eq!(typed_flags(&flags), typed);
+        assert_eq!(typed_flags(&SharedFlags::default()), "");
     }
 }

@@ -249,7 +249,14 @@ impl ManifestUrl {
             let start: String = text.chars().take(60).collect();
             return Err(NameError::Url(format!("{start}…"), format!("longer than {URL_BYTES_MAX} bytes")));
         }
-        let url = parse_url(text).map_err(|error| NameError::Url(text.to_owned(), error.to_string()))?;
+        let url = parse_url(text).map_err(|error| {
+            let reason = if text.contains(':') {
+                error.to_string()
+            } else {
+                "it does not begin with https://, as in https://example.org/agent.json".to_owned()
+            };
+            NameError::Url(text.to_owned(), reason)
+        })?;
         Self::of_url(url)
     }
 

@@ -59,6 +59,11 @@ pub(crate) fn misspelt(name: &str) -> Option<String> {
     known.filter_map(near).min_by_key(|(distance, _)| *distance).map(|(_, known)| known)
 }
 
+/// Whether a word may be a misspelling of another one.
+pub fn is_misspelling(word: &str, known: &str) -> bool {
+    strsim::damerau_levenshtein(word, known) <= DISTANCE_MAX
+}
+
 /// Sets the value of a variable in the file's table. A variable has no type: it is tried as a string, then as a TOML value,
 /// then as a comma-separated list of strings.
 pub(crate) fn overlay<T: DeserializeOwned>(

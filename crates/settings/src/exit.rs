@@ -20,8 +20,15 @@ const TABLE: [(u8, &str, &str); 7] = [
     (UNREADABLE, "validate", "the document is missing, or cannot be read or fetched"),
 ];
 
-/// The table for the end of a help text.
+/// The table for the end of the help text of a program.
 pub fn help() -> String {
     let rows = TABLE.map(|(code, programs, meaning)| format!("\n  {code}  {programs:<9} {meaning}"));
     format!("Exit codes:{}", rows.concat())
+}
+
+/// The exit codes of one subcommand, for the end of its help text.
+pub fn help_of(subcommand: &str) -> String {
+    let rows = TABLE.iter().filter(|(_, programs, _)| *programs == "all" || *programs == subcommand);
+    let rows = rows.map(|(code, _, meaning)| format!("\n  {code}  {meaning}"));
+    format!("Exit codes:{}", rows.collect::<String>())
 }

@@ -71,6 +71,17 @@ impl SharedFlags {
         Ok(url.filter(|url| !url.is_empty()))
     }
 
+    /// A sentence for errors about the database if `DATABASE_URL` names it although a data directory was typed.
+    pub fn variable_note(&self) -> Option<&'static str> {
+        self.variable_note_with(environment::variable(DATABASE_URL_VARIABLE))
+    }
+
+    fn variable_note_with(&self, variable: Option<String>) -> Option<&'static str> {
+        let is_set = variable.is_some_and(|url| !url.is_empty());
+        (is_set && self.data_dir.is_some() && self.database_url.is_none())
+            .then_some("DATABASE_URL is set, and --data-dir does not change that: unset it to use the database of that directory")
+    }
+
     /// The log level. `default` applies if neither a flag nor the file sets one; each `-v` raises it by one level.
     pub fn log_level(&self, in_file: Option<LogLevel>, default: LogLevel) -> LogLevel {
         match (self.quiet, self.verbose) {
@@ -118,6 +129,28 @@ mod tests {
         assert_eq!(url(&none, Some("key"), Some(&secret)).as_deref(), Some("postgres://from-file/db"));
         assert_eq!(url(&none, Some("key"), None).as_deref(), Some("key"));
         assert_eq!(url(&none, Some(""), None), None);
+    }
+
+    #[test]
+    fn a_typed_data_directory_does_not_replace_the_variable() {
+        let note = |dir: Option<&str>, url: Option<&str>, variable: Option<&str>| {
+            let flags = SharedFlags {
+                data_dir: dir.map(PathBuf::from),
+                database_url: url.map(str::to_owned),
+                ..SharedFlags::default()
+            };
+            flags.variable_note_with(variable.map(str::to_owned)).is_some()
+        };
+        let variable = Some("postgres://host/db");
+        assert!(note(Some("d"), None, variable));
+        for (dir, url, variable) in [
+            (None, None, variable),
+            (Some("d"), variable, variable),
+            (Some("d"), None, None),
+            (Some("d"), None, Some("")),
+        ] {
+            assert!(!note(dir, url, variable), "{dir:?} {url:?} {variable:?}");
+        }
     }
 
     #[test]

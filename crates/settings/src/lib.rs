@@ -21,7 +21,7 @@ mod spans;
 mod spans_left_out;
 mod traces;
 
-pub use environment::{Variables, variables};
+pub use environment::{Variables, is_misspelling, variables};
 pub use error::SettingsError;
 pub use feature::{Feature, MissingFeature};
 pub use file::load;

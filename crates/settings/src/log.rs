@@ -29,8 +29,8 @@ const OWN_CRATES: [&str; 6] = ["agentdex", "api", "crawler", "indexer", "setting
 /// Lines about the progress of a crawl, which are wanted wherever warnings are.
 const PROGRESS: &str = "crawler::progress=info";
 /// The MCP library warns about mistakes of clients only, which operators cannot correct. The tools log their own
-/// failures.
-const SILENCED: &str = "rmcp=off";
+/// failures. PostgreSQL's notices say without a context what the error of the statement says with one.
+const SILENCED: &str = "rmcp=off,sqlx::postgres::notice=off";
 
 type Reload = Box<dyn Fn(LogLevel) -> Result<(), String> + Send + Sync>;
 static RELOAD: OnceLock<Reload> = OnceLock::new();
@@ -157,12 +157,35 @@ fn set_level(level: LogLevel) {
     }
 }
 
+/// What SIGHUP asks of a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Hangup {
+    /// Its terminal was closed: it stops, as at SIGTERM.
+    Stop,
+    /// Its service manager wants it to read the settings again.
+    Reload,
+}
+
+impl Hangup {
+    /// A program that began with a terminal belongs to the person who opened that.
+    const fn of(is_stdin_terminal: bool, is_stderr_terminal: bool) -> Self {
+        if is_stdin_terminal || is_stderr_terminal { Self::Stop } else { Self::Reload }
+    }
+}
+
 /// Reads the settings at every SIGHUP and sets the level from them. Invalid settings change nothing, and other settings
-/// need a restart.
+/// need a restart. A program that was started in a terminal stops instead: it receives the signal when the terminal is closed.
 pub async fn reload_on_hangup<E: std::fmt::Display>(read: impl Fn() -> Result<LogLevel, E>) -> Infallible {
     use tokio::signal::unix::{SignalKind, signal};
+    // a terminal that is closed is none any more
+    let asks = Hangup::of(std::io::stdin().is_terminal(), std::io::stderr().is_terminal());
     let Ok(mut hangup) = signal(SignalKind::hangup()) else { return std::future::pending().await };
     while hangup.recv().await.is_some() {
+        if asks == Hangup::Stop {
+            // a process may send itself a signal, and every program that waits for this one handles it
+            drop(signal_hook::low_level::raise(signal_hook::consts::SIGTERM));
+            continue;
+        }
         match read() {
             Ok(level) => set_level(level),
             Err(error) => tracing::error!(%error, "the settings are invalid; nothing was changed"),
@@ -186,13 +209,23 @@ mod tests {
     }
 
     #[test]
+    fn a_hangup_stops_programs_of_a_terminal_and_reloads_services() {
+        assert_eq!(Hangup::of(false, false), Hangup::Reload);
+        for (stdin, stderr) in [(true, true), (true, false), (false, true)] {
+            assert_eq!(Hangup::of(stdin, stderr), Hangup::Stop, "{stdin} {stderr}");
+        }
+    }
+
+    #[test]
     fn libraries_log_warnings_only_below_trace() {
         assert!(LogLevel::Error.filter().to_string().contains("error"));
         assert_eq!(LogLevel::Trace.filter().to_string(), "trace");
         let debug = LogLevel::Debug.filter().to_string();
         assert!(debug.contains("crawler=debug") && debug.contains("warn"), "{debug}");
         for level in [LogLevel::Error, LogLevel::Warn, LogLevel::Info, LogLevel::Debug] {
-            assert!(level.filter().to_string().contains("rmcp=off"), "{level:?}");
+            for silenced in ["rmcp=off", "sqlx::postgres::notice=off"] {
+                assert!(level.filter().to_string().contains(silenced), "{level:?}");
+            }
         }
     }
 }

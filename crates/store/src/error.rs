@@ -40,7 +40,7 @@ pub enum StoreError {
         url: String,
         reason: String,
     },
-    /// A program that only reads found no SQLite file.
+    /// A program that only reads found no SQLite file. The path is absolute, since a command may run in another folder than the crawl.
     #[error(
         "there is no database at {}: run this in the folder of the crawl, name its --data-dir or --database-url, or start a crawl",
         path.display()
@@ -48,7 +48,7 @@ pub enum StoreError {
     Missing { path: PathBuf },
     /// A program that only reads found a database without tables.
     #[error(
-        "the database at {url} has no tables of agentdex: name that of the crawl with --data-dir or --database-url, or start a crawl"
+        "the database at {url} has no tables of agentdex: name that of the crawl with --database-url, or start a crawl"
     )]
     WithoutTables {
         /// Database URL without the password.
@@ -87,8 +87,14 @@ pub enum StoreError {
         #[source]
         source: Box<sqlx::migrate::MigrateError>,
     },
-    #[error("cannot write the database {}: {reason}; choose another --data-dir or correct its permissions", path.display())]
+    #[error(
+        "cannot write the database {}, which SQLite needs to read it too: {reason}; choose another --data-dir or correct its permissions",
+        path.display()
+    )]
     NotWritable { path: PathBuf, reason: String },
+    /// This user may not look into the folder of the database.
+    #[error("cannot look for the database {}: {reason}; run this as the user that wrote it, or name another --data-dir", path.display())]
+    NotSearchable { path: PathBuf, reason: String },
     #[error("{} is not a SQLite database: move it away, or name another --data-dir", path.display())]
     NotADatabase { path: PathBuf },
     #[error("the disk of the database is full, {operation} was rolled back: free some space")]

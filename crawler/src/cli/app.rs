@@ -31,6 +31,7 @@ pub fn main() -> ExitCode {
     }
     let mut format = flags.shared.log_format.unwrap_or_default();
     let resolved = resolve(&flags.shared, &flags.crawl).map_err(anyhow::Error::from);
+    let note = flags.shared.variable_note();
     let done = resolved.and_then(|settings| {
         format = settings.shared.log_format;
         work(flags.command, settings, flags.shared)
@@ -38,13 +39,16 @@ pub fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) => report_error(&error, format),
+        Err(error) => report_error(&error, note, format),
     }
 }
 
-fn report_error(error: &anyhow::Error, format: LogFormat) -> ExitCode {
+/// Reports the error that ends the program. `note` is about where the database is named.
+fn report_error(error: &anyhow::Error, note: Option<&str>, format: LogFormat) -> ExitCode {
     let is_missing = error.downcast_ref::<StoreError>().is_some_and(StoreError::is_missing);
-    let hint = if is_missing { ": crawler --seeds FILE --contact-email YOU" } else { "" };
+    let note = note.map(|note| format!(" ({note})")).unwrap_or_default();
+    let hint =
+        if is_missing { format!(": crawler --seeds FILE --contact-email YOU{note}") } else { String::new() };
     ::settings::log::report("crawler", format, &format!("{error}{hint}"));
     ExitCode::from(if is_usage(error) { exit::USAGE } else { exit::FAILURE })
 }

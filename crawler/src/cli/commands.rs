@@ -17,6 +17,7 @@ use super::report::{self, counted, plural};
 use super::settings::Settings;
 use super::watch::Watch;
 use crate::output::{self, OutputFormat};
+use crate::summary::SiteAndHost;
 use crate::worker::{Cancel, Progress, STOP_MAX};
 use crate::{UsageError, clock, site_of};
 
@@ -64,7 +65,8 @@ pub(super) async fn check(settings: Settings, store: Store, domain: &str) -> any
         (Some(parked), _) => format!("{site}: the visit waits: {}", parked.reason),
         (None, Some(visit)) => {
             let requests = counted(visit.requests.into(), "request");
-            format!("{site}: {}; {requests}", visit.end.description())
+            let named = SiteAndHost::of_report(&site, &visit.fetches);
+            format!("{named}: {}; {requests}", visit.end.description())
         }
         (None, None) => format!(
             "{site}: another crawler has it; `{} explain {site}` shows its visit when it has ended",
@@ -98,14 +100,23 @@ pub(super) fn check_names(command: &Command, settings: &Settings) -> Result<(), 
 fn seed_to_check(settings: &Settings, domain: &str) -> Result<Seed, UsageError> {
     let egress = &settings.crawl.egress;
     let seed = seed_of(domain, egress.own_networks.site_scope())?;
-    if is_only_in_a_demo(&seed.host, egress) {
+    refuse_demo_host(&seed.host, egress)?;
+    Ok(seed)
+}
+
+/// Refuses a host of the demo that this process cannot find.
+///
+/// # Errors
+///
+/// If the name is reserved for examples, and neither its address nor name servers are given.
+pub fn refuse_demo_host(host: &Host, egress: &EgressSettings) -> Result<(), UsageError> {
+    if is_only_in_a_demo(host, egress) {
         return Err(UsageError(format!(
-            "{} exists only inside the demo, which visits its sites itself: names below .example are not on the web (RFC 2606). \
-             Check a site of the web",
-            seed.host
+            "{host} exists only inside the demo, which visits its sites itself: names below .example are not on the web (RFC 2606). \
+             Check a site of the web"
         )));
     }
-    Ok(seed)
+    Ok(())
 }
 
 /// Whether no name server of the web knows the host, and the operator names neither its address nor name servers.
@@ -213,6 +224,7 @@ pub(super) async fn block(
     reason: &str,
 ) -> anyhow::Result<()> {
     for site in sites(domains)? {
+        let note = unknown_note(store, &site).await?;
         let outcome = store
             .site_block(&site, reason, clock::now())
             .await
@@ -220,7 +232,7 @@ pub(super) async fn block(
         output::line(&match outcome {
             BlockOutcome::AlreadyBlocked => format!("{site} was blocked already, in {database}"),
             BlockOutcome::Blocked { manifests_removed, documents_removed } => format!(
-                "{site} is blocked in {database}: it is not visited any more; deleted {} and {}",
+                "{site} is blocked in {database}: it is not visited any more; deleted {} and {}{note}",
                 counted(manifests_removed.into(), "manifest"),
                 counted(documents_removed.into(), "document")
             ),
@@ -234,7 +246,8 @@ pub(super) async fn unblock(store: &Store, database: &DatabaseUrl, domains: &[St
     for site in sites(domains)? {
         let was_blocked = store.site_unblock(&site, clock::now()).await?;
         output::line(&if was_blocked {
-            format!("{site} may be visited again, in {database}")
+            let note = unvisited_note(store, &site).await?;
+            format!("{site} may be visited again, in {database}{note}")
         } else {
             format!("{site} was not blocked in {database}")
         })?;
@@ -254,12 +267,13 @@ pub(super) async fn suspend(
     }
     let suspension = SuspensionRecord { reason, note: note.trim().to_owned(), at: clock::now() };
     for site in sites(domains)? {
+        let note = unknown_note(store, &site).await?;
         let outcome =
             store.site_suspend(&site, &suspension).await.with_context(|| format!("suspending {site}"))?;
         output::line(&match outcome {
             SuspensionOutcome::AlreadySuspended => format!("{site} was suspended before, in {database}"),
             SuspensionOutcome::Suspended { manifests_removed, documents_removed } => format!(
-                "{site} is suspended in {database}: it is not visited any more; deleted {} and {}",
+                "{site} is suspended in {database}: it is not visited any more; deleted {} and {}{note}",
                 counted(manifests_removed.into(), "manifest"),
                 counted(documents_removed.into(), "document")
             ),
@@ -277,12 +291,37 @@ pub(super) async fn unsuspend(
     for site in sites(domains)? {
         let was_suspended = store.site_unsuspend(&site, clock::now()).await?;
         output::line(&if was_suspended {
-            format!("{site} is no longer suspended, in {database}")
+            let note = unvisited_note(store, &site).await?;
+            format!("{site} is no longer suspended, in {database}{note}")
         } else {
             format!("{site} was not suspended in {database}")
         })?;
     }
     Ok(())
+}
+
+/// A hint at a mistyped name, before a site is blocked or suspended that nothing is known of.
+async fn unknown_note(store: &Store, site: &SiteName) -> Result<&'static str, StoreError> {
+    let is_known = store.site_report(site, 1).await?.is_some();
+    Ok(if is_known { "" } else { "; this site was not known here before: check the name" })
+}
+
+/// Why a site whose block or suspension was lifted is still not visited, if so.
+async fn unvisited_note(store: &Store, site: &SiteName) -> Result<String, StoreError> {
+    let known = store.site_report(site, 1).await?;
+    let program = super::app::program();
+    Ok(match known {
+        Some(known) if known.blocked.is_some() => format!("; it stays blocked: {program} unblock {site}"),
+        Some(known) if known.suspended.is_some() => {
+            format!("; it stays suspended: {program} unsuspend {site}")
+        }
+        Some(known) if known.summary.next_visit_at.is_none() => {
+            format!(
+                "; no list that was read names it, so it is not visited: {program} check {site} visits it, and a list adds it when it is read"
+            )
+        }
+        _ => String::new(),
+    })
 }
 
 /// All or none: a typo in the last name does not leave the first ones changed.

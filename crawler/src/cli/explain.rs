@@ -196,7 +196,7 @@ fn lines_before_hosts(report: &SiteReport) -> Vec<String> {
 fn lines_after_hosts(report: &SiteReport) -> Vec<String> {
     let mut lines = Vec::new();
     if report.visits.is_empty() {
-        let none = if report.blocked.is_some() || report.suspended.is_some() {
+        let none = if report.blocked.is_some() || report.suspended.is_some() || report.state.visits > 0 {
             "What was kept of its visits is deleted."
         } else if worker_visiting(report).is_some() {
             "No visit has ended yet."
@@ -267,7 +267,7 @@ fn host_lines(
         (host.requests_day == day_of(now), Scope::Authority.limits().requests_per_day_max)
     {
         lines.push(format!(
-            "  requests today: {} (a host outside --allow-addresses gets at most {budget})",
+            "  requests today: {}; the limit of a host is {budget}, which does not apply inside --allow-addresses",
             host.requests_today
         ));
     }

@@ -18,6 +18,7 @@ mod status;
 mod watch;
 
 pub use app::{is_closed_pipe, is_usage, main, perform};
+pub use commands::refuse_demo_host;
 pub use flags::{Command, CrawlFlags, Flags, OperatorFlags};
 pub use report::{failure_reasons, pass_reasons, summary_text};
 pub use settings::{Settings, SharedSettings, UsageError, Verbosity, log_level, resolve};

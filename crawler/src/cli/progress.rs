@@ -63,8 +63,7 @@ impl Rate {
         // sites that become known during the crawl are counted when they are visited
         let open = u64::try_from(state.open).unwrap_or(u64::MAX);
         let sites_known = state.sites_known.map(|known| known.max(done.saturating_add(open)));
-        let is_idle =
-            state.open == 0 && state.parked == 0 && done > 0 && sites_known.is_some_and(|known| known > done);
+        let is_idle = state.open == 0 && state.parked == 0 && sites_known.is_some_and(|known| known > done);
         Shown {
             sites_done: done,
             sites_known,
@@ -83,7 +82,8 @@ impl Rate {
 
 /// An estimate of the time left: the requests still to be sent, at the rate of the last minute, and at least the time that the longest open
 /// visit needs with the delays of its site. A visit that has not begun is assumed to need as many requests as those that have. `None` while
-/// nothing is known, and while no visit is open: then only parked visits are left, or other processes make the visits.
+/// nothing is known, while no visit is open, and while fewer are open than could be: then only parked visits are left, or other processes make the
+/// visits.
 fn time_left(state: &CrawlState<'_>, sites_left: u64, requests_per_second: f64) -> Option<Duration> {
     if state.open == 0 {
         return None;
@@ -94,6 +94,11 @@ fn time_left(state: &CrawlState<'_>, sites_left: u64, requests_per_second: f64) 
     let begun = state.summary.sites_visited + activity.begun;
     let each = (activity.requests + activity.planned).checked_div(begun).filter(|each| *each > 0);
     let of_others = if not_begun == 0 { 0 } else { not_begun.saturating_mul(each?) };
+    // this process would have begun more if they were its own: other processes visit them, or they are not due yet
+    let open = u64::try_from(state.open).unwrap_or(u64::MAX);
+    if sites_left > open.saturating_add(parked) && !state.is_full {
+        return None;
+    }
     let requests = activity.planned.saturating_add(of_others);
     let is_known = requests > 0 && (requests_per_second > 0.0 || of_others == 0);
     let at_this_rate = if requests_per_second > 0.0 { as_f64(requests) / requests_per_second } else { 0.0 };
@@ -165,10 +170,15 @@ impl Shown {
             Some(known) if self.is_idle => {
                 format!("{} done by this process, {known} known, {pace}", counted(done, "site"))
             }
-            Some(known) => format!("{done} of {known} sites done, {pace}"),
-            None => format!("{done} sites done, {pace}"),
+            Some(known) => format!("{done} of {known} {} done, {pace}", sites(known)),
+            None => format!("{} done, {pace}", counted(done, "site")),
         }
     }
+}
+
+/// The noun after the number of all sites.
+pub(super) const fn sites(known: u64) -> &'static str {
+    if known == 1 { "site" } else { "sites" }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "shown with one decimal place")]
@@ -186,7 +196,14 @@ mod tests {
     fn shown(rate: &mut Rate, done: u64, activity: ActivityCounts, now: Instant) -> Shown {
         let ends = if done > 0 { [("completed", done)].into() } else { BTreeMap::new() };
         let summary = Summary { sites_visited: done, requests: done * 10, ends, ..Summary::default() };
-        let state = CrawlState { summary: &summary, sites_known: Some(20), open: 4, parked: 0, activity };
+        let state = CrawlState {
+            summary: &summary,
+            sites_known: Some(20),
+            open: 4,
+            is_full: true,
+            parked: 0,
+            activity,
+        };
         rate.shown(&state, now)
     }
 
@@ -231,7 +248,14 @@ mod tests {
                 longest,
                 ..ActivityCounts::default()
             };
-            let state = CrawlState { summary: &summary, sites_known: Some(3), open: 3, parked: 0, activity };
+            let state = CrawlState {
+                summary: &summary,
+                sites_known: Some(3),
+                open: 3,
+                is_full: false,
+                parked: 0,
+                activity,
+            };
             let left = rate.shown(&state, start + Duration::from_secs(second)).time_left;
             let error = left.unwrap().abs_diff(longest);
             assert!(error <= Duration::from_secs(1), "{left:?} of {longest:?}");
@@ -244,7 +268,14 @@ mod tests {
         let summary = Summary { sites_visited: 2, ..Summary::default() };
         for (known, parked, requests) in [(3, 1, 20), (3, 0, 0)] {
             let activity = ActivityCounts { requests, ..ActivityCounts::default() };
-            let state = CrawlState { summary: &summary, sites_known: Some(known), open: 0, parked, activity };
+            let state = CrawlState {
+                summary: &summary,
+                sites_known: Some(known),
+                open: 0,
+                is_full: false,
+                parked,
+                activity,
+            };
             let shown = rate.shown(&state, start + Duration::from_secs(1));
             assert!(shown.head().ends_with(" requests/s"), "{}", shown.head());
         }
@@ -255,7 +286,14 @@ mod tests {
         let (mut rate, start) = (Rate::default(), Instant::now());
         let summary = Summary { sites_visited: 2, requests: 20, ..Summary::default() };
         let activity = ActivityCounts::default();
-        let state = CrawlState { summary: &summary, sites_known: Some(2), open: 0, parked: 0, activity };
+        let state = CrawlState {
+            summary: &summary,
+            sites_known: Some(2),
+            open: 0,
+            is_full: false,
+            parked: 0,
+            activity,
+        };
         for seconds in [0, 10] {
             let idle = rate.shown(&state, start + Duration::from_secs(seconds));
             assert_eq!(idle.head(), "2 of 2 sites done, 0.0 requests/s, none is left");
@@ -268,10 +306,34 @@ mod tests {
     fn a_process_without_visits_estimates_no_time_for_those_of_others() {
         let summary = Summary { sites_visited: 1, requests: 26, ..Summary::default() };
         let activity = ActivityCounts { requests: 26, ..ActivityCounts::default() };
-        let state = CrawlState { summary: &summary, sites_known: Some(37), open: 0, parked: 0, activity };
+        let state = CrawlState {
+            summary: &summary,
+            sites_known: Some(37),
+            open: 0,
+            is_full: false,
+            parked: 0,
+            activity,
+        };
         let shown = Rate::default().shown(&state, Instant::now());
         assert_eq!(shown.time_left, None);
         assert_eq!(shown.head(), "1 site done by this process, 37 known, 26.0 requests/s");
+        // it visits the last one of its sites, and others have theirs
+        let begun = ActivityCounts { requests: 5, begun: 1, planned: 3, ..ActivityCounts::default() };
+        let summary = Summary::default();
+        let state = CrawlState {
+            summary: &summary,
+            sites_known: Some(35),
+            open: 1,
+            is_full: false,
+            parked: 0,
+            activity: begun,
+        };
+        assert_eq!(Rate::default().shown(&state, Instant::now()).time_left, None);
+        let idle = CrawlState { open: 0, activity: ActivityCounts::default(), ..state };
+        let shown = Rate::default().shown(&idle, Instant::now());
+        assert_eq!(shown.head(), "0 sites done by this process, 35 known, 0.0 requests/s");
+        let one = CrawlState { sites_known: Some(1), open: 1, ..idle };
+        assert_eq!(Rate::default().shown(&one, Instant::now()).head(), "0 of 1 site done, 0.0 requests/s");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use policy::{FetchOutcome, VisitEnd};
 
 use super::duration;
 use crate::dry_run::DryRun;
-use crate::seeds::{Rejected, SeedReport};
+use crate::seeds::SeedReport;
 use crate::summary::Summary;
 
 /// Rejected lines and parked sites shown; the JSON has all that were kept.
@@ -88,7 +88,15 @@ fn body(summary: &Summary) -> Result<String, std::fmt::Error> {
         writeln!(out, "{}", nothing_due(summary))?;
     } else {
         let sites = counted(summary.sites_visited, "site");
-        writeln!(out, "{stopped}{sites} visited with {} in {took}.", counted(summary.requests, "request"))?;
+        let requests = counted(summary.requests, "request");
+        if summary.has_earlier_requests {
+            writeln!(
+                out,
+                "{stopped}{sites} visited in {took}, with {requests}, some of them before this start."
+            )?;
+        } else {
+            writeln!(out, "{stopped}{sites} visited with {requests} in {took}.")?;
+        }
     }
     seeds(out, &summary.seeds)?;
     results(out, summary)?;
@@ -234,11 +242,14 @@ fn seeds(out: &mut String, report: &SeedReport) -> std::fmt::Result {
     if report.read + report.rejected_count == 0 {
         return Ok(());
     }
-    let (duplicates, lines) =
-        (counted(report.duplicates, "duplicate"), counted(report.rejected_count, "line"));
-    writeln!(out, "Seeds: {} read, {duplicates}, {lines} skipped", report.read)?;
+    let mut counts = vec![format!("{} read", report.read)];
+    counts.extend((report.duplicates > 0).then(|| counted(report.duplicates, "duplicate")));
+    counts.extend(
+        (report.rejected_count > 0).then(|| format!("{} skipped", counted(report.rejected_count, "line"))),
+    );
+    listed(out, "Seeds", &counts)?;
     for rejected in report.rejected.iter().take(SHOWN_MAX) {
-        writeln!(out, "{}", rejected_line(rejected))?;
+        writeln!(out, "  {rejected}")?;
     }
     more(out, report.rejected_count, report.rejected.len().min(SHOWN_MAX))?;
     if report.sources.len() > 1 || report.sources.iter().any(|source| source.kind != "list" || source.is_cut)
@@ -255,15 +266,13 @@ fn seeds(out: &mut String, report: &SeedReport) -> std::fmt::Result {
             counted(report.refused, "seed")
         )?;
     }
+    if let Some(earlier) = report.earlier_lists() {
+        writeln!(out, "  {earlier}")?;
+    }
     match report.sites_forgotten {
         0 => Ok(()),
         count => writeln!(out, "  {} deleted, because no list names them any more", counted(count, "site")),
     }
-}
-
-/// A skipped line of a list, with the reason.
-pub(super) fn rejected_line(rejected: &Rejected) -> String {
-    format!("  {}, line {}: {}", rejected.source, rejected.line, rejected.reason)
 }
 
 /// A number with its noun, whose plural ends with an s.
@@ -332,7 +341,7 @@ fn more(out: &mut String, all: u64, shown: usize) -> std::fmt::Result {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::summary::Sample;
+    use crate::summary::{Sample, SiteAndHost};
 
     #[test]
     fn reports_a_pass_that_reached_no_site() {
@@ -359,16 +368,18 @@ mod tests {
 
     #[test]
     fn reasons_name_the_first_sites() {
-        let sites = ["a.example", "b.example", "c.example"].map(site).to_vec();
+        let named = |name: &str| SiteAndHost { site: site(name), host: None };
+        let typed = SiteAndHost { host: manifest::Host::parse("wwww.a.example").ok(), ..named("a.example") };
+        let sites = vec![typed, named("b.example"), named("c.example")];
         let summary = Summary {
             sites_visited: 9,
             ends: [("dns_dead", 5), ("completed", 3), ("robots_denied", 1)].into(),
-            sites_by_end: [("dns_dead", sites), ("robots_denied", vec![site("keepout.example")])].into(),
+            sites_by_end: [("dns_dead", sites), ("robots_denied", vec![named("keepout.example")])].into(),
             ..Summary::default()
         };
         let text = summary_text(&summary);
         for part in [
-            "5 of 9 sites: the name does not exist (a.example, b.example, c.example, and 2 more). Check for typing errors; `agentdex doctor",
+            "5 of 9 sites: the name does not exist (wwww.a.example of the site a.example, b.example, c.example, and 2 more). Check for typing errors; `agentdex doctor",
             "1 of 9 sites: robots.txt forbids all planned paths (keepout.example). Leave such sites alone.",
         ] {
             assert!(text.contains(part), "{text}");
@@ -452,6 +463,16 @@ mod tests {
         let text = summary_text(&summary);
         assert!(text.contains("none is due yet. The next site is due at 2024-10-04 00:00:00 UTC"), "{text}");
         assert!(!text.contains("0 sites visited"), "{text}");
+        let continued = Summary {
+            sites_visited: 3,
+            requests: 60,
+            has_earlier_requests: true,
+            seconds: 15.4,
+            ..Summary::default()
+        };
+        let continued = summary_text(&continued);
+        let words = "3 sites visited in 15.4 s, with 60 requests, some of them before this start.";
+        assert!(continued.starts_with(words), "{continued}");
         let stopped = summary_text(&Summary { interrupted: true, ..summary });
         assert!(stopped.starts_with("Stopped. 0 sites visited"), "{stopped}");
     }

@@ -119,7 +119,11 @@ impl Settings {
             return;
         }
         let has_own = self.crawl.egress.own_networks != OwnNetworks::default();
-        let whose = if has_own { "owners of sites outside --allow-addresses" } else { "site owners" };
+        let whose = if has_own {
+            "if you visit sites outside --allow-addresses, their owners"
+        } else {
+            "site owners"
+        };
         tracing::warn!(
             "{whose} cannot reach you: requests name no contact, so a site owner with a complaint can only block the crawler; \
                  add --contact-email you@example.org or --contact-url https://example.org/crawler"

@@ -89,8 +89,20 @@ pub fn typed<T: FromArgMatches>(
     T::from_arg_matches_mut(&mut matches).map_err(|error| error.format(whole))
 }
 
-/// The error about an unknown subcommand, or if that is a file, how to name it.
-fn file_without_its_flag(whole: &mut clap::Command, error: clap::Error) -> clap::Error {
+/// The error about an unknown subcommand, or if that is a file, how to name it. A flag that resembles the typed one only a little is not
+/// suggested.
+fn file_without_its_flag(whole: &mut clap::Command, mut error: clap::Error) -> clap::Error {
+    let is_far_fetched = match (error.get(ContextKind::InvalidArg), error.get(ContextKind::SuggestedArg)) {
+        (Some(ContextValue::String(typed)), Some(ContextValue::String(suggested))) => {
+            !::settings::is_misspelling(typed, suggested)
+        }
+        _ => false,
+    };
+    if is_far_fetched {
+        // the usage is that with the suggested flag
+        error.remove(ContextKind::SuggestedArg);
+        error.remove(ContextKind::Usage);
+    }
     match error.get(ContextKind::InvalidSubcommand) {
         Some(ContextValue::String(name)) if Path::new(name).is_file() => {
             let why = format!(
@@ -191,6 +203,16 @@ mod tests {
         for file in [file.to_str().unwrap(), "domains.txt"] {
             assert!(typed::<Flags>(&mut command(), &SUBCOMMAND_FLAGS, ["crawler", "--seeds", file]).is_ok());
         }
+    }
+
+    #[test]
+    fn suggests_only_flags_that_resemble_the_typed_one() {
+        let error = |flag: &str| {
+            typed::<Flags>(&mut command(), &SUBCOMMAND_FLAGS, ["crawler", flag]).unwrap_err().to_string()
+        };
+        assert!(error("--sedes").contains("--seeds"), "{}", error("--sedes"));
+        let listen = error("--listen");
+        assert!(listen.contains("--listen") && !listen.contains("--lease"), "{listen}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use manifest::Host;
 use policy::Status as SiteStatus;
 use serde::Serialize;
 use store::{DatabaseUrl, FailingSite, SlowSite, Stats, Store, WorkerLoad};
@@ -11,6 +12,7 @@ use super::duration::in_words;
 use super::report::{counted, format_counted, outcomes_in_words, plural};
 use crate::clock;
 use crate::output::{self, OutputFormat};
+use crate::summary::SiteAndHost;
 
 /// Maximum number of parked visits shown.
 const PARKED_MAX: u32 = 10;
@@ -33,10 +35,19 @@ struct Status {
     /// When the next visit is due, or has been due since.
     next_due_at: Option<DateTime<Utc>>,
     workers: Vec<WorkerLoad>,
-    failing: Vec<FailingSite>,
+    failing: Vec<Failing>,
     #[serde(skip)]
     has_more_failing: bool,
     slowest: Vec<SlowSite>,
+}
+
+/// A failing site, with the host that failed at the last visit if the site has another name.
+#[derive(Debug, Serialize)]
+struct Failing {
+    #[serde(flatten)]
+    site: FailingSite,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<Host>,
 }
 
 /// Shows the state of the crawl. The text names the database, which a variable of the terminal may have chosen.
@@ -51,7 +62,7 @@ pub(super) async fn run(store: &Store, database: &DatabaseUrl, format: OutputFor
         stats,
         workers: store.workers_list(now, WORKERS_MAX).await?,
         has_more_failing: failing.len() > SITES_MAX as usize,
-        failing: failing.into_iter().take(SITES_MAX as usize).collect(),
+        failing: with_hosts(store, failing).await?,
         slowest: store.sites_slowest(now - TimeDelta::days(1), SITES_MAX).await?,
     };
     if format == OutputFormat::Json {
@@ -65,6 +76,18 @@ pub(super) async fn run(store: &Store, database: &DatabaseUrl, format: OutputFor
         output::line(&format!("Parked: {site} until {}: {reason}", at.format("%Y-%m-%d %H:%M:%S UTC")))?;
     }
     Ok(())
+}
+
+/// The failing sites that are shown, each with its host.
+async fn with_hosts(store: &Store, failing: Vec<FailingSite>) -> anyhow::Result<Vec<Failing>> {
+    let mut named = Vec::new();
+    for site in failing.into_iter().take(SITES_MAX as usize) {
+        let report = store.site_report(&site.site, 1).await?;
+        let visit = report.as_ref().and_then(|report| report.visits.first());
+        let host = visit.and_then(|visit| SiteAndHost::of_report(&site.site, &visit.fetches).host);
+        named.push(Failing { site, host });
+    }
+    Ok(named)
 }
 
 /// Time since the oldest due visit became due.
@@ -82,8 +105,17 @@ fn lines(report: &Status) -> Vec<String> {
     let suspended = suspended.map_or(0, |(_, count)| *count);
     let mut lines = vec![
         format!(
-            "Sites: {} ({} due, {} being visited, {} parked, {} blocked, {suspended} suspended)",
-            stats.sites, stats.sites_due, stats.sites_leased, stats.sites_parked, stats.sites_blocked
+            "Sites: {} ({} due, {} being visited, {} blocked, {suspended} suspended{})",
+            stats.sites,
+            stats.sites_due,
+            stats.sites_leased,
+            stats.sites_blocked,
+            match stats.sites_parked {
+                0 => String::new(),
+                // a site with a parked visit may be due as well
+                1 => "; 1 visit of these sites is parked".to_owned(),
+                parked => format!("; {parked} visits of these sites are parked"),
+            }
         ),
         format!(
             "Manifests: {} with {}, in {}",
@@ -111,9 +143,10 @@ fn lines(report: &Status) -> Vec<String> {
             Some(addresses) => format!("{visits}, owns {addresses}"),
         });
     }
-    for failing in &report.failing {
+    for Failing { site: failing, host } in &report.failing {
         let end = failing.last_end.map(policy::VisitEnd::description).unwrap_or_default();
         let FailingSite { site, failures_in_row, .. } = failing;
+        let site = SiteAndHost { site: site.clone(), host: host.clone() };
         let times = match *failures_in_row {
             1 => String::new(),
             times => format!(", {times} times in a row"),
@@ -195,18 +228,22 @@ mod tests {
 
     #[test]
     fn says_that_more_sites_fail_than_are_shown() {
-        let failing = |name: &str, failures_in_row| FailingSite {
-            site: manifest::SiteName::parse(name).unwrap(),
-            failures_in_row,
-            last_end: Some(VisitEnd::Unreachable),
+        let failing = |name: &str, failures_in_row| Failing {
+            site: FailingSite {
+                site: manifest::SiteName::parse(name).unwrap(),
+                failures_in_row,
+                last_end: Some(VisitEnd::Unreachable),
+            },
+            host: Host::parse("wwww.b.example").ok().filter(|_| name == "b.example"),
         };
-        let stats = Stats { sites_by_status: vec![(SiteStatus::Suspended, 3)], ..Stats::default() };
+        let stats =
+            Stats { sites_by_status: vec![(SiteStatus::Suspended, 3)], sites_parked: 1, ..Stats::default() };
         let failing = vec![failing("a.example", 4), failing("b.example", 1)];
         let shown = lines(&Status { stats, failing, has_more_failing: true, ..status() });
         for line in [
-            "Sites: 0 (0 due, 0 being visited, 0 parked, 0 blocked, 3 suspended)",
+            "Sites: 0 (0 due, 0 being visited, 0 blocked, 3 suspended; 1 visit of these sites is parked)",
             "Failing: a.example, 4 times in a row: no connection to any address",
-            "Failing: b.example: no connection to any address",
+            "Failing: wwww.b.example of the site b.example: no connection to any address",
             "Failing: more than these 10, which failed most often",
         ] {
             assert!(shown.iter().any(|shown| shown == line), "{line} is not in {shown:?}");

@@ -10,9 +10,11 @@ use ::settings::log::LogFormat;
 use indicatif::{ProgressBar, ProgressStyle};
 use tokio::time::Instant;
 
-use super::progress::{Rate, Shown};
-use super::report::{counted, rejected_line};
+use super::duration::in_words;
+use super::progress::{Rate, Shown, sites};
+use super::report::counted;
 use super::settings::{SharedSettings, Verbosity};
+use crate::config::Mode;
 use crate::seeds::SeedReport;
 use crate::worker::Progress;
 
@@ -27,7 +29,7 @@ const NOTE_SHOWN: Duration = Duration::from_secs(3);
 /// The bar before the sites are counted.
 const SPINNER: &str = "{spinner} {elapsed_precise} {wide_msg}";
 /// The bar. It has two lines, so that the first fits into 80 columns.
-const BAR: &str = "{spinner} {elapsed_precise} [{bar:20}] {pos} of {len} sites, {prefix}\n  {wide_msg}";
+const BAR: &str = "{spinner} {elapsed_precise} [{bar:20}] {pos} of {len} {prefix}\n  {wide_msg}";
 
 /// Shows a crawl's progress.
 pub struct Watch {
@@ -89,7 +91,9 @@ impl Watch {
                     bar.set_message(format!("{} read", counted(*seeds_read, "seed")));
                 }
             }
-            Progress::Seeded(summary) => seeded(&summary.seeds).iter().for_each(|line| self.print(line)),
+            Progress::Seeded { summary, mode } => {
+                seeded(&summary.seeds, *mode).iter().for_each(|line| self.print(line));
+            }
             Progress::Scheduled { task, next } => {
                 let times: Vec<String> =
                     next.iter().map(|at| at.format("%Y-%m-%d %H:%M UTC").to_string()).collect();
@@ -116,7 +120,13 @@ impl Watch {
                     until.format("%H:%M:%S UTC")
                 ));
             }
-            Progress::Outage(error) => self.print(&format!("the crawl waits for the database: {error}")),
+            Progress::Outage(error) => self.warn(&format!("the crawl waits for the database: {error}")),
+            Progress::OutageOver { lasted } => {
+                self.warn(&format!(
+                    "the database answers again after {}: the crawl continues",
+                    in_words(*lasted)
+                ));
+            }
         }
     }
 
@@ -156,7 +166,7 @@ impl Watch {
                     bar.set_length(known);
                 }
                 bar.set_position(shown.sites_done);
-                bar.set_prefix(shown.pace());
+                bar.set_prefix(format!("{}, {}", sites(known), shown.pace()));
             }
             bar.set_message(escape::line(&details).into_owned());
             return;
@@ -189,6 +199,14 @@ impl Watch {
         }
     }
 
+    /// A line that is a warning in a log.
+    fn warn(&self, text: &str) {
+        match &self.output {
+            Output::Json => tracing::warn!("{text}"),
+            Output::Bar(_) | Output::Lines | Output::Nowhere => self.print(text),
+        }
+    }
+
     fn print(&self, text: &str) {
         match &self.output {
             Output::Bar(bar) => bar.println(escape::line(text)),
@@ -199,13 +217,19 @@ impl Watch {
     }
 }
 
-/// How many seeds were read, and the first lines that were skipped: a crawl that keeps running has its summary only when it is stopped.
-fn seeded(report: &SeedReport) -> Vec<String> {
-    let (read, skipped) = (counted(report.read, "seed"), counted(report.rejected_count, "line"));
-    let mut lines = vec![format!("{read} read, {skipped} skipped")];
-    lines.extend(report.rejected.iter().take(SKIPPED_MAX).map(rejected_line));
+/// How many seeds were read. The summary of a pass lists the lines that were skipped; a crawl that keeps running has none before it is
+/// stopped, so the first of them are listed at its start.
+fn seeded(report: &SeedReport, mode: Mode) -> Vec<String> {
+    let counts = report.counts();
+    if mode != Mode::Daemon {
+        let note = if report.rejected_count > 0 { "; the summary lists them" } else { "" };
+        return vec![format!("{counts}{note}")];
+    }
+    let mut lines = vec![counts];
+    lines.extend(report.rejected.iter().take(SKIPPED_MAX).map(|rejected| format!("  {rejected}")));
     let left = report.rejected_count.saturating_sub(lines.len() as u64 - 1);
     lines.extend((left > 0).then(|| format!("  and {left} more")));
+    lines.extend(report.earlier_lists().map(|earlier| format!("  {earlier}")));
     lines
 }
 
@@ -243,13 +267,18 @@ mod tests {
             rejected: (1..=5).map(rejected).collect(),
             ..SeedReport::default()
         };
-        let lines = seeded(&report);
+        let lines = seeded(&report, Mode::Daemon);
         assert_eq!(
             lines[..2],
             ["6 seeds read, 5 lines skipped", "  domains.txt, line 1: it is not a host name"]
         );
         assert_eq!((lines.len(), lines[4].as_str()), (5, "  and 2 more"));
-        assert_eq!(seeded(&SeedReport::default()), ["0 seeds read, 0 lines skipped"]);
+        let pass = Mode::Once { park_wait: Duration::ZERO };
+        assert_eq!(seeded(&report, pass), ["6 seeds read, 5 lines skipped; the summary lists them"]);
+        let earlier = SeedReport { read: 1, sites_of_earlier_lists: 60, ..SeedReport::default() };
+        assert_eq!(seeded(&earlier, pass), ["1 seed read"]);
+        let note = "  60 sites of earlier lists are visited too; --follow-seeds deletes what no list names";
+        assert_eq!(seeded(&earlier, Mode::Daemon), ["1 seed read", note]);
     }
 
     #[test]

@@ -16,16 +16,18 @@ mod archive;
 mod certificates;
 mod gzip;
 mod kind;
+mod report;
 
 use std::collections::HashSet;
 use std::io::{self, BufRead};
+use std::path::PathBuf;
 
 use manifest::{Host, ManifestUrl, NameError, SiteScope};
-use serde::Serialize;
 use settings::escape::is_unsafe;
 use store::{Seed, SeedOrigin};
 
 use self::kind::Kind;
+pub use self::report::{Rejected, SeedReport, SourceReport};
 
 /// Maximum length of a line; the longest URL that is stored has 8 KiB.
 const LINE_BYTES_MAX: u64 = 16 * 1024;
@@ -50,42 +52,6 @@ const SHOWN_CHARS_MAX: usize = 80;
 /// Maximum number of characters of a reason, which quotes the line.
 const REASON_CHARS_MAX: usize = 200;
 
-/// A line that was skipped.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Rejected {
-    pub source: String,
-    pub line: u64,
-    pub text: String,
-    pub reason: String,
-}
-
-/// Result of reading one source of seeds.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct SourceReport {
-    pub source: String,
-    pub kind: &'static str,
-    /// Names that were read, duplicates included.
-    pub names: u64,
-    /// The source has more names or lines than the limits of one source allow.
-    pub is_cut: bool,
-}
-
-/// The result of reading seeds.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct SeedReport {
-    /// Distinct seeds.
-    pub read: u64,
-    pub sources: Vec<SourceReport>,
-    pub duplicates: u64,
-    pub rejected_count: u64,
-    /// The first of those rejected.
-    pub rejected: Vec<Rejected>,
-    /// Seeds that were not added, since their sites have the maximum number of hosts.
-    pub refused: u64,
-    /// Sites that no list names any more, with `--follow-seeds`.
-    pub sites_forgotten: u64,
-}
-
 /// Why a source cannot be used at all.
 #[derive(Debug, thiserror::Error)]
 pub enum SeedError {
@@ -94,6 +60,13 @@ pub enum SeedError {
         name: String,
         #[source]
         source: io::Error,
+    },
+    #[error("cannot read the seed file {name}: there is no file at {}; {advice}", path.display())]
+    Missing {
+        name: String,
+        /// The absolute path that was tried.
+        path: PathBuf,
+        advice: String,
     },
     #[error("{name} holds no seed: write one domain a line, like example.org")]
     Empty { name: String },

@@ -90,6 +90,8 @@ struct Work {
     count: JoinSet<Option<u64>>,
     sites_known: Option<u64>,
     next_state_at: Instant,
+    /// Since when the queue cannot be read.
+    outage_since: Option<Instant>,
 }
 
 impl<'a> Worker<'a> {
@@ -163,21 +165,6 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// Reports the state of the crawl.
-    fn show_state(&self, work: &mut Work) {
-        work.next_state_at = Instant::now() + STATE_EVERY;
-        if let Some(counted) = work.count.try_join_next() {
-            work.sites_known = counted.ok().flatten();
-        }
-        (self.progress)(Progress::State(&CrawlState {
-            summary: &self.summary,
-            sites_known: work.sites_known,
-            open: work.running.len(),
-            parked: work.parked.len(),
-            activity: self.tools.activity.counts(),
-        }));
-    }
-
     /// Sends a heartbeat, and takes or releases addresses. Parked visits at an address that was
     /// another worker's may be resumed here.
     async fn update_groups(&self, work: &mut Work) {
@@ -248,6 +235,7 @@ impl<'a> Worker<'a> {
             next_renewal_at: Instant::now(),
             next_heartbeat_at: Instant::now() + self.tools.groups.heartbeat_interval().min(NO_HEARTBEAT),
             others_hold_sites: false,
+            outage_since: None,
         })
     }
 
@@ -324,6 +312,9 @@ impl<'a> Worker<'a> {
         }
         match self.lease_batch(work, free, now).await {
             Ok(leased) => {
+                if let Some(since) = work.outage_since.take() {
+                    (self.progress)(Progress::OutageOver { lasted: since.elapsed() });
+                }
                 let count = leased.len();
                 if count == 0 {
                     work.next_poll_at = Instant::now() + IDLE_POLL;
@@ -334,7 +325,7 @@ impl<'a> Worker<'a> {
                 Ok(count)
             }
             Err(error) if error.is_transient() => {
-                tracing::warn!(%error, "the queue cannot be read");
+                work.outage_since.get_or_insert_with(Instant::now);
                 (self.progress)(Progress::Outage(&error));
                 work.next_poll_at = Instant::now() + OUTAGE_DELAY;
                 Ok(0)

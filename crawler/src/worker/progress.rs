@@ -1,9 +1,14 @@
 //! The progress that a crawl reports while it runs.
 
+use std::time::Duration;
+
 use chrono::{DateTime, Utc};
 use store::StoreError;
+use tokio::time::Instant;
 
+use super::{STATE_EVERY, Work, Worker};
 use crate::activity::ActivityCounts;
+use crate::config::Mode;
 use crate::schedule::ScheduledTask;
 use crate::summary::{ParkedSite, Summary};
 
@@ -13,7 +18,7 @@ pub enum Progress<'a> {
     /// Seeds are being added.
     Seeding { seeds_read: u64 },
     /// Seeds were read and added.
-    Seeded(&'a Summary),
+    Seeded { summary: &'a Summary, mode: Mode },
     /// The next times of a scheduled task.
     Scheduled { task: ScheduledTask, next: &'a [DateTime<Utc>] },
     /// The state of the crawl, once a second.
@@ -26,6 +31,8 @@ pub enum Progress<'a> {
     Held { sites: u64, until: DateTime<Utc> },
     /// The database is unavailable; nothing is lost.
     Outage(&'a StoreError),
+    /// The database is available again after this time.
+    OutageOver { lasted: Duration },
 }
 
 /// The state of a crawl.
@@ -36,7 +43,27 @@ pub struct CrawlState<'a> {
     pub sites_known: Option<u64>,
     /// Visits in progress.
     pub open: usize,
+    /// Whether no further visit can begin before one ends.
+    pub is_full: bool,
     /// Visits that are parked.
     pub parked: usize,
     pub activity: ActivityCounts,
+}
+
+impl Worker<'_> {
+    /// Reports the state of the crawl.
+    pub(super) fn show_state(&self, work: &mut Work) {
+        work.next_state_at = Instant::now() + STATE_EVERY;
+        if let Some(counted) = work.count.try_join_next() {
+            work.sites_known = counted.ok().flatten();
+        }
+        (self.progress)(Progress::State(&CrawlState {
+            summary: &self.summary,
+            sites_known: work.sites_known,
+            open: work.running.len(),
+            is_full: work.running.len() >= self.concurrency,
+            parked: work.parked.len(),
+            activity: self.tools.activity.counts(),
+        }));
+    }
 }

@@ -31,7 +31,8 @@ async fn read_only_commands_create_no_database() {
         let run = fixture.run(words).await;
         let stderr = text(&run.stderr);
         assert_eq!(run.status.code(), Some(2), "{stderr}");
-        for part in ["there is no database at data/", "--data-dir", "--database-url"] {
+        for part in ["/data/agentdex.db: run this in the folder of the crawl", "--data-dir", "--database-url"]
+        {
             assert!(stderr.contains(part), "{stderr}");
         }
     }

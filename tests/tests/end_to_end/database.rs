@@ -197,8 +197,9 @@ pub(crate) async fn backs_up_and_restores_a_live_database(backend: Backend) {
         command.args(["--format=custom", &format!("--file={}", text(&dump)), url]);
         stdout_of_success(command);
         let mut command = Command::new("pg_restore");
-        command.args(["--clean", "--if-exists", &format!("--dbname={}", target.url()), text(&dump)]);
-        stdout_of_success(command);
+        command.args(["--exit-on-error", &format!("--dbname={}", target.url()), text(&dump)]);
+        let restore = output(command);
+        assert!(restore.status.success() && restore.stderr.is_empty(), "{}", text_of(&restore));
     } else {
         std::fs::create_dir(&restored.data).unwrap();
         let mut command = Command::new("sqlite3");

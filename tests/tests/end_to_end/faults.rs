@@ -57,6 +57,8 @@ pub(crate) async fn an_outage_of_the_database_is_waited_out() {
     proxy.restore().await;
     let log = visited_all(child, SITES).await;
     assert!(log.contains(WAITING), "{log}");
+    let (waits, over) = ("the crawl waits for the database", "the database answers again after");
+    assert_eq!(log.contains(waits), log.contains(over), "the end of the wait is said too: {log}");
     let during = world.web.log().hits().into_iter();
     let during: Vec<_> =
         during.filter(|hit| (cut_us + GRACE_US..restored_us).contains(&hit.started_us)).collect();

@@ -53,7 +53,8 @@ async fn a_demo_has_a_database_of_its_own_and_a_second_one_leaves_its_files() {
     for second in more {
         let text = text_of(&second);
         assert_eq!(second.status.code(), Some(1), "{text}");
-        assert!(text.contains("is already crawling on") && text.contains("--data-dir"), "{text}");
+        assert!(text.contains("a demo (process ") && text.contains("name another --data-dir"), "{text}");
+        assert!(!text.contains("PostgreSQL"), "a demo has no use for one: {text}");
     }
     assert!(before == after, "the second demo wrote its own files");
 }

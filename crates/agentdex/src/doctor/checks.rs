@@ -8,7 +8,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use indexer::cli::Settings;
 use indexer::{IndexError, Searcher};
 use manifest::Host;
-use store::{DatabaseUrl, Store};
+use store::{DatabaseUrl, Store, StoreError};
 use tokio::time::{Instant, timeout};
 
 use super::machine::{self, OpenFiles};
@@ -77,26 +77,64 @@ pub(super) fn settings(obstacles: &[String]) -> Finding {
 
 async fn open(settings: &Settings, crawl_command: &str, findings: &mut Vec<Finding>) -> Option<Store> {
     let url = &settings.store.url;
-    let bad = |found: String| Finding::bad(Subject::Database, found, database_advice(url));
     match timeout(DATABASE_WAIT, Store::open_existing(&settings.store)).await {
-        Err(_) => findings.push(bad(format!("{url} does not answer within {} s", DATABASE_WAIT.as_secs()))),
+        Err(_) => {
+            let found = format!("{url} does not answer within {} s", DATABASE_WAIT.as_secs());
+            findings.push(Finding::bad(Subject::Database, found, database_advice(url)));
+        }
         Ok(Err(error)) if error.is_missing() => {
             let advice =
                 format!("the first crawl creates it: {crawl_command}, or crawler with the same flags");
             let found = format!("{url} has no data of agentdex yet");
             findings.push(Finding::doubtful(Subject::Database, found, advice));
         }
-        Ok(Err(error)) => findings.push(bad(format!("{url}: {error}"))),
+        Ok(Err(error)) => findings.push(unusable_database(url, &error)),
         Ok(Ok(store)) => {
             let start = Instant::now();
             match store.ping().await {
                 Ok(()) => findings.push(round_trip(url, start.elapsed())),
-                Err(error) => findings.push(bad(format!("{url}: {error}"))),
+                Err(error) => findings.push(unusable_database(url, &error)),
             }
             return Some(store);
         }
     }
     None
+}
+
+/// A database that cannot be used, with one piece of advice: that of the error, if it has one.
+fn unusable_database(url: &DatabaseUrl, error: &StoreError) -> Finding {
+    let bad = |found: String, advice: &str| Finding::bad(Subject::Database, found, advice);
+    match error {
+        StoreError::Rejected { reason, .. } => bad(
+            format!("{url} refused the connection: {reason}"),
+            "correct --database-url, DATABASE_URL or database_url_file",
+        ),
+        StoreError::Unreachable { reason, .. } => {
+            bad(format!("{url} cannot be reached: {reason}"), database_advice(url))
+        }
+        StoreError::NotADatabase { .. } => {
+            bad(format!("{url} is not a SQLite database"), "move the file away, or name another --data-dir")
+        }
+        StoreError::NotWritable { reason, .. } => {
+            bad(format!("{url} cannot be written: {reason}"), database_advice(url))
+        }
+        StoreError::NotSearchable { reason, .. } => {
+            bad(format!("{url} cannot be looked for: {reason}"), database_advice(url))
+        }
+        StoreError::NotOwner { reason } => bad(
+            format!("the user of {url} may not create tables: {reason}"),
+            "make it the owner of the database, as in ALTER DATABASE agentdex OWNER TO agentdex",
+        ),
+        StoreError::SchemaOlder { found, needed } => bad(
+            format!("{url} has schema {found}, this program needs {needed}, and the connection is read-only"),
+            "run any agentdex program once against the primary to migrate it",
+        ),
+        StoreError::SchemaNewer { found, known } => bad(
+            format!("{url} has schema {found}, which programs of schema {known} cannot use"),
+            "use the newer program, or restore a backup from before its first start",
+        ),
+        error => bad(format!("{url}: {error}"), database_advice(url)),
+    }
 }
 
 /// What to do about a database that cannot be used. A file has no server to start.
@@ -205,6 +243,9 @@ fn disk(dir: &Path, room: std::io::Result<u64>) -> Finding {
     }
 }
 
+/// How to replace an index. An indexer that runs holds its lock.
+const REBUILD: &str = "stop the indexer or agentdex that writes it, and run indexer rebuild: it makes a new one from the database, and an API continues to answer";
+
 async fn index(dir: &Path, store: Option<&Store>, crawl_command: &str) -> Finding {
     let opened = tokio::task::spawn_blocking({
         let dir = dir.to_owned();
@@ -221,11 +262,11 @@ async fn index(dir: &Path, store: Option<&Store>, crawl_command: &str) -> Findin
             format!("opens, with {} capabilities", searcher.capabilities()),
         );
     };
-    let advice = "indexer rebuild makes a new one from the database while searches continue";
+    let advice = REBUILD;
     match (store.feed_id().await, store.feed_head().await) {
         (Ok(feed), Ok(head)) => match searcher.check_feed(&feed) {
             Ok(()) => lag(searcher.capabilities(), head.0 - searcher.generation().position.0),
-            Err(error) => Finding::bad(Subject::Index, error.to_string(), advice),
+            Err(error) => Finding::bad(Subject::Index, error.without_advice(), advice),
         },
         (Err(error), _) | (_, Err(error)) => Finding::bad(Subject::Index, error.to_string(), "see database"),
     }
@@ -243,11 +284,7 @@ fn unusable(error: &IndexError, crawl_command: &str) -> Finding {
             format!("the index in {} cannot be opened: {source}", dir.display()),
             "run this as the user that wrote it, or let this user read and write its files",
         ),
-        _ => Finding::bad(
-            Subject::Index,
-            error.without_advice(),
-            "indexer rebuild makes a new one from the database",
-        ),
+        _ => Finding::bad(Subject::Index, error.without_advice(), REBUILD),
     }
 }
 
@@ -337,8 +374,31 @@ mod tests {
         let flags = indexer::cli::ReaderFlags { shared, ..indexer::cli::ReaderFlags::default() };
         let mut findings = Vec::new();
         assert!(open(&flags.settings().unwrap(), COMMAND, &mut findings).await.is_none());
-        let advice = findings[0].advice.as_deref().unwrap_or_default();
-        assert!(advice.starts_with("run this as the user") && !advice.contains("start it"), "{findings:?}");
+        let url = DatabaseUrl::in_data_dir(dir.path());
+        assert_eq!(findings[0].found, format!("{url} is not a SQLite database"));
+        assert_eq!(findings[0].advice.as_deref(), Some("move the file away, or name another --data-dir"));
+    }
+
+    /// A server that refuses a role runs.
+    #[test]
+    fn a_database_that_cannot_be_used_is_named_once_and_has_one_piece_of_advice() {
+        let url = DatabaseUrl::parse("postgres://me:word@host/db").unwrap();
+        let (shown, reason) = (url.to_string(), || "role \"me\" does not exist".to_owned());
+        for (error, advice) in [
+            (StoreError::Rejected { url: shown.clone(), reason: reason() }, "correct --database-url"),
+            (
+                StoreError::Unreachable { url: shown.clone(), reason: reason() },
+                "start it, or give its address",
+            ),
+            (StoreError::NotOwner { reason: reason() }, "make it the owner"),
+            (StoreError::SchemaNewer { found: 9, known: 8 }, "use the newer program"),
+            (StoreError::SchemaOlder { found: 8, needed: 9 }, "run any agentdex program once"),
+        ] {
+            let finding = unusable_database(&url, &error);
+            assert_eq!(finding.found.matches("postgres://").count(), 1, "{finding:?}");
+            assert!(!finding.found.contains("; ") && !finding.found.contains("word"), "{finding:?}");
+            assert!(finding.advice.as_deref().is_some_and(|given| given.starts_with(advice)), "{finding:?}");
+        }
     }
 
     #[tokio::test]

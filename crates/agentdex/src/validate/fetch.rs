@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, bail};
 use crawler::Inspection;
-use crawler::cli::{CrawlFlags, UsageError};
+use crawler::cli::{CrawlFlags, UsageError, refuse_demo_host};
 use manifest::{Discovery, Format, ManifestUrl};
 use runtime::OwnedDocument;
 use settings::SharedFlags;
@@ -19,6 +19,7 @@ pub(crate) async fn fetch(
     let _log = resolved.shared.start_logging("agentdex-validate");
     let scope = resolved.crawl.egress.own_networks.site_scope();
     scope.check_host(&url.host()).map_err(|error| UsageError(error.to_string()))?;
+    refuse_demo_host(&url.host(), &resolved.crawl.egress)?;
     let folder = tempfile::tempdir().context("cannot create a directory for the visit")?;
     let store = Store::open_in_data_dir(folder.path()).await?;
     let inspected = crawler::inspect(&resolved.crawl, &store, url).await;
@@ -58,4 +59,17 @@ fn source(
     let served = Some(manifest.served);
     let (url, discovery) = (url.clone(), Discovery::Submitted);
     Some(Ok(OwnedDocument { bytes, url, final_url, discovery, served, linked, force }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_url_of_the_demo_is_not_on_the_web() {
+        let url = ManifestUrl::parse("https://skyhop.example/agent.json").unwrap();
+        let fetched = fetch(&url, None, &SharedFlags::default(), &CrawlFlags::default()).await;
+        let error = fetched.err().unwrap().to_string();
+        assert!(error.contains("skyhop.example exists only inside the demo"), "{error}");
+    }
 }

@@ -38,7 +38,7 @@ pub(crate) struct ValidateArgs {
     #[arg(value_name = "FILE|URL|-")]
     document: String,
     /// Read the document as this format
-    #[arg(long = "as", value_name = "FORMAT")]
+    #[arg(long = "as", value_name = "FORMAT", value_parser = format_of_a_manifest)]
     pub(crate) force: Option<Format>,
     /// URL at which a file is (to be) published; relative URLs are resolved against it
     #[arg(long, value_name = "URL")]
@@ -263,6 +263,15 @@ fn print_json(checked: &Checked<'_>, out: &mut impl Write) -> anyhow::Result<()>
     });
     writeln!(out, "{}", settings::escape::json(&serde_json::to_string_pretty(&report)?))?;
     Ok(())
+}
+
+/// Parses a format in which a document can be read: the others are results of detection.
+fn format_of_a_manifest(text: &str) -> Result<Format, String> {
+    let known = || Format::ALL.iter().copied().filter(|format| format.is_indexable());
+    known().find(|format| format.as_str() == text).ok_or_else(|| {
+        let known: Vec<&str> = known().map(Format::as_str).collect();
+        format!("the formats are {}", known.join(", "))
+    })
 }
 
 #[cfg(test)]

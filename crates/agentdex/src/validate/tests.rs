@@ -237,3 +237,12 @@ fn reads_as_the_forced_format() {
     let (_, output) = validate("agent.json", VALID, &["--as", "atp"]);
     assert!(output.contains(": atp"), "{output}");
 }
+
+#[test]
+fn a_document_can_be_read_as_the_formats_of_manifests_alone() {
+    assert_eq!(format_of_a_manifest("awp"), Ok(Format::Awp));
+    for text in ["malformed", "opaque", "unrelated", "nonsense"] {
+        let known = format_of_a_manifest(text).unwrap_err();
+        assert!(known.contains("awp") && !known.contains("malformed"), "{known}");
+    }
+}

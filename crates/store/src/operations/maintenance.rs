@@ -32,10 +32,15 @@ impl Store {
     /// An error with [`StoreError::is_missing`] if there is no such database.
     #[boxed]
     pub async fn existing_schema(config: &StoreConfig) -> Result<SchemaState, StoreError> {
-        if let DatabaseUrl::Sqlite(path) = &config.url
-            && !path.exists()
-        {
-            return Err(StoreError::Missing { path: path.clone() });
+        if let DatabaseUrl::Sqlite(path) = &config.url {
+            let absolute = || std::path::absolute(path).unwrap_or_else(|_| path.clone());
+            match path.try_exists() {
+                Ok(true) => {}
+                Ok(false) => return Err(StoreError::Missing { path: absolute() }),
+                Err(error) => {
+                    return Err(StoreError::NotSearchable { path: absolute(), reason: error.to_string() });
+                }
+            }
         }
         let schema = Self::schema(config).await?;
         if schema.found == 0 {

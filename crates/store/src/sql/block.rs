@@ -10,7 +10,7 @@ use policy::Status;
 
 use super::compaction::sites_expand;
 use super::{Connection, document, feed, version};
-use crate::convert::{NEVER_MS, RowRef, millis, names, text};
+use crate::convert::{NEVER_MS, RowRef, UNPLANNED_MS, millis, names, text};
 use crate::fault::Outcome;
 use crate::model::{BlockOutcome, BlockRecord, FeedChange, SuspensionOutcome, SuspensionRecord};
 use crate::plan::Change;
@@ -175,7 +175,8 @@ async fn row_lift(
     Ok(lifted)
 }
 
-/// Makes a site due of which a block or a suspension was lifted, unless the other one is left.
+/// Makes a site due of which a block or a suspension was lifted, unless the other one is left. A site that no seed and no link names has
+/// no host to visit, and is not due.
 async fn site_reopen(connection: &mut Connection, site: &SiteName, now_ms: i64) -> Outcome<()> {
     let status = if block_find(connection, site.as_str()).await?.is_some() {
         Status::OptedOut
@@ -184,9 +185,19 @@ async fn site_reopen(connection: &mut Connection, site: &SiteName, now_ms: i64) 
     } else {
         Status::Pending
     };
+    let is_named: bool =
+        sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM host WHERE site = $1 AND seeded > 0)")
+            .bind(site.as_str())
+            .fetch_one(&mut *connection)
+            .await?;
+    let next_visit_at_ms = match (status, is_named) {
+        (Status::Pending, true) => now_ms,
+        (Status::Pending, false) => UNPLANNED_MS,
+        _ => NEVER_MS,
+    };
     sqlx::query("UPDATE site SET next_visit_at_ms = $2 WHERE name = $1")
         .bind(site.as_str())
-        .bind(if status == Status::Pending { now_ms } else { NEVER_MS })
+        .bind(next_visit_at_ms)
         .execute(&mut *connection)
         .await?;
     sqlx::query("UPDATE site_state SET status = $2 WHERE name = $1")

@@ -1,0 +1,71 @@
+//! What reading lists of seeds came to, for people.
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// A line that was skipped.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Rejected {
+    pub source: String,
+    pub line: u64,
+    pub text: String,
+    pub reason: String,
+}
+
+impl fmt::Display for Rejected {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}, line {}: {}", self.source, self.line, self.reason)
+    }
+}
+
+/// Result of reading one source of seeds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SourceReport {
+    pub source: String,
+    pub kind: &'static str,
+    /// Names that were read, duplicates included.
+    pub names: u64,
+    /// The source has more names or lines than the limits of one source allow.
+    pub is_cut: bool,
+}
+
+/// The result of reading seeds.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct SeedReport {
+    /// Distinct seeds.
+    pub read: u64,
+    pub sources: Vec<SourceReport>,
+    pub duplicates: u64,
+    pub rejected_count: u64,
+    /// The first of those rejected.
+    pub rejected: Vec<Rejected>,
+    /// Seeds that were not added, since their sites have the maximum number of hosts.
+    pub refused: u64,
+    /// Sites that no list names any more, with `--follow-seeds`.
+    pub sites_forgotten: u64,
+    /// Sites that only earlier lists named, without `--follow-seeds`: they are visited too. Counted in small databases only.
+    pub sites_of_earlier_lists: u64,
+}
+
+impl SeedReport {
+    /// How many seeds were read, and how many lines were skipped if any was.
+    pub(crate) fn counts(&self) -> String {
+        let counted = |count: u64, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
+        let read = format!("{} read", counted(self.read, "seed"));
+        if self.rejected_count == 0 {
+            return read;
+        }
+        format!("{read}, {} skipped", counted(self.rejected_count, "line"))
+    }
+
+    /// Says that sites of earlier lists are visited too, if there are any.
+    pub(crate) fn earlier_lists(&self) -> Option<String> {
+        let count = self.sites_of_earlier_lists;
+        let sites = if count == 1 { "site" } else { "sites" };
+        (count > 0).then(|| {
+            let is_or_are = if count == 1 { "is" } else { "are" };
+            format!("{count} {sites} of earlier lists {is_or_are} visited too; --follow-seeds deletes what no list names")
+        })
+    }
+}
