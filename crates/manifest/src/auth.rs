@@ -27,7 +27,7 @@ pub(crate) fn scheme(word: &str) -> AuthScheme {
             AuthScheme::HttpSignature
         }
         "session" => AuthScheme::Session,
-        "payment" | "x402" | "l402" | "mpp" => AuthScheme::Payment,
+        "payment" | "x402" | "l402" | "mpp" | "ap2" => AuthScheme::Payment,
         "agentidentity" | "agentauth" | "did" | "didweb" => AuthScheme::AgentIdentity,
         "delegated" => AuthScheme::Delegated,
         "cookie" => AuthScheme::Cookie,

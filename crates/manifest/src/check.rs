@@ -13,6 +13,8 @@ pub(crate) enum Flaw {
     Missing(Severity),
     /// The JSON type of the value.
     Mistyped(&'static str),
+    /// A number below zero, where one of at least zero is expected.
+    Negative(String),
     /// Position and JSON type of the first element that is wrong.
     Element(usize, &'static str),
     /// A required text is empty.
@@ -25,7 +27,7 @@ impl Flaw {
     pub(crate) const fn code_part(&self) -> &'static str {
         match self {
             Self::Missing(_) => "missing",
-            Self::Mistyped(_) | Self::Element(..) | Self::Empty => "mistyped",
+            Self::Mistyped(_) | Self::Negative(_) | Self::Element(..) | Self::Empty => "mistyped",
             Self::Invalid(_) => "invalid",
         }
     }
@@ -38,6 +40,7 @@ impl Flaw {
             Self::Mistyped(found) => {
                 ["`", key, "` is ", found, ", expected ", field.kind.description()].concat()
             }
+            Self::Negative(found) => format!("`{key}` is {found}, expected a whole number of at least 0"),
             Self::Element(_, found) => {
                 format!("an element of `{key}` is {found}, expected {}", field.kind.description())
             }
@@ -73,6 +76,11 @@ pub(crate) fn flaw(value: Option<&Value>, field: &Field, null: Null) -> Option<F
         return wrong.map(|(position, element)| Flaw::Element(position, found(element)));
     }
     if !has_type(value, field.kind) {
+        let is_negative =
+            matches!(field.kind, Kind::Integer) && value.as_f64().is_some_and(|number| number < 0.0);
+        if is_negative {
+            return Some(Flaw::Negative(value.to_string()));
+        }
         return Some(Flaw::Mistyped(type_name(value)));
     }
     let text = value.as_str()?;

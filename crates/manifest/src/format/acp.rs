@@ -5,15 +5,22 @@
 
 use serde_json::Value;
 
+use crate::budget;
 use crate::draft::Draft;
 use crate::format::detect::candidate::{Marker, at_path, strong};
 use crate::format::{generic, header, lenient};
 use crate::model::{CapabilityKind, Interface, Payment, Protocol};
 use crate::object::Object;
 use crate::rule::{Kind, findings, may, must};
+use crate::text;
 
 /// Maximum number of services and payment methods of one file that are kept.
 const ITEMS_MAX: usize = 200;
+/// Maximum number of bytes of one further member of `capabilities` that is kept, such as `extensions`.
+const FEATURE_BYTES_MAX: usize = 8_192;
+const PAYMENT_METHOD_KEYS: [&str; 2] = ["payment_methods", "supported_payment_methods"];
+/// The transports of the specification.
+const TRANSPORTS: &[&str] = &["rest", "mcp"];
 
 pub(crate) const MARKERS: &[Marker] = &[
     strong(|c| {
@@ -35,6 +42,8 @@ findings! {
     }
     rule FREEFORM: Should("acp.freeform", "ACP discovery")
         "the file has a nonstandard shape" => "Publish `protocol`, `api_base_url` and `capabilities.services`.";
+    rule UNKNOWN_TRANSPORT: Should("acp.transports.unknown", "ACP discovery")
+        "a transport is neither rest nor mcp" => "List rest, mcp or both.";
     rule NO_SERVICES: Should("acp.capabilities.services.missing", "ACP discovery")
         "no service is named" => "List the services that the API offers in `capabilities.services`.";
 }
@@ -51,6 +60,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.dialect(protocol.text("version"), None);
     draft.check(root, &ROOT);
     draft.check(&protocol, &PROTOCOL);
+    check_transports(root, draft);
     header::describe(root, draft);
     let url = draft.url(root, "api_base_url");
     let mut interface = Interface::new(Protocol::Acp, url.clone());
@@ -68,9 +78,24 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         capability.invocation.url.clone_from(&url);
         draft.push(capability);
     }
-    for key in ["payment_methods", "supported_payment_methods"] {
+    for key in PAYMENT_METHOD_KEYS {
         let listed = capabilities.list(key).unwrap_or_default();
         draft.keep_all(listed.iter().take(ITEMS_MAX).filter_map(method));
+    }
+    let is_other = |name: &str| name != "services" && !PAYMENT_METHOD_KEYS.contains(&name);
+    let others = capabilities.map.iter().filter(|(name, _)| is_other(name)).take(ITEMS_MAX);
+    let short = others.filter(|(_, value)| budget::bytes_of(value, FEATURE_BYTES_MAX) <= FEATURE_BYTES_MAX);
+    draft.manifest.features.other.extend(short.map(|(name, value)| (name.clone(), value.clone())));
+}
+
+/// Reports transports that the specification does not define.
+fn check_transports(root: &Object<'_>, draft: &mut Draft<'_>) {
+    let listed = root.list("transports").unwrap_or_default().iter().take(ITEMS_MAX).enumerate();
+    for (index, transport) in listed.filter_map(|(index, value)| Some((index, value.as_str()?))) {
+        if !TRANSPORTS.contains(&transport) {
+            let text = format!("\"{}\" is not a transport", text::capped(transport, 60));
+            draft.report(&UNKNOWN_TRANSPORT, format!("{}/{index}", root.at("transports")), text);
+        }
     }
 }
 

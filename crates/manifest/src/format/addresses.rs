@@ -40,11 +40,13 @@ pub(crate) fn first_in_line(line: &str) -> Option<&str> {
 }
 
 fn in_words(words: &str) -> impl Iterator<Item = LinkInText<'_>> {
-    let mut label = "";
+    let (mut label, mut denies) = ("", false);
     let addresses = words.split(is_space).filter(|word| !word.is_empty()).filter_map(move |word| {
         let label = std::mem::replace(&mut label, word);
+        denies |= DENYING_WORDS.iter().any(|known| word.eq_ignore_ascii_case(known));
         bare(word)
             .or_else(|| hosted(word))
+            .or_else(|| page_in_code(word, label).filter(|_| !denies))
             .or_else(|| {
                 let is_label = label.trim_end_matches(['*', '_']).ends_with(':');
                 labelled_path(word.trim_start_matches('`')).filter(|_| is_label)
@@ -52,6 +54,15 @@ fn in_words(words: &str) -> impl Iterator<Item = LinkInText<'_>> {
             .or_else(|| home(word, label))
     });
     addresses.map(|address| LinkInText { title: None, address })
+}
+
+/// The path of a page in code, behind a word that leads to one: "The forum is at `/forum`."
+fn page_in_code<'t>(word: &'t str, before: &str) -> Option<&'t str> {
+    let (path, rest) = word.strip_prefix('`')?.split_once('`')?;
+    let is_end = rest.trim_end_matches(['.', ',', ';', ')']).is_empty();
+    let leads = ["at", "see", "visit"].iter().any(|known| before.eq_ignore_ascii_case(known));
+    let is_page = |found: &&str| *found == path && classify(found).rel == "page";
+    labelled_path(path).filter(|found| is_end && leads && is_page(found))
 }
 
 /// Whether a letter separates words. Texts without blanks have brackets and commas of full width.

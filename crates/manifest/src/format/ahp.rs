@@ -88,6 +88,7 @@ fn read_signals(signals: &Object<'_>, draft: &mut Draft<'_>) {
     let policies = &mut draft.manifest.policies;
     policies.training = choice("ai_train");
     policies.inference = choice("ai_input");
+    policies.search = choice("search");
     policies.attribution = signals
         .flag("attribution_required")
         .map(|required| if required { "required".to_owned() } else { "none".to_owned() });

@@ -5,13 +5,16 @@
 //!
 //! Follows ANP 1.0 to 1.1 (agent discovery, agent description).
 
+use serde_json::Value;
+
 use crate::auth;
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, strong};
 use crate::format::{addresses, header};
-use crate::model::{Auth, CapabilityKind, Follow, Interface, Link, Protocol};
+use crate::model::{Auth, CapabilityKind, Confirmation, Follow, Interface, Link, Protocol};
 use crate::object::Object;
 use crate::rule::{Kind, findings, may, must, should};
+use crate::text;
 use crate::walk::List;
 
 /// Agents and interfaces of one document that are kept.
@@ -139,8 +142,58 @@ fn read_interface(interface: &Object<'_>, draft: &mut Draft<'_>) {
     let mut found = Interface::new(protocol, url);
     found.declared = draft::name(Some(declared));
     found.version = interface.string("version");
+    let needs_person = interface.flag("humanAuthorization");
+    let setting = needs_person.map(|flag| ("humanAuthorization".to_owned(), Value::Bool(flag)));
+    found.settings.extend(setting);
+    if protocol == Protocol::Mcp {
+        read_actions(interface, found.url.as_deref(), draft);
+    }
     draft.keep(found);
 }
+
+/// The actions of an MCP server that the description of its interface names: "structured actions for collectUsage and renderPoster".
+fn read_actions(interface: &Object<'_>, server: Option<&str>, draft: &mut Draft<'_>) {
+    let description = interface.text("description").unwrap_or_default();
+    for name in named_actions(description) {
+        let mut capability = draft.capability(CapabilityKind::Tool, name, "", interface.at("description"));
+        capability.invocation.protocol = Some(Protocol::Mcp);
+        capability.invocation.native = Some(name.to_owned());
+        capability.invocation.url = server.map(str::to_owned);
+        if interface.flag("humanAuthorization") == Some(true) {
+            capability.safety.confirmation = Confirmation::Required;
+        }
+        draft.push(capability);
+    }
+}
+
+/// The identifiers (`renderPoster`, `render_poster`) behind a word such as "actions for".
+fn named_actions(description: &str) -> Vec<&str> {
+    let description = text::capped(description, draft::DESCRIPTION_CHARS_MAX);
+    let announced = ACTION_WORDS.iter().filter_map(|word| Some(description.find(word)? + word.len())).min();
+    let behind = announced.and_then(|at| description.get(at..)).unwrap_or_default();
+    let words = behind.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_'));
+    let mut names: Vec<&str> = Vec::new();
+    for name in words.filter(|word| is_identifier(word)) {
+        if names.len() < ACTIONS_MAX && !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+fn is_identifier(word: &str) -> bool {
+    let begins = word.starts_with(|letter: char| letter.is_ascii_lowercase());
+    let ends = word.ends_with(|letter: char| letter.is_ascii_alphanumeric());
+    let has_parts = word.contains('_') || word.contains(|letter: char| letter.is_ascii_uppercase());
+    // `eBay` and `iPhone` are names.
+    let is_long =
+        word.find(|letter: char| letter.is_ascii_uppercase() || letter == '_').is_some_and(|at| at > 1);
+    begins && ends && has_parts && is_long && word.len() <= draft::NAME_CHARS_MAX
+}
+
+/// Words that announce the names of actions, and the maximum number of actions of one interface.
+const ACTION_WORDS: &[&str] = &["actions", "tools", "methods", "functions"];
+const ACTIONS_MAX: usize = 50;
 
 /// Whether an address is that of a document that describes a server.
 fn is_description(url: &str) -> bool {

@@ -58,7 +58,8 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
 
 fn read_context(context: &Object<'_>, draft: &mut Draft<'_>) {
     draft.check(context, &CONTEXT);
-    if let Some(anchor) = draft.url(context, "anchor") {
+    let anchor = draft.url(context, "anchor");
+    if let Some(anchor) = anchor.clone() {
         let known = draft.has_interface(&anchor);
         // Links describe a declaration in the same way as a server, but it is not a server.
         let is_document = addresses::classify(&anchor).follow.is_some();
@@ -84,7 +85,7 @@ fn read_context(context: &Object<'_>, draft: &mut Draft<'_>) {
             continue;
         }
         for target in context.objects(relation) {
-            read_target(&target, relation, draft);
+            read_target(&target, relation, anchor.as_deref(), draft);
         }
     }
 }
@@ -116,7 +117,7 @@ fn protocol_of_card(target: &Object<'_>) -> Protocol {
     }
 }
 
-fn read_target(target: &Object<'_>, relation: &str, draft: &mut Draft<'_>) {
+fn read_target(target: &Object<'_>, relation: &str, anchor: Option<&str>, draft: &mut Draft<'_>) {
     draft.check(target, &TARGET);
     let inside = target.text("rel");
     if inside.is_some() {
@@ -126,7 +127,11 @@ fn read_target(target: &Object<'_>, relation: &str, draft: &mut Draft<'_>) {
     let Some(url) = draft.document_url(target, "href") else { return };
     let media_type = target.text("type").map(str::to_ascii_lowercase);
     if draft.manifest.links.len() >= LINKS_MAX
-        || draft.manifest.links.iter().any(|link| link.url == url && link.rel == relation)
+        || draft
+            .manifest
+            .links
+            .iter()
+            .any(|link| link.url == url && link.rel == relation && link.anchor.as_deref() == anchor)
     {
         return;
     }
@@ -141,6 +146,7 @@ fn read_target(target: &Object<'_>, relation: &str, draft: &mut Draft<'_>) {
     let mut link = Link::new(relation, url, follow);
     link.media_type = media_type;
     link.title = draft::name(target.text("title"));
+    link.anchor = anchor.map(str::to_owned);
     if link.url == draft.base().as_str() {
         link.follow = None;
     }

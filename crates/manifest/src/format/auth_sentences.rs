@@ -335,6 +335,11 @@ fn requires_payment(folded: &str) -> bool {
         && !is_limited(&folded.replace("paid", ""))
 }
 
+/// Whether a sentence in lower case says with a condition, or about one part, what a call needs.
+pub(super) fn is_conditional(folded: &str) -> bool {
+    is_limited(folded)
+}
+
 fn is_limited(folded: &str) -> bool {
     let is_part = |lead: &str| {
         folded
@@ -357,7 +362,7 @@ fn names_part(sentence: &str) -> bool {
 }
 
 /// Whether the words at a position belong to another service: "an OpenAI API key".
-fn is_of_another(sentence: &str, at: usize) -> bool {
+pub(super) fn is_of_another(sentence: &str, at: usize) -> bool {
     let before = sentence.get(..at).unwrap_or_default().trim_end();
     let ends_sentence = before.is_empty() || before.ends_with(['.', ':', '`', '*', '(', '-']);
     let word = before.rsplit(' ').next().unwrap_or_default();

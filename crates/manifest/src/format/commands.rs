@@ -72,14 +72,19 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
 }
 
 /// Blocks that may hold the command of a server with its arguments, as in the configuration of a client.
-const SERVER_BLOCKS: &[&str] = &["mcp", "mcp_server", "mcpServer", "server", "stdio"];
+const SERVER_BLOCKS: &[&str] = &["mcp", "mcp_server", "mcpServer", "server", "stdio", "transport"];
+/// Lists of such blocks.
+const SERVER_LISTS: &[&str] = &["servers", "transports"];
 /// Blocks in the description of a server that hold its command.
 const LOCAL_BLOCKS: &[&str] = &["stdio", "local", "command", "install"];
 
 /// Adds the servers that their callers start with a command and its arguments, and the secrets that they are given. The
 /// secrets apply to no call of a server with an address.
 fn read_servers(root: &Object<'_>, draft: &mut Draft<'_>) {
-    let blocks: Vec<Object<'_>> = SERVER_BLOCKS.iter().filter_map(|key| root.object(key)).collect();
+    let listed = SERVER_LISTS.iter().filter(|key| root.list(key).is_some()).flat_map(|key| root.objects(key));
+    let listed = listed.take(COMMANDS_MAX);
+    let blocks: Vec<Object<'_>> =
+        SERVER_BLOCKS.iter().filter_map(|key| root.object(key)).chain(listed).collect();
     let inner = blocks.iter().flat_map(|block| LOCAL_BLOCKS.iter().filter_map(|key| block.object(key)));
     for block in blocks.iter().cloned().chain(inner).filter(has_arguments) {
         if let Some(command) = mcp::command_line(&block).filter(|command| is_started(command)) {

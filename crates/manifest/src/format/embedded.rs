@@ -12,8 +12,8 @@ use crate::auth;
 use crate::draft::{self, Draft};
 use crate::format::{
     addresses, ai_txt, commands, described_calls, described_prices, generic, header, inline, inner_auth,
-    lenient, mcp, named_tools, oauth, outbound, package, payment_header, payments, request_headers, terms,
-    x402,
+    lenient, mcp, named_tools, needed_credentials, oauth, outbound, package, payment_header, payments,
+    request_headers, terms, x402,
 };
 use crate::model::{
     Auth, AuthScheme, CapabilityAuth, CapabilityKind, Cost, Format, Interface, Link, Payment, Protocol,
@@ -72,6 +72,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         oauth::read_endpoints(root, draft);
         request_headers::read(root, draft);
         inner_auth::read(root.map, draft);
+        needed_credentials::read(0, draft);
         generic::read_openness(root, draft);
     }
     terms::read(root, draft);
@@ -128,6 +129,7 @@ fn read_extensions(root: &Object<'_>, draft: &mut Draft<'_>) {
     let inner = root.object("capabilities");
     let listed = std::iter::once(root).chain(inner.as_ref()).flat_map(|holder| holder.objects("extensions"));
     for extension in listed.take(EXTENSIONS_MAX) {
+        add_payment_extension(&extension, draft);
         let names_mcp =
             extension.text("uri").is_some_and(|uri| text::words(uri).iter().any(|word| word == "mcp"));
         let Some(params) = extension.object("params").filter(|_| names_mcp) else { continue };
@@ -139,6 +141,27 @@ fn read_extensions(root: &Object<'_>, draft: &mut Draft<'_>) {
             mcp::read_tools(tools, &params.at("tools"), server.as_deref(), draft);
         }
     }
+}
+
+/// Schemes of payment in the URIs of extensions.
+const PAYMENT_SCHEMES: [&str; 2] = ["x402", "ap2"];
+
+/// The payment that an extension of an agent card declares by its URI, with the terms in its parameters.
+fn add_payment_extension(extension: &Object<'_>, draft: &mut Draft<'_>) {
+    let uri = extension.text("uri").unwrap_or_default();
+    let mut words = uri.split(|letter: char| !letter.is_ascii_alphanumeric());
+    let Some(scheme) =
+        words.find_map(|word| PAYMENT_SCHEMES.iter().find(|known| word.eq_ignore_ascii_case(known)))
+    else {
+        return;
+    };
+    let is_scheme =
+        |payment: &Payment| payment.scheme.as_deref().is_some_and(|known| known.eq_ignore_ascii_case(scheme));
+    if draft.manifest.payments.iter().any(is_scheme) {
+        return;
+    }
+    let terms = extension.value("params").and_then(lenient::price).unwrap_or_default();
+    draft.keep(Payment { scheme: Some((*scheme).to_owned()), ..terms });
 }
 
 /// The agents of a file of a server, by their names.
@@ -222,6 +245,9 @@ fn has_amounts(price: &Payment) -> bool {
 pub(crate) fn read_text(text: &str, draft: &mut Draft<'_>) {
     described_prices::read(0, draft);
     mark_paid(0, draft);
+    if !matches!(draft.format(), Format::OpenApi | Format::Unrelated | Format::Malformed) {
+        needed_credentials::read(0, draft);
+    }
     payment_header::read_text(text, draft);
     drop_pages_of_calls(draft);
     if draft.format() != Format::AiTxt {

@@ -6,7 +6,7 @@ use crate::address::{is_method, split_method};
 use crate::budget;
 use crate::check::is_email;
 use crate::draft::{self, Draft};
-use crate::format::{described_block, lenient};
+use crate::format::{contacts, described_block, lenient};
 use crate::identity::host_of;
 use crate::model::{Contact, Format, RateLimit};
 use crate::name::ManifestUrl;
@@ -313,6 +313,7 @@ fn complete_contact(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
     if !draft.manifest.detection.format.is_core() {
         complete_from_contacts(root, &mut draft.manifest.contact);
+        contacts::keep_others(root, draft);
     }
 }
 

@@ -26,8 +26,9 @@ pub(crate) fn read(root: &Map<String, Value>, draft: &mut Draft<'_>) {
     if has_found {
         draft::restrict_to_needing(&mut draft.manifest);
     }
-    // If another part needs none, they do not apply to all calls.
-    for auth in draft.manifest.auth.iter_mut().skip(first).filter(|_| search.is_open_in_part) {
+    // If another part needs none, or no call states them, they do not apply to all calls.
+    let is_for_none = search.is_open_in_part || !draft.manifest.capabilities.is_empty();
+    for auth in draft.manifest.auth.iter_mut().skip(first).filter(|_| is_for_none) {
         if auth.applies_to == AppliesTo::All {
             auth.applies_to = AppliesTo::OptionalIds { ids: Vec::new() };
         }

@@ -44,6 +44,9 @@ pub(crate) struct Labels {
     emails: Vec<String>,
     /// The part of the service whose credentials a sentence named, by the header: ("x-gate-sig", "gate").
     subjects: Vec<(String, String)>,
+    /// A line denies the training of commercial models, and another one permits training.
+    denies_commercial: bool,
+    permits_training: bool,
     lines_read: usize,
 }
 
@@ -95,6 +98,7 @@ impl Labels {
         if self.is_auth && read_scheme(&label, &value, draft) {
             return;
         }
+        self.read_training(&label, &value);
         let manifest = &mut draft.manifest;
         match label.as_str() {
             "user agent" | "agent" | "engine" | "bot" => self.is_for_one = value != "*",
@@ -139,6 +143,20 @@ impl Labels {
 }
 
 impl Labels {
+    /// Notes what a line says of the training of some models: `Scraping: allowed for non-commercial AI training`.
+    fn read_training(&mut self, label: &str, value: &str) {
+        if label != "commercial training" && !text::has_four(value, *b"rain") {
+            return;
+        }
+        let choice = terms::choice_of(&Value::from(value));
+        if label == "commercial training" {
+            self.denies_commercial |= choice == PolicyChoice::Deny;
+        } else {
+            let permits = matches!(choice, PolicyChoice::Allow | PolicyChoice::Conditional);
+            self.permits_training |= permits && value.to_ascii_lowercase().contains("training");
+        }
+    }
+
     /// Reads a sentence below a heading about authentication that says that no credentials are needed.
     fn read_openness(&self, line: &str, draft: &mut Draft<'_>) {
         let is_sentence = self.is_auth && !line.starts_with('#');
@@ -206,6 +224,10 @@ impl Labels {
     /// Keeps the only e-mail address of the text as the contact, and limits credentials to the calls that they are for.
     pub(crate) fn finish(mut self, draft: &mut Draft<'_>) {
         self.end_paragraph(draft);
+        let training = &mut draft.manifest.policies.training;
+        if self.denies_commercial && self.permits_training && *training == PolicyChoice::Deny {
+            *training = PolicyChoice::Conditional;
+        }
         self.subjects.iter().for_each(|(header, subject)| limit_to(header, subject, draft));
         if let [only] = self.emails.as_slice()
             && draft.manifest.contact.email.is_none()

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::auth;
 use crate::draft::Draft;
 use crate::format::payment_words::{in_sentence, is_name};
-use crate::format::{lenient, payment_words, price_list};
+use crate::format::{lenient, payment_chain, payment_words, price_list};
 use crate::model::{AuthScheme, Format, Payment};
 use crate::object::{Object, texts};
 use crate::text;
@@ -101,6 +101,7 @@ fn stated(root: &Object<'_>, found: &mut Terms) {
         .chain(root.object("capabilities"))
         .for_each(|block| protocols(&block, found));
     rails(root, found);
+    found.add_all(payment_chain::of_protocol(root));
     wallet(root, found);
     accounts(root, found);
     if let Some(scheme) = named_scheme(root).filter(|_| found.0.is_empty()) {

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use super::auth_sentences::{self, Place};
 use crate::draft::{self, Draft};
-use crate::format::{lenient, listed_calls};
+use crate::format::{lenient, listed_calls, needed_credentials};
 use crate::model::{
     AppliesTo, Auth, AuthScheme, Capability, CapabilityAuth, Cost, Manifest, Payment, Tristate,
 };
@@ -176,6 +176,7 @@ impl StatedAuth {
     /// stand in the sections where they were read; those behind them belong to no section.
     pub(crate) fn finish(mut self, count: usize, draft: &mut Draft<'_>) {
         self.place(draft);
+        draft.manifest.capabilities.iter_mut().for_each(needed_credentials::set_described);
         let manifest = &mut draft.manifest;
         // "No API key" says little in a text whose requests have a token.
         let is_none = |auth: &Auth| auth.scheme == AuthScheme::None;

@@ -110,6 +110,8 @@ const ATTRIBUTION_KEYS: &[&str] = &[
 ];
 const LICENSE_KEYS: &[&str] =
     &["license", "licence", "content_license", "contentLicense", "data_license", "dataLicense"];
+/// Blocks of content signals, in which `search` is a use and not a call.
+const SIGNAL_KEYS: &[&str] = &["content_signals", "contentSignals", "content-signals"];
 /// Maximum number of bytes of a licence that is kept as published.
 const LICENSE_BYTES_MAX: usize = 2_048;
 
@@ -147,6 +149,11 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
     if policies.inference.is_unset() {
         policies.inference = choice(INFERENCE_KEYS);
+    }
+    if policies.search.is_unset() {
+        let signals = SIGNAL_KEYS.iter().filter_map(|key| root.object(key));
+        let mut stated = signals.filter_map(|signals| signals.value("search").map(choice_of));
+        policies.search = stated.find(|choice| !choice.is_unset()).unwrap_or_default();
     }
     if policies.attribution.is_none() {
         policies.attribution = values(ATTRIBUTION_KEYS).into_iter().find_map(attribution_of);
@@ -189,6 +196,7 @@ pub(crate) fn read_signals(line: &str, draft: &mut Draft<'_>) {
         let policy = match use_.trim().to_ascii_lowercase().as_str() {
             "ai-train" | "train-ai" => &mut policies.training,
             "ai-input" => &mut policies.inference,
+            "search" => &mut policies.search,
             _ => continue,
         };
         if policy.is_unset() {

@@ -232,6 +232,9 @@ impl RateLimit {
 pub struct Policies {
     pub training: PolicyChoice,
     pub inference: PolicyChoice,
+    /// Whether the content may be in a search index (`search` of content signals).
+    #[serde(skip_serializing_if = "PolicyChoice::is_unset")]
+    pub search: PolicyChoice,
     /// `Some(false)`: agentdex does not serve the fetched bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub caching_allowed: Option<bool>,
@@ -356,6 +359,9 @@ pub struct Link {
     pub media_type: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
+    /// What the target belongs to, if the publisher states it: the API of a link in an API catalog (RFC 9264 `anchor`). Absolute.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub anchor: Option<String>,
     /// Whether and how the crawler follows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub follow: Option<Follow>,
@@ -365,7 +371,7 @@ impl Link {
     /// A link. It is not followed if it has a variable (`{id}`).
     pub fn new(rel: &str, url: String, follow: Option<Follow>) -> Self {
         let follow = follow.filter(|_| !url.contains('{'));
-        Self { rel: rel.to_owned(), url, media_type: None, title: None, follow }
+        Self { rel: rel.to_owned(), url, media_type: None, title: None, anchor: None, follow }
     }
 }
 

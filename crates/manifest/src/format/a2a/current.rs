@@ -65,7 +65,7 @@ findings! {
     rule BINDING: Should("a2a.interface.protocol_binding.unknown", "A2A 1.0 §5.8")
         "a binding is neither JSONRPC, GRPC, HTTP+JSON nor a URI" => "Name the binding by its URI if it is your own.";
     rule PATCH_VERSION: Should("a2a.interface.protocol_version.patch", "A2A 1.0 §3.6")
-        "the version of an interface is not major.minor" => "State 1.0: patch versions do not change the protocol.";
+        "the version of an interface is not major.minor" => "State major and minor version alone, such as 1.0: patch versions do not change the protocol.";
     rule SCHEME_KIND: Must("a2a.security_scheme.kind", "A2A 1.0 §4.5.1")
         "a security scheme is not exactly one of `apiKeySecurityScheme`, `httpAuthSecurityScheme`, `oauth2SecurityScheme`, `openIdConnectSecurityScheme` and `mtlsSecurityScheme`"
             => "Put the scheme into one member, such as `httpAuthSecurityScheme`.";

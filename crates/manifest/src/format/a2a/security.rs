@@ -53,7 +53,7 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) -> Schemes {
     for skill in root.objects("skills") {
         rules::check_requirements(&skill, &by_name, draft);
     }
-    let stated = root.value("authentication").map(lenient::stated);
+    let stated = root.value("authentication").map(|stated| partly_open(lenient::stated(stated)));
     let (legacy, needed) = stated.or_else(|| listed_schemes(root)).unwrap_or_default();
     let card = match requirements {
         Some(stated) => openapi::requirement(Some(&stated), &by_name),
@@ -65,13 +65,16 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) -> Schemes {
     Schemes { by_name, card }
 }
 
-/// The schemes of a list that no version defines: `"authSchemes": [{"type": "bearer"}, {"type": "none"}]`. If one of several is none, it
-/// is unknown which skills need the others.
+/// The schemes of a list that no version defines: `"authSchemes": [{"type": "bearer"}, {"type": "none"}]`.
 fn listed_schemes(root: &Object<'_>) -> Option<(Vec<Auth>, CapabilityAuth)> {
     let listed = root.value_of(lenient::LISTED_SCHEMES).filter(|listed| listed.is_array())?;
-    let (found, needed) = lenient::stated(listed);
+    Some(partly_open(lenient::stated(listed)))
+}
+
+/// Credentials with what skills need: unknown if none is one of several schemes.
+fn partly_open((found, needed): (Vec<Auth>, CapabilityAuth)) -> (Vec<Auth>, CapabilityAuth) {
     let is_partly_open = found.len() > 1 && found.iter().any(|auth| auth.scheme == AuthScheme::None);
-    Some((found, if is_partly_open { CapabilityAuth::default() } else { needed }))
+    (found, if is_partly_open { CapabilityAuth::default() } else { needed })
 }
 
 /// A scheme in the form of OpenAPI or in the wrapper of 1.0.

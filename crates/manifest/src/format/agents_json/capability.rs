@@ -3,12 +3,14 @@
 use serde_json::{Map, Value};
 
 use super::{Flavour, check_path, rules, unlisted};
+use crate::address;
 use crate::draft::Draft;
 use crate::format::endpoint;
 use crate::model::{AuthScheme, Capability, CapabilityKind, Execution, ExecutionModel, Tristate};
 use crate::object::{Object, type_name};
 use crate::schema::{self, Parameters};
 use crate::semantic;
+use crate::text;
 use crate::walk::List;
 
 /// Names that the specification uses, and their types.
@@ -27,8 +29,13 @@ const BUILT_IN: &[(&str, &str)] = &[
 const BUILT_IN_CONFIDENCE: f64 = 0.7;
 
 pub(super) fn read(root: &Object<'_>, flavour: Flavour, draft: &mut Draft<'_>) {
-    let capabilities = root.list("capabilities").unwrap_or_default();
-    if capabilities.is_empty() && root.has("capabilities") {
+    // A value of another type is reported as such.
+    let is_empty = |value: &Value| match value {
+        Value::Array(list) => list.is_empty(),
+        Value::Object(map) => map.is_empty(),
+        _ => false,
+    };
+    if root.value("capabilities").is_some_and(is_empty) {
         draft.report_rule(&rules::NO_CAPABILITY, root.at("capabilities"));
     }
     let list = List::UNCHECKED.mistyped(&rules::CAPABILITY_MISTYPED).unique("name", &rules::NAME_DUPLICATE);
@@ -46,6 +53,7 @@ fn read_capability(published: &Object<'_>, flavour: Flavour, draft: &mut Draft<'
     }
     check_path(published, "endpoint", draft);
     endpoint::read_call(published, &mut capability, draft);
+    check_variables(published, &capability, draft);
     parameters(published, flavour, &mut capability, draft);
     if published.flag("requires_session") == Some(true) {
         capability.auth.session = true;
@@ -55,6 +63,17 @@ fn read_capability(published: &Object<'_>, flavour: Flavour, draft: &mut Draft<'
     capability.safety.handoff = published.flag("human_handoff").unwrap_or_default();
     capability.execution = Execution { model: ExecutionModel::Sync, poll_url: None };
     draft.push(capability);
+}
+
+/// Reports variables of the endpoint that no parameter declares.
+fn check_variables(published: &Object<'_>, capability: &Capability, draft: &mut Draft<'_>) {
+    let Some(template) = capability.invocation.url_template.as_deref() else { return };
+    let params = published.object("params");
+    let is_named = |name: &str| params.as_ref().is_some_and(|params| params.has(name));
+    for variable in address::variables(template).filter(|variable| !is_named(variable)) {
+        let text = format!("no parameter is named \"{}\"", text::capped(variable, 60));
+        draft.report(&rules::ENDPOINT_VARIABLE, published.at("endpoint"), text);
+    }
 }
 
 fn parameters(published: &Object<'_>, flavour: Flavour, capability: &mut Capability, draft: &mut Draft<'_>) {

@@ -10,7 +10,7 @@ mod rules;
 
 pub(crate) use rules::FINDINGS;
 
-use crate::check::is_url;
+use crate::check::{is_semver, is_url};
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, at_path, strong};
 use crate::format::header;
@@ -88,6 +88,12 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
             draft.report_rule(&rules::SDK_VERSION, root.at("schema_version"));
         }
         _ => draft.check(root, &rules::ROOT),
+    }
+    let version = ["schema_version", "protocol_version"].into_iter().find(|key| root.text(key).is_some());
+    let is_other =
+        |key: &&str| root.text(key).is_some_and(|text| is_semver(text) && !text.starts_with("0.1."));
+    if let Some(key) = version.filter(is_other) {
+        draft.report_rule(&rules::VERSION_UNKNOWN, root.at(key));
     }
     draft.check(root, &rules::PARTS);
     let listed = ["protocol_version", "site", "capabilities", "session", "rate_limit", "audit", "docs_url"];

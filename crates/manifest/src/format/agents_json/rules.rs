@@ -102,6 +102,11 @@ findings! {
         "the schema allows no member of this name" => "Remove the member, or use the name that the schema lists.";
     rule SDK_VERSION: May("agents_json.schema_version.sdk", SPEC)
         "the version is the one that the SDK writes, not that of the specification" => "Declare \"schema_version\": \"0.1.0\".";
+    rule VERSION_UNKNOWN: May("agents_json.version.unknown", SPEC)
+        "the version is not 0.1.x; the document is read as far as it goes" => "Declare the version of the specification, 0.1.0.";
+    rule ENDPOINT_VARIABLE: May("agents_json.capability.endpoint.variable", SPEC)
+        "a variable of the endpoint is no parameter, so agents do not know what to fill in"
+            => "Declare a parameter with the name of the variable.";
     rule STEP_UNKNOWN: Should("agents_json.flow.step.unknown", "agents.json 0.1.0 SDK")
         "a step names no capability" => "Declare the capability, or correct the name.";
 }

@@ -139,9 +139,13 @@ fn rate_limit(root: &Object<'_>, draft: &mut Draft<'_>) {
             draft.report(&rules::RATE_ZERO, limit.at(key), format!("`{key}` is 0: no request is allowed"));
         }
     }
+    let window_s = limit.text("window").and_then(quantity::duration_s);
+    if window_s == Some(0) {
+        draft.report(&rules::RATE_ZERO, limit.at("window"), "`window` is 0: no limit applies in no time");
+    }
     draft.manifest.rate_limit = Some(RateLimit {
         requests: limit.whole("requests"),
-        window_s: limit.text("window").and_then(quantity::duration_s),
+        window_s,
         burst: limit.whole("burstLimit"),
         concurrent_sessions: None,
         tier_url: draft.url(&limit, "tierUrl"),

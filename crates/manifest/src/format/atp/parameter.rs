@@ -37,6 +37,12 @@ pub(super) fn read(published: &Object<'_>, capability: &mut Capability, draft: &
 }
 
 fn check_range(parameter: &Object<'_>, draft: &mut Draft<'_>) {
+    let is_other =
+        parameter.text("type").is_some_and(|kind| matches!(kind, "string" | "boolean" | "array" | "object"));
+    let limit = ["minimum", "maximum"].into_iter().find(|key| number(parameter, key).is_some());
+    if let Some(key) = limit.filter(|_| is_other) {
+        draft.report_rule(&rules::PARAMETER_RANGE_UNUSED, parameter.at(key));
+    }
     if let (Some(low), Some(high)) = (number(parameter, "minimum"), number(parameter, "maximum"))
         && low > high
     {

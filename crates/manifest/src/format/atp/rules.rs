@@ -160,6 +160,8 @@ findings! {
         "two parameters of a capability have the same name" => "Give every parameter a name of its own.";
     rule PARAMETER_RANGE: Should("atp.parameter.range.empty", "ATP 0.1 §3.5.1")
         "`minimum` is above `maximum`" => "Let `minimum` be the smaller number.";
+    rule PARAMETER_RANGE_UNUSED: May("atp.parameter.range.unused", "ATP 0.1 §3.5.1")
+        "`minimum` or `maximum` limits a parameter that is not a number" => "Declare the type number or integer, or remove the limit.";
     rule PARAMETER_ENUM: Should("atp.parameter.enum.contradicted", "ATP 0.1 §3.5.1")
         "`enum` is empty or lists a value of another type" => "List values of the parameter's type.";
     rule PARAMETER_DEFAULT: Should("atp.parameter.default.contradicted", "ATP 0.1 §3.5.1")
@@ -189,7 +191,7 @@ findings! {
     rule IDENTITY_FORMAT: May("atp.auth.agent_identity.format.other", "ATP 0.1 §3.3.3")
         "an identity is required in another format than the recommended did:web" => "Accept did:web, if you can.";
     rule RATE_ZERO: Should("atp.rate_limit.zero", "ATP 0.1 §3.4")
-        "a limit of zero forbids every request" => "Give the number of requests that are allowed.";
+        "a limit or a window is zero" => "Give the number of requests that are allowed, and the time in which they are.";
     rule CACHING_CONTRADICTED: May("atp.policies.caching.contradicted", "ATP 0.1 §3.8")
         "caching is not allowed and has a maximum age" => "Remove `maxAge`, or allow caching.";
     rule CODE_FLOW_MISSING: Should("atp.auth.authorization_code.missing", "ATP 0.1 §3.3.1")

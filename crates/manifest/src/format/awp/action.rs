@@ -334,11 +334,12 @@ fn execution(action: &Object<'_>, capability: &mut Capability, draft: &mut Draft
 
 /// The published rate, even if no number of calls can be read from it.
 fn rate_limit(action: &Object<'_>, draft: &mut Draft<'_>) -> Option<RateLimit> {
-    let rate = action.text("rate_limit").map(quantity::rate)?;
+    let text = action.value("rate_limit")?.as_str()?.trim();
+    let rate = quantity::rate(text);
     if rate.requests.is_none_or(|requests| requests == 0) {
         draft.report_rule(&rules::RATE_UNREADABLE, action.at("rate_limit"));
     }
-    Some(rate)
+    (!text.is_empty()).then_some(rate)
 }
 
 /// The action's own contract. The manifest's flag (§6) says that keys are supported somewhere, not that this action takes one.
@@ -353,7 +354,7 @@ fn idempotency(action: &Object<'_>, capability: &mut Capability, draft: &mut Dra
     if supported == Some(true) && draft.manifest.features.idempotency == Some(false) {
         draft.report_rule(&rules::IDEMPOTENCY_CONTRADICTED, contract.at("supported"));
     }
-    let window = contract.text("window");
+    let window = contract.value("window").and_then(Value::as_str);
     let window_s = window.and_then(quantity::duration_s);
     if window.is_some() && window_s.is_none() {
         draft.report_rule(&rules::WINDOW_UNREADABLE, contract.at("window"));

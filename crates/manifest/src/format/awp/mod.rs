@@ -140,7 +140,8 @@ fn auth(root: &Object<'_>, draft: &mut Draft<'_>) {
     let mut entry = contract.text("type").map_or_else(|| Auth::new(AuthScheme::Unknown), auth::of_word);
     let expiry = contract.text("token_expiry");
     entry.token_expiry_s = expiry.and_then(quantity::duration_s);
-    if entry.token_expiry_s.is_none() && !expiry.is_none_or(is_without_end) {
+    let is_empty = expiry.is_none() && contract.value("token_expiry").is_some_and(Value::is_string);
+    if entry.token_expiry_s.is_none() && (is_empty || !expiry.is_none_or(is_without_end)) {
         draft.report_rule(&rules::EXPIRY_UNREADABLE, contract.at("token_expiry"));
     }
     entry.refresh_url = draft.url(&contract, "refresh_endpoint");
@@ -164,6 +165,9 @@ fn auth(root: &Object<'_>, draft: &mut Draft<'_>) {
 /// Error recovery contracts (§10): instructions for clients, kept raw.
 fn errors(root: &Object<'_>, draft: &mut Draft<'_>) {
     let Some(errors) = root.object("errors") else { return };
+    if errors.map.is_empty() {
+        draft.report_rule(&rules::NO_ERRORS, errors.pointer.clone());
+    }
     let actions: HashSet<&str> = root.objects("actions").filter_map(|action| action.text("id")).collect();
     for (code, value) in errors.map {
         let (recovery, pointer) = match value {

@@ -161,6 +161,8 @@ findings! {
         "an asynchronous action names no `poll_endpoint`" => "Name the endpoint where the job's status can be queried.";
     rule KEY_FIELD_MISSING: May("awp.idempotency.key_field.missing", "AWP 0.1 §9")
         "idempotency is supported, but by no named field" => "Name the input that carries the key in `key_field`.";
+    rule NO_ERRORS: May("awp.errors.empty", "AWP 0.1 §10")
+        "no failure has a recovery" => "Declare a recovery for every failure that agents must expect.";
     rule ERROR_MISTYPED: Must("awp.error.mistyped", "AWP 0.1 §10")
         "an error contract is not an object" => "Write {\"recovery\": \"…\"}.";
     rule ERROR_VAGUE: May("awp.error.recovery.vague", "AWP 0.1 §10")

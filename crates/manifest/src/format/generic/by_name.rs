@@ -29,9 +29,12 @@ pub(crate) fn apply_by_name(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
     let positions: HashMap<String, usize> = draft.capability_positions();
     let limits = header::LIMIT_KEYS.iter().filter_map(|key| root.value(key));
+    // A block that limits one call by its name limits others by theirs, unless a name is a general one.
     let is_of_calls = |limit: &Value| {
         limit.as_object().is_some_and(|map| {
-            !map.is_empty() && map.len() <= NAMES_MAX && map.keys().all(|name| positions.contains_key(name))
+            map.len() <= NAMES_MAX
+                && map.keys().any(|name| positions.contains_key(name))
+                && map.iter().all(|(name, value)| !lenient::is_general_limit(name) && !value.is_number())
         })
     };
     // The limit of one call is not a limit of the service.

@@ -84,6 +84,11 @@ const WINDOWS: &[(&[&str], u64)] = &[
 /// Callers and plans whose limit applies to everybody, the most general first.
 const GENERAL_LIMITS: &[&str] =
     &["default", "global", "anonymous", "unauthenticated", "public", "free", "free_tier", "freeTier"];
+/// Whether a limit of this name applies to everybody.
+pub(crate) fn is_general_limit(name: &str) -> bool {
+    GENERAL_LIMITS.contains(&name)
+}
+
 /// Nesting of limits by caller or plan.
 const LIMITS_NESTING_MAX: usize = 2;
 

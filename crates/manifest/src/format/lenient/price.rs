@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::draft::NAME_CHARS_MAX;
-use crate::model::{Capability, Payment};
+use crate::model::{AuthScheme, Capability, CapabilityAuth, Cost, Payment, Tristate};
 use crate::object::{self, Members, Object};
 use crate::text;
 
@@ -142,7 +142,17 @@ pub(crate) fn read_prices(element: &Object<'_>, capability: &mut Capability) {
     let listed: Vec<Payment> = listed.take(ALTERNATIVES_MAX).collect();
     capability.price = price_of(element).or_else(|| listed.first().cloned()).or_else(|| free(element));
     capability.other_prices = other_prices(capability.price.as_ref(), listed);
+    let is_free = capability.price.as_ref().and_then(Payment::cost) == Some(Cost::Free);
+    let is_due = PAYMENT_FLAGS.iter().any(|key| element.flag(key) == Some(true));
+    if is_due && !is_free && capability.auth == CapabilityAuth::default() {
+        capability.auth.required = Tristate::Yes;
+        capability.auth.schemes.push(AuthScheme::Payment);
+    }
 }
+
+/// Flags of a call that must be paid.
+const PAYMENT_FLAGS: &[&str] =
+    &["payment_required", "paymentRequired", "requires_payment", "requiresPayment", "x-payment-required"];
 
 /// The price of an element that is free only by a flag.
 fn free(element: &Object<'_>) -> Option<Payment> {

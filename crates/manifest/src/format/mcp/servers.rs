@@ -238,13 +238,13 @@ fn read_listed(name: Option<&str>, listed: &Object<'_>, draft: &mut Draft<'_>) -
     let mut found = match read_server(listed, draft) {
         Some(found) => found,
         None if listed.has("command")
-            && (transport.as_deref().or_else(|| listed.text("type")) == Some("stdio")) =>
+            && transport.as_deref().or_else(|| listed.text_of(&["type", "transport"])) == Some("stdio") =>
         {
             Interface { declared: command_line(listed), ..Interface::new(Protocol::Mcp, None) }
         }
         None => return None,
     };
-    found.transport = found.transport.or(transport).or_else(|| listed.string("type"));
+    found.transport = found.transport.or(transport).or_else(|| listed.string_of(&["type", "transport"]));
     // What the server asks of its callers: `"auth": "oauth2"`.
     let auth = listed.text("auth").map(|auth| text::capped(auth, draft::NAME_CHARS_MAX));
     found.settings.extend(auth.map(|auth| ("auth".to_owned(), Value::from(auth))));

@@ -24,7 +24,7 @@ use crate::document::Body;
 use crate::document::{NO_OBJECT, OVER_BUDGET};
 use crate::draft::{self, CAPABILITIES_MAX, Draft};
 use crate::format::detect::candidate::{Marker, strong};
-use crate::format::lenient;
+use crate::format::{lenient, needed_credentials};
 use crate::json;
 use crate::model::{Auth, AuthScheme, CapabilityAuth, Tristate};
 use crate::name::ManifestUrl;
@@ -120,7 +120,7 @@ pub(crate) fn merge(root: &Map<String, Value>, at: &ManifestUrl, draft: &mut Dra
         if draft.is_full() {
             break;
         }
-        rules::check_operation(&operation, &mut ids, draft);
+        rules::check_operation(&operation, root, &mut ids, draft);
         let capability = operation::read(&reading, &operation, draft, &mut resolver);
         users
             .add(operation.operation.get("security").or_else(|| root.get("security")), &capability.native_id);
@@ -128,6 +128,9 @@ pub(crate) fn merge(root: &Map<String, Value>, at: &ManifestUrl, draft: &mut Dra
     }
     payment::read(root, first, draft);
     draft.keep_all(users.restricted(reading.schemes));
+    if !draft.format().is_core() {
+        needed_credentials::read(first, draft);
+    }
     // Without requirements for the whole document, only operations that state a scheme use it.
     if reading.auth == CapabilityAuth::default() {
         draft::restrict_to_needing(&mut draft.manifest);

@@ -38,8 +38,8 @@ findings! {
             => "Publish an absolute https URL, or a path.";
     rule REPEATED_ID: Must("openapi.operation.operation_id.duplicate", "OpenAPI 3.1 §4.8.10")
         "an `operationId` is used twice" => "Give every operation a unique id.";
-    rule NO_RESPONSES: Should("openapi.operation.responses.missing", "OpenAPI 3.0 §4.7.10")
-        "an operation describes no response" => "Describe at least the response of a successful call.";
+    rule NO_RESPONSES: Must("openapi.operation.responses.missing", "OpenAPI 3.0 §4.7.10")
+        "an operation describes no response, which versions before 3.1 require" => "Describe at least the response of a successful call.";
     rule UNDECLARED_VARIABLE: Must("openapi.path.variable.undeclared", "OpenAPI 3.1 §4.8.8")
         "a variable of the path has no parameter" => "Declare a parameter with `in: path` for every `{name}` in the path.";
     rule REF_REMOTE: Note("openapi.ref.remote", "OpenAPI 3.1 §4.8.23")
@@ -87,9 +87,16 @@ fn report_servers(listing: &Map<String, Value>, at: &str, draft: &mut Draft<'_>)
     draft.report_rule(&UNUSABLE_SERVER, format!("{at}/{key}"));
 }
 
+/// Whether the version of a document requires responses: 2.0 and 3.0 do, and they are optional since 3.1.
+fn requires_responses(root: &Map<String, Value>) -> bool {
+    let version = |key: &str| root.get(key).and_then(Value::as_str);
+    version("swagger").is_some() || version("openapi").is_some_and(|version| version.starts_with("3.0"))
+}
+
 /// Checks one operation; `ids` collects the operation ids.
 pub(super) fn check_operation(
     path_operation: &PathOperation<'_>,
+    root: &Map<String, Value>,
     ids: &mut BTreeSet<String>,
     draft: &mut Draft<'_>,
 ) {
@@ -101,7 +108,7 @@ pub(super) fn check_operation(
     let item_pointer = path_operation.pointer.rsplit_once('/').map_or("", |(item, _)| item);
     report_servers(path_operation.item, item_pointer, draft);
     report_servers(path_operation.operation, &path_operation.pointer, draft);
-    if !path_operation.operation.contains_key("responses") {
+    if requires_responses(root) && !path_operation.operation.contains_key("responses") {
         draft.report_rule(&NO_RESPONSES, path_operation.pointer.clone());
     }
 }

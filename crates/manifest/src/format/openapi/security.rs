@@ -131,12 +131,15 @@ pub(super) struct SchemeUsers<'a> {
     /// Ids in all lists.
     count: usize,
     operations: usize,
+    /// Operations that have no requirements, not even those of the root.
+    unstated: usize,
 }
 
 impl<'a> SchemeUsers<'a> {
     /// Adds an operation with its requirements.
     pub(super) fn add(&mut self, security: Option<&'a Value>, native_id: &str) {
         self.operations += 1;
+        self.unstated += usize::from(security.and_then(Value::as_array).is_none());
         let alternatives = security.and_then(Value::as_array).into_iter().flatten().take(ALTERNATIVES_MAX);
         let names = alternatives.filter_map(Value::as_object).flat_map(Map::keys).take(ALTERNATIVES_MAX);
         for name in names {
@@ -148,14 +151,17 @@ impl<'a> SchemeUsers<'a> {
         }
     }
 
-    /// The schemes, each restricted to the operations that name it, unless those are all or some are not known. If no operation names
-    /// any, each scheme may apply to all.
+    /// The schemes, each restricted to the operations that name it, unless those are all or some are not known. A scheme that no
+    /// operation names applies to none. If no operation names any, operations without requirements may use it.
     pub(super) fn restricted(mut self, schemes: BTreeMap<String, Auth>) -> Vec<Auth> {
-        let is_known = !self.ids.is_empty() && self.count < USERS_MAX;
+        let is_known = self.operations > 0 && self.count < USERS_MAX;
+        let may_be_used = self.ids.is_empty() && self.unstated > 0;
         let mut restricted = Vec::with_capacity(schemes.len());
         for (name, mut auth) in schemes {
             let ids = self.ids.remove(name.as_str()).unwrap_or_default();
-            if is_known && ids.len() < self.operations {
+            if is_known && may_be_used {
+                auth.applies_to = AppliesTo::OptionalIds { ids };
+            } else if is_known && ids.len() < self.operations {
                 auth.applies_to = AppliesTo::Ids { ids };
             }
             restricted.push(auth);

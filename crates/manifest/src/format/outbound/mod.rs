@@ -5,6 +5,7 @@
 //! and extensions. Addresses inside sentences come last and are never followed.
 
 mod calling;
+mod follow;
 mod known;
 mod target;
 
@@ -18,6 +19,7 @@ use crate::identity::host_of;
 use crate::model::{Format, Interface, Link, Protocol};
 use crate::name::parse_url;
 use crate::text;
+use follow::{follow_known, may_be_followed};
 use known::Known;
 use target::Meanings;
 pub(crate) use target::{RELATED_WORDS, Target, target};
@@ -110,6 +112,7 @@ pub(crate) fn read<'v>(
     let (mut links_left, mut paths_left) = (LINKS_MAX, TRIES_MAX);
     let (mut sentences, mut calling): (Vec<Sentence<'v>>, Vec<&'v str>) = (Vec::new(), Vec::new());
     let mut meanings = Meanings::default();
+    let first = draft.manifest.links.len();
     each(root, &mut |names, published, owner| {
         let rooted = relative_page(names, published).filter(|_| !is_core);
         let address = rooted.as_deref().or_else(|| is_address(published).then_some(published));
@@ -167,7 +170,7 @@ pub(crate) fn read<'v>(
             return;
         }
         if !known.is_new(&url, target) {
-            return;
+            return follow_known(&url, target, first, draft);
         }
         links_left -= 1;
         add(names, url, target, owner, draft);
@@ -372,10 +375,8 @@ fn add(
             if class.rel == "mcp" && !draft.has_interface(&url) {
                 add_server(Interface::new(Protocol::Mcp, Some(url.clone())), draft);
             }
-            let is_template = url.contains('{') || url.contains("%7B");
-            let may_be_followed =
-                url.starts_with("https://") && !is_template && draft.not_public(&url).is_none();
-            draft.keep(titled(Link::new(class.rel, url, class.follow.filter(|_| may_be_followed))));
+            let follow = class.follow.filter(|_| may_be_followed(&url, draft));
+            draft.keep(titled(Link::new(class.rel, url, follow)));
         }
         None => {
             let telling = || names.iter().rev().find(|name| !is_plain(name)).copied();

@@ -62,6 +62,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         draft.report_rule(&rules::MAJOR, root.at("woa_version"));
     }
     draft.manifest.name = Some(draft.base().host().to_string());
+    check_authz(root, draft);
     if let Some(authz) = root.object("authz") {
         let auth = authorization(&authz, draft);
         draft.keep(auth);
@@ -88,6 +89,7 @@ fn read_agent(
     draft: &mut Draft<'_>,
 ) {
     draft.check(agent, &rules::AGENT);
+    check_authz(agent, draft);
     let called_over = transports.of_agent(agent, draft);
     let first = draft.manifest.capabilities.len();
     let needs_authorization = authorized_by_root || agent.has("authz");
@@ -226,6 +228,14 @@ fn description_of_both(agent: &Object<'_>, operation: &Object<'_>) -> Option<Str
             draft::description(Some(&format!("{own} {of_agent}")))
         }
         (own, of_agent) => own.or(of_agent),
+    }
+}
+
+/// Reports an `authz` of another shape, which still says that authorization is needed.
+fn check_authz(holder: &Object<'_>, draft: &mut Draft<'_>) {
+    let is_named = |authz: &Object<'_>| authz.value("scheme").is_none_or(Value::is_string);
+    if holder.has("authz") && !holder.object("authz").is_some_and(|authz| is_named(&authz)) {
+        draft.report_rule(&rules::AUTHZ, holder.at("authz"));
     }
 }
 

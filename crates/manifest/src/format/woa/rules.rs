@@ -86,6 +86,9 @@ findings! {
         "a `$ref` leads to another document, which is not fetched" => "Copy the referenced schema into `$defs`.";
     rule SCHEMA_CONTRADICTED: Should("woa.schema.contradicted", "draft-gaikwad-woa-00 §4.2")
         "the schema contradicts itself" => "Correct the keyword, so that the schema is accurate.";
+    rule AUTHZ: May("woa.authz.mistyped", "draft-gaikwad-woa-00 appendix A")
+        "the extension `authz` is not an object that names its `scheme` in a string"
+            => "Publish `authz` as an object with `scheme`, `policy_uri` and `token_header`.";
     rule SCHEMA_ROOT: Note("woa.schema.root", "draft-gaikwad-woa-00 §4.2")
         "the root of the schema is not an object with named properties, which is all that every client understands"
             => "Describe an object: `type` \"object\" with `properties` and `required`.";

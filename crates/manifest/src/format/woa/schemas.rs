@@ -117,6 +117,7 @@ impl Root<'_> {
         self.check_reference(schema, pointer, draft);
         check_patterns(schema, pointer, draft);
         check_limits(schema, pointer, draft);
+        check_values(schema, pointer, draft);
         check_default(schema, pointer, draft);
         check_required(schema, pointer, draft);
         // A schema with its own base: references below it do not refer to this root.
@@ -210,6 +211,13 @@ fn check_limits(schema: &Map<String, Value>, pointer: &str, draft: &mut Draft<'_
             let text = format!("`{low}` is {least}, above `{high}`, which is {most}");
             draft.report(&rules::SCHEMA_CONTRADICTED, below(pointer, low), text);
         }
+    }
+}
+
+fn check_values(schema: &Map<String, Value>, pointer: &str, draft: &mut Draft<'_>) {
+    if schema.get("enum").and_then(Value::as_array).is_some_and(Vec::is_empty) {
+        let text = "`enum` is empty: no value is allowed";
+        draft.report(&rules::SCHEMA_CONTRADICTED, below(pointer, "enum"), text);
     }
 }
 

@@ -1,0 +1,430 @@
+//! Credentials that only a part of a call states: a sentence of its description ("Needs an API key in the X-API-Key header."), a
+//! required parameter that holds a key, the headers of its request.
+//!
+//! Decides what a call needs that states nothing else, and keeps the credentials with the ids of these calls. A sentence with a condition,
+//! about another service or about the key that a call manages states nothing.
+
+use std::collections::{BTreeMap, HashSet};
+
+use serde_json::{Map, Value};
+
+use crate::draft::{DESCRIPTION_CHARS_MAX, Draft, NAME_CHARS_MAX};
+use crate::format::{auth_sentences, lenient, request_headers};
+use crate::model::{AppliesTo, Auth, AuthScheme, Capability, CapabilityAuth, Tristate};
+use crate::object::Object;
+use crate::text::{self, capped};
+
+/// Maximum number of clauses of one description that are searched.
+const CLAUSES_MAX: usize = 50;
+/// Maximum number of words between "requires" and the credential: "an existing schedule and".
+const WORDS_BETWEEN_MAX: usize = 6;
+/// Maximum number of parameters of one call, and of steps of one flow, that are searched.
+const PARAMETERS_MAX: usize = 200;
+const STEPS_MAX: usize = 100;
+/// Maximum number of credentials of one document that are kept.
+const CREDENTIALS_MAX: usize = 16;
+/// The keyword of a parameter's schema that names the scheme of the credential in it.
+const CREDENTIAL_KEYWORD: &str = "x-credential";
+
+/// Words before "requires": those for the call and for those who make it.
+const SUBJECTS: &[&str] = &[
+    "it",
+    "this",
+    "the",
+    "call",
+    "calls",
+    "endpoint",
+    "tool",
+    "operation",
+    "action",
+    "request",
+    "requests",
+    "you",
+    "callers",
+    "agents",
+    "clients",
+    "also",
+    "always",
+    "and",
+    "note",
+];
+const NEEDS: &[&str] = &["requires", "require", "needs", "need"];
+/// Words of a clause that consists of the name of a credential and "required".
+const OF_NAMES: &[&str] = &[
+    "a",
+    "an",
+    "valid",
+    "api",
+    "key",
+    "bearer",
+    "token",
+    "oauth",
+    "oauth2",
+    "auth",
+    "authentication",
+    "authorization",
+    "is",
+    "user",
+    "or",
+    "jwt",
+];
+/// Words behind "with an API key".
+const ACCESS: &[&str] = &["access", "auth", "authentication", "authorization"];
+/// Words of texts about a key that is the object of a call.
+const MANAGING: &[&str] = &[
+    "revoke",
+    "rotate",
+    "delete",
+    "remove",
+    "verify",
+    "validate",
+    "inspect",
+    "lookup",
+    "regenerate",
+    "renew",
+    "whose",
+];
+/// Words in the names and paths of calls that manage keys.
+const OF_KEYS: &[&str] =
+    &["key", "keys", "apikey", "apikeys", "token", "tokens", "credential", "credentials", "revoke", "rotate"];
+/// Names of parameters that hold the key of the caller.
+const KEY_NAMES: &[&str] = &["apikey", "key", "xapikey"];
+
+/// The credentials that a sentence of a call's description requires; a scheme is `Other` if the sentence names none.
+fn described(description: &str) -> Vec<Auth> {
+    let description = capped(description, DESCRIPTION_CHARS_MAX);
+    if !may_require(description) {
+        return Vec::new();
+    }
+    let sentences = description.split(['\n', ';', '(', ')', '\u{2014}']).flat_map(|part| part.split(". "));
+    sentences
+        .take(CLAUSES_MAX)
+        .filter(|clause| may_require(clause))
+        .map(in_clause)
+        .find(|found| !found.is_empty())
+        .unwrap_or_default()
+}
+
+/// Whether a text contains the beginning of such a sentence.
+fn may_require(text: &str) -> bool {
+    // "requires", "needs", "with API-key", "with an API key"
+    [*b"equi", *b"need", *b"Need", *b"h AP", *b"h ap", *b"n AP"]
+        .into_iter()
+        .any(|four| text::has_four(text, four))
+}
+
+fn in_clause(clause: &str) -> Vec<Auth> {
+    let clause = clause.trim_matches(|letter: char| letter.is_whitespace() || "*.:-_!".contains(letter));
+    let folded = clause.to_ascii_lowercase();
+    if folded.len() > NAME_CHARS_MAX || folded.contains('?') || auth_sentences::is_conditional(&folded) {
+        return Vec::new();
+    }
+    let words: Vec<&str> = folded
+        .split(|letter: char| !(letter.is_alphanumeric() || letter == '_'))
+        .filter(|word| !word.is_empty())
+        .collect();
+    if !(is_needed_by_verb(&words) || is_named_as_required(&words) || is_access_with(&words)) {
+        return Vec::new();
+    }
+    named_in(clause, &folded)
+}
+
+/// "Requires an existing schedule and API key", "This endpoint needs authentication"
+fn is_needed_by_verb(words: &[&str]) -> bool {
+    let lead = words.iter().take_while(|word| SUBJECTS.contains(word)).count();
+    let verb = words.get(lead).is_some_and(|word| NEEDS.contains(word));
+    let behind = words.get(lead + 1..).unwrap_or_default();
+    let between = |at: usize| behind.get(..at).unwrap_or_default();
+    let is_needed =
+        |at: usize| at <= WORDS_BETWEEN_MAX && !between(at).iter().any(|word| matches!(*word, "no" | "any"));
+    verb && first_credential(behind).is_some_and(is_needed)
+}
+
+/// "API key required", "Authentication is required"
+fn is_named_as_required(words: &[&str]) -> bool {
+    words.split_last().is_some_and(|(last, named)| {
+        matches!(*last, "required" | "needed")
+            && first_credential(named).is_some()
+            && named.iter().all(|word| OF_NAMES.contains(word))
+    })
+}
+
+/// "Server with API-key and OAuth access"
+fn is_access_with(words: &[&str]) -> bool {
+    let at = words.windows(3).position(|three| matches!(three, ["with", "api", "key"])).map(|at| at + 3);
+    let with_article =
+        || words.windows(4).position(|four| matches!(four, ["with", "an", "api", "key"])).map(|at| at + 4);
+    at.or_else(with_article)
+        .and_then(|at| words.get(at..))
+        .is_some_and(|behind| behind.iter().take(3).any(|word| ACCESS.contains(word)))
+}
+
+/// The position of the first word of a credential.
+fn first_credential(words: &[&str]) -> Option<usize> {
+    words.iter().enumerate().position(|(at, word)| {
+        let next = words.get(at + 1).copied().unwrap_or_default();
+        matches!(*word, "apikey" | "oauth" | "oauth2" | "authentication" | "authorization" | "auth" | "jwt")
+            || (*word == "api" && matches!(next, "key" | "token"))
+            || (*word == "bearer" && matches!(next, "token" | "auth" | "authentication"))
+    })
+}
+
+/// The credentials that a clause names; one of an unknown scheme if it names none.
+fn named_in(clause: &str, folded: &str) -> Vec<Auth> {
+    let mut found = Vec::new();
+    let at_key = ["api key", "api-key", "api token"].iter().find_map(|name| folded.find(name));
+    if let Some(at) = at_key {
+        if auth_sentences::is_of_another(clause, at) {
+            return Vec::new();
+        }
+        let header =
+            lenient::header_in(clause).map(|name| auth_sentences::in_header(AuthScheme::ApiKey, name));
+        found.push(header.unwrap_or_else(|| Auth::new(AuthScheme::ApiKey)));
+    }
+    if folded.contains("bearer") || folded.contains("jwt") {
+        found.push(Auth::new(AuthScheme::Bearer));
+    }
+    if let Some(at) = folded.find("oauth") {
+        if found.is_empty() && auth_sentences::is_of_another(clause, at) {
+            return Vec::new();
+        }
+        found.push(Auth::new(AuthScheme::OAuth2));
+    }
+    if found.is_empty() {
+        found.push(Auth::new(AuthScheme::Other));
+    }
+    found
+}
+
+/// Sets what the description of a call that states nothing else requires.
+pub(crate) fn set_described(capability: &mut Capability) {
+    if capability.auth != CapabilityAuth::default() {
+        return;
+    }
+    let found = capability.description.as_deref().map(described).unwrap_or_default();
+    require(&found, &mut capability.auth);
+}
+
+/// Sets what the headers of a call's request, or of the steps of a flow, require: `"headers": {"X-API-Key": "{{key}}"}`.
+pub(crate) fn set_by_headers(element: &Object<'_>, needed: &mut CapabilityAuth) {
+    if element.list("steps").is_none() || *needed != CapabilityAuth::default() {
+        return;
+    }
+    let steps = element.objects("steps").take(STEPS_MAX).flat_map(|step| {
+        let parameters = step.object("parameters");
+        [step.object("headers"), parameters.and_then(|parameters| parameters.object("headers"))]
+    });
+    for headers in steps.flatten() {
+        let credentials = headers.map.iter().filter(|(name, value)| {
+            request_headers::is_credential(name)
+                && value.get("required").and_then(Value::as_bool) != Some(false)
+        });
+        for (name, _) in credentials.take(CREDENTIALS_MAX) {
+            require(&lenient::auth(&Value::from(name.as_str())), needed);
+        }
+    }
+}
+
+fn require(found: &[Auth], needed: &mut CapabilityAuth) {
+    for auth in found {
+        needed.required = Tristate::Yes;
+        if auth.scheme != AuthScheme::Other && !needed.schemes.contains(&auth.scheme) {
+            needed.schemes.push(auth.scheme);
+        }
+    }
+}
+
+/// What identifies a credential: its scheme, its place and its name.
+type Identity = (AuthScheme, Option<String>, Option<String>);
+
+/// Reads the descriptions and the required parameters of calls from `first` on that state nothing else, and keeps the credentials that no
+/// other part of the document states.
+pub(crate) fn read(first: usize, draft: &mut Draft<'_>) {
+    let mut found: BTreeMap<Identity, Vec<String>> = BTreeMap::new();
+    for capability in draft.manifest.capabilities.iter_mut().skip(first) {
+        if capability.auth.required == Tristate::No {
+            continue;
+        }
+        let described = capability.description.as_deref().map(described).unwrap_or_default();
+        let is_unstated = capability.auth == CapabilityAuth::default();
+        if is_unstated {
+            require(&described, &mut capability.auth);
+        }
+        let by_parameter = is_unstated.then(|| key_parameter(capability)).flatten();
+        require(by_parameter.as_slice(), &mut capability.auth);
+        // The sentence may only repeat what another member states.
+        let needed = &capability.auth;
+        let stated = described.into_iter().filter(|auth| needed.schemes.contains(&auth.scheme));
+        for auth in by_parameter.into_iter().chain(stated).filter(|auth| auth.scheme != AuthScheme::Other) {
+            if found.len() < CREDENTIALS_MAX {
+                let ids = found.entry((auth.scheme, auth.location, auth.name)).or_default();
+                ids.push(capability.native_id.clone());
+            }
+        }
+    }
+    // Those with a name come first: a sentence without one is about the same credential.
+    for ((scheme, location, name), ids) in found.into_iter().rev() {
+        let is_same = |known: &&mut Auth| {
+            known.scheme == scheme && (name.is_none() || known.name.is_none() || known.name == name)
+        };
+        let Some(known) = draft.manifest.auth.iter_mut().find(is_same) else {
+            draft.keep(Auth { location, name, applies_to: AppliesTo::Ids { ids }, ..Auth::new(scheme) });
+            continue;
+        };
+        if known.name.is_none() && known.location.is_none() {
+            (known.location, known.name) = (location, name);
+        }
+        add_ids(&mut known.applies_to, ids);
+    }
+}
+
+/// Adds calls to those that a credential is for. One that named no call is for these alone.
+fn add_ids(applies_to: &mut AppliesTo, ids: Vec<String>) {
+    match applies_to {
+        AppliesTo::OptionalIds { ids: known } if known.is_empty() => *applies_to = AppliesTo::Ids { ids },
+        AppliesTo::Ids { ids: known } => {
+            let seen: HashSet<String> = known.iter().cloned().collect();
+            known.extend(ids.into_iter().filter(|id| !seen.contains(id)));
+        }
+        AppliesTo::All | AppliesTo::OptionalIds { .. } => {}
+    }
+}
+
+/// Whether a call is about keys, so that a key among its parameters may be the object of the call.
+fn manages_keys(capability: &Capability) -> bool {
+    let endpoint = capability.invocation.endpoint().unwrap_or_default();
+    let path = endpoint.split('?').next().unwrap_or_default().rsplit("://").next().unwrap_or_default();
+    let (_, path) = path.split_once('/').unwrap_or(("", ""));
+    let is_of_keys = |word: &String| OF_KEYS.contains(&word.as_str());
+    [path, capability.native_id.as_str()].iter().any(|name| text::words(name).iter().any(is_of_keys))
+}
+
+/// The required parameter that holds the key of the caller: it is called `apiKey`, `api_key` or `key`, and its text says that it is an API
+/// key. It is marked in the schema.
+fn key_parameter(capability: &mut Capability) -> Option<Auth> {
+    let schema = capability.parameters.as_ref()?.as_object()?;
+    let properties = schema.get("properties")?.as_object()?;
+    let holds = |name: &&str| properties.get(*name).and_then(Value::as_object).is_some_and(holds_key);
+    let required = schema.get("required")?.as_array()?.iter().filter_map(Value::as_str).take(PARAMETERS_MAX);
+    let name = required.filter(|name| is_key_name(name)).find(holds)?.to_owned();
+    if manages_keys(capability) {
+        return None;
+    }
+    let properties = capability.parameters.as_mut()?.get_mut("properties")?;
+    let property = properties.get_mut(&name)?.as_object_mut()?;
+    property.insert(CREDENTIAL_KEYWORD.to_owned(), Value::from(AuthScheme::ApiKey.as_str()));
+    let location = property.get("x-in").and_then(Value::as_str).map(str::to_owned);
+    Some(Auth { location, name: Some(name), ..Auth::new(AuthScheme::ApiKey) })
+}
+
+fn is_key_name(name: &str) -> bool {
+    let is_same = |known: &&str| {
+        let plain = name.bytes().filter(u8::is_ascii_alphanumeric).map(|byte| byte.to_ascii_lowercase());
+        plain.eq(known.bytes())
+    };
+    name.len() <= NAME_CHARS_MAX && KEY_NAMES.iter().any(|known| is_same(&known))
+}
+
+/// Whether the text of a parameter says that it is an API key, and not which one a call changes.
+fn holds_key(property: &Map<String, Value>) -> bool {
+    if property.get("default").is_some() || property.get("x-in").and_then(Value::as_str) == Some("path") {
+        return false;
+    }
+    let Some(text) = ["description", "title"].iter().find_map(|key| property.get(*key)?.as_str()) else {
+        return false;
+    };
+    let text = capped(text, DESCRIPTION_CHARS_MAX);
+    let folded = text.to_ascii_lowercase();
+    let Some(at) = ["api key", "api-key", "apikey"].iter().find_map(|name| folded.find(name)) else {
+        return false;
+    };
+    let sentence = folded.split(". ").next().unwrap_or_default();
+    let is_managed =
+        sentence.split(|letter: char| !letter.is_alphanumeric()).any(|word| MANAGING.contains(&word));
+    let names_optional = folded.contains("optional");
+    !is_managed && !names_optional && !auth_sentences::is_of_another(text, at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn schemes(description: &str) -> Vec<AuthScheme> {
+        described(description).iter().map(|auth| auth.scheme).collect()
+    }
+
+    #[test]
+    fn finds_the_credentials_that_a_description_requires() {
+        for (text, expected) in [
+            ("Create. Requires an API key.", AuthScheme::ApiKey),
+            ("Create an event. Requires an existing schedule and API key.", AuthScheme::ApiKey),
+            ("Books a room (requires API key)", AuthScheme::ApiKey),
+            ("Books a room. API key required.", AuthScheme::ApiKey),
+            ("Requires a bearer token.", AuthScheme::Bearer),
+            ("Requires authentication.", AuthScheme::Other),
+            ("Books. Authentication is required.", AuthScheme::Other),
+            ("This endpoint requires OAuth 2.0.", AuthScheme::OAuth2),
+        ] {
+            assert_eq!(schemes(text), [expected], "{text}");
+        }
+        assert_eq!(
+            schemes("Remote server with API-key and OAuth access."),
+            [AuthScheme::ApiKey, AuthScheme::OAuth2]
+        );
+        let header = described("Create. Needs an API key in the X-API-Key header.");
+        assert_eq!(header[0].name.as_deref(), Some("X-API-Key"));
+        assert_eq!(header[0].location.as_deref(), Some("header"));
+    }
+
+    #[test]
+    fn states_nothing_of_conditions_and_other_services() {
+        for text in [
+            "Creates an API key.",
+            "Need an API key? Register first.",
+            "Requires an OpenAI API key.",
+            "Requires an API key for private rooms.",
+            "Writing requires an API key.",
+            "Requires no API key.",
+            "Does not require authentication.",
+            "Requires an API key unless the room is free.",
+            "API key optional; authentication recommended.",
+            "Checks whether a site requires authentication.",
+            "Requires a list of rooms, a date, a person and a place before the API key is shown.",
+            "Returns rooms with an API key field.",
+            "Looks up an address (requires HIBP_API_KEY).",
+        ] {
+            assert!(described(text).is_empty(), "{text}");
+        }
+    }
+
+    #[test]
+    fn knows_the_parameter_that_holds_the_key_of_the_caller() {
+        let holds = |description: &str| {
+            let property = serde_json::json!({"type": "string", "description": description, "x-in": "query"});
+            holds_key(property.as_object().unwrap())
+        };
+        for text in ["Your API key.", "Your API key for The Odds API.", "API-Key of the service"] {
+            assert!(holds(text), "{text}");
+        }
+        for text in [
+            "The API key to revoke",
+            "API key to validate",
+            "Your OpenAI API key",
+            "Optional API key",
+            "Key of the room",
+            "",
+        ] {
+            assert!(!holds(text), "{text}");
+        }
+        for (name, is_known) in [
+            ("apiKey", true),
+            ("api_key", true),
+            ("key", true),
+            ("X-API-Key", true),
+            ("room_key", false),
+            ("keys", false),
+        ] {
+            assert_eq!(is_key_name(name), is_known, "{name}");
+        }
+    }
+}
