@@ -124,7 +124,7 @@ struct ClientBuckets {
 }
 
 impl ClientBuckets {
-    /// `per` makes a quota of so many a second or an hour.
+    /// `per` makes a quota of this many requests a second or an hour.
     fn new(per: fn(NonZeroU32) -> Quota, limit: NonZeroU32, burst: NonZeroU32) -> Self {
         let together = |limit: NonZeroU32| limit.saturating_mul(CLIENTS_OF_IPV6_SITE);
         Self {
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_requested_visits_to_one_in_ten_minutes() {
+    fn limits_requested_visits_to_one_per_ten_minutes() {
         let limits = Limits::new(LimitsConfig::default());
         let site = SiteName::parse("skyhop.example").unwrap();
         assert!(limits.visit(&site).is_ok());

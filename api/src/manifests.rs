@@ -205,7 +205,7 @@ impl ManifestReader<'_> {
         Ok(found.map(|value| Permitted { value, permit }))
     }
 
-    /// Two versions of a manifest, of which one is read if they are the same; `None` if one of them was deleted.
+    /// Two versions of a manifest; only one is read if they are the same; `None` if one of them was deleted.
     pub(crate) async fn versions(
         self,
         id: &ManifestId,
@@ -295,7 +295,7 @@ impl ManifestReader<'_> {
         ByteCount::new(self.buffered, self.client.address)
     }
 
-    /// Calls `visit` with the manifests of a site that are read for one page, in the order of their URLs, until it breaks.
+    /// Calls `visit` with the manifests of a site that are read for one page, sorted by URL, until it breaks.
     pub(crate) async fn each_of_site<S, V>(
         self,
         site: &SiteName,
@@ -309,7 +309,7 @@ impl ManifestReader<'_> {
         self.each_in(self.batches_of_site(site).await?, state, visit).await
     }
 
-    /// The manifests of a site that are read for one page, in the order of their URLs.
+    /// The manifests of a site that are read for one page, sorted by URL.
     pub(crate) async fn batches_of_site(self, site: &SiteName) -> Result<Vec<ManifestBatch>, Problem> {
         let mut batches = self.store.manifest_batches_of_site(site).await?;
         let mut page = PageBytes::default();
@@ -354,7 +354,7 @@ impl ManifestReader<'_> {
         Ok(ids.iter().take_while(fits).count())
     }
 
-    /// The sizes of manifests in the index, in the order of their ids.
+    /// The sizes of manifests in the index, sorted by id.
     pub(crate) async fn sizes_after(
         self,
         after: Option<&ManifestId>,
@@ -444,7 +444,7 @@ impl ManifestReader<'_> {
         Ok(permit)
     }
 
-    /// A permit to parse declarations of so many bytes of JSON; none for nothing. The largest amount counts as a small manifest, since
+    /// A permit to parse declarations of `bytes` bytes of JSON; none for 0. The largest amount counts as a small manifest, since
     /// declarations are lists of texts.
     pub(crate) async fn permit_for_declarations(self, json_bytes: u64) -> Result<Option<Permit>, Problem> {
         if json_bytes == 0 {

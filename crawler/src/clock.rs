@@ -63,8 +63,8 @@ pub(crate) async fn sleep_until(at: DateTime<Utc>) {
     tokio::time::sleep(wait + Duration::from_millis(1)).await;
 }
 
-/// A moment by two clocks, of which one may stand still: the own one while a virtual machine is paused, and the system clock
-/// when it is set back.
+/// A moment by two clocks, either of which may stand still: the own one while a virtual machine is paused, and the system clock when it is
+/// set back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Moment {
     own: DateTime<Utc>,
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn the_clock_that_says_more_decides_how_much_time_has_passed() {
+    fn uses_the_larger_of_two_elapsed_times() {
         let own = anchor().wall;
         let at = |own_s, system_s| Moment {
             own: own + TimeDelta::seconds(own_s),

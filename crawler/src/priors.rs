@@ -49,7 +49,7 @@ pub struct PathEstimate {
     pub found: u64,
 }
 
-/// The path table in request order, and the first visit to a site of which nothing is known.
+/// The path table in request order, and the first visit to an unknown site.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathTable {
     pub rows: Vec<PathEstimate>,

@@ -32,7 +32,7 @@ pub(crate) async fn fetch_list(
     let unfetched = |reason: String| SeedError::Unfetched { name: url.to_string(), reason };
     let mut chain = vec![url.clone()];
     while let Some(current) = chain.last() {
-        // the largest limit
+        // of all kinds, it has the largest limit of bytes
         let answer = requests.send(current, BodyKind::OpenApi, Message::Get(&HeaderMap::new())).await;
         let reply = answer.map_err(|error| unfetched(error.to_string()))?;
         let head = &reply.head;
@@ -102,8 +102,8 @@ fn search_body(text: &str, token: Option<&str>) -> Value {
     body
 }
 
-/// A result names the document's URL, and its publisher in its URN: `urn:air:PUBLISHER:…`.
-/// They are links of the registry, not seeds of the operator.
+/// The seeds in a page of results: the URL of each document, and its publisher, which is part of the URN (`urn:air:PUBLISHER:…`). They are
+/// links of the registry, not seeds of the operator.
 fn entries(answer: &Value, registry: &Arc<ManifestUrl>) -> Vec<Seed> {
     let results = answer["results"].as_array().map(Vec::as_slice).unwrap_or_default();
     let of_url = |entry: &Value| {

@@ -15,7 +15,7 @@ use crate::seeds::SeedReport;
 
 /// Maximum number of capabilities that a summary shows.
 const SAMPLES_MAX: usize = 3;
-/// Maximum number of sites that a summary names for each end of visits.
+/// Maximum number of sites that a summary names for each [`VisitEnd`].
 const SITES_NAMED_MAX: usize = 3;
 
 /// An example of a found capability.
@@ -98,7 +98,7 @@ pub struct Summary {
     pub has_earlier_requests: bool,
     #[serde(skip)]
     pub samples: Vec<Sample>,
-    /// The first sites whose visits ended so.
+    /// The first sites whose visits had this end.
     #[serde(skip)]
     pub sites_by_end: BTreeMap<&'static str, Vec<SiteAndHost>>,
 }
@@ -111,7 +111,7 @@ impl Summary {
         count > 0 && count == self.sites_visited
     }
 
-    /// Whether no site was due, and none waits.
+    /// Whether no site was due and no visit is parked.
     pub fn had_nothing_due(&self) -> bool {
         self.sites_visited == 0 && self.failed == 0 && self.parked.is_empty() && !self.interrupted
     }

@@ -438,7 +438,7 @@ async fn visits_hosts_that_another_site_names_last() {
 
 /// A customer of the victim has a host, which another site links to, and asks for a delay of a week.
 #[tokio::test]
-async fn retry_after_of_a_host_that_only_others_name_delays_this_host_alone() {
+async fn retry_after_of_a_host_that_only_others_name_delays_only_this_host() {
     let names = ["a00", "b00"].map(|name| format!("{name}.{VICTIM}"));
     let limited = Host::new(&names[0]).robots("").catch_all(Answer::retry_after(429, "604800"));
     let other = Host::new(&names[1]).robots("");
@@ -1420,7 +1420,7 @@ async fn large_listed_documents_have_half_of_a_visit_and_take_turns() {
 
 /// The catalog of the victim lists a manifest with a part, and catalogs of users that list new documents in each visit.
 #[tokio::test]
-async fn links_of_users_keep_no_part_of_a_listed_manifest_out() {
+async fn links_of_users_do_not_exclude_parts_of_a_listed_manifest() {
     const WHOLE: &str = "/x/agent-manifest.json";
     const PART: &str = "/x/openapi.json";
     let at = |path: &str| format!("https://{VICTIM}{path}");

@@ -21,7 +21,7 @@ use crate::metrics;
 use crate::snapshot::{self, PublishOutcome, SnapshotStorage};
 use crate::vectors::{self, Embedder};
 
-/// Longest time from the first signal to the end: the current commit, and the last snapshot.
+/// Longest time from the first signal to the exit: for the current commit and the last snapshot.
 const STOP_MAX: Duration = Duration::from_secs(50);
 
 /// Runs the program with its command line.
@@ -72,7 +72,7 @@ async fn run(
 ) -> anyhow::Result<()> {
     let publish_to = arguments.publish.clone().or_else(|| settings.publish.clone());
     // The last snapshot is published after the signal, so its calls are not cancelled.
-    let publish_to = publish_to.map(|place| place.open(CancellationToken::new())).transpose()?;
+    let publish_to = publish_to.map(|location| location.open(CancellationToken::new())).transpose()?;
     let publish_to: Option<Arc<dyn SnapshotStorage>> = publish_to.map(Arc::from);
     let index_dir = settings.index.dir.clone();
     let background = TaskTracker::new();
@@ -114,7 +114,7 @@ async fn run(
         Some(to) => Some(snapshot::publish_logged(index_dir.clone(), to).await),
         None => None,
     };
-    // Snapshots have no vectors.
+    // Snapshots contain no vectors, so vectors may be computed after the snapshot is published.
     if let (Some(embedder), false) = (embedder, is_following) {
         embed_once(index_dir, embedder, cancel).await?;
     }

@@ -109,7 +109,7 @@ fn filters_exclude_documents_that_only_others_name() {
 
 /// A file of a user adds nothing to its site, does not represent it, and is no original of its copies.
 #[test]
-fn a_file_of_a_user_is_no_part_of_its_site() {
+fn user_uploads_are_not_attributed_to_the_site() {
     let site = "books.example";
     let mut declared = own(site, "cancel_order", "Cancels an order of books.");
     declared.manifest.capabilities[0].invocation.url = Some("https://api.example/cancel".to_owned());

@@ -346,7 +346,7 @@ async fn run_document(name: &str, first: Option<&str>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn commands_of_the_readme_work_in_their_order() {
+async fn readme_commands_work_in_order() {
     let web = web().await;
     let text = std::fs::read_to_string(root().join("README.md")).unwrap();
     let mut session = Session::start(&web, true).await;

@@ -70,11 +70,11 @@ pub(crate) struct OwnerMark {
     pub(crate) verified: bool,
     /// `dns` for a TXT record, `file` for a file of the site.
     pub(crate) by: Proof,
-    /// Since when the key of this owner counts.
+    /// When the key of this owner became valid.
     pub(crate) since: DateTime<Utc>,
     /// When the proof was last found.
     pub(crate) last_proven_at: DateTime<Utc>,
-    /// Since when checks miss it; the ownership ends two weeks later.
+    /// When a check first missed it; the ownership ends two weeks later.
     pub(crate) missing_since: Option<DateTime<Utc>>,
 }
 

@@ -1,4 +1,4 @@
-//! Sites a page at a time, in the order of their names.
+//! Sites a page at a time, sorted by name.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
@@ -89,7 +89,7 @@ impl SiteListPermits {
     }
 }
 
-/// The first sites with manifests, in the order of their names: at most [`LISTED_MAX`]. Each page has a permit of its own.
+/// The first sites with manifests, sorted by name: at most [`LISTED_MAX`]. Each page has a permit of its own.
 pub(crate) async fn with_manifests(
     store: &Store,
     totals: &CountCache,

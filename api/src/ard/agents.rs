@@ -129,7 +129,7 @@ async fn manifests(
     token: Option<String>,
 ) -> Result<(ListAnswer, Option<Share>), Problem> {
     if !expression.filters.is_empty() || query.one("orderBy")?.is_some() {
-        let detail = "manifests are listed all, in the order of their ids: leave out \"orderBy\" and every filter but metadata.entry";
+        let detail = "all manifests are listed, sorted by id: leave out \"orderBy\" and every filter but metadata.entry";
         return Err(Problem::bad_request(detail).with_parameter("filter"));
     }
     let unreadable = || {

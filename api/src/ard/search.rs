@@ -359,8 +359,8 @@ async fn referrals(app: &App, client: Client, phrasings: Vec<String>) -> Result<
 }
 
 impl Referral {
-    /// A referral names the route to search at. The standard has no member in which a referral could mark its texts, so that its name is the
-    /// host of the registry, and an entry with a text that addresses a model is no referral.
+    /// A referral names the route to search at. The standard has no member in which a referral could mark its texts, so that its name is
+    /// the host of the registry, and an entry with a text that addresses a model is not a referral.
     fn to(entry: CatalogEntry) -> Option<Self> {
         let base = entry.url.trim_end_matches('/');
         let url = if base.ends_with("/search") { base.to_owned() } else { format!("{base}/search") };

@@ -253,7 +253,7 @@ pub(crate) fn page(answer: &SiteAnswer, context: &PageContext) -> SitePage {
     }
 }
 
-/// The manifests that the site names, and those that only others name. The latter are no evidence about the site, and are listed with the
+/// The manifests that the site names, and those that only others name. The latter are not evidence about the site, and are listed with the
 /// documents.
 fn by_naming(answer: &SiteAnswer) -> (Vec<&ManifestLine>, Vec<&ManifestLine>) {
     let all = answer.resources.iter().filter_map(|resource| resource.manifest.as_ref());

@@ -26,7 +26,7 @@ struct Row {
     capabilities: String,
     formats: String,
     last_visit: Option<Moment>,
-    /// How the last visit ended, unless everything planned was read.
+    /// How the last visit ended, unless it was complete.
     last_end: Option<&'static str>,
     next_visit: Option<Moment>,
 }
@@ -49,9 +49,9 @@ pub(crate) fn page(answer: &SitesAnswer, query: &QueryPairs, context: &PageConte
             .described("Every site that is known to offer something to AI agents, or was visited."),
         summary: match answer.total {
             Some(total) => {
-                format!("{}, in the order of their names.", labels::counted(total, "site", "sites"))
+                format!("{}, sorted by name.", labels::counted(total, "site", "sites"))
             }
-            None => "Sites in the order of their names.".to_owned(),
+            None => "Sites sorted by name.".to_owned(),
         },
         prefix: query.one("prefix").ok().flatten().unwrap_or_default().to_owned(),
         filters: filters(query),
@@ -104,7 +104,7 @@ fn filters(query: &QueryPairs) -> Vec<Filter> {
         Status::Suspended,
         Status::Pending,
     ];
-    let mut filters = vec![of("with capabilities", "with_manifests", "true")];
+    let mut filters = vec![of("with manifests", "with_manifests", "true")];
     filters.extend(shown.map(|status| of(labels::status(status), "status", status.as_str())));
     filters
 }
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_status_that_a_visit_gives_has_a_filter() {
+    fn every_site_status_has_a_filter() {
         let filters = filters(&QueryPairs::parse("prefix=a").unwrap());
         let of = |status: Status| filters.iter().find(|filter| filter.text == labels::status(status));
         // a manifest is invalid, a site is not

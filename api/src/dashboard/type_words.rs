@@ -2,7 +2,7 @@
 
 use super::labels::capitalised;
 
-/// The shared types, in the order of their names.
+/// The shared types, sorted by name.
 const WORDS: &[(&str, &str)] = &[
     ("account:create", "Create an account"),
     ("account:profile-read", "Read a profile"),

@@ -481,11 +481,11 @@ pub(crate) struct SiteOwner {
     verified: bool,
     /// `dns` for a TXT record, `file` for a file of the site.
     by: String,
-    /// Since when the key of this owner counts.
+    /// When the key of this owner became valid.
     since: chrono::DateTime<chrono::Utc>,
     /// When the proof was last found.
     last_proven_at: chrono::DateTime<chrono::Utc>,
-    /// Since when checks miss it; the ownership ends two weeks later.
+    /// When a check first missed it; the ownership ends two weeks later.
     missing_since: Option<chrono::DateTime<chrono::Utc>>,
 }
 

@@ -102,7 +102,7 @@ async fn search_failure(app: &App) -> Option<String> {
     tried.map_or_else(|never| match never {}, |tried| tried.as_ref().clone().err())
 }
 
-/// Searches as clients do, in a slot of its own: a long queue of searches that moves is no reason to redirect clients. The
+/// Searches as clients do, in a slot of its own: a long queue of searches is not a reason to redirect clients as long as it moves. The
 /// slots of clients have to move.
 async fn try_search(app: &App) -> Result<(), String> {
     if !app.index.searches().make_progress(SEARCH_DEADLINE).await {

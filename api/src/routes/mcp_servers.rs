@@ -253,7 +253,7 @@ struct Page {
 
 struct Row {
     id: ManifestId,
-    /// The site of a declared name, of which other manifests may declare it too.
+    /// The site of a declared name. Other manifests of the site may declare the name too.
     site: Option<SiteName>,
     entry: ServerEntry,
 }

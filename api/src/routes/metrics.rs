@@ -1,4 +1,4 @@
-//! `GET /metrics`: numbers for Prometheus, for programs on this machine and for holders of an admin token.
+//! `GET /metrics`: Prometheus metrics, for programs on this machine and for holders of an admin token.
 
 use axum::http::HeaderMap;
 use store::{FeedPosition, StoreError};
@@ -12,7 +12,7 @@ use crate::state::App;
 
 const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Numbers for Prometheus.
+/// Prometheus metrics.
 #[utoipa::path(get, path = "/metrics", tag = "service",
     responses((status = 200, description = "Prometheus text", body = String, content_type = "text/plain")),
     security((), ("admin" = [])))]

@@ -547,7 +547,7 @@ fn reports_a_large_response_that_it_leaves_out() {
 }
 
 #[test]
-fn variables_that_an_address_repeats_are_copied_within_the_budget() {
+fn repeated_address_variables_stay_within_the_budget() {
     let mut manifest = booking();
     let query: Vec<String> = (0..800).map(|number| format!("a{number}={{x}}")).collect();
     let address = format!("https://skyhop.example/v1?{}", query.join("&"));

@@ -67,7 +67,7 @@ async fn a_submission_does_not_close_its_site_to_those_of_others() {
 }
 
 #[tokio::test]
-async fn strangers_leave_places_for_urls_of_the_owner() {
+async fn submissions_of_others_leave_slots_for_urls_of_the_owner() {
     let world = World::new().await;
     let key =
         post(&world, "/sites/weather.example/claim", "").await.json()["key"].as_str().unwrap().to_owned();

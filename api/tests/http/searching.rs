@@ -197,7 +197,7 @@ fn is_flagged(value: &Value) -> bool {
 }
 
 #[tokio::test]
-async fn every_answer_with_a_text_that_addresses_its_reader_says_so() {
+async fn responses_flag_text_that_addresses_their_reader() {
     let world = World::new().await;
     let mut evil = crate::documents::evil();
     evil.capabilities[0].addresses_reader = true;

@@ -24,7 +24,7 @@ async fn post(world: &World, path: &str, accept: &str, kind: &str, body: String)
 }
 
 #[tokio::test]
-async fn a_document_that_ends_its_reader_is_refused_and_ends_nothing_else() {
+async fn rejects_a_document_that_crashes_its_reader_and_serves_the_next() {
     let world = world("kill -ABRT $$").await;
     let long = json!({"awp_version": "0.1", "x": "x".repeat(5_000)}).to_string();
     let refused = post(&world, "/validate", "*/*", "application/json", long.clone()).await;
@@ -54,7 +54,7 @@ async fn a_reader_that_was_stopped_is_an_error_of_the_server() {
 }
 
 #[tokio::test]
-async fn hostile_documents_delay_no_search() {
+async fn hostile_documents_do_not_delay_searches() {
     let world = World::new().await;
     let deep = "[".repeat(200_000);
     let wide = format!("[{}1]", "1,".repeat(700_000));

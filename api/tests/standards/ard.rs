@@ -737,7 +737,7 @@ async fn metadata_of_a_publisher_states_no_fact_of_the_registry() {
 }
 
 #[tokio::test]
-async fn values_of_facets_and_suggestions_address_no_model() {
+async fn facets_and_suggestions_omit_text_that_addresses_a_model() {
     let world = World::with(&hostile_catalogs()).await;
     let facets = json!({"resultType": {"facets": [{"field": "tags"}, {"field": "type"}]}});
     let explored = world.post("/explore", &facets).await.ok().to_string();

@@ -70,7 +70,7 @@ pub(crate) fn completions(
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut args.program.command(agentdex), name, &mut text);
     match out.write_all(&text).and_then(|()| out.flush()) {
-        // the next program of a pipe reads no more
+        // the reader of the pipe has closed it
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         written => written,
     }

@@ -288,7 +288,7 @@ pub(crate) fn typed_flags(typed: &SharedFlags) -> String {
         ("--config", typed.config.as_ref().map(path)),
     ];
     let typed = words.into_iter().filter_map(|(flag, value)| Some((flag, value?)));
-    typed.map(|(flag, value)| format!(" {flag} {}", quoted(&value))).collect()
+    typed.fold(String::new(), |typed, (flag, value)| format!("{typed} {flag} {}", quoted(&value)))
 }
 
 /// The settings of the API from the flags and the file.

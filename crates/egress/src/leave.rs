@@ -1,15 +1,15 @@
-//! Whether a request may still leave: its sender knows until when it may.
+//! Whether a request may still be sent: its sender knows the deadline.
 
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
-/// Tells whether a request may still leave. It is asked right before a request is sent, and again when a new connection for it is
+/// Decides whether a request may still be sent. It is called right before a request is sent, and again when a new connection for it is
 /// open.
 #[derive(Clone)]
 pub struct LeaveCheck(Arc<dyn Fn() -> bool + Send + Sync>);
 
-/// The request may no longer leave, and was not sent.
+/// The deadline of the request has passed, and it was not sent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Late;
 

@@ -1,8 +1,8 @@
 //! The current phase of a connection and the duration of each phase.
 //!
-//! The HTTP client does not report when TCP ended and TLS began, so a connector layer records start and end, and rustls
-//! asks for a stored session at the start of its handshake. No session is ever stored. The layer also checks, when a connection
-//! is open, whether the request may still leave.
+//! The HTTP client does not report when TCP ended and TLS began, so a connector layer records start and end, and rustls asks for a stored
+//! session at the start of its handshake. No session is ever stored. When a connection is open, the layer also checks whether the request
+//! may still be sent.
 
 use std::fmt;
 use std::pin::Pin;
@@ -158,7 +158,7 @@ impl<S> Layer<S> for Probe {
     }
 }
 
-/// A connector that records its start and end, and opens no connection for a request that may no longer leave.
+/// A connector that records its start and end. It fails if, once the connection is open, the request may no longer be sent.
 #[derive(Clone)]
 pub(crate) struct Probed<S> {
     inner: S,

@@ -28,7 +28,7 @@ const LISTS: &[&str] = &["allOf", "anyOf", "oneOf", "prefixItems"];
 const MAPS: &[&str] = &["properties", "patternProperties", "dependentSchemas", "$defs", "definitions"];
 const NUMBERS: &[&str] = &["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"];
 const COUNTS: &[&str] = &["minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"];
-/// Limits of which the first may not be above the second.
+/// Pairs of limits: the first may not exceed the second.
 const RANGES: &[(&str, &str)] = &[
     ("minimum", "maximum"),
     ("minLength", "maxLength"),

@@ -248,7 +248,7 @@ fn skip_tag<'t>(after: &'t str, out: &mut String) -> &'t str {
     rest
 }
 
-/// Whether the text between `<` and `>` names a value to fill in: one word that is no element of HTML.
+/// Whether the text between `<` and `>` names a value to fill in: one word that is not an element of HTML.
 fn is_placeholder(tag: &str) -> bool {
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
     let is_element = |name: &str| tag.eq_ignore_ascii_case(name);

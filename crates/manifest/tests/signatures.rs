@@ -619,7 +619,7 @@ fn a_did_proves_documents_of_its_host_and_of_hosts_below_it() {
 }
 
 #[test]
-fn a_token_of_a_user_is_no_signature() {
+fn a_token_of_a_user_is_not_a_signature() {
     let key = ed25519();
     for typ in ["JWT", "at+jwt"] {
         let card = signed(&key, &json!({"alg": "EdDSA", "typ": typ, "kid": "key-1"}));

@@ -50,13 +50,13 @@ impl IssuedKey {
 #[serde(try_from = "String")]
 pub struct KeyHash(String);
 
-/// A text that is no hash of a key.
+/// A text that is not the hash of a key.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("the hash of a key has 64 hexadecimal digits")]
 pub struct KeyHashError;
 
 impl KeyHash {
-    /// The hash of a key as its holder sends it; `None` for a text that is no key of this kind.
+    /// The hash of a key as its holder sends it; `None` for a text that is not a key of this kind.
     pub fn of_key(kind: KeyKind, key: &str) -> Option<Self> {
         let digits = key.trim().strip_prefix(kind.prefix())?;
         let bytes = data_encoding::HEXLOWER.decode(digits.as_bytes()).ok()?;

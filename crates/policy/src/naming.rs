@@ -162,8 +162,7 @@ pub fn customer_of<'a>(host: &'a Host, site: &SiteName) -> &'a str {
     below.and_then(|below| below.rsplit('.').next()).unwrap_or(host.as_str())
 }
 
-/// Who names a document of which only the URL is known: the site at a usual path of its domain or its `www.` host, otherwise
-/// others.
+/// Who names a document, if only its URL is known: the site at a usual path of its domain or its `www.` host, otherwise others.
 pub fn named_by_url(url: &ManifestUrl) -> NamedBy {
     let is_of_site = is_usual(url) && is_main_host(&url.site(), &url.host());
     if is_of_site { NamedBy::Site } else { NamedBy::Others }
@@ -269,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_has_the_distance_of_the_document_that_names_it() {
+    fn distance_of_a_host_is_that_of_the_document_naming_it() {
         let (page, robots) = ("https://a.example/", "https://b.a.example/agent.json");
         let (at_b, at_c) = ("https://b.a.example/x.json", "https://c.a.example/x.json");
         let of_catalog = "https://d.a.example/.well-known/mcp.json";

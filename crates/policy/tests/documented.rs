@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use policy::delay::Scope;
-use policy::plan::{BodyKind, PATHS, PATHS_ON_CHANCE_MAX};
+use policy::plan::{BodyKind, PATHS, PATHS_SPECULATIVE_MAX};
 
 #[test]
 fn the_limits_for_site_owners_are_the_real_ones() {
@@ -36,9 +36,9 @@ fn the_limits_for_site_owners_are_the_real_ones() {
             kib(BodyKind::Robots),
             kib(BodyKind::Homepage),
         ),
-        format!("then {PATHS_ON_CHANCE_MAX} well-known paths"),
-        format!("{} requests if your site has nothing", PATHS_ON_CHANCE_MAX + 1),
-        format!("The other {} well-known paths and the home page", paths - 1 - PATHS_ON_CHANCE_MAX),
+        format!("then {PATHS_SPECULATIVE_MAX} well-known paths"),
+        format!("{} requests if your site has nothing", PATHS_SPECULATIVE_MAX + 1),
+        format!("The other {} well-known paths and the home page", paths - 1 - PATHS_SPECULATIVE_MAX),
         format!("at most {} requests in a first visit", paths + 1),
     ] {
         assert!(text.contains(&statement), "docs/POLITENESS.md does not say {statement:?}");

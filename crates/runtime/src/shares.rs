@@ -133,7 +133,7 @@ impl Shares {
             is_first || before.saturating_add(more).saturating_mul(rest) <= free.saturating_mul(max)
         };
         let site = ipv6_site(client).and_then(|site| state.by_customer.get(&site));
-        // Clients with a smaller limit than a quarter are no reason to shrink it early.
+        // Clients with a limit of less than a quarter do not shrink it early.
         let client_max = state.client_max.max(self.all_max / 4);
         let site_max = state.client_max.max(self.all_max / 2);
         fits(state.by_client.get(&client), client_max) && fits(site, site_max)

@@ -150,7 +150,7 @@ fn a_new_limit_applies_to_new_shares() {
 
 /// A document of more than a quarter of all is read in one share, which then reaches its real length.
 #[test]
-fn the_only_share_of_a_client_grows_to_what_its_first_may_be() {
+fn only_share_of_a_client_can_grow_to_the_size_of_a_first_share() {
     let shares = Shares::shrinking(32, 8);
     let mut only = shares.take(client(1), 12).unwrap();
     assert_eq!(only.grow(0), Ok(()));

@@ -48,7 +48,7 @@ pub(crate) fn table_and_key(name: &str) -> Option<(Option<&'static str>, String)
     in_table.min_by_key(|(_, key)| key.len())
 }
 
-/// The setting of which a variable is a misspelling.
+/// The setting whose variable was misspelled.
 pub(crate) fn misspelt(name: &str) -> Option<String> {
     let rest = name.strip_prefix(PREFIX)?;
     let known = keys().into_iter().map(|key| key.variable());

@@ -4,7 +4,7 @@
 pub const FAILURE: u8 = 1;
 /// The command line or the settings are invalid.
 pub const USAGE: u8 = 2;
-/// `validate`: the document is no manifest of a known format.
+/// `validate`: the document is not a manifest of a known format.
 pub const NOT_RECOGNISED: u8 = 3;
 /// `validate`: the document is missing or cannot be read.
 pub const UNREADABLE: u8 = 4;

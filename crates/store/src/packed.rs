@@ -1,5 +1,6 @@
-//! Manifests and documents as the database keeps them: compressed; and declarations: as JSON. They are unpacked after the connection is
-//! back in its pool, and large ones outside the async runtime, since that takes processor time in proportion to what a publisher wrote.
+//! Manifests and documents as the database stores them (compressed), and declarations (as JSON). They are unpacked after the connection has
+//! returned to its pool. Large ones are unpacked outside the async runtime, because the processor time is proportional to the size of what
+//! a publisher wrote.
 
 use manifest::declaration::Excerpt;
 use manifest::{ContentHash, Manifest};
@@ -12,7 +13,7 @@ use crate::convert::{
 use crate::from_row::from_row;
 use crate::model::{StoredDeclaration, StoredManifest};
 
-/// Sizes up to which values are unpacked in place, in bytes before compression: some ten microseconds.
+/// Largest size before compression at which a value is unpacked on the calling thread, which takes about ten microseconds.
 const IN_PLACE_BYTES_MAX: u64 = 16 * 1024;
 
 /// A value of the database that has to be decompressed or parsed.
@@ -44,7 +45,7 @@ pub(crate) async fn all_unpacked<P: Packed>(
         .await
 }
 
-/// Bytes before compression; a frame that does not say them counts as large.
+/// Size before compression; a frame that does not state its size counts as large.
 fn bytes_of(frame: &[u8]) -> u64 {
     decompressed_bytes(frame).unwrap_or(u64::MAX)
 }

@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn one_user_of_a_host_keeps_the_others_from_no_room() {
+    fn one_user_of_a_host_does_not_use_up_the_limit_of_others() {
         let api = Some("api");
         let (mut room, evil) = (Room::default(), linked_at(api, "evil.example"));
         for number in 0..500 {

@@ -443,7 +443,7 @@ fn breaks(protocol: Protocol, rule: &'static str) -> bool {
 }
 
 #[test]
-fn complete_protocol_breaks_no_rule() {
+fn complete_protocol_keeps_every_rule() {
     for protocol in [WHOLE, SITE_ALONE] {
         let checker = protocol.checker().threads(2).spawn_bfs().join();
         for rule in [GAPS, ALONE, ONCE] {

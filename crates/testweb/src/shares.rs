@@ -6,7 +6,7 @@
 use crate::{Answer, Host};
 
 const SHARES: &str = include_str!("../../policy/src/plan/shares.txt");
-/// Sites of which one declares something.
+/// One in this many sites declares something.
 pub const SITES_PER_DECLARING: usize = 100;
 /// Sites of a web that has each counted site once.
 pub const SITES: usize = 89 * SITES_PER_DECLARING;

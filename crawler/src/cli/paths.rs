@@ -40,7 +40,7 @@ pub(super) fn why_left(remaining: Remaining) -> String {
             let chance = chance_in_words(chance_ppm);
             return format!(
                 "a visit without a reason for more requests {} paths at most, although {chance} has something there",
-                policy::plan::PATHS_ON_CHANCE_MAX
+                policy::plan::PATHS_SPECULATIVE_MAX
             );
         }
         Remaining::Likely { chance_ppm } | Remaining::Unlikely { chance_ppm } => chance_ppm,

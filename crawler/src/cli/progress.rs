@@ -29,7 +29,7 @@ pub(super) struct Shown {
     pub(super) sites_known: Option<u64>,
     /// Whether a visit is open. If none is, only the mean rate still changes.
     pub(super) has_open: bool,
-    /// Whether sites are left of which this process visits none: they are not due, or other processes visit them.
+    /// Whether the sites that are left are not visited by this process: they are not due, or other processes visit them.
     pub(super) is_idle: bool,
     pub(super) requests_per_second: f64,
     pub(super) time_left: Option<Duration>,

@@ -146,7 +146,7 @@ fn short_intervals_between_visits_are_for_own_networks() {
 }
 
 #[test]
-fn a_continuous_crawl_without_a_contact_stays_in_own_networks() {
+fn continuous_crawl_without_a_contact_visits_only_own_networks() {
     let own = CrawlFlags { allow_addresses: vec!["10.0.0.0/8".to_owned()], ..CrawlFlags::default() };
     let reach = |flags: &CrawlFlags| resolved(flags).map(|settings| settings.crawl.egress.reach);
     assert_eq!(reach(&own), Ok(Reach::Everywhere));

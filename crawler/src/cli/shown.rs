@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_subcommand_after_the_seeds_is_no_file() {
+    fn a_subcommand_after_the_seeds_is_not_a_file() {
         for words in [["crawler", "--seeds", "domains.txt", "status"], ["crawler", "--seeds", "status", "-q"]]
         {
             let error = typed::<Flags>(&mut command(), &SUBCOMMAND_FLAGS, words).unwrap_err().to_string();

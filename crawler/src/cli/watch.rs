@@ -92,7 +92,9 @@ impl Watch {
                 }
             }
             Progress::Seeded { summary, mode } => {
-                seeded(&summary.seeds, *mode).iter().for_each(|line| self.print(line));
+                for line in &seeded(&summary.seeds, *mode) {
+                    self.print(line);
+                }
             }
             Progress::Scheduled { task, next } => {
                 let times: Vec<String> =

@@ -164,7 +164,7 @@ async fn a_page_that_stalled_or_failed_is_not_parsed_again() {
 }
 
 #[tokio::test]
-async fn a_document_is_read_later_while_the_threads_are_busy() {
+async fn documents_are_deferred_while_reader_threads_are_busy() {
     let fixture = fixture(DEADLINE, None).await;
     let limits = ReaderLimits { threads: 1, queue: 0, queue_wait: Duration::ZERO, deadline: DEADLINE };
     let busy = Fixture { reader: fixture.reader.with_limits(limits), ..fixture };

@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_little_memory_of_endless_strings_and_depth() {
+    fn bounds_memory_for_endless_strings_and_nesting() {
         let text = format!("{}{{\"names\":[\"{}\",\"a.example\"", "[".repeat(100_000), "x".repeat(200_000));
         let found = names(&text);
         assert_eq!(found.iter().map(String::len).collect::<Vec<_>>(), [STRING_BYTES_MAX]);

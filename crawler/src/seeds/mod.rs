@@ -31,7 +31,7 @@ pub use self::report::{Rejected, SeedReport, SourceReport};
 
 /// Maximum length of a line; the longest URL that is stored has 8 KiB.
 const LINE_BYTES_MAX: u64 = 16 * 1024;
-/// Length of a line after which nothing more of its source is read: it is no list.
+/// Length of a line after which nothing more of its source is read: it is not a list.
 const LINE_SKIPPED_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// Maximum number of reported lines; a file with more bad lines is not a list of seeds.
 const REJECTED_KEPT_MAX: usize = 1_000;

@@ -149,7 +149,7 @@ pub(super) fn is_named_by_others(known: &ResourceState) -> bool {
 }
 
 /// Parts come with their manifest, unless a submission or another site names them too, and documents that have been missing for long are
-/// skipped, but for each eighth visit. What another site linked to and was no manifest is a hint once more if that link counts again.
+/// skipped, but for every eighth visit. What another site linked to and was no manifest is a hint once more if that link counts again.
 pub(super) fn is_asked_again(site: &SiteState, resource: &ResourceState) -> bool {
     let is_part =
         resource.linked_from.is_some() && resource.outcome.is_present() && !resource.is_named_as_manifest();

@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_answers_for_the_site_where_an_own_url_led_to_it() {
+    fn host_reached_from_an_own_url_is_evidence_about_the_site() {
         let (own, met) = (own(), ManifestUrl::parse(MET).unwrap().host());
         for (task, answers) in [
             (Some(task("https://a.example/agent.json", NamedBy::Site)), true),

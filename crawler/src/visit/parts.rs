@@ -115,8 +115,8 @@ impl Visit<'_> {
     }
 
     /// Decides how to request a known part that a link names as a manifest. If its stored copy is a manifest, or there is no copy, the
-    /// document is requested without conditions and is indexed. A copy that is no manifest stays a part: it is read again when it changes,
-    /// and is not transferred in each visit. If only others name it as a manifest, it stays a part of the site's.
+    /// document is requested without conditions and is indexed. A copy that is not a manifest stays a part: it is read again when it
+    /// changes, and is not transferred in each visit. If only others name it as a manifest, it stays a part of the site's.
     pub(super) async fn read_part_as_manifest(
         &mut self,
         task: &mut Task,

@@ -14,18 +14,19 @@ use super::room::{Counts, Room};
 use super::task::{NamedBy, Role, Task, Turn};
 use crate::seeds::fingerprint;
 
-/// Maximum number of requests of a visit at one host of others: for links of one document that the site itself publishes, and for those of
-/// all other documents together, known and new links each. The host's own documents share its daily budget and must get requests too.
+/// Maximum number of requests of a visit at one host that is not the site's own. It applies to each document that the site itself publishes
+/// and to all other documents together, and separately to known and to new links. The host's own documents share its daily budget and must
+/// get requests too.
 pub(super) const LINKS_AT_OTHERS_MAX: usize = 10;
-/// Maximum number of links followed from one document. The document is requested whole in the next visit, which follows others.
+/// Maximum number of links followed from one document. The next visit requests the document without validators and follows the next links.
 const LINKS_FOLLOWED_MAX: usize = 50;
 
 /// The part of a visit's progress that determines the next requests.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Plan {
     queue: Queue,
-    /// The number of turns of the queue that are over, from a start that differs from visit to visit. `None` if this visit has no turns: all
-    /// known documents come before what is new, which may fail and end the other requests at its host.
+    /// The number of completed turns of the queue, plus an offset that differs from visit to visit. `None` if this visit has no turns: then
+    /// all known documents come before new URLs, which may fail and end the other requests at their host.
     #[serde(default)]
     turn: Option<usize>,
     /// The task in progress with the redirects that it has followed. It is requested again when the visit is interrupted.
@@ -34,7 +35,7 @@ pub(crate) struct Plan {
     /// Fingerprints of every URL that is or was in the queue; rebuilt when the visit is resumed.
     #[serde(skip)]
     planned: HashSet<u64>,
-    /// How many URLs were in the queue.
+    /// Number of URLs that were ever queued, by the source that named them.
     #[serde(default, skip_serializing_if = "Counts::is_empty")]
     counts: Counts,
     /// How many links were followed at a host of others, by fingerprint of host and source: a document that the site itself publishes, or
@@ -50,7 +51,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// An empty plan for the visit after so many others. Each second one has turns.
+    /// An empty plan for a visit after `visits` earlier ones. Every second visit has turns.
     pub(crate) fn after_visits(visits: u32) -> Self {
         let has_turns = !visits.is_multiple_of(2);
         Self { turn: has_turns.then(|| usize::try_from(visits / 2).unwrap_or_default()), ..Self::default() }
@@ -125,7 +126,7 @@ impl Plan {
         self.queue.insert_first(task);
     }
 
-    /// Adds a task of which the URL was requested, after those of its rank.
+    /// Adds a task after those of its rank, even if its URL was already requested.
     pub(crate) fn put_last(&mut self, task: Task) {
         self.queue.insert_last(task);
     }
@@ -135,7 +136,7 @@ impl Plan {
         self.turn.is_some()
     }
 
-    /// Plans the URL of a task if it is new and there is room for it, up to `max` of those that are named alike.
+    /// Marks the URL of a task as planned, and returns whether it is new and fewer than `max` tasks of the same [`NamedBy`] were planned.
     fn is_new(&mut self, task: &Task, max: usize) -> bool {
         if task.named_by != NamedBy::Site && self.limited.contains(&task.url.host()) {
             return false;
@@ -153,7 +154,7 @@ impl Plan {
             self.put_back(task);
         }
         let queued: HashSet<u64> = self.queue.tasks().map(|task| fingerprint_of(&task.url)).collect();
-        // at a host that has ended, known documents that were not in the plan have a result too
+        // when a host ends, known documents that were never planned there get a result too
         let fetched = fetched.filter(|url| !self.ended.contains_key(&url.host())).map(fingerprint_of);
         let planned = queued.into_iter().chain(fetched).collect();
         self.planned = planned;
@@ -187,7 +188,7 @@ impl Plan {
         self.queue.len() + usize::from(self.current.is_some())
     }
 
-    /// The paths that are planned at a host, of the tasks that are counted.
+    /// The planned paths at a host, of the tasks for which `is_counted` holds.
     pub(crate) fn paths_at(&self, host: &Host, is_counted: impl Fn(NamedBy) -> bool) -> Vec<String> {
         self.queue.paths_at(host, is_counted)
     }
@@ -223,10 +224,10 @@ impl Plan {
                 }
                 let is_of_host = task.hops.is_empty() && is_end_of_host(end);
                 let is_dropped = |other: &Task| {
-                    let is_alike = other.named_by == task.named_by && other.url.host() == host;
+                    let is_same_standing = other.named_by == task.named_by && other.url.host() == host;
                     let is_of_limited =
                         is_limited && other.named_by != NamedBy::Site && other.url.host() == asked;
-                    is_of_limited || is_alike && (is_of_host || other.linked_from == task.linked_from)
+                    is_of_limited || is_same_standing && (is_of_host || other.linked_from == task.linked_from)
                 };
                 return ControlFlow::Continue(self.take(is_dropped));
             }
@@ -254,13 +255,13 @@ impl Plan {
         }
     }
 
-    /// Removes the tasks of a kind that the site itself does not name, and returns them.
+    /// Removes and returns the tasks for which `is_taken` holds, among those that the site itself does not name.
     pub(crate) fn take(&mut self, is_taken: impl Fn(&Task) -> bool) -> Vec<Task> {
         self.queue.take(is_taken)
     }
 }
 
-/// Whether such an end is the same for every path of a host: no connection, or no budget.
+/// Whether an end applies to every path of a host: there is no connection, or no budget.
 const fn is_end_of_host(end: VisitEnd) -> bool {
     matches!(
         end,

@@ -155,16 +155,16 @@ fn named_by_others(site: &SiteState, now: DateTime<Utc>) -> Vec<Task> {
         .iter()
         .filter(|known| is_named_by_others(known) && is_asked_again(site, known) && !is_settled(known));
     let again = again.map(|known| (AGAIN.to_owned(), known_task(site, known)));
-    let owned = |named: &Hint| {
+    let with_owner = |named: &Hint| {
         let from = named.linked_from.as_ref().filter(|from| is_of_another_site(site, Some(from)));
         (from.map(|from| from.site().to_string()).unwrap_or_default(), hint(named))
     };
     let missed = site.resources.iter().filter(|known| is_linked_again(site, known, now)).map(|known| {
         let ResourceState { url, linked_from, discovery, .. } = known.clone();
-        let (owner, task) = owned(&Hint { url, linked_from, discovery });
+        let (owner, task) = with_owner(&Hint { url, linked_from, discovery });
         (owner, Task { turn: known_task(site, known).turn, ..task })
     });
-    let hints = site.hints.iter().map(owned).chain(missed);
+    let hints = site.hints.iter().map(with_owner).chain(missed);
     let turn = |name: &str| Seed::of(name).with_counter(site.visits.into());
     let in_turns = take_turns(hints.chain(again).map(|(owner, task)| (turn(&owner), task)));
     let mut linked = 0;
@@ -316,7 +316,7 @@ fn manifests_at<'a>(site: &'a SiteState, host: &'a Host) -> impl Iterator<Item =
 }
 
 fn standing(site: &SiteState, own_hosts: &OwnHosts, host: &Host) -> HostKnowledge {
-    // documents that others name at an own host are no evidence about it
+    // documents that others name at an own host are not evidence about it
     let is_counted = |known: &&ResourceState| !own_hosts.contains(host) || own_hosts.names(&known.url);
     let mut manifests = manifests_at(site, host).filter(is_counted);
     let is_unknown =

@@ -281,7 +281,7 @@ fn a_visit_continues_with_the_documents_at_which_a_budget_ended_the_last_one() {
             assert!(place(39) < place(59) && place(59) < place(0), "{planned:?}");
         } else {
             let is_last = (0..59).all(|known| place(known) < place(59));
-            assert!(is_last, "what is new may fail: each second visit begins with what is in the index");
+            assert!(is_last, "what is new may fail: every second visit begins with what is in the index");
         }
     }
 }
@@ -535,7 +535,7 @@ fn each_standing_has_its_share_of_a_visit() {
 
 /// The catalog lists many documents at a host that no visit reaches, and some that are fresh for long.
 #[test]
-fn documents_that_no_visit_requests_keep_the_others_from_no_turn() {
+fn unrequested_documents_do_not_take_turns_from_others() {
     let mut site = site_with_known(300, 0);
     site.hosts.push(host("t1.a.example", HostOrigin::Named));
     let long_ago = crate::clock::now() - TimeDelta::days(9);

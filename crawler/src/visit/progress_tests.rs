@@ -65,7 +65,7 @@ fn a_part_that_is_linked_as_a_manifest_is_read_as_both() {
 }
 
 #[test]
-fn a_link_makes_a_manifest_of_no_part_with_more_standing_and_gets_no_more_itself() {
+fn a_link_to_a_part_of_higher_standing_changes_neither() {
     let is_repeated = |part_of: NamedBy, linked_by: NamedBy| {
         let mut progress = begun();
         progress.plan.add(task("https://a.example/own"));

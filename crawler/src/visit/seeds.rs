@@ -8,15 +8,15 @@ use manifest::{Host, ManifestUrl};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use store::Seed;
 
-/// Maximum number of seeds that a visit may add: ten catalogs' worth.
+/// Maximum number of seeds that a visit may add: the links of ten large catalogs.
 pub(super) const SEEDS_MAX: usize = 10_000;
-/// Maximum bytes of their URLs: that many URLs of common length.
+/// Maximum bytes of their URLs: enough for [`SEEDS_MAX`] URLs of typical length.
 pub(super) const SEEDS_BYTES_MAX: usize = 1024 * 1024;
 
 /// Bytes of serialized seeds: their URLs, and the URL of each document once.
 pub(super) fn written_bytes(seeds: &[Seed]) -> usize {
     let targets: usize = seeds.iter().map(url_bytes).sum();
-    let sources = seeds.chunk_by(have_one_source).filter_map(|group| group.first()?.origin.source());
+    let sources = seeds.chunk_by(have_same_source).filter_map(|group| group.first()?.origin.source());
     targets + sources.map(|from| from.as_str().len()).sum::<usize>()
 }
 
@@ -30,7 +30,7 @@ pub(super) fn held_bytes(seeds: &[Seed]) -> usize {
 pub(super) fn add(seeds: &mut Vec<Seed>, more: Vec<Seed>) {
     let mut bytes = written_bytes(seeds);
     for seed in more {
-        let is_first = seeds.last().is_none_or(|last| !have_one_source(last, &seed));
+        let is_first = seeds.last().is_none_or(|last| !have_same_source(last, &seed));
         let source = seed.origin.source().filter(|_| is_first).map_or(0, |from| from.as_str().len());
         bytes += url_bytes(&seed) + source;
         if seeds.len() >= SEEDS_MAX || bytes > SEEDS_BYTES_MAX {
@@ -44,7 +44,7 @@ fn url_bytes(seed: &Seed) -> usize {
     seed.url.as_ref().map_or(seed.host.as_str().len(), |url| url.as_str().len())
 }
 
-fn have_one_source(one: &Seed, other: &Seed) -> bool {
+fn have_same_source(one: &Seed, other: &Seed) -> bool {
     match (one.origin.source(), other.origin.source()) {
         (Some(one), Some(other)) => Arc::ptr_eq(one, other) || one == other,
         (one, other) => one.is_none() && other.is_none(),
@@ -70,7 +70,7 @@ struct LinksRead {
 }
 
 pub(super) fn serialize<S: Serializer>(seeds: &[Seed], to: S) -> Result<S::Ok, S::Error> {
-    to.collect_seq(seeds.chunk_by(have_one_source).filter_map(|group| {
+    to.collect_seq(seeds.chunk_by(have_same_source).filter_map(|group| {
         let from = group.first()?.origin.source()?;
         let hosts = group.iter().filter(|seed| seed.url.is_none()).map(|seed| &seed.host).collect();
         Some(Links { from, to: group.iter().filter_map(|seed| seed.url.as_ref()).collect(), hosts })

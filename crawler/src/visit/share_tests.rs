@@ -157,7 +157,7 @@ async fn a_failure_of_another_own_host_ends_only_this_host() {
 
 /// A document of a user links to one more path of the main host in each visit, all of which ask for a delay.
 #[tokio::test]
-async fn a_fresh_link_that_fails_keeps_what_others_newly_name_from_few_visits() {
+async fn failing_new_links_delay_new_urls_of_others_in_few_visits() {
     const UPLOAD: &str = "/u/e.json";
     let host = testweb::Host::new(NAME).file("/u/g.json", JSON, awp("named"));
     let fixture = begun(host.file(UPLOAD, LINKSET, catalog_of([])), catalog_of([UPLOAD])).await;
@@ -176,9 +176,9 @@ async fn a_fresh_link_that_fails_keeps_what_others_newly_name_from_few_visits() 
     assert!(requested.iter().any(|path| path.starts_with("/busy/")), "{requested:?}");
 }
 
-/// A document of a customer redirects to a path of the main host that asks for a delay, in each second visit.
+/// A document of a customer redirects to a path of the main host that asks for a delay, in every second visit.
 #[tokio::test]
-async fn a_redirect_that_fails_at_another_host_keeps_what_is_known_there_from_few_visits() {
+async fn failing_redirects_delay_known_documents_in_few_visits() {
     const CUSTOMER: &str = "t1.slow.example";
     let site = testweb::Host::new(NAME)
         .robots("")

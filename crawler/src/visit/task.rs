@@ -222,7 +222,7 @@ impl Task {
     }
 }
 
-/// The limit on the body of a URL of which only the path is known.
+/// The limit on the body of a URL, if only its path is known.
 pub(crate) fn body_of_path(url: &ManifestUrl) -> BodyKind {
     if let Some(row) = plan::find(&url.path_and_query()) {
         return row.body;

@@ -85,15 +85,12 @@ pub(super) struct Chosen<T> {
     pub(super) unsure: Vec<T>,
 }
 
-/// The order in which a visit chooses and requests known documents.
-///
-/// Each second visit continues where the last ones ended: what was not requested for the longest time is first, whoever named it, so that
-/// nothing waits longer than the number of all documents says. In the other visits the owners have turns in an order by chance, so that
-/// an owner with many documents leaves time to the others.
-///
-/// What is in the index comes before what may yield nothing: in these other visits before all of it, else, and in each eighth visit, seven of
-/// it for each one, which is before these at times. So no number of failures takes the turn of a manifest, and nothing keeps links from their request that
-/// were left for a later visit.
+/// The order in which a visit chooses and requests known documents. Every second visit continues where the last ones ended: the document
+/// that was requested longest ago is first, whoever named it, so that the waiting time depends only on the number of documents. In the
+/// other visits the owners take turns in a random order, so that an owner with many documents leaves time for the others. Documents in the
+/// index come before URLs that may yield nothing. In every second visit and in every eighth visit, one such URL is requested for every
+/// seven documents, in half of the visits by age before these seven; in the other visits, all of them come last. So failures, however many,
+/// never take the turn of a manifest, and links that were left for a later visit are requested in the end.
 pub(super) struct Turns<'a> {
     pub(super) site: &'a SiteState,
     pub(super) own_hosts: &'a OwnHosts,
@@ -150,8 +147,8 @@ impl<'a> Turns<'a> {
         self.merged(self.of_all(documents, max))
     }
 
-    /// The same in two lists. In the visits by age, links that no visit reached count as sure: else a site with more documents than a visit
-    /// has requests would be read by few links at a time.
+    /// The same in two lists. In the visits by age, links that no visit reached count as sure: otherwise a site with more documents than a
+    /// visit has requests would be read only a few links at a time.
     pub(super) fn of_all(&self, documents: Vec<&'a ResourceState>, max: usize) -> Chosen<&'a ResourceState> {
         let owner = self.owner("");
         let documents = documents.into_iter().map(|known| (owner, known)).collect();

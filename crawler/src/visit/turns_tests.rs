@@ -116,7 +116,7 @@ impl Simulation {
         Self { site, now }
     }
 
-    /// One visit: hostile hosts fail in each second one, and junk ends what is planned at its host. Returns what was requested.
+    /// One visit: hostile hosts fail in every second one, and junk ends what is planned at its host. Returns what was requested.
     fn visit(&mut self) -> Vec<String> {
         let (visits, now) = (self.site.visits, self.now);
         for honest in 0..HONEST {
@@ -154,7 +154,7 @@ impl Simulation {
 }
 
 #[test]
-fn a_document_waits_no_longer_than_the_number_of_all_documents_says() {
+fn waiting_time_depends_only_on_the_number_of_documents() {
     let mut simulation = Simulation::new();
     let documents = HONEST + SLOW + FAILING + DELAYED;
     // an eighth of the requests is for what may yield nothing
@@ -207,7 +207,7 @@ fn what_is_known_leaves_room_for_hosts_and_links_that_others_newly_name() {
 
 /// A path had a document at another host in the last visit, and the list of checks is one for all hosts of the site.
 #[test]
-fn a_document_at_one_host_hides_its_path_at_no_other() {
+fn a_document_at_one_host_does_not_hide_its_path_at_others() {
     let hosts: Vec<String> = (0..25).map(|number| format!("q{number:02}.a.example")).collect();
     let cards = hosts.iter().map(|host| by_others(&format!("https://{host}/c.json")));
     let mut site = site(&hosts, cards.collect());

@@ -152,7 +152,7 @@ fn fold(word: &str) -> String {
 }
 
 fn fold_char(c: char) -> impl Iterator<Item = char> {
-    // Letters whose accent is no separate character.
+    // Letters whose accent is not a separate character.
     let c = match c {
         'ı' => 'i',
         'ł' => 'l',

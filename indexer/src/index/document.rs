@@ -49,12 +49,12 @@ const SITE_WEIGHT: usize = 2;
 const TERMS_MAX: usize = 1_500;
 /// Maximum number of terms of the manifest's own text.
 const ABOUT_TERMS_MAX: usize = 400;
-/// Distinct stems from which a text has a fingerprint; shorter ones are copies only if they are equal.
+/// Minimum number of distinct stems of a text that has a sketch; shorter texts are copies only if they are equal.
 const SKETCHED_STEMS_MIN: usize = 16;
 /// Maximum number of words whose character grams are indexed.
 const GRAM_WORDS_MAX: usize = 40;
-/// Penalty of documents that only others name: more than all quality factors add, so that a site's own declaration of the same text comes
-/// first.
+/// Penalty of documents that only others name: more than the sum of all quality factors, so that a site's own declaration of the same text
+/// comes first.
 const NAMED_BY_OTHERS_PENALTY: f64 = 0.3;
 /// Maximum bytes of a description in a row; the whole text is in the store.
 const ROW_DESCRIPTION_BYTES_MAX: usize = 2_000;
@@ -199,8 +199,8 @@ impl<'a> ManifestText<'a> {
         row
     }
 
-    /// Small factors for the quality of a declaration. No labelled data can tune them, so each is at most a tenth, and
-    /// they only reorder results with nearly the same score.
+    /// Factors for the quality of a declaration. No labelled data can tune them, so each bonus is at most a tenth and only reorders results
+    /// with nearly the same score. The penalties of deprecated capabilities and of documents that only others name are larger.
     fn prior(&self, capability: &Capability, row: &Hit) -> f64 {
         let conformance = match self.stored.manifest.level() {
             ConformanceLevel::Conforms => 0.10,
@@ -289,12 +289,12 @@ impl<'a> CapabilityText<'a> {
         for text in [&self.parameters.texts, &self.response.names, &self.response.texts] {
             texts.extend(text.iter().map(|text| (text.as_str(), 1)));
         }
-        texts.extend(self.declared_otherwise().into_iter().map(|text| (text, 1)));
+        texts.extend(self.texts_of_other_declarations().into_iter().map(|text| (text, 1)));
         texts
     }
 
     /// Names and descriptions of the declarations that differ from the capability's own, each once.
-    fn declared_otherwise(&self) -> BTreeSet<&str> {
+    fn texts_of_other_declarations(&self) -> BTreeSet<&str> {
         let Capability { name, description, title, .. } = self.capability;
         let excerpt = Excerpt::description_of(self.capability);
         let own = [Some(name.as_str()), description.as_deref(), title.as_deref(), excerpt];
@@ -340,8 +340,8 @@ impl<'a> CapabilityText<'a> {
         }
     }
 
-    /// The site that is called: that of the address, or the one that serves the declaration if it has none. It declares the capability
-    /// itself only in a document that it names.
+    /// The number of the site that is called: the site of the address, or the site that serves the declaration if there is no address. The
+    /// number also says whether this site declares the capability itself, which requires a document that it names.
     fn address_number(&self, manifest: &ManifestText<'_>) -> u64 {
         let is_of_site = manifest.stored.is_of_site();
         let serving = manifest.stored.manifest.url.site();
@@ -417,7 +417,8 @@ impl Terms {
         }
     }
 
-    /// Adds terms that the capability does not have, once each, so that they select it. Ranking treats them as words of examples.
+    /// Adds the terms that the capability does not have, once each, so that searches for them match it. Ranking treats them as words of
+    /// examples.
     fn add_missing(&mut self, terms: &str) {
         let known: HashSet<&str> = self.all.split(' ').collect();
         let missing: BTreeSet<&str> = terms.split(' ').filter(|term| !known.contains(term)).collect();

@@ -31,10 +31,10 @@ const INTENTS: [(&[&str], &[&str]); 21] = [
     (&["set", "up"], &["create"]),
     (&["sign", "up"], &["register", "subscribe"]),
 ];
-/// Expressions whose words may have others between them.
+/// Last words of expressions whose two words may have others between them, if the first one begins the text.
 const APART: [&str; 2] = ["open", "close"];
 
-/// Expressions of a time that is to come, and what capabilities that look ahead are named by.
+/// Expressions of a future time, and words in the names of capabilities about the future.
 const AHEAD: [&[&str]; 9] = [
     &["tomorrow"],
     &["tonight"],
@@ -47,7 +47,7 @@ const AHEAD: [&[&str]; 9] = [
     &["will", "it"],
 ];
 const NAMES_AHEAD: [&str; 1] = ["forecast"];
-/// Expressions of a time that is over, and what capabilities that look back are named by.
+/// Expressions of a past time, and words in the names of capabilities about the past.
 const BACK: [&[&str]; 10] = [
     &["yesterday"],
     &["ago"],
@@ -88,13 +88,13 @@ const OPPOSITES: [(&str, &str); 22] = [
     ("add", "remove"),
 ];
 
-/// First words of requests that ask to look.
+/// First words of requests that only read.
 const LOOKING: [&str; 27] = [
     "where", "when", "what", "which", "who", "how", "is", "are", "was", "has", "did", "does", "show", "list",
     "see", "view", "display", "check", "find", "search", "look", "lookup", "track", "status", "compare",
     "browse", "read",
 ];
-/// Words with which a request does not only ask to look.
+/// Words of requests that do not only read.
 const CHANGING: [&str; 22] = [
     "cancel", "delete", "remove", "erase", "revoke", "block", "close", "withdraw", "refund", "buy", "pay",
     "purchase", "send", "transfer", "reserve", "submit", "create", "change", "move", "file", "in", "out",
@@ -105,11 +105,11 @@ const ENDING: [&str; 6] = ["cancel", "delete", "remove", "erase", "revoke", "ter
 /// Verbs that say little about the wanted capability, since most things can be bought, and their weight.
 const TRADING: [&str; 2] = ["buy", "purchase"];
 const TRADING_WEIGHT: f32 = 0.5;
-/// Verbs that decide among the actions of one object, and their weight.
+/// Verbs that distinguish the actions on one object, and their weight.
 const DECIDING: [&str; 8] = ["cancel", "delete", "remove", "revoke", "withdraw", "return", "renew", "block"];
 const DECIDING_WEIGHT: f32 = 1.5;
 
-/// Whether a word, folded, is a verb that decides among the actions of one object.
+/// Whether a word, folded, is a verb that distinguishes the actions on one object.
 pub(super) fn is_deciding(word: &str) -> bool {
     DECIDING.contains(&word)
 }
@@ -139,7 +139,7 @@ pub(super) struct Intent {
     pub(super) wanted: Vec<String>,
     /// Stems that a capability does not have in its name if it answers the request.
     pub(super) unwanted: Vec<String>,
-    pub(super) asks_to_look: bool,
+    pub(super) only_reads: bool,
 }
 
 impl Intent {
@@ -147,16 +147,16 @@ impl Intent {
         let asked: Vec<String> = words(text).take(WORDS_MAX).map(|word| word.text).collect();
         let stems: Vec<String> = asked.iter().map(|word| stem(word)).collect();
         let first = asked.first().map_or("", String::as_str);
-        let asks_to_look =
+        let only_reads =
             LOOKING.contains(&first) && !asked.iter().any(|word| CHANGING.contains(&word.as_str()));
         let intents = INTENTS.iter().filter(|(expression, _)| has(&asked, expression));
         let wanted = intents.flat_map(|(_, wanted)| wanted.iter().map(|word| stem(word))).collect();
         let opposites =
             OPPOSITE_STEMS.iter().filter(|(verb, _)| stems.contains(verb)).map(|(_, other)| other);
-        let ending = ENDING_STEMS.iter().filter(|_| asks_to_look);
+        let ending = ENDING_STEMS.iter().filter(|_| only_reads);
         let mut unwanted: Vec<String> = opposites.chain(ending).cloned().collect();
         unwanted.retain(|of| !stems.contains(of));
-        Self { wanted, unwanted, asks_to_look }
+        Self { wanted, unwanted, only_reads }
     }
 }
 
@@ -170,7 +170,7 @@ pub(super) struct Times {
 }
 
 impl Times {
-    /// A text that speaks of both times, or of neither, decides nothing.
+    /// A text that mentions both the future and the past, or neither, is no evidence.
     pub(super) fn of(text: &str) -> Self {
         let asked: Vec<String> = words(text).take(WORDS_MAX).map(|word| word.text).collect();
         let has_any = |expressions: &[&[&str]]| expressions.iter().any(|of| has(&asked, of));
@@ -250,10 +250,10 @@ mod tests {
     #[test]
     fn requests_for_changes_are_not_read_only() {
         for text in ["where is my order", "show flights", "is my flight late"] {
-            assert!(Intent::of(text).asks_to_look, "{text}");
+            assert!(Intent::of(text).only_reads, "{text}");
         }
         for text in ["check in online", "how do i cancel my order", "book a flight", ""] {
-            assert!(!Intent::of(text).asks_to_look, "{text}");
+            assert!(!Intent::of(text).only_reads, "{text}");
         }
     }
 }

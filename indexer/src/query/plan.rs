@@ -95,7 +95,7 @@ pub(crate) struct Plan {
     /// How the words were stemmed.
     pub(crate) stemming: Stemming,
     /// Whether the request asks to look and not to change anything.
-    pub(crate) asks_to_look: bool,
+    pub(crate) only_reads: bool,
 }
 
 /// How the words of one text are analysed.
@@ -221,8 +221,8 @@ impl Plan {
 
     /// Adds what a text asks for beyond its words.
     pub(crate) fn add_intent(&mut self, text: &str) {
-        let Intent { wanted, unwanted, asks_to_look } = Intent::of(text);
-        self.asks_to_look = asks_to_look;
+        let Intent { wanted, unwanted, only_reads } = Intent::of(text);
+        self.only_reads = only_reads;
         for (stems, role, weight) in
             [(wanted, Role::Talk, INTENT_WEIGHT), (unwanted, Role::Opposite, OPPOSITE_WEIGHT)]
         {

@@ -39,7 +39,7 @@ use crate::spam::SPAM_FACTOR;
 /// Below this coverage the best result is irrelevant. Chosen on the dev queries of the public sets: at 0.05 none of the right
 /// results is lost, at 0.12 one in twenty of the most conversational set.
 const COVERAGE_MIN: f32 = 0.05;
-/// Number of leading results of which the best one that can be undone is moved to the front.
+/// Number of leading results that are searched for one that can be undone; the best of these moves to the front.
 const REVERSIBLE_AMONG: usize = 10;
 /// Maximum number of results of a group that are listed; the others are counted.
 const MEMBERS_MAX: usize = 5;
@@ -181,7 +181,7 @@ impl<'a> SearchExecutor<'a> {
 
     /// The re-ranked documents first, then the rest by the score of their text.
     fn by_relevance(&self, window: &mut Window) -> Result<SearchAnswer, SearchError> {
-        if self.plans.iter().any(|plan| plan.asks_to_look) {
+        if self.plans.iter().any(|plan| plan.only_reads) {
             self.put_reversible_first(&mut window.ranked)?;
         }
         let mut answer = SearchAnswer {

@@ -165,7 +165,7 @@ impl Searcher {
         executor::similar(&state.opened, state.vectors(), id, max)
     }
 
-    /// The sites that rank lower because they are spam, in the order of their names, at most `max`. Blocking.
+    /// The sites that rank lower because they are spam, sorted by name, at most `max`. Blocking.
     pub fn spam(&self, max: usize) -> Result<Vec<SpamSite>, SearchError> {
         Ok(spam_list::list(&self.state().opened, max)?)
     }

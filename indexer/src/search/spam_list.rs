@@ -23,7 +23,7 @@ pub(super) fn causes(opened: &OpenedIndex, address: DocAddress) -> Vec<SpamCause
     own.chain(opened.spam_sites.causes(site).iter().cloned()).collect()
 }
 
-/// The spam sites, in the order of their names, at most `max`. The time grows with the number of spam documents.
+/// The spam sites, sorted by name, at most `max`. The time grows with the number of spam documents.
 pub(super) fn list(opened: &OpenedIndex, max: usize) -> Result<Vec<SpamSite>, IndexError> {
     let mut sites = BTreeMap::new();
     for (site, causes) in opened.spam_sites.all() {

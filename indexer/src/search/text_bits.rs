@@ -1,7 +1,5 @@
-//! The documents of one segment that satisfy a condition on their text, as bits.
-//!
-//! The postings are walked here and not by a query of tantivy, which runs to its next match, or to the end of the segment, before it
-//! returns: then no deadline could end it.
+//! The documents of one segment that satisfy a condition on their text, as bits. The postings are walked here and not by a tantivy query: a
+//! query runs to its next match, or to the end of the segment, before it returns, so a deadline could not interrupt it.
 
 use fixedbitset::FixedBitSet;
 use tantivy::postings::Postings;
@@ -70,7 +68,7 @@ fn keep_with_all<'a>(
     Ok(())
 }
 
-/// The documents of `some`, which all have the terms, that have them next to each other.
+/// The documents of `some` that have the terms next to each other. All documents of `some` have all terms.
 fn with_phrase(
     some: &FixedBitSet,
     terms: &[Term],

@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn keeps_the_nearest_in_order() {
+    fn keeps_the_nearest_vectors_sorted() {
         let found = nearest((0..2_000_u16).map(|at| (f32::from(at % 1_000) / 1_000.0, u32::from(at))));
         assert_eq!(found.len(), NEAREST_MAX);
         assert_eq!(found[..4], [999, 1_999, 998, 1_998]);

@@ -84,7 +84,7 @@ pub(crate) async fn a_daemon_exits_with_an_error_when_its_queue_cannot_be_read(b
 
 /// A crawler that is killed right after an outage still keeps the gap to its last requests: their clocks were delayed by the
 /// outage.
-pub(crate) async fn an_outage_and_a_kill_shorten_no_gap() {
+pub(crate) async fn an_outage_and_a_kill_do_not_shorten_gaps() {
     const FEW: usize = 3;
     let robots = "User-agent: *\nAllow: /agent.json$\nAllow: /agents.json$\nDisallow: /\n";
     let names: Vec<String> = (0..FEW).map(|index| format!("shop{index}.test")).collect();

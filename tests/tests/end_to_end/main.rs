@@ -116,8 +116,8 @@ async fn postgres_an_outage_of_the_database_is_waited_out() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn postgres_an_outage_and_a_kill_shorten_no_gap() {
-    faults::an_outage_and_a_kill_shorten_no_gap().await;
+async fn postgres_an_outage_and_a_kill_do_not_shorten_gaps() {
+    faults::an_outage_and_a_kill_do_not_shorten_gaps().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -48,7 +48,7 @@ fn written(manifest: &Manifest, typed: &str) -> [String; 3] {
 }
 
 #[test]
-fn request_has_examples_in_their_places() {
+fn request_puts_each_example_where_it_is_declared() {
     insta::assert_snapshot!(written(&booking("oauth2"), "").join("\n\n"));
 }
 

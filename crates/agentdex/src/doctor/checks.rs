@@ -386,10 +386,7 @@ mod tests {
         let (shown, reason) = (url.to_string(), || "role \"me\" does not exist".to_owned());
         for (error, advice) in [
             (StoreError::Rejected { url: shown.clone(), reason: reason() }, "correct --database-url"),
-            (
-                StoreError::Unreachable { url: shown.clone(), reason: reason() },
-                "start it, or give its address",
-            ),
+            (StoreError::Unreachable { url: shown, reason: reason() }, "start it, or give its address"),
             (StoreError::NotOwner { reason: reason() }, "make it the owner"),
             (StoreError::SchemaNewer { found: 9, known: 8 }, "use the newer program"),
             (StoreError::SchemaOlder { found: 8, needed: 9 }, "run any agentdex program once"),

@@ -87,7 +87,7 @@ pub(crate) enum Verdict {
     Conforms,
     /// A finding is at least as severe as `--fail-on`.
     Findings,
-    /// The document is no manifest of any known format.
+    /// The document is not a manifest of any known format.
     NotRecognised,
 }
 

@@ -167,7 +167,7 @@ fn merges_and_splits_are_reported_with_their_manifests() {
 }
 
 #[test]
-fn a_merge_of_merged_capabilities_is_no_split() {
+fn merging_merged_capabilities_is_not_a_split() {
     let (_, changes, _) = next("abcd", &after(&["ab cd"]));
     assert!(changes.split.is_empty());
     assert_eq!(changes.merged, moves(&["a", "b", "c", "d"], &[("c", "a"), ("d", "a")]));

@@ -15,7 +15,7 @@ const KEY_BYTES: usize = 16;
 /// - A2A: URL and id of the skill.
 /// - MCP and every other protocol: endpoint and name of the tool or operation.
 ///
-/// Names of path variables, the fragment, and query parameters that are variables are no part of an endpoint.
+/// Names of path variables, the fragment, and query parameters that are variables are not part of an endpoint.
 pub fn operation(capability: &Capability) -> Option<String> {
     let invocation = &capability.invocation;
     let endpoint = normalized(invocation.endpoint()?);

@@ -318,7 +318,7 @@ pub(crate) fn leads_to_manifest(text: &str) -> bool {
 
 /// Keeps every address of a line.
 pub(crate) fn keep_line(line: &str, draft: &mut Draft<'_>) {
-    // What agents must not request is no link.
+    // A URL that agents must not request is not a link.
     let label = line.split(':').next().unwrap_or_default();
     if label.eq_ignore_ascii_case("disallow") {
         return;

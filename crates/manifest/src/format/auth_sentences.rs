@@ -163,7 +163,7 @@ pub(super) fn has_condition(line: &str) -> bool {
     let names = has(&["auth", "key", "token", "signature", "header"]);
     let names_method = || line.split_whitespace().take(SENTENCES_MAX).any(address::is_method);
     let is_about_needs = has(NEEDS) && (is_limited(&folded) || names_method());
-    // "API key not required." is no condition.
+    // "API key not required." is not a condition.
     names && (is_about_needs && !says_calls_are_open(line) || has(&["/.well-known/oauth-"]))
 }
 

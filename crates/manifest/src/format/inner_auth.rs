@@ -7,9 +7,11 @@ use crate::format::{lenient, request_headers};
 use crate::model::{AppliesTo, Auth, AuthScheme};
 use crate::text;
 
-/// Maximum number of credentials of one document that are kept, nesting of the members that state them, and members that are searched.
+/// Maximum number of credentials that are kept of one document.
 const SCHEMES_MAX: usize = 8;
+/// Maximum nesting of the members that state credentials.
 const NESTING_MAX: usize = 8;
+/// Maximum number of members that are searched for credentials.
 const MEMBERS_MAX: usize = 5_000;
 
 /// Adds the credentials of the parts, if the document states none for the whole.
@@ -85,7 +87,7 @@ impl Search {
         }
     }
 
-    /// `{"X-API-Key": "{{api_key}}"}`.
+    /// Reads the credentials among request headers: `{"X-API-Key": "{{api_key}}"}`.
     fn headers(&mut self, headers: &Map<String, Value>) {
         for name in headers.keys().filter(|name| request_headers::is_credential(name)) {
             if let Some(auth) = lenient::auth(&Value::from(name.as_str())).pop() {

@@ -517,7 +517,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_value_is_no_part_of_the_address() {
+    fn a_cut_value_is_not_part_of_the_address() {
         for (word, expected) in [
             ("/a?address=0x...`", "/a?address="),
             ("/a?b=1&c=0x\u{2026},", "/a?b=1&c="),

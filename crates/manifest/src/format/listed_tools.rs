@@ -507,7 +507,7 @@ mod tests {
     }
 
     #[test]
-    fn names_in_brackets_are_tools_if_one_is_called_so() {
+    fn bracketed_names_are_tools_if_one_is_labelled_as_a_tool() {
         let bracketed = |lines: &str| {
             let mut listed = ListedTools::default();
             for line in lines.lines() {

@@ -246,7 +246,7 @@ fn first_paragraph<'t>(lines: impl Iterator<Item = &'t str>) -> Option<String> {
     let is_plain = |line: &&str| !line.is_empty() && !line.starts_with(['#', '-', '*', '+', '|', '`', '[']);
     let after_title = lines.skip_while(|line| line.is_empty() || line.starts_with("# "));
     let paragraph: Vec<&str> = after_title.take_while(is_plain).collect();
-    // Lines such as `name: Acme` are no prose.
+    // Lines such as `name: Acme` are not prose.
     let is_labelled = |line: &&str| {
         let label = line.split(':').next().unwrap_or_default();
         ["name", "title", "url", "site", "description", "version"]

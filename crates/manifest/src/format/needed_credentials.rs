@@ -322,7 +322,7 @@ fn is_key_name(name: &str) -> bool {
         let plain = name.bytes().filter(u8::is_ascii_alphanumeric).map(|byte| byte.to_ascii_lowercase());
         plain.eq(known.bytes())
     };
-    name.len() <= NAME_CHARS_MAX && KEY_NAMES.iter().any(|known| is_same(&known))
+    name.len() <= NAME_CHARS_MAX && KEY_NAMES.iter().any(is_same)
 }
 
 /// Whether the text of a parameter says that it is an API key, and not which one a call changes.

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_about_a_price_list_are_no_prices() {
+    fn texts_about_a_price_list_are_not_read_as_prices() {
         for text in ["$5/month", "0.01 USDC per call", "free", "Contact us", "9.99", "on request"] {
             assert!(states_price(text), "{text}");
         }

@@ -69,7 +69,7 @@ pub(super) fn named_tool(text: &str, may_be_word: bool) -> Option<(Tool, &str)> 
     };
     let end = bare.find(|letter: char| !is_plain(letter)).unwrap_or(bare.len());
     let (name, rest) = bare.split_at_checked(end)?;
-    // A word of a sentence is no name: one has an underscore, or is marked as code.
+    // A word of a sentence is not a name. A name has an underscore, or is marked as code.
     let is_name = may_be_word || name.contains('_') || marked.starts_with('`');
     let begins = name.starts_with(|letter: char| letter.is_ascii_lowercase());
     if !is_name || !begins || name.len() > NAME_BYTES_MAX {

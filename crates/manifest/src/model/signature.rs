@@ -25,10 +25,10 @@ pub struct SignatureCheck {
     pub key_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub algorithm: Option<String>,
-    /// The document that holds the key, or the did:key that is one.
+    /// The URL of the document that contains the key, or the did:key itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_source: Option<String>,
-    /// When the document was read that was checked with its keys.
+    /// When the signed document was received. The key has to be valid at this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checked_at: Option<String>,
     /// When the key expires.

@@ -80,7 +80,7 @@ impl<'t> Jws<'t> {
         if header.crit.is_some() || header.b64.is_some() {
             return Err(Refusal::invalid("the protected header has critical extensions".to_owned()));
         }
-        // A token that the site issued to a user is no statement of the site (RFC 8725 §3.11).
+        // A token that the site issued to a user is not a statement of the site (RFC 8725 §3.11).
         if header.typ.as_deref().is_some_and(|typ| typ.to_ascii_lowercase().ends_with("jwt")) {
             return Err(Refusal::invalid(
                 "it is a JSON Web Token, and not a signature of a document".to_owned(),

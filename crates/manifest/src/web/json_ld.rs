@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_of_other_publishers_and_other_markup_are_no_entries() {
+    fn ignores_entries_of_other_publishers_and_other_markup() {
         let other = json!({"identifier": "urn:air:other.example:agent:x", "displayName": "x", "type": "y", "url": "https://other.example/"});
         for page in [
             script(&other),

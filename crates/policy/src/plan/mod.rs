@@ -15,7 +15,7 @@ use chrono::{DateTime, Utc};
 use manifest::string_enum;
 
 pub use self::priors::{Priors, SitePaths};
-pub use self::remaining::{FullTableReason, PATHS_ON_CHANCE_MAX, Remaining, remaining};
+pub use self::remaining::{FullTableReason, PATHS_SPECULATIVE_MAX, Remaining, remaining};
 pub use self::table::{BodyKind, ERROR_BODY_BYTES_MAX, PATHS, PlannedPath, find};
 use crate::outcome::FetchOutcome;
 use crate::spread::Seed;
@@ -28,7 +28,7 @@ pub const ACCEPT: &str = "application/json, application/woa+json, application/li
 pub const ACCEPT_ENCODING: &str = "gzip";
 /// The path of robots.txt (RFC 9309 §2.3). It is requested first and is not in the table.
 pub const ROBOTS_PATH: &str = "/robots.txt";
-/// Paths per visit of a site without manifests. Once three visits have requested every path, seven cover the table again.
+/// Paths per visit of a site without manifests. After the first three visits, which request every path, seven visits cover the table again.
 const PROBES_OF_NEGATIVE: usize = 3;
 /// Paths per visit of a site with manifests, in addition to the known ones.
 const PROBES_OF_POSITIVE: usize = 1;
@@ -160,9 +160,9 @@ pub fn paths(
             (0..left.len()).find(|count| !is_requested(count)).unwrap_or(left.len())
         }
         HostKnowledge::Negative { visits } => {
-            // it leads to the paths that are not in the table
+            // the links of the home page lead to documents at paths that are not in the table
             left.sort_by_key(|row| !is_homepage(row));
-            count_on_chance(left.len(), visits)
+            speculative_count(left.len(), visits)
         }
         HostKnowledge::Positive => left.len().min(PROBES_OF_POSITIVE),
     };
@@ -174,14 +174,14 @@ pub fn paths(
     PathPlan { requested, left, remaining }
 }
 
-/// How many of the paths that were never requested a visit requests, after `visits` visits in a row that found nothing. The
-/// second visit requests as few as every later one, and the third requests the rest.
-fn count_on_chance(left: usize, visits: u32) -> usize {
-    let count = if visits == 1 { PROBES_OF_NEGATIVE } else { PATHS_ON_CHANCE_MAX };
+/// Number of paths that a visit requests for the first time, after `visits` visits in a row that found nothing. The second visit requests
+/// as few paths as the later ones; the third requests the rest.
+fn speculative_count(left: usize, visits: u32) -> usize {
+    let count = if visits == 1 { PROBES_OF_NEGATIVE } else { PATHS_SPECULATIVE_MAX };
     left.min(count)
 }
 
-/// The paths that fill up a visit, those checked longest ago, besides those that are requested for the first time.
+/// The paths that a visit requests again, those checked longest ago, in addition to those that it requests for the first time.
 fn again(
     knowledge: HostKnowledge,
     requested: &[&'static PlannedPath],

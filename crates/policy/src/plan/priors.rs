@@ -51,7 +51,7 @@ pub struct SitePaths {
 }
 
 impl SitePaths {
-    /// Adds the last check of a path. A failure is no evidence about the path.
+    /// Adds the last check of a path. A failure says nothing about the path.
     pub fn add(&mut self, row: &PlannedPath, class: PathClass) {
         match class {
             PathClass::Present => {

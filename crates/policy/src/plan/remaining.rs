@@ -12,7 +12,7 @@ const DECLARING_PPM: u64 = 10_000;
 /// first visit then requests nine paths, which find 98 % of the manifests.
 const CHANCE_PPM_MIN: u64 = 833;
 /// Maximum number of paths of a visit without a reason for more: ten requests with robots.txt.
-pub const PATHS_ON_CHANCE_MAX: usize = 9;
+pub const PATHS_SPECULATIVE_MAX: usize = 9;
 
 string_enum! {
     /// Why a visit requests every path that was never requested before.
@@ -55,7 +55,7 @@ pub fn remaining(full_table: Option<FullTableReason>, requested: usize, only_the
     let chance_ppm = u32::try_from(chance).unwrap_or(u32::MAX);
     match () {
         () if chance < CHANCE_PPM_MIN => Remaining::Unlikely { chance_ppm },
-        () if requested >= PATHS_ON_CHANCE_MAX => Remaining::Enough { chance_ppm },
+        () if requested >= PATHS_SPECULATIVE_MAX => Remaining::Enough { chance_ppm },
         () => Remaining::Likely { chance_ppm },
     }
 }

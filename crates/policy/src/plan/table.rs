@@ -19,7 +19,7 @@ string_enum! {
         Robots = "robots",
         /// llms.txt.
         LlmsTxt = "llms_txt",
-        /// The homepage, of which only the links in its head are read.
+        /// The homepage. Only the links in its head are read.
         Homepage = "homepage",
         /// Anything else.
         Other = "other",

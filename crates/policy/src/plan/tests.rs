@@ -153,12 +153,12 @@ fn findings_of_a_crawl_change_the_order_and_number_of_paths() {
     assert!(priors.of(find("/agents.json").unwrap()) > 800);
     let even: Vec<SitePaths> = PATHS.iter().flat_map(|row| [site(&[row.path]); 500]).collect();
     let plan = paths(HostKnowledge::Unknown, None, &Priors::estimated(&even), never);
-    assert_eq!(plan.requested.len(), PATHS_ON_CHANCE_MAX);
+    assert_eq!(plan.requested.len(), PATHS_SPECULATIVE_MAX);
     assert!(matches!(plan.remaining, Remaining::Enough { chance_ppm: 4_000.. }), "{:?}", plan.remaining);
 }
 
 #[test]
-fn failures_change_no_prior() {
+fn failures_do_not_change_priors() {
     let mut failed = SitePaths::default();
     for row in PATHS {
         failed.add(row, PathClass::Failed);
@@ -205,7 +205,7 @@ proptest! {
                 prop_assert!(left.iter().all(|row| last(row.slot).is_none()));
                 let homepage = requested.iter().position(|row| row.path == "/");
                 prop_assert!(homepage.is_none_or(|position| position + 1 == requested.len()));
-                prop_assert!(reason.is_some() || requested.len() <= PATHS_ON_CHANCE_MAX);
+                prop_assert!(reason.is_some() || requested.len() <= PATHS_SPECULATIVE_MAX);
             }
         }
     }

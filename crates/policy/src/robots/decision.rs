@@ -19,7 +19,7 @@ string_enum! {
         TooManyRedirects = "too_many_redirects",
         /// A redirect to a URL that was already requested.
         RedirectLoop = "redirect_loop",
-        /// A redirect that is not followed: to http, an IP address, another port, another host's other file.
+        /// A redirect that is not followed: to http, an IP address, another port, or a file of another host that is not its robots.txt.
         RedirectRefused = "redirect_refused",
         /// 429 or 503.
         RateLimited = "rate_limited",
@@ -87,7 +87,7 @@ impl RobotsCause {
         matches!(self, Self::DnsFailed | Self::ConnectFailed | Self::TlsFailed | Self::AddressRefused)
     }
 
-    /// A stored cause in words, which is the slug of one, or a text.
+    /// The label of a stored cause. What is stored is a slug, or a text, which is returned unchanged.
     pub fn in_words(stored: &str) -> &str {
         match stored.parse::<Self>() {
             Ok(cause) => cause.label(),
@@ -158,7 +158,7 @@ impl fmt::Display for RobotsDecision {
             Self::TooMuchWork => f.write_str(
                 "disallowed, since robots.txt has too many rules with wildcards to compare a path of this length with",
             ),
-            Self::Denied(cause) => write!(f, "disallowed, since robots.txt is refused to us ({cause})"),
+            Self::Denied(cause) => write!(f, "disallowed, since the server denies access to robots.txt ({cause})"),
             Self::Unreachable(cause) => write!(f, "disallowed, since robots.txt could not be read ({cause})"),
         }
     }

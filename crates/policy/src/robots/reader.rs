@@ -20,7 +20,7 @@ use super::usage::Usages;
 const NOTES_MAX: usize = 50;
 /// Maximum number of Agentmap lines kept of one file.
 const AGENTMAPS_MAX: usize = 100;
-/// A text has at most one control character in so many bytes, and compressed data one in ten.
+/// Minimum number of bytes of a text for each control character in it. Compressed data has one in ten bytes.
 const CONTROLS_ONE_IN: usize = 20;
 /// Maximum number of characters of a value that are reported.
 const TEXT_CHARS_MAX: usize = 200;
@@ -80,7 +80,7 @@ fn agents(value: &[u8]) -> impl Iterator<Item = &[u8]> {
         if part.first() == Some(&b'*') {
             return part.split(|byte| byte.is_ascii_whitespace() || *byte == b'/').next().unwrap_or(part);
         }
-        // Digits are no characters of a product token, but names of crawlers have them.
+        // A product token may not contain digits, but names of crawlers do.
         let is_token = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
         let end = part.iter().position(|byte| !is_token(byte)).unwrap_or(part.len());
         part.get(..end).unwrap_or(part)

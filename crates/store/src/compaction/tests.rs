@@ -85,7 +85,7 @@ fn reads_a_struct_that_was_encoded_before_its_last_field_was_added() {
 }
 
 #[test]
-fn decodes_what_was_encoded() {
+fn decoding_reverses_encoding() {
     let mut site = negative();
     let packed = site.encode().unwrap();
     assert!(packed.len() <= 65, "{} bytes", packed.len());

@@ -21,7 +21,7 @@ pub struct Retention {
 pub struct Retained {
     /// Entries of the change feed.
     pub feed_entries: u64,
-    /// The reader because of which older entries were kept.
+    /// The reader that still needs older entries.
     pub feed_held_back_by: Option<String>,
     /// Versions of manifests.
     pub versions: u64,

@@ -21,7 +21,7 @@ pub struct SiteState {
     pub name: SiteName,
     pub status: Status,
     pub hosts: Vec<HostState>,
-    /// URLs that exist, once did, or were linked, each fetched at least once.
+    /// URLs that were fetched, and that exist, existed earlier, or were linked.
     pub resources: Vec<ResourceState>,
     pub visits: u32,
     /// Visits that found a change.
@@ -67,7 +67,7 @@ pub struct Hint {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HostOrigin {
-    /// A visit was led to it by a redirect or a link, of the site or of others.
+    /// A visit reached it by a redirect or a link, of the site or of others.
     #[default]
     Met,
     /// A link of another site or a submission names it. Rows of earlier versions also have it for listed hosts.
@@ -120,7 +120,7 @@ pub struct HostState {
 }
 
 impl HostState {
-    /// Whether it was seeded, linked or submitted, not only met during a visit.
+    /// Whether it was seeded, linked or submitted, not only reached by a visit.
     pub fn is_seeded(&self) -> bool {
         self.origin >= HostOrigin::Named
     }
@@ -157,7 +157,7 @@ pub struct ResourceState {
 }
 
 impl ResourceState {
-    /// Whether somebody named a part as a manifest since the last visit that looked at it.
+    /// Whether a client or another site named a known part as a manifest, and no visit has requested it since.
     pub fn is_named_as_manifest(&self) -> bool {
         self.discovery == Discovery::Submitted && self.status.is_none() && self.content_hash.is_some()
     }
@@ -174,7 +174,7 @@ pub struct SitesRequest {
     pub with_manifests: Option<bool>,
     /// Prefix of the names.
     pub prefix: Option<String>,
-    /// After this time the statement is interrupted.
+    /// Timeout of the statement.
     pub time_max: Option<Duration>,
 }
 
@@ -206,7 +206,7 @@ pub struct SiteReport {
     pub state: SiteState,
     /// All hosts of the site, including those that `state` leaves out.
     pub hosts_total: u64,
-    /// Set when the owner opted out.
+    /// Set while the site is blocked, by the operator or because its owner opted out.
     pub blocked: Option<BlockRecord>,
     /// Set while the operator suspends the site.
     pub suspended: Option<SuspensionRecord>,
@@ -225,7 +225,7 @@ pub struct SiteLease {
     pub until: DateTime<Utc>,
 }
 
-/// The block of a site whose owner opted out.
+/// The block of a site, by the operator or because its owner opted out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlockRecord {
     /// Explanation, shown to people.

@@ -40,7 +40,7 @@ impl Store {
         Ok(packed)
     }
 
-    /// The next manifests in the index, in the order of their ids: at most `max`, and at most 1 MiB of JSON or one larger
+    /// The next manifests in the index, sorted by id: at most `max`, and at most 1 MiB of JSON or one larger
     /// manifest. Empty at the end.
     #[boxed]
     pub async fn manifests_page(
@@ -63,7 +63,7 @@ impl Store {
         }
     }
 
-    /// The sizes of manifests in the index, in the order of their ids.
+    /// The sizes of manifests in the index, sorted by id.
     #[boxed]
     pub async fn manifest_sizes_after(
         &self,
@@ -118,7 +118,7 @@ impl Store {
         Ok(ManifestBatch::split(sizes, BATCH_BYTES))
     }
 
-    /// A site's manifests that are in the index, in the order of their URLs, in the same batches.
+    /// A site's manifests that are in the index, sorted by URL, in the same batches.
     #[boxed]
     pub async fn manifest_batches_of_site(&self, site: &SiteName) -> Result<Vec<ManifestBatch>, StoreError> {
         let sizes = reading!(self, "manifest_batches_of_site", manifest_size::sizes_of_site(site))?;
@@ -182,7 +182,7 @@ impl Store {
         reading!(self, "capabilities_shared_of_site", declaration::capabilities_shared_of_site(site))
     }
 
-    /// A site's manifests that are in the index, in the order of their URLs.
+    /// A site's manifests that are in the index, sorted by URL.
     #[boxed]
     pub async fn manifests_of_site(&self, site: &SiteName) -> Result<Vec<StoredManifest>, StoreError> {
         let packed = reading!(self, "manifests_of_site", manifest::manifests_of_site(site))?;

@@ -55,7 +55,7 @@ impl Store {
         Ok(sites.iter().filter(|site| blocked.contains(site.as_str())).cloned().collect())
     }
 
-    /// A page of sites in the order of their names.
+    /// A page of sites sorted by name.
     ///
     /// # Errors
     ///

@@ -26,7 +26,7 @@ impl Store {
         reading!(self, "watch_find", watch::watch_find(id))
     }
 
-    /// Watches after an id, in the order of their ids, which are random.
+    /// Watches after an id, sorted by id, which are random.
     #[boxed]
     pub async fn watches_page(&self, after: Option<&str>, max: u32) -> Result<Vec<Watch>, StoreError> {
         reading!(self, "watches_page", watch::watches_page(after.unwrap_or_default(), i64::from(max)))

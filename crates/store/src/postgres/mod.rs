@@ -122,7 +122,7 @@ impl Pool {
             .options(PLANNER)
             .statement_cache_capacity(crate::config::STATEMENTS_PREPARED)
             .log_slow_statements(LevelFilter::Warn, config.slow_statement);
-        // a program that starts while another one migrates waits for its lock, which is no slow statement
+        // a program that starts while another one migrates waits for its lock, which does not count as a slow statement
         let migrating = options.clone().log_slow_statements(LevelFilter::Off, config.slow_statement);
         let mut connection = connect(&migrating, shown).await?;
         let schema = crate::schema::migrate(&mut connection, &MIGRATIONS).await?;

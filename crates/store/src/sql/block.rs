@@ -175,7 +175,7 @@ async fn row_lift(
     Ok(lifted)
 }
 
-/// Makes a site due of which a block or a suspension was lifted, unless the other one is left. A site that no seed and no link names has
+/// Makes a site due after a block or a suspension was lifted, unless the other one still applies. A site that no seed and no link names has
 /// no host to visit, and is not due.
 async fn site_reopen(connection: &mut Connection, site: &SiteName, now_ms: i64) -> Outcome<()> {
     let status = if block_find(connection, site.as_str()).await?.is_some() {

@@ -56,7 +56,7 @@ pub(crate) async fn clocks_save(
     writes: &[ClockWrite],
 ) -> Outcome<RefusedClocks> {
     let members = group::members_of_clocks(connection, writes).await?;
-    let leases = lease::leases_of_clocks(connection, writes).await?;
+    let leases = lease::leases_renew_with_clocks(connection, writes).await?;
     let refused = RefusedClocks { members, leases };
     let writes: Vec<&ClockWrite> = writes.iter().filter(|write| !refused.contains(write)).collect();
     if !writes.is_empty() {

@@ -22,11 +22,11 @@ use crate::from_row::from_row;
 use crate::model::seed::{PRIORITY_LINKED, PRIORITY_LISTED, PRIORITY_SUBMITTED};
 use crate::model::{ClockWrite, LeaseRequest, LeaseToken, LeasedSite, ParkedVisit};
 
-/// Values of `site.priority` of listed sites in the order of leasing. [`PRIORITY_SUBMITTED`] comes before them for a part of a batch,
-/// and [`PRIORITY_LINKED`] after them, with a share.
+/// Values of `site.priority` of listed sites, in the order of leasing. Before them, [`PRIORITY_LINKED`] and [`PRIORITY_SUBMITTED`] get
+/// their share of a batch; after them, these two get what is left of it.
 const PRIORITIES_LISTED: [i32; 4] = [PRIORITY_LISTED, 3, 4, 5];
-/// Submitted sites leave one in this many places of a batch to others: anybody submits sites, and many clients submit more than
-/// are visited.
+/// One in this many places of a batch is reserved for sites that were not submitted: anybody can submit sites, and many clients together
+/// submit more sites than are visited.
 const NOT_SUBMITTED_ONE_IN: i64 = 2;
 /// Linked sites get one in this many places of a batch, so that neither they nor listed sites wait forever.
 const LINKED_ONE_IN: i64 = 8;
@@ -80,8 +80,8 @@ impl<'a> LeaseRow<'a> {
     }
 }
 
-/// The byte of a group that is not requested. It is compared by "is not", so the planner expects most rows to match and walks
-/// the index in order.
+/// The byte of a group that is not requested. The statement compares with `<>`, so the planner expects most rows to match and walks the
+/// index in order.
 const NOT_WANTED: &[u8] = &[0];
 
 /// Leases due sites by priority and planned time. One statement for each priority scans the index in order and stops when
@@ -117,7 +117,7 @@ async fn states_add(
     }
     let (mut leased, mut damaged) = (Vec::with_capacity(rows.len()), Vec::new());
     let mut set_aside = |name: String, error: StoreError| {
-        tracing::error!(site.name = name, %error, "a site with a damaged row is set aside for a day");
+        tracing::error!(site.name = name, %error, "a site with a damaged row is skipped for a day");
         damaged.push(name);
     };
     let mut intact: Vec<LeasedRow> = Vec::with_capacity(rows.len());
@@ -190,7 +190,7 @@ async fn sites_set_aside(connection: &mut Connection, sites: &str, until_ms: i64
     Ok(())
 }
 
-/// Leases the sites that the sub-query `due` selects. A damaged fence, to which 1 cannot be added, starts again.
+/// Leases the sites that the sub-query `due` selects. A damaged fence, to which 1 cannot be added, is reset to 1.
 macro_rules! lease_rows {
     ($condition:expr, $order:literal) => {
         concat!(
@@ -234,7 +234,7 @@ async fn lease_due(
     request: &LeaseRequest,
     now: DateTime<Utc>,
 ) -> Outcome<Vec<OfSite<LeasedRow>>> {
-    // Batches are often of one site: then the time decides whether a linked site is next.
+    // Batches often have one site: then the current time decides whether a linked site is next.
     let max = i64::from(request.sites_max);
     let linked_max = (max + millis(now).rem_euclid(LINKED_ONE_IN)) / LINKED_ONE_IN;
     let submitted_max = max - (max + millis(now).rem_euclid(NOT_SUBMITTED_ONE_IN)) / NOT_SUBMITTED_ONE_IN;
@@ -270,9 +270,9 @@ async fn lease_named(
     Ok(decode_by(&["site"], "name", &rows))
 }
 
-/// Renews the leases that are held until their `expires_at`, also expired ones that no other worker has taken. A renewal that
-/// arrives late does not shorten a lease. The owner is compared as an expression, so the planner does not use its index, in
-/// which every lease of the worker would be read for each row.
+/// Renews leases until their `expires_at`, including expired ones that no other worker has taken, and returns those that are held. A
+/// renewal that arrives late does not shorten a lease. The owner is compared as an expression, so that the planner does not use the index
+/// of owners: it would read every lease of the worker for each row.
 pub(crate) async fn leases_renew(
     connection: &mut Connection,
     tokens: &[LeaseToken],
@@ -297,7 +297,7 @@ pub(crate) async fn leases_renew(
 
 /// Renews the leases of clocks in their transaction, so that writing a clock and taking the lease over exclude each other.
 /// Returns those that are no longer held.
-pub(super) async fn leases_of_clocks(
+pub(super) async fn leases_renew_with_clocks(
     connection: &mut Connection,
     writes: &[ClockWrite],
 ) -> Outcome<HashSet<LeaseToken>> {
@@ -316,7 +316,7 @@ pub(super) async fn leases_of_clocks(
 pub(super) struct LeaseEnd<'a> {
     pub(super) token: &'a LeaseToken,
     pub(super) next_visit_at_ms: i64,
-    /// Since when the visit would have missed a request to check the claim of the site.
+    /// When the visit read the claim of the site. It does not know of a check that was requested later.
     pub(super) claim_known_at_ms: i64,
 }
 

@@ -59,7 +59,7 @@ pub(crate) async fn manifests_load(
     Ok(intact(decode(&TABLES, &rows), Ok))
 }
 
-/// A site's manifests that are in the index, in the order of their URLs.
+/// A site's manifests that are in the index, sorted by URL.
 pub(crate) async fn manifests_of_site(
     connection: &mut Connection,
     site: &SiteName,

@@ -81,7 +81,7 @@ pub(crate) async fn sizes_of(connection: &mut Connection, ids: &[ManifestId]) ->
     Ok(intact(decode(&TABLES, &rows), size))
 }
 
-/// Sizes of a site's manifests that are in the index, in the order of their URLs.
+/// Sizes of a site's manifests that are in the index, sorted by URL.
 pub(crate) async fn sizes_of_site(
     connection: &mut Connection,
     site: &SiteName,
@@ -93,7 +93,7 @@ pub(crate) async fn sizes_of_site(
     Ok(intact(decode(&TABLES, &rows), size))
 }
 
-/// Sizes of manifests in the index, in the order of their ids.
+/// Sizes of manifests in the index, sorted by id.
 pub(crate) async fn sizes_after(
     connection: &mut Connection,
     after: &str,

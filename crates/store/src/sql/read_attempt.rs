@@ -147,7 +147,7 @@ async fn begin(
     Ok(writes.iter().map(answer).collect())
 }
 
-/// Writes the attempts of which there is no row of the same reader version; returns their hashes.
+/// Writes the attempts that have no row of the same reader version yet, and returns their hashes.
 async fn insert(connection: &mut Connection, rows: &[AttemptRow<'_>]) -> Outcome<Vec<String>> {
     let begun = sqlx::query_scalar(concat!(
         "INSERT INTO read_attempt (hash, reader_version, site, url, began_at_ms)

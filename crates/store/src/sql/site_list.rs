@@ -143,7 +143,7 @@ fn page_begin(request: &SitesRequest) -> Cursor<String> {
     Cursor::after(request.after.as_ref().map(|after| after.as_str().to_owned()).unwrap_or_default())
 }
 
-/// A page of sites in the order of their names.
+/// A page of sites sorted by name.
 pub(crate) async fn sites_page(
     connection: &mut Connection,
     request: &SitesRequest,

@@ -57,7 +57,7 @@ pub(crate) async fn manifests_known(
     Ok(known.into_iter().collect())
 }
 
-/// Stored bytes of a site's manifests in the index and of the documents that complete them: models and documents, by document.
+/// Stored bytes of a site's manifests in the index and of the documents that complete them, models and bodies together, by id.
 pub(crate) async fn bytes_in_index(
     connection: &mut Connection,
     site: &SiteName,
@@ -183,13 +183,13 @@ pub(crate) async fn version_touch(
         capabilities_add(connection, &touch.id, site.as_str(), &rows.capabilities).await?;
     }
     if let Some(fetch) = touch.reread {
-        document_follow(connection, touch, rows, prepared.document(&touch.id), millis(fetch.at)).await?;
+        document_update(connection, touch, rows, prepared.document(&touch.id), millis(fetch.at)).await?;
     }
     Ok(())
 }
 
 /// Stores or deletes the document as its publisher now allows.
-async fn document_follow(
+async fn document_update(
     connection: &mut Connection,
     touch: &Touch<'_>,
     rows: &PreparedManifest,
@@ -322,7 +322,7 @@ fn records(id: &ManifestId, rows: &[Row]) -> Vec<VersionRecord> {
     })
 }
 
-/// The normalised manifest of one version, the latest one if the same content returned.
+/// The normalised manifest of the latest version with this content.
 pub(crate) async fn version_find(
     connection: &mut Connection,
     id: &ManifestId,

@@ -55,7 +55,7 @@ pub(super) fn with_usual_names(entry: &Map<String, Value>) -> Option<Map<String,
     Some(renamed)
 }
 
-/// The members of an entry that are kept: as many as fit, in the order of their names, `@context` first. Members with an address that is
+/// The members of an entry that are kept: as many as fit, sorted by name, `@context` first. Members with an address that is
 /// not public are left out, since agents read them. If the context gives core terms another meaning, or contains such an address, it is
 /// left out and terms are named by their IRIs, because the entries of this registry use the core terms.
 pub(super) fn published(entry: &Object<'_>) -> Map<String, Value> {

@@ -234,7 +234,7 @@ impl Walk<'_, '_, '_> {
         self.reader.push(capability);
     }
 
-    /// Reads tools of the MCP server of which only the names are listed.
+    /// Reads tools of the MCP server that are listed only by name.
     fn tools(&mut self, key: &str, holder: &Object<'_>, context: &Context) {
         let tools = self.reader.draft.manifest.capabilities.iter();
         let mut tools: HashSet<String> = tools.filter_map(|tool| tool.invocation.native.clone()).collect();

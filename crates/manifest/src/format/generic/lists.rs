@@ -394,7 +394,7 @@ pub(super) fn call_by_shape(map: &Map<String, Value>) -> Option<Map<String, Valu
         found.next().filter(|_| found.next().is_none()).map(|(name, _)| name)
     };
     let method = only(&|text| address::is_method(text))?;
-    // The address of a page is none of a call.
+    // The address of a page is not the address of a call.
     let leads = |name: &String| {
         let path = map.get(name).and_then(Value::as_str).unwrap_or_default();
         outbound::target(&[name], path).is_some() || is_about_calls(name)

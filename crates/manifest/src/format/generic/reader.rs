@@ -9,7 +9,7 @@ use crate::model::Capability;
 
 /// Deepest nesting of objects in which lists are searched.
 pub(super) const NESTING_MAX: usize = 4;
-/// Maximum number of elements of one document that are read: those that repeat a known call are no capabilities, but take as long.
+/// Maximum number of elements of one document that are read: those that repeat a known call add no capability, but take as long to read.
 const TRIES_MAX: usize = 2 * draft::CAPABILITIES_MAX;
 
 /// Method and address of a call over HTTP.

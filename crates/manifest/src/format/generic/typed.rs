@@ -13,7 +13,7 @@ use crate::text;
 /// Bytes of the account and the network that are kept.
 const ACCOUNT_BYTES_MAX: usize = 200;
 
-/// The type of an element that is no call.
+/// The type of an element that is not a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Typed {
     McpServer,

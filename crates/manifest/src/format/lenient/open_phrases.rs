@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn says_nothing_of_other_clauses() {
+    fn ignores_other_clauses() {
         for clause in [
             "no account required",
             "no signup",

@@ -201,7 +201,7 @@ pub(crate) fn secrets_of_environment(server: &Object<'_>, applies_to: &AppliesTo
     names.filter_map(secret).collect()
 }
 
-/// Whether the name of a secret is that of a secret which is no key to a service.
+/// Whether a secret with this name is something other than a key for a service.
 fn is_private(name: &str) -> bool {
     let is_word = |word: &String| {
         matches!(word.as_str(), "private" | "wallet" | "mnemonic" | "seed" | "secret" | "password")

@@ -102,7 +102,7 @@ fn read_item(
     }
 }
 
-/// A tool of which only the name is published.
+/// A tool that is published only by name.
 pub(super) fn read_name(name: &str, pointer: &str, server: Option<&str>, draft: &mut Draft<'_>) {
     let capability = begin(name, pointer, server, draft);
     draft.push(capability);

@@ -13,8 +13,8 @@ use crate::address::{Address, on_document};
 use crate::name::ManifestUrl;
 use crate::text::capped;
 
-/// The base URL of an operation, without a final slash. May still hold `{variables}` that have no default. `None` if the
-/// declared one is no absolute http(s) URL, or is longer than [`BASE_BYTES_MAX`].
+/// The base URL of an operation, without a final slash. May still hold `{variables}` that have no default. `None` if the declared one is
+/// not an absolute http(s) URL, or is longer than [`BASE_BYTES_MAX`].
 pub(super) fn base_url(
     lists: &[Option<&Value>],
     document: &Map<String, Value>,

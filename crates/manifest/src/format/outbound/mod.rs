@@ -134,7 +134,7 @@ pub(crate) fn read<'v>(
             return;
         }
         let Some(mut url) = absolute(published, folder, draft) else { return };
-        // The page of a package is no server.
+        // The page of a package is not a server.
         let is_package = target.is_none_or(Target::is_server) && package::of_page(&url).is_some();
         let target = if is_package { Some(Target::of_package()) } else { target };
         let target =

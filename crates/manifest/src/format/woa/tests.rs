@@ -171,7 +171,7 @@ fn a_document_without_its_version_is_read() {
 }
 
 #[test]
-fn keeps_what_an_agent_says_of_itself() {
+fn reads_description_version_and_authorization_of_an_agent() {
     let mut document = sound();
     document["agents"][1]["version"] = json!("3.0");
     document["agents"][1]["authz"] =

@@ -16,7 +16,7 @@ use crate::text::capped;
 /// The placeholder of the agent's id in the path, case-sensitive.
 const PLACEHOLDER: &str = "{agent_id}";
 
-/// The transports of a document by name, and the names of those that are no objects.
+/// The transports of a document by name, and the names of those that are not objects.
 pub(super) struct Transports<'v>(BTreeMap<&'v str, Object<'v>>, HashSet<&'v str>);
 
 impl<'v> Transports<'v> {
