@@ -254,12 +254,12 @@ async fn receivers_that_never_answer_challenges_delay_no_changes() {
         fixture.watch_for(number, &slow(number)).await;
     }
     clock::advance(TimeDelta::seconds(1));
-    let arrives = async {
+    let delivery = async {
         while fixture.posts().len() < 2 {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    let arrived = tokio::time::timeout(Duration::from_secs(8), arrives);
+    let arrived = tokio::time::timeout(Duration::from_secs(8), delivery);
     tokio::select! {
         () = fixture.deliver() => {}
         arrived = arrived => assert!(arrived.is_ok(), "the changes wait for challenges"),

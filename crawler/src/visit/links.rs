@@ -417,6 +417,7 @@ mod tests {
         let (page, follow) = (url("https://a.example/catalog.json"), Some(Follow::Manifest));
         let mut manifest = manifest_at(&page);
         let link = |number: usize| Link {
+            anchor: None,
             rel: "item".to_owned(),
             url: format!("https://b{number}.example/agent.json"),
             title: None,
