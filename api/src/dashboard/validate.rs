@@ -43,7 +43,7 @@ const PLACEHOLDER: &str = r#"{
      "inputs": {"from": {"type": "airport_code", "required": true}},
      "outputs": {"flights": "array[object]"}}
   ],
-  "errors": {}
+  "errors": {"RATE_LIMITED": {"recovery": "wait 60 seconds then retry"}}
 }"#;
 
 /// The input of the form.

@@ -34,7 +34,7 @@ async fn submitted_domain_is_queued_and_shown() {
     assert_eq!(again.json()["errorCode"], "RATE_LIMIT_EXCEEDED");
     let opted_out = post(&world, "/sites", r#"{"domain": "shy.example"}"#).await;
     assert_eq!(opted_out.status, StatusCode::FORBIDDEN);
-    assert!(opted_out.json()["detail"].as_str().unwrap().contains("opted out"));
+    assert!(opted_out.json()["detail"].as_str().unwrap().contains("shy.example is blocked ("));
 }
 
 #[tokio::test]
@@ -170,8 +170,8 @@ async fn rechecks_are_limited_to_one_in_ten_minutes() {
 async fn badge_shows_the_state_of_a_site() {
     let world = World::new().await;
     for (site, fact) in [
-        ("skyhop.example", "2 capabilities · awp · visited 2026-11-21"),
-        ("weather.example", "1 capability · openapi"),
+        ("skyhop.example", "2 capabilities · AWP · visited 2026-11-21"),
+        ("weather.example", "1 capability · OpenAPI"),
         ("shy.example", "blocked"),
         ("unknown.example", "not known here"),
     ] {

@@ -116,7 +116,7 @@ async fn validator_page_shows_findings_next_to_their_lines() {
     let evil = "{\"awp_version\": \"</textarea><script>alert(1)</script><b>\\\"\"}";
     assert_harmless("/validate", &validated(&world, evil, "").await);
     let broken = validated(&world, "{\"name\": \"x\", \"", "").await;
-    assert!(broken.contains("not recognised as a manifest") && broken.contains("Because: "), "{broken}");
+    assert!(broken.contains("so its format is unknown") && broken.contains("Because: "), "{broken}");
     assert!(!broken.contains("Recognised ("), "{broken}");
     let nothing = validated(&world, " ", "").await;
     assert!(nothing.contains("There is nothing to read"), "{nothing}");

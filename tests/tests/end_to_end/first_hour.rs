@@ -70,7 +70,7 @@ async fn an_index_of_another_database_is_not_searched() {
     let other = world.path("other.db");
     world.database_url = Some(format!("sqlite:{}", other.display()));
     world.crawl(&[]);
-    let why = "the index was built from another database: run `indexer rebuild` with this one";
+    let why = "the index was built from another database: run `indexer rebuild --data-dir ";
     let (code, text) = printed_by(world.program("agentdex"), &["search", "flight"]);
     assert!(code == Some(1) && text.matches("another database").count() == 1, "{text}");
     assert!(text.contains(why), "{text}");
@@ -186,7 +186,7 @@ async fn commands_say_what_they_did_and_what_is_wrong() {
         (&["feedback", "list"], 0, "no feedback matches\n"),
         (&["reports", "dismiss"], 2, "--site, --id, or --all"),
         (&["feedback", "remove"], 2, "--site, --client, --capability, or --all"),
-        (&["search", "flight"], 1, "run `indexer rebuild` to build it"),
+        (&["search", "flight"], 1, "there is no index yet: run `indexer rebuild --data-dir "),
         (&["block", "http://kiosk.test/"], 0, "kiosk.test is blocked"),
         (&["explain", "kiosk.test"], 0, "What was kept of its visits is deleted."),
         (&["explain", "http://kiosk.test/"], 0, "kiosk.test: blocked or opted out, 0 manifests"),

@@ -283,5 +283,7 @@ fn warning_names_the_effect_and_who_confirms() {
     let words = warning(&capability).unwrap();
     assert_eq!(words, "This call cannot be undone. Ask the person for permission before each call.");
     capability.safety.class = SafetyClass::Read;
+    assert_eq!(warning(&capability).unwrap(), "Ask the person for permission before each call.");
+    capability.safety.confirmation = Confirmation::None;
     assert_eq!(warning(&capability), None);
 }
