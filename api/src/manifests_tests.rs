@@ -496,7 +496,7 @@ fn wide(name: &str, letter: char, parameters: usize) -> Manifest {
 /// The first capability of a manifest, which nothing else declares.
 fn alone(stored: &StoredManifest) -> indexer::MergedCapability {
     let capability = &stored.manifest.capabilities[0];
-    indexer::MergedCapability::of(&capability.id, (stored, capability), [], 0)
+    indexer::MergedCapability::of(&capability.id, (stored, capability), [])
 }
 
 /// Largest page of the widest capability: the rows of all tables, escaped.

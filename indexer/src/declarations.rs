@@ -40,10 +40,6 @@ pub struct Declaration {
     /// When it was last confirmed; not known to the index.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_seen_at: Option<DateTime<Utc>>,
-    /// Whether its values are compared and not used: the site itself publishes the leading declaration and only links to this one, which a
-    /// user of the site may have written.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub compared_only: bool,
 }
 
 /// A declaration with its facts.
@@ -81,7 +77,6 @@ impl Declared {
             status,
             updated_at: changed_at,
             last_seen_at: Some(last_seen_at),
-            compared_only: false,
         };
         Self { declaration, statement }
     }
@@ -104,19 +99,16 @@ pub struct MergedCapability {
 }
 
 impl MergedCapability {
-    /// Merges the leading declaration with the others, which are in their order. The values of the first `used` others may be used.
+    /// Merges the leading declaration with the others, which are in their order.
     pub fn of(
         id: &CapabilityId,
         (stored, leader): (&StoredManifest, &Capability),
         others: impl IntoIterator<Item = Declared>,
-        used: usize,
     ) -> Self {
         let all = std::iter::once(Declared::of(stored, leader)).chain(others);
-        let (mut declarations, statements): (Vec<_>, Vec<_>) =
+        let (declarations, statements): (Vec<_>, Vec<_>) =
             all.map(|declared| (declared.declaration, declared.statement)).unzip();
-        let used = used.saturating_add(1);
-        declarations.iter_mut().skip(used).for_each(|declaration| declaration.compared_only = true);
-        let (mut capability, contradictions) = merge(leader, &statements, used);
+        let (mut capability, contradictions) = merge(leader, &statements);
         capability.id = id.clone();
         Self { capability, declarations, contradictions, statements }
     }
@@ -165,9 +157,8 @@ impl SelectedDeclarations {
 pub enum DeclarationRole<'a, T> {
     /// As its own capability.
     Alone,
-    /// As the capability of this id, with what was read of the other declarations, in their order. The values of the first `used` of
-    /// them may be used.
-    Leads { id: &'a CapabilityId, others: Vec<&'a T>, used: usize },
+    /// As the capability of this id, with what was read of the other declarations, in their order.
+    Leads(&'a CapabilityId, Vec<&'a T>),
     /// As a part of the capability that another one leads.
     Follows,
 }
@@ -353,10 +344,7 @@ impl<T> SharedCapabilities<T> {
         };
         match listed(shared).split_first() {
             Some((leader, others)) if leader.id == *declaration => {
-                let may_be_used: Vec<Member> =
-                    others.iter().filter(|member| shared.uses(member)).cloned().collect();
-                let used = self.read_of(&may_be_used).count();
-                DeclarationRole::Leads { id: &shared.id, others: self.read_of(others).collect(), used }
+                DeclarationRole::Leads(&shared.id, self.read_of(others).collect())
             }
             _ => DeclarationRole::Follows,
         }

@@ -155,7 +155,6 @@ fn a_bounded_amount_is_held_for_each_capability() {
     let member = |manifest: &Manifest| Member {
         id: manifest.capabilities[0].id.clone(),
         manifest: manifest.id.clone(),
-        is_published: true,
     };
     let of = |members: &[Manifest]| SharedCapability {
         id: members[0].capabilities[0].id.clone(),
@@ -167,7 +166,7 @@ fn a_bounded_amount_is_held_for_each_capability() {
         stored.manifest = manifest.clone();
         shared.add(&stored, |declaration| (declaration.excerpt.key, 100));
     }
-    let DeclarationRole::Leads { id, others, .. } = shared.role_of(&declared[0].capabilities[0].id) else {
+    let DeclarationRole::Leads(id, others) = shared.role_of(&declared[0].capabilities[0].id) else {
         panic!("it leads")
     };
     assert_eq!(id, &declared[0].capabilities[0].id);
@@ -215,7 +214,7 @@ async fn indexing_all_manifests_of_a_site_reads_each_shared_declaration_once() {
                 ((), 1)
             };
             shared.load_led_by(&store, &ids, count).await.unwrap();
-            let leads = |capability: &&manifest::Capability| matches!(shared.role_of(&capability.id), DeclarationRole::Leads { others, .. } if others.len() == manifests - 1);
+            let leads = |capability: &&manifest::Capability| matches!(shared.role_of(&capability.id), DeclarationRole::Leads(_, others) if others.len() == manifests - 1);
             led += manifest.capabilities.iter().filter(leads).count();
         }
         assert_eq!((read.get(), led), (32 * (manifests - 1), 32), "{manifests} manifests");

@@ -179,9 +179,9 @@ impl SharedDeclarations {
         capability: &Capability,
     ) -> Option<MergedCapability> {
         match self.shared.role_of(&capability.id) {
-            DeclarationRole::Alone => Some(MergedCapability::of(&capability.id, (stored, capability), [], 0)),
-            DeclarationRole::Leads { id, others, used } => {
-                Some(MergedCapability::of(id, (stored, capability), others.into_iter().cloned(), used))
+            DeclarationRole::Alone => Some(MergedCapability::of(&capability.id, (stored, capability), [])),
+            DeclarationRole::Leads(id, others) => {
+                Some(MergedCapability::of(id, (stored, capability), others.into_iter().cloned()))
             }
             DeclarationRole::Follows => None,
         }
@@ -211,15 +211,9 @@ impl SharedDeclarations {
             if found.contradictions.len() >= CONTRADICTIONS_MAX {
                 break;
             }
-            let statements_of = |members: &[Member]| -> Vec<_> {
-                self.shared.read_of(members).map(|declared| declared.statement.clone()).collect()
-            };
-            let (used, others): (Vec<Member>, Vec<Member>) =
-                listed(shared).iter().cloned().partition(|member| shared.uses(member));
-            let mut statements = statements_of(&used);
-            let used = statements.len();
-            statements.extend(statements_of(&others));
-            let contradictions = contradictions(&statements, used);
+            let read = self.shared.read_of(listed(shared));
+            let statements: Vec<_> = read.map(|declared| declared.statement.clone()).collect();
+            let contradictions = contradictions(&statements);
             for statement in &statements {
                 let findings = findings_of(&statement.id, &contradictions, &statements);
                 if !findings.is_empty() {

@@ -278,7 +278,6 @@ where
 /// The declarations of a result.
 fn shared_of(hit: &Hit) -> SharedCapability {
     let member = |declaration: &Declaration| Member {
-        is_published: !declaration.compared_only,
         id: declaration.id.clone(),
         manifest: declaration.manifest_id.clone(),
     };

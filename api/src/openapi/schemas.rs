@@ -330,9 +330,6 @@ pub(crate) struct Declaration {
     /// Absent from results of a search
     #[schema(nullable = false)]
     last_seen_at: Option<chrono::DateTime<chrono::Utc>>,
-    /// Present and true where its values are compared and not used: the site only links to the document, which a user may have written
-    #[schema(nullable = false)]
-    compared_only: Option<bool>,
 }
 
 /// The group of a result.

@@ -2,8 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
-use manifest::declaration::{Declared, Excerpt, SiteManifest, fullness, group, operation};
-use manifest::{Discovery, Document, Format, Manifest, ManifestUrl, NamedBy};
+use manifest::declaration::{Declared, Excerpt, Publisher, SiteManifest, fullness, group, operation};
+use manifest::{Discovery, Document, Format, Manifest, ManifestUrl};
 use serde_json::{Value, json};
 
 fn read(path: &str, bytes: &[u8]) -> Manifest {
@@ -35,8 +35,7 @@ fn capabilities(documents: &[(&str, &str)]) -> Vec<Vec<(Format, String)>> {
             host: manifest.url.host(),
             format: manifest.format(),
             content_hash: manifest.content_hash.clone(),
-            named_by: NamedBy::Site,
-            is_published: true,
+            publisher: Publisher::Site,
             links_away: 0,
             declarations: declared.collect(),
         }

@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use manifest::declaration::Publisher;
 use manifest::{Discovery, Host, ManifestUrl, NamedBy, SiteName};
 
 use crate::plan;
@@ -101,15 +102,34 @@ impl SiteNaming {
     }
 
     /// Whether the site itself publishes a document: at a usual path of one of its hosts, in the operator's list, or at one of its hosts if
-    /// the robots.txt, the DNS records or the home page of such a host lead there. Documents behind other links may be written by users.
+    /// the robots.txt, the DNS records, the home page or the list of APIs (RFC 9727) of such a host lead there. Documents behind other
+    /// links may be written by users.
     pub fn publishes(&self, url: &ManifestUrl) -> bool {
         let is_linked = || {
             let found_by = self.found.get(url);
-            found_by.is_some_and(|found_by| naming(&self.site, found_by) != Naming::Site)
+            found_by.is_some_and(|found_by| {
+                naming(&self.site, found_by) != Naming::Site && !self.is_listed_as_own_api(found_by)
+            })
         };
         let is_at_own_host =
             || self.names_host(&url.host()) && (is_usual(url) || self.names(url) && !is_linked());
         self.links_away(url) == Some(0) || is_at_own_host()
+    }
+
+    /// Whether the list of a host's own APIs leads to a document: `/.well-known/api-catalog`, RFC 9727 section 2.
+    fn is_listed_as_own_api(&self, found_by: &FoundBy) -> bool {
+        found_by.linked_from.as_ref().is_some_and(|from| {
+            from.path_and_query() == "/.well-known/api-catalog" && self.names_host(&from.host())
+        })
+    }
+
+    /// Who publishes a document.
+    pub fn publisher(&self, url: &ManifestUrl) -> Publisher {
+        match () {
+            () if self.publishes(url) => Publisher::Site,
+            () if is_usual(url) && !self.names_host(&url.host()) => Publisher::Host,
+            () => Publisher::Unknown,
+        }
     }
 
     /// The number of links from what the site itself publishes to a document, at most 32: 0 at a usual path of the
@@ -253,8 +273,25 @@ mod tests {
             (url(at_api), found_by(Discovery::HtmlLink, Some(page))),
             (url(at_home), found_by(Discovery::Agentmap, Some("https://a.example/robots.txt"))),
         ]);
-        let naming = SiteNaming::new(SiteName::parse("a.example").unwrap(), found, []);
+        let apis = "https://a.example/.well-known/api-catalog";
+        let (own_api, of_tenant) = ("https://a.example/openapi.json", "https://t1.a.example/openapi.json");
+        let found = found.into_iter().chain([
+            (url(apis), found_by(Discovery::WellKnown, None)),
+            (url(own_api), found_by(Discovery::CatalogEntry, Some(apis))),
+            (url(of_tenant), found_by(Discovery::CatalogEntry, Some(apis))),
+        ]);
+        let naming = SiteNaming::new(SiteName::parse("a.example").unwrap(), found.collect(), []);
+        for (at, publisher) in [
+            (own_api, Publisher::Site),
+            (upload, Publisher::Unknown),
+            (of_tenant, Publisher::Unknown),
+            ("https://t1.a.example/agent.json", Publisher::Host),
+        ] {
+            assert_eq!(naming.publisher(&url(at)), publisher, "{at}");
+        }
         for (at, expected) in [
+            (own_api, true),
+            (of_tenant, false),
             (catalog, true),
             ("https://a.example/agent.json", true),
             (at_api, true),

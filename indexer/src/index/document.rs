@@ -100,8 +100,8 @@ impl<'a> ManifestText<'a> {
                 Some((self.document_of(fields, capability, spam, &[], &self.row(capability))?, None))
             }
             DeclarationRole::Follows => None,
-            DeclarationRole::Leads { id, others, used } => {
-                let merged = shared::merged(id, (self.stored, capability), &others, used);
+            DeclarationRole::Leads(id, others) => {
+                let merged = shared::merged(id, (self.stored, capability), &others);
                 let mut row = self.row(&merged.capability);
                 row.updated_at = others.iter().map(|other| other.changed_at).fold(row.updated_at, Ord::max);
                 if !others.is_empty() || capability.id != *id {

@@ -62,10 +62,9 @@ pub(super) fn merged(
     id: &CapabilityId,
     leader: (&StoredManifest, &Capability),
     others: &[&Following],
-    used: usize,
 ) -> MergedCapability {
     let others = others.iter().map(|following| following.declared.clone());
-    let mut merged = MergedCapability::of(id, leader, others, used);
+    let mut merged = MergedCapability::of(id, leader, others);
     for declaration in &mut merged.declarations {
         declaration.last_seen_at = None;
     }

@@ -1,8 +1,6 @@
 //! Compares the declarations of one capability: their contradictions, and the most cautious values.
 //!
-//! Only what publishers stated is a contradiction. Declarations that leave a fact out agree with every statement about it. If the site
-//! itself publishes the leading declaration, those of documents that it only links to are compared, and their values are not used: a user
-//! of the site may have written them.
+//! Only what publishers stated is a contradiction. Declarations that leave a fact out agree with every statement about it.
 
 use std::collections::BTreeSet;
 
@@ -90,14 +88,13 @@ pub struct Contradiction {
     pub used: String,
 }
 
-/// The capability with the most cautious values of the first `used` statements, and the contradictions of all. The leader's statement is
-/// the first.
-pub fn merge(leader: &Capability, statements: &[Statement], used: usize) -> (Capability, Vec<Contradiction>) {
+/// The capability with the most cautious values, and the contradictions. The leader's statement is the first.
+pub fn merge(leader: &Capability, statements: &[Statement]) -> (Capability, Vec<Contradiction>) {
     let mut merged = leader.clone();
     if statements.len() < 2 {
         return (merged, Vec::new());
     }
-    let mut comparison = Comparison::of(statements, used);
+    let mut comparison = Comparison::of(statements);
     merged.auth = auth(&leader.auth, &mut comparison);
     merged.safety = safety(&leader.safety, &mut comparison);
     parameters(&mut merged.parameters, &mut comparison);
@@ -110,9 +107,9 @@ pub fn merge(leader: &Capability, statements: &[Statement], used: usize) -> (Cap
     (merged, comparison.contradictions)
 }
 
-/// The contradictions between the declarations of one capability; see [`merge()`].
-pub fn contradictions(statements: &[Statement], used: usize) -> Vec<Contradiction> {
-    let mut comparison = Comparison::of(statements, used);
+/// The contradictions between the declarations of one capability.
+pub fn contradictions(statements: &[Statement]) -> Vec<Contradiction> {
+    let mut comparison = Comparison::of(statements);
     auth(&CapabilityAuth::default(), &mut comparison);
     safety(&Safety::default(), &mut comparison);
     parameters(&mut None, &mut comparison);
@@ -152,16 +149,13 @@ pub fn findings_of(
 /// The statements that are compared, and the contradictions so far.
 struct Comparison<'a> {
     statements: &'a [Statement],
-    /// Those whose values may be used, the first ones.
-    used: &'a [Statement],
     contradictions: Vec<Contradiction>,
 }
 
 impl<'a> Comparison<'a> {
-    fn of(statements: &'a [Statement], used: usize) -> Self {
+    fn of(statements: &'a [Statement]) -> Self {
         let statements = statements.get(..DECLARATIONS_MAX).unwrap_or(statements);
-        let used = statements.get(..used).unwrap_or(statements);
-        Self { statements, used, contradictions: Vec::new() }
+        Self { statements, contradictions: Vec::new() }
     }
 
     /// Adds a contradiction if the declarations that state the fact state different values.
@@ -192,11 +186,11 @@ impl<'a> Comparison<'a> {
 
     /// The first value that a declaration has, the leading one first.
     fn first<T: Clone>(&self, value: impl Fn(&Statement) -> Option<&T>) -> Option<T> {
-        self.used.iter().find_map(value).cloned()
+        self.statements.iter().find_map(value).cloned()
     }
 
     fn any(&self, holds: impl Fn(&Statement) -> bool) -> bool {
-        self.used.iter().any(holds)
+        self.statements.iter().any(holds)
     }
 }
 
@@ -213,10 +207,10 @@ fn auth(leader: &CapabilityAuth, comparison: &mut Comparison<'_>) -> CapabilityA
         comparison.first(|statement| Some(&statement.auth.schemes).filter(|schemes| has_scheme(schemes)));
     let listed =
         |statement: &Statement| Some(&statement.auth.schemes).filter(|schemes| !schemes.is_empty()).cloned();
-    let schemes = schemes.or_else(|| comparison.used.iter().find_map(listed)).unwrap_or_default();
+    let schemes = schemes.or_else(|| comparison.statements.iter().find_map(listed)).unwrap_or_default();
     let scopes =
         |statement: &Statement| Some(&statement.auth.scopes).filter(|scopes| !scopes.is_empty()).cloned();
-    let used_scopes = comparison.used.iter().find_map(scopes).unwrap_or_default();
+    let used_scopes = comparison.statements.iter().find_map(scopes).unwrap_or_default();
     let identity = comparison
         .first(|statement| statement.auth.agent_identity.as_ref().filter(|identity| identity.required));
     let merged = CapabilityAuth {
@@ -262,14 +256,14 @@ const fn caution(class: SafetyClass) -> Option<u8> {
 /// The most cautious declared class; the most cautious inferred one if none is declared.
 fn safety(leader: &Safety, comparison: &mut Comparison<'_>) -> Safety {
     let of_source = |source: TypeSource| {
-        let of_source = comparison.used.iter().map(|statement| &statement.safety);
+        let of_source = comparison.statements.iter().map(|statement| &statement.safety);
         of_source.filter(move |safety| safety.source == source && caution(safety.class).is_some())
     };
     let most = |source| of_source(source).max_by_key(|safety| caution(safety.class));
     let (class, source) = most(TypeSource::Declared)
         .or_else(|| most(TypeSource::Inferred))
         .map_or((leader.class, leader.source), |safety| (safety.class, safety.source));
-    let confirmation = comparison.used.iter().map(|statement| statement.safety.confirmation).max();
+    let confirmation = comparison.statements.iter().map(|statement| statement.safety.confirmation).max();
     let reversible = |value| comparison.any(|statement| statement.safety.reversible == Some(value));
     let merged = Safety {
         class,
@@ -295,29 +289,25 @@ fn safety(leader: &Safety, comparison: &mut Comparison<'_>) -> Safety {
     merged
 }
 
-/// Requires every parameter that a declaration requires whose values may be used; adds those that the leader does not have.
+/// Requires every parameter that a declaration requires; adds those that the leader does not have.
 fn parameters(schema: &mut Option<Value>, comparison: &mut Comparison<'_>) {
-    let (statements, used) = (comparison.statements, comparison.used);
+    let statements = comparison.statements;
     let names: BTreeSet<&String> = statements
         .iter()
         .flat_map(|statement| statement.parameters.iter().flatten().map(|(name, _)| name))
         .collect();
     for name in names {
-        let of = |statement: &'_ Statement| statement.parameters.as_ref()?.get(name).cloned();
-        let is_required_by = |statements: &[Statement]| {
-            statements.iter().filter_map(of).any(|parameter| parameter.is_required)
-        };
-        let is_required = is_required_by(used);
-        let first = used.iter().find_map(of);
-        if let Some(first) = first.as_ref().filter(|_| is_required) {
+        let stated = || statements.iter().filter_map(|statement| statement.parameters.as_ref()?.get(name));
+        let is_required = stated().any(|parameter| parameter.is_required);
+        let Some(first) = stated().next() else { continue };
+        if is_required {
             require(schema, name, first);
         }
-        let used = first.map_or_else(|| "absent".to_owned(), |first| in_words(is_required, &first));
-        let is_required_somewhere = is_required_by(statements);
+        let used = in_words(is_required, first);
         comparison.compare_parameter(Fact::Parameter, Some(name), &used, |statement| {
             match statement.parameters.as_ref()?.get(name) {
                 Some(parameter) => Some(in_words(parameter.is_required, parameter)),
-                None => is_required_somewhere.then(|| "absent".to_owned()),
+                None => is_required.then(|| "absent".to_owned()),
             }
         });
     }
@@ -350,7 +340,7 @@ fn require(schema: &mut Option<Value>, name: &str, parameter: &Parameter) {
 fn price(comparison: &mut Comparison<'_>) -> Option<Payment> {
     let first =
         comparison.first(|statement| statement.price.as_ref().filter(|price| price.price.is_some()))?;
-    let prices = comparison.used.iter().filter_map(|statement| statement.price.as_ref());
+    let prices = comparison.statements.iter().filter_map(|statement| statement.price.as_ref());
     let comparable = prices.filter(|price| price.asset == first.asset);
     let highest = comparable
         .filter_map(|price| Some((price.amount()?, price)))
@@ -371,7 +361,7 @@ fn price_in_words(price: &Payment) -> Option<String> {
 
 /// The lowest of the rates that can be compared; else the limit of the leading declaration.
 fn rate_limit(comparison: &mut Comparison<'_>) -> Option<RateLimit> {
-    let limits = || comparison.used.iter().filter_map(|statement| statement.rate_limit.as_ref());
+    let limits = || comparison.statements.iter().filter_map(|statement| statement.rate_limit.as_ref());
     let lowest = limits().filter(|limit| rate(limit).is_some()).min_by(|one, other| {
         let (one, other) = (rate(one).unwrap_or_default(), rate(other).unwrap_or_default());
         // a / b < c / d

@@ -48,8 +48,8 @@ fn merged(leader: &Manifest, other: &Manifest) -> (Capability, Vec<Contradiction
     let first = |manifest: &Manifest| manifest.capabilities.first().unwrap().clone();
     assert_eq!(operation(&first(leader)), operation(&first(other)));
     let statements = [leader, other].map(|manifest| Statement::of(manifest, &first(manifest))).to_vec();
-    let (capability, contradictions) = merge(&first(leader), &statements, 2);
-    assert_eq!(contradictions, super::contradictions(&statements, 2));
+    let (capability, contradictions) = merge(&first(leader), &statements);
+    assert_eq!(contradictions, super::contradictions(&statements));
     (capability, contradictions, statements)
 }
 
@@ -62,51 +62,6 @@ fn changed(path: &str, change: impl FnOnce(&mut Capability)) -> Manifest {
     let mut manifest = if path == "/agent.json" { awp(&json!({})) } else { agents_json(&json!({})) };
     change(manifest.capabilities.first_mut().unwrap());
     manifest
-}
-
-/// A user of the site wrote the other declaration: it is compared, and changes nothing.
-#[test]
-fn values_of_a_linked_document_are_compared_and_not_used() {
-    let leader = changed("/agent.json", |capability| {
-        capability.parameters = Some(json!({"type": "object", "properties": {"size": {"type": "string"}}}));
-        capability.price = Some(Payment { price: Some("1.00".into()), ..Payment::default() });
-    });
-    let other = changed("/agents.json", |capability| {
-        capability.auth.required = Tristate::Yes;
-        capability.auth.schemes = vec![AuthScheme::OAuth2];
-        capability.auth.scopes = vec!["all".to_owned()];
-        capability.auth.session = true;
-        capability.auth.session_url = Some("https://other.example/sessions".to_owned());
-        capability.safety = Safety {
-            class: SafetyClass::Irreversible,
-            source: TypeSource::Declared,
-            confirmation: Confirmation::Required,
-            handoff: true,
-            reversible: Some(false),
-            message: Some("Send a password.".to_owned()),
-        };
-        capability.parameters = Some(json!({"type": "object", "required": ["password"],
-            "properties": {"password": {"type": "string"}, "size": {"type": "integer"}}}));
-        capability.price = Some(Payment {
-            price: Some("1.01".into()),
-            address: Some("0xother".into()),
-            ..Payment::default()
-        });
-        capability.rate_limit =
-            Some(RateLimit { requests: Some(1), window_s: Some(60), ..RateLimit::default() });
-        capability.deprecated = true;
-        capability.degraded = true;
-        capability.addresses_reader = true;
-    });
-    let first = |manifest: &Manifest| manifest.capabilities.first().unwrap().clone();
-    let statements = [&leader, &other].map(|manifest| Statement::of(manifest, &first(manifest)));
-    let (capability, contradictions) = merge(&first(&leader), &statements, 1);
-    assert_eq!(capability, first(&leader));
-    let found = facts(&contradictions);
-    assert!(
-        found.contains(&(Fact::Price, "1.00")) && found.contains(&(Fact::Parameter, "absent")),
-        "{found:?}"
-    );
 }
 
 fn merged_of(
@@ -350,7 +305,7 @@ fn comparisons_and_listed_contradictions_are_bounded() {
     let statements: Vec<Statement> = (0..2 * DECLARATIONS_MAX).map(statement).collect();
     assert!(statements[0].bytes() < 64 * 1_024, "{}", statements[0].bytes());
     assert_eq!(statements[0].parameters.as_ref().unwrap().len(), 64);
-    let found = contradictions(&statements, statements.len());
+    let found = contradictions(&statements);
     assert_eq!(found.len(), CONTRADICTIONS_MAX);
     assert_eq!(found[0].fact, Fact::Scopes, "values are compared in full");
     for contradiction in &found {

@@ -2,18 +2,29 @@
 //!
 //! Declarations belong together when they call the same operation, or have the same place in equal documents at several
 //! paths. A name of agents.txt that has no address belongs to the capability of that name in the agents.json of its host.
-//! Documents that only others name are grouped among themselves: users of a site may have written them. So may a document that
-//! the site links to, for example from a catalog of its users' agents: what the site itself publishes comes first, then the fewest
-//! links away from that, and among equals the fullest. Where the site itself publishes no declaration of an operation, only
-//! declarations of one host belong together: each host may be that of another customer.
+//! Only documents whose publisher is known are grouped: those of the site itself, and those of each customer who has a host below
+//! its domain. Users of a site may have written any other document, also one that the site links to, for example from a catalog of
+//! its users' agents. Its declarations are capabilities of their own, so nobody can change what another one declares. In a group, the
+//! document leads that is the fewest links away from the domain, and among equals the fullest.
 //! Two declarations of one document are never one capability: where a document declares several at one operation, only
 //! declarations of the same native id belong together.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
-use crate::model::{Format, NamedBy};
+use crate::model::Format;
 use crate::name::{CapabilityId, ContentHash, Host, ManifestId};
+
+/// Who publishes a document, rather than a user of the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Publisher {
+    /// The site itself.
+    Site,
+    /// The customer who has the host, which the site does not name.
+    Host,
+    /// Not known: a user may have written it.
+    Unknown,
+}
 
 /// A manifest of the site that is in the index.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,10 +33,8 @@ pub struct SiteManifest {
     pub host: Host,
     pub format: Format,
     pub content_hash: ContentHash,
-    pub named_by: NamedBy,
-    /// Whether the site itself publishes the document, and no user can have written it.
-    pub is_published: bool,
-    /// Number of links from documents that the site itself publishes to this one: 0 at a usual path, and for documents that others name.
+    pub publisher: Publisher,
+    /// Number of links from what the site publishes at its domain to this document: 0 at a usual path, and for documents of others.
     pub links_away: usize,
     pub declarations: Vec<Declared>,
 }
@@ -47,12 +56,9 @@ pub struct Declared {
 pub struct Member {
     pub id: CapabilityId,
     pub manifest: ManifestId,
-    /// See [`SiteManifest::is_published`].
-    pub is_published: bool,
 }
 
-/// The declarations of one capability, in their order: what the site itself publishes first, then the fewest links away, then the
-/// fullest.
+/// The declarations of one capability, in their order: the fewest links away first, then the fullest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group(pub Vec<Member>);
 
@@ -63,19 +69,12 @@ struct Node<'a> {
 }
 
 impl Node<'_> {
-    fn order(&self) -> ((bool, usize), Reverse<u32>, &CapabilityId) {
-        (self.distance(), Reverse(self.declared.fullness), &self.declared.id)
+    fn order(&self) -> (usize, Reverse<u32>, &CapabilityId) {
+        (self.links_away(), Reverse(self.declared.fullness), &self.declared.id)
     }
 
-    /// The farther from what the site itself publishes, the larger.
-    fn distance(&self) -> (bool, usize) {
-        (!self.manifest.is_published, self.manifest.links_away)
-    }
-
-    /// Whose declarations it may join under a leading one: anybody's if the site itself publishes that, else those of its host.
-    fn owner(&self, leader: &Self) -> &str {
-        let host = self.manifest.host.as_str();
-        if leader.manifest.is_published { "" } else { host.strip_prefix("www.").unwrap_or(host) }
+    fn links_away(&self) -> usize {
+        self.manifest.links_away
     }
 
     /// Equal documents count as one.
@@ -91,15 +90,29 @@ impl Node<'_> {
 
 /// Groups the declarations of a site, in linear time apart from sorting. The groups are in the order of their leaders' ids.
 pub fn group(manifests: &[SiteManifest]) -> Vec<Group> {
-    let is_of_others = |manifest: &&SiteManifest| manifest.named_by == NamedBy::Others;
-    let mut groups = grouped(manifests.iter().filter(|manifest| !is_of_others(manifest)));
-    groups.extend(grouped(manifests.iter().filter(is_of_others)));
+    let mut groups = BTreeMap::new();
+    let mut of_publishers: BTreeMap<Option<&str>, Vec<&SiteManifest>> = BTreeMap::new();
+    for manifest in manifests {
+        let host = manifest.host.as_str();
+        match manifest.publisher {
+            Publisher::Site => of_publishers.entry(None).or_default().push(manifest),
+            Publisher::Host => of_publishers.entry(Some(host)).or_default().push(manifest),
+            Publisher::Unknown => groups.extend(manifest.declarations.iter().map(|declared| {
+                let member = Member { id: declared.id.clone(), manifest: manifest.id.clone() };
+                (&declared.id, vec![member])
+            })),
+        }
+    }
+    groups.extend(of_publishers.into_values().flat_map(grouped));
     groups.into_values().map(Group).collect()
 }
 
 /// Groups declarations; the groups are by the ids of their leaders.
-fn grouped<'a>(manifests: impl Iterator<Item = &'a SiteManifest>) -> BTreeMap<&'a CapabilityId, Vec<Member>> {
+fn grouped<'a>(
+    manifests: impl IntoIterator<Item = &'a SiteManifest>,
+) -> BTreeMap<&'a CapabilityId, Vec<Member>> {
     let mut nodes: Vec<Node<'a>> = manifests
+        .into_iter()
         .flat_map(|manifest| manifest.declarations.iter().map(move |declared| Node { manifest, declared }))
         .collect();
     // The first declaration of each step represents those that join it.
@@ -111,11 +124,7 @@ fn grouped<'a>(manifests: impl Iterator<Item = &'a SiteManifest>) -> BTreeMap<&'
     let mut groups: BTreeMap<&CapabilityId, Vec<Member>> = BTreeMap::new();
     for (index, node) in nodes.iter().enumerate() {
         let Some(leader) = nodes.get(leader_of(&joins, index)) else { continue };
-        let member = Member {
-            id: node.declared.id.clone(),
-            manifest: node.manifest.id.clone(),
-            is_published: node.manifest.is_published,
-        };
+        let member = Member { id: node.declared.id.clone(), manifest: node.manifest.id.clone() };
         groups.entry(&leader.declared.id).or_default().push(member);
     }
     groups
@@ -139,31 +148,12 @@ fn is_alone(joins: &[usize], index: usize) -> bool {
     joins.get(index) == Some(&index)
 }
 
-/// The first declaration of each key, and of those without a published one the first of each owner.
-struct Leaders<'a, K> {
-    first: HashMap<K, usize>,
-    of_owner: HashMap<(K, &'a str), usize>,
-}
-
-impl<'a, K: Copy + Eq + std::hash::Hash> Leaders<'a, K> {
-    fn new() -> Self {
-        Self { first: HashMap::new(), of_owner: HashMap::new() }
-    }
-
-    /// The declaration that a declaration joins, itself if it is the first. Declarations come in their order, so published ones first.
-    fn of(&mut self, nodes: &'a [Node<'a>], key: K, (index, node): (usize, &'a Node<'a>)) -> usize {
-        let first = *self.first.entry(key).or_insert(index);
-        let owner = nodes.get(first).map_or("", |leader| node.owner(leader));
-        *self.of_owner.entry((key, owner)).or_insert(index)
-    }
-}
-
 /// Joins declarations of the same native id in equal documents.
 fn join_equal_documents(nodes: &[Node<'_>], joins: &mut [usize]) {
-    let mut leaders = Leaders::new();
+    let mut first = HashMap::new();
     for (index, node) in nodes.iter().enumerate() {
         let place = (node.document(), node.declared.native_id.as_str());
-        join(joins, index, leaders.of(nodes, place, (index, node)));
+        join(joins, index, *first.entry(place).or_insert(index));
     }
 }
 
@@ -180,15 +170,15 @@ fn join_operations(nodes: &[Node<'_>], joins: &mut [usize]) {
         let mut documents = HashMap::new();
         let is_ambiguous =
             of_operation().any(|(index, node)| documents.insert(node.document(), index).is_some());
-        let mut leaders = Leaders::new();
+        let mut first = HashMap::new();
         for (index, node) in of_operation() {
             let name = if is_ambiguous { node.declared.native_id.as_str() } else { "" };
-            join(joins, index, leaders.of(nodes, name, (index, node)));
+            join(joins, index, *first.entry(name).or_insert(index));
         }
     }
 }
 
-/// Joins bare names of agents.txt with the capabilities of agents.json on the same host. A document that is farther away than the
+/// Joins bare names of agents.txt with the capabilities of agents.json on the same host. A document that is more links away than the
 /// agents.txt defines no name, because its declaration would lead.
 fn join_names(nodes: &[Node<'_>], joins: &mut [usize]) {
     let mut defined = HashMap::new();
@@ -202,7 +192,7 @@ fn join_names(nodes: &[Node<'_>], joins: &mut [usize]) {
         let Some(to) = defined.get(&name).filter(|_| node.is_bare_name() && is_alone(joins, index)) else {
             continue;
         };
-        if nodes.get(*to).is_some_and(|defined| defined.distance() <= node.distance()) {
+        if nodes.get(*to).is_some_and(|defined| defined.links_away() <= node.links_away()) {
             join(joins, index, *to);
         }
     }

@@ -2,8 +2,8 @@
 //!
 //! Documents of a site often declare the same operation: agents.txt and agents.json, one document at two paths, a card
 //! and an `OpenAPI` document. [`group()`] decides which declarations belong together, [`name()`] which id answers for them,
-//! and [`merge()`] compares what they state: a declaration leads that the site itself publishes, else one that is the fewest links
-//! away from that, and of equals the fullest. The most cautious value counts.
+//! and [`merge()`] compares what they state: the declaration leads that is the fewest links away from what the site itself
+//! publishes, and of those the fullest. The most cautious value counts.
 
 mod contradiction;
 mod excerpt;
@@ -17,7 +17,7 @@ pub(crate) use contradiction::FINDINGS;
 pub use contradiction::{Contradiction, Fact, Stated, contradictions, findings_of, merge};
 pub use excerpt::{Excerpt, payment_schemes};
 pub use fullness::fullness;
-pub use group::{Declared, Group, Member, SiteManifest, group};
+pub use group::{Declared, Group, Member, Publisher, SiteManifest, group};
 pub use name::{Before, Move, Moves, Named, Regrouped, name};
 pub use operation::operation;
 pub use statement::Statement;

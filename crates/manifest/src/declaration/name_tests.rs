@@ -15,7 +15,7 @@ fn manifest(letter: &str) -> ManifestId {
 fn groups(text: &str) -> Vec<Group> {
     let member = |letter: char| {
         let letter = letter.to_string();
-        Member { id: capability(&letter), manifest: manifest(&letter), is_published: true }
+        Member { id: capability(&letter), manifest: manifest(&letter) }
     };
     text.split_whitespace().map(|group| Group(group.chars().map(member).collect())).collect()
 }
@@ -124,7 +124,6 @@ fn shared(manifests: usize, operations: usize, are_one: bool) -> Vec<Group> {
     let member = |operation: usize, number: usize| Member {
         id: capability(&format!("{operation} {number}")),
         manifest: manifest(&number.to_string()),
-        is_published: true,
     };
     let together = |operation| Group((0..manifests).map(|number| member(operation, number)).collect());
     let groups = (0..operations).map(together);

@@ -170,7 +170,7 @@ pub(crate) const TABLES: &[Table] = tables! {
     site_link by "site":
         site Text, linked_by Text, is_open Integer;
     declaration by "id":
-        id Text, capability_id Text, site Text, manifest_id Text, place Integer, is_published Integer;
+        id Text, capability_id Text, site Text, manifest_id Text, place Integer;
     read_attempt by "hash":
         hash Text, reader_version BigInt, site Text, url Text, began_at_ms BigInt, quarantined_at_ms BigInt,
         reason Text;

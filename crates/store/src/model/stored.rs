@@ -58,14 +58,6 @@ pub struct SharedCapability {
     pub members: Vec<Member>,
 }
 
-impl SharedCapability {
-    /// Whether the values of a declaration may be used: a user of the site may have written it if the site itself publishes the leading
-    /// one, and not this one. Those that may come first.
-    pub fn uses(&self, member: &Member) -> bool {
-        member.is_published || !self.members.first().is_some_and(|leader| leader.is_published)
-    }
-}
-
 /// A declaration in the index without its manifest: the parts that merging and searching need.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredDeclaration {

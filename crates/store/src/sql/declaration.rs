@@ -69,9 +69,9 @@ pub(crate) async fn declarations_regroup(
         named.iter().filter(|named| !named.is_plain()).flat_map(DeclarationRow::of).collect();
     if !rows.is_empty() {
         sqlx::query(concat!(
-            "INSERT INTO declaration (id, capability_id, site, manifest_id, place, is_published)
-             SELECT id, capability_id, $2, manifest_id, place, is_published FROM ",
-            batch!(id TEXT, capability_id TEXT, manifest_id TEXT, place INTEGER, is_published INTEGER),
+            "INSERT INTO declaration (id, capability_id, site, manifest_id, place)
+             SELECT id, capability_id, $2, manifest_id, place FROM ",
+            batch!(id TEXT, capability_id TEXT, manifest_id TEXT, place INTEGER),
             " WHERE true ON CONFLICT (id) DO NOTHING"
         ))
         .bind(json(&rows, "batch of declarations")?)
@@ -106,24 +106,21 @@ struct DeclarationRow<'a> {
     capability_id: &'a str,
     manifest_id: Option<&'a str>,
     place: i32,
-    is_published: i32,
 }
 
 impl<'a> DeclarationRow<'a> {
     fn of(named: &'a Named) -> impl Iterator<Item = Self> {
-        let row = |id: &'a CapabilityId, manifest_id, place: usize, is_published: bool| Self {
+        let row = |id: &'a CapabilityId, manifest_id, place: usize| Self {
             id: id.as_str(),
             capability_id: named.id.as_str(),
             manifest_id,
             place: to_i32(place),
-            is_published: i32::from(is_published),
         };
         let members = named.members.iter().enumerate();
-        let members = members.map(move |(place, member)| {
-            row(&member.id, Some(member.manifest.as_str()), place, member.is_published)
-        });
+        let members =
+            members.map(move |(place, member)| row(&member.id, Some(member.manifest.as_str()), place));
         let last = named.members.len();
-        members.chain(named.former.iter().map(move |id| row(id, None, last, true)))
+        members.chain(named.former.iter().map(move |id| row(id, None, last)))
     }
 }
 
@@ -156,8 +153,7 @@ async fn manifests_declared(
                     host: url.host(),
                     format: at.parse("format", &format)?,
                     content_hash: at.parse("content_hash", &hash)?,
-                    named_by: naming.named_by(&url),
-                    is_published: naming.publishes(&url),
+                    publisher: naming.publisher(&url),
                     links_away: naming.links_away(&url).unwrap_or_default(),
                     declarations: Vec::new(),
                 })
@@ -297,7 +293,7 @@ pub(crate) async fn declarations_load(
     Ok(intact(decode(&["capability", "manifest"], &rows), Ok))
 }
 
-type SharedRow = (String, String, String, i32);
+type SharedRow = (String, String, String);
 
 /// Whether a declaration is compared and listed: one of the first [`manifest::declaration::DECLARATIONS_MAX`] of its capability.
 macro_rules! is_listed {
@@ -312,7 +308,7 @@ const _: () = assert!(manifest::declaration::DECLARATIONS_MAX == 16, "the number
 macro_rules! select_declarations {
     ($condition:expr) => {
         concat!(
-            "SELECT d.id, d.capability_id, d.manifest_id, d.is_published FROM declaration d
+            "SELECT d.id, d.capability_id, d.manifest_id FROM declaration d
              JOIN manifest m ON m.id = d.manifest_id AND m.removed_at_ms IS NULL
              WHERE ",
             $condition,
@@ -366,16 +362,11 @@ async fn shared(
     parameter: &str,
 ) -> Outcome<Vec<SharedCapability>> {
     let rows = sqlx::query(statement).bind(parameter).bind(READ_MAX).fetch_all(&mut *connection).await?;
-    let rows =
-        intact(decode(&["declaration"], &rows), |(id, capability, manifest, is_published): SharedRow| {
-            let at = RowRef::new("declaration", &id);
-            let member = Member {
-                id: at.parse("id", &id)?,
-                manifest: at.parse("manifest_id", &manifest)?,
-                is_published: is_published != 0,
-            };
-            Ok((at.parse::<CapabilityId>("capability_id", &capability)?, member))
-        });
+    let rows = intact(decode(&["declaration"], &rows), |(id, capability, manifest): SharedRow| {
+        let at = RowRef::new("declaration", &id);
+        let member = Member { id: at.parse("id", &id)?, manifest: at.parse("manifest_id", &manifest)? };
+        Ok((at.parse::<CapabilityId>("capability_id", &capability)?, member))
+    });
     let mut shared: BTreeMap<CapabilityId, Vec<Member>> = BTreeMap::new();
     for (capability, member) in rows {
         shared.entry(capability).or_default().push(member);
