@@ -220,6 +220,7 @@ async fn spam_sites_are_listed_for_operators_and_explained_in_results() {
     assert_eq!(spam("").await.json(), json!({"sites": []}));
     let mut manifest = documents::skyhop();
     manifest.capabilities[0].description = Some("book flight ".repeat(20));
+    manifest.content_hash = manifest::ContentHash::of(b"second");
     world.publish(manifest).await;
     world.reindex().await;
     let causes = json!([{"reason": "repeated_words"}]);

@@ -475,10 +475,8 @@ async fn search_page_shows_cards_facets_and_the_next_link() {
         assert!(first.contains(part), "no {part} in {first}");
     }
     assert!(first.split("<a ").nth(1).unwrap().starts_with("href=\"/capabilities/c"), "{first}");
-    assert!(
-        page.contains("/search?q=book+flight&amp;format=awp")
-            || page.contains("/search?q=book+flight&#38;format=awp")
-    );
+    let facets = page.matches("\"/search?q=book+flight&").count();
+    assert!(facets > 1, "values that only some results have: {page}");
     assert!(page.contains("value=\"book flight\""));
 }
 

@@ -184,9 +184,9 @@ fn customers_share_capabilities_with_nobody_else() {
         SiteManifest { publisher: Publisher::Host, ..of_host }
     };
     let documents = [
-        at("one.shop.example", "/agent.json", "one"),
-        at("one.shop.example", "/agents.json", "two"),
-        at("two.shop.example", "/agent.json", "one"),
+        at("one.shop.example", "/1/agent.json", "one"),
+        at("one.shop.example", "/1/agents.json", "two"),
+        at("two.shop.example", "/2/agent.json", "one"),
         manifest("/agent.json", Format::Awp, "own", &[("pay", Some("POST /pay"), 5)]),
     ];
     let found = groups(&documents, &["a", "b", "c", "own"]);

@@ -162,7 +162,7 @@ pub(crate) async fn the_operator_names_the_host_of_a_customer(db: Db) -> Result<
 
 pub(crate) async fn a_change_of_naming_regroups_the_declarations(db: Db) -> Result<()> {
     let store = &db.store;
-    // Equal documents at two paths are one capability if the site names both.
+    // Equal documents at two paths are one capability if the site publishes both: its home page links to the second.
     let both = |from: &str, now| {
         vec![found(AWP, "same", &["book"], now), linked(from, found(UPLOAD, "same", &["book"], now))]
     };
@@ -171,7 +171,11 @@ pub(crate) async fn a_change_of_naming_regroups_the_declarations(db: Db) -> Resu
     assert_eq!(store.capability_shared(&own).await?, None);
     let head = store.feed_head().await?.0;
     let fresh = |from, now| vec![linked(from, fetch(UPLOAD, FetchOutcome::Fresh, now))];
-    visited(store, SHOP, later(9), fresh(AWP, later(9))).await?;
+    let at_home = FetchRecord {
+        discovery: Discovery::HtmlLink,
+        ..linked("https://shop.example/", fetch(UPLOAD, FetchOutcome::Fresh, later(9)))
+    };
+    visited(store, SHOP, later(9), vec![at_home]).await?;
     let shared = store.capability_shared(&own).await?.context("one capability")?;
     assert_eq!(shared.members.len(), 2);
     let mut changes: Vec<String> =
