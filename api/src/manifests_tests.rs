@@ -826,7 +826,7 @@ async fn many_shared_declarations_do_not_refuse_the_request_that_reads_them() {
 
 /// A request is refused for what the others of its client keep, and not for what it keeps itself.
 #[tokio::test]
-async fn a_request_at_the_limit_of_its_client_reads_on() {
+async fn a_request_continues_reading_at_the_limit_of_its_client() {
     let world = World::new(&[("small", 10)]).await;
     let id = ManifestId::of(&url_of("small"));
     let reader = world.app.manifests(client(1));

@@ -1,5 +1,5 @@
-//! A replica without an indexer fetches published snapshots. The served index is replaced by the
-//! once-a-second check for a newer one, so no request is dropped.
+//! A replica without an indexer fetches published snapshots. The API checks once a second for a newer index, and switches to it without
+//! dropping a request.
 
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -14,7 +14,7 @@ const FETCH_EVERY: Duration = Duration::from_secs(5);
 /// Maximum age of a snapshot while there are newer changes: an indexer publishes twice a minute, so something is wrong.
 const AGE_MAX: TimeDelta = TimeDelta::minutes(15);
 
-/// The manifest of the current snapshot.
+/// When the current snapshot of a replica was published.
 #[derive(Debug, Default)]
 pub(crate) struct Replica {
     published_at: RwLock<Option<DateTime<Utc>>>,

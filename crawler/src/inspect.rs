@@ -35,7 +35,7 @@ pub async fn inspect(
     url: &ManifestUrl,
 ) -> Result<Inspection, CrawlError> {
     let tracker = TaskTracker::new();
-    // a manual request, with only the caller's store
+    // a manual request: no shared address groups, no events
     let own = (Groups::unshared(), Events::default());
     let tools = Tools::start(config, store, own, &tracker).await?;
     let tools = Tools { text_records: TextRecords::Ignored, ..tools };

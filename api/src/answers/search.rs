@@ -167,8 +167,8 @@ pub(crate) fn index_problem(error: &IndexError) -> Problem {
     }
 }
 
-/// The page of results as it is answered, and the share that counts its rows for the client. Rows are made off the runtime, as
-/// text, and counted before the page waits for details.
+/// The page of results for the response, and the share of buffer memory that its rows use of the client's limit. Rows are serialised off
+/// the runtime and counted before the page waits for details.
 pub(crate) async fn page(
     manifests: ManifestReader<'_>,
     found: SearchResults,
@@ -235,8 +235,8 @@ fn bytes_of(hit: &Hit) -> usize {
     size_of::<Hit>() * (1 + lists) + texts.into_iter().chain(optional).map(String::len).sum::<usize>()
 }
 
-/// Calls `visit` off the runtime with each result of a page that the store still has, and the manifest that leads it. The
-/// manifests come in the order of the results and are held a few at a time. Returns the state.
+/// Calls `visit` off the runtime with each result of a page that the store still has, and the manifest of its leading declaration.
+/// Manifests are read in the order of the results, and a few at a time are in memory. Returns `state`.
 pub(crate) async fn for_each_stored<S, V>(
     manifests: ManifestReader<'_>,
     hits: &[Hit],
@@ -287,7 +287,7 @@ fn shared_of(hit: &Hit) -> SharedCapability {
 /// Members that `view=full` adds to a row.
 enum Details {
     Whole(ObjectText),
-    /// The rows before have used up the bytes of the page, or those that are read for it.
+    /// The earlier rows have reached the limit on details of the page, or on the manifests that are read for it.
     LeftOut,
 }
 

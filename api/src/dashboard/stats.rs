@@ -20,10 +20,10 @@ struct Chart {
 struct ConformanceRow {
     dialect: &'static str,
     href: String,
-    /// Manifests with nothing to fix, that break advice, and that break a rule.
+    /// Number of manifests that conform, have minor findings only, or have major findings.
     parts: [u64; 3],
     all: u64,
-    /// Manifests of the dialect that has the most.
+    /// Number of manifests of the most common dialect: the length of the longest bar.
     most: u64,
 }
 
@@ -70,7 +70,8 @@ fn conformance(adoption: &[DialectUsage]) -> Vec<ConformanceRow> {
     readable().map(row).collect()
 }
 
-/// Sites are fresh by their last visit, whether or not their document can be read.
+/// A sentence about sites with a document that cannot be read. The chart by status does not count them: a site is fresh after a successful
+/// visit, whether or not its document can be read.
 fn unreadable(adoption: &[DialectUsage]) -> Option<String> {
     let unreadable = adoption.iter().filter(|dialect| labels::is_unreadable_as(dialect.format));
     let sites: u64 = unreadable.map(|dialect| dialect.sites).sum();

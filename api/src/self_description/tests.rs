@@ -1,4 +1,4 @@
-//! Our own parsers read our own descriptions: the right dialect, the right capabilities, and no findings.
+//! Our own parsers read our own descriptions: the right dialect, the right capabilities, and no findings of level should or must.
 
 use manifest::{Discovery, Document, Format, LinkedDocument, Manifest, ManifestUrl, NamedBy, Severity};
 
@@ -75,7 +75,7 @@ fn atp_manifest_declares_safety_and_endpoints() {
 }
 
 #[test]
-fn remaining_descriptions_parse_without_findings() {
+fn remaining_descriptions_parse_without_serious_findings() {
     for (path, format) in [
         ("/.well-known/agent-card.json", Format::A2a),
         ("/.well-known/ai-catalog.json", Format::Ard),
@@ -126,7 +126,7 @@ fn a_signed_card_verifies_with_the_served_key() {
 }
 
 #[test]
-fn every_linked_address_is_served() {
+fn descriptions_use_the_public_url_and_no_loopback_address() {
     let identity = ServerIdentity::at(BASE);
     for (path, make) in DOCUMENTS {
         let text = match make(&identity) {

@@ -36,8 +36,8 @@ pub(super) fn definition() -> Definition {
     let formats = words("", Format::ALL.iter().map(|format| format.as_str()))["items"].clone();
     Definition {
         title: "Validate a manifest",
-        description: "Reads a manifest as the crawler would: which dialect it is, which rules of its specification it breaks, where, how \
-                      to mend that, and how many capabilities a search would find. Give the document itself, or the URL of one that was \
+        description: "Reads a manifest as the crawler would: which dialect it is, which rules of its specification it breaks and where, how \
+                      to fix them, and how many capabilities a search would find. Give the document itself, or the URL of one that was \
                       crawled before; nothing is fetched.",
         semantic_type: "data:query",
         examples: &["is my agent.json valid", "what is wrong with this manifest"],
@@ -61,10 +61,13 @@ pub(super) async fn call(app: &App, client: Client, arguments: Arguments) -> Res
     let url = arguments.url.as_deref().map(ManifestUrl::parse).transpose();
     let url = url.map_err(|error| Problem::bad_request(error.to_string()))?;
     let Some(document) = arguments.document else {
-        let url =
-            url.ok_or_else(|| Problem::bad_request("give document, the text, or url, where it was crawled"))?;
+        let url = url.ok_or_else(|| {
+            Problem::bad_request("give `document` (the text) or `url` (where the document was crawled)")
+        })?;
         let stored = app.manifests(client).find(&ManifestId::of(&url)).await?.ok_or_else(|| {
-            Problem::not_found(format!("{url} was never read here, and is not fetched now: give document"))
+            Problem::not_found(format!(
+                "{url} was never crawled, and this tool does not fetch it: give the text as `document`"
+            ))
         })?;
         return stored.work(|stored| compact(&validate::answer(stored.manifest, None))).await;
     };

@@ -214,7 +214,7 @@ async fn operators_see_watches_without_secrets_and_end_them() {
 
 /// PostgreSQL refuses a text with NUL, and a log has one line for a request.
 #[tokio::test]
-async fn ids_that_no_watch_has_are_unknown() {
+async fn unknown_watch_ids_are_refused_and_delete_nothing() {
     let (file, _dir) = tokens();
     let world = World::with(Settings { admin_tokens: Some(file), ..Settings::default() }).await;
     let made = watch(&world).await;

@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_that_are_not_shown_are_accepted() {
+    fn accepts_flags_that_the_help_hides() {
         let words = ["agentdex", "validate", "x.json", "--format", "json", "--concurrency", "3"];
         let flags = Flags::from_arg_matches_mut(&mut command().get_matches_from(words)).unwrap();
         assert_eq!(flags.crawl.concurrency, Some(3));

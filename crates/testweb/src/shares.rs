@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_counted_site_is_there_once_and_one_site_in_a_hundred_declares() {
+    fn each_counted_site_appears_once_and_one_site_in_a_hundred_has_manifests() {
         let declaring = paths(SITES).filter(|paths| !paths.is_empty()).count();
         assert_eq!((declaring, counted().len()), (89, 89));
         assert_eq!(declaring * SITES_PER_DECLARING, SITES);

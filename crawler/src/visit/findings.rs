@@ -27,8 +27,8 @@ const PARKED_DOCUMENT_BYTES_MAX: usize = manifest::DOCUMENT_BYTES_MAX;
 /// Reason for dropping documents beyond that.
 const TOO_LARGE_TO_PARK: &str = "the visit had to wait, and carries at most 16 MiB of documents from one request to the next; a later visit reads it";
 
-/// Maximum number of links for which a visit had no room and that it records for the next one, which begins with as many. Links beyond that
-/// are found again when their document is read again.
+/// Maximum number of links beyond the limits of a visit that are recorded for the next visit. The next visit begins with this many. Further
+/// links are found again when their document is read again.
 const LEFT_WITHOUT_ROOM_MAX: usize = KNOWN_WAITING_MAX;
 /// Reason for leaving a link for which there was no room.
 const NO_ROOM: &str = "the visit had no room for it; the next one requests it";
@@ -89,8 +89,8 @@ impl Findings {
     /// The URL of the original, if a result that the site itself does not name is a copy of a document of the site. Other sites, clients
     /// and users may name a document under any number of URLs, for example by adding queries. The original is at the same host, or the site
     /// publishes it where no link is needed to find it, so that the copy of one customer never displaces the document of another one. A
-    /// document at a usual path is never a copy of one that is not. If a document links to the URL, it is a copy only if it has the same
-    /// path.
+    /// document at a usual path is never a copy of one that is not. If a document of the site links to the URL, the result is a copy only
+    /// if the original has the same path.
     pub(crate) fn original_of<'a>(
         &'a self,
         copy: &Fetched,
@@ -187,8 +187,8 @@ impl Findings {
         }
     }
 
-    /// Keeps the reading of a manifest by an earlier visit, because a part of it could not be read now. The next visit continues from
-    /// there.
+    /// Keeps a manifest as an earlier visit read it, because one of its parts could not be read in this visit. A later visit reads both
+    /// again.
     pub(crate) fn keep_reading(&mut self, index: usize, part: &ManifestUrl) {
         let Some(whole) = self.fetched.get_mut(index) else { return };
         if whole.outcome == FetchOutcome::Found {
@@ -258,7 +258,7 @@ impl Findings {
     }
 
     /// When the first manifest becomes stale, if all are fresh. `None` if the site itself publishes none: documents of its users do not
-    /// delay its next visit. Nor if the visit left links of the site for a later one.
+    /// delay its next visit. Also `None` if the visit left links of the site for a later one.
     pub(crate) fn fresh_until(&self, site: &SiteState, own: &OwnHosts) -> Option<DateTime<Utc>> {
         let until = |fetched: &Fetched| match fetched.outcome {
             FetchOutcome::Fresh => known(site, &fetched.url)?.fresh_until,
@@ -275,7 +275,7 @@ impl Findings {
         present.into_iter().map(until).collect::<Option<Vec<_>>>()?.into_iter().min()
     }
 
-    /// Whether links in what the site itself publishes wait for a later visit.
+    /// Whether links in documents that the site itself publishes are left for a later visit.
     fn has_left(&self, site: &SiteState, own: &OwnHosts) -> bool {
         let is_left = |fetched: &Fetched| {
             fetched.outcome == FetchOutcome::NotReached && fetched.named_by <= NamedBy::Document

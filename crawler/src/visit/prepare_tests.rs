@@ -191,7 +191,7 @@ fn no_number_of_named_hosts_displaces_the_manifests_of_others() {
 }
 
 #[test]
-fn a_host_with_many_manifests_leaves_room_for_those_of_other_hosts() {
+fn a_host_with_many_manifests_does_not_displace_other_hosts() {
     let evil = Some("https://evil.example/.well-known/ai-catalog.json");
     let at = |host: &str, number: usize| format!("https://{host}/x/{number:03}.json");
     let many = (0..200).flat_map(|number| [at("t1.a.example", number), at("a.example", number)]);

@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn no_link_of_others_takes_a_manifest_in_the_index_from_its_owner() {
+    fn links_of_others_do_not_change_the_owner_of_an_indexed_manifest() {
         const FIRST: &str = "https://first.example/x.json";
         const EVIL: &str = "https://evil.example/x.json";
         let at = "https://a.example/u/g.json";
@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_of_others_replaces_no_source_of_the_site() {
+    fn links_of_others_do_not_replace_sources_that_the_site_named() {
         let (evil, upload) = ("https://evil.example/a.json", "https://a.example/u/other.json");
         let mut site = site();
         let listed = manifest("https://a.example/l.json", Discovery::Listed, None);

@@ -1,4 +1,4 @@
-//! The selection of candidates as a query of tantivy: benchmarks compare its speed with a search, and tests its results.
+//! The candidate selection expressed as a tantivy query. Benchmarks compare its speed with that of a search, and tests compare the results.
 
 use std::ops::Bound;
 
@@ -19,9 +19,10 @@ use crate::error::{IndexError, SearchError};
 use crate::query::{QueryTerm, Restriction, Role};
 use crate::request::SearchRequest;
 
-/// With more terms tantivy is faster if it also counts; with fewer if it may skip documents that are not among the best.
+/// With more terms than this, tantivy is faster if it also counts all matches; with fewer, if it may skip documents that are not among the
+/// best.
 const SKIPPING_TERMS_MAX: usize = 4;
-/// More terms are a set, for which tantivy builds a dictionary first.
+/// More terms than this become a `TermSetQuery`, for which tantivy first builds a dictionary.
 const SEPARATE_TERMS_MAX: usize = 16;
 
 /// A query, and the searcher to run it on.

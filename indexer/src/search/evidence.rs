@@ -8,8 +8,8 @@ use super::rank::Ranked;
 use super::term_scores::TermScores;
 use crate::query::{Plan, QueryTerm, Role};
 
-/// Evidence below which a result is not relevant to a request of at most this many words, and to a longer one, which names much
-/// beside what it asks for. Chosen on the tuning half of the labelled requests; docs/BENCHMARKS.md has the effect.
+/// Minimum evidence of a relevant result, for requests of at most `EVIDENCE_WORDS_MAX` words and for longer ones, which contain many words
+/// beside what they ask for. Chosen on the tuning half of the labelled requests; docs/BENCHMARKS.md has the effect.
 const EVIDENCE_MIN: f32 = 0.2;
 const EVIDENCE_WORDS_MAX: usize = 2;
 const LONG_EVIDENCE_MIN: f32 = 0.1;
@@ -18,7 +18,8 @@ const BEST_AMONG: usize = 10;
 /// Shares of the best evidence and of the best score that a result needs.
 const EVIDENCE_SHARE_MIN: f32 = 0.5;
 const SCORE_SHARE_MIN: f32 = 0.6;
-/// Share of the highest score of a word from which it is prominent: about that of a word of the name in a text of average length.
+/// A word is prominent if it has at least this share of its highest possible score. A word of the name, in a text of average length, has
+/// about this share.
 const PROMINENT: f32 = 0.6;
 
 /// How much of each word of a request one candidate has.

@@ -1,4 +1,4 @@
-//! The endpoints for agents of each site, over all its documents in the index.
+//! The agent endpoints that each site declares in its indexed documents.
 
 use std::sync::Arc;
 

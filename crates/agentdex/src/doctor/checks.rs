@@ -305,7 +305,7 @@ mod tests {
 
     /// A server that nothing listens to: the system's own are not asked.
     #[tokio::test]
-    async fn asks_the_name_servers_that_were_given() {
+    async fn queries_the_configured_name_servers() {
         let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         let server = socket.local_addr().unwrap();
         let asked = tokio::task::spawn_blocking(move || socket.recv(&mut [0; 512]).unwrap());

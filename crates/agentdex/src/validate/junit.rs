@@ -63,8 +63,8 @@ fn is_failure(findings: &[&Finding]) -> bool {
     findings.iter().any(|finding| finding.severity >= Severity::Should)
 }
 
-/// Text for XML 1.0: markup is escaped, and characters that XML does not allow are left out. A line end in it begins no line of
-/// the output, which a build server could take for a command.
+/// Text for XML 1.0: markup is escaped, and characters that XML does not allow are left out. Line ends are escaped, so that a text cannot
+/// begin a line of the output that a build server takes for a command.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {

@@ -1,4 +1,4 @@
-//! Tools as texts write them: a name with its arguments or its price, `find_room(city)`, `book ($2)`.
+//! Tools in plain text: a name with arguments or a price, such as `find_room(city)` or `book ($2)`.
 
 use serde_json::{Map, Value};
 
@@ -7,9 +7,9 @@ use crate::format::lenient;
 use crate::model::{Capability, CapabilityKind, Invocation, Payment, Protocol};
 use crate::schema::{Location, Parameters, Presence};
 
-/// Bytes of the name of a tool, twice those of the longest published one.
+/// Maximum bytes of the name of a tool or an argument: twice the longest published tool name.
 const NAME_BYTES_MAX: usize = 64;
-/// Arguments of one signature that are read.
+/// Maximum number of arguments that are read of one signature.
 pub(super) const ARGUMENTS_MAX: usize = 32;
 
 #[derive(Debug)]

@@ -66,8 +66,8 @@ impl SeedOrigin {
 pub enum SeedOrigin {
     /// A list that the operator wrote.
     File,
-    /// A list of names that were collected from elsewhere, such as certificates, a web graph or a ranking. It may contain anybody's names,
-    /// so it is no evidence of who owns a host.
+    /// A list of names that were collected from elsewhere, such as certificates, a web graph or a ranking. Anyone may have added a name to
+    /// it, so it is no evidence of who owns a host.
     Collected,
     /// A client of the API.
     Submitted,
@@ -104,7 +104,8 @@ pub(crate) const PRIORITY_LINKED: i32 = 1;
 pub(crate) const PRIORITY_LISTED: i32 = 2;
 
 /// Whether a seed changes the priority of a known site. A link (1) never does. A submission (0) changes only that of a linked site. A list
-/// changes that of any site that no list has named, and raises that of others; priorities from the parameter on may also be lowered.
+/// sets the priority of a site that no list has named before, and moves a listed site forward. It also moves a site back if the priority of
+/// the site is `$follows_from` or more.
 macro_rules! priority_changes {
     ($new:literal, $follows_from:literal) => {
         concat!(

@@ -46,7 +46,7 @@ async fn serves_a_file_with_an_etag_and_revalidates_it() {
 }
 
 #[tokio::test]
-async fn dates_decide_only_without_if_none_match() {
+async fn if_modified_since_applies_only_without_if_none_match() {
     let web = web().await;
     let client = client(&web);
     let url = format!("https://skyhop.example:{}/dated", web.port());

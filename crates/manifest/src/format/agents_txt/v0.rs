@@ -1,8 +1,8 @@
 //! agents.txt 0.1 in its two grammars: that of the specification and that of its SDK.
 //!
-//! Both only name capabilities; the endpoints are in the linked agents.json, a separate manifest. Keys determine the grammar:
-//! `Name` with `Capabilities` is that of the specification, `Site` with `Allow` that of the SDK. Missing addresses get the
-//! defaults of the specification.
+//! Both only name capabilities; the endpoints are in the linked agents.json, a separate manifest. The keys determine the grammar: `Name`
+//! with `Capabilities` belongs to the specification, `Site` with `Allow` to the SDK. Missing addresses get the defaults of the
+//! specification.
 
 use serde_json::{Map, Value};
 
@@ -126,7 +126,7 @@ fn header(root: &Object<'_>, draft: &mut Draft<'_>) {
 
 fn limits(root: &Object<'_>, draft: &mut Draft<'_>) {
     if let Some(published) = root.text("rate-limit") {
-        // The prose wants a bare number a minute; its own README and the SDK write 60/minute.
+        // The specification requires a bare number of requests per minute, but its README and the SDK write 60/minute.
         draft.manifest.rate_limit = Some(match published.parse() {
             Ok(requests) => RateLimit::per_minute(requests),
             Err(_) => quantity::rate(published),

@@ -17,7 +17,7 @@ const CREDENTIALS: &[&str] = &[
     "credentials",
     "jwt",
 ];
-/// Words that stand beside them.
+/// Other words that such a clause may contain beside [`CREDENTIALS`].
 const BESIDE: &[&str] = &[
     "api",
     "apikey",
@@ -70,7 +70,7 @@ const SUBJECTS: &[&str] = &[
     "clients",
     "they",
 ];
-/// Words of "All endpoints are public".
+/// Words for calls, as in "All endpoints are public".
 const CALLS: &[&str] =
     &["endpoint", "endpoints", "call", "calls", "route", "routes", "apis", "tools", "requests"];
 const PUBLIC: &[&str] = &["public", "open", "unauthenticated"];
@@ -94,11 +94,12 @@ pub(crate) fn is_open_clause(clause: &str) -> bool {
     let lead =
         all.iter().take_while(|word| matches!(**word, "open" | "free" | "public" | "access" | "and")).count();
     let said = all.get(lead..).unwrap_or_default();
-    all.len() <= WORDS_MAX && (is_nothing(said) || is_not_needed(all) || needs_nothing(all) || is_public(all))
+    all.len() <= WORDS_MAX
+        && (negates_credentials(said) || is_not_needed(all) || needs_nothing(all) || is_public(all))
 }
 
 /// "no API key or account required", "without authentication"
-fn is_nothing(words: &[&str]) -> bool {
+fn negates_credentials(words: &[&str]) -> bool {
     let Some((&first, rest)) = words.split_first() else { return false };
     let count = rest.iter().rev().take_while(|word| ENDS.contains(word)).count();
     let (named, _) = rest.split_at(rest.len() - count);
@@ -175,7 +176,7 @@ mod tests {
     use super::is_open_clause;
 
     #[test]
-    fn knows_the_usual_statements() {
+    fn recognises_statements_that_no_credentials_are_needed() {
         for clause in [
             "no authentication required.",
             "no api token needed",

@@ -1,7 +1,7 @@
 //! OpenAPI documents: every operation is a capability.
 //!
-//! Reads the operations of a description at its own address, of the tools of an ARWS manifest or of the API of a plugin.
-//! References to other documents are reported, never fetched.
+//! A description may be a manifest itself, list the tools of an ARWS manifest, or describe the API of a plugin. References to other
+//! documents are reported, never fetched.
 //!
 //! Follows OpenAPI 3.1.1, 3.0.4 and 2.0 (Swagger), in JSON and YAML.
 
@@ -99,7 +99,7 @@ pub(crate) fn read(body: &Body<'_>, draft: &mut Draft<'_>) {
     }
 }
 
-/// Adds every operation of a description to a manifest, whether it is the manifest or completes it. Reports unreadable
+/// Adds every operation of a description to a manifest. The description is either the manifest itself or completes it. Reports unreadable
 /// parts.
 pub(crate) fn merge(root: &Map<String, Value>, at: &ManifestUrl, draft: &mut Draft<'_>) {
     let mut resolver = Resolver::new(root, draft.document.bytes.len());
