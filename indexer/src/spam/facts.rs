@@ -47,9 +47,10 @@ pub(crate) struct PublisherFacts {
 }
 
 impl PublisherFacts {
-    /// The facts of a manifest that its site names; `None` for others. `sketches` are the fingerprints of its capabilities.
+    /// The facts of a manifest at a usual path of its site; `None` for others, which a user of the site may have written. `sketches` are
+    /// the fingerprints of its capabilities.
     pub(crate) fn of(stored: &StoredManifest, sketches: impl Iterator<Item = u64>) -> Option<Self> {
-        if !stored.is_of_site() {
+        if !stored.is_of_site() || !policy::naming::is_usual(&stored.manifest.url) {
             return None;
         }
         let manifest = &stored.manifest;
@@ -203,6 +204,15 @@ mod tests {
         let mut joined = facts.clone();
         joined.join(facts);
         assert_eq!((joined.capabilities, joined.sketches.len()), (2, 8));
+        let upload = "https://a.example/u/evil.json";
+        let linked = StoredManifest {
+            manifest: Manifest { url: ManifestUrl::parse(upload).unwrap(), ..stored.manifest.clone() },
+            ..stored.clone()
+        };
+        assert!(
+            PublisherFacts::of(&linked, 0..1).is_none(),
+            "a user may have written what a catalog links to"
+        );
         stored.named_by = NamedBy::Others;
         assert!(PublisherFacts::of(&stored, 0..1).is_none(), "what others name says nothing about a site");
     }

@@ -5,7 +5,7 @@
 //! Only documents whose publisher is known are grouped: those of the site itself, and those of each customer who has a host below
 //! its domain. Users of a site may have written any other document, also one that the site links to, for example from a catalog of
 //! its users' agents. Its declarations are capabilities of their own, so nobody can change what another one declares. In a group, the
-//! document leads that is the fewest links away from the domain, and among equals the fullest.
+//! document leads that is the fewest links away from the domain, and among equals one at the domain itself, then the fullest.
 //! Two declarations of one document are never one capability: where a document declares several at one operation, only
 //! declarations of the same native id belong together.
 
@@ -69,8 +69,9 @@ struct Node<'a> {
 }
 
 impl Node<'_> {
-    fn order(&self) -> (usize, Reverse<u32>, &CapabilityId) {
-        (self.links_away(), Reverse(self.declared.fullness), &self.declared.id)
+    fn order(&self) -> (usize, bool, Reverse<u32>, &CapabilityId) {
+        let is_beside = !self.manifest.host.is_main_host_of(&self.manifest.host.site().apex());
+        (self.links_away(), is_beside, Reverse(self.declared.fullness), &self.declared.id)
     }
 
     fn links_away(&self) -> usize {

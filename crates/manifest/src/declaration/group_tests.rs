@@ -175,6 +175,18 @@ fn a_document_that_users_may_have_written_shares_no_capability() {
     }
 }
 
+/// The home page of a site links to its own description and to the fuller one of a customer.
+#[test]
+fn a_document_at_the_domain_leads_one_beside_it() {
+    let at = |host: &str, path: &str, fullness| {
+        let mut of_host = manifest(path, Format::OpenApi, path, &[("pay", Some("POST /pay"), fullness)]);
+        of_host.host = Host::parse(host).unwrap();
+        SiteManifest { links_away: 1, ..of_host }
+    };
+    let documents = [at("c.shop.example", "/featured.json", 90), at("www.shop.example", "/openapi.json", 1)];
+    assert_eq!(groups(&documents, &["featured", "own"]), [vec!["own pay", "featured pay"]]);
+}
+
 /// Customers of a site have hosts, and may declare the operations of others there.
 #[test]
 fn customers_share_capabilities_with_nobody_else() {
