@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use manifest::{Host, ManifestUrl};
+use manifest::{Host, ManifestUrl, SiteScope};
 use store::{Retention, WorkerId};
 
 use crate::database_lock::{DatabaseLock, LockError};
 use crate::schedule::Schedules;
-use crate::seeds::SeedError;
+use crate::seeds::{SeedError, SeedReader};
 use egress::EgressSettings;
 use runtime::ReaderProgram;
 
@@ -22,6 +22,8 @@ pub const RATE_DEFAULT: NonZeroU32 = NonZeroU32::new(1_000).expect("not zero");
 /// Default wait of a pass for parked visits.
 pub const PARK_WAIT_DEFAULT: Duration = Duration::from_mins(1);
 
+/// Maximum size of a list that is read when settings are checked: a million names.
+const LIST_CHECKED_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// Extensions of files with lists: a missing file with one of them is not taken for a domain.
 const LIST_EXTENSIONS: [&str; 12] =
     ["txt", "csv", "tsv", "zip", "gz", "xml", "opml", "json", "jsonl", "md", "list", "dat"];
@@ -171,6 +173,23 @@ impl SeedSource {
         })
     }
 
+    /// Reads a file of at most 16 MiB, as a crawl would read it; other sources are not read.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read, or no line of it is a seed; the error names the file and a line.
+    pub fn check_lines(&self, scope: SiteScope) -> Result<(), SeedError> {
+        self.check_readable()?;
+        let Self::File(path) = self else { return Ok(()) };
+        let is_small = |file: std::fs::Metadata| file.is_file() && file.len() <= LIST_CHECKED_BYTES_MAX;
+        if !std::fs::metadata(path).is_ok_and(is_small) {
+            return Ok(());
+        }
+        let file = std::fs::File::open(path)
+            .map_err(|source| SeedError::Unreadable { name: self.name(), source })?;
+        SeedReader::new(scope, &|| false).read(&self.name(), file, drop)
+    }
+
     /// The path of a file.
     pub(crate) fn file(&self) -> Option<&Path> {
         if let Self::File(path) = self { Some(path) } else { None }
@@ -232,7 +251,7 @@ mod tests {
             ("lists/example.org", "check the path"),
             ("staretr", "write `--seeds starter`"),
         ] {
-            let error = SeedSource::File(name.into()).check_readable().unwrap_err().to_string();
+            let error = SeedSource::File(name.into()).check_lines(SiteScope::Public).unwrap_err().to_string();
             let absolute = std::env::current_dir().unwrap().join(name);
             let start =
                 format!("cannot read the seed file {name}: there is no file at {}; ", absolute.display());

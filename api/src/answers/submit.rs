@@ -83,7 +83,8 @@ impl Submissions<'_> {
             return Err(Problem::bad_request(detail).with_parameter(if has_url { "url" } else { "domain" }));
         }
         if added.added > 0 {
-            let message = format!("{site} is in the queue and will be visited soon");
+            let when = if wait_s == 0 { "soon".to_owned() } else { format!("in {}", wait_words(wait_s)) };
+            let message = format!("{site} is in the queue and will be visited {when}");
             return Ok((self.answer(site, "added", message), quota));
         }
         if let Some(exhausted) = limited {
@@ -91,11 +92,15 @@ impl Submissions<'_> {
         }
         let summary = self.store.site_summary(&site).await?;
         let last_visit_at = summary.and_then(|summary| summary.last_visit_at);
-        let message = if wait_after(last_visit_at, now).is_some() {
-            format!("{site} was known already, and was visited less than ten minutes ago")
-        } else {
-            self.store.seeds_add(&[Seed { revisit_now: true, ..seed }], now).await?;
-            format!("{site} was known already; it is {AS_SOON_AS_ALLOWED}")
+        let wait_s = wait_after(last_visit_at, now);
+        let due_at = now + TimeDelta::seconds(wait_s.unwrap_or_default().into());
+        self.store.seeds_add_due_at(&[Seed { revisit_now: true, ..seed }], now, due_at).await?;
+        let message = match wait_s {
+            Some(wait_s) => format!(
+                "{site} was known already, and was visited less than ten minutes ago; it is visited again in {}",
+                wait_words(wait_s)
+            ),
+            None => format!("{site} was known already; it is {AS_SOON_AS_ALLOWED}"),
         };
         Ok((self.answer(site, "known", message), quota))
     }

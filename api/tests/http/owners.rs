@@ -2,6 +2,7 @@
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
+use chrono::TimeDelta;
 use manifest::SiteName;
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -50,6 +51,22 @@ async fn a_submission_of_a_known_site_requests_a_visit() {
     assert!(!world.store.site_report(&site, 0).await.unwrap().unwrap().state.is_submitted, "it is listed");
     let again = post(&world, "/sites", r#"{"domain": "weather.example"}"#).await;
     assert_eq!(again.status, StatusCode::TOO_MANY_REQUESTS, "one visit a site and ten minutes");
+}
+
+#[tokio::test]
+async fn a_submission_of_a_site_that_was_just_visited_requests_the_visit_for_later() {
+    let world = World::new().await;
+    let key =
+        post(&world, "/sites/weather.example/claim", "").await.json()["key"].as_str().unwrap().to_owned();
+    world.prove("weather.example", &key, machine_now()).await;
+    let answer = post(&world, "/sites", r#"{"domain": "weather.example"}"#).await;
+    assert_eq!(answer.status, StatusCode::ACCEPTED, "{}", answer.text());
+    let message = answer.json()["message"].as_str().unwrap().to_owned();
+    assert!(message.ends_with("it is visited again in 10 minutes"), "{message}");
+    let site = SiteName::parse("weather.example").unwrap();
+    let next = world.store.site_summary(&site).await.unwrap().unwrap().next_visit_at.unwrap();
+    let wait = next - machine_now();
+    assert!(wait > TimeDelta::minutes(8) && wait <= TimeDelta::minutes(10), "{wait}");
 }
 
 /// Anybody can submit a host that does not exist; the URLs that others submit are added nevertheless.

@@ -50,6 +50,9 @@ pub(crate) enum Announcement<'a> {
         program: String,
         #[serde(skip)]
         is_single_pass: bool,
+        /// Whether there is something to search.
+        #[serde(skip)]
+        has_manifests: bool,
         #[serde(skip)]
         reading: &'a ReadingFlags,
     },
@@ -93,15 +96,21 @@ impl Announcement<'_> {
                     "Dashboard and API until the pass has ended: {url}. Results are stored in {database}."
                 )
             }
-            Self::Ended { program, reading, is_single_pass } => {
+            Self::Ended { program, reading, is_single_pass, has_manifests } => {
                 let (program, flags) = (quoted(program), reading.quoted());
                 let more = if *is_single_pass {
                     "; without --once it goes on, and keeps serving the results"
                 } else {
                     ""
                 };
+                let search = if *has_manifests {
+                    format!("\n  {program} search {flags} book flight")
+                } else {
+                    String::new()
+                };
+                let kept = if *has_manifests { "Everything is kept." } else { "Nothing has been found yet." };
                 format!(
-                    "Everything is kept. To see it:\n  {program} status {flags}\n  {program} search {flags} book flight\n\
+                    "{kept} To see the state of the crawl:\n  {program} status {flags}{search}\n\
                      The same command continues the crawl{more}."
                 )
             }
@@ -239,11 +248,13 @@ mod tests {
         assert!(serving(true).text().contains("until the pass has ended: http://127.0.0.1:8080."));
         let json = serde_json::to_value(serving(false)).unwrap();
         assert_eq!(json, serde_json::json!({ "event": "serving", "url": "http://127.0.0.1:8080" }));
-        let ended = |is_single_pass| {
-            Announcement::Ended { program: "agentdex".to_owned(), is_single_pass, reading: &flags }.text()
+        let ended = |is_single_pass, has_manifests| {
+            let program = "agentdex".to_owned();
+            Announcement::Ended { program, is_single_pass, has_manifests, reading: &flags }.text()
         };
-        assert!(ended(true).ends_with("without --once it goes on, and keeps serving the results."));
-        assert!(ended(false).ends_with("The same command continues the crawl."), "nobody typed --once");
+        assert!(ended(true, true).ends_with("without --once it goes on, and keeps serving the results."));
+        assert!(ended(false, true).ends_with("The same command continues the crawl."), "nobody typed --once");
+        assert!(ended(true, true).contains("search") && !ended(true, false).contains("search"));
         let said = |at| Announcement::GoingOn { next_due_at: at }.text();
         assert!(said(Some(DateTime::UNIX_EPOCH)).contains("continues. A site is due now."));
         assert!(said(DateTime::from_timestamp(4_102_444_800, 0)).contains("due at 2100-01-01 00:00:00 UTC."));

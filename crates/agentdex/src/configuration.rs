@@ -83,7 +83,8 @@ fn obstacles(settings: Settings, file: Option<&Path>) -> Vec<String> {
         let why = "there are no seeds: set `seeds` in [crawler], or name them with --seeds";
         return file.map(|_| why.to_owned()).into_iter().collect();
     }
-    let unreadable = seeds.iter().filter_map(|source| source.check_readable().err());
+    let scope = settings.crawl.egress.own_networks.site_scope();
+    let unreadable = seeds.iter().filter_map(|source| source.check_lines(scope).err());
     let mut obstacles: Vec<String> = unreadable.map(|error| error.to_string()).collect();
     obstacles.extend(settings.continuous().err().map(|error| error.to_string()));
     obstacles
@@ -233,6 +234,9 @@ mod tests {
         assert!(checked("").contains("warning: a crawl cannot start: there are no seeds"));
         let both = checked(&seeds);
         assert!(both.contains("cannot read the seed file") && both.contains("--contact-email"), "{both}");
+        std::fs::write(&list, "example,com\n").unwrap();
+        let no_seed = checked(&format!("{seeds}{contact}"));
+        assert!(no_seed.contains("a crawl cannot start: no line of"), "{no_seed}");
         std::fs::write(&list, "a.example\n").unwrap();
         let no_contact = checked(&seeds);
         assert_eq!(no_contact.matches("warning: ").count(), 1, "{no_contact}");

@@ -352,11 +352,11 @@ impl Node {
         }
         Announcement::Crawled(&summary).print(self.output)?;
         if cancel.soft.is_cancelled() {
-            return self.announce_end(after_pass);
+            return self.announce_end(after_pass).await;
         }
         self.wait_for_index().await?;
         if after_pass == AfterPass::End {
-            return self.announce_end(after_pass);
+            return self.announce_end(after_pass).await;
         }
         self.announce(&summary).await?;
         let next_due_at = self.store.next_due_at().await?;
@@ -401,11 +401,13 @@ impl Node {
     }
 
     /// Says in the terminal how to see the results and to go on, after a pass that is not followed by others.
-    fn announce_end(&self, after_pass: AfterPass) -> anyhow::Result<()> {
+    async fn announce_end(&self, after_pass: AfterPass) -> anyhow::Result<()> {
         match self.output {
             OutputFormat::Text => {
                 let is_single_pass = after_pass == AfterPass::End;
-                Announcement::Ended { program: program(), is_single_pass, reading: &self.reading }
+                let has_manifests = has_manifests(&self.store).await?;
+                let reading = &self.reading;
+                Announcement::Ended { program: program(), is_single_pass, has_manifests, reading }
                     .print(self.output)
             }
             OutputFormat::Json => Ok(()),

@@ -58,7 +58,11 @@ impl DatabaseUrl {
     /// Parses `postgres://…`, `postgresql://…`, `sqlite:PATH` or `sqlite://PATH`.
     pub fn parse(text: &str) -> Result<Self, StoreError> {
         if text.starts_with("postgres://") || text.starts_with("postgresql://") {
-            return Ok(Self::Postgres(text.to_owned()));
+            let parsed: Result<sqlx::postgres::PgConnectOptions, sqlx::Error> = text.parse();
+            return match parsed {
+                Ok(_) => Ok(Self::Postgres(text.to_owned())),
+                Err(error) => Err(StoreError::BadUrl { url: redacted(text), reason: error.to_string() }),
+            };
         }
         let path = text.strip_prefix("sqlite://").or_else(|| text.strip_prefix("sqlite:"));
         match path {
@@ -159,7 +163,7 @@ mod tests {
             ("postgres://me:se@cr/et:word@db.example/x", "postgres://me:***@db.example/x"),
             ("postgres://me@db.example/x?options=a@b", "postgres://me@db.example/x?options=a@b"),
         ] {
-            let url = DatabaseUrl::parse(url).unwrap();
+            let url = DatabaseUrl::Postgres(url.to_owned());
             assert_eq!(url.to_string(), shown);
             assert_eq!(format!("{url:?}"), shown);
         }
@@ -173,5 +177,7 @@ mod tests {
         let error = DatabaseUrl::parse("mysql://me:secret@host/db").unwrap_err().to_string();
         assert!(error.contains("neither postgres nor sqlite") && !error.contains("secret"), "{error}");
         assert!(DatabaseUrl::parse("sqlite:").is_err());
+        let error = DatabaseUrl::parse("postgres://me:se#cret@host/db").unwrap_err().to_string();
+        assert!(error.contains("percent-encoded") && !error.contains("cret"), "{error}");
     }
 }
