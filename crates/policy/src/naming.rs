@@ -123,11 +123,16 @@ impl SiteNaming {
         })
     }
 
-    /// Who publishes a document.
+    /// Who publishes a document. A host that only the operator's list names may be that of a customer.
     pub fn publisher(&self, url: &ManifestUrl) -> Publisher {
+        let host = url.host();
+        let is_of_host = match self.links_to_host(&host) {
+            None => true,
+            Some(links) => links == 0 && !is_main_host(&self.site, &host),
+        };
         match () {
-            () if self.publishes(url) => Publisher::Site,
-            () if is_usual(url) && !self.names_host(&url.host()) => Publisher::Host,
+            () if is_of_host && is_usual(url) => Publisher::Host,
+            () if !is_of_host && self.publishes(url) => Publisher::Site,
             () => Publisher::Unknown,
         }
     }
@@ -280,12 +285,16 @@ mod tests {
             (url(own_api), found_by(Discovery::CatalogEntry, Some(apis))),
             (url(of_tenant), found_by(Discovery::CatalogEntry, Some(apis))),
         ]);
-        let naming = SiteNaming::new(SiteName::parse("a.example").unwrap(), found.collect(), []);
+        let listed = Host::parse("listed.a.example").unwrap();
+        let naming = SiteNaming::new(SiteName::parse("a.example").unwrap(), found.collect(), [listed]);
         for (at, publisher) in [
             (own_api, Publisher::Site),
             (upload, Publisher::Unknown),
             (of_tenant, Publisher::Unknown),
             ("https://t1.a.example/agent.json", Publisher::Host),
+            ("https://api.a.example/agent.json", Publisher::Site),
+            ("https://listed.a.example/agent.json", Publisher::Host),
+            ("https://listed.a.example/u/x.json", Publisher::Unknown),
         ] {
             assert_eq!(naming.publisher(&url(at)), publisher, "{at}");
         }

@@ -207,13 +207,13 @@ mod tests {
         let upload = "https://a.example/u/evil.json";
         let linked = StoredManifest {
             manifest: Manifest { url: ManifestUrl::parse(upload).unwrap(), ..stored.manifest.clone() },
-            ..stored.clone()
+            ..stored
         };
         assert!(
             PublisherFacts::of(&linked, 0..1).is_none(),
             "a user may have written what a catalog links to"
         );
-        stored.named_by = NamedBy::Others;
-        assert!(PublisherFacts::of(&stored, 0..1).is_none(), "what others name says nothing about a site");
+        let of_others = StoredManifest { manifest: stored.manifest, named_by: NamedBy::Others, ..linked };
+        assert!(PublisherFacts::of(&of_others, 0..1).is_none(), "what others name says nothing about a site");
     }
 }
