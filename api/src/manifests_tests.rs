@@ -35,8 +35,13 @@ fn client(number: u8) -> Client {
     Client { address: [192, 0, 2, number].into(), is_local: false }
 }
 
+/// The document of a site, or one of several: `site/document`.
 pub(crate) fn url_of(name: &str) -> ManifestUrl {
-    ManifestUrl::parse(&format!("https://{name}.example/agent.json")).unwrap()
+    let url = match name.split_once('/') {
+        Some((site, document)) => format!("https://{site}.example/.well-known/{document}.json"),
+        None => format!("https://{name}.example/agent.json"),
+    };
+    ManifestUrl::parse(&url).unwrap()
 }
 
 pub(crate) fn capability_of(name: &str) -> CapabilityId {
@@ -729,8 +734,9 @@ async fn visit_sharing(world: &World, site: &str, documents: usize, (tools, para
         .map(|number| (format!("p{number}"), json!({"type": "string", "description": "x".repeat(50)})))
         .collect();
     for document in 0..documents {
-        let name = format!("d{document}.{site}");
+        let name = format!("{site}/d{document}");
         let (url, mut manifest) = (url_of(&name), declared(&name, 0));
+        manifest.capabilities.clear();
         for tool in 0..tools {
             let (id, kind) = (format!("tool-{tool}"), CapabilityKind::Action);
             let mut capability =
@@ -757,7 +763,7 @@ async fn pages_of_shared_declarations_are_answered_while_others_hold_their_share
             held.push(share);
         }
     }
-    let small = format!("/manifests/{}", ManifestId::of(&url_of("d0.few")));
+    let small = format!("/manifests/{}", ManifestId::of(&url_of("few/d0")));
     let sites = ["few", "many"].map(|site| format!("/sites/{site}.example"));
     let catalogs = ["few", "many"].map(|site| format!("/sites/{site}.example/ard.json"));
     for path in sites.iter().chain(&catalogs).chain([&small]) {
@@ -811,7 +817,7 @@ async fn many_shared_declarations_do_not_refuse_the_request_that_reads_them() {
     let site = SiteName::parse("many.example").unwrap();
     let shared = world.app.store.capabilities_shared_of_site(&site).await.unwrap();
     assert_eq!(shared.iter().filter(|shared| shared.members.len() == 16).count(), 40);
-    let id = ManifestId::of(&url_of("d0.many"));
+    let id = ManifestId::of(&url_of("many/d0"));
     let buffered = &world.app.capacity.buffered_bytes;
     for path in [
         "/sites/many.example".to_owned(),

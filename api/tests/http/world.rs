@@ -154,6 +154,13 @@ impl World {
         self.fixture.visit_with_claim(fetches, (Vec::new(), Some(claim)), now).await;
     }
 
+    /// Saves a visit that found nothing new, which ends now.
+    pub(crate) async fn visit_now(&self, site: &str) {
+        let now = machine_now();
+        let missing = ManifestUrl::parse(&format!("https://{site}/.well-known/mcp.json")).unwrap();
+        self.fixture.visit(vec![not_found(missing, now)], Vec::new(), now).await;
+    }
+
     /// Builds the index again and serves it.
     pub(crate) async fn reindex(&self) {
         let config = indexer::IndexConfig::at(self.fixture.config().index_dir);

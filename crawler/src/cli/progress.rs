@@ -31,6 +31,8 @@ pub(super) struct Shown {
     pub(super) has_open: bool,
     /// Whether the sites that are left are not visited by this process: they are not due, or other processes visit them.
     pub(super) is_idle: bool,
+    /// Whether sites were visited again: visits are counted then.
+    pub(super) has_revisited: bool,
     pub(super) requests_per_second: f64,
     pub(super) time_left: Option<Duration>,
     pub(super) waits: String,
@@ -63,15 +65,18 @@ impl Rate {
         // sites that become known during the crawl are counted when they are visited
         let open = u64::try_from(state.open).unwrap_or(u64::MAX);
         let sites_known = state.sites_known.map(|known| known.max(done.saturating_add(open)));
+        // a crawl that goes on visits sites again
+        let has_revisited = state.sites_known.is_some_and(|known| known < done);
         let is_idle = state.open == 0 && state.parked == 0 && sites_known.is_some_and(|known| known > done);
         Shown {
             sites_done: done,
-            sites_known,
+            sites_known: if has_revisited { state.sites_known } else { sites_known },
+            has_revisited,
             has_open: state.open > 0,
             is_idle,
             requests_per_second,
             time_left: sites_known
-                .filter(|known| *known > done)
+                .filter(|known| *known > done && !has_revisited)
                 .and_then(|known| time_left(state, known.saturating_sub(done), requests_per_second)),
             waits: waits(state),
             ends: ends(&summary.ends),
@@ -167,6 +172,9 @@ impl Shown {
     pub(super) fn head(&self) -> String {
         let (done, pace) = (self.sites_done, self.pace());
         match self.sites_known {
+            Some(known) if self.has_revisited => {
+                format!("{}, {known} {} known, {pace}", counted(done, "visit"), sites(known))
+            }
             Some(known) if self.is_idle => {
                 format!("{} done by this process, {known} known, {pace}", counted(done, "site"))
             }
@@ -231,6 +239,19 @@ mod tests {
             "the rate of a crawl without visits is no news"
         );
         assert!(later.details().ends_with("; ended: 16 completed"), "{}", later.details());
+    }
+
+    #[test]
+    fn visits_are_counted_once_sites_are_visited_again() {
+        let activity = ActivityCounts { requests: 300, begun: 4, planned: 20, ..ActivityCounts::default() };
+        let text = |done| {
+            let start = Instant::now();
+            let mut rate = Rate::default();
+            shown(&mut rate, 0, ActivityCounts::default(), start);
+            shown(&mut rate, done, activity, start + Duration::from_secs(9)).head()
+        };
+        assert!(text(18).starts_with("18 of 22 sites done, "), "{}", text(18));
+        assert!(text(97).starts_with("97 visits, 20 sites known, "), "{}", text(97));
     }
 
     /// Three sites with ten requests each and a delay of 3 s.
