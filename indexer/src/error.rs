@@ -69,7 +69,7 @@ impl IndexError {
                  with --database-url or DATABASE_URL"
             }
             Self::SchemaOther { .. } | Self::ExamplesOther { .. } | Self::Corrupt { .. } => {
-                "the index cannot be used: run `indexer rebuild`"
+                "the index cannot be used: stop the indexer if one runs, then run `indexer rebuild`"
             }
             Self::NotReadable { .. }
             | Self::Locked { .. }

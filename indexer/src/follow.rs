@@ -105,7 +105,7 @@ pub async fn run(
             Ok(()) if mode == Mode::Once || cancel.is_cancelled() => break,
             Ok(()) => {
                 if let Some(since) = outage_since.take() {
-                    tracing::warn!(outage_s = since.elapsed().as_secs(), "the feed can be read again");
+                    tracing::info!(outage_s = since.elapsed().as_secs(), "the feed can be read again");
                 }
                 retry = RETRY_MIN;
                 follower.log_progress();

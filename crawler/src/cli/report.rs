@@ -33,11 +33,11 @@ const ADVICE: [(VisitEnd, &str); 7] = [
     ),
     (
         VisitEnd::TlsFailed,
-        "Name the authority of a private network with --ca-file; other sites have to renew their certificates.",
+        "Name the authority of a private network with --ca-file, and start again with --revisit 0s; other sites have to renew their certificates.",
     ),
     (
         VisitEnd::AddressRefused,
-        "Name private networks that are yours with --allow-addresses; public ones need a contact if the crawl keeps running.",
+        "Name private networks that are yours with --allow-addresses, and start again with --revisit 0s.",
     ),
     (VisitEnd::RobotsDenied, "Leave such sites alone."),
     (VisitEnd::Blocked, "Such sites deny access to crawlers; --contact-url lets their owners identify you."),
