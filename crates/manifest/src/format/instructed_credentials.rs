@@ -125,13 +125,14 @@ fn is_key_header(name: &&str) -> bool {
 
 /// Whether a description is about a credential that its call issues: "Creates an API key. Pass the key as X-API-Key header."
 pub(super) fn issues_credential(description: &str) -> bool {
-    let words = text::words(capped(description, NAME_CHARS_MAX));
     let is_issued =
         |rest: &[String]| rest.iter().take(WORDS_BETWEEN_MAX).any(|word| ISSUED.contains(&word.as_str()));
-    words
-        .iter()
-        .enumerate()
-        .any(|(at, word)| ISSUING.contains(&word.as_str()) && words.get(at + 1..).is_some_and(is_issued))
+    capped(description, NAME_CHARS_MAX).split(['.', ';', '\n']).map(text::words).any(|words| {
+        words
+            .iter()
+            .enumerate()
+            .any(|(at, word)| ISSUING.contains(&word.as_str()) && words.get(at + 1..).is_some_and(is_issued))
+    })
 }
 
 /// The credential behind a label: "Auth: Bearer", "Authorization: Bearer <token>".

@@ -346,6 +346,12 @@ pub(crate) fn read(first: usize, draft: &mut Draft<'_>) {
     }
 }
 
+/// Reads the calls of a document, and then the sentences of all its members.
+pub(crate) fn read_of_root(root: &Map<String, Value>, draft: &mut Draft<'_>) {
+    read(0, draft);
+    read_accepted(root, draft);
+}
+
 /// Keeps credentials that a sentence in any member says the service takes as well: `"note": "Also accepts Authorization: Bearer <jwt>."`
 pub(crate) fn read_accepted(root: &Map<String, Value>, draft: &mut Draft<'_>) {
     let mut found: Vec<Auth> = Vec::new();
@@ -516,7 +522,7 @@ mod tests {
         ] {
             assert!(instructed_credentials::issues_credential(text), "{text}");
         }
-        assert!(!instructed_credentials::issues_credential("Books a room. Send the token as Authorization."));
+        assert!(!instructed_credentials::issues_credential("Returns prices. Pass X-API-Key header."));
     }
 
     #[test]

@@ -243,10 +243,7 @@ impl Reader<'_, '_> {
                 let context = context.within(&inner, block, self.draft);
                 let list = List { kind, depth: 1, names: Names::Kept, context: &context };
                 let first = self.draft.manifest.capabilities.len();
-                if !described_block::is_known(root.map, block, key) {
-                    let known = self.draft.manifest.capabilities.iter().map(|known| known.native_id.clone());
-                    self.seen.extend(known);
-                }
+                self.see_all(!described_block::is_known(root.map, block, key));
                 self.read_list(list, names, &inner.at(key));
                 match (block, key) {
                     ("a2a", _) => self.call_agent(&inner, first),

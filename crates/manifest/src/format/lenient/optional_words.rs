@@ -52,7 +52,7 @@ pub(crate) fn optional_in(text: &str) -> Option<Optional> {
             .iter()
             .position(|word| matches!(word.as_str(), "required" | "requires" | "require" | "must"));
         at.is_some_and(|at| {
-            !at.checked_sub(1).and_then(|before| words.get(before)).is_some_and(|word| word == "not")
+            at.checked_sub(1).and_then(|before| words.get(before)).is_none_or(|word| word != "not")
         })
     };
     Some(if clauses().any(is_required) { Optional::Part } else { found })
@@ -69,7 +69,9 @@ fn in_clause(words: &[String]) -> Option<Optional> {
     let is_near = |words: &mut dyn Iterator<Item = &String>| words.take(WORDS_BETWEEN_MAX).any(is_credential);
     // "Bearer token. Optional."
     let is_alone = before.is_empty() && after.is_empty();
-    if !is_alone && !is_near(&mut before.iter().rev()) && !(before.len() < 2 && is_near(&mut after.iter())) {
+    let is_before = || is_near(&mut before.iter().rev());
+    let is_behind = || before.len() < 2 && is_near(&mut after.iter());
+    if !(is_alone || is_before() || is_behind()) {
         return None;
     }
     let limit = after.iter().take(2).position(|word| LIMITS.contains(&word.as_str()));
