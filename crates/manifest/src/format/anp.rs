@@ -10,8 +10,10 @@ use serde_json::Value;
 use crate::auth;
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, strong};
-use crate::format::{addresses, header};
-use crate::model::{Auth, CapabilityKind, Confirmation, Follow, Interface, Link, Protocol};
+use crate::format::{addresses, header, lenient};
+use crate::model::{
+    Auth, CapabilityAuth, CapabilityKind, Confirmation, Follow, Interface, Link, Protocol, Tristate,
+};
 use crate::object::Object;
 use crate::rule::{Kind, findings, may, must, should};
 use crate::text;
@@ -73,9 +75,18 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     for information in root.objects("Infomations").chain(root.objects("Informations")).take(ITEMS_MAX) {
         read_information(&information, draft);
     }
+    let first = draft.manifest.capabilities.len();
     for interface in root.objects("interfaces").chain(root.objects("Interfaces")).take(ITEMS_MAX) {
         draft.check(&interface, &INTERFACE);
         read_interface(&interface, draft);
+    }
+    if !root.texts("security").is_empty() {
+        let needed = lenient::required_by(&draft.manifest.auth);
+        for tool in draft.manifest.capabilities.iter_mut().skip(first) {
+            if tool.auth == CapabilityAuth::default() && needed.required == Tristate::Yes {
+                tool.auth = needed.clone();
+            }
+        }
     }
 }
 

@@ -2,8 +2,8 @@
 
 use crate::address;
 use crate::draft::{DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX};
-use crate::format::lenient;
-use crate::model::{Auth, AuthScheme, CapabilityAuth};
+use crate::format::lenient::{self, Optional};
+use crate::model::{Auth, AuthScheme, CapabilityAuth, Tristate};
 use crate::name::URL_BYTES_MAX;
 use crate::text::{self, capped};
 
@@ -169,15 +169,24 @@ pub(super) fn has_condition(line: &str) -> bool {
 
 /// What a line about the credentials of its section states: `Auth: API key`.
 pub(super) fn labelled(line: &str) -> CapabilityAuth {
-    let stated = line.trim_start_matches(['-', '*', '+', ' ']).split_once(':');
-    let label = |label: &str| {
-        let label = label.trim_matches(['*', ' ']);
-        ["auth", "authentication", "authorization"].iter().any(|known| label.eq_ignore_ascii_case(known))
-    };
-    let value = stated.filter(|(name, _)| label(name)).map(|(_, value)| capped(value, NAME_CHARS_MAX));
+    let value = label_of_auth(line).map(|value| capped(value, NAME_CHARS_MAX));
     let mut needed = lenient::required_by(&lenient::auth_in_words(value));
     needed.schemes.retain(|scheme| *scheme != AuthScheme::None);
+    match value.and_then(lenient::optional_in) {
+        Some(Optional::All) => needed.required = Tristate::No,
+        Some(Optional::Part) => needed = CapabilityAuth::default(),
+        None => {}
+    }
     needed
+}
+
+/// The value of a line with a label for credentials: `- **Auth:** API key`.
+pub(super) fn label_of_auth(line: &str) -> Option<&str> {
+    let (label, value) = line.trim_start_matches(['-', '*', '+', ' ']).split_once(':')?;
+    let label = label.trim_matches(['*', ' ']);
+    let is_known =
+        ["auth", "authentication", "authorization"].iter().any(|known| label.eq_ignore_ascii_case(known));
+    is_known.then_some(value)
 }
 
 /// Whether a line below a heading begins with a sentence that says no more than that its calls need nothing: "No auth required.",

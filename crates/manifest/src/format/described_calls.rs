@@ -13,7 +13,7 @@ use crate::address;
 use crate::draft::{self, Draft};
 use crate::format::{addresses, described_prices, endpoint, generic, lenient};
 use crate::identity::host_of;
-use crate::model::CapabilityKind;
+use crate::model::{CapabilityKind, Protocol};
 use crate::object::Object;
 
 /// Maximum number of words of one document that are searched for calls, and calls that are compared with the listed ones.
@@ -161,7 +161,11 @@ fn alternatives(address: &str) -> Vec<Cow<'_, str>> {
 fn add_at(published: &str, call: &Call<'_>, base: Option<&Url>, draft: &mut Draft<'_>) {
     let Some(url) = address_of(published, call, base, draft) else { return };
     let class = addresses::classify(url.as_str());
-    let is_server = draft.has_interface(url.as_str()) || class.rel == "mcp" || class.follow.is_some();
+    // The base of the calls of an API can be called too.
+    let is_interface = draft.manifest.interfaces.iter().any(|interface| {
+        interface.protocol != Protocol::Http && interface.url.as_deref() == Some(url.as_str())
+    });
+    let is_server = is_interface || class.rel == "mcp" || class.follow.is_some();
     if is_server || url.as_str().contains("/.well-known/") {
         return;
     }
@@ -216,10 +220,15 @@ fn below(path: &str, base: &str) -> bool {
 /// Whether a capability has the same method, or no method, at a matching path.
 fn is_listed(method: &str, url: &str, draft: &Draft<'_>) -> bool {
     let path = path_of(url);
+    // Many APIs have the same base path.
+    let (is_base, url) = (draft.has_interface(url), url.trim_end_matches('/'));
     draft.manifest.capabilities.iter().any(|capability| {
         let known = capability.invocation.method.as_deref();
         let is_same = known.is_none_or(|known| known == method);
-        is_same && capability.invocation.endpoint().is_some_and(|known| fits(path_of(known), path))
+        is_same
+            && capability.invocation.endpoint().is_some_and(|known| {
+                fits(path_of(known), path) && (!is_base || known.trim_end_matches('/') == url)
+            })
     })
 }
 

@@ -72,7 +72,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         oauth::read_endpoints(root, draft);
         request_headers::read(root, draft);
         inner_auth::read(root.map, draft);
-        needed_credentials::read(0, draft);
+        needed_credentials::read_of_root(root.map, draft);
         generic::read_openness(root, draft);
     }
     terms::read(root, draft);

@@ -8,8 +8,9 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde_json::{Map, Value};
 
+use super::instructed_credentials::{self, Need};
 use crate::draft::{DESCRIPTION_CHARS_MAX, Draft, NAME_CHARS_MAX};
-use crate::format::{auth_sentences, lenient, request_headers};
+use crate::format::{auth_sentences, lenient, outbound, request_headers};
 use crate::model::{AppliesTo, Auth, AuthScheme, Capability, CapabilityAuth, Tristate};
 use crate::object::Object;
 use crate::text::{self, capped};
@@ -90,19 +91,69 @@ const OF_KEYS: &[&str] =
 /// Names of parameters that hold the key of the caller.
 const KEY_NAMES: &[&str] = &["apikey", "key", "xapikey"];
 
-/// The credentials that a sentence of a call's description requires; a scheme is `Other` if the sentence names none.
-fn described(description: &str) -> Vec<Auth> {
-    let description = capped(description, DESCRIPTION_CHARS_MAX);
-    if !may_require(description) {
-        return Vec::new();
+/// The credentials that the description of a call states.
+#[derive(Debug, Default)]
+struct Described {
+    /// Those of a sentence that requires them; a scheme is `Other` if the sentence names none.
+    required: Vec<Auth>,
+    /// Those of an instruction to send them that may be about the credentials that the call returns.
+    advised: Vec<Auth>,
+    /// Those that the call takes but does not need.
+    optional: Vec<Auth>,
+}
+
+impl Described {
+    fn of(description: &str) -> Self {
+        let description = capped(description, DESCRIPTION_CHARS_MAX);
+        let mut found = Self::default();
+        let may_instruct = instructed_credentials::may_instruct(description);
+        if !may_instruct && !may_require(description) {
+            return found;
+        }
+        let sentences =
+            description.split(['\n', ';', '(', ')', '\u{2014}']).flat_map(|part| part.split(". "));
+        for clause in sentences.take(CLAUSES_MAX) {
+            let clause =
+                clause.trim_matches(|letter: char| letter.is_whitespace() || "*.:-_!".contains(letter));
+            let folded = clause.to_ascii_lowercase();
+            if folded.len() > NAME_CHARS_MAX || folded.contains('?') {
+                continue;
+            }
+            if found.required.is_empty() && may_require(clause) {
+                found.required = in_clause(clause, &folded);
+            }
+            if may_instruct {
+                found.add_instruction(clause, &folded);
+            }
+        }
+        found
     }
-    let sentences = description.split(['\n', ';', '(', ')', '\u{2014}']).flat_map(|part| part.split(". "));
-    sentences
-        .take(CLAUSES_MAX)
-        .filter(|clause| may_require(clause))
-        .map(in_clause)
-        .find(|found| !found.is_empty())
-        .unwrap_or_default()
+
+    fn add_instruction(&mut self, clause: &str, folded: &str) {
+        let Some((need, auth)) = instructed_credentials::in_clause(clause, folded) else { return };
+        // "optionally" is the statement, not a condition of it.
+        let is_conditional = || auth_sentences::is_conditional(&folded.replace("optionally", ""));
+        let kept = match need {
+            Need::Obliged => &mut self.required,
+            Need::Advised => &mut self.advised,
+            Need::Optional => &mut self.optional,
+        };
+        if kept.is_empty() && !is_conditional() {
+            kept.push(auth);
+        }
+    }
+
+    /// What a call needs. An instruction of a call that issues or manages keys may be about these.
+    fn needed(&self, capability: &Capability) -> &[Auth] {
+        let issues = || {
+            let description = capability.description.as_deref().unwrap_or_default();
+            manages_keys(capability) || instructed_credentials::issues_credential(description)
+        };
+        if self.required.is_empty() && !self.advised.is_empty() && !issues() {
+            return &self.advised;
+        }
+        &self.required
+    }
 }
 
 /// Whether a text contains the beginning of such a sentence.
@@ -113,10 +164,8 @@ fn may_require(text: &str) -> bool {
         .any(|four| text::has_four(text, four))
 }
 
-fn in_clause(clause: &str) -> Vec<Auth> {
-    let clause = clause.trim_matches(|letter: char| letter.is_whitespace() || "*.:-_!".contains(letter));
-    let folded = clause.to_ascii_lowercase();
-    if folded.len() > NAME_CHARS_MAX || folded.contains('?') || auth_sentences::is_conditional(&folded) {
+fn in_clause(clause: &str, folded: &str) -> Vec<Auth> {
+    if auth_sentences::is_conditional(folded) {
         return Vec::new();
     }
     let words: Vec<&str> = folded
@@ -126,7 +175,7 @@ fn in_clause(clause: &str) -> Vec<Auth> {
     if !(is_needed_by_verb(&words) || is_named_as_required(&words) || is_access_with(&words)) {
         return Vec::new();
     }
-    named_in(clause, &folded)
+    named_in(clause, folded)
 }
 
 /// "Requires an existing schedule and API key", "This endpoint needs authentication"
@@ -181,7 +230,9 @@ fn named_in(clause: &str, folded: &str) -> Vec<Auth> {
             lenient::header_in(clause).map(|name| auth_sentences::in_header(AuthScheme::ApiKey, name));
         found.push(header.unwrap_or_else(|| Auth::new(AuthScheme::ApiKey)));
     }
-    if folded.contains("bearer") || folded.contains("jwt") {
+    if folded.contains("authorization: bearer") {
+        found.push(auth_sentences::in_header(AuthScheme::Bearer, "Authorization"));
+    } else if folded.contains("bearer") || folded.contains("jwt") {
         found.push(Auth::new(AuthScheme::Bearer));
     }
     if let Some(at) = folded.find("oauth") {
@@ -201,8 +252,9 @@ pub(crate) fn set_described(capability: &mut Capability) {
     if capability.auth != CapabilityAuth::default() {
         return;
     }
-    let found = capability.description.as_deref().map(described).unwrap_or_default();
-    require(&found, &mut capability.auth);
+    let found = capability.description.as_deref().map(Described::of).unwrap_or_default();
+    let needed = found.needed(capability).to_vec();
+    require(&needed, &mut capability.auth);
 }
 
 /// Sets what the headers of a call's request, or of the steps of a flow, require: `"headers": {"X-API-Key": "{{key}}"}`.
@@ -241,11 +293,21 @@ type Identity = (AuthScheme, Option<String>, Option<String>);
 /// other part of the document states.
 pub(crate) fn read(first: usize, draft: &mut Draft<'_>) {
     let mut found: BTreeMap<Identity, Vec<String>> = BTreeMap::new();
+    let mut optional: BTreeMap<Identity, Vec<String>> = BTreeMap::new();
     for capability in draft.manifest.capabilities.iter_mut().skip(first) {
+        let described = capability.description.as_deref().map(Described::of).unwrap_or_default();
+        if capability.auth.required != Tristate::Yes {
+            for auth in &described.optional {
+                if optional.len() < CREDENTIALS_MAX {
+                    let identity = (auth.scheme, auth.location.clone(), auth.name.clone());
+                    optional.entry(identity).or_default().push(capability.native_id.clone());
+                }
+            }
+        }
         if capability.auth.required == Tristate::No {
             continue;
         }
-        let described = capability.description.as_deref().map(described).unwrap_or_default();
+        let described = described.needed(capability).to_vec();
         let is_unstated = capability.auth == CapabilityAuth::default();
         if is_unstated {
             require(&described, &mut capability.auth);
@@ -275,6 +337,33 @@ pub(crate) fn read(first: usize, draft: &mut Draft<'_>) {
             (known.location, known.name) = (location, name);
         }
         add_ids(&mut known.applies_to, ids);
+    }
+    for ((scheme, location, name), ids) in optional {
+        if draft.manifest.auth.iter().all(|known| known.scheme != scheme) {
+            let applies_to = AppliesTo::OptionalIds { ids };
+            draft.keep(Auth { location, name, applies_to, ..Auth::new(scheme) });
+        }
+    }
+}
+
+/// Reads the calls of a document, and then the sentences of all its members.
+pub(crate) fn read_of_root(root: &Map<String, Value>, draft: &mut Draft<'_>) {
+    read(0, draft);
+    read_accepted(root, draft);
+}
+
+/// Keeps credentials that a sentence in any member says the service takes as well: `"note": "Also accepts Authorization: Bearer <jwt>."`
+pub(crate) fn read_accepted(root: &Map<String, Value>, draft: &mut Draft<'_>) {
+    let mut found: Vec<Auth> = Vec::new();
+    outbound::each_text(root, &mut |text| {
+        if found.len() < CREDENTIALS_MAX && text::has_four(text, *b"lso ") && text.contains("lso accept") {
+            found.extend(Described::of(text).optional);
+        }
+    });
+    for auth in found {
+        if draft.manifest.auth.iter().all(|known| known.scheme != auth.scheme) {
+            draft.keep(Auth { applies_to: AppliesTo::OptionalIds { ids: Vec::new() }, ..auth });
+        }
     }
 }
 
@@ -349,8 +438,57 @@ fn holds_key(property: &Map<String, Value>) -> bool {
 mod tests {
     use super::*;
 
+    fn described(description: &str) -> Vec<Auth> {
+        let found = Described::of(description);
+        found.required.into_iter().chain(found.advised).collect()
+    }
+
     fn schemes(description: &str) -> Vec<AuthScheme> {
         described(description).iter().map(|auth| auth.scheme).collect()
+    }
+
+    #[test]
+    fn finds_the_credentials_that_an_instruction_names() {
+        for (text, scheme, name) in [
+            ("Must include Authorization: Bearer <token>.", AuthScheme::Bearer, Some("Authorization")),
+            ("Send the token as Authorization: Bearer <token>.", AuthScheme::Bearer, Some("Authorization")),
+            ("Books. Include Authorization: Bearer <token>.", AuthScheme::Bearer, Some("Authorization")),
+            ("Books (Authorization: Bearer <token>)", AuthScheme::Bearer, Some("Authorization")),
+            ("Must include X-API-Key.", AuthScheme::ApiKey, Some("X-API-Key")),
+            ("Books. Pass X-API-Key header.", AuthScheme::ApiKey, Some("X-API-Key")),
+            ("Send your key in the X-Room-Token header.", AuthScheme::ApiKey, Some("X-Room-Token")),
+            ("Books. Auth: Bearer.", AuthScheme::Bearer, None),
+            ("Auth: API key", AuthScheme::ApiKey, None),
+            ("Header: Authorization: Bearer <token>", AuthScheme::Bearer, Some("Authorization")),
+            ("Headers: X-API-Key", AuthScheme::ApiKey, Some("X-API-Key")),
+            ("Authenticate with a bearer token.", AuthScheme::Bearer, None),
+        ] {
+            let found = described(text);
+            assert_eq!(found.iter().map(|auth| auth.scheme).collect::<Vec<_>>(), [scheme], "{text}");
+            assert_eq!(found[0].name.as_deref(), name, "{text}");
+        }
+        for text in [
+            "Issues a token. Send it as Authorization: Bearer <token> on every /rooms call.",
+            "Send Authorization: Bearer <token> for private rooms.",
+            "Include Authorization: Bearer <token> if you have one.",
+            "Pass X-Request-Id header.",
+            "Pass the X-Payment-Key header.",
+            "Do not send Authorization: Bearer <token>.",
+            "Returns Authorization: Bearer <token>.",
+            "Auth: none.",
+            "Author: Bearer of news.",
+            "Sets the key of a room.",
+        ] {
+            assert!(described(text).is_empty(), "{text}");
+        }
+        for text in [
+            "No JWT required. Also accepts Authorization: Bearer <jwt>.",
+            "Optionally pass X-API-Key header.",
+        ] {
+            let found = Described::of(text);
+            assert!(found.required.is_empty() && found.advised.is_empty(), "{text}");
+            assert_eq!(found.optional.len(), 1, "{text}");
+        }
     }
 
     #[test]
@@ -374,6 +512,17 @@ mod tests {
         let header = described("Create. Needs an API key in the X-API-Key header.");
         assert_eq!(header[0].name.as_deref(), Some("X-API-Key"));
         assert_eq!(header[0].location.as_deref(), Some("header"));
+    }
+
+    #[test]
+    fn an_instruction_of_a_call_that_issues_keys_is_about_these() {
+        for text in [
+            "Creates an API key. Pass the key as X-API-Key header.",
+            "Issues a 24h token. Send the token as Authorization: Bearer <token>.",
+        ] {
+            assert!(instructed_credentials::issues_credential(text), "{text}");
+        }
+        assert!(!instructed_credentials::issues_credential("Returns prices. Pass X-API-Key header."));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::draft::{self, Draft};
 use crate::format::lenient;
-use crate::model::{Auth, AuthScheme};
+use crate::model::{AppliesTo, Auth, AuthScheme};
 use crate::object::Object;
 
 /// Members of a block of endpoints with the addresses of an authorization server.
@@ -51,6 +51,10 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     let of_agents = root.object("agent_auth");
     let registration_url = lenient::address_of(root, &["registration_endpoint"])
         .or_else(|| lenient::address_of(of_agents.as_ref()?, &["register_uri", "registration_endpoint"]));
+    let described = root.text_of(&["resource_description", "description"]);
+    // The resource may say that it asks for no token.
+    let is_open = is_resource && described.is_some_and(lenient::says_open);
+    let applies_to = if is_open { AppliesTo::OptionalIds { ids: Vec::new() } } else { AppliesTo::All };
     // If there is only one grant, it is how a token is obtained.
     let grants = root.texts("grant_types_supported");
     let declared = draft::name(grants.first().copied().filter(|_| grants.len() == 1));
@@ -63,9 +67,13 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         registration_url,
         docs_url: lenient::address_of(root, &["resource_documentation", "service_documentation"]),
         scopes,
+        applies_to,
         ..Auth::new(AuthScheme::OAuth2)
     });
     let manifest = &mut draft.manifest;
+    if is_resource {
+        manifest.description = manifest.description.take().or_else(|| draft::description(described));
+    }
     if manifest.declared_origin.is_none() {
         manifest.declared_origin = root.string_of(&["resource", "issuer"]);
     }

@@ -23,7 +23,7 @@ const RESPONSE_WORDS: &[&str] = &["response", "required"];
 /// The header of a payment that a text names: "Include the proof in the `PAYMENT-SIGNATURE` header."
 fn named_in(text: &str) -> Option<&str> {
     if !text::has_four(text, *b"head") {
-        return None;
+        return text::has_four(text, *b"x402").then(|| quoted_in(text)).flatten();
     }
     let mut words = text.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '-'));
     words.by_ref().take(WORDS_MAX).find(|word| {
@@ -32,6 +32,12 @@ fn named_in(text: &str) -> Option<&str> {
             && ["x-payment", "payment-"].iter().any(|start| folded.starts_with(start))
             && !RESPONSE_WORDS.iter().any(|end| folded.ends_with(end))
     })
+}
+
+/// The header in code of a sentence about x402: "x402 is available using `payment-signature` request envelopes."
+fn quoted_in(text: &str) -> Option<&str> {
+    let mut quoted = text.split('`').skip(1).step_by(2).take(WORDS_MAX);
+    quoted.find(|code| matches!(code.to_ascii_lowercase().as_str(), "payment-signature" | "x-payment"))
 }
 
 /// Keeps the header in which callers prove that they have paid, with the calls that are paid for.

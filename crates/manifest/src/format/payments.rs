@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::auth;
 use crate::draft::Draft;
 use crate::format::payment_words::{in_sentence, is_name};
-use crate::format::{lenient, payment_chain, payment_words, price_list};
+use crate::format::{lenient, payment_chain, payment_handlers, payment_words, price_list};
 use crate::model::{AuthScheme, Format, Payment};
 use crate::object::{Object, texts};
 use crate::text;
@@ -111,6 +111,7 @@ fn stated(root: &Object<'_>, found: &mut Terms) {
         let keys = ["supportedPayments", "supported_payments", "accepted_payments", "acceptedPayments"];
         found.add_all(keys.iter().flat_map(|key| block.texts(key)).map(of_scheme));
     }
+    found.add_all(payment_handlers::named(root).map(of_scheme));
     let paid_auth = root.object_of(&["auth", "authentication"]).filter(|auth| {
         auth.text_of(&["type", "scheme", "method"])
             .is_some_and(|word| auth::scheme(word) == AuthScheme::Payment)

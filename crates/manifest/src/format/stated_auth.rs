@@ -4,12 +4,13 @@
 //! A statement in a section that has calls is for these, one in a section about authentication for those of the section around
 //! it, and any other for all. A sentence with a condition, about a part or about the credentials of another service says nothing.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use super::auth_sentences::{self, Place};
 use crate::draft::{self, Draft};
-use crate::format::{lenient, listed_calls, needed_credentials};
+use crate::format::lenient::{self, Optional};
+use crate::format::{listed_calls, needed_credentials};
 use crate::model::{
     AppliesTo, Auth, AuthScheme, Capability, CapabilityAuth, Cost, Manifest, Payment, Tristate,
 };
@@ -41,6 +42,10 @@ pub(crate) struct StatedAuth {
     places: Vec<Option<usize>>,
     /// Credentials of lines or sections that say with a condition what calls need, by their position.
     conditional: HashSet<usize>,
+    /// Credentials of lines or sections that say that they are optional, by their position.
+    optional: HashMap<usize, Optional>,
+    /// Whether the line above, or its section, says so.
+    is_optional: Option<Optional>,
     /// The line above, or its section, has a condition.
     has_condition: bool,
     is_code: bool,
@@ -64,6 +69,7 @@ impl StatedAuth {
         }
         let is_of_auth = self.sections.last().is_some_and(|section| section.is_of_auth);
         self.has_condition &= is_of_auth;
+        self.is_optional = self.is_optional.filter(|_| is_of_auth);
         let is_intro = self.sections.iter().all(|section| section.level < 2);
         if line.len() > draft::DESCRIPTION_CHARS_MAX || (self.is_code && !is_of_auth) {
             return;
@@ -82,6 +88,7 @@ impl StatedAuth {
             _ => Place::Other,
         };
         self.has_condition |= auth_sentences::has_condition(line);
+        self.read_optional(line, is_of_auth, draft);
         for stated in auth_sentences::stated_in(line, place) {
             self.keep(stated, draft);
         }
@@ -115,6 +122,24 @@ impl StatedAuth {
         }
     }
 
+    /// Reads a line that says that credentials are optional: that of a label, or one below a heading about credentials.
+    fn read_optional(&mut self, line: &str, is_of_auth: bool, draft: &mut Draft<'_>) {
+        let is_stated = is_of_auth || auth_sentences::label_of_auth(line).is_some();
+        let found = lenient::optional_in(line).filter(|_| is_stated);
+        let Some(optional) = found.or_else(|| not_required(line).filter(|_| is_of_auth)) else { return };
+        self.is_optional = Some(optional);
+        let here = self.sections.len().checked_sub(1);
+        if is_of_auth {
+            let of_section = self.places.iter().enumerate().filter(|(_, place)| **place == here);
+            self.optional.extend(of_section.map(|(position, _)| (position, optional)));
+            for stated in
+                lenient::auth_in_words([line]).into_iter().filter(|auth| auth.scheme != AuthScheme::None)
+            {
+                self.keep(stated, draft);
+            }
+        }
+    }
+
     /// Keeps a credential beside those that the same section stated.
     fn keep(&mut self, stated: Auth, draft: &mut Draft<'_>) {
         self.is_paid |= stated.scheme == AuthScheme::Payment;
@@ -142,12 +167,16 @@ impl StatedAuth {
         if self.has_condition && count > known {
             self.conditional.extend(known..count);
         }
+        if let Some(optional) = self.is_optional {
+            self.optional.extend((known..count).map(|position| (position, optional)));
+        }
         self.places.resize(count.max(known), here);
     }
 
     fn read_heading(&mut self, line: &str, draft: &Draft<'_>) {
         let heading = line.trim_start_matches('#');
         self.has_condition = false;
+        self.is_optional = None;
         if self.sections.len() < SECTIONS_MAX {
             let heading_text = text::capped(heading, draft::NAME_CHARS_MAX);
             self.sections.push(Section {
@@ -211,8 +240,52 @@ impl StatedAuth {
                 auth.applies_to = AppliesTo::Ids { ids };
             }
         }
+        self.apply_optional(count, manifest);
         apply(manifest, &self.conditional, self.is_paid);
     }
+
+    /// Limits the credentials that are optional. If all are optional for all calls, those that state nothing need none.
+    fn apply_optional(&self, count: usize, manifest: &mut Manifest) {
+        for (position, auth) in manifest.auth.iter_mut().enumerate() {
+            if self.optional.contains_key(&position) && auth.scheme != AuthScheme::None {
+                auth.applies_to = AppliesTo::OptionalIds { ids: Vec::new() };
+            }
+        }
+        let is_free = |(position, auth): (usize, &Auth)| {
+            auth.scheme == AuthScheme::None || self.optional.get(&position) == Some(&Optional::All)
+        };
+        if self.optional.is_empty()
+            || !manifest.auth.iter().enumerate().all(is_free)
+            || !manifest.payments.is_empty()
+        {
+            return;
+        }
+        for position in self.optional.keys() {
+            let place = self.places.get(*position).copied().flatten();
+            let calls = self.calls_of(place, count).unwrap_or(0..count);
+            for call in manifest
+                .capabilities
+                .get_mut(calls)
+                .unwrap_or_default()
+                .iter_mut()
+                .filter(|call| is_unstated(call))
+            {
+                call.auth.required = Tristate::No;
+            }
+        }
+    }
+}
+
+/// For which calls a line says that the credentials beside it are not required: "Required: No", "Required: No (public calls)".
+fn not_required(line: &str) -> Option<Optional> {
+    let (label, value) = line.trim_start_matches(['-', '*', '+', ' ']).split_once(':')?;
+    if !label.trim_matches(['*', ' ']).eq_ignore_ascii_case("required") {
+        return None;
+    }
+    let value = value.trim_matches(['*', '`', ' ', '.']);
+    let (word, remark) = value.split_once([' ', ',', ';']).unwrap_or((value, ""));
+    let is_no = ["no", "false", "optional", "never"].iter().any(|known| word.eq_ignore_ascii_case(known));
+    is_no.then_some(if remark.is_empty() { Optional::All } else { Optional::Part })
 }
 
 /// Whether a call says of itself that it needs nothing.

@@ -18,6 +18,8 @@ const BLOCKS: &[&str] = &["api", "service", "agent", "access", "capabilities", "
 /// Members of the block of a server that describe where it is.
 const SERVER_PARTS: &[&str] = &["remote", "hosted", "server"];
 
+const SERVER_ADDRESSES: &[&str] = &["url", "endpoint"];
+
 /// Credentials and rate limit of the whole service.
 pub(crate) fn read_auth(root: &Object<'_>, draft: &mut Draft<'_>) {
     if let Some(stated) = Stated::of(root) {
@@ -103,11 +105,13 @@ struct Stated<'v> {
     value: &'v Value,
     /// Whether they apply to the MCP server, not to the calls beside it.
     is_of_server: bool,
+    /// The addresses of that server.
+    servers: Vec<&'v str>,
 }
 
 impl<'v> Stated<'v> {
     fn of(root: &Object<'v>) -> Option<Self> {
-        let of_service = |value| Self { value, is_of_server: false };
+        let of_service = |value| Self { value, is_of_server: false, servers: Vec::new() };
         let is_named =
             |value: &Value| lenient::is_scheme(value) || value.as_str().is_some_and(lenient::names_scheme);
         let is_stated = |value: &&Value| value.is_object() || value.is_array() || is_named(value);
@@ -119,9 +123,11 @@ impl<'v> Stated<'v> {
             return Some(of_service(value));
         }
         let server = root.object("mcp");
-        let parts = server.iter().filter_map(|server| server.object_of(SERVER_PARTS));
-        if let Some(value) = server.clone().into_iter().chain(parts).find_map(of) {
-            return Some(Self { value, is_of_server: true });
+        let part = server.as_ref().and_then(|server| server.object_of(SERVER_PARTS));
+        let blocks = || server.clone().into_iter().chain(part.clone());
+        if let Some(value) = blocks().find_map(of) {
+            let servers = blocks().filter_map(|block| block.text_of(SERVER_ADDRESSES)).collect();
+            return Some(Self { value, is_of_server: true, servers });
         }
         let scheme = root.value("security").filter(|security| lenient::is_scheme(security));
         scheme.or_else(|| root.object("safety")?.value_of(lenient::AUTH_KEYS)).map(of_service)
@@ -131,6 +137,7 @@ impl<'v> Stated<'v> {
         !self.is_of_server
             || capability.invocation.protocol == Some(Protocol::Mcp)
             || capability.pointer.starts_with("/mcp/")
+            || self.servers.iter().any(|address| listed_calls::is_at(capability, address))
     }
 }
 
@@ -201,9 +208,11 @@ pub(super) fn apply_auth(root: &Object<'_>, draft: &mut Draft<'_>) {
     let is_of_tier = |auth: &&Auth| matches!(auth.applies_to, AppliesTo::OptionalIds { .. });
     let of_calls: Vec<Auth> = draft.manifest.auth.iter().filter(|auth| !is_of_tier(auth)).cloned().collect();
     let needed = lenient::required_by(&of_calls);
-    let required = match value.and_then(lenient::auth_required).or(flag) {
+    let is_partly_open = value.is_some_and(lenient::is_partly_open);
+    let stated_required = value.and_then(lenient::auth_required).or(flag);
+    let required = match stated_required {
         Some(required) => Tristate::from_option(Some(required)),
-        None if value.is_some_and(lenient::is_partly_open) => Tristate::Unknown,
+        None if is_partly_open => Tristate::Unknown,
         None => needed.required,
     };
     let by_effect = value.and_then(lenient::by_effect);
@@ -238,6 +247,18 @@ pub(super) fn apply_auth(root: &Object<'_>, draft: &mut Draft<'_>) {
     // Such a document distinguishes the calls that need a scheme, even if it does not mention all.
     if is_exempt || by_effect.is_some() || stated.is_some_and(|stated| stated.is_of_server) {
         draft::restrict_to_needing(&mut draft.manifest);
+    }
+    if stated_required == Some(false) || (stated_required.is_none() && is_partly_open) {
+        make_optional(draft);
+    }
+}
+
+/// Credentials that are optional, or needed by some calls that the document does not name, are not for all calls.
+fn make_optional(draft: &mut Draft<'_>) {
+    let is_credential =
+        |auth: &&mut Auth| auth.scheme != AuthScheme::None && auth.applies_to == AppliesTo::All;
+    for auth in draft.manifest.auth.iter_mut().filter(is_credential) {
+        auth.applies_to = AppliesTo::OptionalIds { ids: Vec::new() };
     }
 }
 

@@ -444,7 +444,9 @@ pub(crate) fn first_list(root: &Map<String, Value>) -> Option<String> {
         let known = described_block::BLOCKS_OF_NAMES.iter().copied().find(|(block, key)| {
             root.get(*block).and_then(|block| block.get(*key)?.as_array()).is_some_and(|list| is_names(list))
         });
-        known.or_else(|| Some((described_block::name_of(root)?, "capabilities")))
+        known
+            .or_else(|| Some((described_block::name_of(root)?, "capabilities")))
+            .or_else(|| described_block::with_names(root).next())
     };
     known
         .map(|key| (*key).to_owned())

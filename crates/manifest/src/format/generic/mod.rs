@@ -31,7 +31,7 @@ use crate::address::{self, Address};
 use crate::draft::{self, Draft};
 use crate::format::addresses::{self, LinkInText};
 use crate::format::outbound::Target;
-use crate::format::{described_block, header, inline, oauth, outbound};
+use crate::format::{described_block, header, inline, needed_credentials, oauth, outbound, payments};
 use crate::model::{Capability, CapabilityKind, Protocol, Workflow};
 use crate::name::ManifestUrl;
 use crate::object::{Object, children, texts};
@@ -77,6 +77,8 @@ pub(crate) fn read_below_comments(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.manifest.description = draft.manifest.description.take().or(description);
     Reader::new(draft, Wanted::Everything).read_services(root);
     apply_auth(root, draft);
+    payments::read(root, draft);
+    needed_credentials::read_accepted(root.map, draft);
 }
 
 /// The base of paths that a document publishes, at the root or beside the description of its API.
@@ -232,7 +234,7 @@ impl Reader<'_, '_> {
     fn read_names_of_blocks(&mut self, root: &Object<'_>, context: &Context) {
         let described = described_block::name_of(root.map).map(|block| (block, "capabilities"));
         let blocks = described_block::BLOCKS_OF_NAMES.iter().copied();
-        for (block, key) in blocks.chain(described) {
+        for (block, key) in blocks.chain(described).chain(described_block::with_names(root.map)) {
             let Some(inner) = root.object(block) else { continue };
             let names = inner.value(key).filter(|names| {
                 names.as_array().is_some_and(|list| !list.is_empty() && list.iter().all(Value::is_string))
@@ -241,6 +243,7 @@ impl Reader<'_, '_> {
                 let context = context.within(&inner, block, self.draft);
                 let list = List { kind, depth: 1, names: Names::Kept, context: &context };
                 let first = self.draft.manifest.capabilities.len();
+                self.see_all(!described_block::is_known(root.map, block, key));
                 self.read_list(list, names, &inner.at(key));
                 match (block, key) {
                     ("a2a", _) => self.call_agent(&inner, first),

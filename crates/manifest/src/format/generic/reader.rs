@@ -43,6 +43,12 @@ impl<'r, 'd> Reader<'r, 'd> {
         self.draft.is_full() || self.tries > TRIES_MAX
     }
 
+    /// Notes all capabilities, if names that follow may repeat them.
+    pub(super) fn see_all(&mut self, may_repeat: bool) {
+        let known = self.draft.manifest.capabilities.iter().filter(|_| may_repeat);
+        self.seen.extend(known.map(|known| known.native_id.clone()));
+    }
+
     pub(super) fn push(&mut self, capability: Capability) {
         self.tries += 1;
         if let Wanted::Calls(known) = &mut self.wanted

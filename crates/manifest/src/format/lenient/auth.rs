@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::auth_words::auth_in_words;
+use super::optional_words::{Optional, optional, states_optional};
 use crate::auth;
 use crate::draft::{DESCRIPTION_CHARS_MAX, Draft, NAME_CHARS_MAX};
 use crate::model::{Auth, AuthScheme, CapabilityAuth, OAuthFlow, SCHEMES_PER_CAPABILITY_MAX, Tristate};
@@ -355,6 +356,7 @@ pub(crate) fn auth_required(value: &Value) -> Option<bool> {
     let by_type =
         matches!(value.get("type").and_then(Value::as_str), Some("optional" | "freemium" | "tiered"));
     let in_a_word = value.as_str().filter(|word| is_degree(word)).and_then(flag_in_words);
+    let is_optional = || (optional(value) == Some(Optional::All)).then_some(false);
     flag("required")
         .or(in_a_word)
         .or_else(|| value.get("required").and_then(Value::as_str).and_then(flag_in_words))
@@ -362,6 +364,7 @@ pub(crate) fn auth_required(value: &Value) -> Option<bool> {
         .or(by_lists)
         .or(in_words)
         .or_else(|| by_type.then_some(false))
+        .or_else(is_optional)
 }
 
 /// The flag that a word stands for: `"required": "no"`.
@@ -371,22 +374,6 @@ fn flag_in_words(word: &str) -> Option<bool> {
         "no" | "false" | "none" | "optional" | "never" | "not required" => Some(false),
         _ => None,
     }
-}
-
-/// Whether a description beside the schemes or of the only scheme begins with the word "optional".
-fn states_optional(map: &Map<String, Value>) -> bool {
-    let begins =
-        |text: &str| text.get(.."optional".len()).is_some_and(|start| start.eq_ignore_ascii_case("optional"));
-    let says = |map: &Map<String, Value>| {
-        ["description", "note", "notes", "requirement"]
-            .iter()
-            .any(|key| map.get(*key).and_then(Value::as_str).is_some_and(begins))
-    };
-    let only = match map.get("schemes").and_then(Value::as_array).map(Vec::as_slice) {
-        Some([Value::Object(only)]) => says(only),
-        _ => false,
-    };
-    only || says(map)
 }
 
 /// Flags of a call that needs an open session.

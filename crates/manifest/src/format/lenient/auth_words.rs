@@ -3,8 +3,9 @@
 use serde_json::{Map, Value};
 
 use super::auth::{auth_of_word, first_address, header_in, required_by};
+use super::optional_words::optional_in;
 use crate::auth;
-use crate::model::{Auth, AuthScheme, CapabilityAuth, SCHEMES_PER_CAPABILITY_MAX};
+use crate::model::{Auth, AuthScheme, CapabilityAuth, SCHEMES_PER_CAPABILITY_MAX, Tristate};
 use crate::text;
 
 /// Maximum number of clauses of one text that are searched for credentials.
@@ -145,7 +146,9 @@ fn by_effect_in_words(sentences: &str) -> Option<(CapabilityAuth, CapabilityAuth
         clauses.find_map(|clause| {
             let has = |words: &[&str]| words.iter().any(|word| clause.contains(word));
             let scheme = scheme_in(clause).filter(|_| has(words) && !has(others))?;
-            Some(required_by(&[Auth::new(scheme)]))
+            let needed = required_by(&[Auth::new(scheme)]);
+            let is_optional = optional_in(clause).is_some();
+            Some(if is_optional { CapabilityAuth { required: Tristate::No, ..needed } } else { needed })
         })
     };
     let (reads, writes) = (about(READING, WRITING), about(WRITING, READING));

@@ -7,6 +7,7 @@ mod auth;
 mod auth_words;
 mod open_phrases;
 mod openness;
+mod optional_words;
 mod price;
 
 use serde_json::{Map, Value};
@@ -23,6 +24,7 @@ pub(crate) use auth::{
 pub(crate) use auth_words::{auth_in_words, by_effect, names_payment};
 pub(crate) use open_phrases::is_open_clause;
 pub(crate) use openness::{is_partly_open, says_call_is_open, says_open};
+pub(crate) use optional_words::{Optional, optional_in};
 pub(crate) use price::{is_currency, other_prices, price, price_of_members, prices_in_text, read_prices};
 
 /// The schema of a response: as published, or made from a map of names to types.

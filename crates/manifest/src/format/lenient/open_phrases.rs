@@ -75,6 +75,18 @@ const CALLS: &[&str] =
     &["endpoint", "endpoints", "call", "calls", "route", "routes", "apis", "tools", "requests"];
 const PUBLIC: &[&str] = &["public", "open", "unauthenticated"];
 const BESIDE_PUBLIC: &[&str] = &["free", "and", "fully", "read", "only", "to", "use", "api"];
+/// Words of "are publicly accessible without authentication".
+const ACCESSIBLE: &[&str] = &[
+    "publicly",
+    "freely",
+    "openly",
+    "accessible",
+    "available",
+    "callable",
+    "usable",
+    "reachable",
+    "readable",
+];
 /// Words between "unauthenticated" and "API".
 const KINDS: &[&str] = &["rest", "http", "json", "web", "read", "only"];
 
@@ -146,9 +158,19 @@ fn is_public(words: &[&str]) -> bool {
             .iter()
             .skip(1)
             .all(|word| CALLS.contains(word) || matches!(*word, "the" | "our" | "api" | "these"));
-    is_about_all
-        && said.iter().any(|word| PUBLIC.contains(word))
-        && said.iter().all(|word| PUBLIC.contains(word) || BESIDE_PUBLIC.contains(word))
+    let is_said = |said: &[&str]| {
+        said.iter().any(|word| PUBLIC.contains(word))
+            && said.iter().all(|word| PUBLIC.contains(word) || BESIDE_PUBLIC.contains(word))
+    };
+    let needs_nothing = || {
+        let at = said.iter().position(|word| *word == "without")?;
+        let (accessible, named) = said.split_at(at);
+        Some(
+            accessible.iter().all(|word| ACCESSIBLE.contains(word) || PUBLIC.contains(word))
+                && is_nothing(named),
+        )
+    };
+    is_about_all && (is_said(said) || needs_nothing().unwrap_or_default())
 }
 
 /// "a public unauthenticated REST API that converts texts"
@@ -185,6 +207,8 @@ mod tests {
             "api key not required",
             "all endpoints are public",
             "all api endpoints are free and public",
+            "all endpoints are publicly accessible without authentication",
+            "all endpoints are accessible without an api key",
             "unauthenticated api that converts texts",
             "public unauthenticated rest api",
             "does not require authentication",
@@ -213,6 +237,8 @@ mod tests {
             "not all endpoints are public",
             "all endpoints are public except /admin",
             "some endpoints are public",
+            "all endpoints are limited without authentication",
+            "endpoints are accessible without authentication",
             "unauthenticated requests are limited",
             "unauthenticated api calls are limited",
             "you need an api key",

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::auth_words::{CLAUSES_MAX, names_payment};
 use super::open_phrases::is_open_clause;
+use super::optional_words::{Optional, optional};
 use crate::auth;
 use crate::model::AuthScheme;
 
@@ -113,15 +114,29 @@ pub(crate) fn says_call_is_open(text: &str) -> bool {
         })
 }
 
+/// Words of remarks about calls that need no credentials.
+const PARTLY_OPEN: &[&str] = &[
+    "no auth",
+    "without auth",
+    "no api key",
+    "no key ",
+    "endpoints are public",
+    "calls are public",
+    "routes are public",
+    "reads are public",
+];
+
 /// Whether a remark beside the schemes says that some calls need no credentials.
 pub(crate) fn is_partly_open(value: &Value) -> bool {
     let says = |text: &str| {
         let folded = text.to_ascii_lowercase();
         let is_none = auth::scheme(text) == AuthScheme::None;
-        is_none
-            || ["no auth", "without auth", "no api key", "no key "].iter().any(|words| folded.contains(words))
+        is_none || PARTLY_OPEN.iter().any(|words| folded.contains(words))
     };
     let names_scheme = |map: &Map<String, Value>| map.contains_key("type") || map.contains_key("method");
+    if optional(value) == Some(Optional::Part) {
+        return true;
+    }
     value.as_object().is_some_and(|map| {
         map.values().filter_map(Value::as_str).any(says) && !(names_scheme(map) && map.len() == 1)
     })

@@ -24,6 +24,7 @@ use crate::format::detect::candidate::{Marker, at_path, medium, strong};
 use crate::format::{header, lenient};
 use crate::model::{CapabilityKind, Format, Protocol};
 use crate::object::{Object, children};
+use crate::text;
 
 pub(crate) use content::{prompt_call, resource_call};
 pub(crate) use rules::{FINDINGS, check_reachable};
@@ -86,6 +87,8 @@ const MCP_KEYS: &[&str] = &[
 
 /// Maximum number of names of capabilities and of tools without a list that are read of one file.
 const NAMES_MAX: usize = 500;
+/// Maximum number of features of one file that are kept.
+const FLAGS_MAX: usize = 50;
 
 /// Reads a server card, a registry entry or a free form.
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
@@ -96,6 +99,20 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     read_parts(root, is_server && !names_capabilities, draft);
     if let Some(names) = root.value("capabilities").filter(|names| names.is_array()) {
         read_names(names, &root.at("capabilities"), draft);
+    }
+    keep_flags(root, draft);
+}
+
+/// Keeps the features of the protocol that a card states: `"capabilities": {"resources": true, "tools": {"listChanged": true}}`.
+fn keep_flags(root: &Object<'_>, draft: &mut Draft<'_>) {
+    let is_flag = |value: &Value| value.is_boolean() || value.is_number();
+    let are_flags = |value: &Value| value.as_object().is_some_and(|flags| flags.values().all(is_flag));
+    let block = root.object("capabilities");
+    let stated = block.iter().flat_map(|block| block.map).take(NAMES_MAX);
+    let flags = stated.filter(|(_, value)| is_flag(value) || are_flags(value));
+    let other = &mut draft.manifest.features.other;
+    for (name, value) in flags.take(FLAGS_MAX) {
+        other.entry(text::capped(name, draft::NAME_CHARS_MAX).to_owned()).or_insert_with(|| value.clone());
     }
 }
 
