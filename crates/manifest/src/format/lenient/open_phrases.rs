@@ -167,7 +167,7 @@ fn is_public(words: &[&str]) -> bool {
         let (accessible, named) = said.split_at(at);
         Some(
             accessible.iter().all(|word| ACCESSIBLE.contains(word) || PUBLIC.contains(word))
-                && is_nothing(named),
+                && negates_credentials(named),
         )
     };
     is_about_all && (is_said(said) || needs_nothing().unwrap_or_default())
