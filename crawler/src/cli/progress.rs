@@ -66,7 +66,7 @@ impl Rate {
         let open = u64::try_from(state.open).unwrap_or(u64::MAX);
         let sites_known = state.sites_known.map(|known| known.max(done.saturating_add(open)));
         // a crawl that goes on visits sites again
-        let has_revisited = state.sites_known.is_some_and(|known| known < done);
+        let has_revisited = state.sites_known.is_some_and(|known| known > 0 && known < done);
         let is_idle = state.open == 0 && state.parked == 0 && sites_known.is_some_and(|known| known > done);
         Shown {
             sites_done: done,
