@@ -1,7 +1,7 @@
-//! Credentials in instructions to the caller: "Must include Authorization: Bearer <token>.", "Pass the X-API-Key header.", "Auth: Bearer".
+//! Credentials in instructions to the caller: "Must include Authorization: Bearer TOKEN.", "Pass the X-API-Key header.", "Auth: Bearer".
 //!
 //! An instruction about another call, which names its path, or with a condition states nothing. "Also accepts Authorization: Bearer
-//! <jwt>" states credentials that a call may have.
+//! TOKEN" states credentials that a call may have.
 
 use crate::auth;
 use crate::draft::NAME_CHARS_MAX;
