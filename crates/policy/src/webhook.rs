@@ -31,7 +31,7 @@ const DELAYS_OF_CHANGES: [Duration; 7] = [
     Duration::from_hours(12),
     Duration::from_hours(24),
 ];
-/// Delays after failed challenges: nobody has confirmed yet that the receiver wants requests.
+/// Delays after failed challenges: the receiver has not confirmed that it wants requests.
 const DELAYS_OF_CHALLENGE: [Duration; 2] = [Duration::from_mins(5), Duration::from_hours(1)];
 /// Jitter as a percentage of a delay, so that the messages of an outage do not arrive together after it.
 const JITTER_PERCENT: u32 = 20;

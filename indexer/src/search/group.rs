@@ -1,7 +1,7 @@
 //! Groups results under the best one: near copies of one declaration, or all results of a site.
 //!
-//! Near copies call one site. They are grouped under the declaration of this site, or under another one of the site that serves them. So
-//! nobody can hide a capability under a copy that calls another site, or that states other credentials for the call.
+//! Near copies call one site. They are grouped under the declaration of this site, or under the best one of the site that serves them. So
+//! a copy that calls another site hides no capability.
 
 use super::columns::DocumentTraits;
 use super::rank::{Candidate, Ranked};

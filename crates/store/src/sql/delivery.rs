@@ -302,7 +302,7 @@ async fn failed(
     .bind(status)
     .fetch_optional(&mut *connection)
     .await?;
-    // nobody has shown that the receiver wants requests
+    // the receiver has not confirmed that it wants requests
     if then == AfterFailure::Pause && unconfirmed == Some(1) {
         watch::watch_delete(connection, &delivery.watch_id).await?;
     }
