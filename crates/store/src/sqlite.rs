@@ -150,6 +150,12 @@ impl Drop for ReadConnection {
     }
 }
 
+/// Options of each pool. A connection is not tested before each use: a file has no server that could close it, and each test takes two
+/// switches between threads, as a statement does.
+fn pool_options() -> SqlitePoolOptions {
+    SqlitePoolOptions::new().test_before_acquire(false).acquire_timeout(BUSY_TIMEOUT)
+}
+
 impl Pool {
     pub(crate) async fn open(path: &Path, config: &StoreConfig) -> Result<Self, StoreError> {
         let options = SqliteConnectOptions::new()
@@ -162,9 +168,8 @@ impl Pool {
             .statement_cache_capacity(crate::config::STATEMENTS_PREPARED)
             .log_slow_statements(LevelFilter::Warn, config.slow_statement);
         Self::prepare(path, &options).await?;
-        let writer = SqlitePoolOptions::new()
+        let writer = pool_options()
             .max_connections(1)
-            .acquire_timeout(BUSY_TIMEOUT)
             // A full disk ends a transaction without the driver's knowledge: its ROLLBACK fails, and it never begins
             // another one. Such a connection is replaced.
             .before_acquire(|connection, _| Box::pin(async move { Ok(!connection.is_in_transaction()) }))
@@ -175,22 +180,12 @@ impl Pool {
                     .pragma("wal_autocheckpoint", LOG_PAGES.to_string()),
             );
         let reading = options.pragma("query_only", "1");
-        let readers = SqlitePoolOptions::new()
+        let readers = pool_options()
             .max_connections(config.connections_max.clamp(1, READERS_MAX))
-            .acquire_timeout(BUSY_TIMEOUT)
             .connect_lazy_with(reading.clone());
-        let lists = SqlitePoolOptions::new()
-            .max_connections(SITE_LISTS_MAX)
-            .acquire_timeout(BUSY_TIMEOUT)
-            .connect_lazy_with(reading.clone());
-        let scans = SqlitePoolOptions::new()
-            .max_connections(SCANS_MAX)
-            .acquire_timeout(BUSY_TIMEOUT)
-            .connect_lazy_with(reading.clone());
-        let feed_heads = SqlitePoolOptions::new()
-            .max_connections(1)
-            .acquire_timeout(BUSY_TIMEOUT)
-            .connect_lazy_with(reading);
+        let lists = pool_options().max_connections(SITE_LISTS_MAX).connect_lazy_with(reading.clone());
+        let scans = pool_options().max_connections(SCANS_MAX).connect_lazy_with(reading.clone());
+        let feed_heads = pool_options().max_connections(1).connect_lazy_with(reading);
         Ok(Self { writer, readers, lists, scans, feed_heads })
     }
 
