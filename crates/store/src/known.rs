@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use manifest::declaration::Publisher;
 use manifest::model::PolicyChoice;
 use manifest::{ContentHash, Host, ManifestId, NamedBy};
 use policy::Status;
@@ -16,6 +17,10 @@ pub(crate) struct KnownManifest {
     pub(crate) training: PolicyChoice,
     /// `None` if a program of an earlier schema wrote it.
     pub(crate) named_by: Option<NamedBy>,
+    /// `None` if a program of an earlier schema wrote it.
+    pub(crate) publisher: Option<Publisher>,
+    /// An earlier version of the reader read it.
+    pub(crate) is_outdated: bool,
     pub(crate) version: i32,
     pub(crate) in_index: bool,
     /// Its capabilities lack what groups and merges them: it is the only manifest, or a program of an earlier schema wrote it.
