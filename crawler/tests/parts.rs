@@ -342,8 +342,9 @@ async fn read_by_an_earlier_version(crawl: &mut Crawl) -> tempfile::TempDir {
     let (sender, mut receiver) = mpsc::channel(16);
     let sending = async {
         for line in lines {
-            let earlier = is_read_by(&line, READER_VERSION)
-                .then(|| line.replace(&format!(",{READER_VERSION}]]"), &format!(",{}]]", READER_VERSION - 1)));
+            let earlier = is_read_by(&line, READER_VERSION).then(|| {
+                line.replace(&format!(",{READER_VERSION}]]"), &format!(",{}]]", READER_VERSION - 1))
+            });
             sender.send(earlier.unwrap_or(line)).await.unwrap();
         }
         drop(sender);
@@ -388,4 +389,25 @@ async fn a_later_reader_requests_what_may_not_be_stored_without_conditions() {
         assert!(matches!(of_path[..], [hit] if hit.status == Some(status)), "{status}: {of_path:?}");
     }
     assert_eq!(crawl.store.feed_read(FeedPosition(0), 9).await.unwrap().len(), 2, "added and read again");
+}
+
+#[tokio::test]
+async fn a_visit_reads_twenty_outdated_documents_again() {
+    const DOCUMENTS: usize = 25;
+    let lines: String = (0..DOCUMENTS).map(|number| format!("Agentmap: /m/{number}.json\n")).collect();
+    let mut host = Host::new("shop.example").robots(&format!("User-agent: *\nAllow: /\n{lines}"));
+    for number in 0..DOCUMENTS {
+        let body =
+            support::AWP.replace("buy_book", &format!("buy_{number}")).replace("books", &number.to_string());
+        host = host.file(&format!("/m/{number}.json"), "application/json", body);
+    }
+    let mut crawl = Crawl::of([host]).await;
+    assert_eq!(crawl.pass().await.manifests_added, DOCUMENTS as u64);
+    let _dir = read_by_an_earlier_version(&mut crawl).await;
+    for expected in [20, DOCUMENTS, DOCUMENTS] {
+        crawl.pass_again().await;
+        let entries = crawl.store.feed_read(FeedPosition(0), 99).await.unwrap();
+        let read_again = entries.iter().filter(|entry| entry.reason.as_deref() == Some("read_again"));
+        assert_eq!(read_again.count(), expected);
+    }
 }

@@ -605,9 +605,7 @@ async fn the_best_source_decides_what_the_site_publishes() {
         members
     };
     assert_eq!(members(&crawl).await, [""; 0], "users may have written what the catalog alone lists");
-    for (answer, expected) in
-        [(linked, vec!["/agent.json", "/own.json"]), (page(""), Vec::new())]
-    {
+    for (answer, expected) in [(linked, vec!["/agent.json", "/own.json"]), (page(""), Vec::new())] {
         crawl.web.set("shop.example", "/", answer);
         crawl.pass_again().await;
         assert_eq!(members(&crawl).await, expected);

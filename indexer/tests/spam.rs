@@ -11,8 +11,8 @@ use std::path::Path;
 use chrono::{DateTime, TimeDelta, Utc};
 use indexer::follow::{self, Mode};
 use indexer::{Hit, IndexBuilder, IndexConfig, SearchRequest, Searcher};
-use manifest::{CapabilityId, ContentHash, ManifestId, ManifestUrl};
 use manifest::model::Link;
+use manifest::{CapabilityId, ContentHash, ManifestId, ManifestUrl};
 use serde_json::{Value, json};
 use store::{FeedPosition, Store, StoredManifest};
 use tokio_util::sync::CancellationToken;
@@ -179,7 +179,8 @@ fn lists_of_names_are_spam_and_integrations_are_not() {
     web.push(site("hub.example", "Hub", 60, &each));
     // A document with more names and many other words hides no other document of its site.
     web.push(site("decoy.example", "Names", 60, &[("forecast", &list)]));
-    let made_up: Vec<String> = ('a'..='z').flat_map(|a| ('a'..='c').map(move |b| format!("zz{a}{b}q"))).collect();
+    let made_up: Vec<String> =
+        ('a'..='z').flat_map(|a| ('a'..='c').map(move |b| format!("zz{a}{b}q"))).collect();
     let mut decoy = site("decoy.example", "Decoy", 60, &[("read", &made_up.join(" "))]);
     let url = ManifestUrl::parse("https://decoy.example/.well-known/agent-card.json").unwrap();
     (decoy.manifest.id, decoy.manifest.url) = (ManifestId::of(&url), url);

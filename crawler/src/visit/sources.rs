@@ -81,9 +81,8 @@ impl Sources {
         if named_by == NamedBy::Others {
             return;
         }
-        let may_get_better = |fetched: &&Fetched| {
-            fetched.named_by == NamedBy::Others || is_of_document(fetched.discovery)
-        };
+        let may_get_better =
+            |fetched: &&Fetched| fetched.named_by == NamedBy::Others || is_of_document(fetched.discovery);
         let is_new =
             |fetched: &&Fetched| fetched.role == Role::Manifest && known(site, &fetched.url).is_none();
         let new = fetched.iter().filter(may_get_better).filter(is_new);

@@ -68,7 +68,8 @@ pub(crate) async fn manifests_known(
         let manifest_id = at.parse("id", &row.id)?;
         let manifest = KnownManifest {
             // A damaged value counts as one that differs from what the visit found, which then replaces it.
-            hash: log_damaged(at.parse("content_hash", &row.content_hash)).unwrap_or_else(|| ContentHash::of(b"")),
+            hash: log_damaged(at.parse("content_hash", &row.content_hash))
+                .unwrap_or_else(|| ContentHash::of(b"")),
             status: log_damaged(at.parse("status", &row.status)).unwrap_or(Status::Stale),
             training: log_damaged(at.parse_of("training", row.training.as_ref()))
                 .flatten()
