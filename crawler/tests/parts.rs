@@ -375,18 +375,18 @@ async fn a_later_reader_reads_unchanged_documents_again_without_a_further_reques
     }
 }
 
-/// `Cache-Control: no-store`: there is no copy to read, so the answer is requested whole, once.
+/// `Cache-Control: no-store`: there is no copy to read, and every answer is whole.
 #[tokio::test]
-async fn a_later_reader_requests_what_may_not_be_stored_without_conditions() {
+async fn a_later_reader_reads_what_is_not_stored_when_it_arrives() {
     let answer = testweb::Answer::json(support::AWP).etag("\"1\"").header("cache-control", "no-store");
     let mut crawl = Crawl::of([Host::new("shop.example").robots("").route("/agent.json", answer)]).await;
     crawl.pass().await;
     let _dir = read_by_an_earlier_version(&mut crawl).await;
-    for status in [200, 304] {
+    for _ in 0..2 {
         crawl.pass_again().await;
         let hits = crawl.hits("shop.example");
         let of_path: Vec<_> = hits.iter().filter(|hit| hit.path == "/agent.json").collect();
-        assert!(matches!(of_path[..], [hit] if hit.status == Some(status)), "{status}: {of_path:?}");
+        assert!(matches!(of_path[..], [hit] if hit.status == Some(200)), "{of_path:?}");
     }
     assert_eq!(crawl.store.feed_read(FeedPosition(0), 9).await.unwrap().len(), 2, "added and read again");
 }

@@ -392,7 +392,7 @@ fn plan_read<'a>(
                 change(FeedChange::Added);
             } else if before.status != status || before.training != training {
                 change(FeedChange::StatusChanged);
-            } else if before.is_outdated {
+            } else if before.is_outdated() {
                 let (manifest_id, reason) = (id.clone(), Some("read_again".to_owned()));
                 let what = FeedChange::StatusChanged;
                 plan.changes.push(Change { what, manifest_id, at: fetch.at, reason });
@@ -405,7 +405,7 @@ fn plan_read<'a>(
                 seen_at: Some(fetch.at),
                 reread: Some(fetch),
                 returned: (!before.in_index).then_some(manifest),
-                read_again: before.is_outdated.then_some(manifest),
+                read_again: before.is_outdated().then_some(manifest),
             });
         }
         before => {

@@ -418,6 +418,36 @@ mod tests {
         assert_eq!(changes.relinked, [source(UPLOAD, Discovery::CatalogEntry, SECOND)]);
     }
 
+    /// A catalog may list documents of users. So what the home page links to as well is the site's own, whichever is read first.
+    #[test]
+    fn the_home_page_is_a_better_source_than_a_catalog() {
+        let page = url(PAGE).host();
+        let of_page = links([task(UPLOAD, Discovery::HtmlLink, Some(PAGE))]);
+        let new = url("https://a.example/u/new.json");
+        let of_page_too = links([task(new.as_str(), Discovery::HtmlLink, Some(PAGE))]);
+        let results = [fetched(new.as_str(), FetchOutcome::Found)];
+        for (results, links, at) in
+            [(&results[..0], &of_page, UPLOAD), (&results, &of_page_too, new.as_str())]
+        {
+            for (named_by, relinked) in [(NamedBy::Site, true), (NamedBy::Others, false)] {
+                let mut sources = Sources::default();
+                sources.compare((&site(), results), ReadWhole::Page(&page), (links, named_by));
+                let expected = source(at, Discovery::HtmlLink, PAGE);
+                assert_eq!(
+                    sources.conclude(&site(), results).relinked,
+                    Vec::from_iter(relinked.then_some(expected))
+                );
+            }
+        }
+        let known = manifest(UPLOAD, Discovery::HtmlLink, Some(PAGE));
+        let listed = |from: &str| {
+            let mut task = task(UPLOAD, Discovery::CatalogEntry, Some(from));
+            keep_source(&mut task, &known, &OwnHosts::of(&site()));
+            task.discovery
+        };
+        assert_eq!(listed(CATALOG), Discovery::HtmlLink, "a link of the catalog takes nothing away");
+    }
+
     #[test]
     fn documents_that_were_not_read_are_read_whole_after_a_link_is_lost() {
         let catalog = url(CATALOG);

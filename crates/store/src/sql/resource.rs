@@ -8,12 +8,12 @@ use sqlx::QueryBuilder;
 
 use super::rows::decode_by;
 use super::state::OfSite;
-use super::version::is_outdated;
 use super::{Connection, Database, batch, document, push_names};
 use crate::StoreError;
 use crate::convert::{RowRef, json, millis, millis_of, names, text_of, to_i32, to_u32};
 use crate::fault::Outcome;
 use crate::from_row::from_row;
+use crate::known::is_outdated;
 use crate::model::seed::kept_source;
 use crate::model::{Hint, ResourceState};
 use crate::plan::Part;

@@ -76,7 +76,7 @@ pub(crate) async fn manifests_known(
                 .unwrap_or_default(),
             named_by: log_damaged(at.parse_of("named_by", row.named_by.as_ref())).flatten(),
             publisher: log_damaged(at.parse_of("publisher", row.publisher.as_ref())).flatten(),
-            is_outdated: is_outdated(row.reader_version),
+            reader_version: row.reader_version,
             version: row.version,
             in_index: row.removed_at_ms.is_none(),
             lacks_statements: row.has_statements == Some(0),
@@ -85,11 +85,6 @@ pub(crate) async fn manifests_known(
         Ok((manifest_id, manifest))
     });
     Ok(known.into_iter().collect())
-}
-
-/// Whether an earlier version of the reader read a manifest.
-pub(super) fn is_outdated(reader_version: Option<i64>) -> bool {
-    reader_version.is_none_or(|version| version < i64::from(READER_VERSION))
 }
 
 /// Stored bytes of a site's manifests in the index and of the documents that complete them, models and bodies together, by id.
