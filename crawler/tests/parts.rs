@@ -394,7 +394,8 @@ async fn a_later_reader_reads_what_is_not_stored_when_it_arrives() {
 #[tokio::test]
 async fn a_visit_reads_twenty_outdated_documents_again() {
     const DOCUMENTS: usize = 25;
-    let lines: String = (0..DOCUMENTS).map(|number| format!("Agentmap: /m/{number}.json\n")).collect();
+    let lines: Vec<String> = (0..DOCUMENTS).map(|number| format!("Agentmap: /m/{number}.json")).collect();
+    let lines = lines.join("\n");
     let mut host = Host::new("shop.example").robots(&format!("User-agent: *\nAllow: /\n{lines}"));
     for number in 0..DOCUMENTS {
         let body =
