@@ -40,6 +40,10 @@ const SUBMITTED_URL_EVERY: Duration = Duration::from_mins(30);
 const SUBMITTED_URLS_OF_CLIENT: NonZeroU32 = NonZeroU32::new(10).unwrap();
 const SUBMITTED_URL_OF_CLIENT_EVERY: Duration = Duration::from_hours(2);
 
+/// Watches an hour of one client, and of all clients of an IPv6 /48 together. A watch that nobody confirms is kept for more than an hour, so
+/// that twenty clients do not fill the room for these; nobody needs more, since the receivers of a domain have at most ten.
+const WATCHES_PER_HOUR: NonZeroU32 = NonZeroU32::new(12).unwrap();
+
 /// The clients of an IPv6 /48 together have the limits of so many clients: enough for a company or a campus, and as much as sixteen
 /// rented IPv4 addresses have.
 const CLIENTS_OF_IPV6_SITE: NonZeroU32 = NonZeroU32::new(16).unwrap();
@@ -160,6 +164,8 @@ pub(crate) struct Limits {
     /// URLs that clients without the key of the owner submitted, by site, and by client and site.
     submitted_urls: Buckets<SiteName>,
     submitted_urls_of_client: Buckets<(IpAddr, SiteName)>,
+    /// New watches, by customer.
+    watches: Buckets<IpAddr>,
 }
 
 /// The buckets with configurable limits.
@@ -210,6 +216,7 @@ impl Limits {
             submitted_urls_of_client: buckets(
                 every(SUBMITTED_URL_OF_CLIENT_EVERY).allow_burst(SUBMITTED_URLS_OF_CLIENT),
             ),
+            watches: buckets(Quota::per_hour(WATCHES_PER_HOUR)),
         }
     }
 
@@ -261,6 +268,11 @@ impl Limits {
         take(&self.submitted_urls, site).map(|_| ())
     }
 
+    /// One new watch.
+    pub(crate) fn watch(&self, client: Client) -> Result<(), Exhausted> {
+        take(&self.watches, &customer(client.address)).map(|_| ())
+    }
+
     /// Drops full buckets, so that memory depends on the clients of the last minutes only.
     pub(crate) fn prune(&self) {
         let granted = self.granted();
@@ -268,8 +280,10 @@ impl Limits {
         for buckets in [reads, submissions, feedback, reports] {
             buckets.prune();
         }
-        self.local_reads.retain_recent();
-        self.local_reads.shrink_to_fit();
+        for buckets in [&self.local_reads, &self.watches] {
+            buckets.retain_recent();
+            buckets.shrink_to_fit();
+        }
         for buckets in [&self.visits, &self.owner_visits, &self.submitted_urls] {
             buckets.retain_recent();
             buckets.shrink_to_fit();
@@ -313,6 +327,18 @@ mod tests {
 
     fn client(address: &str, is_local: bool) -> Client {
         Client { address: address.parse().unwrap(), is_local }
+    }
+
+    #[test]
+    fn the_clients_of_one_customer_have_few_new_watches() {
+        let limits = Limits::new(LimitsConfig::default());
+        let of_network = |number: u32| client(&format!("2001:db8:1:{number:x}::1"), false);
+        for number in 0..WATCHES_PER_HOUR.get() {
+            limits.watch(of_network(number)).unwrap();
+        }
+        limits.watch(of_network(9_999)).unwrap_err();
+        limits.watch(client("2001:db8:2::1", false)).unwrap();
+        limits.watch(client("192.0.2.1", false)).unwrap();
     }
 
     #[test]

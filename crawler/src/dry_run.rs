@@ -204,6 +204,7 @@ pub(crate) fn unknown(name: SiteName) -> SiteState {
         last_end: None,
         failures_in_row: 0,
         negatives_in_row: 0,
+        outdated: BTreeSet::new(),
         paths_checked: PathSlots::default(),
         parked: None,
         interrupted: None,

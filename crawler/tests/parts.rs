@@ -6,12 +6,13 @@
 mod support;
 
 use chrono::TimeDelta;
-use manifest::{ManifestId, ManifestUrl};
+use manifest::{ManifestId, ManifestUrl, READER_VERSION};
 use policy::FetchOutcome;
 use policy::delay::day_of;
-use store::ClockWrite;
+use store::{ClockWrite, FeedPosition, Store};
 use support::{Crawl, now};
 use testweb::{Host, Web};
+use tokio::sync::mpsc;
 
 const WHOLE: &str = "/.well-known/agent-manifest.json";
 const PART: &str = "/openapi.json";
@@ -308,4 +309,106 @@ async fn manifests_with_parts_share_the_memory_of_a_visit() {
     let said = outcomes.iter().filter(|(_, reason)| reason.as_deref() == Some(too_much)).count();
     assert!(refused > 0 && refused == said, "{outcomes:?}");
     assert!(outcomes.iter().any(|(outcome, _)| *outcome == FetchOutcome::Found), "{outcomes:?}");
+}
+
+/// The lines of a dump of the store.
+async fn dump(store: &Store) -> Vec<String> {
+    let (sender, mut lines) = mpsc::channel(16);
+    let reading = async {
+        let mut all = Vec::new();
+        while let Some(line) = lines.recv().await {
+            all.push(line);
+        }
+        all
+    };
+    let export = async {
+        store.export(&sender).await.unwrap();
+        drop(sender);
+    };
+    tokio::join!(export, reading).1
+}
+
+/// The manifests of a dump, with the version of the reader at the end.
+fn is_read_by(line: &str, version: u32) -> bool {
+    line.starts_with("[\"manifest\",") && line.ends_with(&format!(",{version}]]"))
+}
+
+/// Moves a crawl to a database as an earlier version of the program left it.
+async fn read_by_an_earlier_version(crawl: &mut Crawl) -> tempfile::TempDir {
+    let lines = dump(&crawl.store).await;
+    assert!(lines.iter().any(|line| is_read_by(line, READER_VERSION)), "{lines:?}");
+    let dir = tempfile::tempdir().unwrap();
+    crawl.store = Store::open_in_data_dir(dir.path()).await.unwrap();
+    let (sender, mut receiver) = mpsc::channel(16);
+    let sending = async {
+        for line in lines {
+            let earlier = is_read_by(&line, READER_VERSION).then(|| {
+                line.replace(&format!(",{READER_VERSION}]]"), &format!(",{}]]", READER_VERSION - 1))
+            });
+            sender.send(earlier.unwrap_or(line)).await.unwrap();
+        }
+        drop(sender);
+    };
+    let ((), imported) = tokio::join!(sending, crawl.store.import(&mut receiver));
+    imported.unwrap();
+    dir
+}
+
+#[tokio::test]
+async fn a_later_reader_reads_unchanged_documents_again_without_a_further_request() {
+    let mut crawl = museum().await;
+    crawl.pass().await;
+    let _dir = read_by_an_earlier_version(&mut crawl).await;
+    let head = crawl.store.feed_head().await.unwrap();
+    for round in 0..2 {
+        crawl.pass_again().await;
+        let hits = crawl.hits("museum.example");
+        for path in [WHOLE, PART] {
+            let of_path: Vec<_> = hits.iter().filter(|hit| hit.path == path).collect();
+            assert!(matches!(of_path[..], [hit] if hit.status == Some(304)), "{of_path:?}");
+        }
+        let entries = crawl.store.feed_read(head, 9).await.unwrap();
+        let reasons: Vec<_> = entries.iter().map(|entry| entry.reason.as_deref()).collect();
+        assert_eq!(reasons, [Some("read_again")], "{round}");
+        assert!(dump(&crawl.store).await.iter().any(|line| is_read_by(line, READER_VERSION)));
+        assert_eq!(operations(&crawl).await, ["buy_ticket"], "with its part");
+    }
+}
+
+/// `Cache-Control: no-store`: there is no copy to read, and every answer is whole.
+#[tokio::test]
+async fn a_later_reader_reads_what_is_not_stored_when_it_arrives() {
+    let answer = testweb::Answer::json(support::AWP).etag("\"1\"").header("cache-control", "no-store");
+    let mut crawl = Crawl::of([Host::new("shop.example").robots("").route("/agent.json", answer)]).await;
+    crawl.pass().await;
+    let _dir = read_by_an_earlier_version(&mut crawl).await;
+    for _ in 0..2 {
+        crawl.pass_again().await;
+        let hits = crawl.hits("shop.example");
+        let of_path: Vec<_> = hits.iter().filter(|hit| hit.path == "/agent.json").collect();
+        assert!(matches!(of_path[..], [hit] if hit.status == Some(200)), "{of_path:?}");
+    }
+    assert_eq!(crawl.store.feed_read(FeedPosition(0), 9).await.unwrap().len(), 2, "added and read again");
+}
+
+#[tokio::test]
+async fn a_visit_reads_twenty_outdated_documents_again() {
+    const DOCUMENTS: usize = 25;
+    let lines: Vec<String> = (0..DOCUMENTS).map(|number| format!("Agentmap: /m/{number}.json")).collect();
+    let lines = lines.join("\n");
+    let mut host = Host::new("shop.example").robots(&format!("User-agent: *\nAllow: /\n{lines}"));
+    for number in 0..DOCUMENTS {
+        let body =
+            support::AWP.replace("buy_book", &format!("buy_{number}")).replace("books", &number.to_string());
+        host = host.file(&format!("/m/{number}.json"), "application/json", body);
+    }
+    let mut crawl = Crawl::of([host]).await;
+    assert_eq!(crawl.pass().await.manifests_added, DOCUMENTS as u64);
+    let _dir = read_by_an_earlier_version(&mut crawl).await;
+    for expected in [20, DOCUMENTS, DOCUMENTS] {
+        crawl.pass_again().await;
+        let entries = crawl.store.feed_read(FeedPosition(0), 99).await.unwrap();
+        let read_again = entries.iter().filter(|entry| entry.reason.as_deref() == Some("read_again"));
+        assert_eq!(read_again.count(), expected);
+    }
 }

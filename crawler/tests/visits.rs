@@ -577,3 +577,31 @@ async fn only_the_site_itself_proves_a_claim() {
         assert!(crawl.hits("other.example").is_empty());
     }
 }
+
+/// The catalog of a site also lists agents of its users. It is read before the home page, which tells which documents are the site's own.
+#[tokio::test]
+async fn the_best_source_decides_what_the_site_publishes() {
+    let catalog = r#"{"specVersion":"1.0","host":{"displayName":"Shop"},"entries":[
+        {"identifier":"urn:air:shop.example:own","displayName":"Own","type":"application/json","url":"https://shop.example/own.json"},
+        {"identifier":"urn:air:shop.example:user","displayName":"User","type":"application/json","url":"https://shop.example/u/x.json"}]}"#;
+    for (link, expected) in
+        [("", vec![]), ("<link rel='agent-manifest' href='/own.json'>", vec!["/agent.json", "/own.json"])]
+    {
+        let host = shop()
+            .file("/.well-known/ai-catalog.json", "application/json", catalog)
+            .file("/own.json", "application/json", AWP.replace("Sell books", "Sell all books"))
+            .file("/u/x.json", "application/json", AWP.replace("Sell books", "Sell nothing"))
+            .route("/", Answer::html(format!("<html><head>{link}</head></html>")));
+        let crawl = Crawl::of([host]).await;
+        assert_eq!(crawl.pass().await.manifests_added, 4);
+        let site = SiteName::parse("shop.example").unwrap();
+        let shared = crawl.store.capabilities_shared_of_site(&site).await.unwrap();
+        let mut members = Vec::new();
+        for member in shared.iter().flat_map(|shared| &shared.members) {
+            let stored = crawl.store.manifest_find(&member.manifest).await.unwrap().expect("a manifest");
+            members.push(stored.manifest.url.path().to_owned());
+        }
+        members.sort_unstable();
+        assert_eq!(members, expected, "users may have written what the catalog alone lists");
+    }
+}

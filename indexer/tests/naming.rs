@@ -107,6 +107,24 @@ fn filters_exclude_documents_that_only_others_name() {
     }
 }
 
+/// A file that a catalog of the site lists, with the words of the request, does not hide what the site itself declares.
+#[test]
+fn a_document_of_a_user_does_not_lead_the_near_copy_at_a_usual_path() {
+    let text =
+        "Cancels one order of books that was placed in the last thirty days, with a full refund to the card.";
+    let declared = own("books.example", "cancel_order", text);
+    let listed = upload("books.example", "cancel_order", text);
+    let listed = StoredManifest { named_by: NamedBy::Site, ..listed };
+    let (_dir, searcher) = searcher(&[declared.clone(), listed.clone()]);
+    let search = |group_by| {
+        let phrasings = vec!["cancel my order of books".to_owned()];
+        searcher.search(&SearchRequest { phrasings, group_by, ..SearchRequest::default() }).unwrap().hits
+    };
+    assert_eq!(search(Grouping::None)[0].manifest_id, listed.manifest.id, "it says more about the call");
+    let hits = search(Grouping::Copies);
+    assert_eq!((hits.len(), &hits[0].manifest_id), (1, &declared.manifest.id), "{hits:?}");
+}
+
 /// A file of a user adds nothing to its site, does not represent it, and is no original of its copies.
 #[test]
 fn user_uploads_are_not_attributed_to_the_site() {

@@ -11,8 +11,8 @@ use std::path::Path;
 use chrono::{DateTime, TimeDelta, Utc};
 use indexer::follow::{self, Mode};
 use indexer::{Hit, IndexBuilder, IndexConfig, SearchRequest, Searcher};
-use manifest::ContentHash;
 use manifest::model::Link;
+use manifest::{CapabilityId, ContentHash, ManifestId, ManifestUrl};
 use serde_json::{Value, json};
 use store::{FeedPosition, Store, StoredManifest};
 use tokio_util::sync::CancellationToken;
@@ -177,11 +177,18 @@ fn lists_of_names_are_spam_and_integrations_are_not() {
         .collect();
     let each: Vec<(&str, &str)> = each.iter().map(|(id, text)| (id.as_str(), text.as_str())).collect();
     web.push(site("hub.example", "Hub", 60, &each));
+    // A document with more names and many other words hides no other document of its site.
+    web.push(site("decoy.example", "Names", 60, &[("forecast", &list)]));
+    let made_up: Vec<String> =
+        ('a'..='z').flat_map(|a| ('a'..='c').map(move |b| format!("zz{a}{b}q"))).collect();
+    let mut decoy = site("decoy.example", "Decoy", 60, &[("read", &made_up.join(" "))]);
+    let url = ManifestUrl::parse("https://decoy.example/.well-known/agent-card.json").unwrap();
+    (decoy.manifest.id, decoy.manifest.url) = (ManifestId::of(&url), url);
+    decoy.manifest.capabilities[0].id = CapabilityId::of_key("decoy");
+    web.push(decoy);
     let (_dir, searcher) = index(&web);
-    assert_eq!(
-        spam(&searcher),
-        BTreeMap::from([("names.example".to_owned(), vec!["brand_names".to_owned()])])
-    );
+    let brand_names = |site: &str| (site.to_owned(), vec!["brand_names".to_owned()]);
+    assert_eq!(spam(&searcher), ["decoy.example", "names.example"].map(brand_names).into());
 }
 
 #[test]

@@ -233,6 +233,7 @@ fn reason(slug: &str) -> String {
         "unlisted" => Some("no document names it any more"),
         "named_by_site" => Some("the site itself names the document now"),
         "named_by_others" => Some("only others name the document now"),
+        "read_again" => Some("a later version of agentdex read the same document"),
         _ => outcome.or_else(end),
     };
     words.map_or_else(|| text::cut(slug, REASON_CHARS_MAX), labels::capitalised)

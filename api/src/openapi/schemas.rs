@@ -133,7 +133,7 @@ pub(crate) struct FeedLine {
     #[schema(inline)]
     manifest_id: ManifestId,
     /// Why; `opted_out` if the site's owner opted out, `suspended_` and the reason if the operator suspended it, `named_by_site` or
-    /// `named_by_others` if that is what changed.
+    /// `named_by_others` if that is what changed, `read_again` if a later version of the reader read the same document.
     reason: Option<String>,
 }
 

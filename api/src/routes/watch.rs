@@ -211,6 +211,9 @@ pub(crate) async fn add(Request { app, client, query, .. }: Request, body: Bytes
             return Err(Problem::forbidden(detail).with_parameter(parameter));
         }
     }
+    app.limits
+        .watch(client)
+        .map_err(|exhausted| exhausted.problem("this network has made too many watches"))?;
     let issued = IssuedKey::new(KeyKind::Watch, &rand::random::<[u8; KEY_BYTES]>());
     let watch = NewWatch {
         id: random_id(ID_PREFIX),

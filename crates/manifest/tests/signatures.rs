@@ -129,7 +129,10 @@ fn header(key: &Key) -> Value {
 
 /// A card with one signature.
 fn signed(key: &Key, header: &Value) -> Value {
-    let mut card = card();
+    sign_card(card(), key, header)
+}
+
+fn sign_card(mut card: Map<String, Value>, key: &Key, header: &Value) -> Value {
     let payload = serde_json_canonicalizer::to_vec(&card).unwrap();
     let (protected, signature) = key.sign(header, &payload);
     card.insert("signatures".to_owned(), json!([{"protected": protected, "signature": signature}]));
@@ -615,6 +618,27 @@ fn a_did_proves_documents_of_its_host_and_of_hosts_below_it() {
         assert_eq!(!manifest.links.is_empty(), is_allowed, "{did} {at}: {:?}", manifest.links);
         let reason = if is_allowed { "" } else { "and of hosts below it" };
         assert_result(&check_of(&manifest), "unresolvable", reason);
+    }
+}
+
+/// Anybody can serve a card that a site signed once. A relative address in it would lead to the host of the copy.
+#[test]
+fn a_signed_card_with_a_relative_address_counts_at_the_host_of_its_key_alone() {
+    let key = ed25519();
+    for (address, at, status) in [
+        ("/a2a", "https://a.example/.well-known/agent-card.json", "verified"),
+        ("/a2a", "https://www.a.example/.well-known/agent-card.json", "verified"),
+        ("/a2a", CARD_URL, "unresolvable"),
+        ("//a.example/a2a", CARD_URL, "unresolvable"),
+        ("https://a.example/a2a", CARD_URL, "verified"),
+    ] {
+        let mut card = card();
+        card["supportedInterfaces"][0]["url"] = json!(address);
+        let card = sign_card(card, &key, &json!({"alg": "EdDSA", "kid": "did:web:a.example#key-1"}));
+        let keys = (DID_URL, did_document(&key).to_string().into_bytes());
+        let check = check_of(&read_at(at, &card.to_string(), &[keys]));
+        let reason = if status == "verified" { "" } else { "relative addresses" };
+        assert_result(&check, status, reason);
     }
 }
 

@@ -105,15 +105,18 @@ impl SiteNaming {
     /// the robots.txt, the DNS records, the home page or the list of APIs (RFC 9727) of such a host lead there. Documents behind other
     /// links may be written by users.
     pub fn publishes(&self, url: &ManifestUrl) -> bool {
-        let is_linked = || {
-            let found_by = self.found.get(url);
-            found_by.is_some_and(|found_by| {
-                naming(&self.site, found_by) != Naming::Site && !self.is_listed_as_own_api(found_by)
-            })
-        };
+        let is_linked = || self.found.get(url).is_some_and(|found_by| !self.is_word_of_site(found_by));
         let is_at_own_host =
             || self.names_host(&url.host()) && (is_usual(url) || self.names(url) && !is_linked());
         self.links_away(url) == Some(0) || is_at_own_host()
+    }
+
+    /// Whether a source says what the site itself publishes: the operator's list, a usual path, or the robots.txt, the DNS records, the home
+    /// page or the list of APIs (RFC 9727) of one of its hosts. A document may have several sources; those that are links of other documents
+    /// count less.
+    pub fn is_word_of_site(&self, found_by: &FoundBy) -> bool {
+        let is_own = || found_by.linked_from.as_ref().is_none_or(|from| self.names_host(&from.host()));
+        naming(&self.site, found_by) == Naming::Site && is_own() || self.is_listed_as_own_api(found_by)
     }
 
     /// Whether the list of a host's own APIs leads to a document: `/.well-known/api-catalog`, RFC 9727 section 2.

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use manifest::declaration::Publisher;
 use manifest::model::PolicyChoice;
-use manifest::{ContentHash, Host, ManifestId, NamedBy};
+use manifest::{ContentHash, Host, ManifestId, NamedBy, READER_VERSION};
 use policy::Status;
 
 use crate::model::{HostOrigin, ResourceState};
@@ -16,12 +17,28 @@ pub(crate) struct KnownManifest {
     pub(crate) training: PolicyChoice,
     /// `None` if a program of an earlier schema wrote it.
     pub(crate) named_by: Option<NamedBy>,
+    /// `None` if a program of an earlier schema wrote it.
+    pub(crate) publisher: Option<Publisher>,
+    /// Version of the reader that read it; `None` if it was not stored.
+    pub(crate) reader_version: Option<i64>,
     pub(crate) version: i32,
     pub(crate) in_index: bool,
     /// Its capabilities lack what groups and merges them: it is the only manifest, or a program of an earlier schema wrote it.
     pub(crate) lacks_statements: bool,
     /// Other manifests declare a capability of it too, or one of its capabilities has the id of another.
     pub(crate) shares_capabilities: bool,
+}
+
+impl KnownManifest {
+    /// Whether an earlier version of the reader read it.
+    pub(crate) fn is_outdated(&self) -> bool {
+        is_outdated(self.reader_version)
+    }
+}
+
+/// Whether an earlier version of the reader read a manifest.
+pub(crate) fn is_outdated(reader_version: Option<i64>) -> bool {
+    reader_version.is_none_or(|version| version < i64::from(READER_VERSION))
 }
 
 /// The state of a site before the visit, by id of the URL.

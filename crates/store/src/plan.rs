@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
+use manifest::declaration::Publisher;
 use manifest::model::PolicyChoice;
 use manifest::{ContentHash, Discovery, Format, Manifest, ManifestId, ManifestUrl, NamedBy};
 use policy::VisitEnd;
@@ -44,7 +45,20 @@ pub(crate) struct NewVersion<'a> {
     pub(crate) version: i32,
     pub(crate) status: Status,
     pub(crate) training: PolicyChoice,
+    pub(crate) naming: StoredNaming,
+}
+
+/// Who names and publishes a document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct StoredNaming {
     pub(crate) named_by: NamedBy,
+    pub(crate) publisher: Publisher,
+}
+
+impl StoredNaming {
+    fn of(naming: &SiteNaming, url: &ManifestUrl) -> Self {
+        Self { named_by: naming.named_by(url), publisher: naming.publisher(url) }
+    }
 }
 
 /// A manifest with unchanged content.
@@ -60,6 +74,8 @@ pub(crate) struct Touch<'a> {
     pub(crate) reread: Option<&'a FetchRecord>,
     /// The manifest, if it had left the index and returned.
     pub(crate) returned: Option<&'a Manifest>,
+    /// The manifest, if an earlier version of the reader read the one that is stored.
+    pub(crate) read_again: Option<&'a Manifest>,
 }
 
 /// A document that completes a manifest at another URL: an OpenAPI document, a list of tools.
@@ -83,8 +99,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) versions: Vec<NewVersion<'a>>,
     pub(crate) touches: Vec<Touch<'a>>,
     pub(crate) removals: Vec<(ManifestId, Status)>,
-    /// Who names a manifest, if that is new or changed; new versions contain it as well.
-    pub(crate) named: Vec<(ManifestId, NamedBy)>,
+    /// Who names and publishes a manifest, if that is new or changed; new versions contain it as well.
+    pub(crate) named: Vec<(ManifestId, StoredNaming)>,
     pub(crate) changes: Vec<Change>,
     /// Documents for which the site has no room, with the reason. Nothing of them is stored.
     pub(crate) refused: HashMap<ManifestId, &'static str>,
@@ -98,10 +114,10 @@ impl Plan<'_> {
         u32::try_from(count).unwrap_or(u32::MAX)
     }
 
-    /// The manifests whose capabilities are added to the index.
+    /// The manifests whose capabilities are written.
     pub(crate) fn manifests_indexed(&self) -> impl Iterator<Item = &Manifest> {
-        let returned = self.touches.iter().filter_map(|touch| touch.returned);
-        self.versions.iter().map(|new| new.manifest).chain(returned)
+        let touched = self.touches.iter().filter_map(|touch| touch.returned.or(touch.read_again));
+        self.versions.iter().map(|new| new.manifest).chain(touched)
     }
 }
 
@@ -146,7 +162,7 @@ pub(crate) fn plan<'a>(
         let outcome = if is_refused { FetchOutcome::TooLarge } else { fetch.outcome };
         let misses_in_row = misses(fetch, outcome, Earlier::of(known, id));
         if let Some(manifest) = fetch.manifest.as_ref().filter(|_| !is_refused) {
-            plan_read(&mut plan, (id, fetch, manifest), known, naming.named_by(&fetch.url))?;
+            plan_read(&mut plan, (id, fetch, manifest), known, StoredNaming::of(&naming, &fetch.url))?;
             continue;
         }
         if !is_refused {
@@ -282,8 +298,8 @@ fn naming_after(visit: &VisitRecord, known: &Known, after: &[ResourceState]) -> 
     SiteNaming::new(visit.site.clone(), found, listed.map(|(host, _)| host.clone()))
 }
 
-/// Plans to store who names the manifests that stay in the index, if that changed or was not stored. Returns whether it changed. The
-/// content of such a manifest is the same, so the feed reports a change of status.
+/// Plans to store who names and publishes the manifests that stay in the index, if that changed or was not stored. Returns whether it
+/// changed. The content of such a manifest is the same, so the feed reports a change of status if another one names it.
 fn plan_naming(plan: &mut Plan<'_>, known: &Known, naming: &SiteNaming, at: DateTime<Utc>) -> bool {
     let reported: HashSet<ManifestId> =
         plan.changes.iter().map(|change| change.manifest_id.clone()).collect();
@@ -295,19 +311,20 @@ fn plan_naming(plan: &mut Plan<'_>, known: &Known, naming: &SiteNaming, at: Date
         let is_in_index = manifest.in_index || returned.contains(id);
         is_in_index && !new.contains(id) && !removed.contains(id)
     };
-    let mut changed = Vec::new();
+    let (mut changed, mut is_other_publisher) = (Vec::new(), false);
     for (id, before) in known.manifests.iter().filter(stays) {
         let Some(url) = known.resources.get(id).map(|resource| &resource.url) else { continue };
-        let named_by = naming.named_by(url);
-        if before.named_by == Some(named_by) {
+        let now @ StoredNaming { named_by, publisher } = StoredNaming::of(naming, url);
+        is_other_publisher |= before.publisher != Some(publisher);
+        if before.named_by == Some(named_by) && before.publisher == Some(publisher) {
             continue;
         }
-        plan.named.push((id.clone(), named_by));
+        plan.named.push((id.clone(), now));
         if before.named_by.unwrap_or_else(|| named_by_url(url)) != named_by {
             changed.push((id.clone(), named_by));
         }
     }
-    let is_any_changed = !changed.is_empty();
+    let is_any_changed = is_other_publisher || !changed.is_empty();
     changed.retain(|(id, _)| !reported.contains(id));
     plan.changes.extend(changed.into_iter().map(|(manifest_id, named_by)| Change {
         what: FeedChange::StatusChanged,
@@ -325,8 +342,13 @@ fn regroups(plan: &Plan<'_>, known: &Known, naming_changed: bool) -> bool {
     let is_new = |new: &&NewVersion<'_>| {
         known.manifests.get(&new.manifest.id).is_none_or(|manifest| !manifest.in_index)
     };
+    let is_any_read_again = plan.touches.iter().any(|touch| touch.read_again.is_some());
     let added = returned + plan.versions.iter().filter(is_new).count();
-    let changes = naming_changed || added > 0 || !plan.versions.is_empty() || !plan.removals.is_empty();
+    let changes = naming_changed
+        || is_any_read_again
+        || added > 0
+        || !plan.versions.is_empty()
+        || !plan.removals.is_empty();
     let are_several = before().count() + added > 1;
     before().any(|manifest| manifest.shares_capabilities) && changes
         || are_several && (changes || before().any(|manifest| manifest.lacks_statements))
@@ -353,7 +375,7 @@ fn plan_read<'a>(
     plan: &mut Plan<'a>,
     (id, fetch, manifest): (&ManifestId, &'a FetchRecord, &'a Manifest),
     known: &Known,
-    named_by: NamedBy,
+    naming: StoredNaming,
 ) -> Result<(), StoreError> {
     if manifest.id != *id {
         let reason = format!("its id is {}, but that of its URL {} is {id}", manifest.id, fetch.url);
@@ -370,6 +392,10 @@ fn plan_read<'a>(
                 change(FeedChange::Added);
             } else if before.status != status || before.training != training {
                 change(FeedChange::StatusChanged);
+            } else if before.is_outdated() {
+                let (manifest_id, reason) = (id.clone(), Some("read_again".to_owned()));
+                let what = FeedChange::StatusChanged;
+                plan.changes.push(Change { what, manifest_id, at: fetch.at, reason });
             }
             plan.touches.push(Touch {
                 id: id.clone(),
@@ -379,13 +405,14 @@ fn plan_read<'a>(
                 seen_at: Some(fetch.at),
                 reread: Some(fetch),
                 returned: (!before.in_index).then_some(manifest),
+                read_again: before.is_outdated().then_some(manifest),
             });
         }
         before => {
             let in_index = before.is_some_and(|before| before.in_index);
             change(if in_index { FeedChange::Changed } else { FeedChange::Added });
             let version = before.map_or(1, |before| before.version.saturating_add(1));
-            plan.versions.push(NewVersion { manifest, fetch, version, status, training, named_by });
+            plan.versions.push(NewVersion { manifest, fetch, version, status, training, naming });
         }
     }
     Ok(())
@@ -435,7 +462,8 @@ fn plan_verdict(
     }
     let version = before.version;
     let id = id.clone();
-    plan.touches.push(Touch { id, version, status, training, seen_at, reread: None, returned: None });
+    let (reread, returned, read_again) = (None, None, None);
+    plan.touches.push(Touch { id, version, status, training, seen_at, reread, returned, read_again });
 }
 
 /// Whether new bytes of a manifest in the index were received only as a part of another manifest. The manifest was not read from these

@@ -6,6 +6,8 @@
 pub(crate) mod dictionary;
 pub(crate) mod encodings;
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -100,6 +102,7 @@ impl TryFrom<StateRow> for SiteState {
             status: at.parse("status", &row.status)?,
             hosts: Vec::new(),
             resources: Vec::new(),
+            outdated: BTreeSet::new(),
             visits: to_u32(row.visits),
             changes: to_u32(row.changes),
             first_visit_at: at.time_of("first_visit_at_ms", row.first_visit_at_ms)?,

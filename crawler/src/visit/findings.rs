@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use chrono::{DateTime, Utc};
-use manifest::{Discovery, Host, ManifestUrl};
+use manifest::{Discovery, Host, ManifestId, ManifestUrl};
 use policy::naming::is_usual;
 use policy::schedule::ManifestPresence;
 use policy::{BodyKind, FetchOutcome, PathClass, VisitEnd, plan};
@@ -191,6 +191,8 @@ impl Findings {
     /// again.
     pub(crate) fn keep_reading(&mut self, index: usize, part: &ManifestUrl) {
         let Some(whole) = self.fetched.get_mut(index) else { return };
+        // what is stored of a manifest that was not received stays
+        (whole.manifest, whole.body, whole.hash) = (None, None, None);
         if whole.outcome == FetchOutcome::Found {
             let reason = format!("its part {part} could not be read; a later visit reads both");
             whole.reject(FetchOutcome::NotReached, reason);
@@ -310,6 +312,11 @@ impl Findings {
         };
         site.visits > 0 && self.manifests_of_site(own).any(has_changed)
     }
+}
+
+/// Whether a document is a manifest in the index that an earlier version of the reader read.
+pub(super) fn is_outdated(site: &SiteState, url: &ManifestUrl) -> bool {
+    !site.outdated.is_empty() && site.outdated.contains(&ManifestId::of(url))
 }
 
 /// Whether the operator or the site names a document, as far as the store or this visit knows.

@@ -1,7 +1,8 @@
 //! Manifests that other documents complete (ARWS tools, a plugin's OpenAPI). They are read together if any of them changed.
 //!
 //! The manifest and its parts are requested separately, each with its own validators. If one of them changed, the bytes of the others come
-//! from this visit or from the store, and the manifest is read again with all of them.
+//! from this visit or from the store, and the manifest is read again with all of them. Manifests that an earlier version of the reader read
+//! are read again in the same way, without a further request.
 
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use store::{ResourceState, StoreError, StoredManifest};
 use super::Visit;
 use super::context::Interrupt;
 use super::fetched::{Document, Fetched};
-use super::findings::{Findings, is_of_site, known};
+use super::findings::{Findings, is_of_site, is_outdated, known};
 use super::judge;
 use super::known_documents;
 use super::links::{self, FollowUps};
@@ -35,6 +36,9 @@ pub(super) enum StoredCopy<Bytes = ()> {
     /// The stored bytes do not match their hash: the document has to be fetched completely and replaced.
     Damaged,
 }
+
+/// Maximum number of unchanged manifests that a visit reads again because an earlier version of the reader read them.
+const OUTDATED_READ_MAX: usize = 20;
 
 impl Visit<'_> {
     /// Plans the parts of a manifest that did not change.
@@ -151,14 +155,18 @@ impl Visit<'_> {
         Ok(())
     }
 
-    /// Reads every manifest whose body or whose parts changed.
+    /// Reads every manifest whose body or whose parts changed, and some of those that an earlier version of the reader read.
     pub(super) async fn read_together(&mut self) -> Result<(), Interrupt> {
+        let mut outdated_left = OUTDATED_READ_MAX;
         for index in 0..self.progress.findings.fetched.len() {
             let Some(whole) = self.progress.findings.fetched.get(index) else { continue };
             if whole.role != Role::Manifest || !whole.outcome.is_present() {
                 continue;
             }
-            let (url, is_found) = (whole.url.clone(), whole.outcome == FetchOutcome::Found);
+            let (url, is_received) = (whole.url.clone(), whole.outcome == FetchOutcome::Found);
+            let is_outdated = !is_received && outdated_left > 0 && is_outdated(self.site, &url);
+            outdated_left -= usize::from(is_outdated);
+            let is_found = is_received || is_outdated;
             // keys of manifests that only others name do not affect the time of the next visit
             let decides = is_of_site(whole, &self.own_hosts);
             if is_found && whole.manifest.is_none() {
@@ -262,15 +270,22 @@ impl Visit<'_> {
         let Some(whole) = fetched.get_mut(index) else { return Ok(()) };
         match reading {
             Err(refused) => {
-                whole.reject(refused.outcome, refused.reason.unwrap_or_default());
-                sources.add_unfollowed(url);
+                if whole.outcome == FetchOutcome::Found || !is_outdated(self.site, url) {
+                    whole.reject(refused.outcome, refused.reason.unwrap_or_default());
+                    sources.add_unfollowed(url);
+                }
                 self.requester.memory.drop_document();
             }
             Ok(Reading::Read { manifest, .. }) => {
-                let is_first = whole.outcome == FetchOutcome::Found && whole.manifest.is_none();
-                if is_first && !judge::is_manifest(&document.bytes, &manifest) {
-                    // a link to a part as a manifest does not turn it into one
-                    whole.role = Role::Part;
+                if whole.manifest.is_none() && !judge::is_manifest(&document.bytes, &manifest) {
+                    if whole.outcome == FetchOutcome::Found {
+                        // a link to a part as a manifest does not turn it into one
+                        whole.role = Role::Part;
+                    } else {
+                        // this version of the reader does not take it for a manifest: the next answer decides
+                        sources.add_unfollowed(url);
+                        self.requester.memory.drop_document();
+                    }
                     return Ok(());
                 }
                 whole.hash = Some(manifest.content_hash.clone());

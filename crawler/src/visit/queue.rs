@@ -7,6 +7,7 @@ use manifest::{Discovery, Host};
 use policy::plan::{PATHS, PlannedPath};
 use serde::{Deserialize, Serialize};
 
+use super::own_hosts::is_of_document;
 use super::task::{NamedBy, RANK_OF_KNOWN, Role, TURNS, Task, Validators};
 
 /// Tasks in order.
@@ -124,8 +125,9 @@ impl Queue {
     }
 
     /// Records a link to a queued URL. A part is also read as a manifest if a source with at least the same standing links to it as one. If
-    /// a document of the site links to a URL that others named, the site may name it now; the task keeps its position and its restrictions
-    /// until the next visit. A URL of the operator's list stays listed.
+    /// a document of the site links to a URL that others named, the site may name it now; if the robots.txt, the DNS records or the home page
+    /// of an own host link to a URL that a document names, the site publishes it. The task keeps its position and its restrictions until the
+    /// next visit. A URL of the operator's list stays listed.
     pub(crate) fn link(&mut self, linked: &Task) {
         for segment in &mut self.0 {
             let Segment::Task(task) = segment else { continue };
@@ -136,7 +138,11 @@ impl Queue {
                 task.role = Role::Manifest;
             }
             let is_of_site = linked.named_by != NamedBy::Others && linked.linked_from.is_some();
-            if is_of_site && task.named_by == NamedBy::Others && task.discovery != Discovery::Listed {
+            let is_published = linked.named_by == NamedBy::Site
+                && is_of_document(task.discovery)
+                && !is_of_document(linked.discovery);
+            let is_better = task.named_by == NamedBy::Others || is_published;
+            if is_of_site && is_better && task.discovery != Discovery::Listed {
                 task.discovery = linked.discovery;
                 task.linked_from.clone_from(&linked.linked_from);
             }

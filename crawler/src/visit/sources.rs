@@ -60,8 +60,8 @@ pub(crate) struct Sources {
 }
 
 impl Sources {
-    /// Compares the links that were read with the stored sources, and with URLs that others named and this visit has requested. Links of a
-    /// document that only others name do not count for the site, so that losing one causes no request.
+    /// Compares the links that were read with the stored sources, and with the sources by which this visit has requested new URLs. Links of
+    /// a document that only others name do not count for the site, so that losing one causes no request.
     pub(super) fn compare(
         &mut self,
         (site, fetched): (&SiteState, &[Fetched]),
@@ -81,12 +81,12 @@ impl Sources {
         if named_by == NamedBy::Others {
             return;
         }
-        let of_others = fetched.iter().filter(|fetched| {
-            fetched.named_by == NamedBy::Others
-                && fetched.role == Role::Manifest
-                && known(site, &fetched.url).is_none()
-        });
-        for task in of_others.filter_map(|fetched| links.get(&fetched.url)) {
+        let may_get_better =
+            |fetched: &&Fetched| fetched.named_by == NamedBy::Others || is_of_document(fetched.discovery);
+        let is_new =
+            |fetched: &&Fetched| fetched.role == Role::Manifest && known(site, &fetched.url).is_none();
+        let new = fetched.iter().filter(may_get_better).filter(is_new);
+        for task in new.filter_map(|fetched| links.get(&fetched.url)) {
             self.add(task);
         }
     }
@@ -136,8 +136,8 @@ impl Sources {
         LinkChanges { unlinked, relinked, unread: unread.into_iter().collect() }
     }
 
-    /// The nearest other source for each document that lost its source, or whose source the site does not name. A document that gets one
-    /// may be the source of the next.
+    /// The nearest other source for each document that lost its source, whose source the site does not name, or that the site publishes by
+    /// the other source alone. A document that gets one may be the source of the next.
     fn relinked(
         &self,
         site: &SiteState,
@@ -164,10 +164,21 @@ impl Sources {
             let own = OwnHosts::with_sources(site, found.clone());
             let nearest = |(url, sources): (&ManifestUrl, &Vec<(Discovery, ManifestUrl)>)| {
                 let needs_one = self.unlinked.contains(url) || !own.names(url);
+                let is_word = |(discovery, from): &(Discovery, ManifestUrl)| {
+                    own.is_word_of_site(*discovery, Some(from))
+                };
+                let found_by = found.get(url);
+                let has_word = found_by.is_some_and(|found_by| {
+                    own.is_word_of_site(found_by.discovery, found_by.linked_from.as_ref())
+                });
                 let mut sources: Vec<_> =
                     sources.iter().filter_map(|source| Some((links_to(source, &own)?, source))).collect();
-                sources.sort_by_key(|(links, _)| *links);
-                let (_, source) = sources.first().filter(|_| needs_one && !relinked.contains_key(url))?;
+                sources.sort_by_key(|(links, source)| (!is_word(source), *links));
+                let is_better = |source| !has_word && is_word(source);
+                let (_, source) = sources.first().filter(|(_, source)| needs_one || is_better(source))?;
+                if relinked.contains_key(url) {
+                    return None;
+                }
                 Some((url.clone(), (*source).clone()))
             };
             let new: Vec<_> = self.linked.iter().filter_map(nearest).collect();
@@ -198,10 +209,17 @@ fn is_part(known: &ResourceState) -> bool {
 }
 
 /// Keeps the source of a known document where only others name it in this visit: the one by which the operator or the site names it, and the
-/// first one of a manifest in the index, so that no link of others takes the document from its owner.
+/// first one of a manifest in the index, so that no link of others takes the document from its owner. A link of a document does not replace
+/// the robots.txt, the DNS records or the home page as the source: these say what the site itself publishes.
 pub(super) fn keep_source(task: &mut Task, known: &ResourceState, own: &OwnHosts) {
     let has_source = || !is_part(known) && (own.names(&known.url) || known.manifest_id.is_some());
-    if known.discovery == Discovery::Listed || has_source() && !is_linked_by_site(task, own) {
+    let is_word = |discovery, from| own.is_word_of_site(discovery, from);
+    let is_better = || {
+        is_word(known.discovery, known.linked_from.as_ref())
+            && !is_word(task.discovery, task.linked_from.as_deref())
+    };
+    let is_kept = || !is_linked_by_site(task, own) || own.names(&known.url) && is_better();
+    if known.discovery == Discovery::Listed || has_source() && is_kept() {
         task.discovery = known.discovery;
         task.linked_from = known.linked_from.clone().map(Box::new);
     }
@@ -398,6 +416,36 @@ mod tests {
         sources.compare((&site, &results), ReadWhole::Document(&second), (&linked, NamedBy::Document));
         let changes = sources.conclude(&site, &results);
         assert_eq!(changes.relinked, [source(UPLOAD, Discovery::CatalogEntry, SECOND)]);
+    }
+
+    /// A catalog may list documents of users. So what the home page links to as well is the site's own, whichever is read first.
+    #[test]
+    fn the_home_page_is_a_better_source_than_a_catalog() {
+        let page = url(PAGE).host();
+        let of_page = links([task(UPLOAD, Discovery::HtmlLink, Some(PAGE))]);
+        let new = url("https://a.example/u/new.json");
+        let of_page_too = links([task(new.as_str(), Discovery::HtmlLink, Some(PAGE))]);
+        let results = [fetched(new.as_str(), FetchOutcome::Found)];
+        for (results, links, at) in
+            [(&results[..0], &of_page, UPLOAD), (&results, &of_page_too, new.as_str())]
+        {
+            for (named_by, relinked) in [(NamedBy::Site, true), (NamedBy::Others, false)] {
+                let mut sources = Sources::default();
+                sources.compare((&site(), results), ReadWhole::Page(&page), (links, named_by));
+                let expected = source(at, Discovery::HtmlLink, PAGE);
+                assert_eq!(
+                    sources.conclude(&site(), results).relinked,
+                    Vec::from_iter(relinked.then_some(expected))
+                );
+            }
+        }
+        let known = manifest(UPLOAD, Discovery::HtmlLink, Some(PAGE));
+        let listed = |from: &str| {
+            let mut task = task(UPLOAD, Discovery::CatalogEntry, Some(from));
+            keep_source(&mut task, &known, &OwnHosts::of(&site()));
+            task.discovery
+        };
+        assert_eq!(listed(CATALOG), Discovery::HtmlLink, "a link of the catalog takes nothing away");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use store::{ResourceState, SiteState, StoreError};
 use super::Visit;
 use super::context::{Interrupt, Scope};
 use super::fetched::Fetched;
-use super::findings::{Findings, known};
+use super::findings::{Findings, is_outdated, known};
 use super::links::{self, FollowUps};
 use super::parts::StoredCopy;
 use super::prepare;
@@ -79,7 +79,8 @@ impl Visit<'_> {
         // a part without a stored copy must be received completely; a manifest was already read when it was received
         let copy = Box::pin(self.copy_of(task, known.as_deref())).await?;
         let is_part_without_copy = task.role == Role::Part && copy == StoredCopy::Missing && known.is_some();
-        if copy == StoredCopy::Damaged || is_part_without_copy {
+        let is_outdated_without_copy = copy == StoredCopy::Missing && is_outdated(self.site, &task.url);
+        if copy == StoredCopy::Damaged || is_part_without_copy || is_outdated_without_copy {
             task.validators = Validators::Omitted;
         }
         let Some(fetched) = self.answer(task, known.as_deref()).await? else {

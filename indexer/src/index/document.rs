@@ -16,7 +16,7 @@ use policy::Status;
 use store::{StoredDeclaration, StoredManifest};
 use tantivy::TantivyDocument;
 
-use super::forward::{Part, encoded, gram_number, hash, number_of_address, sketch, stem_number};
+use super::forward::{AddressOf, Part, encoded, gram_number, hash, number_of_address, sketch, stem_number};
 use super::schema::Fields;
 use super::shared::{self, Following, Shared};
 use crate::analysis::{
@@ -341,16 +341,23 @@ impl<'a> CapabilityText<'a> {
     }
 
     /// The number of the site that is called: the site of the address, or the site that serves the declaration if there is no address. The
-    /// number also says whether this site declares the capability itself, which requires a document that it names.
+    /// number also says whether this site declares the capability itself, which requires a document that it names, and whether at a usual path.
     fn address_number(&self, manifest: &ManifestText<'_>) -> u64 {
-        let is_of_site = manifest.stored.is_of_site();
-        let serving = manifest.stored.manifest.url.site();
+        let url = &manifest.stored.manifest.url;
+        let of_serving = match manifest.stored.is_of_site() {
+            true if policy::naming::is_usual(url) => AddressOf::Publisher,
+            true => AddressOf::Site,
+            false => AddressOf::Others,
+        };
+        let serving = url.site();
         let address = self.capability.invocation.endpoint();
         let called =
             address.and_then(|address| ManifestUrl::parse(address).ok()).map(|address| address.site());
         called.map_or_else(
-            || number_of_address(&serving, is_of_site),
-            |called| number_of_address(&called, is_of_site && called == serving),
+            || number_of_address(&serving, of_serving),
+            |called| {
+                number_of_address(&called, if called == serving { of_serving } else { AddressOf::Others })
+            },
         )
     }
 

@@ -108,18 +108,40 @@ pub(crate) fn gram_number(gram: &str) -> u16 {
 
 /// Set in the number of an address that the site itself serves.
 const OWN_ADDRESS: u64 = 1;
+/// Set if it does so at a usual path, where users of the site write no documents.
+const PUBLISHED_ADDRESS: u64 = 2;
 
-/// The number of the site that a capability calls, and whether that site declares it. Nobody can choose a name with the number of
-/// another site, so it is of a cryptographic hash.
-pub(crate) fn number_of_address(called: &SiteName, is_own: bool) -> u64 {
+/// Who declares a capability.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AddressOf {
+    /// The site that is called, at a usual path.
+    Publisher,
+    /// The site that is called, in a document that its users may have written.
+    Site,
+    Others,
+}
+
+/// The number of the site that a capability calls, and who declares it. Nobody can choose a name with the number of another site, so it is
+/// of a cryptographic hash.
+pub(crate) fn number_of_address(called: &SiteName, of: AddressOf) -> u64 {
     let digest = Sha256::digest(called.as_str());
     let number = digest.iter().take(8).fold(0, |number, byte| (number << 8) | u64::from(*byte));
-    if is_own { number | OWN_ADDRESS } else { number & !OWN_ADDRESS }
+    let number = number & !(OWN_ADDRESS | PUBLISHED_ADDRESS);
+    match of {
+        AddressOf::Publisher => number | OWN_ADDRESS | PUBLISHED_ADDRESS,
+        AddressOf::Site => number | OWN_ADDRESS,
+        AddressOf::Others => number,
+    }
 }
 
 /// Whether two numbers are of addresses of one site.
 pub(crate) const fn is_same_address(one: u64, other: u64) -> bool {
-    one | OWN_ADDRESS == other | OWN_ADDRESS
+    (one ^ other) & !(OWN_ADDRESS | PUBLISHED_ADDRESS) == 0
+}
+
+/// Whether the site that is called declares the capability at a usual path.
+pub(crate) const fn is_published_address(number: u64) -> bool {
+    number & PUBLISHED_ADDRESS != 0
 }
 
 /// Whether the site that is called declares the capability.

@@ -1,11 +1,11 @@
 //! Groups results under the best one: near copies of one declaration, or all results of a site.
 //!
-//! Near copies call one site. They are grouped under the declaration of this site, or under the best one of the site that serves them. So
-//! a copy that calls another site hides no capability.
+//! Near copies call one site. They are grouped under the declaration of this site, if possible one at a usual path, or under the best one of
+//! the site that serves them. So a copy that calls another site hides no capability, and a user of a site does not lead its own.
 
 use super::columns::DocumentTraits;
 use super::rank::{Candidate, Ranked};
-use crate::index::{is_own_address, is_same_address};
+use crate::index::{is_own_address, is_published_address, is_same_address};
 use crate::request::Grouping;
 
 /// Best results that are compared with each other.
@@ -38,7 +38,9 @@ fn by_site(ranked: Vec<Ranked>) -> Vec<Ranked> {
 
 fn by_copies(ranked: Vec<Ranked>) -> Vec<Ranked> {
     let traits = ranked.iter().take(COMPARED_MAX).map(|hit| hit.candidate.traits);
-    let originals: Vec<DocumentTraits> = traits.filter(|traits| is_own_address(traits.address)).collect();
+    let mut originals: Vec<DocumentTraits> = traits.filter(|traits| is_own_address(traits.address)).collect();
+    // a user of the site may have written a better result
+    originals.sort_by_key(|original| !is_published_address(original.address));
     let mut leaders: Vec<(Option<u64>, Ranked)> = Vec::with_capacity(ranked.len());
     for (place, hit) in ranked.into_iter().enumerate() {
         let traits = hit.candidate.traits;

@@ -79,8 +79,8 @@ impl SegmentPublishers {
             self.near.extend(label.near_keys().into_iter().map(|key| (key, site)));
         }
         self.links.extend(facts.links.iter().map(|target| (site, number_of(target))));
-        if facts.names.len() >= BRANDS_MIN {
-            self.listed.push((site, facts.names.iter().copied().collect()));
+        if facts.listing.names.len() >= BRANDS_MIN {
+            self.listed.push((site, facts.listing.names.iter().copied().collect()));
         }
     }
 

@@ -14,7 +14,7 @@ use tantivy::Searcher;
 use super::columns::Columns;
 use super::publishers::{BRANDS_MIN, Publishers, SegmentPublishers, number_of, pairs_with};
 use crate::answer::SpamCause;
-use crate::spam::{Label, PublisherFacts, SpamReason};
+use crate::spam::{Label, Listing, PublisherFacts, SpamReason};
 
 /// A publisher is known if it declares at least this many capabilities, and was seen this long before the other site; or was seen no
 /// later, and is verified by its signature while the other is not. Anybody may sign, so a signature makes nobody older.
@@ -187,23 +187,15 @@ impl SpamSites {
     fn judge_listing(&mut self, all: &mut Publishers<'_>) -> tantivy::Result<()> {
         for site in std::mem::take(&mut self.listing) {
             let Some(facts) = all.facts(site)? else { continue };
-            let (mut named, mut known) = (0, 0);
-            for key in &facts.names {
-                let others: BTreeSet<u64> = all.named(*key).filter(|other| *other != site).collect();
-                named += usize::from(!others.is_empty());
-                let mut is_known = false;
-                for other in others.into_iter().take(SAME_KEY_MAX) {
-                    is_known |= all.facts(other)?.is_some_and(|other| {
-                        is_known_to(&other, &facts) && !other.links.contains(&facts.site)
-                    });
+            let listings = std::iter::once(&facts.listing).chain(&facts.listings);
+            for listing in listings.filter(|listing| listing.names.len() >= BRANDS_MIN) {
+                let (named, known) = names_of_others(all, (site, &facts), listing)?;
+                if named >= BRANDS_MIN {
+                    self.listing.insert(site);
                 }
-                known += usize::from(is_known);
-            }
-            if named >= BRANDS_MIN {
-                self.listing.insert(site);
-            }
-            if known >= BRANDS_MIN && known * BRAND_WORDS_SHARE >= facts.words as usize {
-                self.add(site, facts.site.clone(), SpamReason::BrandNames, None);
+                if known >= BRANDS_MIN && known * BRAND_WORDS_SHARE >= listing.words as usize {
+                    self.add(site, facts.site.clone(), SpamReason::BrandNames, None);
+                }
             }
         }
         Ok(())
@@ -215,6 +207,27 @@ impl SpamSites {
             causes.push(SpamCause { reason, of });
         }
     }
+}
+
+/// How many names of a listing are those of other publishers, and of known ones.
+fn names_of_others(
+    all: &mut Publishers<'_>,
+    (site, facts): (u64, &PublisherFacts),
+    listing: &Listing,
+) -> tantivy::Result<(usize, usize)> {
+    let (mut named, mut known) = (0, 0);
+    for key in &listing.names {
+        let others: BTreeSet<u64> = all.named(*key).filter(|other| *other != site).collect();
+        named += usize::from(!others.is_empty());
+        let mut is_known = false;
+        for other in others.into_iter().take(SAME_KEY_MAX) {
+            is_known |= all
+                .facts(other)?
+                .is_some_and(|other| is_known_to(&other, facts) && !other.links.contains(&facts.site));
+        }
+        known += usize::from(is_known);
+    }
+    Ok((named, known))
 }
 
 /// Whether a site has a name that looks like another one, and uses the other one as its own.
@@ -297,8 +310,8 @@ mod tests {
             is_verified,
             own_names: BTreeSet::new(),
             has_own_name: true,
-            names: BTreeSet::new(),
-            words: 0,
+            listing: Listing::default(),
+            listings: Vec::new(),
             links: BTreeSet::new(),
             sketches: BTreeSet::new(),
         }

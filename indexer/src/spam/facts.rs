@@ -38,12 +38,23 @@ pub(crate) struct PublisherFacts {
     pub(crate) own_names: BTreeSet<u32>,
     /// Whether it gives itself the name of its domain, in exactly these letters.
     pub(crate) has_own_name: bool,
+    #[serde(flatten)]
+    pub(crate) listing: Listing,
+    /// Those of the other manifests of the site.
+    #[serde(skip)]
+    pub(crate) listings: Vec<Listing>,
+    pub(crate) links: BTreeSet<SiteName>,
+    pub(crate) sketches: BTreeSet<u64>,
+}
+
+/// The words of one manifest that may be a list of names of other publishers. Each manifest is judged alone: the names of one count against
+/// its own words.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Listing {
     /// Keys of the words that most capabilities have, and of pairs of them, that may be names of other publishers.
     pub(crate) names: BTreeSet<u32>,
     /// Number of different words that most capabilities have.
     pub(crate) words: u32,
-    pub(crate) links: BTreeSet<SiteName>,
-    pub(crate) sketches: BTreeSet<u64>,
 }
 
 impl PublisherFacts {
@@ -64,8 +75,8 @@ impl PublisherFacts {
             is_verified: stored.identity().marks().contains(&IdentityMark::Verified),
             own_names,
             has_own_name,
-            names,
-            words,
+            listing: Listing { names, words },
+            listings: Vec::new(),
             links: links(stored),
             sketches: sketches.into_iter().take(SKETCHES_MAX).collect(),
         })
@@ -78,10 +89,8 @@ impl PublisherFacts {
         self.is_verified |= other.is_verified;
         self.own_names.extend(other.own_names);
         self.has_own_name |= other.has_own_name;
-        // The names of a document count against its own words.
-        if other.names.len() > self.names.len() {
-            (self.names, self.words) = (other.names, other.words);
-        }
+        self.listings.push(other.listing);
+        self.listings.extend(other.listings);
         self.links.extend(other.links);
         let sketches = std::mem::take(&mut self.sketches).into_iter().chain(other.sketches);
         self.sketches = sketches.collect::<BTreeSet<u64>>().into_iter().take(SKETCHES_MAX).collect();
@@ -199,7 +208,7 @@ mod tests {
         let link = |at| Link::new("related", format!("https://s{at}.example/"), None);
         stored.manifest.links = (0..100).map(link).collect();
         let facts = PublisherFacts::of(&stored, 0..1_000).unwrap();
-        assert_eq!((facts.links.len(), facts.names.len(), facts.sketches.len()), (16, 64, 8));
+        assert_eq!((facts.links.len(), facts.listing.names.len(), facts.sketches.len()), (16, 64, 8));
         assert!(facts.own_names.len() <= 72, "{}", facts.own_names.len());
         let mut joined = facts.clone();
         joined.join(facts);

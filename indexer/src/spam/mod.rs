@@ -7,7 +7,7 @@ mod facts;
 mod label;
 mod texts;
 
-pub(crate) use facts::{MANIFESTS_MAX, PublisherFacts};
+pub(crate) use facts::{Listing, MANIFESTS_MAX, PublisherFacts};
 pub(crate) use label::Label;
 pub(crate) use texts::judge;
 

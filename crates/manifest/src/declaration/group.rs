@@ -15,15 +15,16 @@ use std::collections::{BTreeMap, HashMap};
 use crate::model::Format;
 use crate::name::{CapabilityId, ContentHash, Host, ManifestId};
 
-/// Who publishes a document, rather than a user of the host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Publisher {
-    /// The site itself.
-    Site,
-    /// The customer who has the host, which the site does not name.
-    Host,
-    /// Not known: a user may have written it.
-    Unknown,
+crate::string_enum! {
+    /// Who publishes a document, rather than a user of the host.
+    Publisher, "publisher" {
+        /// The site itself.
+        Site = "site",
+        /// The customer who has the host, which the site does not name.
+        Host = "host",
+        /// Not known: a user may have written it.
+        Unknown = "unknown",
+    }
 }
 
 /// A manifest of the site that is in the index.

@@ -1,6 +1,7 @@
 //! The signed content of an A2A card: without `signatures`, and without members that have their default value (A2A 1.0 §8.4.1).
 
 use serde_json::{Map, Value};
+use url::{ParseError, Url};
 
 /// Members of the protocol's messages that are neither required nor optional: absent and default mean the same. Required
 /// members of the same name are kept where they are required.
@@ -43,6 +44,19 @@ pub(super) fn payloads(card: &Map<String, Value>) -> Vec<Vec<u8>> {
         }
     }
     forms.iter().filter_map(|form| serde_json_canonicalizer::to_vec(form).ok()).collect()
+}
+
+/// Whether a card contains an address that is relative to its own: in a member `url` or one whose name ends with `Url`.
+pub(super) fn has_relative_address(card: &Map<String, Value>) -> bool {
+    card.iter().any(|(name, value)| match value {
+        Value::String(text) => {
+            let is_address = name == "url" || name.ends_with("Url");
+            is_address && Url::parse(text) == Err(ParseError::RelativeUrlWithoutBase)
+        }
+        Value::Object(members) => has_relative_address(members),
+        Value::Array(items) => items.iter().filter_map(Value::as_object).any(has_relative_address),
+        _ => false,
+    })
 }
 
 /// Removes members with their default value. A card and a skill require `description`.

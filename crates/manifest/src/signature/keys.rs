@@ -109,6 +109,19 @@ impl KeyLocation {
         }
     }
 
+    /// Whether a signed card counts that contains an address relative to its own. Anybody can serve a card that the site signed once, and such
+    /// an address would then lead to another host, so it counts only at the host of the key.
+    pub(super) fn check_place_of_relative(&self, signed: &ManifestUrl) -> Result<(), Refusal> {
+        let Some((_, url)) = self.document() else { return Ok(()) };
+        let (signed, key) = (signed.host(), url.host());
+        if without_www(signed.as_str()) == without_www(key.as_str()) {
+            return Ok(());
+        }
+        Err(Refusal::unresolvable(format!(
+            "anybody can copy a card, so one with relative addresses counts only at the host of its key, {key}, and this one is at {signed}"
+        )))
+    }
+
     /// Whether a trust manifest of the catalog at `catalog` counts: its signature says nothing of the entry that holds it, so a user
     /// of the site could copy it into a catalog of their own.
     pub(super) fn check_place_of_trust(&self, catalog: &ManifestUrl) -> Result<(), Refusal> {

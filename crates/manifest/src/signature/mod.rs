@@ -105,11 +105,12 @@ fn mark_expired(draft: &mut Draft<'_>) {
 fn check_card(draft: &mut Draft<'_>, card: &Map<String, Value>) {
     let signatures = card.get("signatures").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let payloads = card::payloads(card);
+    let has_relative = card::has_relative_address(card);
     let mut checker = Checker::new(draft);
     let checks: Vec<SignatureCheck> = signatures
         .iter()
         .take(SIGNATURES_MAX)
-        .map(|signature| checker.check_card_signature(signature, &payloads))
+        .map(|signature| checker.check_card_signature(signature, &payloads, has_relative))
         .collect();
     let Some(decisive) = checks.iter().max_by_key(|check| weight(check.status)).cloned() else { return };
     if decisive.status != SignatureStatus::Verified {
@@ -195,7 +196,12 @@ impl<'c, 'd> Checker<'c, 'd> {
         Self { base: draft.base(), draft, now, linked: Vec::new() }
     }
 
-    fn check_card_signature(&mut self, signature: &Value, payloads: &[Vec<u8>]) -> SignatureCheck {
+    fn check_card_signature(
+        &mut self,
+        signature: &Value,
+        payloads: &[Vec<u8>],
+        has_relative: bool,
+    ) -> SignatureCheck {
         let text = |name: &str| signature.get(name).and_then(Value::as_str).unwrap_or_default();
         let jws = match Jws::parse(text("protected"), text("signature")) {
             Ok(jws) => jws,
@@ -211,6 +217,12 @@ impl<'c, 'd> Checker<'c, 'd> {
                 "the signature names no key set (`jku`) and no DID (`kid`)".to_owned(),
             )),
         };
+        let location = location.and_then(|location| {
+            if has_relative {
+                location.check_place_of_relative(self.draft.document.url)?;
+            }
+            Ok(location)
+        });
         self.check_at(&jws, location, payloads)
     }
 

@@ -18,8 +18,13 @@ pub(crate) const BATCH_ROWS: usize = 500;
 /// Bytes of one INSERT, without its last row.
 pub(crate) const BATCH_BYTES: usize = 4 * 1024 * 1024;
 /// Columns at the end of a table that dumps of a schema before this one do not have.
-const ADDED_COLUMNS: [(i64, &str, usize); 4] =
-    [(14, "manifest", 1), (14, "capability", 2), (15, "capability", 1), (18, "manifest", 1)];
+const ADDED_COLUMNS: [(i64, &str, usize); 5] = [
+    (14, "manifest", 1),
+    (14, "capability", 2),
+    (15, "capability", 1),
+    (18, "manifest", 1),
+    (22, "manifest", 2),
+];
 
 /// The first line of a dump.
 #[derive(Debug, Serialize, Deserialize)]
@@ -141,7 +146,8 @@ pub(crate) const TABLES: &[Table] = tables! {
     manifest by "id":
         id Text, site Text, url Text, format Text, status Text, version Integer, content_hash Text,
         capabilities Integer, first_seen_at_ms BigInt, last_seen_at_ms BigInt, changed_at_ms BigInt,
-        removed_at_ms BigInt, conformance Text, training Text, named_by Text;
+        removed_at_ms BigInt, conformance Text, training Text, named_by Text, publisher Text,
+        reader_version BigInt;
     manifest_version by "manifest_id, version":
         manifest_id Text, version Integer, content_hash Text, document_hash Text, model Bytes,
         capabilities Integer, findings Integer, first_seen_at_ms BigInt, last_seen_at_ms BigInt;

@@ -1,5 +1,6 @@
 //! The state of a site: its hosts, its resources, its counters, its blocks, and its summary in lists.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -23,6 +24,9 @@ pub struct SiteState {
     pub hosts: Vec<HostState>,
     /// URLs that were fetched, and that exist, existed earlier, or were linked.
     pub resources: Vec<ResourceState>,
+    /// The manifests in the index that an earlier version of the reader read.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub outdated: BTreeSet<ManifestId>,
     pub visits: u32,
     /// Visits that found a change.
     pub changes: u32,

@@ -1,6 +1,6 @@
 //! The current versions of manifests, with their status.
 
-use manifest::{CapabilityId, ManifestId, NamedBy, SiteName};
+use manifest::{CapabilityId, ManifestId, SiteName};
 use serde::Serialize;
 
 use super::rows::{decode, decode_row};
@@ -8,6 +8,7 @@ use super::{Connection, batch};
 use crate::convert::{intact, json, names};
 use crate::fault::Outcome;
 use crate::packed::PackedManifest;
+use crate::plan::StoredNaming;
 
 /// Tables of the columns of [`PackedManifest`].
 const TABLES: [&str; 2] = ["manifest", "manifest_version"];
@@ -90,20 +91,25 @@ pub(crate) async fn manifest_of_capability(
 struct NamedRow<'a> {
     id: &'a str,
     named_by: &'a str,
+    publisher: &'a str,
 }
 
-/// Writes who names manifests whose content is unchanged.
+/// Writes who names and publishes manifests whose content is unchanged.
 pub(crate) async fn manifests_name(
     connection: &mut Connection,
-    named: &[(ManifestId, NamedBy)],
+    named: &[(ManifestId, StoredNaming)],
 ) -> Outcome<()> {
     if named.is_empty() {
         return Ok(());
     }
-    let rows = named.iter().map(|(id, named_by)| NamedRow { id: id.as_str(), named_by: named_by.as_str() });
+    let rows = named.iter().map(|(id, StoredNaming { named_by, publisher })| NamedRow {
+        id: id.as_str(),
+        named_by: named_by.as_str(),
+        publisher: publisher.as_str(),
+    });
     sqlx::query(concat!(
-        "UPDATE manifest SET named_by = batch.named_by FROM ",
-        batch!(id TEXT, named_by TEXT),
+        "UPDATE manifest SET named_by = batch.named_by, publisher = batch.publisher FROM ",
+        batch!(id TEXT, named_by TEXT, publisher TEXT),
         " WHERE manifest.id = batch.id"
     ))
     .bind(json(&rows.collect::<Vec<_>>(), "batch of manifests")?)

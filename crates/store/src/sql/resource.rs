@@ -13,6 +13,7 @@ use crate::StoreError;
 use crate::convert::{RowRef, json, millis, millis_of, names, text_of, to_i32, to_u32};
 use crate::fault::Outcome;
 use crate::from_row::from_row;
+use crate::known::is_outdated;
 use crate::model::seed::kept_source;
 use crate::model::{Hint, ResourceState};
 use crate::plan::Part;
@@ -22,6 +23,7 @@ pub(crate) struct ResourceRow {
     id: String,
     url: String,
     in_index: i32,
+    reader_version: Option<i64>,
     discovery: String,
     linked_from: Option<String>,
     outcome: Option<String>,
@@ -40,6 +42,7 @@ from_row!(ResourceRow {
     id,
     url,
     in_index,
+    reader_version,
     discovery,
     linked_from,
     outcome,
@@ -58,6 +61,13 @@ pub(crate) enum KnownResource {
     Fetched(Box<ResourceState>),
     /// A URL that was seeded or linked and not fetched since, with the misses in a row before.
     Hint(Hint, u32),
+}
+
+impl ResourceRow {
+    /// Whether the document is a manifest in the index that an earlier version of the reader read.
+    pub(super) fn is_outdated(&self) -> bool {
+        self.in_index == 1 && is_outdated(self.reader_version)
+    }
 }
 
 impl TryFrom<ResourceRow> for KnownResource {
@@ -95,7 +105,7 @@ macro_rules! select_resources {
     ($sites:expr) => {
         concat!(
             "SELECT resource.id, resource.site, resource.url,
-                    CASE WHEN manifest.id IS NULL THEN 0 ELSE 1 END AS in_index,
+                    CASE WHEN manifest.id IS NULL THEN 0 ELSE 1 END AS in_index, reader_version,
                     discovery, linked_from, outcome, resource.status, etag, last_modified, cache, fresh_until_ms,
                     resource.content_hash, fetched_at_ms, resource.changed_at_ms, misses_in_row
              FROM resource LEFT JOIN manifest ON manifest.id = resource.id AND manifest.removed_at_ms IS NULL

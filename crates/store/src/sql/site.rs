@@ -81,8 +81,13 @@ pub(crate) async fn states_load(
     }
     for (site, row) in resources_of(connection, sites).await? {
         states.change(&site, |state| {
-            match KnownResource::try_from(row?)? {
-                KnownResource::Fetched(resource) => state.resources.push(*resource),
+            let row = row?;
+            let is_outdated = row.is_outdated();
+            match KnownResource::try_from(row)? {
+                KnownResource::Fetched(resource) => {
+                    state.outdated.extend(resource.manifest_id.clone().filter(|_| is_outdated));
+                    state.resources.push(*resource);
+                }
                 KnownResource::Hint(hint, _) => state.hints.push(hint),
             }
             Ok(())

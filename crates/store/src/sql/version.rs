@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use manifest::model::PolicyChoice;
-use manifest::{ContentHash, ManifestId, SiteName};
+use manifest::{ContentHash, Manifest, ManifestId, READER_VERSION, SiteName};
 use policy::Status;
 
 use super::Connection;
@@ -12,14 +12,40 @@ use super::document::{document_keep, documents_drop_unused};
 use super::rows::{Row, decode};
 use crate::convert::{RowRef, intact, log_damaged, millis, millis_of, names, to_i32, to_u32, to_u64};
 use crate::fault::Outcome;
+use crate::from_row::from_row;
 use crate::known::KnownManifest;
 use crate::model::VersionRecord;
 use crate::packed::PackedVersion;
 use crate::plan::{NewVersion, Touch};
 use crate::prepare::{PreparedDocument, PreparedManifest, PreparedVisit};
 
-type KnownRow =
-    (String, String, String, Option<String>, Option<String>, i32, Option<i64>, Option<i32>, Option<i32>);
+struct KnownRow {
+    id: String,
+    content_hash: String,
+    status: String,
+    training: Option<String>,
+    named_by: Option<String>,
+    publisher: Option<String>,
+    reader_version: Option<i64>,
+    version: i32,
+    removed_at_ms: Option<i64>,
+    has_statements: Option<i32>,
+    shares: Option<i32>,
+}
+
+from_row!(KnownRow {
+    id,
+    content_hash,
+    status,
+    training,
+    named_by,
+    publisher,
+    reader_version,
+    version,
+    removed_at_ms,
+    has_statements,
+    shares
+});
 
 /// A site's manifests, including those that left the index.
 pub(crate) async fn manifests_known(
@@ -27,7 +53,7 @@ pub(crate) async fn manifests_known(
     site: &str,
 ) -> Outcome<BTreeMap<ManifestId, KnownManifest>> {
     let rows = sqlx::query(
-        "SELECT id, content_hash, status, training, named_by, version, removed_at_ms,
+        "SELECT id, content_hash, status, training, named_by, publisher, reader_version, version, removed_at_ms,
                 (SELECT CASE WHEN fullness IS NULL OR statement IS NULL THEN 0 ELSE 1 END FROM capability
                  WHERE manifest_id = manifest.id LIMIT 1) AS has_statements,
                 (SELECT 1 FROM declaration WHERE manifest_id = manifest.id LIMIT 1) AS shares
@@ -38,19 +64,23 @@ pub(crate) async fn manifests_known(
     .await?;
     let rows = decode(&["manifest"], &rows);
     let known = intact(rows, |row: KnownRow| {
-        let (id, hash, status, training, named_by, version, removed_at_ms, has_statements, shares) = row;
-        let at = RowRef::new("manifest", &id);
-        let manifest_id = at.parse("id", &id)?;
+        let at = RowRef::new("manifest", &row.id);
+        let manifest_id = at.parse("id", &row.id)?;
         let manifest = KnownManifest {
             // A damaged value counts as one that differs from what the visit found, which then replaces it.
-            hash: log_damaged(at.parse("content_hash", &hash)).unwrap_or_else(|| ContentHash::of(b"")),
-            status: log_damaged(at.parse("status", &status)).unwrap_or(Status::Stale),
-            training: log_damaged(at.parse_of("training", training.as_ref())).flatten().unwrap_or_default(),
-            named_by: log_damaged(at.parse_of("named_by", named_by.as_ref())).flatten(),
-            version,
-            in_index: removed_at_ms.is_none(),
-            lacks_statements: has_statements == Some(0),
-            shares_capabilities: shares.is_some(),
+            hash: log_damaged(at.parse("content_hash", &row.content_hash))
+                .unwrap_or_else(|| ContentHash::of(b"")),
+            status: log_damaged(at.parse("status", &row.status)).unwrap_or(Status::Stale),
+            training: log_damaged(at.parse_of("training", row.training.as_ref()))
+                .flatten()
+                .unwrap_or_default(),
+            named_by: log_damaged(at.parse_of("named_by", row.named_by.as_ref())).flatten(),
+            publisher: log_damaged(at.parse_of("publisher", row.publisher.as_ref())).flatten(),
+            reader_version: row.reader_version,
+            version: row.version,
+            in_index: row.removed_at_ms.is_none(),
+            lacks_statements: row.has_statements == Some(0),
+            shares_capabilities: row.shares.is_some(),
         };
         Ok((manifest_id, manifest))
     });
@@ -101,14 +131,15 @@ pub(crate) async fn version_add(
     sqlx::query(
         "INSERT INTO manifest (id, site, url, format, status, version, content_hash, capabilities,
                                first_seen_at_ms, last_seen_at_ms, changed_at_ms, conformance, training,
-                               named_by)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $9, $10, $11, $12)
+                               named_by, publisher, reader_version)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $9, $10, $11, $12, $13, $14)
          ON CONFLICT (id) DO UPDATE SET
              format = excluded.format, status = excluded.status, version = excluded.version,
              content_hash = excluded.content_hash, capabilities = excluded.capabilities,
              last_seen_at_ms = excluded.last_seen_at_ms, changed_at_ms = excluded.changed_at_ms,
              conformance = excluded.conformance, training = excluded.training,
-             named_by = excluded.named_by, removed_at_ms = NULL",
+             named_by = excluded.named_by, publisher = excluded.publisher,
+             reader_version = excluded.reader_version, removed_at_ms = NULL",
     )
     .bind(new.manifest.id.as_str())
     .bind(site.as_str())
@@ -121,7 +152,9 @@ pub(crate) async fn version_add(
     .bind(at_ms)
     .bind(new.manifest.level().as_str())
     .bind(training_text(new.training))
-    .bind(new.named_by.as_str())
+    .bind(new.naming.named_by.as_str())
+    .bind(new.naming.publisher.as_str())
+    .bind(i64::from(READER_VERSION))
     .execute(&mut *connection)
     .await?;
     sqlx::query(
@@ -179,13 +212,48 @@ pub(crate) async fn version_touch(
         .await?;
     }
     let Some(rows) = prepared.manifest(&touch.id) else { return Ok(()) };
-    if touch.returned.is_some() {
+    if let Some(manifest) = touch.read_again {
+        reading_replace(connection, touch, manifest, rows).await?;
+    }
+    if touch.read_again.is_some() || touch.returned.is_some() {
         capabilities_add(connection, &touch.id, site.as_str(), &rows.capabilities).await?;
     }
     if let Some(fetch) = touch.reread {
         document_update(connection, touch, rows, prepared.document(&touch.id), millis(fetch.at)).await?;
     }
     Ok(())
+}
+
+/// Replaces what an earlier version of the reader read, without the capabilities.
+async fn reading_replace(
+    connection: &mut Connection,
+    touch: &Touch<'_>,
+    manifest: &Manifest,
+    rows: &PreparedManifest,
+) -> Outcome<()> {
+    sqlx::query(
+        "UPDATE manifest SET format = $2, capabilities = $3, conformance = $4, reader_version = $5
+         WHERE id = $1",
+    )
+    .bind(touch.id.as_str())
+    .bind(manifest.format().as_str())
+    .bind(to_i32(manifest.capabilities.len()))
+    .bind(manifest.level().as_str())
+    .bind(i64::from(READER_VERSION))
+    .execute(&mut *connection)
+    .await?;
+    sqlx::query(
+        "UPDATE manifest_version SET model = $3, capabilities = $4, findings = $5
+         WHERE manifest_id = $1 AND version = $2",
+    )
+    .bind(touch.id.as_str())
+    .bind(touch.version)
+    .bind(rows.model.as_slice())
+    .bind(to_i32(manifest.capabilities.len()))
+    .bind(to_i32(manifest.findings.len()))
+    .execute(&mut *connection)
+    .await?;
+    capabilities_remove(connection, &touch.id).await
 }
 
 /// Stores or deletes the document as its publisher now allows.

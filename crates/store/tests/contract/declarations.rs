@@ -32,6 +32,11 @@ fn declares(at: &str, text: &str, calls: &[(&str, &str)], is_full: bool, now: Da
     fetch
 }
 
+/// A manifest with one capability that is called at the same place in all of them.
+pub(crate) fn books(at: &str, now: DateTime<Utc>) -> FetchRecord {
+    declares(at, "1", &[("book", "/book")], false, now)
+}
+
 fn id(at: &str, native_id: &str) -> CapabilityId {
     CapabilityId::of_key(&format!("{at}#awp:{native_id}"))
 }

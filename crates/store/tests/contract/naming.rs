@@ -240,3 +240,31 @@ pub(crate) async fn a_link_that_failed_stays_until_it_was_missed_in_a_row(
     );
     Ok(())
 }
+
+/// A document that a catalog of the site lists may be a user's, until the home page links to it, too.
+pub(crate) async fn a_change_of_publisher_regroups_the_declarations(db: Db) -> Result<()> {
+    const CATALOG: &str = "https://shop.example/.well-known/ai-catalog.json";
+    let store = &db.store;
+    let own = crate::declarations::books(AWP, later(0));
+    let listed = linked(CATALOG, crate::declarations::books(UPLOAD, later(0)));
+    let catalog = found(CATALOG, "catalog", &["other"], later(0));
+    visited(store, SHOP, later(0), vec![own, listed, catalog]).await?;
+    let declared = CapabilityId::of_key(&format!("{UPLOAD}#awp:book"));
+    assert_eq!(store.capability_shared(&declared).await?, None);
+    let page = (Discovery::HtmlLink, "https://shop.example/");
+    for (hour, (discovery, from), moved) in
+        [(9, page, Some("merged")), (20, page, None), (30, (Discovery::CatalogEntry, CATALOG), Some("split"))]
+    {
+        let head = store.feed_head().await?.0;
+        let relinked = vec![NewSource { url: url(UPLOAD), discovery, linked_from: url(from) }];
+        let links = LinkChanges { relinked, ..LinkChanges::default() };
+        let token = leased(store, SHOP, later(hour)).await?.token;
+        let record = VisitRecord { links, ..visit(SHOP, later(hour), Vec::new()) };
+        store.visit_save(&token, &record).await?;
+        assert_eq!(store.capability_shared(&declared).await?.is_some(), hour < 30, "{hour}");
+        let changes: Vec<String> =
+            feed_after(store, head).await?.into_iter().map(|(change, _)| change).collect();
+        assert_eq!(changes.first().map(String::as_str), moved, "{hour}");
+    }
+    Ok(())
+}

@@ -1,9 +1,10 @@
 //! Saving visits.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use manifest::{CapabilityId, ContentHash, ManifestId, ManifestUrl};
+use manifest::{CapabilityId, ContentHash, ManifestId, ManifestUrl, READER_VERSION};
 use policy::{FetchOutcome, RobotsKind, Status, VisitEnd};
 use store::{FetchRecord, PathCheck, PathSlots, RobotsRecord, Seed, StoreError, VisitRecord, VisitSaved};
 
@@ -393,5 +394,35 @@ pub(crate) async fn validators_move_only_with_what_was_read(Db { store, .. }: Db
     let saved =
         visited(&store, "sky.example", later(20), vec![found(AT, "two", &["book"], later(20))]).await?;
     assert_eq!(saved.manifests_changed, 1, "it is read when it arrives whole");
+    Ok(())
+}
+
+/// The bytes are the same, and a later version of the program reads something else in them.
+pub(crate) async fn a_later_reader_replaces_what_an_earlier_one_read(db: Db) -> Result<()> {
+    const SHOP: &str = "shop.example";
+    const AT: &str = "https://shop.example/agent.json";
+    let store = &db.store;
+    let id = ManifestId::of(&url(AT));
+    visited(store, SHOP, later(0), vec![found(AT, "1", &["book"], later(0))]).await?;
+    let current = [READER_VERSION.to_string()];
+    for (round, earlier) in ["1", "NULL"].into_iter().enumerate() {
+        db.execute(&format!("UPDATE manifest SET reader_version = {earlier}")).await?;
+        let now = later(9 + 20 * i64::try_from(round)?);
+        let leased = leased(store, SHOP, now).await?;
+        assert_eq!(leased.site.outdated, BTreeSet::from([id.clone()]));
+        let name = format!("pay{round}");
+        let read = FetchRecord { outcome: FetchOutcome::NotModified, ..found(AT, "1", &[&name], now) };
+        let head = store.feed_head().await?.0;
+        store.visit_save(&leased.token, &visit(SHOP, now, vec![read])).await?;
+        assert_eq!(feed_after(store, head).await?, says(&[("status_changed", "read_again")]));
+        let stored = store.manifest_find(&id).await?.context("a manifest")?;
+        let names: Vec<&str> =
+            stored.manifest.capabilities.iter().map(|capability| capability.native_id.as_str()).collect();
+        assert_eq!((names, stored.versions), (vec![name.as_str()], 1));
+        assert_eq!(db.texts("SELECT native_id FROM capability").await?, [name]);
+        assert_eq!(db.texts("SELECT CAST(reader_version AS TEXT) FROM manifest").await?, current);
+    }
+    let leased = leased(store, SHOP, later(90)).await?;
+    assert!(leased.site.outdated.is_empty());
     Ok(())
 }
