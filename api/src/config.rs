@@ -252,6 +252,14 @@ mod tests {
         ReaderFlags { shared, ..ReaderFlags::default() }.settings().unwrap()
     }
 
+    #[tokio::test]
+    async fn links_name_the_port_that_was_bound() {
+        let typed = ApiSettings { listen: Some("127.0.0.1:0".into()), ..ApiSettings::default() };
+        let (listener, config) = crate::bind(typed.resolve(shared()).unwrap()).await.unwrap();
+        assert_eq!(config.base_url(), format!("http://{}", listener.local_addr().unwrap()));
+        assert!(config.listen.port() > 0);
+    }
+
     #[test]
     fn flags_override_the_file_and_the_file_overrides_defaults() {
         let dir = tempfile::tempdir().unwrap();

@@ -57,7 +57,7 @@ impl IndexSource {
                 "there is no index yet: the first snapshot has not been fetched"
             }
             (Self::Snapshots, IndexError::FeedOther { .. }) => {
-                "the snapshots are of another database: name that of the indexer that publishes them with --database-url or DATABASE_URL"
+                "the snapshots are of another database: name that of the indexer that publishes them with --database-url, DATABASE_URL or database_url_file"
             }
             (
                 Self::Snapshots,
@@ -75,7 +75,11 @@ impl IndexSource {
         if in_public == error.in_public() {
             return error.to_string();
         }
-        format!("{}; {in_public}", error.without_advice())
+        let about_it = match error {
+            IndexError::Missing { .. } => "the first snapshot has not been fetched",
+            _ => in_public,
+        };
+        format!("{}; {about_it}", error.without_advice())
     }
 }
 
@@ -228,6 +232,8 @@ mod tests {
             assert!(!replica.contains("rebuild") && replica.contains("snapshot"), "{replica}");
             assert!(replica.contains("index"), "the log has the directory: {replica}");
         }
+        let missing = IndexSource::Snapshots.in_log(&IndexError::Missing { dir: dir() });
+        assert_eq!(missing, "there is no index in index; the first snapshot has not been fetched");
         let other = IndexSource::Snapshots.in_log(&IndexError::FeedOther { dir: dir() });
         assert!(other.contains("--database-url"), "{other}");
     }

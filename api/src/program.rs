@@ -9,6 +9,7 @@ use indexer::cli::ReaderFlags;
 use runtime::{ReaderProgram, Shutdown};
 use settings::exit;
 use settings::log::{Log, LogFormat, LogLevel};
+use store::DatabaseUrl;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Arguments, Command};
@@ -40,7 +41,6 @@ fn failed(error: &anyhow::Error, format: LogFormat, code: u8) -> ExitCode {
 fn configured(arguments: &Arguments) -> anyhow::Result<(ApiConfig, Log)> {
     let shared = arguments.reader.settings()?;
     let log = shared.start_logging("agentdex-api");
-    shared.announce_new_database();
     let embedder = shared.open_embedder()?;
     let typed = ApiSettings {
         listen: arguments.listen.clone(),
@@ -52,8 +52,21 @@ fn configured(arguments: &Arguments) -> anyhow::Result<(ApiConfig, Log)> {
         ..ApiSettings::default()
     };
     let config = typed.or_file(arguments.reader.shared.config.as_deref())?.resolve(shared)?;
+    check_database_of_replica(&config)?;
     let reader = Some(ReaderProgram::this_program()?);
     Ok((ApiConfig { embedder, reader, ..config }, log))
+}
+
+/// A replica reads the database of the indexer whose snapshots it serves: an empty one would have another feed.
+fn check_database_of_replica(config: &ApiConfig) -> anyhow::Result<()> {
+    match &config.database.url {
+        DatabaseUrl::Sqlite(path) if config.index_from.is_some() && !path.exists() => anyhow::bail!(
+            "there is no database at {}: with --index-from, name the database of the indexer that publishes the snapshots with \
+             --database-url, DATABASE_URL or database_url_file",
+            path.display()
+        ),
+        DatabaseUrl::Sqlite(_) | DatabaseUrl::Postgres(_) => Ok(()),
+    }
 }
 
 fn run(config: ApiConfig, flags: &ReaderFlags) -> anyhow::Result<()> {
@@ -81,7 +94,8 @@ fn reload(flags: &ReaderFlags, app: Option<&App>) -> anyhow::Result<LogLevel> {
 }
 
 async fn serve(config: ApiConfig, opened: &OnceLock<App>, stop: CancellationToken) -> anyhow::Result<()> {
-    let listener = crate::bind(&config).await?;
+    let (listener, config) = crate::bind(config).await?;
+    indexer::cli::announce_new_database(&config.database.url);
     let app = tokio::select! {
         opened = App::open(config) => opened?,
         () = stop.cancelled() => {
@@ -90,7 +104,6 @@ async fn serve(config: ApiConfig, opened: &OnceLock<App>, stop: CancellationToke
         }
     };
     let app = opened.get_or_init(|| app).clone();
-    let address = listener.local_addr().context("the address that was bound is not known")?;
-    tracing::info!("serving on http://{address}");
+    tracing::info!("serving on http://{}", app.config.listen);
     Ok(crate::serve(listener, app, stop).await?)
 }

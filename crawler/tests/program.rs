@@ -63,8 +63,11 @@ async fn prints_one_json_object_per_pass() {
     assert!(checked.contains("https://shop.example/agent.json (awp, fresh)"), "{checked}");
 
     let blocked = text(&fixture.run(&["block", "shop.example"]).await.stdout);
-    let expected = "shop.example is blocked in sqlite:data/agentdex.db: it is not visited any more; deleted 1 manifest and";
-    assert!(blocked.starts_with(expected), "{blocked}");
+    let database =
+        format!("sqlite:{}", fixture.dir.path().canonicalize().unwrap().join("data/agentdex.db").display());
+    let expected =
+        format!("shop.example is blocked in {database}: it is not visited any more; deleted 1 manifest and");
+    assert!(blocked.starts_with(&expected), "{blocked}");
     fixture.web.log().clear();
     let check = fixture.run(&["check", "shop.example"]).await;
     assert_eq!(check.status.code(), Some(1));
@@ -72,7 +75,7 @@ async fn prints_one_json_object_per_pass() {
     let explained = text(&fixture.run(&["explain", "shop.example"]).await.stdout);
     assert!(explained.contains(": by decision of the operator\n"), "{explained}");
     let unblocked = text(&fixture.run(&["unblock", "shop.example"]).await.stdout);
-    assert_eq!(unblocked, "shop.example may be visited again, in sqlite:data/agentdex.db\n");
+    assert_eq!(unblocked, format!("shop.example may be visited again, in {database}\n"));
     assert_eq!(fixture.web.log().hit_count(), 0);
 
     let failed = fixture.run(&["check", "gone.example"]).await;

@@ -177,21 +177,21 @@ impl Settings {
         self.embedder.as_deref().map(open_embedder).transpose()
     }
 
-    /// Says that there is no embedded database yet where the settings name one, which may be a mistyped directory. The program creates it.
-    pub fn announce_new_database(&self) {
-        if let DatabaseUrl::Sqlite(path) = &self.store.url
-            && !path.exists()
-        {
-            tracing::info!(
-                "there is no database at {} yet: an empty one is created; --data-dir or --database-url name another",
-                path.display()
-            );
-        }
-    }
-
     /// Sends log lines to stderr, and the spans of the program to the collector, if there is one.
     pub fn start_logging(&self, program: &'static str) -> Log {
         settings::log::start(program, self.log_format, self.log_level, self.traces_url.as_ref())
+    }
+}
+
+/// Says that there is no embedded database yet where the settings name one, which may be a mistyped directory. The program creates it.
+pub fn announce_new_database(url: &DatabaseUrl) {
+    if let DatabaseUrl::Sqlite(path) = url
+        && !path.exists()
+    {
+        tracing::info!(
+            "there is no database at {} yet: an empty one is created; --data-dir or --database-url name another",
+            path.display()
+        );
     }
 }
 

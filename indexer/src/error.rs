@@ -4,13 +4,18 @@ use std::path::{Path, PathBuf};
 
 use manifest::model::UnknownValue;
 
+/// What to do without an index. An indexer that has just started may be building it.
+const BUILD: &str = "if no indexer is building it, run `indexer rebuild`";
+/// How to replace an index. An indexer that runs holds its lock.
+const REBUILD: &str = "stop the indexer if one runs, then run `indexer rebuild`";
+
 /// The index cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum IndexError {
-    #[error("there is no index in {}: run `indexer rebuild` to build it", dir.display())]
+    #[error("there is no index in {}: {BUILD}", dir.display())]
     Missing { dir: PathBuf },
     #[error(
-        "the index in {} has schema version {found} and this program needs {needed}: run `indexer rebuild`",
+        "the index in {} has schema version {found} and this program needs {needed}: {REBUILD}",
         dir.display()
     )]
     SchemaOther { dir: PathBuf, found: u32, needed: u32 },
@@ -19,9 +24,9 @@ pub enum IndexError {
         dir.display()
     )]
     FeedOther { dir: PathBuf },
-    #[error("the index in {} was built with other examples: run `indexer rebuild` with these", dir.display())]
+    #[error("the index in {} was built with other examples: {REBUILD} with these", dir.display())]
     ExamplesOther { dir: PathBuf },
-    #[error("the index in {} cannot be read ({reason}): run `indexer rebuild`", dir.display())]
+    #[error("the index in {} cannot be read ({reason}): {REBUILD}", dir.display())]
     Corrupt { dir: PathBuf, reason: String },
     #[error(
         "the index in {} cannot be opened: {source}; run this as the user that wrote it, or let this user read and write its files",
@@ -57,16 +62,20 @@ impl IndexError {
     /// The error without the advice, which is for programs that only read the index.
     pub fn without_advice(&self) -> String {
         let text = self.to_string();
-        text.split(": run `indexer").next().unwrap_or_default().to_owned()
+        let advice = [": run `indexer", ": if no indexer", ": stop the indexer"];
+        let end = advice.iter().filter_map(|advice| text.find(advice)).min();
+        end.and_then(|end| text.get(..end)).unwrap_or(&text).to_owned()
     }
 
     /// The error without paths of this machine and other details, for readers on other machines.
     pub const fn in_public(&self) -> &'static str {
         match self {
-            Self::Missing { .. } => "there is no index yet: run `indexer rebuild` to build it",
+            Self::Missing { .. } => {
+                "there is no index yet: if no indexer is building it, run `indexer rebuild`"
+            }
             Self::FeedOther { .. } => {
                 "the index was built from another database: run `indexer rebuild` with this one, or name the database of the index \
-                 with --database-url or DATABASE_URL"
+                 with --database-url, DATABASE_URL or database_url_file"
             }
             Self::SchemaOther { .. } | Self::ExamplesOther { .. } | Self::Corrupt { .. } => {
                 "the index cannot be used: stop the indexer if one runs, then run `indexer rebuild`"
@@ -175,5 +184,9 @@ mod tests {
         assert_eq!(other.without_advice(), "the index in index was built from another database");
         let corrupt = IndexError::Corrupt { dir: "index".into(), reason: "a file is missing".to_owned() };
         assert_eq!(corrupt.without_advice(), "the index in index cannot be read (a file is missing)");
+        assert!(corrupt.to_string().ends_with(": stop the indexer if one runs, then run `indexer rebuild`"));
+        let missing = IndexError::Missing { dir: "index".into() };
+        assert_eq!(missing.without_advice(), "there is no index in index");
+        assert!(missing.to_string().ends_with(": if no indexer is building it, run `indexer rebuild`"));
     }
 }

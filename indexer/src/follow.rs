@@ -101,6 +101,7 @@ pub async fn run(
             tracing::info!("rebuilding the index on request");
             follower = follower.rebuild(&config).await?;
         }
+        let began = tokio::time::Instant::now();
         let delay = match follower.catch_up(&cancel).await {
             Ok(()) if mode == Mode::Once || cancel.is_cancelled() => break,
             Ok(()) => {
@@ -112,7 +113,8 @@ pub async fn run(
                 POLL_INTERVAL
             }
             Err(FollowError::Store(error)) if mode == Mode::Follow && error.is_transient() => {
-                outage_since.get_or_insert_with(tokio::time::Instant::now);
+                // the attempt that fails first may have waited for a connection
+                outage_since.get_or_insert(began);
                 tracing::warn!(error = %error, retry_s = retry.as_secs(), "cannot read the feed");
                 metrics::database_wait();
                 let delay = retry;

@@ -33,7 +33,6 @@ pub fn main() -> ExitCode {
         Err(error) => return fail(&error, format, exit::USAGE),
     };
     let _log = settings.start_logging("agentdex-indexer");
-    settings.announce_new_database();
     let embedder = match settings.open_embedder() {
         Ok(embedder) => embedder,
         Err(error) => return fail(&error, format, exit::USAGE),
@@ -79,6 +78,7 @@ async fn run(
     if let Some(address) = arguments.metrics.or(settings.metrics) {
         metrics::serve(address, &background, cancel.clone())?;
     }
+    crate::cli::announce_new_database(&settings.store.url);
     let store = tokio::select! {
         opened = Store::open_when_available(&settings.store) => opened?,
         () = cancel.cancelled() => {

@@ -76,6 +76,7 @@ impl Submissions<'_> {
         let now = clock::now();
         let wait_s = limited.map_or(0, |exhausted| exhausted.retry_after_s);
         let due_at = now + TimeDelta::seconds(wait_s.into());
+        let summary = self.store.site_summary(&site).await?;
         let added = self.store.seeds_add_due_at(std::slice::from_ref(&seed), now, due_at).await?;
         if added.refused > 0 {
             let detail =
@@ -84,13 +85,21 @@ impl Submissions<'_> {
         }
         if added.added > 0 {
             let when = if wait_s == 0 { "soon".to_owned() } else { format!("in {}", wait_words(wait_s)) };
-            let message = format!("{site} is in the queue and will be visited {when}");
-            return Ok((self.answer(site, "added", message), quota));
+            let (outcome, message) = match summary {
+                Some(_) => {
+                    let new = if has_url { "URL" } else { "host" };
+                    (
+                        "known",
+                        format!("{site} was known already, and this {new} is new: it is visited {when}"),
+                    )
+                }
+                None => ("added", format!("{site} is in the queue and will be visited {when}")),
+            };
+            return Ok((self.answer(site, outcome, message), quota));
         }
         if let Some(exhausted) = limited {
             return Err(recently_requested(&site, exhausted));
         }
-        let summary = self.store.site_summary(&site).await?;
         let last_visit_at = summary.and_then(|summary| summary.last_visit_at);
         let wait_s = wait_after(last_visit_at, now);
         let due_at = now + TimeDelta::seconds(wait_s.unwrap_or_default().into());
@@ -208,6 +217,7 @@ impl Submissions<'_> {
             .submission(self.client)
             .map_err(|exhausted| exhausted.problem("this address has requested too many visits"))?;
         let now = clock::now();
+        let outcome = if self.store.site_summary(&site).await?.is_some() { "known" } else { "added" };
         if !self.store.claim_ask(&site, now, Claim::earlier_request_max(now)).await? {
             let asked = self.store.claim_find(&site).await?.unwrap_or_default();
             let wait = asked.next_check_at(now).unwrap_or(now) - now;
@@ -218,8 +228,7 @@ impl Submissions<'_> {
         }
         let host = site.apex();
         let seed = Seed { origin: SeedOrigin::Submitted, revisit_now: true, ..Seed::of_host(host) };
-        let added = self.store.seeds_add(&[seed], now).await?;
-        let outcome = if added.added > 0 { "added" } else { "known" };
+        self.store.seeds_add(&[seed], now).await?;
         let message = format!("visits of {site} look for the token from now on, for seven days");
         let status_url = format!("{}/sites/{site}/claim", self.base_url);
         Ok((SubmissionAnswer { site, outcome, status_url, message }, quota))

@@ -87,10 +87,14 @@ struct Accepted {
     _share: Option<Share>,
 }
 
+/// Binds the address of the settings, and returns them with the port that was bound, which port 0 leaves to the system.
 #[boxed]
-pub async fn bind(config: &ApiConfig) -> Result<TcpListener, ApiError> {
+pub async fn bind(config: ApiConfig) -> Result<(TcpListener, ApiConfig), ApiError> {
     let address = config.listen;
-    TcpListener::bind(address).await.map_err(|source| ApiError::Listen { address, source })
+    let failed = |source| ApiError::Listen { address, source };
+    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let listen = listener.local_addr().map_err(failed)?;
+    Ok((listener, ApiConfig { listen, ..config }))
 }
 
 /// Serves until `cancel`, then lets open requests finish for a few seconds.
@@ -142,7 +146,10 @@ async fn prune(app: App, until: CancellationToken) {
 async fn write_search_counts(app: App, until: CancellationToken) {
     loop {
         if let Err(error) = app.write_search_counts().await {
-            tracing::warn!(error = &error as &dyn std::error::Error, "counts of searches were not written");
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "owners of sites were not read, or counts of searches not written; the next attempt is in a minute"
+            );
         }
         if until.is_cancelled() {
             return;

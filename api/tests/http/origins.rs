@@ -287,7 +287,7 @@ async fn refuses_submissions_of_private_names() {
         (r#"{"domain": "127.in-addr.arpa"}"#, "in-addr.arpa"),
         (r#"{"domain": "1.ip6.arpa"}"#, "ip6.arpa"),
         (r#"{"domain": "a.alt"}"#, "RFC 9476"),
-        (r#"{"domain": "localhost"}"#, "not a host name"),
+        (r#"{"domain": "localhost"}"#, "name of this machine"),
         (r#"{"domain": "10.0.0.1"}"#, "IP address"),
         (r#"{"url": "https://a.com:22/"}"#, "port 443"),
         (r#"{"url": "http://a.example/"}"#, "https"),

@@ -76,7 +76,12 @@ async fn a_submission_does_not_close_its_site_to_those_of_others() {
     let url = r#"{"url": "https://weather.example/agents/other.json"}"#;
     let added = post(&world, "/sites", url).await;
     assert_eq!(added.status, StatusCode::ACCEPTED, "{}", added.text());
-    assert_eq!(added.json()["outcome"], "added");
+    assert_eq!(added.json()["outcome"], "known", "the site, of which the URL is new");
+    let message = added.json()["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("this URL is new: it is visited in 10 minutes"), "{message}");
+    let site = SiteName::parse("weather.example").unwrap();
+    let summary = world.store.site_summary(&site).await.unwrap().unwrap();
+    assert_eq!(summary.next_visit_reason.as_deref(), Some("a visit was requested"));
     let again = post(&world, "/sites", url).await;
     assert_eq!(again.status, StatusCode::TOO_MANY_REQUESTS, "it adds nothing");
 }

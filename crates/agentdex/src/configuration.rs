@@ -46,6 +46,10 @@ pub(crate) fn run(
             for obstacle in obstacles {
                 writeln!(out, "warning: a crawl cannot start: {}", escape::line(&obstacle))?;
             }
+            if let Some(example) = crawler::cli::resolve(shared, crawl)?.contact.copied_example() {
+                let why = "is an address of examples, at which no site owner reaches you";
+                writeln!(out, "warning: {} {why}: set contact_email or contact_url", escape::line(example))?;
+            }
         }
         ConfigCommand::Print => print(file, out)?,
     }
@@ -223,7 +227,7 @@ mod tests {
     fn warns_about_settings_with_which_no_crawl_starts() {
         let (dir, shared) = with_file("");
         let list = dir.path().join("domains.txt");
-        let contact = "contact_email = \"me@example.org\"\n";
+        let contact = "contact_email = \"me@mine.example\"\n";
         let seeds = format!("seeds = [\"{}\"]\n", list.display());
         let checked = |table: &str| {
             let (_dir, shared) = with_file(&format!("[crawler]\n{table}"));
@@ -241,6 +245,8 @@ mod tests {
         let no_contact = checked(&seeds);
         assert_eq!(no_contact.matches("warning: ").count(), 1, "{no_contact}");
         assert!(!checked(&format!("{seeds}{contact}")).contains("warning: "));
+        let copied = checked(&format!("{seeds}contact_email = \"you@example.org\"\n"));
+        assert!(copied.contains("warning: you@example.org is an address of examples"), "{copied}");
         let without_file = SharedFlags { config: None, ..shared };
         assert_eq!(check(&without_file, &CrawlFlags::default()).unwrap(), Vec::<String>::new());
         let mut out = Vec::new();

@@ -155,6 +155,15 @@ async fn advise(config: &StoreConfig, out: &mut impl Write) -> anyhow::Result<()
 
 async fn export(config: &StoreConfig, file: &Path) -> anyhow::Result<()> {
     let store = Store::open_existing(config).await?;
+    let crawlers = store.workers_list(chrono::DateTime::from(now()), 1).await?;
+    if let Some(crawler) = crawlers.first() {
+        let holder = crawler.worker.in_words();
+        // standard output may hold the export
+        writeln!(
+            std::io::stderr(),
+            "a crawler runs ({holder}): stop all crawlers before an export that is to be imported, since leases are not exported"
+        )?;
+    }
     let (sender, mut lines) = mpsc::channel::<String>(BUFFERED_LINES);
     let target = file.to_owned();
     let writing = tokio::task::spawn_blocking(move || -> std::io::Result<()> {
@@ -176,7 +185,6 @@ async fn export(config: &StoreConfig, file: &Path) -> anyhow::Result<()> {
         }
         _ => anyhow::Error::from(error).context(format!("cannot write {}", file.display())),
     })?;
-    // Standard output may hold the export.
     writeln!(std::io::stderr(), "{} rows exported", rows?)?;
     store.close().await;
     Ok(())
@@ -189,12 +197,21 @@ async fn import(config: &StoreConfig, file: &Path, flags: &str, out: &mut impl W
         Some("-") => Box::new(std::io::stdin()),
         _ => Box::new(std::fs::File::open(file).with_context(|| format!("cannot read {}", file.display()))?),
     };
+    let unreadable = || format!("cannot read {}", file.display());
+    let begun = tokio::task::spawn_blocking(move || {
+        let mut source = BufReader::new(source);
+        line_read(&mut source, 1).map(|first| (source, first))
+    });
+    let (mut source, first) = begun.await?.with_context(unreadable)?;
+    Store::check_dump_header(first.as_deref()).with_context(unreadable)?;
     let store = Store::open(config).await?;
     let (sender, mut lines) = mpsc::channel::<String>(BUFFERED_LINES);
     let reading = tokio::task::spawn_blocking(move || -> std::io::Result<()> {
-        let mut file = BufReader::new(source);
-        for number in 1_u64.. {
-            let Some(line) = line_read(&mut file, number)? else { break };
+        if first.is_some_and(|first| sender.blocking_send(first).is_err()) {
+            return Ok(());
+        }
+        for number in 2_u64.. {
+            let Some(line) = line_read(&mut source, number)? else { break };
             // If the receiver is gone, it reports its own error.
             if sender.blocking_send(line).is_err() {
                 break;
@@ -205,7 +222,7 @@ async fn import(config: &StoreConfig, file: &Path, flags: &str, out: &mut impl W
     let rows = store.import(&mut lines).await;
     drop(lines);
     // An error of the file explains why its lines ended.
-    reading.await?.with_context(|| format!("cannot read {}", file.display()))?;
+    reading.await?.with_context(unreadable)?;
     writeln!(out, "{} rows imported; run `indexer rebuild{flags}` to build the index", rows?)?;
     store.close().await;
     Ok(())
@@ -275,12 +292,19 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_import_of_a_missing_file_creates_no_database() {
+    async fn an_import_of_a_missing_file_or_of_another_one_creates_no_database() {
         let dir = tempfile::tempdir().unwrap();
         let data_dir = dir.path().join("new");
         let config = StoreConfig::new(DatabaseUrl::in_data_dir(&data_dir));
         let error = import(&config, &dir.path().join("nosuch.jsonl"), "", &mut Vec::new()).await.unwrap_err();
         assert!(error.to_string().starts_with("cannot read "), "{error}");
+        let text = dir.path().join("mine.txt");
+        for content in ["", "these are notes\n", "{}\n"] {
+            std::fs::write(&text, content).unwrap();
+            let error = import(&config, &text, "", &mut Vec::new()).await.unwrap_err();
+            let why = "line 1 of the dump cannot be read: it is not the header of a dump";
+            assert!(format!("{error:#}").contains(why), "{error:#}");
+        }
         assert!(!data_dir.exists());
     }
 

@@ -116,6 +116,8 @@ pub(crate) async fn run(
                 Some("-") => write(&pairs, out)?,
                 _ => export(&pairs, file)?,
             }
+            // standard output may hold the export
+            writeln!(std::io::stderr(), "{}", exported(pairs.len()))?;
         }
         FeedbackCommand::Judge { clients } => {
             let pairs = pairs(&store, *clients).await?;
@@ -137,6 +139,15 @@ async fn pairs(store: &Store, clients_min: u32) -> anyhow::Result<Vec<FeedbackPa
         if is_last {
             return Ok(pairs);
         }
+    }
+}
+
+/// What an export wrote.
+fn exported(pairs: usize) -> String {
+    match pairs {
+        0 => "no feedback matches: nothing was exported".to_owned(),
+        1 => "1 query with a chosen capability exported".to_owned(),
+        pairs => format!("{pairs} queries with chosen capabilities exported"),
     }
 }
 
@@ -219,6 +230,12 @@ mod tests {
         let of_client = FilterArgs { client: Some("a".into()), ..no_filter() };
         let removed = output_of(FeedbackCommand::Remove { filter: of_client, all: false }).await.unwrap();
         assert_eq!(removed, "2 removed\n");
+    }
+
+    #[test]
+    fn an_export_says_how_much_it_wrote() {
+        assert_eq!(exported(0), "no feedback matches: nothing was exported");
+        assert_eq!(exported(2), "2 queries with chosen capabilities exported");
     }
 
     #[test]

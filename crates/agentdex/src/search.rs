@@ -97,6 +97,8 @@ pub(crate) async fn run(
         LocalSearchError::Query(why) => anyhow::Error::from(UsageError(why)),
         LocalSearchError::Unavailable(why) => {
             let rebuild = format!("`indexer rebuild{}`", serve::typed_flags(shared));
+            // clients of an API get no paths and reasons of its machine
+            let why = Searcher::open(&index_dir).err().map_or(why, |error| error.to_string());
             anyhow::anyhow!(why.replace("`indexer rebuild`", &rebuild))
         }
     })?;

@@ -84,7 +84,8 @@ impl Endpoint {
         let (config, embedder) = api_config(shared, serve, data_dir)?;
         let reader = Some(ReaderProgram::this_program()?);
         let config = ApiConfig { runtime_health, reader, ..config };
-        Ok(Self { listener: api::bind(&config).await?, config, embedder })
+        let (listener, config) = api::bind(config).await?;
+        Ok(Self { listener, config, embedder })
     }
 }
 
@@ -155,11 +156,9 @@ pub(crate) async fn run_on(
     after_pass: AfterPass,
 ) -> anyhow::Result<ExitCode> {
     let _log = resolved.shared.start_logging("agentdex");
-    if after_pass == AfterPass::End {
-        resolved.warn_without_contact();
-    }
+    resolved.warn_about_contact();
     let Endpoint { listener, config, embedder } = endpoint;
-    let url = reachable_url(listener.local_addr()?);
+    let url = reachable_url(config.listen);
     let cancel = Cancel::on_signals(STOP_MAX)?;
     let mut signals = JoinSet::new();
     let opening = Store::open_when_available(&resolved.shared.store);
@@ -362,7 +361,7 @@ impl Node {
         let next_due_at = self.store.next_due_at().await?;
         Announcement::GoingOn { next_due_at }.print(self.output)?;
         // submissions, changed seed files and due sites: a line when something happens, between those of the log
-        let watch = Watch::lines(shared);
+        let watch = Watch::after_pass(shared);
         let show = |news: Progress<'_>| {
             if !matches!(news, Progress::Seeded { .. } | Progress::Scheduled { .. }) {
                 watch.show(&news);

@@ -10,6 +10,8 @@ use url::Url;
 /// The version in the User-Agent.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 const PROJECT_URL: &str = env!("CARGO_PKG_REPOSITORY");
+/// Domains that are reserved for examples (RFC 2606), as the documents use them: nobody is reached there.
+const EXAMPLE_DOMAINS: [&str; 3] = ["example.org", "example.com", "example.net"];
 
 /// Contact of the operator.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -43,6 +45,16 @@ impl Contact {
                 })
                 .transpose()?;
         Ok(Self { url, email })
+    }
+
+    /// The part of the contact that was copied from an example, if there is one.
+    pub fn copied_example(&self) -> Option<&str> {
+        let email = self.email.as_deref();
+        let is_example = |host: &str| EXAMPLE_DOMAINS.iter().any(|domain| host.eq_ignore_ascii_case(domain));
+        let of_email = email.filter(|email| email.rsplit_once('@').is_some_and(|(_, host)| is_example(host)));
+        let of_url =
+            || self.url.as_ref().filter(|url| url.host_str().is_some_and(is_example)).map(Url::as_str);
+        of_email.or_else(of_url)
     }
 
     /// Whether only the project can be contacted.
@@ -102,6 +114,18 @@ mod tests {
             format!("agentdex/{VERSION} (+https://example.org/bot; mailto:bot@example.org)").as_str()
         );
         assert_eq!(own.from.unwrap(), "bot@example.org");
+    }
+
+    #[test]
+    fn recognises_the_contact_of_an_example() {
+        for (url, email, copied) in [
+            (None, Some("you@example.org"), Some("you@example.org")),
+            (Some("https://example.org/crawler"), Some("me@mine.test"), Some("https://example.org/crawler")),
+            (Some("https://mine.example/crawler"), Some("me@example.org.test"), None),
+            (None, None, None),
+        ] {
+            assert_eq!(Contact::parse(url, email).unwrap().copied_example(), copied, "{url:?} {email:?}");
+        }
     }
 
     #[test]

@@ -106,6 +106,9 @@ impl Host {
 
     /// Maps a name to ASCII.
     fn map(trimmed: &str, text: &str) -> Result<Self, NameError> {
+        if trimmed.eq_ignore_ascii_case("localhost") {
+            return Err(NameError::NoSite(text.to_owned(), "it is the name of this machine (RFC 6761)"));
+        }
         if let Some(port) = port_after_name(trimmed) {
             return Err(NameError::Port(text.to_owned(), port));
         }

@@ -120,7 +120,7 @@ mod tests {
             ("a.service.arpa", "RFC 3172"),
             ("co.uk", "public suffix"),
             ("github.io", "public suffix"),
-            ("localhost", "not a host name"),
+            ("localhost", "name of this machine"),
             ("com", "not a host name"),
             ("10.0.0.1", "IP address"),
         ] {

@@ -49,12 +49,21 @@ impl SettingsError {
 
 /// The message of a parser about the value of a key, with the default as an example of a string.
 fn of_key(key: &str, message: &str) -> String {
+    if let Some(value) = value_instead_of_list(message) {
+        return format!("`{key}`: it is a list: write {key} = [{value}]");
+    }
     let keys = crate::keys();
     let default = keys.iter().find(|known| known.name == key).and_then(|known| known.default);
     match default.filter(|default| default.starts_with('"') && message.ends_with("expected a string")) {
         Some(default) => format!("`{key}`: {message}, such as {default}"),
         None => format!("`{key}`: {message}"),
     }
+}
+
+/// The string that stands where a list is expected, in its quotes.
+fn value_instead_of_list(message: &str) -> Option<&str> {
+    let value = message.strip_prefix("invalid type: string ")?.strip_suffix(", expected a sequence")?;
+    Some(value).filter(|value| value.starts_with('"'))
 }
 
 /// The message of a parser. For an unknown key it names the table where the key belongs, the most similar known key, or all

@@ -97,6 +97,11 @@ mod tests {
         let error = loaded("\n[crawler]\ndelay = 3\n", &[]).unwrap_err();
         assert!(error.contains("line 3: `delay`: invalid type: integer `3`"), "{error}");
         assert!(error.ends_with("expected a string, such as \"3s\""), "{error}");
+        let error = loaded("[crawler]\nnetworks = \"10.0.0.0/8\"\n", &[]).unwrap_err();
+        assert!(
+            error.ends_with("line 2: `networks`: it is a list: write networks = [\"10.0.0.0/8\"]"),
+            "{error}"
+        );
         let error = loaded("", &[("AGENTDEX_CRAWLER_RATES", "1")]).unwrap_err();
         assert!(error.contains("AGENTDEX_CRAWLER_RATES") && error.contains("`rate`"), "{error}");
         let error = loaded("", &[("AGENTDEX_CRAWLR_RATE", "1")]).unwrap_err();

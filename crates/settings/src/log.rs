@@ -26,8 +26,10 @@ use crate::spans_left_out::Exporter;
 
 /// The crates of agentdex, which log at the configured level. Others log at `warn`, unless it is `trace`.
 const OWN_CRATES: [&str; 6] = ["agentdex", "api", "crawler", "indexer", "settings", "store"];
-/// Lines about the progress of a crawl, which are wanted wherever warnings are.
-const PROGRESS: &str = "crawler::progress=info";
+/// The target of the line about a changed level.
+const LEVEL: &str = "settings::level";
+/// Lines about the progress of a crawl and about the level, which are wanted wherever warnings are.
+const WANTED: &str = "crawler::progress=info,settings::level=info";
 /// The MCP library warns about mistakes of clients only, which operators cannot correct. The tools log their own
 /// failures. PostgreSQL's notices say without a context what the error of the statement says with one.
 const SILENCED: &str = "rmcp=off,sqlx::postgres::notice=off";
@@ -73,7 +75,7 @@ impl LogLevel {
             Self::Error => format!("{level},{SILENCED}"),
             _ => OWN_CRATES
                 .iter()
-                .fold(format!("warn,{SILENCED},{PROGRESS}"), |all, own| format!("{all},{own}={level}")),
+                .fold(format!("warn,{SILENCED},{WANTED}"), |all, own| format!("{all},{own}={level}")),
         })
     }
 }
@@ -152,7 +154,7 @@ fn colours(is_terminal: bool, no_color: Option<OsString>) -> Colours {
 fn set_level(level: LogLevel) {
     let Some(reload) = RELOAD.get() else { return };
     match reload(level) {
-        Ok(()) => tracing::warn!(level = level.as_str(), "the log level is set"),
+        Ok(()) => tracing::info!(target: LEVEL, level = level.as_str(), "the log level is set"),
         Err(error) => tracing::error!(error, "the log level cannot be changed"),
     }
 }

@@ -61,7 +61,13 @@ impl DatabaseUrl {
             let parsed: Result<sqlx::postgres::PgConnectOptions, sqlx::Error> = text.parse();
             return match parsed {
                 Ok(_) => Ok(Self::Postgres(text.to_owned())),
-                Err(error) => Err(StoreError::BadUrl { url: redacted(text), reason: error.to_string() }),
+                Err(error) => {
+                    let reason = match &error {
+                        sqlx::Error::Configuration(reason) => reason.to_string(),
+                        error => error.to_string(),
+                    };
+                    Err(StoreError::BadUrl { url: redacted(text), reason })
+                }
             };
         }
         let path = text.strip_prefix("sqlite://").or_else(|| text.strip_prefix("sqlite:"));
@@ -80,6 +86,15 @@ impl DatabaseUrl {
     /// The embedded database of a data directory.
     pub fn in_data_dir(dir: &Path) -> Self {
         Self::Sqlite(dir.join(SQLITE_FILE))
+    }
+
+    /// The URL with an absolute path, for people: their command may run in another folder than the crawl.
+    #[must_use]
+    pub fn absolute(&self) -> Self {
+        match self {
+            Self::Postgres(url) => Self::Postgres(url.clone()),
+            Self::Sqlite(path) => Self::Sqlite(std::path::absolute(path).unwrap_or_else(|_| path.clone())),
+        }
     }
 
     pub const fn backend(&self) -> Backend {
@@ -179,5 +194,15 @@ mod tests {
         assert!(DatabaseUrl::parse("sqlite:").is_err());
         let error = DatabaseUrl::parse("postgres://me:se#cret@host/db").unwrap_err().to_string();
         assert!(error.contains("percent-encoded") && !error.contains("cret"), "{error}");
+        assert!(error.contains("is not a database URL: invalid port number;"), "{error}");
+    }
+
+    #[test]
+    fn the_url_of_a_file_is_made_absolute() {
+        let here = std::env::current_dir().unwrap();
+        let url = DatabaseUrl::parse("sqlite:./a/b.db").unwrap().absolute();
+        assert_eq!(url, DatabaseUrl::Sqlite(here.join("a/b.db")));
+        let server = DatabaseUrl::parse("postgres://host/db").unwrap();
+        assert_eq!(server.absolute(), server);
     }
 }

@@ -17,7 +17,7 @@ pub enum StoreError {
     Unavailable { operation: &'static str, source: sqlx::Error },
     /// The first connection failed, and may succeed later.
     #[error(
-        "cannot reach the database at {url}: {reason}; start it, or correct --database-url or DATABASE_URL"
+        "cannot reach the database at {url}: {reason}; start it, or correct --database-url, DATABASE_URL or database_url_file"
     )]
     Unreachable {
         /// Database URL without the password.
@@ -25,7 +25,9 @@ pub enum StoreError {
         reason: String,
     },
     /// The server refused the first connection: a password, a database name or a TLS setting is wrong.
-    #[error("the database at {url} refused the connection: {reason}; correct --database-url or DATABASE_URL")]
+    #[error(
+        "the database at {url} refused the connection: {reason}; correct --database-url, DATABASE_URL or database_url_file"
+    )]
     Rejected {
         /// Database URL without the password.
         url: String,
@@ -77,7 +79,7 @@ pub enum StoreError {
     },
     /// The user of the connection has no right to create tables.
     #[error(
-        "the user of --database-url or DATABASE_URL may not create tables ({reason}): make it the owner of the database, as in \
+        "the user of --database-url, DATABASE_URL or database_url_file may not create tables ({reason}): make it the owner of the database, as in \
          ALTER DATABASE agentdex OWNER TO agentdex"
     )]
     NotOwner { reason: String },

@@ -87,7 +87,7 @@ pub(crate) fn unhex_of(digits: &str) -> String {
 /// SQLite takes the next number from the largest.
 pub(crate) const AFTER_IMPORT: &[&str] = &[];
 
-static MIGRATIONS: LazyLock<Migrator> =
+pub(crate) static MIGRATIONS: LazyLock<Migrator> =
     LazyLock::new(|| crate::schema::migrator(include!(concat!(env!("OUT_DIR"), "/sqlite.rs"))));
 
 /// How long a writer waits for the lock. Saving a visit takes milliseconds, purging a large site seconds.

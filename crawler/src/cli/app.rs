@@ -92,7 +92,7 @@ pub async fn perform(command: Command, settings: Settings) -> anyhow::Result<()>
         DatabaseUse::Existing => Store::open_existing(config).await?,
         DatabaseUse::New => Store::open(config).await?,
     };
-    let (database, output) = (config.url.clone(), settings.output);
+    let (database, output) = (config.url.absolute(), settings.output);
     let done = match command {
         Command::Explain { domain, visits } => explain::run(&store, &domain, visits, output).await,
         Command::Check { domain } => commands::check(settings, store.clone(), &domain).await,
@@ -126,7 +126,7 @@ pub(super) fn program() -> String {
 /// Opens the database, waiting while it is unavailable, and crawls until the pass is complete or a signal arrives.
 async fn crawl(settings: Settings, flags: SharedFlags) -> anyhow::Result<()> {
     check_seeds(&settings).await?;
-    settings.warn_without_contact();
+    settings.warn_about_contact();
     let cancel = Cancel::on_signals(STOP_MAX)?;
     let tracker = TaskTracker::new();
     tracker.spawn(::settings::log::reload_on_hangup(move || log_level(&flags)));

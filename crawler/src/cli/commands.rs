@@ -31,7 +31,7 @@ const OTHER_VISIT_POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// Visits a site now and shows its manifests. If another crawler takes the site first, its visit is shown.
 pub(super) async fn check(settings: Settings, store: Store, domain: &str) -> anyhow::Result<()> {
     let seed = seed_to_check(&settings, domain)?;
-    settings.warn_without_contact_to(&seed.host);
+    settings.warn_about_contact_to(&seed.host);
     let site = seed.host.site();
     let blocked = store.blocked_among(std::slice::from_ref(&site)).await?;
     anyhow::ensure!(

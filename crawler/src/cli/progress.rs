@@ -33,6 +33,8 @@ pub(super) struct Shown {
     pub(super) is_idle: bool,
     /// Whether sites were visited again: visits are counted then.
     pub(super) has_revisited: bool,
+    /// Whether the crawl goes on after its pass: the visits since then are counted, of a number of sites that changes.
+    pub(super) follows_pass: bool,
     pub(super) requests_per_second: f64,
     pub(super) time_left: Option<Duration>,
     pub(super) waits: String,
@@ -72,6 +74,7 @@ impl Rate {
             sites_done: done,
             sites_known: if has_revisited { state.sites_known } else { sites_known },
             has_revisited,
+            follows_pass: false,
             has_open: state.open > 0,
             is_idle,
             requests_per_second,
@@ -140,6 +143,23 @@ fn ends(ends: &BTreeMap<&'static str, u64>) -> String {
 }
 
 impl Shown {
+    /// The display of a crawl that goes on after its pass. What will become due is not known, and so neither is a time left.
+    pub(super) fn since_pass(self) -> Self {
+        Self {
+            follows_pass: true,
+            has_revisited: false,
+            is_idle: false,
+            sites_known: None,
+            time_left: None,
+            ..self
+        }
+    }
+
+    /// Whether there is something to report: a visit, or sites that are due.
+    pub(super) fn has_begun(&self) -> bool {
+        self.sites_done > 0 || self.has_open || self.sites_known.is_some_and(|known| known > 0)
+    }
+
     /// The rate, and the time left if it is known.
     pub(super) fn pace(&self) -> String {
         let left = match self.time_left {
@@ -179,6 +199,7 @@ impl Shown {
                 format!("{} done by this process, {known} known, {pace}", counted(done, "site"))
             }
             Some(known) => format!("{done} of {known} {} done, {pace}", sites(known)),
+            None if self.follows_pass => format!("{} after the pass, {pace}", counted(done, "visit")),
             None => format!("{} done, {pace}", counted(done, "site")),
         }
     }
@@ -252,6 +273,17 @@ mod tests {
         };
         assert!(text(18).starts_with("18 of 22 sites done, "), "{}", text(18));
         assert!(text(97).starts_with("97 visits, 20 sites known, "), "{}", text(97));
+    }
+
+    #[test]
+    fn visits_after_the_pass_are_counted_without_a_number_of_sites() {
+        let (mut rate, start) = (Rate::default(), Instant::now());
+        let activity = ActivityCounts { requests: 3, begun: 1, planned: 20, ..ActivityCounts::default() };
+        let nothing = shown(&mut rate, 0, ActivityCounts::default(), start).since_pass();
+        assert!(!Shown { has_open: false, ..nothing }.has_begun());
+        let one = shown(&mut rate, 1, activity, start + Duration::from_secs(9)).since_pass();
+        assert!(one.has_begun() && one.head().starts_with("1 visit after the pass, "), "{}", one.head());
+        assert!(one.head().ends_with(" requests/s"), "neither sites nor a time left: {}", one.head());
     }
 
     /// Three sites with ten requests each and a delay of 3 s.

@@ -37,7 +37,7 @@ const ADVICE: [(VisitEnd, &str); 7] = [
     ),
     (
         VisitEnd::AddressRefused,
-        "Name private networks that are yours with --allow-addresses, and start again with --revisit 0s.",
+        "If they are private and yours, name their networks with --allow-addresses; if they are public, the crawl needs a contact. Then start again with --revisit 0s.",
     ),
     (VisitEnd::RobotsDenied, "Leave such sites alone."),
     (VisitEnd::Blocked, "Such sites deny access to crawlers; --contact-url lets their owners identify you."),
@@ -86,6 +86,13 @@ fn body(summary: &Summary) -> Result<String, std::fmt::Error> {
     let stopped = if summary.interrupted { "Stopped. " } else { "" };
     if summary.had_nothing_due() {
         writeln!(out, "{}", nothing_due(summary))?;
+    } else if summary.reached_no_site() {
+        let attempts = match summary.requests {
+            0 => String::new(),
+            attempts => format!(", with {}", plural(attempts, "attempt to connect", "attempts to connect")),
+        };
+        let sites = counted(summary.sites_visited, "site");
+        writeln!(out, "{stopped}{sites} tried in {took}{attempts}.")?;
     } else {
         let sites = counted(summary.sites_visited, "site");
         let requests = counted(summary.requests, "request");
@@ -454,6 +461,15 @@ mod tests {
             assert!(told[0].contains(words) && told.len() > 1, "the advice follows: {told:?}");
         }
         assert!(told(&[("completed", 1), ("dns_dead", 9)], 0).is_empty());
+        let unreached = Summary {
+            sites_visited: 2,
+            requests: 2,
+            ends: [("unreachable", 2)].into(),
+            seconds: 1.0,
+            ..Summary::default()
+        };
+        let text = summary_text(&unreached);
+        assert!(text.starts_with("2 sites tried in 1 s, with 2 attempts to connect.\n"), "{text}");
     }
 
     #[test]

@@ -112,31 +112,44 @@ impl Settings {
         Ok(self)
     }
 
-    /// Says before a single pass why a contact is needed, if there is none.
-    pub fn warn_without_contact(&self) {
-        let verbosity = self.shared.verbosity;
-        if !self.contact.is_missing() || verbosity == Verbosity::Quiet {
-            return;
+    /// What is wrong with the contact, if owners of the sites that are visited cannot reach the operator.
+    fn contact_warning(&self) -> Option<String> {
+        if let Some(example) = self.contact.copied_example() {
+            return Some(format!(
+                "{example} is an address of examples, at which no site owner reaches you: name your own with --contact-email or --contact-url"
+            ));
         }
-        let has_own = self.crawl.egress.own_networks != OwnNetworks::default();
-        let whose = if has_own {
-            "if you visit sites outside --allow-addresses, their owners"
-        } else {
+        let egress = &self.crawl.egress;
+        if !self.contact.is_missing() || egress.reach == Reach::OwnNetworks {
+            return None;
+        }
+        let whose = if egress.own_networks == OwnNetworks::default() {
             "site owners"
+        } else {
+            "if you visit sites outside --allow-addresses, their owners"
         };
-        tracing::warn!(
+        Some(format!(
             "{whose} cannot reach you: requests name no contact, so a site owner with a complaint can only block the crawler; \
-                 add --contact-email you@example.org or --contact-url https://example.org/crawler"
-        );
+             add --contact-email ADDRESS or --contact-url URL"
+        ))
+    }
+
+    /// Warns before a crawl if site owners cannot reach the operator.
+    pub fn warn_about_contact(&self) {
+        if self.shared.verbosity != Verbosity::Quiet
+            && let Some(warning) = self.contact_warning()
+        {
+            tracing::warn!("{warning}");
+        }
     }
 
     /// The same before a visit of one host, unless the hosts file has only addresses in the operator's own networks for it.
-    pub(crate) fn warn_without_contact_to(&self, host: &Host) {
+    pub(crate) fn warn_about_contact_to(&self, host: &Host) {
         let egress = &self.crawl.egress;
         let is_own =
             |address: &SocketAddr| matches!(egress.own_networks.judge(address.ip()), AddressVerdict::Own(_));
         if !egress.hosts.find(host).is_some_and(|addresses| addresses.iter().all(is_own)) {
-            self.warn_without_contact();
+            self.warn_about_contact();
         }
     }
 }

@@ -184,3 +184,15 @@ fn accepts_a_single_address_as_a_network() {
     };
     assert!(resolved(&flags).is_ok());
 }
+
+#[test]
+fn a_contact_that_is_missing_or_an_example_is_a_warning() {
+    let warning = |email: Option<&str>| {
+        let flags = CrawlFlags { contact_email: email.map(str::to_owned), ..CrawlFlags::default() };
+        resolved(&flags).unwrap().contact_warning()
+    };
+    assert!(warning(None).is_some_and(|warning| warning.starts_with("site owners cannot reach you")));
+    let example = warning(Some("you@example.org")).unwrap_or_default();
+    assert!(example.starts_with("you@example.org is an address of examples"), "{example}");
+    assert_eq!(warning(Some("me@mine.example")), None);
+}

@@ -60,9 +60,10 @@ pub fn typed<T: FromArgMatches>(
     used: &[(&str, &[&[&str]])],
     words: impl IntoIterator<Item = impl Into<OsString> + Clone>,
 ) -> Result<T, clap::Error> {
-    let mut matches = match whole.try_get_matches_from_mut(words) {
+    let words: Vec<OsString> = words.into_iter().map(Into::into).collect();
+    let mut matches = match whole.try_get_matches_from_mut(&words) {
         Ok(matches) => matches,
-        Err(error) => return Err(file_without_its_flag(whole, error)),
+        Err(error) => return Err(explained(whole, error, &words)),
     };
     let is_idle = |flag: &&clap::Arg| {
         !flag.is_global_set()
@@ -89,29 +90,71 @@ pub fn typed<T: FromArgMatches>(
     T::from_arg_matches_mut(&mut matches).map_err(|error| error.format(whole))
 }
 
-/// The error about an unknown subcommand, or if that is a file, how to name it. A flag that resembles the typed one only a little is not
-/// suggested.
-fn file_without_its_flag(whole: &mut clap::Command, mut error: clap::Error) -> clap::Error {
-    let is_far_fetched = match (error.get(ContextKind::InvalidArg), error.get(ContextKind::SuggestedArg)) {
-        (Some(ContextValue::String(typed)), Some(ContextValue::String(suggested))) => {
-            !::settings::is_misspelling(typed, suggested)
-        }
-        _ => false,
+/// What people type for a crawl, for the services and for commands of other names, with what to write instead.
+const OTHER_WORDS: [(&[&str], &str); 4] = [
+    (
+        &["crawl", "crawler", "seed", "seeds", "add", "start", "run", "visit", "fetch"],
+        "to crawl the sites of a list, write {program} --seeds {list} --contact-email YOU",
+    ),
+    (
+        &["serve", "server", "api", "web", "dashboard", "ui", "up"],
+        "to crawl, index and serve in one process, write agentdex --seeds {list} --contact-email YOU; the program api serves only what is stored",
+    ),
+    (
+        &["index", "indexer", "reindex", "rebuild"],
+        "agentdex --seeds {list} --contact-email YOU indexes while it crawls; the program indexer indexes only what is stored",
+    ),
+    (
+        &["import", "export", "migrate", "dump", "backup"],
+        "to export or import the database, write agentdex db export FILE or agentdex db import FILE",
+    ),
+];
+
+/// An error of the command line, without suggestions that are far-fetched. A file, or a word for what a flag or another program does, is
+/// answered with the line to write.
+fn explained(whole: &mut clap::Command, mut error: clap::Error, words: &[OsString]) -> clap::Error {
+    let suggested = match error.get(ContextKind::SuggestedArg) {
+        Some(ContextValue::String(suggested)) => Some(suggested.clone()),
+        _ => None,
     };
-    if is_far_fetched {
-        // the usage is that with the suggested flag
-        error.remove(ContextKind::SuggestedArg);
+    if let (Some(ContextValue::String(typed)), Some(suggested)) =
+        (error.get(ContextKind::InvalidArg), suggested)
+    {
+        // the usage is that with the suggested flag, as if it were required
+        let is_far_fetched = !::settings::is_misspelling(typed, &suggested);
         error.remove(ContextKind::Usage);
-    }
-    match error.get(ContextKind::InvalidSubcommand) {
-        Some(ContextValue::String(name)) if Path::new(name).is_file() => {
-            let why = format!(
-                "`{name}` is a file, not a command: write --seeds {name} to crawl the sites that it lists"
-            );
-            whole.error(ErrorKind::InvalidSubcommand, why)
+        if is_far_fetched {
+            error.remove(ContextKind::SuggestedArg);
         }
-        _ => error,
     }
+    let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand) else { return error };
+    let name = name.clone();
+    if let Some(why) = instead_of_subcommand(whole, &name, words) {
+        return whole.error(ErrorKind::InvalidSubcommand, why);
+    }
+    if let Some(ContextValue::Strings(suggested)) = error.remove(ContextKind::SuggestedSubcommand) {
+        let is_near = |known: &String| ::settings::is_misspelling(&name, known);
+        let near: Vec<String> = suggested.into_iter().filter(is_near).collect();
+        if !near.is_empty() {
+            error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(near));
+        }
+    }
+    error
+}
+
+/// The line to write in place of a word that is no subcommand, if it is known what was meant.
+fn instead_of_subcommand(whole: &clap::Command, name: &str, words: &[OsString]) -> Option<String> {
+    if Path::new(name).is_file() {
+        return Some(format!(
+            "`{name}` is a file, not a command: write --seeds {name} to crawl the sites that it lists"
+        ));
+    }
+    let (_, line) = OTHER_WORDS.iter().find(|(others, _)| others.contains(&name))?;
+    let after = words.iter().skip_while(|word| *word != name).skip(1);
+    let mut after = after.filter_map(|word| word.to_str());
+    let list = after.find(|word| Path::new(word).is_file()).unwrap_or("FILE");
+    let line = line.replace("{program}", whole.get_name()).replace("{list}", list);
+    Some(format!("`{name}` is not a command of {}: {line}", whole.get_name()))
 }
 
 /// Why --format is refused after a subcommand that prints only text or only JSON. One with --output takes it for that.
@@ -213,6 +256,41 @@ mod tests {
         assert!(error("--sedes").contains("--seeds"), "{}", error("--sedes"));
         let listen = error("--listen");
         assert!(listen.contains("--listen") && !listen.contains("--lease"), "{listen}");
+    }
+
+    #[test]
+    fn words_of_other_programs_are_answered_with_the_line_to_write() {
+        let dir = tempfile::tempdir().unwrap();
+        let list = dir.path().join("domains.txt");
+        std::fs::write(&list, "shop.example").unwrap();
+        let list = list.to_str().unwrap();
+        let error = |words: &[&str]| {
+            let words = ["crawler"].iter().chain(words);
+            typed::<Flags>(&mut command(), &SUBCOMMAND_FLAGS, words).unwrap_err().to_string()
+        };
+        for (words, line) in [
+            (["crawl", list].as_slice(), format!("write crawler --seeds {list} --contact-email YOU")),
+            (&["seeds", "nosuch.txt"], "write crawler --seeds FILE --contact-email YOU".to_owned()),
+            (&["serve"], "write agentdex --seeds FILE --contact-email YOU".to_owned()),
+            (&["index"], "the program indexer indexes".to_owned()),
+            (&["export", "x"], "write agentdex db export FILE".to_owned()),
+            (&[list], format!("write --seeds {list} to crawl")),
+        ] {
+            let error = error(words);
+            assert!(error.contains(&line) && !error.contains("tip:"), "{error}");
+        }
+        for word in OTHER_WORDS.iter().flat_map(|(words, _)| *words) {
+            assert!(command().find_subcommand(word).is_none(), "{word} is a subcommand");
+        }
+        assert!(error(&["stauts"]).contains("'status'"), "{}", error(&["stauts"]));
+        assert!(!error(&["remove"]).contains("tip:"), "a far-fetched suggestion: {}", error(&["remove"]));
+    }
+
+    #[test]
+    fn the_usage_does_not_contain_a_suggested_flag() {
+        let words = ["crawler", "--sedes", "x"];
+        let error = typed::<Flags>(&mut command(), &SUBCOMMAND_FLAGS, words).unwrap_err().to_string();
+        assert!(error.contains("'--seeds'") && !error.contains("Usage:"), "{error}");
     }
 
     #[test]

@@ -1,7 +1,6 @@
-//! Progress on stderr: a bar on a terminal, a line every ten seconds elsewhere, JSON with `--log-format json`, nothing with
-//! `-q`.
+//! Progress on stderr: a bar on a terminal, a line of the log every ten seconds elsewhere, with more fields in JSON, nothing with `-q`.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -18,6 +17,8 @@ use crate::config::Mode;
 use crate::seeds::SeedReport;
 use crate::worker::Progress;
 
+/// The target of log lines about progress, which are shown wherever warnings are.
+const PROGRESS: &str = "crawler::progress";
 /// Interval of progress lines without a terminal.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 /// How often the bar is drawn; its spinner shows that the program runs.
@@ -34,6 +35,8 @@ const BAR: &str = "{spinner} {elapsed_precise} [{bar:20}] {pos} of {len} {prefix
 /// Shows a crawl's progress.
 pub struct Watch {
     output: Output,
+    /// Whether the crawl goes on after its pass.
+    follows_pass: bool,
     state: Mutex<State>,
 }
 
@@ -68,19 +71,20 @@ impl Watch {
         Self::on(output)
     }
 
-    /// Lines on a terminal too, for a crawl that is mostly idle.
-    pub fn lines(settings: &SharedSettings) -> Self {
-        Self::on(match (settings.verbosity, settings.log_format) {
+    /// Lines on a terminal too, for a crawl that goes on after its pass and is mostly idle.
+    pub fn after_pass(settings: &SharedSettings) -> Self {
+        let output = match (settings.verbosity, settings.log_format) {
             (Verbosity::Quiet, _) => Output::Nowhere,
             (_, LogFormat::Json) => Output::Json,
             (_, LogFormat::Text) => Output::Lines,
-        })
+        };
+        Self { follows_pass: true, ..Self::on(output) }
     }
 
     fn on(output: Output) -> Self {
         let (rate, written_at) = (Rate::default(), Instant::now());
         let state = State { rate, written_at, written: String::new(), note: None };
-        Self { output, state: Mutex::new(state) }
+        Self { output, follows_pass: false, state: Mutex::new(state) }
     }
 
     /// Shows one update.
@@ -103,7 +107,7 @@ impl Watch {
             }
             Progress::State(state) => {
                 let shown = self.lock().rate.shown(state, Instant::now());
-                self.draw(&shown);
+                self.draw(&if self.follows_pass { shown.since_pass() } else { shown });
             }
             Progress::Parked(parked) => {
                 tracing::info!(site.name = %parked.site, reason = parked.reason, "parked");
@@ -122,12 +126,14 @@ impl Watch {
                     until.format("%H:%M:%S UTC")
                 ));
             }
-            Progress::Outage(error) => self.warn(&format!("the crawl waits for the database: {error}")),
+            Progress::Outage(error) => {
+                self.suspend(|| tracing::warn!("the crawl waits for the database: {error}"));
+            }
             Progress::OutageOver { lasted } => {
-                self.warn(&format!(
-                    "the database answers again after {}: the crawl continues",
-                    in_words(*lasted)
-                ));
+                let lasted = in_words(*lasted);
+                self.suspend(|| {
+                    tracing::info!(target: PROGRESS, "the database answers again after {lasted}: the crawl continues");
+                });
             }
         }
     }
@@ -173,8 +179,7 @@ impl Watch {
             bar.set_message(escape::line(&details).into_owned());
             return;
         }
-        let has_sites = shown.sites_known != Some(0);
-        if state.written_at.elapsed() < LINE_EVERY || !has_sites {
+        if state.written_at.elapsed() < LINE_EVERY || !shown.has_begun() {
             return;
         }
         state.written_at = Instant::now();
@@ -185,9 +190,9 @@ impl Watch {
         drop(state);
         let line = format!("{}; {details}", shown.head());
         match &self.output {
-            Output::Lines => write_line(&line),
+            Output::Lines => tracing::info!(target: PROGRESS, "{line}"),
             Output::Json => tracing::info!(
-                target: "crawler::progress",
+                target: PROGRESS,
                 sites_done = shown.sites_done,
                 sites_known = shown.sites_known,
                 requests_per_second = (shown.requests_per_second * 10.0).round() / 10.0,
@@ -201,19 +206,10 @@ impl Watch {
         }
     }
 
-    /// A line that is a warning in a log.
-    fn warn(&self, text: &str) {
-        match &self.output {
-            Output::Json => tracing::warn!("{text}"),
-            Output::Bar(_) | Output::Lines | Output::Nowhere => self.print(text),
-        }
-    }
-
     fn print(&self, text: &str) {
         match &self.output {
             Output::Bar(bar) => bar.println(escape::line(text)),
-            Output::Lines => write_line(text),
-            Output::Json => tracing::info!(target: "crawler::progress", "{text}"),
+            Output::Lines | Output::Json => tracing::info!(target: PROGRESS, "{text}"),
             Output::Nowhere => {}
         }
     }
@@ -243,11 +239,6 @@ fn new_bar() -> ProgressBar {
     bar.set_message("starting");
     bar.enable_steady_tick(TICK);
     bar
-}
-
-/// Errors of writing a progress line are ignored.
-fn write_line(text: &str) {
-    drop(writeln!(std::io::stderr().lock(), "{}", escape::line(text)));
 }
 
 #[cfg(test)]

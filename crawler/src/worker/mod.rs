@@ -310,6 +310,7 @@ impl<'a> Worker<'a> {
         if !is_worth_it || !is_time {
             return Ok(0);
         }
+        let began = Instant::now();
         match self.lease_batch(work, free, now).await {
             Ok(leased) => {
                 if let Some(since) = work.outage_since.take() {
@@ -325,7 +326,8 @@ impl<'a> Worker<'a> {
                 Ok(count)
             }
             Err(error) if error.is_transient() => {
-                work.outage_since.get_or_insert_with(Instant::now);
+                // the attempt that fails first may have waited for a connection
+                work.outage_since.get_or_insert(began);
                 (self.progress)(Progress::Outage(&error));
                 work.next_poll_at = Instant::now() + OUTAGE_DELAY;
                 Ok(0)

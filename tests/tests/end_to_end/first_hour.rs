@@ -139,6 +139,9 @@ async fn incomplete_flags_report_what_is_missing_first() {
         (&["--seeds", "seeds.txt", "--metrics", "127.0.0.1:0"], "--metrics belongs to `crawler`"),
         (&["demo", "--dry-run"], "unexpected argument '--dry-run'"),
         (&["seeds.txt"], "`seeds.txt` is a file, not a command: write --seeds seeds.txt"),
+        (&["crawl", "seeds.txt"], "write agentdex --seeds seeds.txt --contact-email YOU"),
+        (&["api"], "the program api serves only what is stored"),
+        (&["search", "book", "--limt", "3"], "a similar argument exists: '--limit'"),
         (&["probe", "8080"], "8080 has no port: write it like 127.0.0.1:8080"),
         (&["--contact-email", "you@example.org"], "name the sites to crawl with --seeds FILE"),
         (&["db", "status", "--format", "json"], "--format has no effect on `db`"),
@@ -150,6 +153,14 @@ async fn incomplete_flags_report_what_is_missing_first() {
     variable.env("AGENTDEX_CRAWLER_DELAY", "3");
     let (code, text) = printed_by(variable, &["--seeds", "seeds.txt"]);
     assert!(code == Some(2) && text.contains("AGENTDEX_CRAWLER_DELAY: \"3\" is not a duration"), "{text}");
+    for (words, expected) in [
+        (["--listen", "8080"], "\"8080\" is not an address to listen on"),
+        (["--admin-tokens", "nosuch"], "nosuch"),
+        (["--index-from", "snapshots"], "name the database of the indexer that publishes the snapshots"),
+    ] {
+        let (code, text) = printed_by(world.program("api"), &words);
+        assert!(code == Some(2) && text.contains(expected) && !text.contains("is created"), "{text}");
+    }
     assert!(!world.path("data").exists());
 }
 
@@ -186,7 +197,7 @@ async fn commands_say_what_they_did_and_what_is_wrong() {
         (&["feedback", "list"], 0, "no feedback matches\n"),
         (&["reports", "dismiss"], 2, "--site, --id, or --all"),
         (&["feedback", "remove"], 2, "--site, --client, --capability, or --all"),
-        (&["search", "flight"], 1, "there is no index yet: run `indexer rebuild --data-dir "),
+        (&["search", "flight"], 1, ": if no indexer is building it, run `indexer rebuild --data-dir "),
         (&["block", "http://kiosk.test/"], 0, "kiosk.test is blocked"),
         (&["explain", "kiosk.test"], 0, "What was kept of its visits is deleted."),
         (&["explain", "http://kiosk.test/"], 0, "kiosk.test: blocked or opted out, 0 manifests"),

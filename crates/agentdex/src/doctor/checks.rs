@@ -253,6 +253,10 @@ async fn index(dir: &Path, store: Option<&Store>, crawl_command: &str) -> Findin
     });
     let searcher = match opened.await {
         Ok(Ok(searcher)) => searcher,
+        Ok(Err(IndexError::Missing { dir })) if store.is_none() => {
+            let found = format!("there is no index in {} yet", dir.display());
+            return Finding::doubtful(Subject::Index, found, "see database");
+        }
         Ok(Err(error)) => return unusable(&error, crawl_command),
         Err(error) => return Finding::bad(Subject::Index, error.to_string(), "report this as a bug"),
     };
@@ -407,6 +411,8 @@ mod tests {
         assert_eq!(missing.health, Health::Doubtful, "{missing:?}");
         assert!(missing.advice.is_some_and(|advice| advice.starts_with("indexer rebuild builds it")));
         assert!(!missing.found.contains("indexer"), "{}", missing.found);
+        let without_database = index(&index_dir, None, COMMAND).await;
+        assert_eq!(without_database.advice.as_deref(), Some("see database"));
         let config = indexer::IndexConfig::at(index_dir.clone());
         indexer::follow::rebuild(store.clone(), config).await.unwrap();
         assert_eq!(index(&index_dir, Some(&store), COMMAND).await.health, Health::Good);

@@ -4,10 +4,21 @@ use async_recursion::async_recursion as boxed;
 use tokio::sync::mpsc;
 
 use super::{Pools, Store};
+use crate::dump::Header;
 use crate::fault::Outcome;
 use crate::{StoreError, postgres, sqlite};
 
 impl Store {
+    /// Checks the first line of a dump, so that a file that is none creates no database.
+    ///
+    /// # Errors
+    ///
+    /// If the line is missing or is not the header of a dump that this program can import.
+    pub fn check_dump_header(first_line: Option<&str>) -> Result<(), StoreError> {
+        let known = crate::schema::known(&sqlite::MIGRATIONS);
+        Header::parse(first_line, known).map(drop).map_err(|reason| StoreError::BadDump { line: 1, reason })
+    }
+
     /// Sends everything that is stored as lines of JSON, from one snapshot; returns the number of rows. Leases and clocks of
     /// addresses are left out.
     #[boxed]

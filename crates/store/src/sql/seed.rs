@@ -367,6 +367,9 @@ async fn due_now(connection: &mut Connection, sites: &str, now_ms: i64) -> Outco
     Ok(())
 }
 
+/// The reason of a visit that was requested.
+const REQUESTED: &str = "a visit was requested";
+
 /// Like [`due_now`], for a time that may be later. A site that is being visited, or whose visit was interrupted, is visited once more afterwards: the changed time
 /// indicates the request when the lease ends or the visit is resumed. An interrupted visit that is overdue keeps its place in the queue, so
 /// its time changes by one millisecond.
@@ -375,19 +378,29 @@ async fn request_visits(
     sites: &str,
     (now_ms, due_at_ms): (i64, i64),
 ) -> Outcome<()> {
-    sqlx::query(concat!(
+    let requested: Vec<String> = sqlx::query_scalar(concat!(
         "UPDATE site SET next_visit_at_ms = CASE WHEN next_visit_at_ms <= $2 AND lease_until_ms <= $2
                                                  THEN next_visit_at_ms - 1 ELSE $4 END
          WHERE name IN ",
         list!(),
         " AND next_visit_at_ms < $3
           AND (next_visit_at_ms > $4 OR lease_until_ms > $2
-            OR EXISTS (SELECT 1 FROM site_state WHERE site_state.name = site.name AND parked_progress IS NOT NULL))"
+            OR EXISTS (SELECT 1 FROM site_state WHERE site_state.name = site.name AND parked_progress IS NOT NULL))
+         RETURNING name"
     ))
     .bind(sites)
     .bind(now_ms)
     .bind(NEVER_MS)
     .bind(due_at_ms)
+    .fetch_all(&mut *connection)
+    .await?;
+    // an interrupted visit goes on first
+    sqlx::query(concat!(
+        "UPDATE site_state SET next_visit_reason = $2 WHERE parked_progress IS NULL AND name IN ",
+        list!()
+    ))
+    .bind(names(requested.iter().map(String::as_str))?)
+    .bind(REQUESTED)
     .execute(&mut *connection)
     .await?;
     Ok(())
