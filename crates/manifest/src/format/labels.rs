@@ -436,16 +436,19 @@ fn read_terms(label: &str, value: &str, draft: &mut Draft<'_>) {
             }
         }
         "terms" | "terms of service" | "terms of use" | "privacy" | "privacy policy" => {
-            let address =
-                value.split_whitespace().find(|word| word.starts_with("https://") || word.starts_with('/'));
-            let url = address.and_then(|address| draft.origin_url(address));
-            let policies = &mut draft.manifest.policies;
-            let page =
-                if label.starts_with("terms") { &mut policies.terms_url } else { &mut policies.privacy_url };
-            *page = page.take().or(url);
+            keep_page(label, value, draft);
         }
         _ => {}
     }
+}
+
+/// Keeps the address of the terms or of the privacy policy.
+fn keep_page(label: &str, value: &str, draft: &mut Draft<'_>) {
+    let address = value.split_whitespace().find(|word| word.starts_with("https://") || word.starts_with('/'));
+    let url = address.and_then(|address| draft.origin_url(address));
+    let policies = &mut draft.manifest.policies;
+    let page = if label.starts_with("terms") { &mut policies.terms_url } else { &mut policies.privacy_url };
+    *page = page.take().or(url);
 }
 
 /// Keeps what a line permits or prohibits by the name of the use: `Crawling: allowed`.
