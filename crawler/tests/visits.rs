@@ -196,6 +196,26 @@ async fn a_response_that_denies_search_removes_its_manifest() {
 }
 
 #[tokio::test]
+async fn a_document_that_denies_search_is_not_kept() {
+    let ahp = |search: bool| {
+        serde_json::json!({"ahp": "0.1", "modes": ["MODE1"], "endpoints": {"content": "/rooms.md"},
+            "content_signals": {"search": search},
+            "capabilities": [{"name": "rooms", "description": "Lists the rooms", "mode": "MODE1"}]})
+        .to_string()
+    };
+    let path = "/.well-known/agent.json";
+    let mut crawl = Crawl::of([Host::new("shop.example").file(path, "application/json", ahp(true))]).await;
+    assert_eq!(crawl.pass().await.manifests_added, 1);
+    crawl.web.set_file("shop.example", path, "application/json", ahp(false));
+    assert_eq!(crawl.pass_again().await.manifests_removed, 1);
+    let fetch = crawl.fetch("shop.example", path).await;
+    assert_eq!(fetch.outcome, FetchOutcome::RobotsDenied);
+    assert!(fetch.reason.unwrap().contains("content signals"));
+    crawl.web.set_file("shop.example", path, "application/json", ahp(true));
+    assert_eq!(crawl.pass_again().await.manifests_added, 1);
+}
+
+#[tokio::test]
 async fn keeps_what_robots_and_responses_say_about_training() {
     let host =
         shop().robots("User-agent: *\nContent-Usage: train-ai=y\nContent-Usage: /agent.json train-ai=n\n");

@@ -34,9 +34,10 @@ pub(super) const TOO_MUCH: &str =
     "the documents of this site are too large together for one visit; a later visit reads it";
 /// Reason for a dropped document that is too large for any visit.
 const TOO_LARGE: &str = "the document takes more memory than a visit has for it";
-/// Reason for a received document that is not kept.
+/// Reasons for a received document that is not kept.
 const SEARCH_DENIED: &str =
     "the response denies the use of the document for search (Content-Usage or Content-Signal)";
+const SEARCH_DENIED_BY_DOCUMENT: &str = "the document denies its use for search (content signals)";
 /// Maximum number of characters of a Location that the site owner is shown.
 const SHOWN_LOCATION_CHARS_MAX: usize = 200;
 /// Time limit for reading a document after a stop. Nearly every document is read within it, and need not be requested again.
@@ -82,23 +83,29 @@ impl Visit<'_> {
                 let training = most_restrictive(task.training, stated.training);
                 let mut fetched =
                     Fetched { robots_rule: Some(rule), duration_ms: millis(took), training, ..*fetched };
-                if stated.search == PolicyChoice::Deny && fetched.outcome.is_present() {
-                    let reason = too_long.map_or_else(
-                        || SEARCH_DENIED.to_owned(),
-                        |name| {
-                            format!(
-                                "{SEARCH_DENIED}: the header {name} is too long to be read, which is a denial"
-                            )
-                        },
-                    );
-                    self.reject(&mut fetched, FetchOutcome::RobotsDenied, reason);
-                }
+                self.reject_denied_search(&mut fetched, stated.search, too_long);
                 return Ok(Some(fetched));
             }
             if self.is_followed_later(task, &current) {
                 return Ok(None);
             }
         }
+    }
+
+    /// Drops a document whose use for search its headers or its own content signals deny.
+    fn reject_denied_search(&mut self, fetched: &mut Fetched, stated: PolicyChoice, too_long: Option<&str>) {
+        let by_document =
+            fetched.manifest.as_ref().is_some_and(|manifest| manifest.policies.search == PolicyChoice::Deny);
+        let reason = match (stated, too_long) {
+            _ if !fetched.outcome.is_present() => return,
+            (PolicyChoice::Deny, Some(name)) => {
+                format!("{SEARCH_DENIED}: the header {name} is too long to be read, which is a denial")
+            }
+            (PolicyChoice::Deny, None) => SEARCH_DENIED.to_owned(),
+            _ if by_document => SEARCH_DENIED_BY_DOCUMENT.to_owned(),
+            _ => return,
+        };
+        self.reject(fetched, FetchOutcome::RobotsDenied, reason);
     }
 
     /// Whether a task is put off after a redirect from `before`, in a visit without turns: users of the site or others name it, and the next

@@ -7,6 +7,7 @@ use crate::document::MANIFEST_BYTES_MAX;
 use crate::draft::{self, Draft};
 use crate::format::labels::Labels;
 use crate::format::listed_tools::ListedTools;
+use crate::format::plan_lines::PlanLines;
 use crate::format::product_lines::ProductLines;
 use crate::format::stated_auth::StatedAuth;
 use crate::format::stated_base::StatedBase;
@@ -20,10 +21,11 @@ const LINES_MAX: usize = 5_000;
 pub(crate) fn read(text: &str, draft: &mut Draft<'_>) {
     let (mut labels, mut tools) = (Labels::default(), ListedTools::default());
     let (mut above, mut products, mut base) = ("", ProductLines::default(), StatedBase::default());
-    let mut credentials = StatedAuth::default();
+    let (mut credentials, mut plans) = (StatedAuth::default(), PlanLines::default());
     let text = &*whole_variables::with_whole_variables(text);
     for line in text.lines().take(LINES_MAX).map(str::trim) {
         credentials.read_line(line, draft);
+        plans.read_line(line, draft);
         labels.read_prohibition(above, line, draft);
         if draft.manifest.name.is_none() {
             draft.manifest.name = named(line).and_then(|name| draft::name(Some(name)));
@@ -39,6 +41,7 @@ pub(crate) fn read(text: &str, draft: &mut Draft<'_>) {
         }
     }
     labels.finish(draft);
+    plans.finish(draft);
     let calls = draft.manifest.capabilities.len();
     tools.finish(draft);
     credentials.finish(calls, draft);

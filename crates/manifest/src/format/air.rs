@@ -5,8 +5,6 @@
 //!
 //! Follows `FransDevelopment/agent-json` 1.0 to 1.4 (March 2026).
 
-use serde_json::{Map, Value};
-
 use crate::budget;
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, strong};
@@ -84,7 +82,6 @@ fn read_payments(root: &Object<'_>, draft: &mut Draft<'_>) {
             .extend(address.map(|address| Payment { address: Some(address), ..Payment::default() }));
         return;
     };
-    keep_contracts(&payments, draft);
     for (scheme, method) in payments.members() {
         // An account of another protocol is not an address on the chain.
         let account = ["recipient", "lightning_address", "stripe_account", "account"];
@@ -180,21 +177,6 @@ fn keep_tickets(intent: &Object<'_>, capability: &mut Capability) {
     let kept = intent.value("payments").filter(|_| sells_tickets);
     let kept = kept.filter(|terms| budget::bytes_of(terms, TERMS_BYTES_MAX) <= TERMS_BYTES_MAX);
     capability.published.extend(kept.map(|terms| ("payments".to_owned(), terms.clone())));
-}
-
-/// Keeps the contract of the asset on each network, for which the model has no field.
-fn keep_contracts(payments: &Object<'_>, draft: &mut Draft<'_>) {
-    let networks = payments
-        .members()
-        .flat_map(|(_, method)| method.objects("networks").take(NETWORKS_MAX).collect::<Vec<_>>());
-    let contract = |network: Object<'_>| {
-        let contract = draft::name(network.text("contract"))?;
-        Some((draft::name(network.text("network"))?, Value::String(contract)))
-    };
-    let contracts: Map<String, Value> = networks.filter_map(contract).collect();
-    if !contracts.is_empty() {
-        draft.manifest.features.other.insert("asset_contracts".to_owned(), Value::Object(contracts));
-    }
 }
 
 /// Keeps the amount that the publisher pays to agents for customers. It is never acted upon.

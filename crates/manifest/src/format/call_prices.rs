@@ -39,13 +39,13 @@ pub(crate) fn single_price(piece: &str) -> Option<Payment> {
     (!is_range).then_some(price)
 }
 
-/// The price at the end of the description of a call: `All rooms ($0.01)`, `Rooms \u{2014} x402 ~$0.01.`
+/// The price at the end of the description of a call: `All rooms ($0.01)`, `Rooms \u{2014} x402 ~$0.01.`, `All rooms. 0.10 USDC.`
 pub(crate) fn price_at_end(description: &str) -> Option<Payment> {
     let text = description.trim_end_matches(['.', ' ']);
     if let Some((_, inner)) = text.strip_suffix(')').and_then(|text| text.rsplit_once('(')) {
         return price_in_brackets(inner);
     }
-    let leads = [" \u{2014} ", " \u{2013} ", ", ", "; "];
+    let leads = [" \u{2014} ", " \u{2013} ", ", ", "; ", ". "];
     let last = leads.iter().filter_map(|lead| text.rsplit_once(lead)).map(|(_, last)| last);
     single_price(last.min_by_key(|last| last.len())?)
 }

@@ -5,7 +5,7 @@
 use super::call_prices::{price_at_end, single_price};
 use crate::auth;
 use crate::draft::Draft;
-use crate::model::{AuthScheme, Payment};
+use crate::model::{AuthScheme, Capability, CapabilityKind, Payment};
 use crate::text;
 
 /// Prices of one description that are compared.
@@ -20,8 +20,13 @@ pub(crate) fn read(first: usize, draft: &mut Draft<'_>) {
     for capability in manifest.capabilities.iter_mut().skip(first).filter(|call| call.price.is_none()) {
         let Some(description) = &capability.description else { continue };
         capability.price = behind_scheme(description)
-            .or_else(|| price_at_end(description).filter(|_| is_paid && capability.is_invocable()));
+            .or_else(|| price_at_end(description).filter(|_| is_paid && is_call(capability)));
     }
+}
+
+/// Whether a capability is a call: a tool may be that of a server whose address another document states.
+fn is_call(capability: &Capability) -> bool {
+    capability.is_invocable() || capability.kind == CapabilityKind::Tool
 }
 
 /// The only price behind the name of a scheme: "Quality of the air. x402 ~$0.015. GET https://…"

@@ -223,7 +223,9 @@ pub(crate) fn complete(root: &Object<'_>, draft: &mut Draft<'_>) {
         manifest.title = title.filter(|title| manifest.name.as_ref() != Some(title));
     }
     for key in HINT_KEYS {
+        let is_link = |hint: &Value| hint.as_str().is_some_and(|text| is_web(text) && !text.contains(' '));
         let hint = root.value(key).filter(|hint| budget::bytes_of(hint, HINT_BYTES_MAX) <= HINT_BYTES_MAX);
+        let hint = hint.filter(|hint| !is_link(hint));
         manifest.hints.extend(hint.map(|hint| ((*key).to_owned(), hint.clone())));
     }
     manifest.language = manifest.language.take().or_else(|| language_of(root));
@@ -266,7 +268,7 @@ fn complete_queries(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.manifest.representative_queries = draft::tags(listed.filter(|text| !is_call(text)));
 }
 
-/// Members with advice to the agents that call a service.
+/// Members with advice to the agents that call a service, rules for its content and calls that they must not make.
 const HINT_KEYS: &[&str] = &[
     "agent_notes",
     "agentNotes",
@@ -280,6 +282,16 @@ const HINT_KEYS: &[&str] = &[
     "ai_usage_policy",
     "usage_policy",
     "usagePolicy",
+    "ai_policy",
+    "aiPolicy",
+    "content_policy",
+    "contentPolicy",
+    "crawl_policy",
+    "crawlPolicy",
+    "disallowedOperations",
+    "disallowed_operations",
+    "excludedActions",
+    "excluded_actions",
 ];
 /// Maximum number of bytes of one piece of advice.
 const HINT_BYTES_MAX: usize = 8_192;

@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::auth;
 use crate::check::is_email;
 use crate::draft::{self, Draft};
+use crate::format::topic::{Topic, read_attribution};
 use crate::format::{header, lenient, payment_words, request_headers, terms};
 use crate::model::{AppliesTo, Auth, AuthScheme, Capability, Payment, PolicyChoice, Tristate};
 use crate::text;
@@ -34,8 +35,8 @@ pub(crate) struct Labels {
     is_code: bool,
     /// Whether the line is below a heading that announces a description of the site.
     is_about: bool,
-    /// Whether the line is below a heading that announces credentials.
-    is_auth: bool,
+    /// What the heading above the line announces.
+    topic: Topic,
     /// Whether the first heading, list or paragraph is past.
     is_past_start: bool,
     /// The lines of the description so far.
@@ -80,9 +81,7 @@ impl Labels {
         }
         self.read_words(line, draft);
         if line.starts_with('#') {
-            let is_word =
-                |word: &String| matches!(word.as_str(), "authentication" | "authorization" | "auth");
-            self.is_auth = text::words(text::capped(line, LABEL_CHARS_MAX)).iter().any(is_word);
+            self.topic = Topic::of(line);
         }
         self.read_openness(line, draft);
         self.subjects.extend(read_credential_headers(line, draft));
@@ -95,8 +94,11 @@ impl Labels {
             }
         }
         let Some((label, value)) = labelled(line) else { return };
-        if self.is_auth && read_scheme(&label, &value, draft) {
-            return;
+        match self.topic {
+            Topic::Credentials if read_scheme(&label, &value, draft) => return,
+            Topic::Attribution if read_attribution(&label, &value, draft) => return,
+            Topic::Limits => keep_limit(&value, draft),
+            _ => {}
         }
         self.read_training(&label, &value);
         let manifest = &mut draft.manifest;
@@ -159,7 +161,7 @@ impl Labels {
 
     /// Reads a sentence below a heading about authentication that says that no credentials are needed.
     fn read_openness(&self, line: &str, draft: &mut Draft<'_>) {
-        let is_sentence = self.is_auth && !line.starts_with('#');
+        let is_sentence = self.topic == Topic::Credentials && !line.starts_with('#');
         if is_sentence && draft.manifest.auth.is_empty() && lenient::says_open(line) {
             draft.keep(Auth::new(AuthScheme::None));
         }
@@ -341,6 +343,13 @@ fn read_scheme(label: &str, value: &str, draft: &mut Draft<'_>) -> bool {
     true
 }
 
+/// Keeps the first limit of a text: `Anonymous: 100 requests/minute`.
+fn keep_limit(value: &str, draft: &mut Draft<'_>) {
+    let limit = lenient::rate_limit(&Value::String(value.to_owned()));
+    let limit = limit.filter(|limit| limit.requests.is_some());
+    draft.manifest.rate_limit = draft.manifest.rate_limit.take().or(limit);
+}
+
 /// Whether the credentials of a scheme are sent in a header that a text names.
 const fn has_header(scheme: AuthScheme) -> bool {
     matches!(scheme, AuthScheme::ApiKey | AuthScheme::Bearer | AuthScheme::HttpSignature)
@@ -387,9 +396,7 @@ fn read_terms(label: &str, value: &str, draft: &mut Draft<'_>) {
             read_payments(value, draft);
         }
         "rate limit" | "rate limits" | "rate limiting" | "free tier" => {
-            let limit = lenient::rate_limit(&Value::String(value.to_owned()));
-            let limit = limit.filter(|limit| limit.requests.is_some());
-            draft.manifest.rate_limit = draft.manifest.rate_limit.take().or(limit);
+            keep_limit(value, draft);
         }
         "license" | "licence" | "content license" => {
             let license = draft::name(Some(value)).filter(|text| !text.contains("://"));
@@ -402,6 +409,9 @@ fn read_terms(label: &str, value: &str, draft: &mut Draft<'_>) {
         | "allow training"
         | "model training"
         | "commercial training" => {
+            if label == "commercial training" {
+                keep_use(label, value, draft);
+            }
             let choice = terms::choice_of(&Value::String(value.to_owned()));
             if draft.manifest.policies.training.is_unset() {
                 draft.manifest.policies.training = choice;
@@ -414,6 +424,9 @@ fn read_terms(label: &str, value: &str, draft: &mut Draft<'_>) {
                 draft.manifest.policies.attribution.get_or_insert(stated);
             }
         }
+        "crawling" | "scraping" | "indexing" | "caching" | "redistribution" | "commercial use" => {
+            keep_use(label, value, draft);
+        }
         "attribution" => {
             // A line about how to cite implies permission, unless another line states it.
             let citation = draft.manifest.features.other.get(CITATION).and_then(Value::as_str);
@@ -423,16 +436,27 @@ fn read_terms(label: &str, value: &str, draft: &mut Draft<'_>) {
             }
         }
         "terms" | "terms of service" | "terms of use" | "privacy" | "privacy policy" => {
-            let address =
-                value.split_whitespace().find(|word| word.starts_with("https://") || word.starts_with('/'));
-            let url = address.and_then(|address| draft.origin_url(address));
-            let policies = &mut draft.manifest.policies;
-            let page =
-                if label.starts_with("terms") { &mut policies.terms_url } else { &mut policies.privacy_url };
-            *page = page.take().or(url);
+            keep_page(label, value, draft);
         }
         _ => {}
     }
+}
+
+/// Keeps the address of the terms or of the privacy policy.
+fn keep_page(label: &str, value: &str, draft: &mut Draft<'_>) {
+    let address = value.split_whitespace().find(|word| word.starts_with("https://") || word.starts_with('/'));
+    let url = address.and_then(|address| draft.origin_url(address));
+    let policies = &mut draft.manifest.policies;
+    let page = if label.starts_with("terms") { &mut policies.terms_url } else { &mut policies.privacy_url };
+    *page = page.take().or(url);
+}
+
+/// Keeps what a line permits or prohibits by the name of the use: `Crawling: allowed`.
+fn keep_use(label: &str, value: &str, draft: &mut Draft<'_>) {
+    let is_choice = !terms::choice_of(&Value::from(value)).is_unset();
+    let stated = draft::name(Some(value)).filter(|_| is_choice);
+    let kept = stated.map(|stated| (label.replace(' ', "_"), Value::String(stated)));
+    draft.manifest.features.other.extend(kept);
 }
 
 /// The schemes of payment among the words of a value.

@@ -17,6 +17,9 @@ const TOOLS_MAX: usize = 200;
 /// Maximum number of bytes of a label or heading that announces tools.
 const LABEL_BYTES_MAX: usize = 80;
 
+/// Maximum number of bytes of an item with the lines that continue it.
+const ITEM_BYTES_MAX: usize = 2_000;
+
 /// The meaning of the items below a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Items {
@@ -59,6 +62,8 @@ pub(crate) struct ListedTools {
     /// Identifiers in brackets at the end of items. They are tools if the text calls one of them a tool.
     bracketed: Vec<Tool>,
     is_bracketed: bool,
+    /// The item on the lines above, which the next line may continue.
+    item: String,
     /// The text in brackets after the address of the server, which may name credentials.
     remark: Option<String>,
 }
@@ -66,6 +71,7 @@ pub(crate) struct ListedTools {
 impl ListedTools {
     /// Keeps the tools that one line names, and returns whether the line is an item or a heading that names one.
     pub(crate) fn read_line(&mut self, line: &str) -> bool {
+        self.read_item_with_brackets(line);
         if self.tools.len() >= TOOLS_MAX || line.is_empty() {
             if line.is_empty() && self.items == Items::OfServer {
                 self.items = Items::Other;
@@ -100,9 +106,6 @@ impl ListedTools {
         }
         if is_item && self.is_of_mcp && has_identifier(line) && self.read_item(line) {
             return true;
-        }
-        if is_item {
-            self.read_bracket(line);
         }
         if self.items == Items::OfServer {
             self.items = Items::Other;
@@ -217,6 +220,26 @@ impl ListedTools {
         let Some((tool, _)) = named else { return false };
         self.tools.push(Tool { description: draft::description(cells.next()), ..tool });
         true
+    }
+
+    /// Reads the brackets at the end of an item, which may be on a later line than its start.
+    fn read_item_with_brackets(&mut self, line: &str) {
+        let is_item = line.starts_with(['-', '*', '+']) || unnumbered(line).is_some();
+        let continues = !is_item && !self.item.is_empty() && !line.starts_with(['#', '|', '`', '>']);
+        if line.is_empty() || !(is_item || continues) || self.item.len() > ITEM_BYTES_MAX {
+            return self.item.clear();
+        }
+        if is_item {
+            self.item.clear();
+        } else {
+            self.item.push(' ');
+        }
+        self.item.push_str(text::capped(line, draft::DESCRIPTION_CHARS_MAX));
+        if line.ends_with([')', '.']) && self.item.contains('_') {
+            let item = std::mem::take(&mut self.item);
+            self.read_bracket(&item);
+            self.item = item;
+        }
     }
 
     /// `- Brief of a country (MCP tool get_brief; skill fetch-brief)`, `- Risk (get_risk, get_score)`.
@@ -520,5 +543,9 @@ mod tests {
         assert_eq!(bracketed(lines), ("get_brief get_risk get_score".to_owned(), true));
         assert_eq!(bracketed("- Risk (get_risk)"), ("get_risk".to_owned(), false));
         assert_eq!(bracketed("- [MCP](https://a.example/get_risk)"), (String::new(), false));
+        let wrapped = "- Brief: what is new\n  in a country (MCP tool get_brief;\n  skill fetch-brief)\n- Risk (get_risk,\n  get_score)";
+        let trimmed = wrapped.lines().map(str::trim).collect::<Vec<_>>().join("\n");
+        assert_eq!(bracketed(&trimmed), ("get_brief get_risk get_score".to_owned(), true));
+        assert_eq!(bracketed("- Brief\n\nof all (MCP tool get_brief)"), (String::new(), false));
     }
 }

@@ -11,6 +11,7 @@ use crate::format::addresses::{self, LinkInText};
 use crate::format::labels::Labels;
 use crate::format::listed_tools::ListedTools;
 use crate::format::paired_calls::PairedCalls;
+use crate::format::plan_lines::PlanLines;
 use crate::format::priced_calls::PricedCalls;
 use crate::format::shown_calls::ShownCalls;
 use crate::format::shown_servers::ShownServers;
@@ -54,8 +55,9 @@ pub(crate) fn read(text: &str, draft: &mut Draft<'_>) {
     let mut section = Section::default();
     let (mut tools, mut priced) = (ListedTools::default(), PricedCalls::default());
     let (mut credentials, mut shown) = (StatedAuth::default(), ShownCalls::default());
-    let mut servers = ShownServers::default();
+    let (mut servers, mut plans) = (ShownServers::default(), PlanLines::default());
     for line in lines() {
+        plans.read_line(line, draft);
         credentials.read_line(line, draft);
         servers.read_line(line, draft);
         if tools.read_line(line) || shown.read_line(line, section.base.get(), draft) {
@@ -81,6 +83,7 @@ pub(crate) fn read(text: &str, draft: &mut Draft<'_>) {
         labels.read_line(line, draft);
     }
     labels.finish(draft);
+    plans.finish(draft);
     let calls = draft.manifest.capabilities.len();
     shown.finish(draft);
     tools.finish(draft);

@@ -23,7 +23,7 @@ const RESPONSE_WORDS: &[&str] = &["response", "required"];
 /// The header of a payment that a text names: "Include the proof in the `PAYMENT-SIGNATURE` header."
 fn named_in(text: &str) -> Option<&str> {
     if !text::has_four(text, *b"head") {
-        return text::has_four(text, *b"x402").then(|| quoted_in(text)).flatten();
+        return text::has_three(text, *b"402").then(|| quoted_in(text)).flatten();
     }
     let mut words = text.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '-'));
     words.by_ref().take(WORDS_MAX).find(|word| {
@@ -34,7 +34,7 @@ fn named_in(text: &str) -> Option<&str> {
     })
 }
 
-/// The header in code of a sentence about x402: "x402 is available using `payment-signature` request envelopes."
+/// The header in code of a sentence about the status 402: "x402 is available using `payment-signature` request envelopes."
 fn quoted_in(text: &str) -> Option<&str> {
     let mut quoted = text.split('`').skip(1).step_by(2).take(WORDS_MAX);
     quoted.find(|code| matches!(code.to_ascii_lowercase().as_str(), "payment-signature" | "x-payment"))
@@ -57,14 +57,20 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
 }
 
-/// Keeps the header that a line names, in a text that states how calls are paid.
+/// Keeps the header that a line names, in a text that states how calls are paid, or in code of a line that names x402.
 pub(crate) fn read_text(text: &str, draft: &mut Draft<'_>) {
-    if draft.manifest.payments.is_empty() {
-        return;
-    }
-    if let Some(name) = text.lines().take(LINES_MAX).find_map(named_in) {
+    let is_paid = !draft.manifest.payments.is_empty();
+    let in_line = |line| named_in(line).filter(|_| is_paid).or_else(|| offered_in(line));
+    if let Some(name) = text.lines().take(LINES_MAX).find_map(in_line) {
         keep(name, draft);
     }
+}
+
+/// The header in code of a line that offers x402. It may be the only way in which the text states a payment.
+fn offered_in(line: &str) -> Option<&str> {
+    let has = |words: &[&str]| words.iter().any(|word| line.contains(word));
+    let is_offer = text::has_four(line, *b"x402") && has(&["ptional", "vailable", "upport", "ccept"]);
+    quoted_in(line).filter(|_| is_offer && !has(&["not supported", "not available", "no longer", "lanned"]))
 }
 
 /// Keeps the name of the header, with the calls that are paid for.

@@ -4,12 +4,14 @@
 
 use std::collections::HashSet;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::auth;
 use crate::draft::Draft;
 use crate::format::payment_words::{in_sentence, is_name};
-use crate::format::{lenient, payment_chain, payment_handlers, payment_words, price_list};
+use crate::format::{
+    asset_contracts, lenient, payment_chain, payment_handlers, payment_words, plan_limits, price_list,
+};
 use crate::model::{AuthScheme, Format, Payment};
 use crate::object::{Object, texts};
 use crate::text;
@@ -51,7 +53,8 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         _ => stated(root, &mut found),
     }
     if !draft.format().is_core() {
-        plan_limits(root, draft);
+        plan_limits::keep(root, draft);
+        asset_contracts::keep(root, draft);
     }
     let known = &draft.manifest.payments;
     // The name of a scheme repeats the terms that are stated for it elsewhere.
@@ -160,25 +163,6 @@ fn plans(holder: &Object<'_>, base: &Payment, found: &mut Terms) {
                 found.add(of_plan(text::capped(name, 100), completed(payment, base)));
             }
         }
-    }
-}
-
-/// Members of a plan that state its limit of calls, in words or numbers.
-const LIMIT_KEYS: &[&str] = &["limits", "limit", "rate_limit", "rateLimit", "quota"];
-
-/// Keeps the limits of several plans by name, besides the limit that applies to everybody.
-fn plan_limits(root: &Object<'_>, draft: &mut Draft<'_>) {
-    let blocks =
-        ["plans", "tiers", "pricing", "rate_limits", "rateLimits"].iter().filter_map(|key| root.object(key));
-    let mut limits = Map::new();
-    for (name, plan) in blocks.flat_map(|block| block.members().collect::<Vec<_>>()).take(TERMS_MAX) {
-        let stated = plan.value_of(LIMIT_KEYS).filter(|limit| limit.is_string() || limit.is_number());
-        let counted = || lenient::rate_limit_of_members(plan.map).filter(|limit| limit.requests.is_some());
-        let limit = stated.cloned().or_else(|| serde_json::to_value(counted()?).ok());
-        limits.extend(limit.map(|limit| (text::capped(name, 100).to_owned(), limit)));
-    }
-    if limits.len() > 1 {
-        draft.manifest.features.other.insert("plan_limits".to_owned(), Value::Object(limits));
     }
 }
 

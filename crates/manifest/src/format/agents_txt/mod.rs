@@ -19,6 +19,7 @@ use crate::format::detect::candidate::{Marker, strong};
 use crate::format::labels::Labels;
 use crate::format::listed_tools::ListedTools;
 use crate::format::paired_calls::PairedCalls;
+use crate::format::plan_lines::PlanLines;
 use crate::format::priced_calls::PricedCalls;
 use crate::format::shown_calls::ShownCalls;
 use crate::format::shown_servers::ShownServers;
@@ -98,10 +99,12 @@ fn read_prose(prose: &str, draft: &mut Draft<'_>) {
     let (mut above, mut is_of_api) = ("", false);
     let (mut credentials, mut shown) = (StatedAuth::default(), ShownCalls::default());
     let (mut pairs, mut servers) = (PairedCalls::default(), ShownServers::default());
+    let mut plans = PlanLines::default();
     let prose = &*whole_variables::with_whole_variables(prose);
     for line in prose.lines().take(LINES_MAX).map(str::trim) {
         credentials.read_line(line, draft);
         servers.read_line(line, draft);
+        plans.read_line(line, draft);
         labels.read_prohibition(above, line, draft);
         if draft.manifest.name.is_none() {
             let title =
@@ -133,6 +136,7 @@ fn read_prose(prose: &str, draft: &mut Draft<'_>) {
         labels.read_line(line, draft);
     }
     labels.finish(draft);
+    plans.finish(draft);
     let calls = draft.manifest.capabilities.len();
     shown.finish(draft);
     tools.finish(draft);

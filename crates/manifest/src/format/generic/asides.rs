@@ -70,6 +70,8 @@ struct Known {
     /// Method and address; only the address if there is no method.
     calls: HashSet<(String, String)>,
     ids: HashSet<String>,
+    /// The members that are capabilities.
+    pointers: HashSet<String>,
 }
 
 impl Known {
@@ -82,7 +84,9 @@ impl Known {
             calls.extend(method.map(|method| (method, endpoint.to_owned())));
         }
         let ids = draft.manifest.capabilities.iter().map(|capability| capability.native_id.clone());
-        Self { calls, ids: ids.collect() }
+        let pointers = draft.manifest.capabilities.iter().map(|capability| capability.pointer.clone());
+        let pointers = pointers.filter(|pointer| !pointer.is_empty());
+        Self { calls, ids: ids.collect(), pointers: pointers.collect() }
     }
 
     /// Remembers a call, and returns whether it is new.
@@ -167,7 +171,8 @@ impl Walk<'_, '_, '_> {
 
     fn text(&mut self, key: &str, text: &str, holder: &Object<'_>, context: &Context) {
         let Some((method, address)) = element::published_address(text) else { return };
-        if method.is_none() && matches!(self.reader.wanted, Wanted::Calls(_)) {
+        let is_read = || self.known.pointers.contains(&holder.at(key));
+        if method.is_none() && (matches!(self.reader.wanted, Wanted::Calls(_)) || is_read()) {
             return;
         }
         let draft = &mut *self.reader.draft;

@@ -145,6 +145,10 @@ impl ListKind {
         self.0 == "skills"
     }
 
+    pub(super) fn is_resources(self) -> bool {
+        self.0 == "resources"
+    }
+
     pub(super) fn is_tools(self) -> bool {
         self.0 == "tools"
     }

@@ -439,9 +439,7 @@ impl Reader<'_, '_> {
         }
         if let Some((method, address)) = element::published_address(text) {
             let shown = method.is_none().then(|| list.context.method_of_example(address)).flatten();
-            let names: Vec<&str> = std::iter::once(list.kind.key()).chain(name).collect();
-            let is_page = list.kind.is_of_calls() || outbound::target(&names, address).is_some();
-            if method.is_none() && is_page {
+            if method.is_none() && other_shapes::is_page(list.kind, name, address) {
                 // A page, a document or a server is not an operation: it becomes a link or an interface.
                 return;
             }

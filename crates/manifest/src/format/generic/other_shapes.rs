@@ -19,6 +19,22 @@ pub(super) fn is_call_text(text: &str) -> bool {
     published_address(text).is_some_and(|(method, _)| method.is_some())
 }
 
+/// Whether an address in a list of this kind is that of a page, a document or a server.
+pub(super) fn is_page(kind: ListKind, name: Option<&str>, address: &str) -> bool {
+    let names: Vec<&str> = std::iter::once(kind.key()).chain(name).collect();
+    kind.is_of_calls()
+        || outbound::target(&names, address).is_some()
+        || (kind.is_resources() && name.is_some() && is_web_page(address))
+}
+
+/// Whether an address is one of the web, and not one of an API: it has no variable, query or segment such as `api` and `v1`.
+fn is_web_page(address: &str) -> bool {
+    address.starts_with("http")
+        && !address.contains(['{', '?'])
+        && !address.contains("://api.")
+        && !address.split('/').any(|segment| API_SEGMENTS.contains(&segment))
+}
+
 /// Whether a map with the name of a list holds addresses that are neither documents nor servers: `"endpoints": {"rooms": "/rooms"}`,
 /// or descriptions by call: `"routes": {"GET /rooms": "free rooms"}`.
 pub(super) fn holds_calls(list: &str, map: &Map<String, Value>) -> bool {
