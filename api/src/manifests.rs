@@ -115,7 +115,7 @@ impl<S> DerefMut for Counted<S> {
 
 /// The bytes of manifests that are read for a page so far.
 #[derive(Debug, Default)]
-pub(crate) struct PageBytes(u64);
+struct PageBytes(u64);
 
 impl PageBytes {
     /// Whether a manifest is read in addition.
@@ -336,15 +336,7 @@ impl ManifestReader<'_> {
     /// How many of these manifests, from the first on, may be read for one page: at most [`PAGE_READ_BYTES_MAX`] in all, and at
     /// least one. Those that left the index take nothing.
     pub(crate) async fn readable(self, ids: &[&ManifestId]) -> Result<usize, Problem> {
-        self.readable_in(ids, &mut PageBytes::default()).await
-    }
-
-    /// The same for the next manifests of a page. There may be none.
-    pub(crate) async fn readable_in(
-        self,
-        ids: &[&ManifestId],
-        page: &mut PageBytes,
-    ) -> Result<usize, Problem> {
+        let mut page = PageBytes::default();
         let each_once: HashSet<&ManifestId> = ids.iter().copied().collect();
         let each_once: Vec<ManifestId> = each_once.into_iter().cloned().collect();
         let sizes = self.store.manifest_sizes(&each_once).await?;

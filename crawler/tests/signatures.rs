@@ -29,7 +29,7 @@ fn card(signer: &CardSigner, keys: &str) -> String {
         "defaultInputModes": ["text/plain"], "defaultOutputModes": ["text/plain"],
         "skills": [{"id": "book", "name": "Book", "description": "Books a seat", "tags": ["seats"]}]});
     let mut card: Map<String, Value> = card.as_object().unwrap().clone();
-    signer.sign(&mut card, keys);
+    signer.sign(&mut card, &[], keys);
     Value::Object(card).to_string()
 }
 

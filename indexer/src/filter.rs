@@ -437,6 +437,8 @@ pub struct Filters {
     pub without_sites: Vec<String>,
     /// Whole names, native ids or identifiers, in any case.
     pub names: Vec<String>,
+    /// Only these capabilities. Like `without_sites`, it does not end a query whose cursors were issued with others.
+    pub among: Option<BTreeSet<CapabilityId>>,
     pub invocable: Option<bool>,
     pub updated_since: Option<DateTime<Utc>>,
     pub first_seen_since: Option<DateTime<Utc>>,

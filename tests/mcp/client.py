@@ -1,4 +1,4 @@
-"""Tests a running demo with the official MCP SDK: every tool, two protocol versions, HTTP and standard streams."""
+"""Tests a running demo with the official SDKs: MCP with every tool, in two protocol versions, over HTTP and standard streams; the card of A2A."""
 
 import asyncio
 import json
@@ -12,7 +12,12 @@ import tempfile
 import urllib.error
 import urllib.request
 
+from a2a.client.card_resolver import parse_agent_card
+from a2a.utils.signing import SignatureVerificationError, create_signature_verifier
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ed25519
 from jsonschema import Draft202012Validator
+from jwt import PyJWKSet
 from mcp import Client, StdioServerParameters
 
 AGENTDEX = os.environ["AGENTDEX"]
@@ -34,8 +39,15 @@ def check(condition, what):
 
 
 def start_demo(directory):
+    key = ed25519.Ed25519PrivateKey.generate()
+    pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    pathlib.Path(directory, "card-key.pem").write_bytes(pem)
+    settings = pathlib.Path(directory, "agentdex.toml")
+    settings.write_text(f'[api]\npublic_url = "https://dex.example"\ncard_key = "{directory}/card-key.pem"\n')
     process = subprocess.Popen(
-        [AGENTDEX, "demo", "--data-dir", directory, "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True
+        [AGENTDEX, "demo", "--config", settings, "--data-dir", directory, "--listen", "127.0.0.1:0"],
+        stdout=subprocess.PIPE,
+        text=True,
     )
     url = None
     for line in process.stdout:
@@ -126,10 +138,27 @@ def refused_by(url, headers):
         return error.code
 
 
+def verify_card(url):
+    """The card, read as a card of A2A 1.0 by its own SDK, has a signature by a key of the set that it names."""
+    read = lambda path: json.load(urllib.request.urlopen(url + path, timeout=10))
+    keys = PyJWKSet.from_dict(read("/.well-known/jwks.json"))
+    card = parse_agent_card(read("/.well-known/agent-card.json"))
+    check([one.protocol_version for one in card.supported_interfaces] == ["1.0", "0.3"], f"interfaces of {card}")
+    verify = create_signature_verifier(lambda kid, jku: keys[kid], ["EdDSA"])
+    verify(card)
+    card.skills[0].name = "Changed"
+    try:
+        verify(card)
+    except SignatureVerificationError:
+        return check(True, "")
+    sys.exit("FAILED: a changed card was verified")
+
+
 async def main():
     directory = tempfile.mkdtemp(prefix="agentdex-mcp-")
     demo, url = start_demo(directory)
     try:
+        verify_card(url)
         for mode, version in [("auto", CURRENT), (CURRENT, CURRENT), ("legacy", BEFORE)]:
             async with Client(f"{url}/mcp", mode=mode) as client:
                 # a client that assumes a version without negotiating it never receives the instructions

@@ -24,7 +24,7 @@ use crate::buffers::ByteCount;
 use crate::client::Client;
 use crate::index::IndexHandle;
 use crate::json_text::ObjectText;
-use crate::manifests::{Counted, Kept, ManifestReader, PageBytes};
+use crate::manifests::{Counted, Kept, ManifestReader};
 use crate::overload::capacity_problem;
 use crate::parameters::unknown_value;
 use crate::permitted::off_runtime;
@@ -105,25 +105,10 @@ pub(crate) async fn search_readable(
     manifests: ManifestReader<'_>,
     request: SearchRequest,
 ) -> Result<SearchResults, Problem> {
-    search_readable_in(index, manifests, request, &mut PageBytes::default()).await
-}
-
-/// The same for the next results of a page. It may return none although others follow.
-pub(crate) async fn search_readable_in(
-    index: &IndexHandle,
-    manifests: ManifestReader<'_>,
-    request: SearchRequest,
-    page: &mut PageBytes,
-) -> Result<SearchResults, Problem> {
-    let mut found = search(index, manifests.client, request.clone()).await?;
+    let found = search(index, manifests.client, request.clone()).await?;
     let ids: Vec<&ManifestId> = found.answer.hits.iter().map(|hit| &hit.manifest_id).collect();
-    let readable = manifests.readable_in(&ids, page).await?;
+    let readable = manifests.readable(&ids).await?;
     if readable == found.answer.hits.len() {
-        return Ok(found);
-    }
-    if readable == 0 {
-        found.answer.hits.clear();
-        found.answer.next_cursor = request.cursor;
         return Ok(found);
     }
     search(index, manifests.client, SearchRequest { limit: readable, ..request }).await

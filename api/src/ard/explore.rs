@@ -11,7 +11,8 @@ use utoipa::ToSchema;
 
 use super::filter::{self, EntryFilter, Key, Path};
 use super::of_sites;
-use super::search::Query;
+use super::search::{Query, narrow};
+use super::terms::TermFilter;
 use crate::answers::search::explore;
 use crate::body::{bounded, fresh, parse};
 use crate::problem::Problem;
@@ -88,14 +89,22 @@ impl From<FacetBuckets> for Buckets {
 )]
 pub(crate) async fn answer(Request { app, client, query, .. }: Request, bytes: Bytes) -> HttpResult {
     query.only(&[])?;
-    let (request, fields) = parse(&bytes, asked)?;
+    let Asked { mut request, terms, fields } = parse(&bytes, asked)?;
+    narrow(&app, client, &request.phrasings, &mut request.filters, terms).await?;
     let counted = explore(&app.index, client, request).await?;
     let facets = fields.into_iter().zip(counted.into_iter().map(Buckets::from)).collect();
     Ok(fresh(&ExploreAnswer { result_type: "facets", facets }))
 }
 
-/// The parsed request body, and the names of its fields.
-fn asked(body: ExploreBody) -> Result<(ExploreRequest, Vec<String>), Problem> {
+/// The parsed request body.
+struct Asked {
+    request: ExploreRequest,
+    terms: Vec<TermFilter>,
+    /// The names of its fields.
+    fields: Vec<String>,
+}
+
+fn asked(body: ExploreBody) -> Result<Asked, Problem> {
     let requested = body.result_type.facets;
     if requested.is_empty() || requested.len() > FACETS_MAX {
         let detail = format!("\"resultType.facets\" lists 1 to {FACETS_MAX} fields to count by");
@@ -110,13 +119,14 @@ fn asked(body: ExploreBody) -> Result<(ExploreRequest, Vec<String>), Problem> {
     let wanted = |facet: &Facet| wanted(facet, &context);
     let facets = requested.iter().map(wanted).collect::<Result<Vec<_>, _>>()?;
     let EntryFilter { filters, terms } = body.query.filter(&context)?;
-    if !terms.is_empty() {
-        let detail =
-            "POST /explore filters by the known paths alone; POST /search filters by other terms too";
+    let phrasings = body.query.phrasings();
+    // All entries would have to be compared.
+    if !terms.is_empty() && phrasings.is_empty() {
+        let detail = "without \"query.text\", POST /explore filters by the known paths alone";
         return Err(Problem::bad_request(detail).with_parameter("filter").with_known(filter::known_paths()));
     }
-    let request = ExploreRequest { phrasings: body.query.phrasings(), filters: of_sites(filters)?, facets };
-    Ok((request, requested.into_iter().map(|facet| facet.field).collect()))
+    let request = ExploreRequest { phrasings, filters: of_sites(filters)?, facets };
+    Ok(Asked { request, terms, fields: requested.into_iter().map(|facet| facet.field).collect() })
 }
 
 fn wanted(facet: &Facet, context: &TermContext) -> Result<FacetRequest, Problem> {

@@ -50,17 +50,14 @@ impl Path {
     }
 
     fn find(text: &str) -> Option<Self> {
-        let path = match text {
-            "publisherId" => "publisher",
-            "name" => "displayName",
-            _ => text,
-        };
+        let path = if text == "publisherId" { "publisher" } else { text };
         Self::all().find(|of| of.as_str() == path)
     }
 
-    /// A path as clients write it.
+    /// A path as clients write it in an expression. In a query, `name` is a term of its own.
     pub(super) fn read(text: &str) -> Result<Self, Problem> {
-        Self::find(text).ok_or_else(|| {
+        let path = if text == "name" { "displayName" } else { text };
+        Self::find(path).ok_or_else(|| {
             let shown: String = text.chars().take(80).collect();
             let detail = format!("\"{shown}\" is not a known field path");
             Problem::bad_request(detail).with_parameter("filter").with_known(known_paths())
@@ -231,7 +228,7 @@ mod tests {
                              "tags": "https://okf.example/ns#labels"});
         let context = TermContext::of(Some(&context));
         let filter = json!({"a:mediaType": "a/b", "a:tags": "x", "a:metadata.format": "awp", "okf:taxonomy": ["us"], "tags": "y",
-                            "trustManifest.attestations.type": "SOC2", "metadata.region": true});
+                            "trustManifest.attestations.type": "SOC2", "metadata.region": true, "name": "Tools"});
         let read = read(filter.as_object().unwrap(), &context).unwrap();
         assert!(read.filters.values(FacetKey::MediaType).eq(["a/b"]));
         assert!(read.filters.values(FacetKey::Tag).eq(["x"]));
@@ -245,6 +242,7 @@ mod tests {
             terms,
             [
                 (own("metadata"), "region"),
+                (own("name"), ""),
                 (own("trustManifest"), "attestations.type"),
                 (okf("labels"), ""),
                 (okf("taxonomy"), "")

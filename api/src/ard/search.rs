@@ -1,13 +1,13 @@
 //! `POST /search`: the relevant entries, best first (ARD 0.91 §5.3.2), with referrals to other registries on request (§5.4).
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use axum::body::Bytes;
 use indexer::{FacetKey, Filters, Hit, MergedCapability, SearchRequest, Sort};
+use manifest::CapabilityId;
 use manifest::entry::REGISTRY_MEDIA_TYPE;
 use manifest::term::TermContext;
-use manifest::{CapabilityId, SiteName};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use store::StoredManifest;
@@ -17,12 +17,12 @@ use utoipa::ToSchema;
 use super::filter::EntryFilter;
 use super::terms::TermFilter;
 use super::{CatalogEntry, filter, of_sites, terms};
-use crate::answers::search::{for_each_stored, object_of, search, search_readable, search_readable_in};
+use crate::answers::search::{for_each_stored, object_of, search_readable};
 use crate::body::{bounded, fresh, parse};
 use crate::buffers::Reserved;
 use crate::client::Client;
 use crate::json_text::ObjectText;
-use crate::manifests::{Counted, Kept, PageBytes};
+use crate::manifests::{Counted, Kept};
 use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::HttpResult;
@@ -156,9 +156,8 @@ pub(crate) async fn answer(Request { app, client, query, .. }: Request, bytes: B
     query.only(&[])?;
     let EntrySearch { request, terms, federation } = parse(&bytes, parsed)?;
     let phrasings = request.phrasings.clone();
-    let page = page(&app, client, request, terms.into())
-        .await
-        .map_err(|problem| problem.renamed("cursor", "pageToken"))?;
+    let page =
+        page(&app, client, request, terms).await.map_err(|problem| problem.renamed("cursor", "pageToken"))?;
     let source = format!("{}/", app.base_url());
     let results = page.entries.into_iter().map(|(entry, relevance)| Result_ {
         entry,
@@ -206,58 +205,69 @@ struct EntryPage {
     share: Option<Share>,
 }
 
-/// One page. Filters that the index does not have are compared with up to [`CANDIDATES_MAX`] entries, of as many bytes of manifests as
-/// a page reads, so such a page may be shorter than its limit although another one follows.
+/// One page. The terms narrow what is searched, so that one relevance cut-off governs them and the filters of the index.
 async fn page(
     app: &App,
     client: Client,
-    request: SearchRequest,
-    terms: Arc<[TermFilter]>,
+    mut request: SearchRequest,
+    terms: Vec<TermFilter>,
 ) -> Result<EntryPage, Problem> {
+    narrow(app, client, &request.phrasings, &mut request.filters, terms).await?;
+    let found = search_readable(&app.index, app.manifests(client), request).await?.answer;
+    app.count_search(&found.hits);
+    let (entries, share) = entries(app, client, &found.hits, Some).await?;
+    let entries = entries.into_iter().map(|(entry, hit)| (entry, hit.score)).collect();
+    Ok(EntryPage { entries, token: found.next_cursor, share })
+}
+
+/// Leaves only the capabilities whose entries satisfy all terms. The first [`CANDIDATES_MAX`] results of the phrasings are compared, or
+/// fewer if their manifests are large.
+pub(super) async fn narrow(
+    app: &App,
+    client: Client,
+    phrasings: &[String],
+    filters: &mut Filters,
+    terms: Vec<TermFilter>,
+) -> Result<(), Problem> {
     if terms.is_empty() {
-        let found = search_readable(&app.index, app.manifests(client), request).await?.answer;
-        app.count_search(&found.hits);
-        let (entries, share) = entries(app, client, &found.hits, Some).await?;
-        let entries = entries.into_iter().map(|(entry, hit)| (entry, hit.score)).collect();
-        return Ok(EntryPage { entries, token: found.next_cursor, share });
+        return Ok(());
     }
-    let mut page = EntryPage { entries: Vec::new(), token: request.cursor.clone(), share: None };
-    let (mut candidates, mut counted, mut bytes) = (0, HashSet::new(), PageBytes::default());
-    let mut read = app.manifests(client).counted(HitEntries::default())?;
-    while candidates < CANDIDATES_MAX && page.entries.len() < request.limit {
-        let part = SearchRequest { limit: PAGE_MAX, cursor: page.token.clone(), ..request.clone() };
-        let reader = read.beside(app.manifests(client));
-        let found = search_readable_in(&app.index, reader, part.clone(), &mut bytes).await?.answer;
-        candidates += found.hits.len();
-        let room = request.limit - page.entries.len();
-        let terms = Arc::clone(&terms);
-        let matching = move |entry: CatalogEntry| Some(entry).filter(|entry| is_matching(entry, &terms));
-        read = entries_of(app, client, read, &found.hits, matching).await?.without_permit();
-        let with_entry = found.hits.iter().enumerate().filter_map(|(position, hit)| {
-            let entry = read.by_id.remove(&hit.id)?;
-            Some((position, entry, hit.score))
-        });
-        let mut taken: Vec<_> = with_entry.take(room + 1).collect();
-        read.by_id.clear();
-        let has_more = taken.len() > room;
-        taken.truncate(room);
-        let shown = taken.iter().filter_map(|(position, _, _)| found.hits.get(*position));
-        app.count_search(shown.filter(|hit| counted.insert(SiteName::clone(&hit.site))));
-        // The next page begins after the last entry of this one.
-        let last = taken.last().map_or(0, |(position, _, _)| position + 1);
-        page.entries.extend(taken.into_iter().map(|(_, entry, score)| (entry, score)));
-        if has_more {
-            let covered = SearchRequest { limit: last, ..part };
-            page.token = search(&app.index, client, covered).await?.answer.next_cursor;
-            break;
+    let mut request = SearchRequest {
+        phrasings: phrasings.to_vec(),
+        filters: filters.clone(),
+        limit: PAGE_MAX,
+        ..SearchRequest::default()
+    };
+    let (terms, base): (Arc<[TermFilter]>, _) = (terms.into(), app.base_url());
+    let add = move |matching: &mut Matching, stored: &StoredManifest, merged: &MergedCapability| {
+        let entry = CatalogEntry::of_capability(stored, &merged.capability, &base);
+        if is_matching(&entry, &terms) {
+            matching.0.insert(merged.capability.id.clone());
         }
-        page.token = found.next_cursor;
-        if page.token.is_none() || found.hits.is_empty() {
+    };
+    let mut matching = app.manifests(client).counted(Matching::default())?;
+    for _ in 0..CANDIDATES_MAX / PAGE_MAX {
+        let reader = matching.beside(app.manifests(client));
+        let found = search_readable(&app.index, reader, request.clone()).await?.answer;
+        matching = for_each_stored(app.manifests(client), &found.hits, matching, add.clone()).await?;
+        matching = matching.without_permit();
+        request.cursor = found.next_cursor;
+        if request.cursor.is_none() {
             break;
         }
     }
-    page.share = read.into_parts().1;
-    Ok(page)
+    filters.among = Some(matching.into_parts().0.0);
+    Ok(())
+}
+
+/// Capabilities whose entries satisfy the terms of a filter.
+#[derive(Default)]
+struct Matching(BTreeSet<CapabilityId>);
+
+impl Kept for Matching {
+    fn bytes(&self) -> usize {
+        self.0.iter().map(|id| size_of::<CapabilityId>() + id.as_str().len()).sum()
+    }
 }
 
 fn is_matching(entry: &CatalogEntry, filters: &[TermFilter]) -> bool {

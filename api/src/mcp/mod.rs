@@ -3,11 +3,14 @@
 //! There are no sessions, so any replica can answer any request. Requests with an unknown Host are refused, which prevents DNS rebinding.
 //! Tools that only read accept pages of every origin; other tools accept only programs and pages of this server.
 
+mod refusals;
+
 use async_recursion::async_recursion as boxed;
 use std::sync::Arc;
 
 use axum::Router;
 use axum::http::request::Parts;
+use axum::middleware::from_fn;
 use futures::FutureExt as _;
 use manifest::budget;
 use rmcp::model::{
@@ -164,7 +167,7 @@ pub(crate) fn routes(app: &App) -> Router<App> {
         Arc::new(NeverSessionManager::default()),
         config,
     );
-    Router::new().route_service("/mcp", service)
+    Router::new().route_service("/mcp", service).layer(from_fn(refusals::explain))
 }
 
 /// Why the server over standard streams ended.

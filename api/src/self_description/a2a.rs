@@ -35,11 +35,17 @@ const INVALID_PARAMS: i32 = -32_602;
 /// The address of the public key of the card, as `routes::card_keys` serves it.
 const KEY_SET: &str = "/.well-known/jwks.json";
 
+/// Members of the card that A2A 1.0 does not have.
+const ONLY_IN_0_3: [&str; 3] = ["protocolVersion", "url", "preferredTransport"];
+
 /// The card, signed if the operator gave a key.
 pub(super) fn card(identity: &ServerIdentity) -> Value {
     let mut card = unsigned_card(identity);
     if let (Some(signer), Some(members)) = (&identity.signer, card.as_object_mut()) {
-        signer.sign(members, &identity.url(KEY_SET));
+        let key_set = identity.url(KEY_SET);
+        signer.sign(members, &[], &key_set);
+        // Clients that read a card as a message of A2A 1.0, such as the official SDK, verify what is left of it.
+        signer.sign(members, &ONLY_IN_0_3, &key_set);
     }
     card
 }
@@ -59,7 +65,7 @@ fn unsigned_card(identity: &ServerIdentity) -> Value {
         "version": VERSION,
         "provider": {"organization": NAME, "url": identity.url("/")},
         "documentationUrl": identity.url("/llms.txt"),
-        "capabilities": {"streaming": false, "pushNotifications": false, "stateTransitionHistory": false},
+        "capabilities": {"streaming": false, "pushNotifications": false},
         "defaultInputModes": ["text/plain"],
         "defaultOutputModes": ["text/plain", "application/json"],
         "skills": [{"id": Tool::FindCapability.as_str(), "name": definition.title, "description": definition.description,

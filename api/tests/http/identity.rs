@@ -36,7 +36,7 @@ fn card_at(path: &str, site: &str, provider: &str, signature: &Signature) -> Man
         "skills": [{"id": "reserve", "name": "Reserve a ferry", "description": "Reserves a seat on a ferry", "tags": ["ferry"]}]});
     let mut card: Map<String, Value> = card.as_object().unwrap().clone();
     if !matches!(signature, Signature::None) {
-        signer().sign(&mut card, url("/keys.json").as_str());
+        signer().sign(&mut card, &[], url("/keys.json").as_str());
     }
     if matches!(signature, Signature::Bad) {
         card.insert("version".to_owned(), json!("1.0.1"));
@@ -228,6 +228,25 @@ async fn a_configured_key_signs_the_card_and_is_served() {
     let url = |path: &str| ManifestUrl::parse(&format!("{base}{path}")).unwrap();
     let read = manifest::read(&Document {
         bytes: &card.body,
+        url: &url(CARD),
+        final_url: None,
+        discovery: Discovery::WellKnown,
+        served: None,
+        linked: &[LinkedDocument { url: &url(KEYS), bytes: &keys.body }],
+        force: None,
+    });
+    assert!(read.identity(NamedBy::Site).verified, "{:?}", read.identity(NamedBy::Site).signature);
+    // What a client of A2A 1.0 reads of the card, with the second signature alone.
+    let mut card = card.json();
+    let members = card.as_object_mut().unwrap();
+    for name in ["protocolVersion", "url", "preferredTransport"] {
+        assert!(members.remove(name).is_some(), "{name}");
+    }
+    let signatures = members["signatures"].as_array_mut().unwrap();
+    assert_eq!(signatures.len(), 2);
+    signatures.remove(0);
+    let read = manifest::read(&Document {
+        bytes: card.to_string().as_bytes(),
         url: &url(CARD),
         final_url: None,
         discovery: Discovery::WellKnown,

@@ -300,7 +300,7 @@ async fn wrong_requests_return_the_error_codes_of_the_standard() {
         (
             "/explore",
             "{\"query\": {\"filter\": {\"trustManifest.identity\": \"y\"}}, \"resultType\": {\"facets\": [{\"field\": \"type\"}]}}",
-            "POST /search",
+            "query.text",
         ),
         ("/explore", "{\"resultType\": {\"facets\": [{\"field\": \"displayName\"}]}}", "publisher"),
         ("/explore", "{\"resultType\": {\"facets\": [{\"field\": \"type\", \"limit\": 5000}]}}", "1 to 1000"),
@@ -623,6 +623,45 @@ async fn pages_of_filtered_terms_have_no_repeats_and_no_gaps() {
     }
     let distinct: HashSet<&String> = seen.iter().collect();
     assert_eq!((seen.len(), distinct.len()), (14, 14), "{seen:?}");
+}
+
+/// Which of two filters that an entry satisfies is given does not decide whether it is found.
+#[tokio::test]
+async fn relevance_does_not_depend_on_the_kind_of_filter() {
+    let entry = |name: &str, title: &str, description: &str, more: Value| {
+        let mut entry = json!({"identifier": format!("urn:air:yard.example:agent:{name}"), "displayName": title,
+            "type": "application/a2a-agent-card+json", "url": format!("https://yard.example/{name}.json"), "description": description});
+        entry.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        entry
+    };
+    let long = format!(
+        "Rents tools of all kinds, also for a garden. {}",
+        "Ladders, drills and saws by the day. ".repeat(12)
+    );
+    let yard = json!({"tags": ["rent"], "trustManifest": {"identity": "did:web:yard.example"}});
+    let entries = [
+        entry("garden", "Garden", "Plans a garden.", json!({})),
+        entry("gardens", "Garden plants", "Plants for the garden.", json!({})),
+        entry("tools", "Tools", &long, yard),
+    ];
+    let world =
+        World::with(&[("https://yard.example/.well-known/ard.json", json!({"entries": entries}))]).await;
+    let by = async |filter: Value| found(&world, json!({"text": "garden", "filter": filter})).await;
+    assert_eq!(by(json!({})).await, ["garden", "gardens"]);
+    let by_term = json!({"trustManifest.identity": "did:web:yard.example"});
+    let by_index = json!({"tags": "rent"});
+    assert_eq!(by(by_index).await, ["tools"], "the best of what the filter leaves");
+    assert_eq!(by(by_term.clone()).await, ["tools"], "by a term that the index does not have");
+    let unbound = json!({"trustManifest.identity": "did:web:google.com"});
+    assert_eq!(by(unbound).await, [""; 0]);
+    let explored = world
+        .post("/explore", &json!({"query": {"text": "garden", "filter": by_term}, "resultType": {"facets": [{"field": "tags"}]}}))
+        .await
+        .ok();
+    assert_eq!(explored["facets"]["tags"]["buckets"], json!([{"value": "rent", "count": 1}]), "{explored}");
+    let bound = json!({"metadata.binding": "bound", "metadata.verified": false, "tags": "rent"});
+    assert_eq!(by(bound).await, ["tools"]);
+    assert_eq!(by(json!({"metadata.binding": "foreign", "tags": "rent"})).await, [""; 0]);
 }
 
 /// The probes of the standard's conformance tester, from its description in Appendix D: list, search, lookup of a known, an

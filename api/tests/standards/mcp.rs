@@ -96,17 +96,49 @@ async fn refusals_do_not_repeat_long_arguments() {
 }
 
 #[tokio::test]
-async fn malformed_messages_are_refused() {
+async fn refusals_say_what_is_wrong() {
     let world = World::new().await;
     let get = world.get("/mcp").await;
     assert!(get.status.is_client_error(), "{}", get.status);
-    for body in ["", "nonsense", "[]", "{\"jsonrpc\": \"1.0\"}"] {
-        let request = Request::post("/mcp")
-            .header("content-type", "application/json")
-            .header("host", "localhost")
-            .header("accept", "application/json, text/event-stream");
-        let answer = world.send(request.body(Body::from(body)).unwrap()).await;
-        assert!(answer.status.is_client_error(), "{body}: {} {}", answer.status, answer.text());
+    let both = "application/json, text/event-stream";
+    let list = list().to_string();
+    let batch = format!("[{list}]");
+    for ((body, accept, kind, version), status, code, word) in [
+        (("", both, "application/json", ""), 400, -32_700, "not JSON"),
+        (("nonsense", both, "application/json", ""), 400, -32_700, "not JSON"),
+        (("{", both, "application/json", ""), 400, -32_700, "not JSON"),
+        (("[]", both, "application/json", ""), 400, -32_600, "one message"),
+        ((&batch, both, "application/json", ""), 400, -32_600, "one message"),
+        (
+            ("{\"jsonrpc\": \"1.0\"}", both, "application/json; charset=utf-8", ""),
+            400,
+            -32_600,
+            "JSON-RPC 2.0",
+        ),
+        (("{\"id\": 1, \"method\": \"ping\"}", both, "application/json", ""), 400, -32_600, "JSON-RPC 2.0"),
+        ((&list, both, "application/json", "bogus"), 400, -32_600, "bogus"),
+        ((&list, "application/json", "application/json", ""), 406, -32_600, "text/event-stream"),
+        ((&list, "*/*", "application/json", ""), 406, -32_600, "text/event-stream"),
+        ((&list, both, "text/plain", ""), 415, -32_600, "application/json"),
+    ] {
+        let mut request = Request::post("/mcp").header("host", "localhost");
+        request = request.header("content-type", kind).header("accept", accept);
+        if !version.is_empty() {
+            request = request.header("mcp-protocol-version", version);
+        }
+        let answer = world.send(request.body(Body::from(body.to_owned())).unwrap()).await;
+        assert_eq!(answer.status.as_u16(), status, "{body} {accept} {kind} {version}: {}", answer.text());
+        assert_eq!(answer.header("content-type"), "application/json");
+        let error = answer.json();
+        assert_eq!(
+            (&error["jsonrpc"], &error["error"]["code"]),
+            (&json!("2.0"), &json!(code)),
+            "{body}: {error}"
+        );
+        assert!(
+            error["error"]["message"].as_str().unwrap().contains(word),
+            "{body} {accept} {kind}: {error}"
+        );
     }
 }
 

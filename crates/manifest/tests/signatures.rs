@@ -530,6 +530,21 @@ fn broken_did_documents_verify_nothing() {
         "invalid",
         "assertionMethod",
     );
+    // A key for another purpose signs nothing; a document without any purpose says of no key what it is for.
+    let listed_in = |relations: &[&str]| {
+        changed(&|document| {
+            document.as_object_mut().unwrap().remove("assertionMethod");
+            for relation in relations {
+                document[*relation] = json!(["#key-1"]);
+            }
+        })
+    };
+    for relation in ["keyAgreement", "capabilityInvocation", "capabilityDelegation"] {
+        assert_result(&listed_in(&[relation]), "invalid", "assertionMethod");
+        assert_result(&listed_in(&[relation, "assertionMethod"]), "verified", "");
+    }
+    assert_result(&listed_in(&["keyAgreement", "authentication"]), "verified", "");
+    assert_result(&listed_in(&[]), "verified", "");
     assert_result(
         &changed(&|document| document["verificationMethod"] = json!([])),
         "invalid",
@@ -834,6 +849,22 @@ fn the_host_of_a_catalog_is_verified_too() {
     assert!(!of_others.verified && of_others.marks() == [IdentityMark::NamedByOthers], "{of_others:?}");
 }
 
+/// Cards of the signer of the official SDK (a2a-sdk 1.3.0 for Python), which covers no empty values. The key is that of RFC 8032.
+#[test]
+fn cards_that_the_official_sdk_signs_verify() {
+    let mut card = json!({"name": "Seats", "description": "Books seats – quickly.", "version": "1.0.0", "capabilities": {},
+        "supportedInterfaces": [{"url": "https://a.example/a2a", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}],
+        "defaultInputModes": ["text/plain"], "defaultOutputModes": ["text/plain"],
+        "skills": [{"id": "book", "name": "Book", "description": "Books a seat.", "tags": ["seat"]}]});
+    card["signatures"] = json!([{
+        "protected": "eyJhbGciOiJFZERTQSIsImprdSI6Imh0dHBzOi8vYWdlbnRzLmEuZXhhbXBsZS9qd2tzLmpzb24iLCJraWQiOiJrZXktMSIsInR5cCI6IkpPU0UifQ",
+        "signature": "ua1ZdqSWWzgnbqXhp7g-1KZtM3Tb4Zl9CGKqdD32mf1K8di78-HG15kwYYgMkNIwAWD79pbzugU6975dcSveDA"}]);
+    let keys = key_set(&[ed25519().jwk("key-1")]);
+    assert_result(&card_with(&card, JWKS_URL, &keys), "verified", "");
+    card["skills"][0]["name"] = json!("Look");
+    assert_result(&card_with(&card, JWKS_URL, &keys), "invalid", "does not match");
+}
+
 #[test]
 fn cards_that_this_service_signs_verify() {
     // the key of RFC 8032 §7.1, test 1, in PKCS #8
@@ -842,7 +873,7 @@ fn cards_that_this_service_signs_verify() {
         .unwrap();
     let signer = CardSigner::from_pkcs8(&der).unwrap();
     let mut card = card();
-    signer.sign(&mut card, JWKS_URL);
+    signer.sign(&mut card, &[], JWKS_URL);
     let check = card_with(&Value::Object(card), JWKS_URL, &signer.key_set());
     assert_result(&check, "verified", "");
     assert_eq!(check.key_id.as_deref(), signer.key_set()["keys"][0]["kid"].as_str());

@@ -63,6 +63,10 @@ pub(crate) fn restrictions(
         check_count(&forms)?;
         add(None, Restriction::AnyOf(terms(fields.exact, &forms)));
     }
+    if let Some(among) = &filters.among {
+        let own = among.iter().map(|id| Term::from_field_text(fields.id, id.as_str()));
+        add(None, Restriction::AnyOf(own.collect()));
+    }
     for (field, since) in
         [(fields.updated_ms, filters.updated_since), (fields.first_seen_ms, filters.first_seen_since)]
     {

@@ -62,12 +62,12 @@ fn add_phrases(
     Ok(())
 }
 
-/// Hashes what decides the results and their order; a cursor is bound to it. Sites that are left out for now do not count: a block
-/// between two pages ends no query.
+/// Hashes what decides the results and their order; a cursor is bound to it. Sites that are left out for now and the set that is searched
+/// do not count: neither a block nor a new document between two pages ends a query.
 pub(super) fn query_hash(request: &SearchRequest) -> u64 {
     let mut hasher = DefaultHasher::new();
     request.phrasings.hash(&mut hasher);
-    let filters = Filters { without_sites: Vec::new(), ..request.filters.clone() };
+    let filters = Filters { without_sites: Vec::new(), among: None, ..request.filters.clone() };
     format!("{filters:?} {:?} {}", request.sort, request.group_by).hash(&mut hasher);
     hasher.finish()
 }

@@ -18,6 +18,9 @@ const KEYS_MAX: usize = 64;
 const KEY_DOCUMENT: Limits =
     Limits { depth: 16, nodes: 4_000, scalar_bytes: KEY_DOCUMENT_BYTES_MAX, tree_bytes: 1_024 * 1_024 };
 
+/// Relations of keys that sign no statements (W3C Controlled Identifiers 1.0 §2.3).
+const OTHER_RELATIONS: [&str; 3] = ["keyAgreement", "capabilityInvocation", "capabilityDelegation"];
+
 /// Why a signature by an expired key is invalid.
 pub(crate) const EXPIRED: &str = "the key has expired";
 
@@ -261,13 +264,20 @@ fn of_did_document(
     let is_wanted = |id: &str| absolute(id, did) == wanted;
     let has_id = |method: &&Value| method.get("id").and_then(Value::as_str).is_some_and(is_wanted);
     let list = |name: &str| document.get(name).and_then(Value::as_array).into_iter().flatten().take(KEYS_MAX);
-    // the relation holds ids of methods, or methods of its own
-    let may_assert = document.get("assertionMethod").is_none_or(|_| {
-        list("assertionMethod").any(|listed| listed.as_str().is_some_and(is_wanted) || has_id(&listed))
-    });
+    // a relation holds ids of methods, or methods of its own
+    let is_in = |relation: &str| {
+        list(relation).any(|listed| listed.as_str().is_some_and(is_wanted) || has_id(&listed))
+    };
+    // A document without the relation says of no key that it signs statements, but may say that a key serves another purpose.
+    let may_assert = if document.get("assertionMethod").is_some() {
+        is_in("assertionMethod")
+    } else {
+        is_in("authentication") || !OTHER_RELATIONS.iter().any(|relation| is_in(relation))
+    };
     let method = only(list("verificationMethod").chain(list("assertionMethod")).filter(has_id), key_id)?;
     if !may_assert {
-        return Err(Refusal::invalid("the key is not listed in `assertionMethod`".to_owned()));
+        let text = "the key is not listed in `assertionMethod`, the keys that sign statements";
+        return Err(Refusal::invalid(text.to_owned()));
     }
     if method.get("controller").is_some_and(|controller| controller.as_str() != Some(did)) {
         return Err(Refusal::invalid("the key is controlled by another DID".to_owned()));

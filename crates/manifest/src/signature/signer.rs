@@ -37,15 +37,20 @@ impl CardSigner {
         json!({"keys": [{"kty": "OKP", "crv": "Ed25519", "x": x, "kid": self.key_id, "use": "sig", "alg": "EdDSA"}]})
     }
 
-    /// Adds a signature to a card. `key_set_url` is where [`Self::key_set`] is served.
-    pub fn sign(&self, card: &mut Map<String, Value>, key_set_url: &str) {
+    /// Adds a signature to a card, over all its members but these. `key_set_url` is where [`Self::key_set`] is served.
+    pub fn sign(&self, card: &mut Map<String, Value>, left_out: &[&str], key_set_url: &str) {
         let header = json!({"alg": "EdDSA", "typ": "JOSE", "kid": self.key_id, "jku": key_set_url});
         let protected = BASE64URL_NOPAD.encode(header.to_string().as_bytes());
+        let mut content = card.clone();
+        content.retain(|name, _| !left_out.contains(&name.as_str()));
         // the first content is the one of the specification
-        let payload = card::payloads(card).into_iter().next().unwrap_or_default();
+        let payload = card::payloads(&content).into_iter().next().unwrap_or_default();
         let message = format!("{protected}.{}", BASE64URL_NOPAD.encode(&payload));
         let signature = BASE64URL_NOPAD.encode(self.key.sign(message.as_bytes()).as_ref());
-        card.insert("signatures".to_owned(), json!([{"protected": protected, "signature": signature}]));
+        let signatures = card.entry("signatures").or_insert_with(|| json!([]));
+        if let Some(signatures) = signatures.as_array_mut() {
+            signatures.push(json!({"protected": protected, "signature": signature}));
+        }
     }
 }
 

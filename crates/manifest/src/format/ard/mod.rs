@@ -111,6 +111,12 @@ findings! {
             => "Publish two to five queries that the entry answers.";
     rule NESTED_METADATA: Should("ard.entry.metadata.nested", "ARD 0.91 Appendix D.1")
         "a value in `metadata` is an object or an array" => "Publish strings, numbers, booleans or null.";
+    rule DUPLICATE: Must("ard.entry.identifier.duplicate", "ARD 0.91 §4.2, Appendix C")
+        "two entries of one list have the same identifier"
+            => "Give each entry an identifier of its own; a version belongs in `version`.";
+    rule CONTEXT: Should("ard.entry.context.mistyped", "ARD 0.91 §4.1")
+        "`@context` is not a string, an object or an array"
+            => "Publish a URL, an object from prefixes to IRIs, or an array of them.";
     rule OTHER_ID: Must("ard.entry.id.other", "ARD 0.91 Appendix C")
         "`@id` is another urn:air name than `identifier`" => "Repeat the identifier in `@id`, or leave `@id` out.";
     rule IDENTITY: Must("ard.trust_manifest.identity.other_domain", "ARD 0.91 §4.5.1")
@@ -151,6 +157,8 @@ fn is_of_other_members(code: &str) -> bool {
 /// Findings about requirements that AI Catalog does not have.
 const OF_ARD_ALONE: &[&str] = &[
     IDENTIFIER.code,
+    DUPLICATE.code,
+    CONTEXT.code,
     OTHER_ID.code,
     MEDIA_TYPE.code,
     QUERIES.code,
@@ -183,7 +191,7 @@ fn read_host(host: &Object<'_>, draft: &mut Draft<'_>) {
 
 fn read_entries(catalog: &Object<'_>, depth: usize, draft: &mut Draft<'_>) {
     draft.check(catalog, &CATALOG);
-    draft.each(catalog, "entries", &OBJECTS, |_, _| {});
+    draft.each(catalog, "entries", &OBJECTS.unique("identifier", &DUPLICATE), |_, _| {});
     for entry in catalog.objects("entries") {
         if draft.is_full() {
             return;
@@ -274,6 +282,9 @@ fn check_entry(entry: &Object<'_>, draft: &mut Draft<'_>) {
     let is_other = |id: &str| id.starts_with("urn:air:") && entry.text("identifier") != Some(id);
     if entry.text("@id").is_some_and(is_other) {
         draft.report_rule(&OTHER_ID, entry.at("@id"));
+    }
+    if entry.value("@context").is_some_and(|context| context.is_number() || context.is_boolean()) {
+        draft.report_rule(&CONTEXT, entry.at("@context"));
     }
     let metadata = entry.object("metadata");
     let nested = metadata.as_ref().and_then(|metadata| {

@@ -1,0 +1,80 @@
+//! Reasons for messages that the library of the protocol refuses: it answers them in plain text, and with 415 for every body that it cannot
+//! read. Clients of MCP read errors of JSON-RPC.
+
+use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::Request;
+use axum::http::{HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use rmcp::model::{ErrorCode, ErrorData, JsonRpcError};
+use serde::de::IgnoredAny;
+
+use crate::body::fresh;
+use crate::buffers::BODY_BYTES_MAX;
+use crate::problem::Problem;
+use crate::text::one_line;
+
+/// Maximum size of a reason of the library in bytes. It repeats a header.
+const REASON_BYTES_MAX: usize = 64 * 1024;
+/// Characters of it that are repeated.
+const REASON_CHARS_MAX: usize = 300;
+
+/// Passes a message on and explains its refusal.
+pub(super) async fn explain(request: Request, next: Next) -> Response {
+    if request.method() != Method::POST {
+        return next.run(request).await;
+    }
+    let (parts, body) = request.into_parts();
+    // The guard has read it.
+    let Ok(message) = to_bytes(body, BODY_BYTES_MAX).await else {
+        return Problem::bad_request("the body of the request is incomplete").into_response();
+    };
+    let is_json_type = parts.headers.get(header::CONTENT_TYPE).is_some_and(is_json);
+    let response = next.run(Request::from_parts(parts, Body::from(message.clone()))).await;
+    match response.status() {
+        StatusCode::UNSUPPORTED_MEDIA_TYPE if is_json_type => {
+            let (code, reason) = unreadable(&message);
+            refused(StatusCode::BAD_REQUEST, code, reason.to_owned())
+        }
+        status @ (StatusCode::BAD_REQUEST
+        | StatusCode::NOT_ACCEPTABLE
+        | StatusCode::UNSUPPORTED_MEDIA_TYPE)
+            if !response.headers().get(header::CONTENT_TYPE).is_some_and(is_json) =>
+        {
+            refused(status, ErrorCode::INVALID_REQUEST, reason_of(response).await)
+        }
+        _ => response,
+    }
+}
+
+fn is_json(content_type: &HeaderValue) -> bool {
+    let essence = content_type.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default();
+    essence.trim_ascii().eq_ignore_ascii_case(b"application/json")
+}
+
+/// Why the library cannot read a message (JSON-RPC 2.0 §5.1).
+fn unreadable(message: &Bytes) -> (ErrorCode, &'static str) {
+    if serde_json::from_slice::<IgnoredAny>(message).is_err() {
+        return (ErrorCode::PARSE_ERROR, "the body is not JSON");
+    }
+    let is_batch = message.trim_ascii_start().starts_with(b"[");
+    let reason = if is_batch {
+        "batches are not supported: send one message in each request"
+    } else {
+        "the body is not a message of JSON-RPC 2.0 with the members that its method requires"
+    };
+    (ErrorCode::INVALID_REQUEST, reason)
+}
+
+/// The reason of the library, without the name of the status.
+async fn reason_of(response: Response) -> String {
+    let text = to_bytes(response.into_body(), REASON_BYTES_MAX).await.unwrap_or_default();
+    let text = one_line(&String::from_utf8_lossy(&text), REASON_CHARS_MAX);
+    text.split_once(": ").map_or(text.clone(), |(_, reason)| reason.to_owned())
+}
+
+fn refused(status: StatusCode, code: ErrorCode, reason: String) -> Response {
+    let mut response = fresh(&JsonRpcError::new(None, ErrorData::new(code, reason, None)));
+    *response.status_mut() = status;
+    response
+}
