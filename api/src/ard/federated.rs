@@ -122,13 +122,13 @@ async fn fused(
     let mut results = Vec::with_capacity(shown.len());
     for result in &shown {
         let listed_by = listed_by(result, answers);
-        let taken = match result.place {
+        let own_entry = match result.place {
             Place::Own(position) => own.get_mut(position).and_then(Option::take),
             Place::Listed { .. } => None,
         };
-        if let Some(taken) = taken {
-            let taken = own_result(taken, &source);
-            results.push(Result_ { entry: with_listings(taken.entry, &listed_by)?, ..taken });
+        if let Some(own_entry) = own_entry {
+            let own = own_result(own_entry, &source);
+            results.push(Result_ { entry: with_listings(own.entry, &listed_by)?, ..own });
         } else if let Some(entry) = entry_at(result, &listed) {
             results.extend(known.result_of(entry, &listed_by, &source)?);
         }

@@ -95,6 +95,7 @@ mod tests {
         let Forwarding::Allowed(headers) = forwarding(&HeaderMap::new(), &own) else {
             panic!("a search of a client is passed on")
         };
+        assert_eq!(headers.len(), 1, "no other header of the client is passed on");
         assert_eq!(forwarding(&headers, &other), Forwarding::Refused(Refusal::HopsUsed));
         assert_eq!(forwarding(&headers, &own), Forwarding::Refused(Refusal::Loop));
         let both = format!("{}, {}", other.0, own.0);

@@ -58,8 +58,7 @@ fn lies() -> String {
 
 /// One instance, with the sites that it has crawled.
 struct Instance {
-    /// Removed with the instance.
-    _files: CrawlDir,
+    files: CrawlDir,
     address: SocketAddr,
     child: Child,
 }
@@ -79,9 +78,15 @@ impl Instance {
         command.args(["--listen", &address.to_string()]);
         command.arg("--config").arg(config(&files, name, peers));
         let child = serve(command);
-        let instance = Self { _files: files, address, child };
+        let instance = Self { files, address, child };
         instance.wait_until_ready().await;
         instance
+    }
+
+    fn block(&self, site: &str) {
+        let mut command = binary("crawler").unwrap();
+        command.args(["block", site, "--reason", "opted out", "--data-dir"]).arg(self.files.data());
+        Finished::run(&mut command).unwrap().assert_success();
     }
 
     async fn wait_until_ready(&self) {
@@ -223,6 +228,11 @@ async fn instances_in_a_ring_ask_along_once_and_survive_every_peer() {
     let around = gamma.search(json!({})).await;
     assert!(around.about("alpha.test").starts_with("status=answered"), "{:?}", around.peers);
     assert_eq!((around.with("first.test").len(), around.with("second.test").len()), (1, 0));
+
+    alpha.block("second.test");
+    let found = alpha.search(json!({})).await;
+    assert!(found.about("beta.test").starts_with("status=answered"), "{:?}", found.peers);
+    assert!(found.with("second.test").is_empty(), "a blocked site is not shown through a peer");
 }
 
 fn peers_are_reported(found: &Found) {
