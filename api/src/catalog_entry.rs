@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use manifest::entry::{self, Entry};
-use manifest::{AuthScheme, Capability, Identity};
+use manifest::{AuthScheme, Capability, Identity, ListedEntry};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use store::StoredManifest;
@@ -18,11 +18,13 @@ const QUERIES_MAX: usize = 5;
 const CAPABILITIES_MAX: usize = 100;
 /// Present in the metadata of an entry with a text that contains instructions for the model that reads it.
 const ADDRESSES_READER: &str = "addressesReader";
+/// The registries that list an entry, in the metadata of an entry that a peer lists.
+pub(crate) const LISTED_BY: &str = "listedBy";
 /// Prefix of a member of a publisher's metadata whose name is that of a fact of this registry.
 const DECLARED: &str = "declared.";
 /// Names of facts that this registry states in rows, entries and records, as [`folded`]. Names for a publisher's own words, such as `title`, are
 /// not among them.
-const OWN_FACTS: [&str; 86] = [
+const OWN_FACTS: [&str; 87] = [
     "above",
     "addressesreader",
     "agentidentity",
@@ -69,6 +71,7 @@ const OWN_FACTS: [&str; 86] = [
     "kind",
     "lastseenat",
     "level",
+    "listedby",
     "manifestid",
     "manifestidentifier",
     "method",
@@ -111,10 +114,11 @@ const OWN_FACTS: [&str; 86] = [
     "verifiedby",
 ];
 /// Those among them that no member of a publisher's entry may have either.
-const OWN_JUDGEMENTS: [&str; 11] = [
+const OWN_JUDGEMENTS: [&str; 12] = [
     "addressesreader",
     "id",
     "identifierminted",
+    "listedby",
     "namedby",
     "owner",
     "ownedby",
@@ -210,6 +214,32 @@ impl CatalogEntry {
         made.metadata.insert("details".to_owned(), format!("{base}/manifests/{}", manifest.id).into());
         made.mark_identity(&stored.identity().at(clock::now()));
         made.mark_addressing(manifest.addresses_reader());
+        made
+    }
+
+    /// An entry that only other registries list. `listed_by` names them.
+    pub(crate) fn of_listing(listed: &ListedEntry, listed_by: &str) -> Self {
+        let mut made = Self {
+            identifier: listed.identifier.clone(),
+            display_name: listed.display_name.clone(),
+            media_type: listed.media_type.clone(),
+            url: listed.url.clone(),
+            description: listed.description.clone(),
+            tags: listed.tags.clone(),
+            capabilities: listed.capabilities.clone(),
+            representative_queries: Vec::new(),
+            version: listed.version.clone(),
+            updated_at: listed.updated_at.clone(),
+            metadata: Map::from_iter([
+                ("entry".to_owned(), Value::from("listing")),
+                (LISTED_BY.to_owned(), listed_by.into()),
+                ("binding".to_owned(), listed.binding.as_str().into()),
+                ("verified".to_owned(), false.into()),
+                ("textIs".to_owned(), TEXT_IS.into()),
+            ]),
+            published: Map::new(),
+        };
+        made.mark_addressing(listed.addresses_reader);
         made
     }
 

@@ -19,6 +19,7 @@ use serde::Deserialize;
 use store::StoreConfig;
 use url::Url;
 
+use crate::federation::{FederationConfig, FederationError, FederationSettings};
 use crate::limits::LimitsConfig;
 use crate::reader_keys::Reads;
 use crate::server_names::LOOPBACK;
@@ -54,6 +55,8 @@ pub enum ConfigError {
     Contact { text: String },
     #[error("\"{text}\" is not the address of a proxy: write it like 10.0.0.7 or 10.0.0.0/8")]
     Proxy { text: String },
+    #[error(transparent)]
+    Federation(#[from] FederationError),
 }
 
 #[derive(Debug, Clone)]
@@ -89,6 +92,8 @@ pub struct ApiConfig {
     pub reader: Option<ReaderProgram>,
     /// Timeouts for slow clients.
     pub timeouts: ClientTimeouts,
+    /// Registries that are asked along with a search.
+    pub federation: FederationConfig,
 }
 
 impl ApiConfig {
@@ -140,6 +145,10 @@ pub struct ApiSettings {
     /// `public`, or `keys` to admit readers with keys only; read from the file only.
     pub reads: Reads,
     pub index_from: Option<SnapshotLocation>,
+    /// Base URLs of registries that are asked along with a search; read from the file only.
+    pub peers: Vec<String>,
+    /// How they are asked; read from the file only.
+    pub federation: FederationSettings,
 }
 
 /// The table `[api]` of the configuration file; other tables are checked with the shared flags.
@@ -169,6 +178,8 @@ impl ApiSettings {
             limits: file.api.limits,
             reads: file.api.reads,
             index_from: self.index_from.or(file.api.index_from),
+            peers: file.api.peers,
+            federation: file.api.federation,
         })
     }
 
@@ -180,6 +191,9 @@ impl ApiSettings {
             opened.map_err(|source| ConfigError::AdminTokens { path: path.clone(), source })?;
         }
         let public_url = self.public_url.as_deref().map(public_url).transpose()?;
+        let own_url = public_url.as_ref().map(Url::as_str);
+        let contact = self.contact.map(contact).transpose()?;
+        let federation = FederationConfig::new(&self.peers, &self.federation, own_url, contact.as_deref())?;
         let card_signer = self.card_key.as_deref().map(|path| card_signer(path, public_url.as_ref()));
         Ok(ApiConfig {
             listen: listen.parse().map_err(|_| ConfigError::Listen { text: listen })?,
@@ -193,13 +207,14 @@ impl ApiSettings {
             trusted_proxies: self.trusted_proxies.iter().map(|text| range(text)).collect::<Result<_, _>>()?,
             admin_tokens: self.admin_tokens,
             card_signer: card_signer.transpose()?,
-            contact: self.contact.map(contact).transpose()?,
+            contact,
             feedback: self.feedback,
             styleguide: self.styleguide,
             counts_kept_for: COUNTS_KEPT_FOR,
             runtime_health: RuntimeHealth::default(),
             reader: None,
             timeouts: ClientTimeouts::default(),
+            federation,
         })
     }
 }

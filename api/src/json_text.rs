@@ -46,6 +46,28 @@ impl ObjectText {
         Self::of(&members)
     }
 
+    /// The text of a member, if it has one.
+    pub(crate) fn text(&self, name: &str) -> Result<Option<String>, Problem> {
+        let members = self.members()?;
+        let member = members.0.into_iter().find(|(known, _)| known == name);
+        Ok(member.and_then(|(_, value)| serde_json::from_str(value.get()).ok()))
+    }
+
+    /// Adds a text to an object among the members. An object without it stays as it is.
+    pub(crate) fn with_text_in(&self, object: &str, name: &str, text: &str) -> Result<Self, Problem> {
+        let internal = |error: serde_json::Error| Problem::internal(&error);
+        let mut members = self.members()?;
+        let Some((_, value)) = members.0.iter_mut().find(|(known, _)| known == object) else {
+            return Ok(self.clone());
+        };
+        let text = to_raw_value(text).map_err(internal)?;
+        let mut inner: Members<'_> = serde_json::from_str(value.get()).map_err(internal)?;
+        inner.0.push((name.to_owned(), &text));
+        let inner = to_raw_value(&inner).map_err(internal)?;
+        *value = &inner;
+        Self::of(&members)
+    }
+
     fn members(&self) -> Result<Members<'_>, Problem> {
         serde_json::from_str(self.as_str()).map_err(|error| Problem::internal(&error))
     }
@@ -111,5 +133,10 @@ mod tests {
         assert_eq!(only(&["a", "x"]), r#"{"a":{"b":[1,"}"]}}"#);
         assert_eq!(only(&["\"c\\"]), r#"{"\"c\\":null}"#);
         assert_eq!(only(&["x"]), "{}");
+        assert_eq!(object(json!({"a": "b", "c": 1})).text("a").unwrap().as_deref(), Some("b"));
+        assert_eq!(object(json!({"a": "b", "c": 1})).text("c").unwrap(), None);
+        let more = one().with_text_in("a", "x", "\"y").unwrap();
+        assert_eq!(more.as_str(), r#"{"a":{"b":[1,"}"],"x":"\"y"},"\"c\\":null}"#);
+        assert_eq!(one().with_text_in("z", "x", "y").unwrap().as_str(), one().as_str());
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Layers, from the bottom: `answers` reads the store and the index; `state` holds both with caches and limits; `routes`,
 //! `ard`, `tools`, `mcp` and `self_description` are handlers side by side, and `dashboard` renders pages; `middleware`,
-//! `router` and `server` are on top. SQL is in the store, ranking in the indexer.
+//! `router` and `server` are on top. `federation` asks other registries along with a search, and is the only module that sends requests. SQL is in the store, ranking in the indexer.
 
 mod admin;
 mod answers;
@@ -23,6 +23,7 @@ mod cursor;
 mod dashboard;
 mod document_readers;
 mod fair_permits;
+mod federation;
 mod index;
 mod json_text;
 mod limits;
@@ -68,6 +69,7 @@ mod xml;
 
 pub use config::{ApiConfig, ApiSettings, COUNTS_KEPT_FOR, ConfigError, LISTEN_DEFAULT};
 pub use dashboard::search::EXAMPLES;
+pub use federation::{FederationConfig, FederationError, FederationSettings};
 pub use limits::LimitsConfig;
 pub use local_search::{LocalSearchError, search};
 pub use mcp::{McpError, MessageError, serve_stdio};

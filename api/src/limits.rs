@@ -62,6 +62,8 @@ pub struct LimitsConfig {
     pub feedback_per_hour: NonZeroU32,
     /// Reports (`POST /reports`) an hour.
     pub reports_per_hour: NonZeroU32,
+    /// Searches a minute that ask peers along, where peers are configured; further ones are answered from this index alone.
+    pub federated_per_minute: NonZeroU32,
     /// Processes that a balancer spreads clients over: each of them grants this fraction of the limits above.
     pub replicas: NonZeroU32,
     /// Concurrent connections, of 2,000. A client behind a trusted proxy has one for each of its requests.
@@ -96,6 +98,8 @@ impl Default for LimitsConfig {
         const CHOICES_PER_HOUR: NonZeroU32 = NonZeroU32::new(30).unwrap();
         // A person who reports what a search showed; more than an operator wants to read of one client.
         const REPORTS_PER_HOUR: NonZeroU32 = NonZeroU32::new(20).unwrap();
+        // A person who searches, or an agent that tries a few phrasings: each costs every peer a request.
+        const FEDERATED_PER_MINUTE: NonZeroU32 = NonZeroU32::new(30).unwrap();
         // A quarter of the connections and of the request slots: forty people behind one address exhaust neither.
         const CONNECTIONS: NonZeroU32 = NonZeroU32::new(500).unwrap();
         const REQUESTS: NonZeroU32 = NonZeroU32::new(128).unwrap();
@@ -106,6 +110,7 @@ impl Default for LimitsConfig {
             submissions_per_hour: PER_HOUR,
             feedback_per_hour: CHOICES_PER_HOUR,
             reports_per_hour: REPORTS_PER_HOUR,
+            federated_per_minute: FEDERATED_PER_MINUTE,
             replicas: NonZeroU32::MIN,
             connections_per_client: CONNECTIONS,
             requests_per_client: REQUESTS,
@@ -175,6 +180,7 @@ struct Granted {
     submissions: ClientBuckets,
     feedback: ClientBuckets,
     reports: ClientBuckets,
+    federated: ClientBuckets,
 }
 
 impl Granted {
@@ -193,6 +199,11 @@ impl Granted {
             submissions: per_hour(config.submissions_per_hour),
             feedback: per_hour(config.feedback_per_hour),
             reports: per_hour(config.reports_per_hour),
+            federated: ClientBuckets::new(
+                Quota::per_minute,
+                config.share(config.federated_per_minute),
+                config.share(config.federated_per_minute),
+            ),
         }
     }
 }
@@ -248,6 +259,11 @@ impl Limits {
         self.granted().feedback.take(client)
     }
 
+    /// A search that asks peers along. Programs on this machine have no limit of their own.
+    pub(crate) fn federated(&self, client: Client) -> Result<(), Exhausted> {
+        if client.is_local { Ok(()) } else { self.granted().federated.take(client).map(drop) }
+    }
+
     pub(crate) fn report(&self, client: Client) -> Result<RemainingQuota, Exhausted> {
         self.granted().reports.take(client)
     }
@@ -276,8 +292,8 @@ impl Limits {
     /// Drops full buckets, so that memory depends on the clients of the last minutes only.
     pub(crate) fn prune(&self) {
         let granted = self.granted();
-        let Granted { reads, submissions, feedback, reports, .. } = &*granted;
-        for buckets in [reads, submissions, feedback, reports] {
+        let Granted { reads, submissions, feedback, reports, federated, .. } = &*granted;
+        for buckets in [reads, submissions, feedback, reports, federated] {
             buckets.prune();
         }
         for buckets in [&self.local_reads, &self.watches] {
@@ -416,6 +432,15 @@ mod tests {
         assert_eq!(granted(1), (9, 3));
         assert_eq!(granted(3), (3, 1));
         assert_eq!(granted(50), (1, 1), "a share is never nothing");
+    }
+
+    #[test]
+    fn searches_that_ask_along_have_a_limit_of_their_own() {
+        let limits = Limits::new(LimitsConfig::default());
+        let (one, local) = (client("192.0.2.1", false), client("127.0.0.1", true));
+        assert_eq!((0..100).filter(|_| limits.federated(one).is_ok()).count(), 30);
+        assert!(limits.read(one).is_ok() && limits.federated(client("192.0.2.2", false)).is_ok());
+        assert!((0..100).all(|_| limits.federated(local).is_ok()));
     }
 
     #[test]

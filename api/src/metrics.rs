@@ -14,12 +14,13 @@ use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 /// Bounds of the durations, in seconds: from a cached response to the deadline.
 const SECONDS: [f64; 12] = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 10.0];
 const DURATION: &str = "agentdex_api_request_duration_seconds";
+const PEER_DURATION: &str = "agentdex_api_peer_duration_seconds";
 
 /// One recorder for all servers of this process.
 static RECORDED: LazyLock<PrometheusHandle> = LazyLock::new(|| {
     let builder = PrometheusBuilder::new();
     let builder = builder
-        .set_buckets_for_metric(Matcher::Full(DURATION.to_owned()), &SECONDS)
+        .set_buckets_for_metric(Matcher::Suffix("_duration_seconds".to_owned()), &SECONDS)
         .unwrap_or_else(|_| PrometheusBuilder::new());
     let recorder = builder.build_recorder();
     let handle = recorder.handle();
@@ -85,6 +86,15 @@ pub(crate) fn reader_request(reader: &str, is_within_limit: bool) {
     let outcome = if is_within_limit { "admitted" } else { "refused" };
     counter!("agentdex_api_reader_requests_total", "reader" => reader.to_owned(), "outcome" => outcome)
         .increment(1);
+}
+
+/// A peer that a search considered, by its host. Operators configure at most eight.
+pub(crate) fn peer(host: &str, outcome: &'static str, took: Duration) {
+    let labels = [("peer", host.to_owned()), ("outcome", outcome.to_owned())];
+    counter!("agentdex_api_peer_requests_total", &labels).increment(1);
+    if outcome != "skipped" {
+        histogram!(PEER_DURATION, &labels).record(took.as_secs_f64());
+    }
 }
 
 /// Changes that the index does not show yet.

@@ -31,6 +31,7 @@ use crate::concurrency::ConcurrencyLimit;
 use crate::config::ApiConfig;
 use crate::count_cache::CountCache;
 use crate::document_readers::DocumentReaders;
+use crate::federation::Federation;
 use crate::index::{self, IndexHandle, IndexSource};
 use crate::limits::{Limits, LimitsConfig};
 use crate::load::Load;
@@ -119,6 +120,8 @@ pub struct State {
     pub(crate) names: ServerNames,
     pub(crate) document_readers: DocumentReaders,
     pub(crate) manifest_permits: ManifestPermits,
+    /// The registries that are asked along with a search.
+    pub(crate) federation: Federation,
     /// Makes pages and feeds.
     rendering: ConcurrencyLimit,
 }
@@ -166,6 +169,7 @@ impl App {
             names: ServerNames::new(config.listen.ip(), config.public_url.as_ref()),
             document_readers: DocumentReaders::for_this_machine(config.reader.clone()),
             manifest_permits: ManifestPermits::for_this_machine(),
+            federation: Federation::new(&config.federation),
             rendering: ConcurrencyLimit::for_this_machine(),
             config,
             store: store.with_scan_time_max(scan_cache::TIME_MAX),

@@ -6,6 +6,7 @@ use indexer::{IndexBuilder, IndexConfig};
 use store::{DatabaseUrl, Store, StoreConfig};
 
 use crate::config::ApiConfig;
+use crate::federation::FederationConfig;
 use crate::limits::LimitsConfig;
 use crate::reader_keys::Reads;
 use crate::state::App;
@@ -38,6 +39,7 @@ pub(crate) async fn app(limits: LimitsConfig, timeouts: ClientTimeouts) -> (App,
         counts_kept_for: Duration::ZERO,
         timeouts,
         reader: None,
+        federation: FederationConfig::default(),
     };
     let app = App::with_store(config, store);
     app.refresh_index().await;

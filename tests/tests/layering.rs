@@ -16,7 +16,7 @@ const ALLOWED_DEPENDENCIES: [(&str, &[&str]); 13] = [
     ("egress", &["manifest", "policy", "unified-features"]),
     ("crawler", &["egress", "manifest", "policy", "runtime", "settings", "store", "unified-features"]),
     ("indexer", &["manifest", "policy", "runtime", "settings", "store", "unified-features"]),
-    ("api", &["manifest", "policy", "runtime", "settings", "store", "indexer", "unified-features"]),
+    ("api", &["egress", "manifest", "policy", "runtime", "settings", "store", "indexer", "unified-features"]),
     ("testweb", &[]),
     (
         "agentdex",
@@ -126,14 +126,15 @@ fn pure_crates_depend_on_no_clock_network_or_database() {
     }
 }
 
-/// The crate that sends requests to the web, and the crates that may use it. The crawler obeys `policy` before each request.
+/// The crate that sends requests to the web, and the crates that may use it. The crawler obeys `policy` before each request, and the API
+/// asks the registries that its operator configured.
 const SENDER: &str = "egress";
-const MAY_SEND: [&str; 1] = ["crawler"];
+const MAY_SEND: [&str; 2] = ["api", "crawler"];
 /// Crates with an HTTP client or a resolver of their own: the sender, the names of features, and the tests.
 const MAY_HAVE_CLIENTS: [&str; 3] = [SENDER, "unified-features", "agentdex-tests"];
 
 #[test]
-fn only_the_crawler_sends_requests_to_the_web() {
+fn only_the_crawler_and_the_api_send_requests() {
     let metadata = metadata();
     for (name, package) in members(&metadata) {
         let direct: BTreeSet<&str> =
@@ -148,16 +149,32 @@ fn only_the_crawler_sends_requests_to_the_web() {
             assert!(clients.is_empty(), "{name} depends on {clients:?}");
         }
     }
-    let api = transitive_dependencies(&metadata, members(&metadata)["api"]);
-    assert!(!api.contains(SENDER), "api reaches {SENDER}");
 }
 
-/// Client input must never make the API connect to another host.
+/// Client input must never make the API connect to another host than the configured peers: its one module that can send takes addresses
+/// from the configuration alone, and only `POST /search` uses that module.
 #[test]
-fn the_api_depends_on_no_http_client() {
+fn the_api_sends_to_configured_peers_only() {
+    let module = "api/src/federation/";
+    for (name, text) in sources("api/src") {
+        let text = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+        assert!(!text.contains("egress::") || name.starts_with(module), "{name} uses {SENDER}");
+        assert!(!text.contains(".ask(&question)") || name == "api/src/ard/federated.rs", "{name} asks peers");
+        let makes_addresses = text.contains("PeerUrl {") || text.contains("PeerUrl::parse(");
+        assert!(
+            !makes_addresses || name == format!("{module}settings.rs"),
+            "{name} makes addresses of peers"
+        );
+        let sends = text.contains(".post_json(") || text.contains(".fetch(&") || text.contains(".session(");
+        assert!(!sends || name == format!("{module}peer.rs"), "{name} sends requests");
+    }
+}
+
+#[test]
+fn the_api_depends_on_no_http_client_of_its_own() {
     let metadata = metadata();
-    let reached =
-        transitive_dependencies_without(&metadata, members(&metadata)["api"], &CLIENTS_OF_CONFIGURED_HOSTS);
+    let without: Vec<&str> = CLIENTS_OF_CONFIGURED_HOSTS.into_iter().chain([SENDER]).collect();
+    let reached = transitive_dependencies_without(&metadata, members(&metadata)["api"], &without);
     let clients: Vec<_> =
         ["reqwest", "hyper-rustls", "ureq"].into_iter().filter(|name| reached.contains(name)).collect();
     assert!(clients.is_empty(), "api reaches {clients:?}");

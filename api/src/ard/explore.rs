@@ -90,7 +90,7 @@ impl From<FacetBuckets> for Buckets {
 pub(crate) async fn answer(Request { app, client, query, .. }: Request, bytes: Bytes) -> HttpResult {
     query.only(&[])?;
     let Asked { mut request, terms, fields } = parse(&bytes, asked)?;
-    narrow(&app, client, &request.phrasings, &mut request.filters, terms).await?;
+    narrow(&app, client, &request.phrasings, &mut request.filters, terms.into()).await?;
     let counted = explore(&app.index, client, request).await?;
     let facets = fields.into_iter().zip(counted.into_iter().map(Buckets::from)).collect();
     Ok(fresh(&ExploreAnswer { result_type: "facets", facets }))

@@ -2,13 +2,15 @@
 //! /agents/{identifier}`, and every known site as a catalog.
 //!
 //! Exact where the standard is exact: member names, closed objects, error words. Every capability is a catalog entry, and so is every
-//! manifest, if its site names it; an identifier that its publisher did not give is minted and marked. Scores state relevance only. No
-//! request is sent to another registry: `referrals` lists those that catalogs on the web declare, `auto` and `none` answer from this index.
+//! manifest, if its site names it; an identifier that its publisher did not give is minted and marked. Scores state relevance only.
+//! `auto` asks the peers of the operator along, `referrals` lists registries that catalogs on the web declare, and `none` answers from this
+//! index. Lookups, facets and lists answer from this index alone.
 
 mod agents;
 mod catalog;
 mod explore;
 mod expression;
+mod federated;
 mod filter;
 mod lookup;
 mod search;

@@ -1,9 +1,11 @@
-//! `POST /search`: the relevant entries, best first (ARD 0.91 §5.3.2), with referrals to other registries on request (§5.4).
+//! `POST /search`: the relevant entries, best first (ARD 0.91 §5.3.2), with the results of peers, or referrals to other registries, on request
+//! (§5.4).
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use axum::body::Bytes;
+use axum::http::HeaderMap;
 use indexer::{FacetKey, Filters, Hit, MergedCapability, SearchRequest, Sort};
 use manifest::CapabilityId;
 use manifest::entry::REGISTRY_MEDIA_TYPE;
@@ -16,11 +18,12 @@ use utoipa::ToSchema;
 
 use super::filter::EntryFilter;
 use super::terms::TermFilter;
-use super::{CatalogEntry, filter, of_sites, terms};
-use crate::answers::search::{for_each_stored, object_of, search_readable};
+use super::{CatalogEntry, federated, filter, of_sites, terms};
+use crate::answers::search::{for_each_stored, object_of, search, search_readable};
 use crate::body::{bounded, fresh, parse};
 use crate::buffers::Reserved;
 use crate::client::Client;
+use crate::federation::PEERS;
 use crate::json_text::ObjectText;
 use crate::manifests::{Counted, Kept};
 use crate::problem::Problem;
@@ -51,19 +54,20 @@ pub(super) struct SearchBody {
 }
 
 /// The query that search and explore share.
-#[derive(Debug, Default, Deserialize, ToSchema)]
+#[derive(Debug, Default, Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = ArdQuery)]
 pub(super) struct Query {
     /// The query text.
+    #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
     /// From a field to the value or the values that it may have.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
     #[schema(value_type = Object)]
     filter: Map<String, Value>,
     /// Binds the prefixes in the keys of the filter, after the base context: an object, or a list with objects. A URL is not
     /// fetched.
-    #[serde(rename = "@context")]
+    #[serde(rename = "@context", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Object, required = false)]
     context: Option<Value>,
 }
@@ -93,11 +97,11 @@ impl Query {
     }
 }
 
-/// No request goes to another registry: `auto` and `none` answer from this index, `referrals` names other registries as well.
+/// `auto` asks the peers of this registry along, if it has any, `none` answers from this index, `referrals` names other registries as well.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[schema(as = ArdFederation)]
-enum Federation {
+pub(super) enum Federation {
     #[default]
     Auto,
     Referrals,
@@ -122,15 +126,15 @@ pub(super) struct SearchAnswer {
 /// An entry with its place among the results.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ArdResult)]
-struct Result_ {
+pub(super) struct Result_ {
     #[serde(flatten, serialize_with = "ObjectText::flattened")]
     #[schema(value_type = CatalogEntry)]
-    entry: ObjectText,
-    /// Relevance, from 0 to 100.
+    pub(super) entry: ObjectText,
+    /// Relevance, from 0 to 100, as the registry that lists it states it.
     #[schema(maximum = 100)]
-    score: u8,
+    pub(super) score: u8,
     /// The registry that lists it.
-    source: String,
+    pub(super) source: String,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -150,34 +154,41 @@ struct Referral {
     path = "/search",
     tag = "ARD registry",
     request_body = SearchBody,
-    responses((status = 200, description = "Entries, the best first", body = SearchAnswer)),
+    responses((
+        status = 200, description = "Entries, the best first", body = SearchAnswer,
+        headers(("agentdex-peers" = String, description = "The registries that were asked along, each with its state")),
+    )),
 )]
-pub(crate) async fn answer(Request { app, client, query, .. }: Request, bytes: Bytes) -> HttpResult {
+pub(crate) async fn answer(
+    Request { app, client, query, .. }: Request,
+    headers: HeaderMap,
+    bytes: Bytes,
+) -> HttpResult {
     query.only(&[])?;
-    let EntrySearch { request, terms, federation } = parse(&bytes, parsed)?;
-    let phrasings = request.phrasings.clone();
-    let page =
-        page(&app, client, request, terms).await.map_err(|problem| problem.renamed("cursor", "pageToken"))?;
-    let source = format!("{}/", app.base_url());
-    let results = page.entries.into_iter().map(|(entry, relevance)| Result_ {
-        entry,
-        score: score(relevance),
-        source: source.clone(),
-    });
+    let search = parse(&bytes, parsed)?;
+    let (phrasings, federation) = (search.request.phrasings.clone(), search.federation);
+    let found = federated::results(&app, client, &headers, search)
+        .await
+        .map_err(|problem| problem.renamed("cursor", "pageToken"))?;
     let referrals = match federation {
         Federation::Referrals => Some(referrals(&app, client, phrasings).await?),
         Federation::Auto | Federation::None => None,
     };
-    let mut response = fresh(&SearchAnswer { results: results.collect(), referrals, page_token: page.token });
-    Reserved::attach(&mut response, page.share);
+    let mut response = fresh(&SearchAnswer { results: found.results, referrals, page_token: found.token });
+    if let Some(report) = found.report {
+        response.headers_mut().insert(PEERS, report);
+    }
+    Reserved::attach(&mut response, found.share);
     Ok(response)
 }
 
 /// The search that a body requests.
-struct EntrySearch {
-    request: SearchRequest,
-    terms: Vec<TermFilter>,
-    federation: Federation,
+pub(super) struct EntrySearch {
+    pub(super) request: SearchRequest,
+    pub(super) terms: Arc<[TermFilter]>,
+    pub(super) federation: Federation,
+    /// The query as it was written, for peers.
+    pub(super) query: Query,
 }
 
 fn parsed(body: SearchBody) -> Result<EntrySearch, Problem> {
@@ -195,29 +206,44 @@ fn parsed(body: SearchBody) -> Result<EntrySearch, Problem> {
         is_relevant_only: true,
         ..SearchRequest::default()
     };
-    Ok(EntrySearch { request, terms, federation: body.federation })
+    Ok(EntrySearch { request, terms: terms.into(), federation: body.federation, query: body.query })
 }
 
-/// The entries of a page with their relevance, and the share that counts them for the client.
-struct EntryPage {
-    entries: Vec<(ObjectText, f32)>,
-    token: Option<String>,
-    share: Option<Share>,
+/// The entries of a page, and the share that counts them for the client.
+pub(super) struct EntryPage {
+    pub(super) entries: Vec<PageEntry>,
+    pub(super) token: Option<String>,
+    pub(super) share: Option<Share>,
+    /// The search that found them, narrowed by the terms.
+    request: SearchRequest,
+}
+
+/// An entry of a page.
+pub(super) struct PageEntry {
+    pub(super) entry: ObjectText,
+    pub(super) relevance: f32,
+    /// Number of results of the page up to this one, including those without an entry.
+    hits: usize,
 }
 
 /// One page. The terms narrow what is searched, so that one relevance cut-off governs them and the filters of the index.
-async fn page(
+pub(super) async fn page(
     app: &App,
     client: Client,
     mut request: SearchRequest,
-    terms: Vec<TermFilter>,
+    terms: Arc<[TermFilter]>,
 ) -> Result<EntryPage, Problem> {
     narrow(app, client, &request.phrasings, &mut request.filters, terms).await?;
-    let found = search_readable(&app.index, app.manifests(client), request).await?.answer;
+    let found = search_readable(&app.index, app.manifests(client), request.clone()).await?.answer;
     app.count_search(&found.hits);
     let (entries, share) = entries(app, client, &found.hits, Some).await?;
-    let entries = entries.into_iter().map(|(entry, hit)| (entry, hit.score)).collect();
-    Ok(EntryPage { entries, token: found.next_cursor, share })
+    let position = |of: &Hit| found.hits.iter().position(|hit| hit.id == of.id).unwrap_or_default();
+    let entries = entries.into_iter().map(|(entry, hit)| PageEntry {
+        entry,
+        relevance: hit.score,
+        hits: position(hit) + 1,
+    });
+    Ok(EntryPage { entries: entries.collect(), token: found.next_cursor, share, request })
 }
 
 /// Leaves only the capabilities whose entries satisfy all terms. The first [`CANDIDATES_MAX`] results of the phrasings are compared, or
@@ -227,7 +253,7 @@ pub(super) async fn narrow(
     client: Client,
     phrasings: &[String],
     filters: &mut Filters,
-    terms: Vec<TermFilter>,
+    terms: Arc<[TermFilter]>,
 ) -> Result<(), Problem> {
     if terms.is_empty() {
         return Ok(());
@@ -238,7 +264,7 @@ pub(super) async fn narrow(
         limit: PAGE_MAX,
         ..SearchRequest::default()
     };
-    let (terms, base): (Arc<[TermFilter]>, _) = (terms.into(), app.base_url());
+    let base = app.base_url();
     let add = move |matching: &mut Matching, stored: &StoredManifest, merged: &MergedCapability| {
         let entry = CatalogEntry::of_capability(stored, &merged.capability, &base);
         if is_matching(&entry, &terms) {
@@ -270,7 +296,18 @@ impl Kept for Matching {
     }
 }
 
-fn is_matching(entry: &CatalogEntry, filters: &[TermFilter]) -> bool {
+/// The token of the page that begins after an entry.
+pub(super) async fn token_after(
+    app: &App,
+    client: Client,
+    page: &EntryPage,
+    entry: &PageEntry,
+) -> Result<Option<String>, Problem> {
+    let covered = SearchRequest { limit: entry.hits, ..page.request.clone() };
+    Ok(search(&app.index, client, covered).await?.answer.next_cursor)
+}
+
+pub(super) fn is_matching(entry: &CatalogEntry, filters: &[TermFilter]) -> bool {
     object_of(entry).is_ok_and(|entry| terms::matches(&entry, filters))
 }
 
@@ -335,7 +372,7 @@ async fn entries_of<T: Serialize>(
 }
 
 /// Relevance from 0 to 100, which does not depend on the other results.
-fn score(relevance: f32) -> u8 {
+pub(super) fn score(relevance: f32) -> u8 {
     let relevance = relevance.max(0.0);
     let share = 100.0 * relevance / (relevance + SCORE_HALF);
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 100")]

@@ -31,6 +31,7 @@ use self::origin::check_origin_of_changes;
 use crate::client::Client;
 use crate::config::ApiConfig;
 use crate::dashboard::ProblemPage;
+use crate::federation::PEERS;
 use crate::negotiate::Representation;
 use crate::overload::{Refused, RejectionResponse};
 use crate::problem::Problem;
@@ -56,7 +57,8 @@ const MCP_REGISTRY: &str = "/v0.1/";
 const MCP_METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const MCP_NAME: HeaderName = HeaderName::from_static("mcp-name");
 /// Headers that scripts of other origins may read.
-const EXPOSED: [HeaderName; 9] = [
+const EXPOSED: [HeaderName; 10] = [
+    PEERS,
     header::ETAG,
     header::LINK,
     header::LOCATION,

@@ -69,6 +69,7 @@ impl Fixture {
             runtime_health: runtime::RuntimeHealth::default(),
             timeouts: api::ClientTimeouts::default(),
             reader: None,
+            federation: api::FederationConfig::default(),
         }
     }
 

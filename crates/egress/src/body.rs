@@ -34,7 +34,7 @@ enum Overflow {
 const fn overflow(kind: BodyKind) -> Overflow {
     match kind {
         BodyKind::Robots | BodyKind::Homepage | BodyKind::Other => Overflow::Cut,
-        BodyKind::Manifest | BodyKind::OpenApi | BodyKind::LlmsTxt => Overflow::Fail,
+        BodyKind::Manifest | BodyKind::OpenApi | BodyKind::LlmsTxt | BodyKind::Results => Overflow::Fail,
     }
 }
 

@@ -4,7 +4,8 @@
 //! not global, names that were not resolved for the visit, hosts of another site than the visit's, plain http, proxies,
 //! redirects, retries, and answers beyond its limits. Every request identifies the crawler (RFC 9110 §10.1.2, §10.1.5).
 //!
-//! `crawler` alone depends on it, and obeys the decisions of `policy` before each call.
+//! `crawler` obeys the decisions of `policy` before each call. `api` sends searches to the registries that its operator configured, and
+//! nothing else.
 
 mod body;
 mod dns;

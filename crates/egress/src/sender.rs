@@ -1,5 +1,6 @@
 //! The entry point: one sender for a process, one session for a visit.
 
+use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use chrono::{DateTime, Utc};
@@ -13,6 +14,12 @@ use crate::tls::{self, TlsError};
 /// Sends the requests of one process; cheap to clone.
 #[derive(Clone)]
 pub struct Egress(Arc<Shared>);
+
+impl fmt::Debug for Egress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Egress").finish_non_exhaustive()
+    }
+}
 
 impl Egress {
     /// Checks the settings; nothing is sent. `now` states when a signature is made.

@@ -18,6 +18,7 @@ mod format;
 mod identity;
 mod injection;
 mod json;
+mod listing;
 mod meta_schema;
 pub mod model;
 mod name;
@@ -46,6 +47,7 @@ pub use bytes::is_html;
 pub use catalogue::{CatalogueEntry, catalogue};
 pub use document::{DOCUMENT_BYTES_MAX, Document, LinkedDocument};
 pub use injection::addresses_reader;
+pub use listing::ListedEntry;
 pub use model::{
     Auth, AuthScheme, Capability, CapabilityKind, Confirmation, Conformance, Detection, Discovery, Finding,
     Format, Manifest, NamedBy, Safety, SafetyClass, Severity, Strength,

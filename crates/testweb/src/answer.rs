@@ -3,7 +3,7 @@
 //! An [`Answer`] is plain data, built before the web starts or while it runs. Ordinary bodies get validators by default,
 //! since most tests revisit.
 
-use std::{hash::Hasher, time::Duration};
+use std::{hash::Hasher, net::SocketAddr, time::Duration};
 
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use hyper::body::Bytes;
@@ -41,6 +41,8 @@ pub(crate) enum Content {
     Segments(Vec<(Bytes, u64)>),
     /// A redirect to the same path and query of this origin.
     Moved(String),
+    /// The response of a program at this address, over plain HTTP.
+    Forwarded(SocketAddr),
     /// These bytes in place of the whole HTTP response; then the connection is closed.
     Raw(Bytes),
     /// The connection is reset in place of a response.
@@ -84,6 +86,12 @@ impl Answer {
     /// A 200 with an HTML body.
     pub fn html(body: impl Into<Bytes>) -> Self {
         Self::ok("text/html; charset=utf-8", body)
+    }
+
+    /// The response of a program at this address to the same request, as a proxy in front of it passes it on. Other hosts of the web
+    /// stay as they are.
+    pub fn forwarded(to: SocketAddr) -> Self {
+        Self::of(Content::Forwarded(to))
     }
 
     /// A redirect; the location may be any text, which the client has to check.

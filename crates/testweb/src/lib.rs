@@ -26,6 +26,7 @@ mod authority;
 mod body;
 mod coding;
 pub mod demo;
+mod forward;
 pub mod hit;
 mod host;
 mod log;

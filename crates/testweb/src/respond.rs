@@ -60,6 +60,11 @@ impl Reply {
         response
     }
 
+    /// This body with these headers.
+    pub(crate) fn with_body(status: StatusCode, headers: HeaderMap, body: Bytes) -> Self {
+        Self { segments: vec![(body, 1)], ..Self::without_body(status, headers) }
+    }
+
     pub(crate) fn without_body(status: StatusCode, headers: HeaderMap) -> Self {
         Self { status, headers, segments: Vec::new(), content_length: ContentLength::Exact }
     }

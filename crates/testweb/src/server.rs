@@ -30,6 +30,7 @@ use crate::{
     answer::Content,
     authority::Authority,
     body::{ResponseBody, sleep},
+    forward,
     hit::{self, Connection, HandshakeOutcome, Hit, RequestHeaders, ResponseHeaders},
     log::{Log, OpenHit, wall_us},
     names::Names,
@@ -149,6 +150,7 @@ impl Server {
         }
         let host = self.names.host(&client.host).unwrap_or_else(|| Arc::new(Host::new(&client.host)));
         let answer = self.sequences.current(&client.host, &path, host.answer_to(&path));
+        let posted = record.posted.clone();
         let mut hit = OpenHit::new(Arc::clone(&self.log), record);
         if !answer.delay.is_zero() {
             sleep(answer.delay).await;
@@ -162,6 +164,10 @@ impl Server {
             }
             Content::Reset => Takeover::Reset,
             Content::Close => Takeover::Close,
+            Content::Forwarded(to) => {
+                let reply = forward::forwarded(*to, &head, posted.as_deref()).await;
+                return Ok(finish(reply, &answer, hit));
+            }
             Content::Body { .. } | Content::Segments(_) | Content::Moved(_) | Content::Sequence { .. } => {
                 let reply = Reply::new(&answer, &head);
                 hit.with(|hit| hit.robots_body = hit::robots_body(&path, &answer));

@@ -7,6 +7,7 @@ mod corpus;
 mod database;
 mod declarations;
 mod faults;
+mod federation;
 mod first_hour;
 mod fleet;
 mod flow;

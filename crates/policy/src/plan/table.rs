@@ -21,6 +21,8 @@ string_enum! {
         LlmsTxt = "llms_txt",
         /// The homepage. Only the links in its head are read.
         Homepage = "homepage",
+        /// A page of results of another registry.
+        Results = "results",
         /// Anything else.
         Other = "other",
     }
@@ -34,7 +36,7 @@ impl BodyKind {
             Self::Manifest => 4 * 1024 * 1024,
             Self::OpenApi => 16 * 1024 * 1024,
             Self::Robots => 512 * 1024,
-            Self::LlmsTxt => 1024 * 1024,
+            Self::LlmsTxt | Self::Results => 1024 * 1024,
             Self::Homepage => 64 * 1024,
             Self::Other => ERROR_BODY_BYTES_MAX,
         }

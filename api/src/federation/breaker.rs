@@ -1,0 +1,101 @@
+//! Whether a peer is asked: not while it asked to be left alone, and not for a time after it failed repeatedly.
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+/// Failures in a row after which a peer is left out. A late answer is one: each costs its clients the whole time budget.
+const FAILURES_MAX: u32 = 3;
+/// How long it is left out at first. The time doubles with each further failure.
+const LEFT_OUT_MIN: TimeDelta = TimeDelta::seconds(30);
+const LEFT_OUT_MAX: TimeDelta = TimeDelta::minutes(10);
+
+/// The state of one peer.
+#[derive(Debug, Default)]
+pub(super) struct Breaker {
+    /// Failures since the last answer.
+    failures: u32,
+    /// End of the time after repeated failures.
+    left_out_until: Option<DateTime<Utc>>,
+    /// End of the time that the peer asked for (429, 503, Retry-After).
+    waits_until: Option<DateTime<Utc>>,
+}
+
+/// Whether a peer is asked now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Admission {
+    Asked,
+    /// It failed repeatedly.
+    LeftOut,
+    /// It asked to wait.
+    Waits,
+}
+
+impl Breaker {
+    pub(super) fn admission(&self, now: DateTime<Utc>) -> Admission {
+        let is_ahead = |until: Option<DateTime<Utc>>| until.is_some_and(|until| now < until);
+        if is_ahead(self.waits_until) {
+            Admission::Waits
+        } else if is_ahead(self.left_out_until) {
+            Admission::LeftOut
+        } else {
+            Admission::Asked
+        }
+    }
+
+    pub(super) fn answered(&mut self) {
+        self.failures = 0;
+        self.left_out_until = None;
+    }
+
+    pub(super) fn failed(&mut self, now: DateTime<Utc>) {
+        self.failures = self.failures.saturating_add(1);
+        let Some(beyond) = self.failures.checked_sub(FAILURES_MAX) else { return };
+        let times = i32::try_from(1_u32.checked_shl(beyond).unwrap_or(u32::MAX)).unwrap_or(i32::MAX);
+        let left_out = LEFT_OUT_MIN.checked_mul(times).map_or(LEFT_OUT_MAX, |time| time.min(LEFT_OUT_MAX));
+        self.left_out_until = Some(now + left_out);
+    }
+
+    pub(super) fn wait_until(&mut self, until: DateTime<Utc>) {
+        self.waits_until = self.waits_until.max(Some(until));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn repeated_failures_leave_a_peer_out_for_growing_times() {
+        let start = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
+        let mut breaker = Breaker::default();
+        let mut now = start;
+        for _ in 1..FAILURES_MAX {
+            breaker.failed(now);
+            assert_eq!(breaker.admission(now), Admission::Asked);
+        }
+        for seconds in [30, 60, 120, 240, 480, 600, 600] {
+            breaker.failed(now);
+            let end = now + TimeDelta::seconds(seconds);
+            assert_eq!(breaker.admission(end - TimeDelta::seconds(1)), Admission::LeftOut, "{seconds}");
+            assert_eq!(breaker.admission(end), Admission::Asked, "{seconds}");
+            now = end;
+        }
+        for _ in 0..100 {
+            breaker.failed(now);
+        }
+        assert_eq!(breaker.admission(now + LEFT_OUT_MAX), Admission::Asked);
+        breaker.answered();
+        breaker.failed(now);
+        assert_eq!(breaker.admission(now), Admission::Asked, "an answer ends the count");
+    }
+
+    #[test]
+    fn the_time_that_a_peer_asked_for_is_kept() {
+        let now = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
+        let mut breaker = Breaker::default();
+        breaker.wait_until(now + TimeDelta::minutes(5));
+        breaker.wait_until(now + TimeDelta::minutes(2));
+        breaker.answered();
+        assert_eq!(breaker.admission(now + TimeDelta::minutes(4)), Admission::Waits);
+        assert_eq!(breaker.admission(now + TimeDelta::minutes(5)), Admission::Asked);
+    }
+}

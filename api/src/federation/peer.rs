@@ -1,0 +1,193 @@
+//! One registry that is asked, and how its answer is read.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use egress::{Body, Cause, Egress, Failure, LeaveCheck, Reply};
+use manifest::ListedEntry;
+use manifest::budget::{Limits, parse_within_budget};
+use policy::{BodyKind, FetchOutcome, RetryAfter};
+use serde_json::Value;
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, timeout_at};
+
+use super::breaker::{Admission, Breaker};
+use super::settings::PeerUrl;
+use super::{Fault, Outcome, PeerAnswer, Question, Skip};
+use crate::permitted::off_runtime;
+use crate::{clock, metrics};
+
+/// Searches that wait for one peer at once. With eight peers and [`BodyKind::Results`], their answers have at most 32 MiB.
+const AT_ONCE_MAX: usize = 4;
+/// Memory of one answer while it is read.
+pub(super) const TREE_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// Answers of peers: a page of a hundred entries has about five thousand values in six levels.
+const ANSWER: Limits =
+    Limits { depth: 64, nodes: 50_000, scalar_bytes: 1024 * 1024, tree_bytes: TREE_BYTES_MAX };
+
+/// A peer with its state.
+pub(super) struct Peer {
+    address: PeerUrl,
+    breaker: Mutex<Breaker>,
+    places: Semaphore,
+}
+
+impl Peer {
+    pub(super) fn new(address: PeerUrl) -> Self {
+        Self { address, breaker: Mutex::default(), places: Semaphore::new(AT_ONCE_MAX) }
+    }
+
+    fn breaker(&self) -> MutexGuard<'_, Breaker> {
+        self.breaker.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn skipped(&self, why: Skip) -> PeerAnswer {
+        self.answer(Outcome::Skipped(why), Duration::ZERO)
+    }
+
+    fn answer(&self, outcome: Outcome, took: Duration) -> PeerAnswer {
+        metrics::peer(self.address.host(), outcome.as_str(), took);
+        PeerAnswer { source: self.address.source().to_owned(), outcome, took }
+    }
+
+    /// Asks the peer, unless it is left out, and keeps the result for the next searches.
+    pub(super) async fn ask(
+        &self,
+        egress: &Egress,
+        question: &Question,
+        reading: &Arc<Semaphore>,
+        deadline: Instant,
+    ) -> PeerAnswer {
+        match self.breaker().admission(clock::now()) {
+            Admission::Asked => {}
+            Admission::LeftOut => return self.skipped(Skip::LeftOut),
+            Admission::Waits => return self.skipped(Skip::Waits),
+        }
+        let Ok(_place) = self.places.try_acquire() else { return self.skipped(Skip::Busy) };
+        let started = Instant::now();
+        let asked = Box::pin(self.exchange(egress, question, reading, deadline));
+        let outcome = match timeout_at(deadline, asked).await {
+            Ok(Ok(entries)) => Outcome::Answered(entries),
+            Ok(Err(fault)) => Outcome::Failed(fault),
+            Err(_) => Outcome::Late,
+        };
+        self.note(&outcome);
+        self.answer(outcome, started.elapsed())
+    }
+
+    /// Keeps what an outcome says about the peer. A 400 is about the search, and a fault of this machine about nobody else.
+    fn note(&self, outcome: &Outcome) {
+        let mut breaker = self.breaker();
+        match outcome {
+            Outcome::Answered(_) => breaker.answered(),
+            Outcome::Skipped(_) | Outcome::Failed(Fault::Own | Fault::Status(400 | 422)) => {}
+            Outcome::Late | Outcome::Failed(_) => breaker.failed(clock::now()),
+        }
+    }
+
+    async fn exchange(
+        &self,
+        egress: &Egress,
+        question: &Question,
+        reading: &Arc<Semaphore>,
+        deadline: Instant,
+    ) -> Result<Vec<ListedEntry>, Fault> {
+        let url = self.address.search();
+        let session = egress.session(url.site());
+        let asked = async {
+            session.resolve(&url.host()).await?;
+            let leave = LeaveCheck::new(move || Instant::now() < deadline);
+            let message = (question.headers.clone(), question.body.clone());
+            session.post_json(url, BodyKind::Results, message, leave).await
+        };
+        let reply = match asked.await {
+            Ok(reply) => reply,
+            Err(failure) => {
+                tracing::debug!(peer = %url, %failure, "a peer could not be asked");
+                return Err(fault(&failure));
+            }
+        };
+        self.obey_retry_after(&reply);
+        let body = body_of(reply)?;
+        let permit = Arc::clone(reading).acquire_owned().await.map_err(|_| Fault::Own)?;
+        let results_max = question.results_max;
+        let read = off_runtime(move || {
+            let _permit = permit;
+            read_results(&body.bytes, results_max)
+        });
+        read.await.map_err(|_| Fault::Own)?.ok_or(Fault::Content)
+    }
+
+    /// A Retry-After counts with any status, as for crawling.
+    fn obey_retry_after(&self, reply: &Reply) {
+        let (status, headers) = (reply.head.status, &reply.head.headers);
+        let outcome = FetchOutcome::of_response(status.as_u16(), headers);
+        if let Some(asked) = RetryAfter::of_response(headers, outcome, clock::now()) {
+            self.breaker().wait_until(asked.not_before());
+        }
+    }
+}
+
+fn body_of(reply: Reply) -> Result<Body, Fault> {
+    match reply.head.status {
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => Err(Fault::Busy),
+        StatusCode::OK => reply.body.ok_or(Fault::Content),
+        status => Err(Fault::Status(status.as_u16())),
+    }
+}
+
+/// The results of a page that can be used. `None` if it is not a page of results.
+fn read_results(bytes: &[u8], results_max: usize) -> Option<Vec<ListedEntry>> {
+    let page: Value = parse_within_budget(bytes, &ANSWER).ok()?;
+    let results = page.get("results")?.as_array()?;
+    Some(results.iter().take(results_max).filter_map(ListedEntry::read).collect())
+}
+
+/// The reasons of failures that clients see, without addresses of the operator's network.
+fn fault(failure: &Failure) -> Fault {
+    match failure.cause {
+        Cause::NameUnknown | Cause::NameServers | Cause::Address | Cause::OtherSite => Fault::Name,
+        Cause::Connect | Cause::Timeout => Fault::Connection,
+        Cause::Tls => Fault::Tls,
+        Cause::TooLarge => Fault::TooLarge,
+        Cause::Encoding | Cause::Protocol => Fault::Protocol,
+        Cause::Busy | Cause::Late => Fault::Own,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn answers_are_read_within_limits() {
+        let entry = |number: usize| json!({"identifier": format!("urn:air:a.example:n{number}"), "url": "https://a.example/"});
+        let many: Vec<Value> = (0..500).map(entry).collect();
+        let read = |value: &Value| read_results(value.to_string().as_bytes(), 10);
+        assert_eq!(read(&json!({"results": many})).unwrap().len(), 10);
+        assert_eq!(read(&json!({"results": [1, null, {}, entry(1)]})).unwrap().len(), 1);
+        let deep = (0..100).fold(json!(1), |inner, _| json!([inner]));
+        let wide = json!({"results": vec![json!([]); 60_000]});
+        for unusable in [json!([]), json!({"results": {}}), json!({"results": [], "x": deep}), wide] {
+            assert!(read(&unusable).is_none());
+        }
+        assert!(read_results(b"<html>", 10).is_none());
+    }
+
+    #[test]
+    fn only_faults_of_the_peer_count() {
+        let peer = Peer::new(PeerUrl::parse("https://b.example", manifest::SiteScope::Public).unwrap());
+        let is_asked = || peer.breaker().admission(clock::now()) == Admission::Asked;
+        for _ in 0..10 {
+            peer.note(&Outcome::Failed(Fault::Own));
+            peer.note(&Outcome::Failed(Fault::Status(400)));
+        }
+        assert!(is_asked());
+        for _ in 0..3 {
+            peer.note(&Outcome::Late);
+        }
+        assert!(!is_asked());
+    }
+}
