@@ -1,8 +1,8 @@
 //! Admin tokens: bearer tokens whose hashes are in a file that is read for each request.
 //!
-//! A line of the file is a name and `sha256:` with 64 hexadecimal digits; `#` begins a comment. A token is random and
-//! long, so one round of SHA-256 protects it as well as a slow hash would. Tokens are compared in constant time, all
-//! of them every time. Logs contain the name, never the token.
+//! A line of the file is a name and `sha256:` with 64 hexadecimal digits; `#` begins a comment. A token is random and long, so one round of
+//! SHA-256 protects it as well as a slow hash would. A token is compared with all hashes, each in constant time. Logs contain the name,
+//! never the token.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,18 +15,18 @@ use subtle::ConstantTimeEq;
 use crate::client::Client;
 use crate::problem::Problem;
 
-/// Shortest token: 32 characters of random hexadecimal digits are 128 bits.
+/// Minimum length of a token: 32 random hexadecimal digits are 128 bits.
 const TOKEN_CHARS_MIN: usize = 32;
-/// Longest accepted token.
+/// Maximum length of an accepted token.
 const TOKEN_CHARS_MAX: usize = 512;
-/// Largest file: hundreds of tokens.
+/// Maximum size of the file: enough for hundreds of tokens.
 const FILE_BYTES_MAX: usize = 64 * 1024;
 
 /// The file of the hashes, if one is configured.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct AdminTokens {
     path: Option<PathBuf>,
-    /// The numbers of the invalid lines that were logged last: anybody can have the file read.
+    /// Numbers of the invalid lines that were logged last. They are not logged again, because any request causes the file to be read.
     logged: Arc<Mutex<Vec<usize>>>,
 }
 
@@ -47,12 +47,12 @@ impl AdminTokens {
         Self { path, logged: Arc::default() }
     }
 
-    /// The admin whose token a request carries.
+    /// The admin whose token the request contains.
     pub(crate) async fn admit_request(&self, headers: &HeaderMap) -> Result<Admin, Problem> {
         self.admit(headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok())).await
     }
 
-    /// Whether a client may read the metrics, even while other requests are rejected.
+    /// Whether a client may read the metrics. Checked before the limits that reject other requests.
     pub(crate) async fn allow_metrics(&self, client: Client, headers: &HeaderMap) -> bool {
         client.is_local
             || (headers.contains_key(header::AUTHORIZATION) && self.admit_request(headers).await.is_ok())
@@ -68,7 +68,7 @@ impl AdminTokens {
             || Problem::unauthenticated("send a token of this instance as Authorization: Bearer TOKEN");
         let token = authorization.and_then(bearer).ok_or_else(refused)?;
         let text = tokio::fs::read_to_string(path).await.map_err(|error| {
-            tracing::error!(path = %path.display(), error = &error as &dyn std::error::Error, "the file of admin tokens cannot be read");
+            tracing::error!(path = %path.display(), error = &error as &dyn std::error::Error, "cannot read the admin tokens");
             Problem::unavailable("the admin tokens cannot be read at the moment")
         })?;
         let (known, invalid) = parsed(&text);
@@ -76,7 +76,7 @@ impl AdminTokens {
         name_of(&known, token).map(|name| Admin { name }).ok_or_else(refused)
     }
 
-    /// Logs invalid lines by number, never by content, when they are others than before.
+    /// Logs the numbers of invalid lines, never their content, if the numbers have changed since the last time.
     fn log_invalid(&self, lines: Vec<usize>) {
         let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
         if *logged == lines {
@@ -89,7 +89,7 @@ impl AdminTokens {
     }
 }
 
-/// The token of an `Authorization` header with the scheme Bearer, if it is as long as a token.
+/// The token of an `Authorization: Bearer` header, if its length is within the bounds of a token.
 pub(crate) fn bearer(authorization: &str) -> Option<&str> {
     let (scheme, token) = authorization.split_once(' ')?;
     let token = token.trim();
@@ -97,7 +97,7 @@ pub(crate) fn bearer(authorization: &str) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("bearer") && fits).then_some(token)
 }
 
-/// The valid lines, and the numbers of the others.
+/// Parses the file: the tokens of valid lines, and the numbers of invalid lines.
 fn parsed(text: &str) -> (Vec<KnownToken>, Vec<usize>) {
     let (mut known, mut invalid) = (Vec::new(), Vec::new());
     for (index, line) in text.get(..FILE_BYTES_MAX).unwrap_or(text).lines().enumerate() {

@@ -1,4 +1,4 @@
-//! The style sheet, the scripts, the icons and the pictures: embedded, named after their content, kept by browsers for a year.
+//! Style sheet, scripts, icons and pictures: embedded in the program, named by a hash of their content, cached by browsers for a year.
 
 use std::sync::LazyLock;
 
@@ -71,13 +71,13 @@ static PICTURES: LazyLock<[(&'static str, Asset); 7]> = LazyLock::new(|| {
     ]
 });
 
-/// The address of the picture of a kind of page; that of the home page for an unknown kind.
+/// URL of the picture for a kind of page; for an unknown kind, the picture of the home page.
 pub(crate) fn picture(kind: &str) -> String {
     let known = PICTURES.iter().find(|(name, _)| *name == kind).or_else(|| PICTURES.first());
     known.map(|(_, asset)| asset.url()).unwrap_or_default()
 }
 
-/// The asset of this name, fingerprint included.
+/// The asset with this name, which includes the fingerprint.
 pub(crate) fn find(name: &str) -> Option<&'static Asset> {
     let files =
         [&STYLE, &SEARCH, &COPY, &DROP, &LIVE, &DOCS, &ICON, &TOUCH_ICON].into_iter().map(|asset| &**asset);

@@ -38,7 +38,7 @@ pub(crate) struct Entry {
 }
 
 impl Feed {
-    /// A feed under its own URL; a feed without entries has the epoch as its time.
+    /// Creates a feed. Without entries, `updated` is the Unix epoch.
     pub(crate) fn new(title: &str, own_url: String, page_url: String, mut entries: Vec<Entry>) -> Self {
         entries.sort_by_key(|entry| std::cmp::Reverse(entry.at));
         let updated = entries.first().map_or(DateTime::UNIX_EPOCH, |entry| entry.at);

@@ -1,4 +1,4 @@
-//! JSON bodies of requests and of answers to POST. Unknown members are refused (the objects of ARD are closed).
+//! JSON bodies of requests, and of responses to POST. Unknown members are rejected (the objects of ARD are closed).
 
 use axum::Json;
 use axum::http::{HeaderValue, header};
@@ -8,7 +8,8 @@ use serde::de::DeserializeOwned;
 
 use crate::problem::Problem;
 
-/// Reads a body. Its tree, whose memory is many times its bytes, exists only in `read`: no request holds it while it waits.
+/// Parses a body and passes it to `read`. The parsed tree takes many times the memory of the bytes, so it is dropped before the request
+/// waits for anything.
 pub(crate) fn parse<T: DeserializeOwned, R>(
     bytes: &[u8],
     read: impl FnOnce(T) -> Result<R, Problem>,

@@ -1,8 +1,8 @@
 //! Memory for clients: request bodies while they arrive, and large responses while they are read.
 //!
-//! All of them together have a limit, and each client has one (see `shares`), so that memory depends neither on the number of
-//! connections nor on the size of responses. Small bodies are not counted, so that clients at their limit can still send small requests. A large response is sent in chunks, and its bytes are released with
-//! the last chunk.
+//! There is one limit for all clients together and one for each client (see `shares`), so memory use depends neither on the number of
+//! connections nor on the size of responses. Small bodies are not counted, so that clients at their limit can still send small requests. A
+//! large response is sent in chunks, and its bytes are released with the last chunk.
 
 use std::net::IpAddr;
 use std::pin::Pin;
@@ -20,15 +20,16 @@ use tokio::time::{Instant, timeout};
 use crate::timeouts::{Allowance, MinRate};
 use runtime::{LimitReached, Share, Shares};
 
-/// Largest request body: the cap of a manifest. A larger OpenAPI document can be validated by the URL at which it was crawled.
+/// Maximum size of a request body: the limit for a manifest. A larger OpenAPI document can be validated by the URL at which it was crawled.
 pub(crate) const BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Maximum number of bytes kept for all clients together.
 pub(crate) const BUFFERED_BYTES_MAX: usize = 32 * 1024 * 1024;
-/// Responses up to this size are not counted: the connection's own buffers hold them. The first bytes of a body are not either.
+/// Responses up to this size are not counted, because the buffers of the connection hold them. Nor are the first bytes of a request body,
+/// up to this number.
 const SMALL_BYTES: usize = 32 * 1024;
 /// Bytes of a large response that are passed to the connection in one piece.
 const CHUNK_BYTES: usize = 16 * 1024;
-/// Assumed size of a response of unknown size: the pieces produced ahead of the client.
+/// Assumed memory of a response of unknown size: the pieces that are produced before the client reads them.
 const STREAM_BYTES: usize = 256 * 1024;
 /// Larger responses, compressed, may wait in the compressor until their client reads them; smaller ones fit into the kernel's buffer.
 const COMPRESSOR_IDLE_BYTES: usize = 64 * 1024;
@@ -36,8 +37,8 @@ const COMPRESSOR_IDLE_BYTES: usize = 64 * 1024;
 const ZSTD_BYTES: usize = 512 * 1024;
 const GZIP_BYTES: usize = 256 * 1024;
 
-/// Time in which a body beyond the first bytes has to arrive, as long as a large response may take to be read: it is kept in
-/// memory meanwhile. 4 MiB need 70 kB per second.
+/// A body larger than the first bytes has to arrive within this time, because it is kept in memory meanwhile. Clients have the same time to
+/// read a large response. 4 MiB need 70 kB per second.
 const LARGE_BODY_TIME_MAX: Duration = Duration::from_mins(1);
 
 /// Why the body of a request was not read.
@@ -50,8 +51,8 @@ pub(crate) enum BodyError {
     OverCapacity(LimitReached),
 }
 
-/// Reads a body while its client sends fast enough, a large one within [`LARGE_BODY_TIME_MAX`]. Beyond the first bytes, the memory that is reserved for it counts for the
-/// client until the share is dropped.
+/// Reads a body while its client sends fast enough, a large one within [`LARGE_BODY_TIME_MAX`]. Memory that is reserved beyond the first
+/// bytes counts towards the limit of the client until the share is dropped.
 pub(crate) async fn read(
     body: Body,
     bytes_max: usize,
@@ -95,7 +96,7 @@ async fn read_until(
     }
 }
 
-/// Enlarges a share to the kept bytes of a request, beyond the first bytes.
+/// Enlarges a share to the bytes kept for a request, minus the first bytes.
 pub(crate) fn enlarge(
     share: &mut Option<Share>,
     bytes: usize,
@@ -110,7 +111,7 @@ pub(crate) fn enlarge(
     Ok(())
 }
 
-/// A value kept in memory for a client. Beyond the first bytes, it counts for the client until it is dropped.
+/// Counts a value in memory towards the limit of a client, except for its first bytes, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct ByteCount {
     shares: Arc<Shares>,
@@ -124,7 +125,7 @@ impl ByteCount {
         Self { shares: Arc::clone(shares), client, share: None, counted: 0 }
     }
 
-    /// Counts this number of bytes in all, unless as many are counted already.
+    /// Raises the counted total to this number of bytes, if it is lower.
     pub(crate) fn reach(&mut self, bytes: usize) -> Result<(), LimitReached> {
         let bytes = bytes.saturating_sub(SMALL_BYTES);
         let more = bytes.saturating_sub(self.counted);
@@ -182,7 +183,7 @@ impl CountedBytes {
     }
 }
 
-/// A share that was taken before the response was made: an extension of the response.
+/// A share that was taken before the response was built. Stored as an extension of the response.
 #[derive(Debug, Clone)]
 pub(crate) struct Reserved(Arc<Share>);
 
@@ -210,7 +211,7 @@ impl Reserved {
     }
 }
 
-/// A response that is kept in memory until its client has read it: an extension of the response.
+/// Marks a response that is kept in memory until its client has read it. Stored as an extension of the response.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct KeptInMemory;
 
@@ -236,7 +237,7 @@ pub(crate) fn compressor_bytes(headers: &HeaderMap) -> usize {
     }
 }
 
-/// Counts the memory of a response until its client has received it, with that of its compressor.
+/// Counts the memory of a response and its compressor until the client has received the response.
 pub(crate) fn counted(
     mut response: Response,
     compressor_bytes: usize,
@@ -263,8 +264,8 @@ pub(crate) fn counted(
     Ok(response.map(|body| Body::new(ChunkedBody { body, rest: Bytes::new(), _share: share })))
 }
 
-/// A body that is sent in pieces. Pieces are copies, so that the last of them, in the buffers of a connection, does
-/// not keep the whole in memory.
+/// A body that is sent in pieces. Pieces are copies, so that the last piece, while it is in the buffers of a connection, does not keep the
+/// whole body in memory.
 struct ChunkedBody {
     body: Body,
     rest: Bytes,

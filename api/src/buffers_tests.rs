@@ -1,4 +1,4 @@
-//! Which bytes of requests and responses count, and when slow bodies are aborted.
+//! Tests for which bytes of requests and responses are counted, and when slow bodies are aborted.
 
 use super::*;
 use std::net::Ipv4Addr;
@@ -40,7 +40,7 @@ fn compressor_of_a_large_response_counts() {
         assert_eq!(shares.taken(), 135_000 + bytes, "{accepted}");
         drop(large);
         let usual = counted(Response::new(Body::from(vec![0; 60_000])), compressor, &shares, CLIENT);
-        assert_eq!(shares.taken(), 60_000, "the kernel takes it at once");
+        assert_eq!(shares.taken(), 60_000, "the kernel's buffer takes the whole response");
         drop(usual);
     }
     assert_eq!(compressor_bytes(&HeaderMap::new()), 0);

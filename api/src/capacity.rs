@@ -16,8 +16,8 @@ pub(crate) const REQUESTS_MAX: usize = 512;
 const STREAMS_MAX: usize = 100;
 /// Maximum number of them for one client.
 const STREAMS_OF_CLIENT_MAX: usize = 25;
-/// Maximum number of concurrent exports: each reads the whole database, and keeps a page of manifests in memory. Seven greedy clients hold
-/// them.
+/// Maximum number of concurrent exports: each reads the whole database, and keeps a page of manifests in memory. Seven greedy clients can
+/// use them all.
 const EXPORTS_MAX: usize = 8;
 /// Maximum number of them for one client.
 const EXPORTS_OF_CLIENT_MAX: usize = 2;
@@ -43,7 +43,7 @@ impl Capacity {
         }
     }
 
-    /// Changes the limits of one client, from the next request on.
+    /// Changes the limits of each client, from the next request on.
     pub(crate) fn set_limits(&self, limits: &LimitsConfig) {
         self.connections.set_client_max(at_once(limits.connections_per_client));
         self.requests.set_client_max(at_once(limits.requests_per_client));

@@ -14,13 +14,13 @@ use crate::clock;
 /// Representative queries of an entry: the standard requires two to five.
 const QUERIES_MIN: usize = 2;
 const QUERIES_MAX: usize = 5;
-/// Maximum number of names of capabilities in the entry of a manifest; a longer list is in the manifest itself.
+/// Maximum number of capability names in the entry of a manifest; the manifest itself has the complete list.
 const CAPABILITIES_MAX: usize = 100;
 /// Present in the metadata of an entry with a text that contains instructions for the model that reads it.
 const ADDRESSES_READER: &str = "addressesReader";
 /// The registries that list an entry, in the metadata of an entry that a peer lists.
 pub(crate) const LISTED_BY: &str = "listedBy";
-/// Prefix of a member of a publisher's metadata whose name is that of a fact of this registry.
+/// Prefix for a member of a publisher's metadata that has the name of a fact of this registry.
 const DECLARED: &str = "declared.";
 /// Names of facts that this registry states in rows, entries and records, as [`folded`]. Names for a publisher's own words, such as `title`, are
 /// not among them.
@@ -113,7 +113,7 @@ const OWN_FACTS: [&str; 87] = [
     "verified",
     "verifiedby",
 ];
-/// Those among them that no member of a publisher's entry may have either.
+/// The subset of [`OWN_FACTS`] that no other member of a publisher's entry may be named, either.
 const OWN_JUDGEMENTS: [&str; 12] = [
     "addressesreader",
     "id",
@@ -186,7 +186,7 @@ impl CatalogEntry {
             made.version.clone_from(&capability.version);
         }
         made.published.clone_from(&capability.published);
-        // The facts of this registry are neither replaced nor imitated by a publisher's.
+        // Metadata of a publisher can neither replace nor imitate the facts of this registry.
         if let Some(Value::Object(published)) = made.published.remove("metadata") {
             for (name, value) in published {
                 let name = if is_own_fact(&name) { format!("{DECLARED}{name}") } else { name };
@@ -243,8 +243,8 @@ impl CatalogEntry {
         made
     }
 
-    /// States whether the publisher that the entry names is the site that serves it, and what its signature proves: a `trustManifest` is
-    /// repeated as published.
+    /// States whether the named publisher is the site that serves the entry, and what the signature proves. This is needed because a
+    /// `trustManifest` is repeated as published.
     fn mark_identity(&mut self, identity: &Identity<'_>) {
         let facts = [
             ("binding", identity.binding.as_str().into()),
@@ -266,7 +266,7 @@ impl CatalogEntry {
         self.metadata.contains_key(ADDRESSES_READER)
     }
 
-    /// The members that both kinds of entries share.
+    /// An entry with the members that both kinds share.
     fn begun(stored: &StoredManifest, entry: &Entry<'_>, names: [&str; 2]) -> Self {
         let manifest = &stored.manifest;
         let name = names.into_iter().find(|name| !name.trim().is_empty()).unwrap_or("unnamed");
@@ -302,7 +302,7 @@ fn is_own_fact(name: &str) -> bool {
     folded(name).contains("agentdex") || is_named(name, &OWN_FACTS)
 }
 
-/// Whether a name, or the last part of a name with a prefix or of a URL, is one of these.
+/// Whether a name is in the list. Only the last part of a URL, or of a name with a prefix, is compared.
 fn is_named(name: &str, names: &[&str]) -> bool {
     let separators = [':', '/', '#', '.'];
     let last = name.trim_end_matches(separators).rsplit(separators).next().unwrap_or_default();

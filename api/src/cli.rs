@@ -36,7 +36,7 @@ pub struct Arguments {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Subcommand)]
 pub enum Command {
-    /// Read one document from standard input under limits of the operating system; run by the api itself.
+    /// Read one document from standard input, under resource limits of the operating system. Internal: the api starts it.
     #[command(hide = true)]
     ReadDocument,
 }

@@ -1,7 +1,7 @@
 //! The client of a request, as an address for rate limits.
 //!
-//! A proxy hides its clients behind its own address. Only a trusted proxy may state the client, and
-//! only the last address that no trusted proxy wrote is used, since a client can forge the others.
+//! A proxy hides its clients behind its own address. Only a trusted proxy may state the client. The client is the last address in the
+//! header that is not a trusted proxy, because a client can forge the addresses before it.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -34,7 +34,7 @@ pub(crate) struct Client {
 impl Client {
     pub(crate) fn of(request: &Request, trusted: &[IpNet], names: &ServerNames) -> Self {
         let Some(ConnectInfo(peer)) = request.extensions().get::<ConnectInfo<SocketAddr>>() else {
-            // Without a connection, the router is used as a library.
+            // no connection: the router is used as a library
             return Self::on_this_machine();
         };
         Self::connected(peer.ip(), request.uri(), request.headers(), trusted, names)
@@ -66,7 +66,8 @@ impl Client {
                 is_local: peer.is_loopback() && !speaks_for_others,
             };
         }
-        // A client may send bytes that are not text. They hide neither the address that a proxy appended nor the header itself.
+        // A client may send bytes that are not text. The address that a proxy appended is still read, and the header still counts as
+        // present.
         let values = headers.get_all(&FORWARDED_FOR).iter();
         let values: Vec<_> = values.map(|value| String::from_utf8_lossy(value.as_bytes())).collect();
         let listed: Vec<&str> = values.iter().flat_map(|value| value.split(',')).map(str::trim).collect();

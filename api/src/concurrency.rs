@@ -1,4 +1,4 @@
-//! A concurrency limit for work that blocks: searches, and pages, each kind with a limit of its own.
+//! A concurrency limit for blocking work. Searches and pages each have their own limit.
 //!
 //! The work runs on the blocking pool and needs a permit. Waiting clients get permits in turn (see `fair_permits`); work that waits
 //! for too long is rejected. Started work holds its permit until it ends, even if its client has disconnected. Documents of clients
@@ -14,7 +14,7 @@ use crate::client::Client;
 use crate::fair_permits::{FairPermits, Permit};
 use crate::problem::Problem;
 
-/// Longest wait for a free permit; the work takes milliseconds, so a longer queue would only grow.
+/// Maximum wait for a permit. The work takes milliseconds, so a queue with a longer wait would only grow.
 const WAIT_MAX: Duration = Duration::from_secs(2);
 /// Concurrent pieces of work per core: two, so that one may wait for the disk.
 const PER_CORE: usize = 2;
@@ -53,7 +53,7 @@ impl ConcurrencyLimit {
         Self(Arc::new(Shared { permits: FairPermits::new(permits), ended: Notify::new() }))
     }
 
-    /// Whether a permit is free, or becomes free within a time. A long queue does not prevent this, as long as work ends.
+    /// Whether a permit is free, or some work ends within this time. True even if the queue is long.
     pub(crate) async fn make_progress(&self, within: Duration) -> bool {
         let ended = self.0.ended.notified();
         tokio::pin!(ended);

@@ -28,7 +28,7 @@ use crate::timeouts::ClientTimeouts;
 /// Default listen address: loopback only.
 pub const LISTEN_DEFAULT: &str = "127.0.0.1:8080";
 
-/// Longest contact, in bytes: the longest email address (RFC 5321 §4.5.3.1.3) has fewer.
+/// Maximum length of a contact, in bytes: longer than the longest email address (RFC 5321 §4.5.3.1.3).
 const CONTACT_BYTES_MAX: usize = 300;
 
 /// Time to live of cached responses that read whole tables.
@@ -43,13 +43,13 @@ pub enum ConfigError {
     Listen { text: String },
     #[error("\"{text}\" is not a public URL: write it like https://agentdex.example")]
     PublicUrl { text: String },
-    #[error("the file of admin tokens {} cannot be read: {source}", path.display())]
+    #[error("cannot read the admin tokens in {}: {source}", path.display())]
     AdminTokens {
         path: PathBuf,
         #[source]
         source: std::io::Error,
     },
-    #[error("the key of the card {} cannot be used: {reason}", path.display())]
+    #[error("cannot use the card key {}: {reason}", path.display())]
     CardKey { path: PathBuf, reason: String },
     #[error("\"{text}\" is not a contact: write an email address, or an address that begins with https://")]
     Contact { text: String },
@@ -112,7 +112,7 @@ impl ApiConfig {
         own
     }
 
-    /// The address of this server as clients reach it, without a slash at the end.
+    /// The base URL at which clients reach this server, without a trailing slash.
     pub(crate) fn base_url(&self) -> String {
         let configured = self.public_url.as_ref().map(|url| url.as_str().trim_end_matches('/').to_owned());
         configured.unwrap_or_else(|| format!("http://{}", self.listen))
@@ -219,7 +219,7 @@ impl ApiSettings {
     }
 }
 
-/// Reads the key of the card. Its public half is fetched over https, so the server needs an https address.
+/// Reads the key that signs the agent card. Clients fetch the public key over https, so the server needs an https address.
 fn card_signer(path: &Path, public_url: Option<&Url>) -> Result<Arc<CardSigner>, ConfigError> {
     let unusable = |reason: String| ConfigError::CardKey { path: path.to_owned(), reason };
     if public_url.is_none_or(|url| url.scheme() != "https") {

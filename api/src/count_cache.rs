@@ -1,5 +1,5 @@
-//! A cache of list totals. Counting takes time in proportion to the list, so slow counts are cached longer. The
-//! result that a list takes too long to count is cached, too.
+//! A cache of list totals. Counting takes time in proportion to the length of the list, so slow counts are cached longer. If counting a
+//! list takes too long, that result is cached, too.
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,10 +10,11 @@ use tokio::time::Instant;
 
 use crate::ttl_cache::TtlCache;
 
-/// Number of cached lists that were requested once, and of those that were requested repeatedly; prefixes are unbounded.
+/// Capacity of each segment: lists that were requested once, and lists that were requested repeatedly. Needed because clients choose
+/// prefixes.
 const LISTS_MAX: NonZeroUsize = NonZeroUsize::new(500).expect("is not zero");
-/// For each 10 ms that a count took, it is cached for the configured time once more: a count of a third of a second is made
-/// every three minutes by default.
+/// A count is cached for the configured time, plus the same time for each 10 ms that counting took. By default, a count that takes a third
+/// of a second is repeated every three minutes.
 const SLOW_STEP: Duration = Duration::from_millis(10);
 /// Maximum age of a count.
 const AGE_MAX: Duration = Duration::from_mins(5);
@@ -65,7 +66,8 @@ impl CountCache {
         *self.lists() = RecentlyUsed::new();
     }
 
-    /// The cached count of a list, or a new one if it is too old for its duration; `kept_for` zero disables the cache.
+    /// The cached count of a list. Counts again if the cached count is older than its duration allows; a `kept_for` of zero disables the
+    /// cache.
     pub(crate) async fn get<E>(
         &self,
         list: &str,
@@ -129,7 +131,7 @@ mod tests {
         let (totals, long) = (CountCache::default(), Duration::from_mins(4));
         for total in [None, Some(10)] {
             let counted = totals.get("long", long, async { Ok::<_, ()>(total) }).await;
-            assert_eq!(counted, Ok(None), "and it is not counted again at once");
+            assert_eq!(counted, Ok(None), "the failure is cached, so the list is not counted again");
         }
     }
 
@@ -143,13 +145,21 @@ mod tests {
             counted(&totals, &list.to_string(), long, 1).await;
         }
         assert_eq!(counted(&totals, "all", long, 12).await, 10, "it was requested twice");
-        assert_eq!(counted(&totals, "0", long, 13).await, 13, "it was requested once, long before");
+        assert_eq!(
+            counted(&totals, "0", long, 13).await,
+            13,
+            "a list that was requested only once is evicted"
+        );
         for list in 0..5 * LISTS_MAX.get() {
             for _ in 0..2 {
                 counted(&totals, &list.to_string(), long, 1).await;
             }
         }
-        assert_eq!(counted(&totals, "all", long, 14).await, 14, "others were requested as often");
+        assert_eq!(
+            counted(&totals, "all", long, 14).await,
+            14,
+            "evicted by other lists that were requested repeatedly"
+        );
         let lists = totals.lists();
         assert!(lists.once.len() <= LISTS_MAX.get() && lists.again.len() <= LISTS_MAX.get());
     }

@@ -1,14 +1,13 @@
 //! Opaque cursors of the listings: a position, bound to the listing and its filters.
 //!
-//! A cursor means "after this name" and stays valid when data changes. One that belongs to another listing or
-//! other filters is refused.
+//! A cursor means "after this name" and stays valid when data changes. A cursor of another listing or of other filters is rejected.
 
 use data_encoding::BASE64URL_NOPAD;
 use sha2::{Digest, Sha256};
 
 use crate::problem::Problem;
 
-/// Maximum length of a cursor in bytes: more than base64 of the binding and a position with a search and a version of the longest kind.
+/// Maximum length of a cursor in bytes: more than the base64 of a binding and the longest position, which contains a search and a version.
 const CURSOR_BYTES_MAX: usize = 4_096;
 /// Bytes of the hash that binds a cursor to its listing: enough to detect mistakes; it is not a security feature.
 const BINDING_BYTES: usize = 6;
@@ -39,7 +38,8 @@ pub(crate) fn decode(listing: &str, cursor: &str) -> Result<String, Problem> {
 
 /// The problem of a cursor with other filters.
 pub(crate) fn of_other_query() -> Problem {
-    let detail = "\"cursor\" belongs to another query: repeat the filters it was given for";
+    let detail =
+        "\"cursor\" belongs to another query: send the same filters as in the request that returned it";
     Problem::bad_request(detail).with_parameter("cursor")
 }
 

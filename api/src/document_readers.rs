@@ -1,8 +1,9 @@
-//! Threads that read the documents of clients, so that a slow document delays other documents but never a search. Documents of more than a
-//! few KiB are read in a process with limits of the operating system.
+//! Threads that read the documents of clients, so that a slow document can delay other documents but never a search. Documents of more than
+//! a few KiB are read in a separate process under resource limits of the operating system.
 //!
-//! Clients get the threads in turn (see `fair_permits`), so that greedy ones delay a new one by the documents that are being read. How many
-//! wait is bounded by the active requests, and their bytes by those that are buffered.
+//! Clients get the threads in turn (see `fair_permits`), so a new client waits only for the documents that are being read, however many
+//! documents other clients have queued. The number of waiting documents is bounded by the limit on requests, and their bytes by the limit
+//! on buffered bytes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,12 +20,12 @@ use crate::fair_permits::{FairPermits, Permit};
 use crate::overload::capacity_problem;
 use crate::problem::Problem;
 
-/// Documents read at the same time: one for every second core, so that searches keep the others.
+/// Cores per concurrently read document, so that half of the cores are left for searches.
 const CORES_PER_DOCUMENT: usize = 2;
 /// Maximum number of documents of one client that are read or wait.
 const CLIENT_DOCUMENTS_MAX: usize = 4;
-/// Longest wait for a thread, which is longer than one document takes, and longest time for one document: together below the deadline
-/// of a request.
+/// Maximum wait for a thread: longer than one document takes. Together with `DEADLINE`, the time limit of one document, it is below the
+/// deadline of a request.
 const QUEUE_WAIT: Duration = Duration::from_secs(5);
 const DEADLINE: Duration = Duration::from_secs(4);
 
@@ -75,7 +76,7 @@ impl DocumentReaders {
         self.reader.clone()
     }
 
-    /// Reads one document on a reader thread. It counts for its client until it is read, or until the request is dropped
+    /// Reads one document on a reader thread. It counts towards the limit of its client until it is read, or until the request is dropped
     /// before reading begins.
     pub(crate) async fn run<T, F>(&self, client: Client, read: F) -> Result<T, Problem>
     where
@@ -85,7 +86,7 @@ impl DocumentReaders {
         self.turn(client).await?.read(read).await
     }
 
-    /// Waits for a thread, in the turn of the client.
+    /// Waits until it is the client's turn and a thread is free.
     async fn turn(&self, client: Client) -> Result<ReaderTurn<'_>, Problem> {
         let share =
             self.shares.take(client.address, 1).map_err(|full| capacity_problem("documents", full))?;
@@ -97,7 +98,7 @@ impl DocumentReaders {
 }
 
 fn too_many_waiting() -> Problem {
-    Problem::unavailable("too many documents wait to be read; try again in a moment")
+    Problem::unavailable("too many documents are waiting to be read; try again in a moment")
 }
 
 /// A thread for one document of a client.
@@ -121,7 +122,7 @@ impl ReaderTurn<'_> {
             answer
         };
         let pool = readers.pool.clone();
-        // Its own task, so that the permit is returned when the thread is free, and not when the client is gone.
+        // A separate task, so that the permit is returned when the thread is free, not when the client disconnects.
         let reading = readers.reading.spawn(async move {
             let outcome = pool.read(counted).await;
             drop(permit);
@@ -131,7 +132,7 @@ impl ReaderTurn<'_> {
         outcome.map_err(|error| match error {
             ReadError::Busy => too_many_waiting(),
             ReadError::TimedOut { .. } => Problem::unavailable(
-                "reading this document took longer than its deadline; nothing of it is kept",
+                "reading this document took longer than its deadline; nothing was stored",
             ),
             ReadError::Panicked { .. } => Problem::internal(&error),
         })

@@ -1,10 +1,11 @@
 //! A fair semaphore: waiting clients get permits in turn, so a client with many waiting requests delays each other client by one of its
 //! requests, not by all of them.
 //!
-//! Each customer ([`runtime::customer`]) has its own queue, since the clients of one IPv6 /48 would otherwise come before all others. A
-//! free permit goes to the client that was served least recently, as FQ-CoDel does with new flows (RFC 8290 §4.2): however many greedy
-//! clients wait, a new one is next. A request for more permits than are free waits for them, and blocks later requests, so that it is
-//! served eventually. Requests of a client that has its maximum of permits block only each other.
+//! Each customer ([`runtime::customer`]) has its own queue. Otherwise one customer with an IPv6 /48, which has many client addresses, would
+//! be served before all others. A free permit goes to the client that was served least recently, as FQ-CoDel does with new flows (RFC 8290
+//! §4.2): a new client is served next, however many greedy clients wait. A request for more permits than are free waits for them, and
+//! blocks later requests, so that it is served eventually. Requests of a client that holds its maximum number of permits block only each
+//! other.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::net::IpAddr;
@@ -14,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 use tokio::sync::oneshot::error::RecvError;
 
-/// Grants that are remembered: more than there are greedy clients. A client without any of them counts as new.
+/// Number of remembered grants: more than the expected number of greedy clients. A client without a remembered grant counts as new.
 const REMEMBERED_GRANTS: usize = 256;
 
 /// A number of permits, shared by all clients.
@@ -43,7 +44,7 @@ struct State {
     number: u64,
 }
 
-/// Who is first: the number of the client's latest grant, 0 for a new client, and then of its arrival.
+/// Position in the queue: the number of the client's latest grant (0 for a new client), then the number of its arrival.
 type Turn = (u64, u64);
 
 #[derive(Debug)]
@@ -65,7 +66,7 @@ impl FairPermits {
         Self::with_client_max(total, usize::MAX)
     }
 
-    /// Permits; a client may hold only a limited number of them at once.
+    /// Permits; a client may hold only a limited number of them at the same time.
     pub(crate) fn with_client_max(total: usize, client_max: usize) -> Self {
         let state = State {
             free: total,
@@ -79,7 +80,8 @@ impl FairPermits {
         Self(Arc::new(Shared { total, client_max, state: Mutex::new(state) }))
     }
 
-    /// Waits for `amount` permits in the turn of the client's customer; a number above the total means all of them. A dropped request leaves the queue.
+    /// Waits until it is the turn of the client's customer and `amount` permits are free. A number above the total means all permits. A
+    /// dropped request leaves the queue.
     pub(crate) async fn acquire(&self, client: IpAddr, amount: usize) -> Result<Permit, RecvError> {
         let client = runtime::customer(client);
         let (granted, permit) = oneshot::channel();
@@ -274,7 +276,7 @@ mod tests {
         let other = permits.acquire(client(3), 1).await.unwrap();
         let mut large = wait(&permits, 1, 2).await;
         drop(one);
-        assert_eq!(permits.free(), 1, "it is kept for the large request");
+        assert_eq!(permits.free(), 1, "the permit is reserved for the large request");
         let mut new = wait(&permits, 4, 1).await;
         drop(other);
         assert!(futures::poll!(large.as_mut()).is_ready());
@@ -320,7 +322,7 @@ mod tests {
         let permits = FairPermits::with_client_max(2, 1);
         let held = permits.acquire(client(1), 1).await.unwrap();
         let greedy = [wait(&permits, 1, 1).await, wait(&permits, 1, 1).await];
-        assert_eq!(permits.free(), 1, "one client has one");
+        assert_eq!(permits.free(), 1, "one client holds one permit");
         let modest = permits.acquire(client(2), 1).await.unwrap();
         let last = wait(&permits, 3, 1).await;
         drop(modest);
@@ -346,7 +348,7 @@ mod tests {
         let all = wait(&permits, 1, 1_000).await;
         drop((large, small));
         let all = all.await.unwrap();
-        assert_eq!(permits.free(), 0, "more than there are count as all of them");
+        assert_eq!(permits.free(), 0, "a request for more permits than exist gets all of them");
         drop(all);
         assert_eq!(permits.free(), 10);
     }

@@ -17,7 +17,7 @@ use crate::suppressed::Suppressed;
 
 /// Poll interval for new commits.
 const RELOAD_INTERVAL: Duration = Duration::from_secs(1);
-/// Timeout of the question which database this is; it is asked again until it is answered.
+/// Timeout of the query for the id of the database feed. It is repeated until it succeeds.
 const FEED_WAIT: Duration = Duration::from_secs(1);
 
 /// The state of the index.
@@ -33,14 +33,14 @@ pub(crate) struct IndexHandle {
     dir: PathBuf,
     embedder: Option<Arc<dyn Embedder>>,
     state: RwLock<IndexState>,
-    /// The feed of the database, once it is known. An index of another one has other sites.
+    /// Id of the database feed, once it is known. An index of another feed is rejected, because it has other sites.
     feed_id: OnceLock<String>,
     searches: ConcurrencyLimit,
     suppressed: Suppressed,
     source: IndexSource,
 }
 
-/// Who makes the index, and so what to do if it cannot be used.
+/// The source of the index. It determines the advice if the index cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum IndexSource {
     /// An indexer on this machine.
@@ -64,7 +64,7 @@ impl IndexSource {
                 IndexError::SchemaOther { .. }
                 | IndexError::ExamplesOther { .. }
                 | IndexError::Corrupt { .. },
-            ) => "the snapshot cannot be used: publish another one, with an indexer of this version",
+            ) => "the snapshot cannot be used: publish a new one with an indexer of this version",
             _ => error.in_public(),
         }
     }
@@ -110,7 +110,7 @@ impl IndexHandle {
         *self.state.write().unwrap_or_else(std::sync::PoisonError::into_inner) = state;
     }
 
-    /// Sites whose rows are left out of searches.
+    /// Sites that are excluded from search results.
     pub(crate) fn suppressed(&self) -> &Suppressed {
         &self.suppressed
     }
@@ -162,7 +162,7 @@ impl IndexHandle {
         Ok(searcher)
     }
 
-    /// Asks the database which one it is, unless that is known.
+    /// Reads the feed id of the database, unless it is known.
     async fn know_feed(&self, store: &Store) {
         if self.feed_id.get().is_none()
             && let Ok(Ok(feed_id)) = tokio::time::timeout(FEED_WAIT, store.feed_id()).await
@@ -171,7 +171,7 @@ impl IndexHandle {
         }
     }
 
-    /// The error for clients, without paths of this machine. The log has the path, once.
+    /// Stores the error for clients, which contains no paths of this machine. Logs the error with the path, once.
     fn set_unavailable(&self, error: &IndexError) {
         let reason = self.source.in_public(error);
         if !matches!(self.state(), IndexState::Unavailable(known) if known == reason) {

@@ -1,4 +1,4 @@
-//! JSON objects as text. Unlike a tree of values, an object takes as much memory as it has bytes.
+//! JSON objects as text, which take far less memory than a tree of values.
 
 use std::fmt;
 
@@ -72,7 +72,7 @@ impl ObjectText {
         serde_json::from_str(self.as_str()).map_err(|error| Problem::internal(&error))
     }
 
-    /// Serialises the members, for an object that has others as well.
+    /// Serialises the members into an object that has further members.
     pub(crate) fn flattened<S: Serializer>(object: &Self, serializer: S) -> Result<S::Ok, S::Error> {
         let members: Members<'_> = serde_json::from_str(object.as_str()).map_err(S::Error::custom)?;
         members.serialize(serializer)

@@ -1,9 +1,9 @@
 //! Rate limits: one bucket for each client address, refilled steadily.
 //!
-//! Reads and submissions have separate buckets. Programs on this machine have a large one: the operator's own tools
-//! are trusted. Every response contains the remaining quota (`RateLimit-*`).
+//! Reads and submissions have separate buckets. Programs on this machine have a large bucket, because the operator's own tools are trusted.
+//! Every response contains the remaining quota (`RateLimit-*`).
 //!
-//! A client is an IPv6 /64, of which one customer of a provider may have 65,536. So the clients of a /48 share buckets, too.
+//! An IPv6 client is a /64, and one customer of a provider may have 65,536 of them. So the clients of a /48 also share a bucket.
 
 use std::hash::Hash;
 use std::net::IpAddr;
@@ -32,11 +32,11 @@ const OWNER_VISITS_PER_HOUR: NonZeroU32 = NonZeroU32::new(60).unwrap();
 /// Minimum time between two requested visits of one site.
 const RECHECK_EVERY: Duration = Duration::from_mins(10);
 
-/// URLs of one site that all clients without its owner's key may submit at once, and the time after which they may submit one more: a little more than the crawler
-/// requests of one host in a day. So they never hold the places that the URLs of a site have.
+/// URLs of one site that all clients without its owner's key may submit in a burst, and the interval after which they may submit another.
+/// This is slightly more than the crawler requests from one host in a day, so submissions cannot use up the limit on the URLs of a site.
 const SUBMITTED_URLS: NonZeroU32 = NonZeroU32::new(50).unwrap();
 const SUBMITTED_URL_EVERY: Duration = Duration::from_mins(30);
-/// The same for one client, so that a few clients leave something to others.
+/// The same for one client, so that a few clients cannot use up the limit of a site.
 const SUBMITTED_URLS_OF_CLIENT: NonZeroU32 = NonZeroU32::new(10).unwrap();
 const SUBMITTED_URL_OF_CLIENT_EVERY: Duration = Duration::from_hours(2);
 
@@ -44,15 +44,15 @@ const SUBMITTED_URL_OF_CLIENT_EVERY: Duration = Duration::from_hours(2);
 /// that twenty clients do not fill the room for these; nobody needs more, since the receivers of a domain have at most ten.
 const WATCHES_PER_HOUR: NonZeroU32 = NonZeroU32::new(12).unwrap();
 
-/// The clients of an IPv6 /48 together have the limits of so many clients: enough for a company or a campus, and as much as sixteen
-/// rented IPv4 addresses have.
+/// All clients of an IPv6 /48 together have the limits of this many clients: enough for a company or a campus, and as much as sixteen
+/// rented IPv4 addresses.
 const CLIENTS_OF_IPV6_SITE: NonZeroU32 = NonZeroU32::new(16).unwrap();
 
 /// Limits of one client; the table `[api.limits]` of the configuration file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LimitsConfig {
-    /// Reads a second, sustained: far above what a person or a careful program does.
+    /// Sustained reads per second: far more than a person or a careful program needs.
     pub reads_per_second: NonZeroU32,
     /// Reads in a burst.
     pub reads_burst: NonZeroU32,
@@ -79,7 +79,7 @@ impl LimitsConfig {
         at_once(self.buffered_mib_per_client).saturating_mul(1024 * 1024)
     }
 
-    /// The share of this process in a limit for all replicas; at least one.
+    /// The share of this process in a limit of all replicas; at least one.
     fn share(&self, limit: NonZeroU32) -> NonZeroU32 {
         NonZeroU32::new(limit.get() / self.replicas).unwrap_or(NonZeroU32::MIN)
     }
@@ -96,7 +96,7 @@ impl Default for LimitsConfig {
         const BURST: NonZeroU32 = NonZeroU32::new(200).unwrap();
         const PER_HOUR: NonZeroU32 = NonZeroU32::new(60).unwrap();
         const CHOICES_PER_HOUR: NonZeroU32 = NonZeroU32::new(30).unwrap();
-        // A person who reports what a search showed; more than an operator wants to read of one client.
+        // Enough for a person who reports search results, and more reports than an operator wants to read from one client.
         const REPORTS_PER_HOUR: NonZeroU32 = NonZeroU32::new(20).unwrap();
         // A person who searches, or an agent that tries a few phrasings: each costs every peer a request.
         const FEDERATED_PER_MINUTE: NonZeroU32 = NonZeroU32::new(30).unwrap();
@@ -142,7 +142,7 @@ impl ClientBuckets {
         }
     }
 
-    /// One token of the client and one of its IPv6 site. Returns what the client has left.
+    /// Takes one token of the client and one of its IPv6 site. Returns the remaining quota of the client.
     fn take(&self, client: Client) -> Result<RemainingQuota, Exhausted> {
         let left = take(&self.by_client, &client.address)?;
         if let Some(site) = ipv6_site(client.address) {
@@ -394,7 +394,7 @@ mod tests {
         let limits = Limits::new(LimitsConfig::default());
         limits.read(client("192.0.2.1", false)).unwrap();
         assert_eq!(limits.granted().reads.by_client.len(), 1);
-        // Its one token is back after a fiftieth of a second.
+        // the token that was taken is added again after a fiftieth of a second
         std::thread::sleep(Duration::from_millis(100));
         limits.prune();
         assert_eq!(limits.granted().reads.by_client.len(), 0);
@@ -412,7 +412,7 @@ mod tests {
         assert_eq!(granted(&[of(1, 0)]), 2, "a client alone has its own limit");
         let customer: Vec<Client> = (1..1_000).map(|network| of(1, network)).collect();
         assert_eq!(granted(&customer), 16 * 2 - 2);
-        assert_eq!(granted(&[of(2, 0), client("192.0.2.1", false)]), 4, "others have theirs");
+        assert_eq!(granted(&[of(2, 0), client("192.0.2.1", false)]), 4, "other clients have their own limit");
         let refused = limits.report(of(1, 7_000)).unwrap_err();
         assert!(refused.retry_after_s > 60, "{refused:?}");
     }
@@ -431,7 +431,7 @@ mod tests {
         };
         assert_eq!(granted(1), (9, 3));
         assert_eq!(granted(3), (3, 1));
-        assert_eq!(granted(50), (1, 1), "a share is never nothing");
+        assert_eq!(granted(50), (1, 1), "each replica grants at least one");
     }
 
     #[test]

@@ -1,9 +1,9 @@
-//! Distinguishes bursts from overload, by the requests in progress and the recent throughput.
+//! Distinguishes bursts from overload, based on the number of requests in progress and the recent throughput.
 //!
-//! Requests in progress divided by throughput is the expected latency of the next request (Little's law). A short queue spike is
-//! a burst and drains. A standing queue delays every client and serves none sooner, so requests are rejected until it is
-//! short, as controlled delay does for routers (RFC 8289). After that, bursts are rejected until a second has passed without
-//! overload, since retries would otherwise fill the queue again.
+//! Requests in progress divided by throughput is the expected latency of the next request (Little's law). A short queue spike is a burst
+//! and drains. A standing queue delays every client without serving more requests, so requests are rejected until the queue is short, as
+//! CoDel does in routers (RFC 8289). After that, bursts are rejected until a second has passed without overload, because retries would
+//! otherwise fill the queue again.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -17,7 +17,7 @@ const BURST_MIN: f64 = 128.0;
 /// 100 requests are then answered within 100 ms.
 const STANDING_S: f64 = 0.05;
 const BURST_S: f64 = 0.08;
-/// A queue that stays long for more than this is not a burst.
+/// A queue that stays long for more than this time is not a burst.
 const BURST: Duration = Duration::from_millis(100);
 /// Time without overload after which a burst is accepted again.
 const CALM: Duration = Duration::from_secs(1);
@@ -35,7 +35,7 @@ struct State {
     per_second: f64,
     window_since: Instant,
     answered: u32,
-    /// When the queue became longer than a standing queue may be.
+    /// Since when the queue has been longer than the limit for a standing queue.
     long_since: Option<Instant>,
     /// When a request was last rejected as overload.
     overload_at: Option<Instant>,

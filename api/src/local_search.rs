@@ -1,4 +1,4 @@
-//! The answer of `GET /search` without a server, for the command line.
+//! The response of `GET /search` without a server, for the command line.
 
 use async_recursion::async_recursion as boxed;
 use axum::http::StatusCode;
@@ -50,7 +50,7 @@ async fn page(app: &App, parameters: Vec<(String, String)>) -> Result<SearchPage
     parameters.require_query()?;
     let client = Client::on_this_machine();
     let mut results = search::search(&app.index, client, parameters.request.clone()).await?;
-    // An indexer removes blocked sites, and none may be running. Near copies of their results take their places.
+    // Indexers remove blocked sites, but none may be running. Near copies on other sites replace their results.
     let mut blocked = app.store.blocked_among(&sites(&results.answer)).await?;
     if !blocked.is_empty() {
         let mut request = parameters.request.clone();

@@ -1,16 +1,16 @@
 //! Stored manifests, read for clients within a bounded amount of memory.
 //!
-//! All responses read manifests through this module. Before a manifest is read, its size is known and a permit for the memory of its tree
-//! is taken; the permit is held as long as the manifest. Small manifests have separate permits, so that large ones never delay them.
+//! All responses read manifests through this module. Before a manifest is read, its size is looked up and a permit for the memory of its
+//! tree is taken. The permit is held as long as the manifest. Small manifests have separate permits, so that large ones never delay them.
 //! Clients get permits in turn (see `fair_permits`). A request that waits for too long is rejected.
 //!
 //! The time of work on a manifest is proportional to its size. It runs on the blocking pool, so that it does not block a worker of the
 //! async runtime. The permit is held until the work ends, even if the client has disconnected, so permits limit concurrent work.
 //!
 //! A page reads several manifests, and an export reads all of them. They are loaded in compressed form, a few at a time, and decompressed
-//! one after the other, so a permit for the largest is enough. A page waits for it once, so that work that has begun never waits for work
-//! that has not. It keeps only [`Kept`]: text, which is counted for its client before the permit is released. An export waits for its
-//! client between its manifests, and holds no permit then.
+//! one after the other, so a permit for the largest is enough. A page takes its permit once, so that a page in progress never waits for
+//! other pages. It keeps only [`Kept`] content: text, which is counted towards the limit of its client before the permit is released. An
+//! export holds no permit while it waits for its client between manifests.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::{ControlFlow, Deref, DerefMut};
@@ -29,19 +29,19 @@ use crate::permitted::{Permitted, off_runtime};
 use crate::problem::Problem;
 use runtime::{LimitReached, Share, Shares};
 
-/// Bytes of memory that each byte of JSON counts as: those of the tree of many lists of one number.
+/// Assumed bytes of memory per byte of JSON. The worst case is the tree of many lists with one number each.
 const TREE_FACTOR: u64 = 128;
 /// Maximum memory of a small manifest, 256 KiB of JSON: most have a few KiB.
 const SMALL_BYTES: u64 = 256 * 1024 * TREE_FACTOR;
 /// Memory of small manifests held at the same time: four of the largest of them.
 const SMALL_TOTAL_BYTES: usize = 128 * 1024 * 1024;
-/// Minimum memory that a manifest counts as: as many fit as there are request slots.
+/// Minimum memory that is counted for a manifest, so that each request slot can have one.
 const LEAST_BYTES: u64 = 256 * 1024;
-/// Memory of large manifests held at the same time, per core, with two to four cores counted. The largest manifest counts as
-/// all of it.
+/// Memory of large manifests held at the same time, per core; at least two and at most four cores are counted. The largest manifest counts
+/// as the whole amount.
 const LARGE_BYTES_PER_CORE: usize = 128 * 1024 * 1024;
 const CORES: (usize, usize) = (2, 4);
-/// Bytes that the visits and hosts of a site count as, and the starts of four robots.txt files.
+/// Assumed bytes of the visits and hosts of a site, including the beginnings of four robots.txt files.
 const HISTORY_BYTES: u64 = 192 * 1024;
 /// Maximum number of bytes of manifests that are read for one page, as JSON; the first manifest may exceed it. Decoding them takes a
 /// quarter of a second, during which no other client may read large manifests.
@@ -49,7 +49,7 @@ pub(crate) const PAGE_READ_BYTES_MAX: u64 = 8 * 1024 * 1024;
 /// Maximum number of bytes of manifests that are read for the page of a site, as JSON; the first manifest may exceed it. Decoding them
 /// takes half a second of processor time.
 const SITE_READ_BYTES_MAX: u64 = 32 * 1024 * 1024;
-/// Longest wait for a permit: less than the deadline of a request.
+/// Maximum wait for a permit: less than the deadline of a request.
 const WAIT_MAX: Duration = Duration::from_secs(5);
 
 /// The memory of manifests by their bytes of JSON.
@@ -57,7 +57,7 @@ const fn memory_of(json_bytes: u64) -> u64 {
     json_bytes.saturating_mul(TREE_FACTOR)
 }
 
-/// The content that a page keeps of its manifests: text, not trees of values, which take many times as much memory.
+/// The content that a page keeps from its manifests: text, because trees of values take many times as much memory.
 pub(crate) trait Kept: Send + 'static {
     /// About how many bytes it takes in memory.
     fn bytes(&self) -> usize;
@@ -78,7 +78,7 @@ impl<S: Kept> Counted<S> {
         Self { kept, count, permit: None }
     }
 
-    /// Counts what was added since the last call.
+    /// Counts the additions since the last call.
     pub(crate) fn count(&mut self) -> Result<(), LimitReached> {
         self.count.reach(self.kept.bytes())
     }
@@ -88,7 +88,7 @@ impl<S: Kept> Counted<S> {
         manifests.holding(self.count.counted())
     }
 
-    /// Returns the permit, before the page waits for something else than manifests.
+    /// Releases the permit. Must be called before the page waits for anything but manifests.
     pub(crate) fn without_permit(self) -> Self {
         Self { permit: None, ..self }
     }
@@ -118,7 +118,7 @@ impl<S> DerefMut for Counted<S> {
 struct PageBytes(u64);
 
 impl PageBytes {
-    /// Whether a manifest is read in addition.
+    /// Whether the page may read another manifest of this size. If so, its bytes are added.
     const fn fits(&mut self, bytes: u64, bytes_max: u64) -> bool {
         let is_first = self.0 == 0;
         self.0 = self.0.saturating_add(bytes);
@@ -176,7 +176,7 @@ pub(crate) struct ManifestReader<'a> {
     /// Bytes kept in memory for clients.
     pub(crate) buffered: &'a Arc<Shares>,
     pub(crate) client: Client,
-    /// Bytes among them that this request keeps besides what it reads now.
+    /// The part of these bytes that this request keeps in addition to its current reads.
     pub(crate) held: usize,
 }
 
@@ -251,8 +251,8 @@ impl ManifestReader<'_> {
         Ok(report.map(|value| Permitted { value, permit }))
     }
 
-    /// The history of a site, and what `visit` adds to a list for each of its manifests that are read for one response, in the
-    /// order of their URLs. One permit covers all of them: a client that holds a permit never waits for another.
+    /// The history of a site. Calls `visit` for each manifest that is read for the response, sorted by URL, to add to a list. One permit
+    /// covers all manifests, so a client that holds a permit never waits for another.
     pub(crate) async fn site<S: Send + 'static>(
         self,
         site: &SiteName,
@@ -283,7 +283,7 @@ impl ManifestReader<'_> {
         Ok(Some(Permitted { value: SiteManifests { report, visited, left_out }, permit }))
     }
 
-    /// Counts what a page keeps, now and after each of its manifests.
+    /// Counts the content that a page keeps, now and after each of its manifests.
     pub(crate) fn counted<S: Kept>(self, kept: S) -> Result<Counted<S>, Problem> {
         let mut counted = Counted::with(kept, self.byte_count());
         counted.count().map_err(|full| capacity_problem("bytes", full))?;
@@ -333,8 +333,8 @@ impl ManifestReader<'_> {
         self.each_in(batches, state, visit).await
     }
 
-    /// How many of these manifests, from the first on, may be read for one page: at most [`PAGE_READ_BYTES_MAX`] in all, and at
-    /// least one. Those that left the index take nothing.
+    /// How many of the first manifests may be read for one page: at most [`PAGE_READ_BYTES_MAX`] in total, and at least one manifest.
+    /// Manifests that are no longer in the index count as 0 bytes.
     pub(crate) async fn readable(self, ids: &[&ManifestId]) -> Result<usize, Problem> {
         let mut page = PageBytes::default();
         let each_once: HashSet<&ManifestId> = ids.iter().copied().collect();
@@ -355,8 +355,8 @@ impl ManifestReader<'_> {
         Ok(self.store.manifest_sizes_after(after, max).await?)
     }
 
-    /// The listed manifests that are in the index, in the given order, as the database keeps them: without a permit, since they
-    /// take a fraction of the memory of their trees.
+    /// The listed manifests that are in the index, in the given order and in the compressed form of the database. Needs no permit, because
+    /// they take a fraction of the memory of their trees.
     pub(crate) async fn packed(self, ids: &[ManifestId]) -> Result<Vec<PackedManifest>, StoreError> {
         self.store.manifests_packed(ids).await
     }
@@ -411,8 +411,8 @@ impl ManifestReader<'_> {
         Ok(state)
     }
 
-    /// The bytes of a manifest's document as published, with the share of its client that they are counted by, which is taken
-    /// before they are read.
+    /// The bytes of a manifest's document as published, with the share that counts them towards the limit of the client. The share is taken
+    /// before the bytes are read.
     pub(crate) async fn document(self, manifest: &Manifest) -> Result<Option<(Vec<u8>, Share)>, Problem> {
         let full = |full| capacity_problem("bytes", full);
         let announced = usize::try_from(manifest.served.bytes).unwrap_or(usize::MAX);
@@ -423,12 +423,13 @@ impl ManifestReader<'_> {
         Ok(Some((document, share)))
     }
 
-    /// The same reader, for a request that keeps more bytes.
+    /// This reader, for a request that keeps more bytes.
     pub(crate) const fn holding(self, bytes: usize) -> Self {
         Self { held: self.held.saturating_add(bytes), ..self }
     }
 
-    /// A permit for `bytes` of memory. Fails for a client that could not be sent the response, because of its other requests.
+    /// A permit for `bytes` of memory. Fails if the response could not be sent because the other requests of the client have used up its
+    /// limit.
     async fn permit(self, bytes: u64) -> Result<Permit, Problem> {
         self.has_room()?;
         let permit = self.permits.acquire(self.client, bytes).await?;
@@ -436,8 +437,8 @@ impl ManifestReader<'_> {
         Ok(permit)
     }
 
-    /// A permit to parse declarations of `bytes` bytes of JSON; none for 0. The largest amount counts as a small manifest, since
-    /// declarations are lists of texts.
+    /// A permit to parse declarations of `bytes` bytes of JSON; none for 0. The maximum counts as a small manifest, because declarations
+    /// are lists of texts.
     pub(crate) async fn permit_for_declarations(self, json_bytes: u64) -> Result<Option<Permit>, Problem> {
         if json_bytes == 0 {
             return Ok(None);
@@ -453,7 +454,7 @@ impl ManifestReader<'_> {
 
 /// The problem of a document whose bytes were not stored.
 pub(crate) fn not_kept() -> Problem {
-    let detail = "the bytes were not kept, since they were served with Cache-Control: no-store; fetch them from the \
+    let detail = "the bytes were not kept, because they were served with Cache-Control: no-store; fetch them from the \
                   site itself";
     Problem::new(StatusCode::FORBIDDEN, detail)
 }

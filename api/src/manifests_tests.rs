@@ -81,7 +81,7 @@ impl World {
         world
     }
 
-    /// Builds the index of what is stored, and opens it.
+    /// Builds the index from the store, and opens it.
     async fn index_again(&self) {
         let store = &self.app.store;
         let index_dir = IndexConfig::in_data_dir(self.dir.path()).dir;
@@ -194,7 +194,7 @@ fn reading(name: &str) -> Vec<(&'static str, String, String)> {
     ]
 }
 
-/// Sends all requests concurrently, each as another client.
+/// Sends all requests concurrently, each as a different client.
 async fn all_at_once(
     world: &Arc<World>,
     requests: Vec<(&'static str, String, String)>,
@@ -226,7 +226,7 @@ async fn no_route_reads_a_large_manifest_without_a_permit() {
         assert_eq!(status, StatusCode::OK, "{request}");
     }
     let again = world.app.manifests(client(200)).permits.acquire(client(200), u64::MAX).await;
-    assert!(again.is_ok(), "every permit was given back");
+    assert!(again.is_ok(), "every permit was released");
 }
 
 #[tokio::test]
@@ -261,9 +261,9 @@ async fn details_of_a_result_page_are_bounded_by_bytes() {
     let (status, page) = world.send(client(1), Request::get("/search?format=awp&view=full"), "").await;
     assert_eq!(status, StatusCode::OK);
     let rows = page["results"].as_array().unwrap();
-    assert_eq!(rows.len(), 4, "every result is there");
+    assert_eq!(rows.len(), 4, "a result is missing");
     let left_out: Vec<bool> = rows.iter().map(|row| row["details_left_out"] == true).collect();
-    assert_eq!(left_out, [false, false, true, true], "the best have their details");
+    assert_eq!(left_out, [false, false, true, true], "the first results have their details");
     for (row, left_out) in rows.iter().zip(left_out) {
         assert_eq!(row["parameters"].is_object(), !left_out);
     }
@@ -371,7 +371,7 @@ async fn page_of_servers_is_bounded_by_bytes_and_counted_while_it_is_built() {
     let others = [(2, 8), (3, 8), (4, 8), (5, 4), (6, 2)];
     let _others = others.map(|(number, mibs)| buffered.take(client(number).address, mibs * mib).unwrap());
     let (status, _) = world.send(client(1), Request::get("/v0.1/servers"), "").await;
-    assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "there is no room for the page");
+    assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "no memory is left for the page");
     assert_eq!(buffered.taken(), 30 * mib);
 }
 
@@ -422,7 +422,7 @@ async fn stored_document_of_a_form_counts_until_its_page_is_made() {
         of_form.send(client(2), request, &format!("document=&url={}", url_of("large"))).await.0
     });
     settle().await;
-    // They get the threads after the form was parsed, and before its document is read.
+    // Occupies the threads after the form was parsed and before its document is read.
     let second: Vec<_> = (0..threads).map(|_| block(&mut blocked)).collect();
     settle().await;
     drop(first);
@@ -430,14 +430,14 @@ async fn stored_document_of_a_form_counts_until_its_page_is_made() {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     tokio::time::sleep(Duration::from_millis(100)).await;
-    assert_eq!(taken(&world), document, "it waits for a thread, and is counted");
+    assert_eq!(taken(&world), document, "it waits for a thread and is still counted");
     drop(second);
     assert_eq!(form.join_next().await.unwrap().unwrap(), StatusCode::OK);
     assert_eq!(taken(&world), 0);
     blocked.join_all().await;
 }
 
-/// A request for a stored document that waits for memory would otherwise keep a thread from all others.
+/// A request that waits for memory to load a stored document must not occupy a reader thread.
 #[tokio::test]
 async fn stored_document_that_waits_for_memory_keeps_no_thread_from_others() {
     let world = Arc::new(World::new(&[("large", 1_000_000)]).await);
@@ -455,7 +455,9 @@ async fn stored_document_that_waits_for_memory_keeps_no_thread_from_others() {
     let document =
         json!({"awp_version": "0.1", "domain": "a.example", "intent": "i", "actions": []}).to_string();
     let other = world.send(client(100), Request::post("/validate"), &document);
-    let (status, _) = tokio::time::timeout(Duration::from_secs(4), other).await.expect("no thread is kept");
+    let (status, _) = tokio::time::timeout(Duration::from_secs(4), other)
+        .await
+        .expect("the other request waited for a thread");
     assert_eq!(status, StatusCode::OK);
     waiting.shutdown().await;
 }
@@ -504,7 +506,7 @@ fn alone(stored: &StoredManifest) -> indexer::MergedCapability {
     indexer::MergedCapability::of(&capability.id, (stored, capability), [])
 }
 
-/// Largest page of the widest capability: the rows of all tables, escaped.
+/// Maximum size of the page of the widest capability: the rows of all tables, escaped.
 const WIDE_PAGE_BYTES_MAX: usize = 512 * 1024;
 
 #[tokio::test]
@@ -538,7 +540,7 @@ async fn pages_of_a_wide_capability_are_bounded() {
     assert!(diff["fields_left_out"].as_u64().unwrap() > 100_000);
 }
 
-/// What a request needs besides its permit is small, so that the permits bound the memory of all requests together.
+/// A request needs little memory beyond its permit, so the permits bound the memory of all requests together.
 #[tokio::test]
 async fn memory_of_a_wide_capability_is_within_its_permit() {
     let world = World::new(&[]).await;
@@ -634,7 +636,7 @@ impl Kept for Texts {
     }
 }
 
-/// A page that has begun does not wait for others, and the parts of manifests that it keeps count for its client.
+/// A page in progress does not wait for other pages, and the parts of manifests that it keeps count towards the limit of its client.
 #[tokio::test]
 #[expect(clippy::disallowed_methods, reason = "the test waits for the tasks")]
 async fn a_page_waits_once_and_counts_what_it_keeps_between_manifests() {
@@ -690,7 +692,7 @@ async fn pages_of_small_manifests_are_answered_while_large_ones_wait() {
     }
 }
 
-/// The rows of a page count for its client before it waits for the first manifest.
+/// The rows of a page count towards the limit of its client before the page waits for the first manifest.
 #[tokio::test]
 #[expect(clippy::disallowed_methods, reason = "the test waits for the task")]
 async fn rows_of_a_page_count_before_it_waits_for_details() {
@@ -750,7 +752,8 @@ async fn visit_sharing(world: &World, site: &str, documents: usize, (tools, para
     }
 }
 
-/// Other clients hold as much as they can, and no declarations are refused to a small site, nor a page to a large one.
+/// While other clients use the maximum memory, a response about a small site contains all declarations, and a request about a large site
+/// still succeeds.
 #[tokio::test]
 async fn pages_of_shared_declarations_are_answered_while_others_hold_their_shares() {
     let world = World::new(&[]).await;
@@ -778,7 +781,7 @@ async fn pages_of_shared_declarations_are_answered_while_others_hold_their_share
     }
 }
 
-/// Declarations are parsed in proportion to what a site publishes, so clients take turns.
+/// The work of parsing declarations is proportional to the content of a site, so clients take turns.
 #[tokio::test]
 async fn declarations_are_read_with_a_permit() {
     let world = World::new(&[]).await;
@@ -830,7 +833,7 @@ async fn many_shared_declarations_do_not_refuse_the_request_that_reads_them() {
     }
 }
 
-/// A request is refused for what the others of its client keep, and not for what it keeps itself.
+/// A request is refused because of the memory of other requests of its client, not because of its own memory.
 #[tokio::test]
 async fn a_request_continues_reading_at_the_limit_of_its_client() {
     let world = World::new(&[("small", 10)]).await;
@@ -844,7 +847,10 @@ async fn a_request_continues_reading_at_the_limit_of_its_client() {
     let read = reader.each_of(std::slice::from_ref(&id), texts, visit).await.unwrap();
     assert_eq!(read.0.len(), 2);
     let others = reader.counted(Texts(Vec::new())).unwrap();
-    assert!(reader.each_of(&[id], others, visit).await.is_err(), "while the first is not answered");
+    assert!(
+        reader.each_of(&[id], others, visit).await.is_err(),
+        "refused while the response to the first request is kept"
+    );
 }
 
 /// The answer of the A2A agent has a line for each result.
@@ -901,7 +907,7 @@ async fn no_further_manifest_is_read_when_what_is_kept_reaches_the_limit() {
     assert_eq!(reader.buffered.taken(), 0);
 }
 
-/// An export that waits for its client keeps no permit, and unpacks nothing without one.
+/// An export holds no permit while it waits for its client, and does not unpack a manifest without a permit.
 #[tokio::test]
 async fn an_export_unpacks_with_permits_and_keeps_none_while_its_client_reads() {
     let sites: Vec<String> = (0..20).map(|number| format!("s{number}")).collect();
@@ -928,7 +934,7 @@ async fn an_export_unpacks_with_permits_and_keeps_none_while_its_client_reads() 
     assert_eq!((count("manifest"), count("capability"), count("end")), (20, 20, 1));
 }
 
-/// A document states its schemes once, and each of its capabilities is a line of the export.
+/// A document states its schemes once, but each line of the export repeats them for one capability.
 #[tokio::test]
 async fn a_line_of_the_export_repeats_a_bounded_part_of_the_schemes() {
     let world = World::new(&[]).await;

@@ -1,7 +1,7 @@
 //! Prometheus metrics of the API.
 //!
-//! Labels are bounded: the template of the route, the method, the class of the status; never clients or queries. Readers with keys are labels, by the names that
-//! the operator gave them.
+//! Labels have few values: the template of the route, the method, and the class of the status; never clients or queries. Readers with keys
+//! are labelled by the names that the operator gave them.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -25,7 +25,9 @@ static RECORDED: LazyLock<PrometheusHandle> = LazyLock::new(|| {
     let recorder = builder.build_recorder();
     let handle = recorder.handle();
     if metrics::set_global_recorder(recorder).is_err() {
-        tracing::warn!("another part of this process records metrics; those of the interface are not shown");
+        tracing::warn!(
+            "another part of this process already records metrics; the metrics of the API are not exported"
+        );
     }
     handle
 });
@@ -69,14 +71,14 @@ pub(crate) fn buffered(bytes: usize) {
     gauge!("agentdex_api_buffered_bytes").set(bytes as f64);
 }
 
-/// A client that was disconnected: `slow_reader` did not read its response, `slow_body` did not send its request; `connections` and
-/// `streams` are of clients with too many while few were free.
+/// Counts a disconnected client: `slow_reader` did not read its response, `slow_body` did not send its request, and `connections` and
+/// `streams` had too many of these while few were free.
 pub(crate) fn cut(reason: &'static str) {
     counter!("agentdex_api_cut_total", "reason" => reason).increment(1);
 }
 
-/// A rejected request: `rate`, `connections`, `requests`, `documents` and `bytes` by the limits of a client, `load` by those
-/// of the process.
+/// Counts a rejected request: because of a limit of the client (`rate`, `connections`, `requests`, `documents`, `bytes`), or because of the
+/// load of the process (`load`).
 pub(crate) fn rejected(reason: &'static str) {
     counter!("agentdex_api_turned_away_total", "reason" => reason).increment(1);
 }

@@ -1,11 +1,11 @@
 //! Decides between JSON and a page (RFC 9110 §12.5.1).
 //!
-//! A page is served only if the client prefers `text/html` over `application/json`; a client that accepts anything,
-//! as curl does, gets JSON.
+//! A page is served only if the client prefers `text/html` over `application/json`; a client that accepts any type, such as curl, gets
+//! JSON.
 
 use axum::http::{HeaderMap, header};
 
-/// Longest Accept header that is read; a longer one counts as "anything". Browsers send about 150 bytes.
+/// Maximum length of an Accept header; a longer one counts as "anything". Browsers send about 150 bytes.
 const ACCEPT_BYTES_MAX: usize = 1_024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +29,7 @@ impl Representation {
     }
 }
 
-/// The weight that an Accept header gives to a media type, in thousandths: the most specific range decides.
+/// The weight of a media type in an Accept header, in thousandths. The most specific range applies.
 fn quality(accept: &str, kind: &str, subtype: &str) -> u16 {
     let mut best = (0_u8, 0_u16);
     for range in accept.split(',') {

@@ -1,4 +1,4 @@
-//! Rejects requests when there is no capacity, with the time after which clients may retry.
+//! Rejects requests when there is no capacity, and tells clients when they may retry.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,8 +9,7 @@ use runtime::LimitReached;
 use crate::metrics;
 use crate::problem::Problem;
 
-/// Paths that are answered even under overload, so that operators and orchestrators see whether this process is alive and can
-/// search.
+/// Paths that are answered even under overload, so that operators and orchestrators can check whether this process is alive and can search.
 pub(crate) const ALWAYS_ANSWERED: [&str; 2] = ["/healthz", "/readyz"];
 /// The path of the metrics, which are answered under overload to clients that may read them.
 pub(crate) const METRICS: &str = "/metrics";
@@ -19,7 +18,7 @@ const CLIENT_RETRY_AFTER_S: u32 = 1;
 /// Minimum and maximum `Retry-After`.
 pub(crate) const RETRY_AFTER_S: (u64, u64) = (1, 5);
 
-/// A request that is rejected. It still passes the middleware, so that the response has the usual format.
+/// Marks a rejected request. It still passes through the middleware, so that the response has the usual format.
 #[derive(Debug, Clone)]
 pub(crate) struct Refused(pub(crate) Problem);
 
@@ -35,17 +34,17 @@ pub(crate) fn capacity_problem(reason: &'static str, full: LimitReached) -> Prob
     match full {
         LimitReached::Client => {
             metrics::rejected(reason);
-            let detail = "too much is under way for this address at once; try again in a moment";
+            let detail = "too many requests from this address are in progress; try again in a moment";
             Problem::too_many(detail, CLIENT_RETRY_AFTER_S)
         }
         LimitReached::All => {
             metrics::rejected("load");
-            let detail = "too much is under way at once; try again in a moment";
+            let detail = "too many requests are in progress; try again in a moment";
             Problem::unavailable_for(detail, next_retry_after_s())
         }
         LimitReached::Share => {
             metrics::rejected(reason);
-            let detail = "the answer is larger than 16 MiB, the most that is sent at once: ask for a part of it, or use \
+            let detail = "the response is larger than 16 MiB, the maximum size: request a part of it, or use \
                           /manifests/{id}/raw or /export.jsonl";
             Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail)
         }

@@ -1,6 +1,7 @@
-//! Whether a request was sent by a page of this server, or by a program.
+//! Checks whether a request was sent by a page of this server, or by a program.
 //!
-//! Browsers name the page that a request comes from (`Origin`, `Sec-Fetch-Site`). Programs send neither header and pass.
+//! Browsers send the origin of the page that makes a request (`Origin`, `Sec-Fetch-Site`). Programs send neither header, and their requests
+//! are accepted.
 
 use axum::http::{HeaderMap, header};
 use url::{Host, Url};
@@ -9,7 +10,7 @@ use crate::config::ApiConfig;
 use crate::problem::Problem;
 use crate::server_names::{LOOPBACK, authority, comparable, is_of_own_page};
 
-/// Maximum number of characters of another origin that an error repeats.
+/// Maximum number of characters of a foreign origin that an error message repeats.
 const SHOWN_CHARS_MAX: usize = 100;
 
 /// Whether a request comes from a program or from a page of this server. Clients send one `Origin` (RFC 6454 section 7.3), so a request
@@ -31,8 +32,8 @@ fn refused(config: &ApiConfig, origin: &str) -> Problem {
     let from = if origin.is_empty() { "another site".to_owned() } else { format!("\"{origin}\"") };
     let own = config.own_origins().pop().unwrap_or_default();
     Problem::forbidden(format!(
-        "this request was sent by a page of {from}, and only pages of {own} may change something here: send it from there, or \
-         from a program; the operator names the public address with --public-url"
+        "this request was sent by a page of {from}, but only pages of {own} may change data here: send it from there, or \
+         from a program; the operator sets the public address with --public-url"
     ))
 }
 

@@ -32,8 +32,8 @@ impl<S: Send + Sync> FromRequestParts<S> for OwnerCredentials {
 }
 
 impl OwnerCredentials {
-    /// Whether the request has credentials of an owner, which must then be correct. A reader's key does not count, not even as a password
-    /// from a browser.
+    /// Whether the request has credentials of an owner, which must then be correct. A reader key does not count, even if a browser sends it
+    /// as a password.
     pub(crate) fn are_given(&self) -> bool {
         self.0.as_deref().is_some_and(|value| {
             let (scheme, key) = value.split_once(' ').unwrap_or((value, ""));
@@ -42,7 +42,7 @@ impl OwnerCredentials {
         })
     }
 
-    /// Whether the headers contain what looks like the key of an owner.
+    /// Whether the headers contain a value in the format of an owner's key.
     pub(crate) fn are_in(headers: &HeaderMap) -> bool {
         let value = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
         value.and_then(bearer).is_some_and(|key| key.starts_with(KeyKind::Owner.prefix()))
@@ -52,7 +52,7 @@ impl OwnerCredentials {
     pub(crate) async fn admit(&self, store: &Store, site: &SiteName) -> Result<Owner, Problem> {
         let refused = || {
             Problem::unauthenticated(format!(
-                "send the key of the owner of {site} as Authorization: Bearer KEY; POST /sites/{site}/claim says how to get one"
+                "send the key of the owner of {site} as Authorization: Bearer KEY; POST /sites/{site}/claim issues a key"
             ))
         };
         let key = self

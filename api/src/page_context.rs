@@ -1,4 +1,4 @@
-//! The context of a page besides its answer.
+//! The data that every page needs in addition to its answer.
 
 use chrono::{DateTime, Utc};
 

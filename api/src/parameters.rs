@@ -1,5 +1,5 @@
-//! Query strings, parsed strictly: an unknown name, an unknown value of a closed vocabulary, an invalid encoding or too many
-//! values are a 400 with the valid ones, so that a typo never causes an empty result.
+//! Query strings, parsed strictly: an unknown name, an unknown value of a closed vocabulary, an invalid encoding or too many values cause a
+//! 400 that lists the valid names or values. So a typo never causes an empty result.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -21,7 +21,7 @@ const CURSORS: [&str; 2] = ["cursor", "pageToken"];
 /// Maximum number of values of one key: more than the largest closed vocabulary.
 const VALUES_MAX: usize = 50;
 
-/// The decoded pairs of a query string, in order; empty values count as not given, since forms send them.
+/// The decoded pairs of a query string, in order. Empty values count as absent, because forms send empty fields.
 #[derive(Debug, Clone)]
 pub(crate) struct QueryPairs(Vec<(String, String)>);
 
@@ -42,7 +42,7 @@ impl QueryPairs {
         }))
     }
 
-    /// Takes pairs that are decoded, up to the lengths and the number that a request may have.
+    /// Checks decoded pairs against the limits on their number and length.
     pub(crate) fn checked(
         given: impl IntoIterator<Item = Result<(String, String), Problem>>,
     ) -> Result<Self, Problem> {
@@ -68,12 +68,12 @@ impl QueryPairs {
         let Some((name, _)) = self.0.iter().find(|(name, _)| !known.contains(&name.as_str())) else {
             return Ok(());
         };
-        let hint = if known.is_empty() { ": none is known here" } else { "" };
+        let hint = if known.is_empty() { ": this route has no parameters" } else { "" };
         let detail = format!("unknown parameter \"{}\"{hint}", shown(name));
         Err(Problem::bad_request(detail).with_parameter(&shown(name)).with_known(known))
     }
 
-    /// The pairs of other names.
+    /// All pairs except those with this name.
     pub(crate) fn without(&self, name: &str) -> Self {
         Self(self.0.iter().filter(|(other, _)| other != name).cloned().collect())
     }
@@ -111,12 +111,12 @@ impl QueryPairs {
             .collect()
     }
 
-    /// The only value of a key; a repeat is refused.
+    /// The only value of a key. Repeats are rejected.
     pub(crate) fn one(&self, key: &str) -> Result<Option<&str>, Problem> {
         match self.texts(key).as_slice() {
             [] => Ok(None),
             [value] => Ok(Some(value)),
-            _ => Err(Problem::bad_request(format!("\"{key}\" may be given once only")).with_parameter(key)),
+            _ => Err(Problem::bad_request(format!("\"{key}\" must not be repeated")).with_parameter(key)),
         }
     }
 
@@ -128,7 +128,7 @@ impl QueryPairs {
     {
         let Some(text) = self.one(key)? else { return Ok(None) };
         text.parse().map(Some).map_err(|error| {
-            Problem::bad_request(format!("\"{key}\" is not understood: {error}")).with_parameter(key)
+            Problem::bad_request(format!("the value of \"{key}\" is invalid: {error}")).with_parameter(key)
         })
     }
 

@@ -15,12 +15,12 @@ use crate::text::cut;
 /// `Retry-After` while a dependency is unavailable.
 const RETRY_AFTER_S: u32 = 2;
 
-/// Begins the detail of a 404 at an address that has no route.
+/// Beginning of the detail of a 404 for a path without a route.
 pub(crate) const NOTHING_HERE: &str = "there is nothing at this address";
 
-/// Longest detail in characters: it may repeat what the client sent.
+/// Maximum length of a detail in characters: it may repeat client input.
 const DETAIL_CHARS_MAX: usize = 1_500;
-/// Longest name of a parameter in characters, for the same reason.
+/// Maximum length of a parameter name in characters, for the same reason.
 const PARAMETER_CHARS_MAX: usize = 100;
 
 /// An error response. Boxed to keep `Result`s small.
@@ -31,21 +31,21 @@ pub(crate) struct Problem(Box<ProblemBody>);
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = Problem)]
 pub(crate) struct ProblemBody {
-    /// Always `about:blank`: the title is that of the status.
+    /// Always `about:blank`: the title is the name of the status.
     #[serde(rename = "type")]
     kind: &'static str,
     pub(crate) title: &'static str,
     #[serde(serialize_with = "status_number")]
     #[schema(value_type = u16)]
     pub(crate) status: StatusCode,
-    /// What was wrong, and what would be right.
+    /// What was wrong, and how to correct it.
     pub(crate) detail: String,
     /// Error code as in ARD.
     #[serde(rename = "errorCode")]
     pub(crate) error_code: &'static str,
-    /// The same text as `detail`.
+    /// Equals `detail`.
     message: String,
-    /// The same text again, below `/v0.1`: the member that clients of the official MCP registry read.
+    /// Repeats `detail` in responses below `/v0.1`, because clients of the official MCP registry read this member.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     error: Option<String>,
@@ -63,7 +63,7 @@ pub(crate) struct ProblemBody {
 }
 
 impl ProblemBody {
-    /// The detail with the known values, for clients that read one text.
+    /// The detail with the known values, for clients that show only one text.
     pub(crate) fn in_words(&self) -> String {
         if self.known.is_empty() {
             return self.detail.clone();
@@ -153,7 +153,7 @@ impl Problem {
         problem
     }
 
-    /// The same with `Retry-After`.
+    /// Like it, with `Retry-After`.
     pub(crate) fn unavailable_for(detail: impl Into<String>, retry_after_s: u32) -> Self {
         let mut problem = Self::unavailable(detail);
         problem.0.retry_after_s = Some(retry_after_s);
@@ -203,11 +203,11 @@ impl Problem {
             StatusCode::NOT_FOUND => Self::not_found(NOTHING_HERE),
             StatusCode::METHOD_NOT_ALLOWED => Self::new(
                 status,
-                "this address does not answer that method; the Allow header lists those it does",
+                "this path does not support this method; the Allow header lists the supported methods",
             ),
-            StatusCode::PAYLOAD_TOO_LARGE => Self::new(status, "the body is larger than is accepted here"),
+            StatusCode::PAYLOAD_TOO_LARGE => Self::new(status, "the body is larger than this path accepts"),
             StatusCode::SERVICE_UNAVAILABLE => {
-                Self::unavailable("the answer took longer than its deadline; try again in a moment")
+                Self::unavailable("the response took longer than the deadline; try again in a moment")
             }
             StatusCode::BAD_REQUEST => Self::new(status, "the address or the body is not well-formed UTF-8"),
             _ => Self::new(status, status.canonical_reason().unwrap_or("error").to_lowercase()),
@@ -238,7 +238,7 @@ impl IntoResponse for Problem {
 /// A cursor into entries of the feed that were deleted by age.
 pub(crate) fn feed_outrun() -> Problem {
     let detail = "entries after this cursor were deleted by age: begin again with /export.jsonl, which ends with a \
-                  cursor, or without a cursor at the first entry that is kept";
+                  cursor, or without a cursor at the first remaining entry";
     Problem::new(StatusCode::GONE, detail).with_parameter("cursor")
 }
 
@@ -250,14 +250,14 @@ impl From<StoreError> for Problem {
         if let StoreError::Interrupted { operation } = error {
             return Self::unavailable(match operation {
                 "sites_page" | "sites_count" => {
-                    "the list takes too long to read at the moment: ask for fewer names by \"prefix\""
+                    "reading the list takes too long at the moment: request fewer names with \"prefix\""
                 }
                 _ => "counting takes too long at the moment; try again later",
             });
         }
         if error.is_transient() {
             tracing::warn!(error = &error as &dyn std::error::Error, "the database is unavailable");
-            return Self::unavailable("the database does not answer at the moment");
+            return Self::unavailable("the database does not respond at the moment");
         }
         Self::internal(&error)
     }

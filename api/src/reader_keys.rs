@@ -1,4 +1,4 @@
-//! Keys of readers: limits of their own, and access to an instance whose reads need a key.
+//! Reader keys: each reader has its own limits, and access to an instance that requires a key for reads.
 //!
 //! A key is sent as a bearer token, or, by a browser, as the password of HTTP Basic authentication (RFC 7617). Its hash is compared;
 //! logs and metrics contain the name of the reader, never the key.
@@ -27,22 +27,22 @@ use crate::metrics;
 use crate::problem::Problem;
 use crate::quota::RemainingQuota;
 
-/// How long the table of keys is cached: a revoked key is accepted so long.
+/// How long the table of keys is cached. A revoked key is accepted for this time.
 const CACHED_FOR: Duration = Duration::from_secs(5);
 /// The same for requests with an unknown key, so that a new key is accepted soon.
 const CACHED_FOR_UNKNOWN: Duration = Duration::from_secs(1);
-/// How long a request waits for the table. With the five seconds above, a key ends within ten.
+/// How long a request waits for the table. Together with [`CACHED_FOR`], a revoked key is rejected within ten seconds.
 const READ_MAX: Duration = Duration::from_secs(2);
-/// How much larger a burst may be than the requests of a second.
+/// Size of a burst, in seconds of the sustained rate.
 const BURST: NonZeroU32 = NonZeroU32::new(4).unwrap();
-/// Longest header that can be a key: a name, a colon and a key in Base64.
+/// Maximum length of a header with a key: a name, a colon and a key in Base64.
 const HEADER_BYTES_MAX: usize = 512;
 
 /// Who may read; `reads` in the table `[api]` of the configuration file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Reads {
-    /// Everybody, within the limits of clients.
+    /// Everyone, within the limits of clients.
     #[default]
     Public,
     /// Readers with keys, and programs on this machine.
@@ -70,7 +70,7 @@ const OPEN: [&str; 13] = [
 const OF_OPERATORS: &str = "/admin/";
 
 impl Reads {
-    /// Whether a request without a key is answered.
+    /// Whether a request without a key is allowed.
     pub(crate) fn admit_without_key(self, client: Client, route: Option<&str>) -> bool {
         self == Self::Public
             || client.is_local
@@ -134,8 +134,8 @@ impl Reader {
     }
 }
 
-/// The key that a request was admitted with, if it had one: an extension of the request. What is sent for longer than a key is
-/// cached ends when the key is revoked.
+/// The key with which a request was admitted, if any. Stored as an extension of the request. Responses that last longer than the key is
+/// cached end when it is revoked.
 #[derive(Clone, Default)]
 pub(crate) struct Admission(Option<Arc<Reader>>);
 
@@ -163,7 +163,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Admission {
 
 type Readers = HashMap<KeyHash, Arc<Reader>>;
 
-/// The readers with keys at a time.
+/// The readers with keys, and when the table was read.
 #[derive(Clone)]
 struct ReaderTable {
     read_at: Instant,
@@ -173,7 +173,7 @@ struct ReaderTable {
 /// The readers with keys, as of the last seconds.
 #[derive(Default)]
 pub(crate) struct ReaderKeys {
-    /// Locked for as long as it takes to copy it.
+    /// Locked only while it is copied.
     table: Mutex<Option<ReaderTable>>,
     /// Held by the request that reads the table again.
     refresh: tokio::sync::Mutex<()>,
@@ -194,14 +194,13 @@ impl ReaderKeys {
         else {
             return Ok(None);
         };
-        let unknown = || {
-            Problem::unauthenticated("this key of a reader is not known here: it is mistyped, or was revoked")
-        };
+        let unknown =
+            || Problem::unauthenticated("this reader key is unknown: it is mistyped, or it was revoked");
         let hash = KeyHash::of_key(KeyKind::Reader, &key).ok_or_else(unknown)?;
         if let Some(reader) = self.readers(store, CACHED_FOR).await?.get(&hash) {
             return Ok(Some(Arc::clone(reader)));
         }
-        // it may have been made a moment ago
+        // the key may have been created a moment ago
         let readers = self.readers(store, CACHED_FOR_UNKNOWN).await?;
         readers.get(&hash).cloned().map(Some).ok_or_else(unknown)
     }
@@ -214,8 +213,8 @@ impl ReaderKeys {
         Ok(usage)
     }
 
-    /// The readers, read again after `age` by one request, while the others use the last ones for a moment. All use them
-    /// while the database is unavailable. Otherwise requests wait for the table, at most [`READ_MAX`].
+    /// The readers with keys. After `age`, one request reads the table again, while the others briefly use the previous table. While the
+    /// database is unavailable, all requests use the previous table. Without one, requests wait for the table, at most [`READ_MAX`].
     async fn readers(&self, store: &Store, age: Duration) -> Result<Arc<Readers>, Problem> {
         let last = self.last();
         let is_younger = |than: Duration| last.as_ref().filter(|last| last.read_at.elapsed() < than);
@@ -234,7 +233,7 @@ impl ReaderKeys {
         match (self.keep_last(), refreshed) {
             (Some(last), _) => Ok(last),
             (None, Ok(refreshed)) => refreshed,
-            (None, Err(_)) => Err(Problem::unavailable("the keys of readers cannot be read at the moment")),
+            (None, Err(_)) => Err(Problem::unavailable("the reader keys cannot be read at the moment")),
         }
     }
 
@@ -255,7 +254,7 @@ impl ReaderKeys {
         self.locked().clone()
     }
 
-    /// The last readers, for another [`CACHED_FOR`]; `None` if they were never read.
+    /// Extends the previous table by another [`CACHED_FOR`]. `None` if no table was read before.
     fn keep_last(&self) -> Option<Arc<Readers>> {
         let mut table = self.locked();
         let table = table.as_mut()?;
@@ -268,7 +267,7 @@ impl ReaderKeys {
     }
 }
 
-/// The readers with these keys. A reader that was there before keeps its bucket and its counts.
+/// The readers with these keys. A reader that was in the previous table keeps its bucket and its counts.
 fn renewed(keys: &[ReaderKey], before: &Readers) -> Readers {
     let reader = |key: &ReaderKey| {
         let known = before.get(&key.hash).filter(|known| known.reads_per_second == key.reads_per_second);
@@ -277,7 +276,7 @@ fn renewed(keys: &[ReaderKey], before: &Readers) -> Readers {
     keys.iter().map(|key| (key.hash.clone(), reader(key))).collect()
 }
 
-/// The key of a reader in the value of `Authorization`; `None` if it has something else, such as the key of an owner.
+/// The reader key in the value of `Authorization`; `None` if the value is anything else, such as an owner key.
 fn key_in(authorization: &str) -> Option<String> {
     if authorization.len() > HEADER_BYTES_MAX {
         return None;

@@ -1,4 +1,4 @@
-//! Where a key is read from, when it is refused, and how the table is cached.
+//! Tests for where a key is read from, when it is refused, and how the table is cached.
 
 use policy::key::IssuedKey;
 
@@ -53,7 +53,7 @@ async fn a_revoked_key_is_refused_after_the_cache_ends() {
     end_cache().await;
     assert_eq!(status().await, Ok(true));
     app.store.reader_key_revoke("web").await.unwrap();
-    assert_eq!(status().await, Ok(true), "it is cached");
+    assert_eq!(status().await, Ok(true), "the key is still cached");
     end_cache().await;
     assert_eq!(status().await, Err(401));
     assert!(keys.admit(&app.store, &HeaderMap::new()).await.unwrap().is_none());
@@ -74,14 +74,14 @@ async fn one_request_reads_the_table_again_and_the_others_do_not_queue() {
     // a database that hangs: the request that reads the table has the lock
     let hanging = keys.refresh.lock().await;
     let waiting = tokio::join!(asked(), asked(), asked());
-    assert_eq!(waiting, (false, false, false), "nothing is known, and all of them end in time");
+    assert_eq!(waiting, (false, false, false), "there is no previous table, and all requests end in time");
     drop(hanging);
     assert!(asked().await);
     let _hanging = keys.refresh.lock().await;
     age(CACHED_FOR);
     let at_once = timeout(READ_MAX / 4, asked()).await;
     assert_eq!(at_once, Ok(true), "the last table is used meanwhile");
-    // after a long time without requests, a revoked key is not accepted for the sake of a second
+    // after a long time without requests, the old table is not used, so a revoked key is not accepted
     age(10 * CACHED_FOR);
     let began = Instant::now();
     assert!(asked().await && began.elapsed() >= READ_MAX, "the database is unavailable");

@@ -9,9 +9,9 @@ use chrono::{DateTime, TimeDelta, Utc};
 use indexer::snapshot::{FetchResult, SnapshotStorage, fetch};
 use tokio_util::sync::CancellationToken;
 
-/// Poll interval for the snapshot manifest, which has a few kilobytes.
+/// Poll interval for the snapshot manifest, which is a few kilobytes long.
 const FETCH_EVERY: Duration = Duration::from_secs(5);
-/// Maximum age of a snapshot while there are newer changes: an indexer publishes twice a minute, so something is wrong.
+/// Maximum age of a snapshot while there are newer changes. An indexer publishes twice a minute, so an older snapshot indicates a fault.
 const AGE_MAX: TimeDelta = TimeDelta::minutes(15);
 
 /// When the current snapshot of a replica was published.
@@ -35,7 +35,7 @@ impl Replica {
         let age = now - self.published_at()?;
         (changes_behind > 0 && age > AGE_MAX).then(|| {
             format!(
-                "index: its snapshot is {} minutes old and {changes_behind} changes behind; look at the indexer that publishes",
+                "index: its snapshot is {} minutes old and {changes_behind} changes behind; check the indexer that publishes snapshots",
                 age.num_minutes()
             )
         })

@@ -10,7 +10,7 @@ use crate::problem::Problem;
 use crate::response::RequestContext;
 use crate::state::App;
 
-/// The parts of a request that most handlers need, besides its path and its body.
+/// The parts of a request that most handlers need, except its path and its body.
 pub(crate) struct Request {
     pub(crate) app: App,
     pub(crate) client: Client,

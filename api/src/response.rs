@@ -29,7 +29,7 @@ pub(crate) type HttpResult = Result<Response, Problem>;
 /// Freshness lifetime of a response.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Caching {
-    /// Depends on the index: short, and slightly longer while a new one is fetched.
+    /// Depends on the index: short, and a stale response may be used a little longer while a new one is fetched.
     Search,
     /// One record of the store.
     Record,
@@ -53,7 +53,7 @@ impl Caching {
     }
 }
 
-/// A strong validator, quoted as it is sent.
+/// A strong validator, including the quotes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct EntityTag(String);
 
@@ -133,7 +133,7 @@ impl RequestContext {
         self.template(page, "text/html; charset=utf-8", caching)
     }
 
-    /// The same with another type.
+    /// A page with another media type, such as a feed.
     pub(crate) fn template<T: Template>(
         &self,
         template: &T,
@@ -143,7 +143,7 @@ impl RequestContext {
         let body = page_text(template).map_err(|error| match error {
             askama::Error::Fmt => Problem::new(
                 StatusCode::NOT_ACCEPTABLE,
-                "this page would be too large for a browser; ask for application/json",
+                "this page would be too large for a browser; request application/json",
             ),
             error => Problem::internal(&error),
         })?;
@@ -167,8 +167,8 @@ pub(crate) fn page_text<T: Template>(page: &T) -> Result<String, askama::Error> 
     Ok(text.0)
 }
 
-/// The text of a page, at most [`PAGE_BYTES_MAX`] long. Control characters and those that reorder text become character references,
-/// so that a page shown in a terminal does nothing to it, whatever a client typed.
+/// The text of a page, at most [`PAGE_BYTES_MAX`] bytes long. Control characters and characters that reorder text become character
+/// references, so that text of clients cannot affect a terminal that shows the page.
 struct PageText(String);
 
 impl fmt::Write for PageText {

@@ -1,7 +1,7 @@
 //! A cache of an answer that is counted from whole tables.
 //!
-//! One request at a time counts, for a limited time. The result is kept even if its client is gone, so that many requests cause
-//! no more work than one. A slow answer is kept for several times as long as it took.
+//! Only one request at a time counts, and only for a limited time. The result is cached even if the client disconnects, so many requests
+//! cause no more work than one. A slow answer is cached for several times as long as counting took.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,11 +12,11 @@ use tokio_util::task::TaskTracker;
 
 use crate::problem::Problem;
 
-/// Longest time for an answer, and for each of its statements: less than the deadline of a request.
+/// Timeout of an answer and of each of its statements: shorter than the deadline of a request.
 pub(crate) const TIME_MAX: Duration = Duration::from_secs(8);
-/// How many times longer than it took an answer is kept, so that counting takes at most a tenth of the time.
+/// An answer is cached for this many times as long as counting took, so that counting takes at most a tenth of the time.
 const KEPT_TIMES: u32 = 10;
-/// Longest time for which it is kept that there was no answer: the database may be available again.
+/// Maximum time for which a failure is cached, because the database may be available again.
 const FAILURE_AGE_MAX: Duration = Duration::from_secs(30);
 
 /// The last result, or the reason why there is none.
@@ -96,7 +96,7 @@ mod tests {
     }
 
     impl Counter {
-        /// The number of the count that answers. A count takes this time.
+        /// Returns the number of the count that produced the answer. Each count takes `takes`.
         async fn get(&self, kept_for: Duration, takes: Duration) -> Result<u32, Problem> {
             let counts = Arc::clone(&self.counts);
             let count = async move {

@@ -1,7 +1,7 @@
 //! Counts, for each day, the searches that showed a capability of a site that has an owner.
 //!
-//! A search adds to counts in memory, which are written every minute, so that searches never write to the database. Of a search
-//! nothing is kept but the count: no words, no client, no time.
+//! A search adds to counts in memory, which are written every minute, so that searches never write to the database. Only the count of a
+//! search is stored: no query, no client, no time.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -18,7 +18,7 @@ use crate::clock;
 pub(crate) const WRITE_INTERVAL: Duration = Duration::from_mins(1);
 /// Maximum number of sites whose searches are counted: their names take some megabytes.
 const SITES_MAX: u32 = 100_000;
-/// Maximum number of counts in memory while the database cannot be written: a day of all counted sites.
+/// Maximum number of counts in memory while the database cannot be written: one day of all counted sites.
 const COUNTS_MAX: usize = 100_000;
 const SECONDS_A_DAY: i64 = 24 * 60 * 60;
 
@@ -33,7 +33,7 @@ impl SiteOwners {
     }
 }
 
-/// The sites that have owners, and the counts that are not written yet.
+/// The sites with owners, and the counts that have not been written yet.
 #[derive(Default)]
 pub(crate) struct SearchCounts {
     owned: RwLock<SiteOwners>,
@@ -67,7 +67,7 @@ impl SearchCounts {
         }
     }
 
-    /// Writes the counts, and reads which sites have owners. Counts that cannot be written are kept for the next time.
+    /// Writes the counts and updates the list of sites with owners. Counts that cannot be written are kept for the next attempt.
     pub(crate) async fn write(&self, store: &Store) -> Result<(), StoreError> {
         let counted = std::mem::take(&mut *self.counts.lock().unwrap_or_else(PoisonError::into_inner));
         let counts: Vec<SearchCount> =
@@ -112,7 +112,7 @@ mod tests {
         let (owned, other) = (site("owned.example"), site("other.example"));
         let now = DateTime::UNIX_EPOCH + chrono::TimeDelta::days(20_000);
         counts.count([&owned], now);
-        assert!(counts.counts.lock().unwrap().is_empty(), "nobody owns it");
+        assert!(counts.counts.lock().unwrap().is_empty(), "a site without an owner is not counted");
         *counts.owned.write().unwrap() = SiteOwners(Arc::new(HashMap::from([(owned.clone(), mark(now))])));
         counts.count([&owned, &other, &owned], now);
         counts.count([&owned], now);

@@ -12,7 +12,7 @@ use url::Url;
 
 pub(crate) const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
-/// Browsers use it to say whether a page of the same origin sends a request, even without `Origin`.
+/// Browsers send it to state whether a page of the same origin sends the request, even without `Origin`.
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// The names of this server.
@@ -20,7 +20,7 @@ const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 pub(crate) struct ServerNames {
     /// Loopback names and the listen address, which programs on this machine use.
     local: Vec<Authority>,
-    /// The host of `--public-url`. A proxy on this machine passes it on for its clients, so it proves nothing about them.
+    /// The host of `--public-url`. A proxy on this machine forwards it for remote clients, so it does not prove that a client is local.
     public: Option<Authority>,
 }
 
@@ -76,7 +76,7 @@ impl ServerNames {
     }
 }
 
-/// Whether a browser says that no page of another origin sent the request. Programs send no such header.
+/// Whether the headers of the browser state that no page of another origin sent the request. Programs send no such headers.
 pub(crate) fn is_of_own_page(headers: &HeaderMap) -> bool {
     let is_own = |site: &HeaderValue| matches!(site.as_bytes(), b"same-origin" | b"none");
     headers.get_all(SEC_FETCH_SITE).iter().all(is_own)

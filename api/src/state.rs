@@ -47,13 +47,13 @@ use crate::server_names::ServerNames;
 use crate::ttl_cache::TtlCache;
 use crate::{clock, metrics};
 
-/// Longest time from the first signal to the exit of the process: open requests finish, and streams are closed.
+/// Maximum time from the first signal to the exit of the process. Open requests finish in this time, and streams are closed.
 pub const STOP_MAX: Duration = Duration::from_secs(12);
 
-/// How many times longer than a count the sites of the sitemap are kept: minutes, since its readers keep it for hours.
+/// The sites of the sitemap are cached this many times longer than a count, which is minutes. Readers of the sitemap cache it for hours.
 const SITEMAP_KEPT_TIMES: u32 = 60;
 
-/// Why the API cannot start or run; the text contains the remedy.
+/// Why the API cannot start or run; the text states how to fix it.
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
     #[error("the database {url} cannot be used: {source}")]
@@ -68,9 +68,11 @@ pub enum ApiError {
 fn listen_advice(error: &std::io::Error) -> &'static str {
     match error.kind() {
         std::io::ErrorKind::PermissionDenied => {
-            "ports below 1024 need a privilege: choose a higher one with --listen"
+            "ports below 1024 need a privilege: choose a higher port with --listen"
         }
-        std::io::ErrorKind::AddrNotAvailable => "this machine does not have it: choose another with --listen",
+        std::io::ErrorKind::AddrNotAvailable => {
+            "this machine does not have this address: choose another with --listen"
+        }
         _ => "choose another with --listen, or stop the program that uses it",
     }
 }
@@ -122,7 +124,7 @@ pub struct State {
     pub(crate) manifest_permits: ManifestPermits,
     /// The registries that are asked along with a search.
     pub(crate) federation: Federation,
-    /// Makes pages and feeds.
+    /// Limits the concurrent rendering of pages and feeds.
     rendering: ConcurrencyLimit,
 }
 
@@ -197,8 +199,8 @@ impl App {
         self.config.index_dir.with_file_name(name)
     }
 
-    /// Opens the index, or makes its newest commit visible; `serve` does this every second. An index that was built from another
-    /// database is not used: searches and the readiness check say so.
+    /// Opens the index, or makes its newest commit visible; `serve` does this every second. An index that was built from another database
+    /// is not used; searches and the readiness check then report an error.
     pub async fn refresh_index(&self) {
         index::refresh(&self.index, &self.store).await;
     }
@@ -207,7 +209,7 @@ impl App {
     pub fn set_limits(&self, limits: LimitsConfig) {
         if self.limits.set(limits) {
             self.capacity.set_limits(&limits);
-            tracing::warn!(?limits, "the limits of clients are set");
+            tracing::warn!(?limits, "client limits changed");
         }
     }
 
@@ -240,7 +242,7 @@ impl App {
         self.capacity.exports.take(client.address, 1).ok()
     }
 
-    /// The health of the crawl, at most a second old. What takes long to count may be older, but not the latest visits.
+    /// The health of the crawl, at most a second old. Counts that take long may be older; the latest visits are always current.
     pub(crate) async fn crawl(&self) -> Result<CrawlAnswer, Problem> {
         let (app, reader) = (self.clone(), self.clone());
         let count = async move { crawl::crawl(&app.store, clock::now()).await };
@@ -289,8 +291,8 @@ impl App {
         }
     }
 
-    /// A page or a feed. Making it takes time in proportion to what a client asks for and to texts of publishers, so it is made on
-    /// the blocking pool, a few at a time, in the turn of the client.
+    /// Renders a page or a feed. Rendering takes time in proportion to the request and to texts of publishers, so it runs on the blocking
+    /// pool with limited concurrency, and clients take turns.
     pub(crate) async fn rendered<F>(&self, client: Client, context: &RequestContext, render: F) -> HttpResult
     where
         F: FnOnce(&RequestContext) -> HttpResult + Send + 'static,

@@ -1,11 +1,11 @@
-//! Recently blocked and suspended sites, whose rows are left out of results until the index has removed them.
+//! Recently blocked and suspended sites, which are excluded from results until the index has removed them.
 
 use std::collections::HashSet;
 use std::sync::{PoisonError, RwLock};
 
 use manifest::SiteName;
 
-/// Maximum number of remembered sites; an operator blocks few, and the index has long removed the earlier ones.
+/// Maximum number of remembered sites. Operators block few sites, and the index has already removed the earlier ones.
 const SITES_MAX: usize = 1_000;
 
 #[derive(Debug, Default)]

@@ -1,4 +1,4 @@
-//! Makes text of clients and publishers safe to repeat: no hidden characters, bounded length.
+//! Makes texts of clients and publishers safe to repeat: removes hidden characters and limits the length.
 
 /// Characters that a reader cannot see: controls other than line ends and tabs, and those that reorder text.
 pub(crate) fn is_hidden(character: char) -> bool {

@@ -1,8 +1,8 @@
 //! Timeouts for slow clients: a time allowance that waiting for the client reduces and transferred bytes refill.
 //!
-//! One rule applies to request bodies, responses and endless streams: only the time counts for which this process waits
-//! for the client, so that a stream with nothing to send costs its client nothing. A client that stops is disconnected after the
-//! allowance; one below the minimum rate is disconnected eventually, so the maximum time grows with the size.
+//! One rule applies to request bodies, responses and endless streams: only the time that this process waits for the client counts, so a
+//! stream without data to send does not use up the allowance. A client that stalls is disconnected when the allowance is used up; a client
+//! below the minimum rate is disconnected eventually, so the maximum time grows with the size.
 
 use std::time::Duration;
 
@@ -23,9 +23,9 @@ pub struct ClientTimeouts {
     pub sends: MinRate,
     /// Minimum rate at which a client reads a response.
     pub reads: MinRate,
-    /// Longest time in which a client reads a large response that is kept in memory.
+    /// Maximum time for a client to read a large response that is kept in memory.
     pub large_responses: Duration,
-    /// Minimum rate at which a client reads an export: few run at once, and each reads the whole database.
+    /// Minimum rate at which a client must read an export: only a few exports run at the same time, and each reads the whole database.
     pub exports: MinRate,
     /// How long a closed connection still reads, so that a client that is sending receives the response.
     pub linger: Duration,
@@ -33,7 +33,7 @@ pub struct ClientTimeouts {
     pub drain: Duration,
 }
 
-/// Long enough for slow connections, short enough to limit attacks by slow clients.
+/// The defaults are long enough for slow connections, and short enough to limit attacks by slow clients.
 impl Default for ClientTimeouts {
     fn default() -> Self {
         Self {
@@ -90,7 +90,11 @@ mod tests {
         allowance.moved(2_000, Duration::ZERO);
         assert_eq!(allowance.left(), Duration::from_secs(8));
         allowance.moved(1_000_000, Duration::ZERO);
-        assert_eq!(allowance.left(), PACE.allowance, "a fast start earns no allowance for later");
+        assert_eq!(
+            allowance.left(),
+            PACE.allowance,
+            "fast transfers do not raise the allowance above its initial value"
+        );
     }
 
     #[test]

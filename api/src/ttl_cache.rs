@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-/// The last value and its creation time. Requests wait while it is being created.
+/// The last value and its creation time. Requests wait while a new value is being created.
 pub(crate) struct TtlCache<T>(Mutex<Option<(Instant, Arc<T>)>>);
 
 impl<T> Default for TtlCache<T> {

@@ -6,7 +6,7 @@ use manifest::budget::LimitedWriter;
 use serde::Serialize;
 use serde_json::Value;
 
-/// Cost of a value besides its text.
+/// Cost of a value without its text.
 const VALUE_BYTES: usize = 8;
 
 /// The remaining bytes after a value; `None` if there are too few.

@@ -1,6 +1,6 @@
 //! Text inside XML.
 
-/// A text with the five characters escaped that have a meaning in XML.
+/// Escapes the five special characters of XML.
 pub(crate) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

@@ -19,7 +19,7 @@ struct Counters {
     names: AtomicU64,
     delays: AtomicU64,
     answers: AtomicU64,
-    /// The remaining work of each open visit, by the number of the visit.
+    /// The remaining work of each open visit. The key is the number of the visit.
     planned: Mutex<HashMap<u64, Planned>>,
     visits: AtomicU64,
 }
@@ -29,7 +29,7 @@ struct Counters {
 struct Planned {
     /// Requests that are planned and not sent yet.
     requests: u64,
-    /// When the last of them is answered, if nothing is added to the plan and no other visit delays it.
+    /// Expected time of the last response, if nothing is added to the plan and no other visit delays a request.
     ends_at: DateTime<Utc>,
 }
 
@@ -52,7 +52,7 @@ pub struct ActivityCounts {
     pub longest: Duration,
 }
 
-/// The plan of an open visit; it is forgotten when this is dropped.
+/// The plan of an open visit. Dropping this removes the plan.
 #[derive(Debug)]
 pub(crate) struct VisitPlan {
     activity: Activity,
@@ -72,7 +72,7 @@ impl Drop for VisitPlan {
     }
 }
 
-/// A wait of a visit; it ends when this is dropped.
+/// Counts a visit as waiting. Dropping this ends the wait.
 #[derive(Debug)]
 pub(crate) struct WaitGuard<'a>(&'a AtomicU64);
 
@@ -90,23 +90,23 @@ impl Drop for WaitGuard<'_> {
 }
 
 impl Activity {
-    /// A request is sent; the visit waits for its answer.
+    /// Counts a request, and a visit that waits for its response until the guard is dropped.
     pub(crate) fn request(&self) -> WaitGuard<'_> {
         self.0.requests.fetch_add(1, Ordering::Relaxed);
         WaitGuard::begin(&self.0.answers)
     }
 
-    /// A name is resolved.
+    /// Counts a visit that waits for name servers.
     pub(crate) fn resolution(&self) -> WaitGuard<'_> {
         WaitGuard::begin(&self.0.names)
     }
 
-    /// A visit waits for a permit.
+    /// Counts a visit that waits for the delay before its next request.
     pub(crate) fn delay(&self) -> WaitGuard<'_> {
         WaitGuard::begin(&self.0.delays)
     }
 
-    /// A visit begins. Its plan counts once it is set.
+    /// Registers a visit that begins. Its plan is counted as soon as it is set.
     pub(crate) fn visit(&self) -> VisitPlan {
         VisitPlan { activity: self.clone(), number: self.0.visits.fetch_add(1, Ordering::Relaxed) }
     }

@@ -1,7 +1,8 @@
 //! Collects rows from many tasks and writes them in batches, by one statement each.
 //!
-//! Rows that arrive while a batch is written form the next one. After a large batch, the next one also waits for a moment:
-//! many rows cost a database little more than one. While the database is unavailable, a batch is retried, and its tasks wait.
+//! Rows that arrive while a batch is written form the next one. After a large batch, the next one also waits for `COLLECT_TIME`, because
+//! writing many rows takes a database little longer than writing one. While the database is unavailable, a batch is retried, and its tasks
+//! wait.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +13,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::retry::retry_while_unavailable;
 
-/// How long a batch collects rows after a busy one.
+/// How long a batch collects rows if the previous batch was busy.
 const COLLECT_TIME: Duration = Duration::from_millis(20);
 
 /// How rows of one kind are written.
@@ -27,7 +28,7 @@ pub(crate) trait BatchWriter: Clone + Send + Sync + 'static {
     const OPERATION: &'static str;
     /// Minimum number of rows of a busy batch.
     const BUSY_ROWS_MIN: usize;
-    /// Whether a batch is dropped when every task that waited for it was cancelled.
+    /// Whether a batch is dropped if all tasks that waited for it were cancelled.
     const IS_CANCELLABLE: bool = true;
 
     /// Maximum number of rows in a batch.
@@ -125,7 +126,7 @@ async fn answers<B: BatchWriter>(writer: &B, rows: &[B::Row]) -> Vec<Result<B::A
         Err(error) if rows.len() == 1 => return vec![Err(unstorable::<B>(&error))],
         Err(error) => error,
     };
-    tracing::debug!(%error, rows = rows.len(), operation = B::OPERATION, "a batch is written row by row");
+    tracing::debug!(%error, rows = rows.len(), operation = B::OPERATION, "a batch could not be written, so its rows are written one by one");
     let mut answers = Vec::with_capacity(rows.len());
     for row in rows.chunks(1) {
         match retry_while_unavailable(B::OPERATION, || writer.write(row)).await {

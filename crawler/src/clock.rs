@@ -1,9 +1,9 @@
 //! The only module that reads the clock; decisions take `now` as an argument.
 //!
-//! The system clock is read once and continued by the monotonic clock, so that a step of the system clock (NTP, an
-//! operator, wrong daylight saving time) neither shortens nor lengthens a delay. [`resync`] applies steps; it
-//! is called only while nothing is in progress. The monotonic clock stands still while the machine is suspended. This time is
-//! added from the uptime of the system, which is read when the two clocks differ.
+//! The system clock is read once and continued by the monotonic clock, so that a step of the system clock (NTP, an operator, wrong daylight
+//! saving time) neither shortens nor lengthens a delay. [`resync`] applies steps; it is called only while nothing is in progress. The
+//! monotonic clock does not advance while the machine is suspended. This time is taken from the uptime of the system, which is read when
+//! the two clocks differ.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -16,9 +16,9 @@ use tokio::time::Instant;
 struct Anchor {
     wall: DateTime<Utc>,
     since: Instant,
-    /// Uptime of the machine at `since`, with the time that it was suspended; `None` if the system does not tell it.
+    /// Uptime of the machine at `since`, including the time that it was suspended. `None` if the system does not provide it.
     uptime: Option<Duration>,
-    /// How far the system clock was ahead when the uptime was read last.
+    /// How far the system clock was ahead of the monotonic clock when the uptime was last read.
     ahead: TimeDelta,
 }
 
@@ -47,24 +47,24 @@ pub(crate) fn advance(by: TimeDelta) {
     AHEAD.set(AHEAD.get() + by);
 }
 
-/// Adopts the time of the system clock. Nothing may be waiting for a delay.
+/// Adopts the time of the system clock. The caller ensures that nothing waits for a delay.
 pub(crate) fn resync() {
     let before = now();
     let after = Anchor::now();
     *ANCHOR.lock().unwrap_or_else(PoisonError::into_inner) = Some(after);
     if (after.wall - before).abs() > STEP_MIN {
-        tracing::warn!(step_s = (after.wall - before).num_seconds(), "the system clock was set");
+        tracing::warn!(step_s = (after.wall - before).num_seconds(), "the system clock was changed");
     }
 }
 
-/// Sleeps until `at` and one millisecond more, since the clock is finer than the timer.
+/// Sleeps until one millisecond after `at`, because the resolution of the timer is lower than that of the clock.
 pub(crate) async fn sleep_until(at: DateTime<Utc>) {
     let wait = (at - now()).to_std().unwrap_or_default();
     tokio::time::sleep(wait + Duration::from_millis(1)).await;
 }
 
-/// A moment by two clocks, either of which may stand still: the own one while a virtual machine is paused, and the system clock when it is
-/// set back.
+/// A time by two clocks, because either may show less time than has passed: this module's clock while a virtual machine is paused, and the
+/// system clock if it is set back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Moment {
     own: DateTime<Utc>,
@@ -76,7 +76,7 @@ impl Moment {
         Self { own: now(), system: system() }
     }
 
-    /// The time that has passed, by the clock that says more.
+    /// The larger of the times that have passed by the two clocks.
     pub(crate) fn elapsed(self) -> Duration {
         self.until(Self::now())
     }
@@ -91,8 +91,8 @@ impl Anchor {
         Self { wall: system(), since: Instant::now(), uptime: uptime(), ahead: TimeDelta::zero() }
     }
 
-    /// The time at an instant. The uptime is read when the system clock has moved against the monotonic one, which happens when
-    /// it is set, and when the machine was suspended.
+    /// The time at an instant. The uptime is read when the system clock and the monotonic clock have diverged: after the system clock was
+    /// changed, or after the machine was suspended.
     fn read(
         &mut self,
         instant: Instant,
@@ -128,7 +128,7 @@ fn system() -> DateTime<Utc> {
     Utc::now()
 }
 
-/// Time since the start of the machine, to ten milliseconds, with the time that it was suspended (`CLOCK_BOOTTIME`).
+/// Time since the start of the machine, to ten milliseconds, including the time that it was suspended (`CLOCK_BOOTTIME`).
 fn uptime() -> Option<Duration> {
     let text = std::fs::read_to_string("/proc/uptime").ok()?;
     Duration::try_from_secs_f64(text.split_whitespace().next()?.parse().ok()?).ok()
@@ -157,9 +157,9 @@ mod tests {
         assert!(uptime().is_some_and(|uptime| uptime > Duration::ZERO));
     }
 
-    /// A step of the system clock does not count; a suspension does, which the uptime counts too.
+    /// A step of the system clock is ignored. A suspension counts, because the uptime shows it.
     #[test]
-    fn time_goes_on_while_the_machine_is_suspended() {
+    fn includes_the_time_that_the_machine_was_suspended() {
         let mut anchor = anchor();
         let (began, since) = (anchor.wall, anchor.since);
         let mut read = |monotonic: u64, system: i64, uptime: Option<u64>| {
@@ -171,7 +171,7 @@ mod tests {
         assert_eq!(read(20, 3_620, Some(20)), 20, "the system clock was set forward");
         assert_eq!(read(30, 30, Some(30)), 30, "and back");
         assert_eq!(read(40, 640, Some(640)), 640, "suspended for ten minutes");
-        assert_eq!(read(50, 650, None), 650, "which counts once");
+        assert_eq!(read(50, 650, None), 650, "the suspension counts once");
         assert_eq!(read(60, 1_260, Some(1_260)), 1_260, "and again");
         assert_eq!(read(70, 5_270, None), 1_270, "without an uptime a step does not count");
     }

@@ -17,14 +17,14 @@ use runtime::ReaderProgram;
 
 /// Default number of concurrent visits: with a gap of 3 s they send about 80 requests per second.
 pub const CONCURRENCY_DEFAULT: usize = 256;
-/// Default requests per second of one process; more than 256 visits can reach.
+/// Default limit of requests per second of one process. It is higher than 256 visits can reach.
 pub const RATE_DEFAULT: NonZeroU32 = NonZeroU32::new(1_000).expect("not zero");
 /// Default wait of a pass for parked visits.
 pub const PARK_WAIT_DEFAULT: Duration = Duration::from_mins(1);
 
 /// Maximum size of a list that is read when settings are checked: a million names.
 const LIST_CHECKED_BYTES_MAX: u64 = 16 * 1024 * 1024;
-/// Extensions of files with lists: a missing file with one of them is not taken for a domain.
+/// Extensions of list files. A missing file with one of them is not mistaken for a domain.
 const LIST_EXTENSIONS: [&str; 12] =
     ["txt", "csv", "tsv", "zip", "gz", "xml", "opml", "json", "jsonl", "md", "list", "dat"];
 
@@ -34,25 +34,25 @@ pub struct CrawlConfig {
     pub egress: EgressSettings,
     pub seeds: Vec<SeedSource>,
     pub seed_lists: SeedLists,
-    /// When an earlier pass began to read the seeds; the crawl reads them only when a file is newer.
+    /// When an earlier pass began to read the seeds. The crawl reads them again only if a file is newer.
     pub seeds_read_at: Option<DateTime<Utc>>,
     pub mode: Mode,
     /// Minimum delay between two requests to an authority; robots.txt may require more.
     pub delay: Duration,
     /// Requests per second of this process.
     pub rate: NonZeroU32,
-    /// Visits open at the same time.
+    /// Maximum number of visits that are open at the same time.
     pub concurrency: usize,
     /// Makes sites due that were visited longer ago than this.
     pub revisit_older_than: Option<Duration>,
     /// The operator's own interval between visits to a site that answers; for sites of others at least a day.
     pub revisit_every: Option<Duration>,
     pub worker: WorkerId,
-    /// The embedded database to lock; none if a fleet shares one.
+    /// The embedded database to lock. `None` for a database that a fleet shares.
     pub locked_database: Option<PathBuf>,
     /// The lock on it, once it is taken.
     pub lock: Option<Arc<DatabaseLock>>,
-    /// Duration of a lease; renewed at a third of it, and free again after it if the process was killed.
+    /// Duration of a lease. A lease is renewed after a third of it, and expires if the process was killed.
     pub lease: Duration,
     /// Scheduled tasks of a daemon.
     pub schedules: Schedules,
@@ -67,7 +67,7 @@ pub struct CrawlConfig {
 }
 
 impl CrawlConfig {
-    /// Locks the embedded database, if that was not done before. The lock is held as long as a copy of this configuration.
+    /// Locks the embedded database, if that was not done before. The lock is held as long as a copy of this configuration exists.
     ///
     /// # Errors
     ///
@@ -79,8 +79,8 @@ impl CrawlConfig {
         Ok(self)
     }
 
-    /// The configuration for reading the seeds again. Standard input, pipes and devices are left out; then the lists only add
-    /// sites, since the sites that those named are no longer known.
+    /// The configuration for reading the seeds again. Standard input, pipes and devices are left out. In that case the lists only add
+    /// sites, because the names from these sources are no longer known.
     pub(crate) fn for_reading_again(&self) -> Self {
         let can_be_read_again = |source: &&SeedSource| {
             let reason = source.file().and_then(not_readable_again);
@@ -116,9 +116,9 @@ pub enum TextRecords {
 /// When a crawl ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// When nothing is due; parked visits are waited for this long.
+    /// Ends when nothing is due. Waits for parked visits for at most `park_wait`.
     Once { park_wait: Duration },
-    /// When it is stopped.
+    /// Runs until it is stopped.
     Daemon,
 }
 
@@ -151,7 +151,7 @@ pub enum SeedSource {
 }
 
 impl SeedSource {
-    /// Whether a file can be opened, before anything else is started.
+    /// Checks that a file can be opened, before anything else is started.
     ///
     /// # Errors
     ///
@@ -161,7 +161,7 @@ impl SeedSource {
         let read = std::fs::metadata(path).and_then(|file| match () {
             () if file.is_dir() => Err(std::io::ErrorKind::IsADirectory.into()),
             () if file.is_file() => std::fs::File::open(path).map(drop),
-            // the writer of a pipe would not wait for a second reader
+            // do not open pipes: the writer of a pipe would not wait for a second reader
             () => Ok(()),
         });
         read.map_err(|source| match source.kind() {
@@ -207,7 +207,7 @@ impl SeedSource {
     }
 }
 
-/// A name for this process that no other process has at the same time.
+/// A name of this process that is unique among all running processes.
 pub fn worker_id() -> WorkerId {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let host = if host.trim().is_empty() { "worker" } else { host.trim() };
@@ -220,7 +220,7 @@ fn not_readable_again(path: &Path) -> Option<&'static str> {
     (!metadata.is_file()).then_some("it is not a regular file")
 }
 
-/// What to type in place of the path of a seed file that does not exist: it may be a domain, or a mistyped `starter`.
+/// Advice for a seed file that does not exist: the name may be a domain, or a mistyped `starter`.
 fn advice_for_missing(name: &str) -> String {
     let is_domain = |name: &str| {
         let extension = name.rsplit_once('.').map(|(_, extension)| extension);
@@ -243,7 +243,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_missing_seed_file_that_may_be_a_domain_or_the_shipped_list_has_advice() {
+    fn advises_on_missing_seed_files_by_their_names() {
         for (name, advice) in [
             ("example.org", "visit one site with `check example.org`"),
             ("example.org,example.net", "visit one site with `check example.org`"),

@@ -1,7 +1,8 @@
 //! Five-field crontab schedules, in UTC: minute, hour, day of the month, month, day of the week.
 //!
-//! Days of the week are crontab's: 0 and 7 are Sunday. Where both days are restricted, either of them matches, as in every
-//! crontab since 1979. The `cron` crate supports neither and requires seconds, so fields are translated here.
+//! Days of the week are numbered as in crontab: 0 and 7 are Sunday. If both the day of the month and the day of the week are restricted,
+//! either may match, as in every crontab since 1979. The `cron` crate supports neither rule and requires seconds, so fields are translated
+//! here.
 
 use std::fmt;
 
@@ -23,11 +24,11 @@ const NICKNAMES: [(&str, &str); 5] = [
 #[derive(Debug, Clone)]
 pub struct Crontab {
     text: String,
-    /// One, or one for each kind of day if either may match.
+    /// One schedule, or two if either the day of the month or the day of the week may match.
     schedules: Vec<Schedule>,
 }
 
-/// Why a text is not a schedule.
+/// The text is not a valid schedule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "\"{text}\" is not a schedule: {reason}; write five fields (minute hour day month weekday), like \"0 3 * * *\""

@@ -16,14 +16,14 @@ use crate::seeding::{Reading, seed};
 use crate::seeds::SeedReport;
 use crate::visit::Tools;
 
-/// Skipped lines of lists that a line of the log names.
+/// Maximum number of skipped lines of lists that a log line names.
 const SKIPPED_MAX: usize = 3;
 
 /// Shared state of the scheduled tasks.
 #[derive(Clone)]
 pub(crate) struct DaemonContext {
     pub(crate) config: CrawlConfig,
-    /// Shared with the visits, since lists of seeds follow their clocks.
+    /// Shared with the visits, because requests for seed lists use the same clocks.
     pub(crate) tools: Tools,
 }
 
@@ -49,7 +49,7 @@ pub(crate) async fn run_schedules(context: DaemonContext, stop: CancellationToke
                 () = stop.cancelled() => return,
             };
             let came_to = result.unwrap_or_else(|error| format!("failed: {error}"));
-            // the report is asked for, so it is logged wherever warnings are
+            // the operator requested the report, so it is logged at every level that shows warnings
             if task == ScheduledTask::Report {
                 tracing::info!(target: "crawler::progress", %task, result = came_to, "scheduled task done");
             } else {
@@ -61,7 +61,7 @@ pub(crate) async fn run_schedules(context: DaemonContext, stop: CancellationToke
     }
 }
 
-/// Reads the seeds again whenever a seed file has changed, until stopped.
+/// Reads the seeds again each time a seed file has changed, until stopped.
 pub(crate) async fn follow_seed_files(
     context: DaemonContext,
     read_at: DateTime<Utc>,
@@ -171,7 +171,7 @@ mod tests {
     use crate::seeds::Rejected;
 
     #[test]
-    fn lists_that_are_read_again_name_the_lines_that_were_skipped() {
+    fn names_the_skipped_lines_of_lists_that_are_read_again() {
         let rejected = |line| Rejected {
             source: "live.txt".to_owned(),
             line,

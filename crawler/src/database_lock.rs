@@ -1,4 +1,4 @@
-//! Locks an embedded database for one crawler, and immediately releases what a killed crawler held.
+//! Locks an embedded database for one crawler. The leases of a killed crawler are released immediately.
 //!
 //! A fleet on PostgreSQL detects a dead worker when its leases expire. On one machine, the operating system
 //! releases the file lock of a dead process immediately, so the next holder knows that the worker named in the file is
@@ -12,7 +12,7 @@ use store::WorkerId;
 
 /// File name extension of the lock file next to the database.
 const LOCK_EXTENSION: &str = "crawler.lock";
-/// Longest worker name that is read back; names are shorter, and the file may be anything.
+/// Maximum bytes of a worker name that are read from the file. Names are shorter, but the file may contain anything.
 const NAME_BYTES_MAX: u64 = 1024;
 
 /// Why the database cannot be locked.
@@ -29,7 +29,7 @@ pub enum LockError {
     Unusable { path: PathBuf, source: io::Error },
 }
 
-/// The lock of an embedded database; released when dropped, or when the process ends in any way.
+/// The lock of an embedded database. It is released when dropped, and by the operating system when the process ends.
 #[derive(Debug)]
 pub struct DatabaseLock {
     _locked: File,

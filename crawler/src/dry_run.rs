@@ -23,7 +23,7 @@ use crate::visit;
 
 /// Maximum number of sites that are listed; the rest are counted.
 const SITES_MAX: usize = 10_000;
-/// Sites read from the store at once.
+/// Sites per page that is read from the store.
 const PAGE: u32 = 500;
 
 /// The requests that a crawl would send.
@@ -32,7 +32,7 @@ pub struct DryRun {
     pub seeds: SeedReport,
     pub sites: Vec<DrySite>,
     pub sites_left_out: usize,
-    /// Responses may end a visit early, and a visit that finds something continues.
+    /// Number of planned requests. Responses may end a visit early, and a visit that finds a manifest sends more.
     pub requests: usize,
 }
 
@@ -40,7 +40,7 @@ pub struct DryRun {
 #[derive(Debug, Clone, Serialize)]
 pub struct DrySite {
     pub site: SiteName,
-    /// Now, or why not.
+    /// "now", or why the site is not visited now.
     pub when: String,
     pub requests: Vec<DryRequest>,
 }
@@ -53,7 +53,7 @@ pub struct DryRequest {
     is_sent: bool,
 }
 
-/// Plans every due site and every seed; without a store no site is known. Lists on the web are not fetched.
+/// Plans every due site and every seed. Without a store, only the seeds are planned. Does not fetch lists from the web.
 #[boxed]
 pub async fn dry_run(config: &CrawlConfig, store: Option<&Store>) -> Result<DryRun, CrawlError> {
     let now = clock::now();
@@ -165,7 +165,7 @@ fn requests(state: &SiteState, priors: &Priors, now: DateTime<Utc>) -> Vec<DryRe
                 state.hosts.iter().find(|known| known.host == host).and_then(|known| known.robots.as_ref());
             let is_used = |record: &&RobotsRecord| {
                 CopyUse::at(record.expires_at, now) == CopyUse::Current
-                    && !visit::says_nothing(state, record, now)
+                    && !visit::is_without_evidence(state, record, now)
             };
             let copy = record.filter(is_used);
             let note = copy.map(|record| {
@@ -190,7 +190,7 @@ fn requests(state: &SiteState, priors: &Priors, now: DateTime<Utc>) -> Vec<DryRe
     requests
 }
 
-/// A site that the store does not have.
+/// The state of a site that is not in the store.
 pub(crate) fn unknown(name: SiteName) -> SiteState {
     SiteState {
         name,

@@ -9,7 +9,7 @@ use crate::database_lock::LockError;
 use crate::seeds::SeedError;
 use egress::TlsError;
 
-/// Why a crawl could not be made or finished.
+/// Why a crawl could not start or finish.
 #[derive(Debug, thiserror::Error)]
 pub enum CrawlError {
     #[error(transparent)]
@@ -31,7 +31,7 @@ pub enum CrawlError {
 }
 
 impl CrawlError {
-    /// Whether other arguments can fix it.
+    /// Whether different arguments can fix the error.
     pub const fn is_usage(&self) -> bool {
         match self {
             Self::Seeds(SeedError::Unfetched { .. })

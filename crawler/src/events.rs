@@ -1,7 +1,7 @@
 //! `--events FILE`: appends each event of the crawler as one JSON object per line.
 //!
-//! For audits and programs; `explain` is for people. These are the crawler's own statements: the politeness of a crawl
-//! is checked in the logs of the servers.
+//! Events are for audits and programs; for people there is `explain`. Events show only what the crawler believes it did: check the
+//! politeness of a crawl in the logs of the servers.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -23,7 +23,7 @@ pub(crate) enum Event<'a> {
     Seeded { read: u64, rejected: u64 },
     /// A site is leased, and its visit begins or is resumed.
     VisitBegan { site: &'a SiteName, goes_on: bool },
-    /// A request leaves.
+    /// A request is sent.
     Request { site: &'a SiteName, url: &'a ManifestUrl, conditional: bool },
     /// The response, or the failure.
     Answer {
@@ -82,8 +82,7 @@ impl Events {
         Ok(Self(Some(Arc::new(Mutex::new(Some(file))))))
     }
 
-    /// Writes one event immediately. After an error, the log is closed with one error line: the crawl is
-    /// more important than its log.
+    /// Writes one event immediately. An error is logged once and closes the file, because the crawl is more important than its events.
     pub(crate) fn write(&self, event: Event<'_>) {
         let Some(file) = &self.0 else { return };
         let at = clock::now().to_rfc3339_opts(SecondsFormat::Millis, true);
@@ -92,7 +91,7 @@ impl Events {
         let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(open) = file.as_mut() else { return };
         if let Err(error) = open.write_all(&line) {
-            tracing::error!(%error, "the events file cannot be written; no more events are logged");
+            tracing::error!(%error, "the events file cannot be written; no further events are written");
             *file = None;
         }
     }

@@ -1,7 +1,7 @@
 //! Fetches one document of a site under the rules of visits: robots.txt, permits, caps, allowed addresses.
 //!
-//! Only the parts that complete the document are requested besides it. If the site should not become
-//! known, pass a store that is deleted afterwards.
+//! Besides the document, only the parts that complete it are requested. The store records the site; if that is not wanted, pass a temporary
+//! store.
 
 use async_recursion::async_recursion as boxed;
 use chrono::{DateTime, Utc};
@@ -19,7 +19,7 @@ use crate::{CrawlError, clock};
 /// The result of fetching one document.
 #[derive(Debug)]
 pub enum Inspection {
-    /// The visit ended; its fetches, the document first.
+    /// The visit ended. The first of `fetches` is that of the document.
     Ended { end: VisitEnd, fetches: Vec<FetchRecord> },
     /// The site requires a longer wait than the configuration allows.
     Waits { until: DateTime<Utc>, reason: String },

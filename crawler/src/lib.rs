@@ -1,6 +1,7 @@
 //! Visits web sites politely and reads what they declare to agents.
 //!
-//! `policy` decides, [`egress`] sends the requests, `manifest` reads documents, `store` keeps the results; this crate drives them.
+//! This crate coordinates four others: `policy` makes the decisions, [`egress`] sends the requests, `manifest` reads documents, and `store`
+//! keeps the results.
 
 mod activity;
 mod batcher;

@@ -1,7 +1,7 @@
 //! Seeds from a registry of MCP servers (`GET /v0.1/servers`): the hosts of remotes and home pages, and the domains that publish.
 //!
-//! A remote is an endpoint of MCP, which is never called: its host becomes known, and the usual paths are requested there.
-//! `?updated_since=` limits the list to what has changed since a time, as the registry defines it.
+//! A remote is an MCP endpoint. It is never called; only its host is added, and the usual paths are requested there. With
+//! `?updated_since=`, the registry lists only servers that have changed since a time.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ const LIST_PATH: &str = "/v0.1/servers";
 const PAGE_SIZE: usize = 100;
 /// Maximum number of hosts that one server may name: published entries have one to three.
 const HOSTS_PER_SERVER_MAX: usize = 10;
-/// Publishers whose names are those of accounts, not of domains.
+/// Publishers whose names contain an account, not a domain.
 const ACCOUNTS: [&str; 3] = ["github.io", "github.com", "gitlab.io"];
 
 /// Every host that the servers of a registry name.
@@ -44,7 +44,7 @@ impl PagedRegistry for McpRegistry<'_> {
     type Item = Host;
 
     fn request(&self, token: Option<&str>) -> Option<PageRequest> {
-        // the largest limit
+        // the kind of body with the largest limit
         Some(PageRequest { url: page_url(self.base, token)?, limit: BodyKind::OpenApi, body: None })
     }
 

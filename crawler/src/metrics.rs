@@ -1,4 +1,4 @@
-//! Metrics for Prometheus. Every label value comes from a closed set: a word of `policy`, or a platform of its table.
+//! Metrics for Prometheus. Every label value comes from a closed set: a slug of an enum of `policy`, or a platform of its table.
 //!
 //! Without `--metrics`, every call here does nothing.
 
@@ -39,9 +39,9 @@ const LAG_SECONDS: &str = "agentdex_crawler_lag_seconds";
 const PLATFORM_RATE: &str = "agentdex_crawler_platform_requests_per_second";
 const OPEN_FILES: &str = "agentdex_crawler_open_files";
 const RESIDENT_BYTES: &str = "agentdex_crawler_resident_bytes";
-/// Seconds: of a gap, of a slow server, of the limits of each phase.
+/// Upper bounds in seconds: they include typical gaps, slow servers, and the limits of each phase.
 const BUCKETS: [f64; 12] = [0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0];
-/// Bytes of a page of memory, as `/proc/self/statm` counts on every machine that this runs on by default.
+/// Bytes of a memory page, in which `/proc/self/statm` counts. This is the default of all supported machines.
 const PAGE_BYTES: u64 = 4_096;
 
 /// Serves the metrics under `/metrics` on an address, until the crawl ends.
@@ -62,7 +62,7 @@ fn describe() {
     describe_counter!(REQUESTS, "requests of visits that were saved");
     describe_counter!(BYTES_IN, Unit::Bytes, "bytes of bodies received, as encoded");
     describe_counter!(MANIFESTS, "manifests that were added, changed or removed");
-    describe_counter!(LINKS_REFUSED, "links to other sites that were not added, since a limit was reached");
+    describe_counter!(LINKS_REFUSED, "links to other sites that were not added because a limit was reached");
     describe_counter!(PARKED, "visits parked, by scope");
     describe_counter!(LEASES_LOST, "visits that another worker took over");
     describe_counter!(HANDED_OVER, "visits handed over to the worker that owns their next address");
@@ -71,12 +71,16 @@ fn describe() {
     describe_counter!(OWN_FAILURES, "visits that failed because of an error in this crawler");
     describe_counter!(DATABASE_WAITS, "attempts that found the database unavailable");
     describe_counter!(DELIVERIES, "attempts to send a message to a webhook, by outcome");
-    describe_counter!(COPIES_USED, "requests that a copy made unnecessary or cheap");
+    describe_counter!(COPIES_USED, "requests that were avoided or shortened by a stored copy");
     describe_histogram!(WAIT_SECONDS, Unit::Seconds, "waits for a permit, by scope");
-    describe_histogram!(REQUEST_SECONDS, Unit::Seconds, "from a request to the end of its answer");
+    describe_histogram!(
+        REQUEST_SECONDS,
+        Unit::Seconds,
+        "time from sending a request to the end of its response"
+    );
     describe_gauge!(OPEN_VISITS, "visits in progress");
     describe_gauge!(PARKED_VISITS, "parked visits that this process knows of");
-    describe_gauge!(LAG_SECONDS, Unit::Seconds, "for how long the oldest due visit has been due");
+    describe_gauge!(LAG_SECONDS, Unit::Seconds, "time since the oldest due visit became due");
     describe_gauge!(PLATFORM_RATE, "requests per second to a shared platform");
     describe_gauge!(OPEN_FILES, "file descriptors of the process");
     describe_gauge!(RESIDENT_BYTES, Unit::Bytes, "resident memory of the process");
@@ -132,12 +136,12 @@ pub(crate) fn database_wait() {
     counter!(DATABASE_WAITS).increment(1);
 }
 
-/// `outcome` is a word of the deliveries.
+/// `outcome` is one of the constants of the deliveries.
 pub(crate) fn delivery(outcome: &'static str) {
     counter!(DELIVERIES, "outcome" => outcome).increment(1);
 }
 
-/// `kind` is a word of this module's callers, never of a site.
+/// `kind` is a constant of the caller, never text of a site.
 pub(crate) fn copy_used(kind: &'static str) {
     counter!(COPIES_USED, "kind" => kind).increment(1);
 }

@@ -11,16 +11,16 @@ pub enum OutputFormat {
     /// For people.
     #[default]
     Text,
-    /// JSON; a program that goes on prints one object per line.
+    /// JSON. A program that keeps running prints one object per line.
     Json,
 }
 
-/// Writes one line. Quoted texts of sites can neither start another line nor control the terminal.
+/// Writes one line. Escapes texts of sites, so that they can neither start another line nor control the terminal.
 pub(crate) fn line(text: &str) -> io::Result<()> {
     write(&escape::line(text))
 }
 
-/// Writes text and a line end. Quoted texts of sites cannot control the terminal.
+/// Writes text and a line end. Escapes texts of sites, so that they cannot control the terminal.
 pub(crate) fn text(text: &str) -> io::Result<()> {
     write(&escape::lines(text))
 }

@@ -11,7 +11,7 @@ use policy::{HostKnowledge, PathClass};
 use serde::Serialize;
 use store::{PathSlots, Store, StoreError};
 
-/// Maximum number of sites in the estimate: beyond this it is stable.
+/// Maximum number of sites in the estimate. With this many, it is stable.
 const SITES_MAX: u32 = 20_000;
 
 /// The priors of a process, shared by its visits.
@@ -32,19 +32,19 @@ impl PathPriors {
     }
 }
 
-/// One row of the path table with what was found there.
+/// One row of the path table, with estimates and results.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PathEstimate {
     pub path: &'static str,
     pub formats: &'static [Format],
-    /// How many of 10,000 sites with manifests publish at this path: assumed, and found so far.
+    /// How many of 10,000 sites with manifests publish at this path: the default, and the estimate from the results so far.
     pub assumed: u16,
     pub estimated: u16,
-    /// How many of the found sites publish at no earlier path.
+    /// How many of 10,000 sites with manifests publish at this path and at no earlier one.
     pub first: u16,
-    /// Which visit to a site requests the path, while nothing is found.
+    /// The number of the visit that requests the path, if no manifest is found before.
     pub visit: u32,
-    /// Sites with manifests where it was requested, and those that had one there.
+    /// Number of sites with manifests at which the path was requested, and of those that had a manifest there.
     pub asked: u64,
     pub found: u64,
 }

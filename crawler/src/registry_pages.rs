@@ -11,17 +11,17 @@ use crate::reading::Reader;
 use crate::seeds::SeedError;
 use crate::visit::{Message, StandaloneError, StandaloneRequests};
 
-/// Longest token of a page that is sent back.
+/// Maximum bytes of the token of a next page. Longer tokens are not sent back.
 const TOKEN_BYTES_MAX: usize = 4 * 1_024;
 /// Maximum number of pages of one registry: a hundred thousand entries.
 const PAGES_MAX: usize = 1_000;
 
-/// How to treat a registry whose daily budget ends before its last page.
+/// How to treat a registry whose daily request budget is used up before its last page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Incomplete {
     /// Uses the pages read so far.
     Used,
-    /// Uses nothing: sites that are not named would be removed.
+    /// Uses nothing, because the sites that the unread pages name would be removed.
     Refused,
 }
 
@@ -29,7 +29,7 @@ pub(crate) enum Incomplete {
 pub(crate) struct PageRequest {
     pub(crate) url: ManifestUrl,
     pub(crate) limit: BodyKind,
-    /// A GET has none.
+    /// `None` for a GET request.
     pub(crate) body: Option<Value>,
 }
 
@@ -38,7 +38,7 @@ pub(crate) trait PagedRegistry {
     /// The result of reading an entry of a page.
     type Item;
 
-    /// The request for the first page, or for the page of a token. `None` if the URL cannot be that of a registry.
+    /// The request for the first page, or for the page of a token. `None` if the URL is not usable as the URL of a registry.
     fn request(&self, token: Option<&str>) -> Option<PageRequest>;
 
     fn items(&self, page: &Value) -> Vec<Self::Item>;
@@ -64,7 +64,7 @@ pub(crate) async fn read_pages<R: PagedRegistry>(
             Err(error @ StandaloneError::Waits { .. })
                 if incomplete == Incomplete::Used && !items.is_empty() =>
             {
-                tracing::warn!(registry = %base, pages = page, %error, "the rest of a registry is not read");
+                tracing::warn!(registry = %base, pages = page, %error, "the remaining pages of a registry are not read");
                 break;
             }
             Err(error) => return Err(unfetched(error.to_string())),
@@ -72,7 +72,7 @@ pub(crate) async fn read_pages<R: PagedRegistry>(
         let answer = read_page(requests.reader(), reply).await.map_err(unfetched)?;
         items.extend(registry.items(&answer));
         let next = registry.next_token(&answer).filter(|next| (1..=TOKEN_BYTES_MAX).contains(&next.len()));
-        // the same page again would be an endless loop
+        // requesting the same page again would be an endless loop
         if next.is_none() || next == token.as_deref() {
             break;
         }

@@ -1,7 +1,7 @@
 //! Seeds from the web: a list at a URL, and the results of another registry of agents (ARD, `POST /search`).
 //!
-//! The operator names both. They are requested under the rules of their host, after redirects too
-//! ([`StandaloneRequests`]). A list that robots.txt forbids is not read.
+//! The operator names both. Requests follow the rules of the host, also after a redirect ([`StandaloneRequests`]). A list that robots.txt
+//! forbids is not read.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub(crate) async fn fetch_list(
     let unfetched = |reason: String| SeedError::Unfetched { name: url.to_string(), reason };
     let mut chain = vec![url.clone()];
     while let Some(current) = chain.last() {
-        // of all kinds, it has the largest limit of bytes
+        // the kind of body with the largest limit
         let answer = requests.send(current, BodyKind::OpenApi, Message::Get(&HeaderMap::new())).await;
         let reply = answer.map_err(|error| unfetched(error.to_string()))?;
         let head = &reply.head;
@@ -53,7 +53,7 @@ pub(crate) async fn fetch_list(
     Err(unfetched("there is no URL to request".to_owned()))
 }
 
-/// Every entry that a registry finds for the query in `?q=` of the URL.
+/// Every entry that a registry returns for the query in `?q=` of the URL.
 pub(crate) async fn search_registry(
     requests: &mut StandaloneRequests,
     base: &ManifestUrl,
@@ -102,8 +102,8 @@ fn search_body(text: &str, token: Option<&str>) -> Value {
     body
 }
 
-/// The seeds in a page of results: the URL of each document, and its publisher, which is part of the URN (`urn:air:PUBLISHER:…`). They are
-/// links of the registry, not seeds of the operator.
+/// The seeds in a page of results: the URL of each document, and its publisher, which is part of the URN (`urn:air:PUBLISHER:…`). They
+/// count as links of the registry, not as seeds of the operator.
 fn entries(answer: &Value, registry: &Arc<ManifestUrl>) -> Vec<Seed> {
     let results = answer["results"].as_array().map(Vec::as_slice).unwrap_or_default();
     let of_url = |entry: &Value| {

@@ -11,7 +11,7 @@ use crate::metrics;
 /// First and longest delay between two attempts.
 const DELAY_FIRST: Duration = Duration::from_millis(200);
 const DELAY_MAX: Duration = Duration::from_secs(5);
-/// An attempt that takes longer is logged: it may be waiting for a connection.
+/// An attempt that takes longer is logged, because it may wait for a connection.
 const SLOW_AFTER: Duration = Duration::from_secs(2);
 
 /// Retries as long as the database is unavailable; the log names the `operation`.

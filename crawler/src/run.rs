@@ -18,7 +18,7 @@ use crate::visit::Tools;
 use crate::worker::{Cancel, Progress, Worker};
 use crate::{clock, daemon, deliveries};
 
-/// Times of a schedule that are shown at the start.
+/// Maximum number of times of a schedule that are shown at the start.
 const TIMES_SHOWN: usize = 3;
 
 /// Adds the seeds and visits every site that is due.
@@ -64,7 +64,7 @@ pub async fn run(
     summary = worker.summary;
     summary.has_earlier_requests = summary.requests > worker.tools.activity.counts().requests;
     if ran.is_ok() {
-        // what the last visits have changed
+        // deliver the changes that the last visits found
         deliveries::deliver_due(&worker.tools, &config.worker, &worker.cancel.soft).await;
     }
     if matches!(config.mode, Mode::Once { .. }) && ran.is_ok() && !summary.interrupted {
@@ -95,7 +95,7 @@ async fn begin(config: &CrawlConfig, tools: &Tools, summary: &Summary) -> Result
     Ok(())
 }
 
-/// Releases what a dead crawler held in the embedded database.
+/// Releases the leases of a dead crawler in the embedded database.
 async fn forget_previous_holder(config: &CrawlConfig, store: &Store) -> Result<(), CrawlError> {
     let before = config.lock.as_ref().and_then(|lock| lock.before.as_ref());
     if let Some(before) = before {
@@ -107,7 +107,7 @@ async fn forget_previous_holder(config: &CrawlConfig, store: &Store) -> Result<(
     Ok(())
 }
 
-/// On an embedded database this crawler owns every address; on a server there may be others.
+/// With an embedded database, this crawler owns every address. With a database server, other crawlers may own some.
 fn groups_of(config: &CrawlConfig, store: &Store, share: Share) -> Groups {
     match store.backend() {
         Backend::Sqlite => Groups::unshared(),
@@ -151,7 +151,7 @@ pub async fn check(
     Ok(summary)
 }
 
-/// The site that a domain or URL typed by a person belongs to.
+/// The site of a domain or URL that was typed.
 pub fn site_of(text: &str) -> Result<SiteName, manifest::NameError> {
     if text.contains("://") {
         manifest::ManifestUrl::parse(text).map(|url| url.site())

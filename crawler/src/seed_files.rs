@@ -49,7 +49,7 @@ pub(crate) fn are_recent(states: &[Option<FileState>], time: DateTime<Utc>) -> b
     states.iter().flatten().any(|state| state.is_recent_at(time))
 }
 
-/// Opens a file to read it again. Never waits, as opening a named pipe would.
+/// Opens a file to read it again. Never blocks, unlike a plain open of a named pipe.
 pub(crate) fn open_again(path: &Path) -> io::Result<File> {
     let nonblocking = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
     let file = OpenOptions::new().read(true).custom_flags(nonblocking).open(path)?;
@@ -63,7 +63,7 @@ pub(crate) fn open_again(path: &Path) -> io::Result<File> {
 /// Why seed files are read again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReadAgain {
-    /// A file is not the one that was read.
+    /// A file has changed since it was read.
     Changed,
     /// A file may have been incomplete, or was not stored, when it was read.
     Uncertain,
@@ -81,19 +81,19 @@ pub(crate) struct SeedFiles {
 }
 
 impl SeedFiles {
-    /// The files were read at a time.
+    /// Starts polling files that were read at `time`.
     pub(crate) fn read_at(sources: &[SeedSource], time: DateTime<Utc>) -> Self {
         let read = states(sources);
         Self { is_uncertain: are_recent(&read, time), last: read.clone(), read, sources: sources.to_vec() }
     }
 
-    /// Why the files must be read again, if they are the same as at the last poll. They count as read then.
+    /// Returns why the files must be read again, if they must and have not changed since the last poll. In that case they count as read.
     pub(crate) fn poll(&mut self) -> Option<ReadAgain> {
         let now = states(&self.sources);
         for path in self.gone(&now) {
             tracing::warn!(
                 file = %path.display(),
-                "a seed file is missing: the sites that it named are still visited, and it is read when it is back"
+                "a seed file is missing: the sites that it named are still visited, and the file is read when it exists again"
             );
         }
         let is_settled = now == self.last;
@@ -108,14 +108,14 @@ impl SeedFiles {
         Some(why)
     }
 
-    /// The files that were there at the last poll, and are missing now.
+    /// The files that existed at the last poll and are missing now.
     fn gone<'a>(&'a self, now: &'a [Option<FileState>]) -> impl Iterator<Item = &'a Path> {
         let files = self.sources.iter().filter_map(SeedSource::file);
         let states = self.last.iter().zip(now);
         files.zip(states).filter(|(_, (last, now))| last.is_some() && now.is_none()).map(|(path, _)| path)
     }
 
-    /// The files could not be stored: the next poll asks to read them again.
+    /// Records that the files could not be stored, so that a later poll returns that they must be read again.
     pub(crate) const fn forget(&mut self) {
         self.is_uncertain = true;
     }
@@ -168,7 +168,7 @@ mod tests {
             assert_eq!(
                 [files.poll(), files.poll(), files.poll()],
                 [None, Some(ReadAgain::Changed), None],
-                "any other time counts: {time}"
+                "any other modification time counts as a change: {time}"
             );
         }
         let other = dir.path().join("other");
@@ -183,11 +183,11 @@ mod tests {
         std::fs::remove_file(&list).unwrap();
         assert_eq!(files.gone(&states(&sources)).collect::<Vec<_>>(), [list.as_path()]);
         assert_eq!([files.poll(), files.poll()], [None, None], "a missing file is not read");
-        assert_eq!(files.gone(&states(&sources)).count(), 0, "that was said");
+        assert_eq!(files.gone(&states(&sources)).count(), 0, "a missing file is reported once");
     }
 
     #[test]
-    fn a_list_that_was_written_when_it_was_read_is_read_again() {
+    fn reads_a_list_again_that_was_being_written() {
         let dir = tempfile::tempdir().unwrap();
         let list = dir.path().join("list");
         std::fs::write(&list, "a.example\n").unwrap();
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_was_not_stored_is_read_again() {
+    fn reads_a_list_again_that_was_not_stored() {
         let dir = tempfile::tempdir().unwrap();
         let list = dir.path().join("list");
         std::fs::write(&list, "a.example\n").unwrap();
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_named_pipe_and_a_device_are_not_opened_again() {
+    fn does_not_open_named_pipes_and_devices_again() {
         let dir = tempfile::tempdir().unwrap();
         let pipe = dir.path().join("pipe");
         let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();

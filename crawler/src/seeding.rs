@@ -1,4 +1,4 @@
-//! Seeds into the store: every source is read once, and added batch by batch while the next batch is read.
+//! Adds seeds to the store. Each source is read once, and a batch is added while the next one is read.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -25,10 +25,10 @@ use crate::worker::Progress;
 const SEED_BATCH: usize = 20_000;
 /// Bytes of URLs after which a batch is complete. Four batches are in memory at a time.
 const SEED_BATCH_BYTES: usize = 4 * 1_024 * 1_024;
-/// Listed sites that are compared at a time.
+/// Number of listed sites per page that is compared with the seeds.
 const LISTED_PAGE: u32 = 20_000;
 
-/// Whether sources are read for the first time, when they may be pipes, or again.
+/// Whether sources are read for the first time or again. Only at the first time may they be pipes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reading {
     First,
@@ -55,7 +55,7 @@ pub(crate) async fn seed(
     let soft = Stop { soft: stop.clone(), ..Stop::default() };
     let mut requests = StandaloneRequests::new(tools, config.worker.clone(), config.mode.park_wait(), soft);
     let mut sources = contents(config, &mut requests).await?;
-    // each seed is added once: entries of the operator's lists take precedence over links of a registry
+    // each seed is added once, so read the operator's lists first: they take precedence over links of a registry
     sources.sort_by_key(|(_, content)| matches!(content, SourceContent::Seeds(_)));
     let scope = config.egress.own_networks.site_scope();
     let (mut batches, report) = read_on_thread(sources, scope, reading)?;
@@ -63,12 +63,12 @@ pub(crate) async fn seed(
     let mut named = HashSet::new();
     loop {
         let Some(received) = stop.run_until_cancelled(batches.recv()).await else {
-            // The receiver is dropped here, which ends the thread at its next read.
+            // Returning drops the receiver, which ends the thread at its next read.
             return Ok(SeedReport { read: seeds_read, ..SeedReport::default() });
         };
         let Some(batch) = received else { break };
         seeds_read += batch.len() as u64;
-        // a longer list is not compared with the sites of earlier ones, unless it is followed
+        // unless lists are followed, only a short list is compared with the sites of earlier lists
         if config.seed_lists == SeedLists::Followed || seeds_read <= u64::from(LISTED_PAGE) {
             named.extend(batch.iter().map(|seed| fingerprint(seed.host.site().as_str())));
         }
@@ -131,8 +131,8 @@ async fn contents(
 
 type Report = oneshot::Receiver<Result<SeedReport, SeedError>>;
 
-/// Reads sources on a thread of its own, which ends when the batches are dropped. Reading a terminal or a pipe may wait forever; a stop
-/// does not wait for this thread.
+/// Reads sources on a separate thread, which ends when the receiver of the batches is dropped. Reading a terminal or a pipe may block
+/// forever, so a shutdown does not wait for this thread.
 fn read_on_thread(
     sources: Vec<(String, SourceContent)>,
     scope: SiteScope,
@@ -143,7 +143,7 @@ fn read_on_thread(
     let read = move || {
         let read = read_sources(sources, scope, reading, &sender);
         drop(sender);
-        // A receiver that is gone does not need the report.
+        // Without a receiver, nobody needs the report.
         drop(report_sender.send(read));
     };
     let started = std::thread::Builder::new().name("seeds".to_owned()).spawn(read);
@@ -151,7 +151,7 @@ fn read_on_thread(
     Ok((batches, report))
 }
 
-/// Deletes the sites that only lists named and that none names any more. Called only after every list was read to its end.
+/// Deletes the sites that only lists named and that no list names any more. Called only after every list was read completely.
 async fn delete_unlisted(store: &Store, named: &HashSet<u64>) -> Result<u64, StoreError> {
     let mut forgotten = 0;
     let mut after = None;
@@ -189,7 +189,7 @@ fn read_sources(
     reading: Reading,
     sender: &mpsc::Sender<Vec<Seed>>,
 ) -> Result<SeedReport, SeedError> {
-    // the seeds have no receiver after a stop
+    // a shutdown drops the receiver of the seeds
     let is_stopped = || sender.is_closed();
     let mut reader = SeedReader::new(scope, &is_stopped);
     for (name, content) in sources {
@@ -227,7 +227,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reading_ends_when_nobody_receives_the_seeds() {
+    fn reading_ends_when_the_receiver_of_the_seeds_is_dropped() {
         let (sender, batches) = mpsc::channel(2);
         drop(batches);
         let fetched = SourceContent::Fetched(b"a.example\n".repeat(100_000));
@@ -239,7 +239,7 @@ mod tests {
         }
     }
 
-    /// The receiver goes away while a list is decompressed, after the bytes of its archive were read.
+    /// The receiver is dropped while a list is decompressed, after the bytes of its archive were read.
     #[test]
     fn reading_ends_inside_an_archive_and_a_compressed_file() {
         use std::io::Write as _;
@@ -281,7 +281,7 @@ mod tests {
         let pipe = dir.path().join("pipe");
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
         let sources = vec![("pipe".to_owned(), SourceContent::File(pipe.clone()))];
-        // It waits for a writer when it is read first, without a thread that the runtime waits for.
+        // The first time, opening the pipe blocks until there is a writer, but the runtime does not wait for that thread.
         let (_batches, mut report) = read_on_thread(sources, SiteScope::Public, Reading::First).unwrap();
         assert!(report.try_recv().is_err());
         let again = vec![("pipe".to_owned(), SourceContent::File(pipe))];

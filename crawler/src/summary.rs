@@ -18,7 +18,7 @@ const SAMPLES_MAX: usize = 3;
 /// Maximum number of sites that a summary names for each [`VisitEnd`].
 const SITES_NAMED_MAX: usize = 3;
 
-/// An example of a found capability.
+/// An example of a capability that was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Sample {
     pub name: String,
@@ -26,7 +26,7 @@ pub struct Sample {
     pub format: Format,
 }
 
-/// A site with the host that failed, if its name is another one: the name that somebody typed may be that of the host.
+/// A site, with the host that failed if its name differs from that of the site. The operator may have typed the name of the host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SiteAndHost {
     pub site: SiteName,
@@ -34,7 +34,7 @@ pub struct SiteAndHost {
 }
 
 impl SiteAndHost {
-    /// The site of a visit, with the host of the first of these fetches that neither found a document nor its absence.
+    /// The site of a visit, with the host of the first fetch that failed: it neither found a document nor showed that there is none.
     pub(crate) fn of_visit(site: &SiteName, fetches: impl IntoIterator<Item = (Host, FetchOutcome)>) -> Self {
         let is_failed = |outcome: FetchOutcome| {
             !(outcome.is_present() || outcome.is_absent() || outcome == FetchOutcome::NotReached)
@@ -66,7 +66,7 @@ pub struct ParkedSite {
     pub reason: String,
 }
 
-/// Counts of a crawl, so far or in the end.
+/// Counts of a crawl, while it runs or after its end.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Summary {
     pub seeds: SeedReport,
@@ -74,11 +74,11 @@ pub struct Summary {
     pub sites_visited: u64,
     pub requests: u64,
     pub bytes_in: u64,
-    /// How visits ended.
+    /// Number of visits by their end.
     pub ends: BTreeMap<&'static str, u64>,
-    /// Outcomes of fetches.
+    /// Number of fetches by their outcome.
     pub outcomes: BTreeMap<&'static str, u64>,
-    /// Manifests read or confirmed.
+    /// Number of manifests that were read or confirmed, by format.
     pub manifests: BTreeMap<&'static str, u64>,
     pub manifests_added: u64,
     pub manifests_changed: u64,
@@ -90,15 +90,15 @@ pub struct Summary {
     pub next_due_at: Option<DateTime<Utc>>,
     /// Visits that failed because of an error in this crawler.
     pub failed: u64,
-    /// The crawl was stopped before it was complete.
+    /// Whether the crawl was stopped before it was complete.
     pub interrupted: bool,
     pub seconds: f64,
-    /// Whether some of the requests were sent before this start, by visits that it continued.
+    /// Whether this crawl resumed visits of an earlier start, so that some requests were sent before this start.
     #[serde(skip)]
     pub has_earlier_requests: bool,
     #[serde(skip)]
     pub samples: Vec<Sample>,
-    /// The first sites whose visits had this end.
+    /// The first sites whose visits ended in each way.
     #[serde(skip)]
     pub sites_by_end: BTreeMap<&'static str, Vec<SiteAndHost>>,
 }
@@ -145,7 +145,7 @@ impl Summary {
     }
 }
 
-/// The counts of a visit, taken before it is passed to the store.
+/// The counts of a visit, copied before the visit is passed to the store.
 #[derive(Debug, Clone)]
 pub(crate) struct VisitCounts {
     pub(crate) site: SiteName,

@@ -1,4 +1,4 @@
-//! The limit of open files, which belongs to the whole process, so this is the only test here.
+//! Tests the limit of open files. The limit applies to the whole process, so this is the only test here.
 
 #![expect(clippy::unwrap_used, reason = "a failing test should show where it failed")]
 

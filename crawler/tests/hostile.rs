@@ -1,4 +1,4 @@
-//! Sites that misbehave: each is classified, costs little, and never makes the crawler impolite.
+//! Sites that misbehave: each is classified, costs little, and does not make the crawler break rules of politeness.
 
 #![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 
@@ -104,7 +104,7 @@ async fn keeps_retry_after_across_runs() {
         assert_eq!(crawl.paths("bad.example"), ["/robots.txt", MANIFEST]);
         let wait = report.state.not_before.unwrap() - report.visits[0].ended_at;
         assert!(wait.num_seconds() >= 55, "{status} {value}: {wait}");
-        // a visit requested by the operator waits too
+        // a visit that the operator requests also waits
         let summary = crawl.pass_again().await;
         assert_eq!(crawl.web.log().hit_count(), 0, "{status} {value}");
         assert_eq!(summary.parked.len(), 1, "{summary:?}");
@@ -112,7 +112,7 @@ async fn keeps_retry_after_across_runs() {
 }
 
 #[tokio::test]
-async fn robots_failures_never_become_permission() {
+async fn robots_failures_never_allow_requests() {
     for answer in [
         Answer::status(500),
         Answer::status(429),
@@ -133,7 +133,7 @@ async fn robots_failures_never_become_permission() {
     }
 }
 
-/// A server of HTTP/2 may send any number of informational responses, which its client keeps.
+/// An HTTP/2 server may send any number of informational responses, which the client would keep in memory.
 #[tokio::test]
 async fn requests_use_http_1_where_the_server_offers_http_2() {
     let (end, crawl) = end_of(shop()).await;
@@ -143,7 +143,7 @@ async fn requests_use_http_1_where_the_server_offers_http_2() {
     assert_eq!(versions.into_iter().collect::<Vec<_>>(), ["HTTP/1.1"]);
 }
 
-/// A file of which only the first part arrives, in every way in which HTTP marks the end of a body.
+/// Truncated responses, one for each way in which HTTP marks the end of a body.
 fn cut_answers(part: &str) -> Vec<(&'static str, Answer)> {
     let head = |version: &str, headers: &str| {
         format!("HTTP/{version} 200 OK\r\ncontent-type: text/plain\r\n{headers}\r\n")
@@ -173,7 +173,11 @@ async fn a_file_that_ends_early_is_not_used() {
         assert_eq!(outcome_of(answer).await, FetchOutcome::ProtocolError, "{what}");
     }
     let closed = format!("HTTP/1.0 200 OK\r\ncontent-type: application/json\r\n\r\n{AWP}");
-    assert_eq!(outcome_of(Answer::raw(closed)).await, FetchOutcome::Found, "TLS says where the body ends");
+    assert_eq!(
+        outcome_of(Answer::raw(closed)).await,
+        FetchOutcome::Found,
+        "close_notify of TLS marks the end of the body"
+    );
 }
 
 #[tokio::test]
@@ -268,7 +272,7 @@ async fn opt_out_during_a_visit_suppresses_the_next_request() {
     let (summary, hits_before) = tokio::join!(run, blocker);
     summary.unwrap();
     let hits = crawl.web.log().hit_count();
-    // one request may have been in flight when the block was written
+    // one request may have been in flight when the site was blocked
     assert!(hits <= hits_before + 1, "{hits} requests, {hits_before} before the opt-out");
     crawl.store.seeds_add(&[Seed::of_host("shop.example".parse().unwrap())], now()).await.unwrap();
     assert_eq!(crawl.pass().await.sites_visited, 0);
@@ -292,7 +296,7 @@ async fn aborts_slow_bodies() {
     assert_eq!(outcome_of(drip).await, FetchOutcome::Timeout);
 }
 
-/// Flow sequences that are opened and never closed: a YAML parser that keeps a list of them takes quadratic time.
+/// Flow sequences that are opened and never closed. A YAML parser that keeps a list of them takes quadratic time.
 #[tokio::test]
 async fn deeply_nested_linked_documents_do_not_stop_the_crawl() {
     let brackets = format!("openapi: 3.0.0\nx: {}", "[".repeat(200_000));
@@ -320,7 +324,7 @@ async fn deeply_nested_linked_documents_do_not_stop_the_crawl() {
             assert_ne!(
                 fetch.outcome,
                 FetchOutcome::Quarantined,
-                "the budget ends the reading, not the deadline"
+                "reading must end at its work limit, not at its deadline"
             );
         }
     }
@@ -328,7 +332,7 @@ async fn deeply_nested_linked_documents_do_not_stop_the_crawl() {
 
 /// A daemon reads such a list again when it is complete.
 #[tokio::test]
-async fn a_list_that_is_being_written_deletes_no_site() {
+async fn a_list_that_is_being_written_does_not_delete_sites() {
     let dir = tempfile::tempdir().unwrap();
     let list = dir.path().join("list");
     let write = |text: &str, age: u64| {

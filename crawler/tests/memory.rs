@@ -1,4 +1,5 @@
-//! Peak memory of this process, including the test web, which is why this is a separate test program.
+//! Measures the peak memory of this process, including the test web. This is a separate test program because other tests would affect the
+//! result.
 
 #![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 
@@ -24,7 +25,7 @@ fn peak_kib() -> Option<u64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// Sets the answer to the first path of every host, visits them one after another, and returns the outcome.
+/// Sets the response to the first path of every host, visits the hosts one after another, and returns the outcome.
 async fn visit_all(crawl: &mut Crawl, answer: &Answer) -> FetchOutcome {
     for index in 0..BOMBS {
         crawl.web.set(&format!("bomb{index}.example"), FIRST, answer.clone());
@@ -37,10 +38,10 @@ async fn visit_all(crawl: &mut Crawl, answer: &Answer) -> FetchOutcome {
 #[tokio::test]
 async fn gzip_bombs_take_no_memory() {
     let Some(_) = peak_kib() else {
-        skipped("this system does not tell its peak memory under /proc");
+        skipped("this system does not report its peak memory under /proc");
         return;
     };
-    // text that fills the largest accepted body
+    // text of the maximum size of a body
     let large = Answer::json(format!("{{\"text\":\"{}\"}}", "lorem ipsum ".repeat(10_000))).gzip();
     let brotli = Answer::brotli_bomb("application/json", 64 << 20);
     let hosts =
@@ -48,14 +49,14 @@ async fn gzip_bombs_take_no_memory() {
     let mut crawl = Crawl::of(hosts).await;
     crawl.config.concurrency = 1;
     crawl.pass().await;
-    // three visits request every path once; from then on each one requests the likeliest of the same day
+    // three visits request every path once; later visits request the likeliest ones of those checked on the same day
     for _ in 0..2 {
         crawl.pass_again().await;
     }
     for _ in 0..6 {
         visit_all(&mut crawl, &large).await;
     }
-    // the first refusal of a bomb allocates some memory too
+    // the first refused bomb allocates some memory that later ones reuse
     visit_all(&mut crawl, &Answer::gzip_bomb("application/json", 1 << 20)).await;
     let before = peak_kib().unwrap();
     for bytes in [10 << 20, 1 << 30, 10 << 30] {

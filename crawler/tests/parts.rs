@@ -1,4 +1,5 @@
-//! Manifests that another document completes: read together, requested separately, with a change in either of them.
+//! Tests of manifests that another document completes. The documents are requested separately and read together, and either of them may
+//! change.
 
 #![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 
@@ -200,7 +201,7 @@ async fn museum_with_a_shared_part() -> Crawl {
 async fn completes_a_manifest_by_a_part_that_is_linked_elsewhere() {
     let mut crawl = museum_with_a_shared_part().await;
     let summary = crawl.pass().await;
-    assert_eq!(summary.manifests_added, 2, "the description is a manifest by itself too: {summary:?}");
+    assert_eq!(summary.manifests_added, 2, "the description is also a manifest: {summary:?}");
     assert_eq!(operations(&crawl).await, ["buy_ticket"]);
     assert_eq!(crawl.pass_again().await.manifests_changed, 0);
 
@@ -245,7 +246,7 @@ async fn a_part_that_is_later_named_as_a_manifest_is_read_as_one_without_a_chang
     crawl.web.set_file("museum.example", CATALOG, "application/linkset+json", both);
     let summary = crawl.pass_again().await;
     assert_eq!(summary.manifests_added, 1, "{summary:?}");
-    assert_eq!(operations(&crawl).await, ["buy_ticket"], "it is a part of the other one as before");
+    assert_eq!(operations(&crawl).await, ["buy_ticket"], "it still completes the other manifest");
     let summary = crawl.pass_again().await;
     assert_eq!((summary.manifests_added, summary.manifests_changed), (0, 0), "{summary:?}");
     let part: Vec<_> = crawl.hits("museum.example").into_iter().filter(|hit| hit.path == PART).collect();
@@ -253,12 +254,12 @@ async fn a_part_that_is_later_named_as_a_manifest_is_read_as_one_without_a_chang
 }
 
 #[tokio::test]
-async fn a_part_that_is_no_manifest_is_not_transferred_because_something_names_it_as_one() {
+async fn a_part_that_is_not_a_manifest_is_not_downloaded_when_a_link_names_it_as_one() {
     let mut crawl = museum_with_a_catalog(r#"{"opening_hours":["9-17"]}"#.to_owned()).await;
     crawl.pass().await;
     let mut paths = vec![WHOLE.to_owned(), PART.to_owned()];
     for pass in 0..3 {
-        // links are only added: what lost its link has other documents read whole, which may have it
+        // links are only added, because a lost link would cause full downloads of other documents
         paths.push(format!("{WHOLE}?pass={pass}"));
         let changed = catalog(&paths.iter().map(String::as_str).collect::<Vec<_>>());
         crawl.web.set_file("museum.example", CATALOG, "application/linkset+json", changed);
@@ -286,7 +287,7 @@ fn large_part() -> String {
     )
 }
 
-/// Manifests that are read with a part count for the memory of their visit, as those that are read alone.
+/// Manifests that are read with a part count towards the memory of their visit, like manifests without parts.
 #[tokio::test]
 async fn manifests_with_parts_share_the_memory_of_a_visit() {
     let paths: Vec<String> = (0..36).map(|number| format!("/manifest{number}.json")).collect();

@@ -1,6 +1,7 @@
-//! Which paths a visit requests: few of a site with nothing, all of a site that has something or was submitted.
+//! Tests which paths a visit requests: few at a site without manifests, all at a site that has a manifest or was submitted.
 //!
-//! The simulation runs the decisions over a web with the shares of counted sites; the other tests count what servers saw.
+//! The simulation applies the decisions to a web with the shares of the counted sites. The other tests count the requests that servers
+//! received.
 
 #![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 
@@ -67,7 +68,7 @@ impl Site {
     }
 }
 
-/// On a web with the shares of the counted sites, where one in a hundred declares something.
+/// Simulates a web with the shares of the counted sites, where one site in a hundred has a manifest.
 #[test]
 fn ten_requests_find_98_percent_of_the_manifests_and_three_visits_find_all() {
     let priors = Priors::default();
@@ -82,7 +83,7 @@ fn ten_requests_find_98_percent_of_the_manifests_and_three_visits_find_all() {
             requests += if site.published.is_empty() { sent } else { 0 };
         }
         let empty = sites.iter().filter(|site| site.published.is_empty()).count();
-        assert_eq!(requests % empty, 0, "each of them gets as many");
+        assert_eq!(requests % empty, 0, "each site without manifests gets the same number of requests");
         requests_of_empty.push(requests / empty);
         found.push(sites.iter().map(|site| site.found.len()).sum::<usize>());
     }
@@ -93,7 +94,7 @@ fn ten_requests_find_98_percent_of_the_manifests_and_three_visits_find_all() {
 }
 
 #[tokio::test]
-async fn a_site_with_nothing_gets_ten_requests_and_three_visits_cover_the_table() {
+async fn a_site_without_manifests_gets_ten_requests_and_three_visits_cover_the_table() {
     let mut crawl = Crawl::of([Host::new("empty.example")]).await;
     let summary = crawl.pass().await;
     let mut requested = crawl.paths("empty.example");
@@ -110,7 +111,7 @@ async fn a_site_with_nothing_gets_ten_requests_and_three_visits_cover_the_table(
     assert_eq!((requested.len(), distinct.len()), (FULL_TABLE, FULL_TABLE), "{requested:?}");
     assert!(PATHS.iter().all(|row| distinct.contains(row.path)));
     crawl.pass_again().await;
-    assert_eq!(crawl.paths("empty.example").len(), 3, "those checked longest ago");
+    assert_eq!(crawl.paths("empty.example").len(), 3, "the paths that were checked longest ago");
 }
 
 #[tokio::test]
@@ -145,7 +146,7 @@ async fn a_submitted_site_gets_the_full_table() {
     assert!(crawl.report("empty.example").await.state.is_submitted);
     crawl.pass().await;
     assert_eq!(crawl.paths("empty.example").len(), FULL_TABLE);
-    // anybody may submit a listed site: that requests a visit, and changes nothing about the site
+    // anyone may submit a listed site: this requests a visit, but does not change the state of the site
     assert!(!crawl.report("known.example").await.state.is_submitted);
     assert_eq!(crawl.paths("known.example").len(), FIRST_VISIT + 3);
     let seed = submit("known.example");
@@ -153,7 +154,7 @@ async fn a_submitted_site_gets_the_full_table() {
         .await
         .unwrap();
     let known = crawl.paths("known.example");
-    assert_eq!(known.len(), FULL_TABLE, "what the visits before a check left: {known:?}");
+    assert_eq!(known.len(), FULL_TABLE, "the paths that earlier visits left: {known:?}");
     assert_eq!(known.iter().collect::<BTreeSet<_>>().len(), FULL_TABLE);
 }
 

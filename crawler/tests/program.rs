@@ -1,4 +1,4 @@
-//! The program from the operator's view: exit codes, messages, the summary, and resuming after a kill.
+//! Tests of the program as the operator sees it: exit codes, messages, the summary, and resuming after a kill.
 
 #![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 
@@ -49,7 +49,7 @@ async fn prints_one_json_object_per_pass() {
         "Next visit:",
         "etag:",
         "decision: stored, and requested with its validators at the next visit",
-        "decision: nothing is stored; a document that was known here is removed at the second such visit in a row",
+        "decision: nothing is stored; a known document is removed after the second such visit in a row",
         "https://shop.example  18 paths  not there 404: the server answered 404 Not Found  [",
         " bytes with robots.txt, ",
         "\n      /.well-known/agent.json\n",
@@ -81,7 +81,10 @@ async fn prints_one_json_object_per_pass() {
     let failed = fixture.run(&["check", "gone.example"]).await;
     let (stdout, stderr) = (text(&failed.stdout), text(&failed.stderr));
     assert!(stdout.contains("Check the network of this machine"), "{stdout}");
-    assert!(!stderr.contains("site owners cannot reach you"), "it is in an own network: {stderr}");
+    assert!(
+        !stderr.contains("site owners cannot reach you"),
+        "the site is in the operator's own network: {stderr}"
+    );
 }
 
 /// The timeline of a site over three visits: found, unchanged, gone and forbidden; robots.txt with a delay and a misspelling.
@@ -101,7 +104,7 @@ async fn explain_shows_the_timeline_of_a_site() {
         "rules that concern agentdex: 2",
         "cache-control: max-age=3600",
         "decision: stored, and not requested again before ",
-        "decision: not requested, since its copy is fresh",
+        "decision: not requested, because its copy is fresh",
         "fresh until ",
         "robots.txt: allowed by line 4: Allow: /",
     ] {
@@ -120,7 +123,7 @@ async fn explain_shows_the_timeline_of_a_site() {
     );
 }
 
-/// A document that ended its readers is not read, and the operator learns why.
+/// A document that crashed its readers is not read again, and `explain` shows why.
 #[tokio::test]
 async fn explain_shows_a_quarantined_document() {
     let fixture = Fixture::with([shop()]).await;
@@ -143,7 +146,7 @@ async fn explain_shows_a_quarantined_document() {
     assert!(explained.contains(&format!("/agent.json  quarantined 200: {reason}")), "{explained}");
 }
 
-/// What a site wrote cannot control the terminal of the operator, start a line of its own or reorder the text.
+/// Text of a site cannot control the terminal of the operator, start a new line or reorder the text.
 #[tokio::test]
 async fn texts_of_sites_cannot_control_the_terminal() {
     const HOSTILE: &str = "\u{1b}]0;owned\u{7}\u{9b}2J\u{202e}\u{2028}x";
@@ -238,7 +241,7 @@ async fn explain_shows_what_a_parked_visit_requests_next() {
 }
 
 #[tokio::test]
-async fn explain_says_that_a_site_is_being_visited() {
+async fn explain_reports_that_a_site_is_being_visited() {
     let fixture = Fixture::with([Host::new("slow.example")]).await;
     fixture.file("seeds", "slow.example\n");
     let crawl = fixture.command(&["--seeds", "seeds", "--delay", "4s"]).spawn().unwrap();
@@ -446,11 +449,11 @@ async fn daemon_prints_schedules_serves_metrics_and_drains_on_a_signal() {
     assert_eq!(count("request"), count("answer"));
     assert_eq!(count("request"), fixture.web.log().hit_count());
     assert_eq!((count("seeded"), count("stopped")), (1, 1), "{recorded:?}");
-    // at the full minute, and perhaps before that because the file has changed
+    // at the full minute, and possibly before, because the file has changed
     assert!((1..=2).contains(&count("scheduled")), "{recorded:?}");
 }
 
-/// A plain GET of `/metrics`, without a client.
+/// Sends a GET request for `/metrics` over a plain TCP connection.
 async fn get(address: &str) -> String {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
@@ -475,7 +478,7 @@ async fn dry_run_lists_requests_and_sends_nothing() {
     let shown = text(&fixture.run(&["--seeds", "seeds", "--dry-run"]).await.stdout);
     assert!(shown.contains("shop.example: not before") && shown.contains("nothing was sent"), "{shown}");
     let after = fixture.json(&["status", "--format", "json"]).await;
-    assert_eq!(before["sites"], after["sites"], "a dry run leaves the store as it was");
+    assert_eq!(before["sites"], after["sites"], "a dry run does not change the store");
     assert_eq!(fixture.web.log().hit_count(), hits);
 }
 
@@ -564,8 +567,8 @@ async fn ignores_proxies_in_the_environment() {
     assert_eq!(summary["outcomes"]["found"], 1, "{summary}");
 }
 
-/// Every request is signed, and OpenSSL verifies it: the base is put together here from what the server
-/// received (RFC 9421 §2.5) and verified by openssl.
+/// Every request is signed, and OpenSSL verifies the signature. The test builds the signature base from what the server received (RFC 9421
+/// §2.5).
 #[tokio::test]
 async fn signed_requests_are_verified_by_openssl() {
     use data_encoding::{BASE64, BASE64URL_NOPAD};

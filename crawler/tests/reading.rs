@@ -21,7 +21,7 @@ use tokio::time::Instant;
 const SHOP: &str = "shop.example";
 const PATH: &str = "/.well-known/agent.json";
 
-/// The attempt of a crawler that was killed while it read a document of the shop.
+/// A shop with the stored attempt of a crawler that was killed while it read a document of the shop.
 fn attempt(reader_version: u32) -> ReadAttemptWrite {
     ReadAttemptWrite::Begin(ReadAttempt {
         hash: ContentHash::of(AWP.as_bytes()),
@@ -45,7 +45,7 @@ async fn reads_a_valid_document_in_a_second_process() {
     let mut crawl = shop_after_a_kill(program_path::crawler(), READER_VERSION).await;
     let summary = crawl.pass().await;
     assert_eq!((summary.manifests_added, summary.capabilities), (1, 1), "{summary:?}");
-    // the attempt has ended: the document is read normally from now on
+    // the attempt has ended, so the document is read normally from now on
     assert_eq!(crawl.store.read_attempts_write(&[attempt(READER_VERSION)]).await.unwrap(), [None]);
     let end = ReadAttemptWrite::End { hash: ContentHash::of(AWP.as_bytes()) };
     crawl.store.read_attempts_write(&[end]).await.unwrap();
@@ -64,7 +64,7 @@ async fn quarantines_a_document_that_crashes_two_readers_until_it_changes() {
     assert!(reason.contains("quarantined on") && reason.contains("ended without a result"), "{reason}");
     // a reader that would succeed is not run again
     crawl.config.reader.as_mut().unwrap().path = program_path::crawler();
-    // two visits request the paths that were left; the third requests the likeliest of the same day again
+    // two visits request the paths that were left; the third requests the likeliest paths again
     for _ in 0..3 {
         crawl.pass_again().await;
     }
@@ -83,7 +83,7 @@ async fn a_newer_reader_version_reads_quarantined_documents_again() {
     assert_eq!(summary.manifests_added, 1, "{summary:?}");
 }
 
-/// The stop waits neither for the document nor for its deadline, and the next pass reads it.
+/// A stop waits neither for the document nor for its deadline. The next pass reads the document.
 #[tokio::test]
 async fn a_stop_ends_a_crawl_whose_reader_hangs() {
     let long = AWP.replace("Sell books", &"Sell books. ".repeat(1_000));
@@ -143,7 +143,7 @@ async fn the_reader_process_has_limits_of_memory_and_processor_time() {
     assert_eq!(process.wait().unwrap().code(), Some(75), "no document");
 }
 
-/// A reader that waits without using the processor, as one that hangs.
+/// A reader that waits without using the processor, like one that hangs.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn the_reader_process_ends_with_the_program_that_started_it() {
@@ -208,7 +208,7 @@ fn document(bytes: Vec<u8>, linked: Vec<Vec<u8>>) -> OwnedDocument {
     }
 }
 
-/// The document takes more than the limit by its bytes alone, in one piece or in many, which shows the limit for every document.
+/// The bytes of the document alone exceed the limit, in one piece or in many. So the test shows that the limit applies to every document.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_document_beyond_the_memory_limit_ends_only_the_reader_process() {
@@ -222,7 +222,7 @@ fn a_document_beyond_the_memory_limit_ends_only_the_reader_process() {
     }
 }
 
-/// The limit counts what is used: where the allocator reserves memory, which differs with each start, does not matter.
+/// The limit counts used memory. Memory that the allocator reserves, which differs with each start, does not count.
 #[cfg(target_os = "linux")]
 #[test]
 fn the_reader_process_never_ends_without_a_result_for_a_valid_document() {

@@ -1,4 +1,4 @@
-//! What yielded nothing once is requested again, and what was read stays until it can be read again.
+//! Tests that documents that failed once are requested again, and that manifests are kept until they can be read again.
 
 #![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 
@@ -49,7 +49,7 @@ fn openapi(operation: &str) -> Answer {
     ))
 }
 
-/// What the operator mends, or starts, after a visit that reached no server counts in the next one.
+/// If the operator repairs or starts a server after a visit that did not reach it, the next visit uses it.
 #[tokio::test]
 async fn a_robots_txt_that_no_server_answered_is_requested_in_the_next_visit() {
     let closed = HostsFile::parse("127.0.0.1:1 shop.example\n").unwrap();
@@ -78,7 +78,7 @@ async fn a_robots_txt_that_no_server_answered_is_requested_in_the_next_visit() {
     }
 }
 
-/// What the manifest at a URL declares; nothing if it is not in the index.
+/// The capabilities that the manifest at a URL declares. Empty if it is not in the index.
 async fn declared(crawl: &Crawl, url: &str) -> Vec<String> {
     let url = ManifestUrl::parse(url).unwrap();
     let known = crawl.report(SITE).await.state.resources;
@@ -168,7 +168,7 @@ async fn a_link_that_never_leads_to_a_document_is_requested_three_times() {
     }
 }
 
-/// Nothing is stored of the part, and a visit in which it fails finds another text of the plugin.
+/// The part may not be stored. A visit in which the part fails finds another text of the plugin.
 #[tokio::test]
 async fn a_manifest_keeps_its_capabilities_while_a_part_that_may_not_be_stored_fails() {
     let unstored = |operation: &str| openapi(operation).header("cache-control", "no-store");
@@ -184,7 +184,11 @@ async fn a_manifest_keeps_its_capabilities_while_a_part_that_may_not_be_stored_f
     crawl.web.set(API, OPENAPI, Answer::status(500));
     for _ in 0..2 {
         crawl.pass_again().await;
-        assert_eq!(declared(&crawl, &at(PLUGIN)).await, ["own_op"], "what was read stays");
+        assert_eq!(
+            declared(&crawl, &at(PLUGIN)).await,
+            ["own_op"],
+            "the capabilities that were read are kept"
+        );
         let fetch = crawl.fetch(SITE, PLUGIN).await;
         assert_eq!(fetch.outcome, FetchOutcome::NotReached, "{fetch:?}");
     }
@@ -197,7 +201,7 @@ async fn a_manifest_keeps_its_capabilities_while_a_part_that_may_not_be_stored_f
     assert_eq!(crawl.pass_again().await.manifests_changed, 0);
 }
 
-/// Another document names known manifests as its part, in a visit in which they change.
+/// Another document names known manifests as its parts, in a visit in which these manifests change.
 #[tokio::test]
 async fn a_known_manifest_that_is_named_as_a_part_is_read_when_it_changes() {
     const MANY: usize = 14;
@@ -238,7 +242,7 @@ async fn a_known_manifest_that_is_named_as_a_part_is_read_when_it_changes() {
     }
 }
 
-/// One site names documents that are not there yet, or as parts of its own; another site names them later.
+/// One site names documents that do not exist yet, or names them as parts of its manifest. Another site names them later.
 #[tokio::test]
 async fn the_first_source_of_a_document_can_be_replaced() {
     let user = |number: usize| at(&format!("/u/g{number}.json"));

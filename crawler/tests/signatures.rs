@@ -1,4 +1,4 @@
-//! Signed cards: their keys are requested like any document of the site, and a change of them changes the result.
+//! Tests of signed agent cards. Keys are requested like any document of the site, and changed keys change the result.
 
 #![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 
@@ -22,7 +22,7 @@ fn signer(seed: u8) -> CardSigner {
     CardSigner::from_pkcs8(&[prefix, vec![seed; 32]].concat()).unwrap()
 }
 
-/// A card that names the set of its keys.
+/// An agent card that links to its key set.
 fn card(signer: &CardSigner, keys: &str) -> String {
     let card = json!({"name": "Seats", "description": "Books seats", "version": "1.0.0", "capabilities": {},
         "supportedInterfaces": [{"url": "https://agents.example/a2a", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}],
@@ -89,12 +89,12 @@ async fn a_changed_key_set_is_checked_with_the_stored_card() {
 }
 
 #[tokio::test]
-async fn a_key_set_that_is_gone_twice_verifies_nothing() {
+async fn a_key_set_that_is_missing_twice_in_a_row_verifies_nothing() {
     let mut crawl = Crawl::of([with_keys(host(""))]).await;
     crawl.pass().await;
     crawl.web.set(HOST, KEYS, Answer::status(404));
     crawl.pass_again().await;
-    assert_eq!(status(&crawl).await, "verified", "once may be a mistake");
+    assert_eq!(status(&crawl).await, "verified", "a key set that is missing once is kept");
     crawl.pass_again().await;
     assert_eq!(status(&crawl).await, "unresolvable");
     crawl.web.set_file(HOST, KEYS, "application/json", signer(1).key_set().to_string());
@@ -103,7 +103,7 @@ async fn a_key_set_that_is_gone_twice_verifies_nothing() {
 }
 
 #[tokio::test]
-async fn an_expired_key_is_noticed_although_nothing_changed() {
+async fn an_expired_key_is_detected_without_any_change() {
     let keys = |offset_s: i64| {
         let mut keys = signer(1).key_set();
         keys["keys"][0]["exp"] = json!(support::now().timestamp() + offset_s);
@@ -122,7 +122,7 @@ async fn an_expired_key_is_noticed_although_nothing_changed() {
     assert_eq!(status(&crawl).await, "invalid");
 }
 
-/// Its index has it as verified until the visit that finds the key expired.
+/// The index shows the card as verified until a visit finds that the key has expired.
 #[tokio::test]
 async fn a_key_that_expires_brings_the_next_visit_forward() {
     let expires_at = support::now() + chrono::TimeDelta::days(3);
@@ -139,7 +139,7 @@ async fn a_key_that_expires_brings_the_next_visit_forward() {
 }
 
 #[tokio::test]
-async fn robots_txt_decides_about_keys() {
+async fn robots_txt_applies_to_keys() {
     let crawl = Crawl::of([with_keys(host(&format!("User-agent: *\nDisallow: {KEYS}\n")))]).await;
     crawl.pass().await;
     assert_eq!(status(&crawl).await, "unresolvable");

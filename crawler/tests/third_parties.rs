@@ -28,7 +28,7 @@ fn attackers(make: impl Fn(Host) -> Host) -> Vec<Host> {
     (0..ATTACKERS).map(|number| make(Host::new(&format!("attacker{number}.example")))).collect()
 }
 
-/// A web with the attackers and the victim; only the attackers are seeded.
+/// A crawl of a test web with the attackers and the victim. Only the attackers are seeded.
 async fn crawl_with(attackers: Vec<Host>, victim: Host) -> Crawl {
     let seeds: Vec<String> = attackers.iter().map(|host| host.name().to_owned()).collect();
     let web = Web::builder().hosts(attackers).host(victim).start().await.unwrap();
@@ -70,8 +70,8 @@ async fn list_crawl(hosts: Vec<Host>) -> Crawl {
     Crawl::on(web, "").await
 }
 
-/// Every attacker's robots.txt redirects to the victim: at first the victim gets no request; as a seed it is visited once,
-/// under its own robots.txt.
+/// The robots.txt of every attacker redirects to the victim. The victim gets no request in visits to the attackers. It becomes a seed and
+/// is visited once, under its own robots.txt.
 #[tokio::test]
 async fn does_not_follow_robots_to_another_site() {
     for target in ["https://victim.example/robots.txt", "https://victim.example/private/page"] {
@@ -89,11 +89,11 @@ async fn does_not_follow_robots_to_another_site() {
             assert_eq!(robots.cause.as_deref(), Some("redirects_to_other_site"));
         }
         crawl.pass().await;
-        assert_eq!(crawl.paths(VICTIM), ["/robots.txt"], "the victim is a site like any other");
+        assert_eq!(crawl.paths(VICTIM), ["/robots.txt"], "the victim is visited like any other site");
     }
 }
 
-/// Every way in which one site can refer to another: none causes a request to the other site in the visit of the first.
+/// Tests every way in which one site can refer to another. None of them causes a request to the other site in a visit to the first.
 #[tokio::test]
 async fn a_visit_sends_no_request_to_another_site() {
     let url = format!("https://{VICTIM}/private.json");
@@ -183,8 +183,8 @@ async fn redirected_robots_uses_the_clock_of_its_host() {
     assert_eq!(report.visits[0].end, VisitEnd::RobotsDenied, "the rules for that path are not known");
 }
 
-/// The file is read for every 2xx, and a partial file permits nothing. A 204 and a 205 have no body (RFC 9110 §15.3.5, §15.3.6), which
-/// is an empty file.
+/// The file is read for every 2xx status, but a partial file allows nothing. Responses with 204 and 205 have no body (RFC 9110 §15.3.5,
+/// §15.3.6), which counts as an empty file.
 #[tokio::test]
 async fn robots_with_any_2xx_are_read() {
     let answers = (200..=299).filter(|status| ![204, 205].contains(status));
@@ -238,7 +238,7 @@ async fn retry_after_is_obeyed_on_every_answer_that_carries_it() {
         assert!((3_400..=3_600).contains(&wait.num_seconds()), "{name}: {wait}");
     }
     crawl.pass_again().await;
-    assert_eq!(crawl.web.log().hit_count(), 0, "even an operator in a hurry waits");
+    assert_eq!(crawl.web.log().hit_count(), 0, "requests of the operator also wait");
 }
 
 #[tokio::test]
@@ -360,7 +360,7 @@ async fn named_by(crawl: &Crawl, path: &str) -> NamedBy {
     stored.unwrap_or_else(|| panic!("no manifest at {url}")).named_by
 }
 
-/// A file of a user of the victim, which another site links to, and later a catalog of the victim too.
+/// A file of a user of the victim. At first another site links to it, and later a catalog of the victim too.
 #[tokio::test]
 async fn stores_that_only_others_name_a_document() {
     const UPLOAD: &str = "/u/someone/agent.json";
@@ -390,11 +390,11 @@ async fn stores_that_only_others_name_a_document() {
     crawl.web.set_file(VICTIM, CATALOG, "application/linkset+json", catalog(&[MANIFEST]));
     for _ in 0..2 {
         crawl.pass_again().await;
-        assert_eq!(named_by(&crawl, UPLOAD).await, NamedBy::Others, "the site takes its name back");
+        assert_eq!(named_by(&crawl, UPLOAD).await, NamedBy::Others, "the site no longer names the document");
     }
 }
 
-/// Another site names hosts of the victim that do not exist, deny, fail, limit requests, or have nothing.
+/// Another site names hosts of the victim that do not exist, deny access, fail, limit requests, or have no manifest.
 #[tokio::test]
 async fn visits_hosts_that_another_site_names_last() {
     const NAMED: usize = 60;
@@ -436,7 +436,7 @@ async fn visits_hosts_that_another_site_names_last() {
     }
 }
 
-/// A customer of the victim has a host, which another site links to, and asks for a delay of a week.
+/// A host of a customer of the victim, to which another site links, asks for a delay of a week.
 #[tokio::test]
 async fn retry_after_of_a_host_that_only_others_name_delays_only_this_host() {
     let names = ["a00", "b00"].map(|name| format!("{name}.{VICTIM}"));
@@ -466,7 +466,7 @@ async fn retry_after_of_a_host_that_only_others_name_delays_only_this_host() {
     assert!(host.next_ok_at.unwrap() - now() > TimeDelta::days(6), "{host:?}");
 }
 
-/// The responses of hosts that others name say nothing about the site: a dead site stays dead.
+/// Responses of hosts that others name are not evidence about the site: a dead site stays dead.
 #[tokio::test]
 async fn reports_a_dead_site_despite_hosts_that_another_site_names() {
     let named = Host::new("a00.victim.example");
@@ -523,9 +523,9 @@ async fn links_with_queries_do_not_duplicate_a_manifest() {
     assert!(reason.contains("the same document is at https://victim.example/.well-known/"), "{reason}");
 }
 
-/// Two users have a document each, to which other sites link. Then the document of either is that of the other: both stay in the index.
+/// Two users have a document each, to which other sites link. Later both documents have the same content, and both stay in the index.
 #[tokio::test]
-async fn a_copy_displaces_no_document_that_is_in_the_index() {
+async fn a_copy_does_not_displace_an_indexed_document() {
     let paths = ["/u/first.json", "/u/second.json"];
     let json = "application/json";
     let victim = Host::new(VICTIM).robots("").route(MANIFEST, AWP);
@@ -553,10 +553,10 @@ async fn a_copy_displaces_no_document_that_is_in_the_index() {
     }
 }
 
-/// The catalog lists more documents than one visit requests. Once robots.txt forbids them, none is in the index after the next visit that
-/// reads it, and what it allows stays.
+/// The catalog lists more documents than one visit requests. After robots.txt forbids them, the next visit that reads it removes all of
+/// them from the index, and keeps the documents that are still allowed.
 #[tokio::test]
-async fn a_robots_txt_that_forbids_documents_removes_all_of_them_at_once() {
+async fn a_robots_txt_that_forbids_documents_removes_all_of_them_in_one_visit() {
     const LISTED: usize = 100;
     const CATALOG: &str = "/.well-known/api-catalog";
     let json = "application/json";
@@ -574,7 +574,7 @@ async fn a_robots_txt_that_forbids_documents_removes_all_of_them_at_once() {
         crawl.pass_again().await;
     }
     let manifests = crawl.report(VICTIM).await.summary.manifests;
-    assert!(manifests > 90, "more than a visit begins with: {manifests}");
+    assert!(manifests > 90, "more than a visit plans at its start: {manifests}");
     for rules in ["User-agent: *\nDisallow: /d/\n", "User-agent: *\nDisallow: /d/\nCrawl-delay: 0\n"] {
         crawl.web.set(VICTIM, "/robots.txt", Answer::text(rules));
         expire_robots(&crawl, VICTIM).await;
@@ -596,7 +596,7 @@ async fn a_robots_txt_that_forbids_documents_removes_all_of_them_at_once() {
     }
 }
 
-/// The validators of a robots.txt go to the URL that gave them, and a 304 of another URL confirms nothing.
+/// Validators of a robots.txt are sent only to the URL that gave them, and a 304 response of another URL does not confirm the copy.
 #[tokio::test]
 async fn does_not_send_validators_of_robots_to_redirect_targets() {
     const WWW: &str = "www.shop.example";
@@ -698,7 +698,7 @@ async fn keeps_retry_after_of_a_seed_list() {
     assert!(report.state.not_before.is_some());
 }
 
-/// Uses up the requests of the day of a host.
+/// Uses up the daily request budget of a host.
 async fn spend_budget(crawl: &mut Crawl, host: &str) {
     crawl.config.egress.own_rules = OwnRules::Strict;
     crawl.store.site_add_unplanned(&SiteName::parse(host).unwrap(), now()).await.unwrap();
@@ -727,7 +727,7 @@ async fn a_list_is_within_the_budget_of_its_host() {
     assert_eq!(crawl.web.log().hit_count(), 0);
 }
 
-/// Lists of two sites, and the visit of the site that they name, at one address.
+/// Two sites with lists and the site that the lists name share one address.
 #[tokio::test]
 async fn lists_on_one_address_keep_its_gap() {
     let lists = ["first.example", "second.example"];
@@ -836,7 +836,7 @@ async fn registry_entries_are_trusted_like_links_and_rank_below_lists() {
     assert_eq!(crawl.fetch(VICTIM, "/both.json").await.discovery, Discovery::Listed);
 }
 
-/// Names whose first address accepts no connection, and whose second one is the victim's.
+/// Names whose first address accepts no connection, and whose second address is the victim's.
 #[tokio::test]
 async fn a_closed_first_address_does_not_evade_the_gap_of_the_second() {
     let hosts: Vec<Host> = attackers(|host| host.robots("User-agent: *\nDisallow: /\n"));
@@ -887,7 +887,7 @@ async fn a_visit_keeps_connections_to_two_hosts_at_most() {
     let open_at =
         |at: u64| connections.iter().filter(move |one| (one.opened_us..one.closed_us).contains(&at));
     let most = connections.iter().map(|one| open_at(one.opened_us).count()).max().unwrap_or_default();
-    // the third is being closed
+    // the third connection is being closed
     assert!(connections.len() > 12 && most <= 3, "{most} of {} connections at once", connections.len());
 }
 
@@ -916,7 +916,7 @@ async fn naming_of(crawl: &Crawl, url: &str) -> NamedBy {
     stored.unwrap_or_else(|| panic!("no manifest at {url}")).named_by
 }
 
-/// A customer of the victim has two hosts. A link, a redirect, a robots.txt and a home page of the first lead to the second.
+/// A customer of the victim has two hosts. A link, a redirect, the robots.txt or the home page of the first leads to the second.
 #[tokio::test]
 async fn a_host_that_only_hosts_of_customers_lead_to_is_not_the_sites_own() {
     const FIRST: &str = "t1.victim.example";
@@ -956,10 +956,10 @@ async fn a_host_that_only_hosts_of_customers_lead_to_is_not_the_sites_own() {
     }
 }
 
-/// An upload links to one document at many URLs, to URLs that fail, and to one that is limited. The victim answers the path that cannot
-/// exist with a page.
+/// An upload links to one document at many URLs, to URLs that fail, and to one that limits requests. The victim answers the path that
+/// cannot exist with a page.
 #[tokio::test]
-async fn links_of_a_document_of_others_are_no_evidence_about_the_site() {
+async fn links_of_a_document_of_others_are_not_evidence_about_the_site() {
     const UPLOAD: &str = "/u/someone/links.json";
     const COPY: &str = "/u/someone/copy.json";
     let canary = canary_path(policy::Seed::of(VICTIM));
@@ -1005,10 +1005,10 @@ async fn links_of_a_document_of_others_are_no_evidence_about_the_site() {
     }
 }
 
-/// The catalog of the victim lists a document of a user. That one links to one document at many URLs, to URLs that fail, and to one of
-/// a customer's host that is limited. The victim answers the path that cannot exist with a page.
+/// The catalog of the victim lists a document of a user. This document links to one document at many URLs, to URLs that fail, and to one at
+/// a customer's host that limits requests. The victim answers the path that cannot exist with a page.
 #[tokio::test]
-async fn links_of_a_listed_document_of_a_user_are_no_evidence_about_the_site() {
+async fn links_of_a_listed_document_of_a_user_are_not_evidence_about_the_site() {
     const CATALOG: &str = "/.well-known/api-catalog";
     const LISTED: &str = "/u/someone/links.json";
     const LINKSET: &str = "application/linkset+json";
@@ -1044,10 +1044,10 @@ async fn links_of_a_listed_document_of_a_user_are_no_evidence_about_the_site() {
     }
 }
 
-/// The catalog of the victim lists a document of a user, and others at the same hosts. The user's links to these hosts fail, and come
-/// first.
+/// The catalog of the victim lists a document of a user, and other documents. The document of the user links to the hosts of these, and its
+/// links come first and fail.
 #[tokio::test]
-async fn failing_links_of_one_document_skip_no_other_document() {
+async fn failing_links_of_one_document_do_not_prevent_requests_for_other_documents() {
     const CUSTOMER: &str = "t1.victim.example";
     const LISTED: &str = "/u/someone/links.json";
     const LINKSET: &str = "application/linkset+json";
@@ -1074,7 +1074,7 @@ async fn failing_links_of_one_document_skip_no_other_document() {
         let mut crawl = Crawl::on(web, VICTIM).await;
         crawl.pass().await;
         assert!(crawl.paths(CUSTOMER).iter().any(|path| path.starts_with("/u/fails.json")), "{status}");
-        // a 429 delays what users and others name at its host, until the next visit
+        // a 429 delays requests for URLs that users and others name at its host until the next visit
         crawl.pass_again().await;
         for url in &others {
             assert_eq!(naming_of(&crawl, url).await, NamedBy::Site, "{status}: {url}");
@@ -1083,7 +1083,7 @@ async fn failing_links_of_one_document_skip_no_other_document() {
     }
 }
 
-/// The catalog of the victim lists a document of a user, and that one another.
+/// The catalog of the victim lists a document of a user, which links to another document.
 #[tokio::test]
 async fn linked_documents_are_requested_after_urls_that_the_site_itself_names() {
     const LINKSET: &str = "application/linkset+json";
@@ -1121,7 +1121,7 @@ async fn linked_documents_are_requested_after_urls_that_the_site_itself_names() 
 
 /// A document of a user links to paths below `/.well-known/` that the victim refuses or where it fails.
 #[tokio::test]
-async fn links_of_a_user_below_well_known_are_no_evidence_about_the_site() {
+async fn links_of_a_user_below_well_known_are_not_evidence_about_the_site() {
     const LINKSET: &str = "application/linkset+json";
     for answer in [Answer::status(403), Answer::status(500)] {
         let forbidden: Vec<String> =
@@ -1150,7 +1150,7 @@ async fn links_of_a_user_below_well_known_are_no_evidence_about_the_site() {
 
 /// A user's listed document links to one file under many URLs. The catalog then lists a document of its own.
 #[tokio::test]
-async fn links_of_a_user_keep_no_link_of_the_site_out() {
+async fn links_of_a_user_do_not_displace_links_of_the_site() {
     const CATALOG: &str = "/.well-known/api-catalog";
     const LINKSET: &str = "application/linkset+json";
     let at = |path: &str| format!("https://{VICTIM}{path}");
@@ -1198,9 +1198,9 @@ async fn a_card_of_a_customer_does_not_delay_visits_of_the_site() {
     assert_eq!(naming_of(&crawl, &format!("https://{CUSTOMER}{MANIFEST}")).await, NamedBy::Others);
 }
 
-/// A document has no other source than a line of robots.txt, and is requested first. Then the home page has the link instead.
+/// The only source of a document is a line of robots.txt. Later the link is on the home page instead.
 #[tokio::test]
-async fn a_document_stays_the_sites_own_while_anything_of_the_site_links_to_it() {
+async fn a_document_counts_as_named_by_the_site_while_any_source_of_the_site_links_to_it() {
     const LINKED: &str = "/x/agents.json";
     let victim = Host::new(VICTIM).robots(&format!("User-agent: *\nAllow: /\nAgentmap: {LINKED}\n")).file(
         LINKED,
@@ -1219,7 +1219,7 @@ async fn a_document_stays_the_sites_own_while_anything_of_the_site_links_to_it()
     crawl.web.set(VICTIM, "/robots.txt", Answer::text("User-agent: *\nAllow: /\n"));
     expire_robots(&crawl, VICTIM).await;
     crawl.pass_again().await;
-    assert!(crawl.paths(VICTIM).contains(&"/".to_owned()), "it may have the link now");
+    assert!(crawl.paths(VICTIM).contains(&"/".to_owned()), "the home page may contain the link now");
     assert_eq!(named_by(&crawl, LINKED).await, NamedBy::Site);
     crawl.web.set(VICTIM, "/", Answer::html("<html></html>"));
     crawl.web.set(
@@ -1229,12 +1229,12 @@ async fn a_document_stays_the_sites_own_while_anything_of_the_site_links_to_it()
     );
     expire_robots(&crawl, VICTIM).await;
     crawl.pass_again().await;
-    assert_eq!(named_by(&crawl, LINKED).await, NamedBy::Site, "and back");
+    assert_eq!(named_by(&crawl, LINKED).await, NamedBy::Site, "the link is in robots.txt again");
 }
 
 /// The catalog of the victim lists documents at the host of a customer, which asks for a delay of a week or of a day.
 #[tokio::test]
-async fn a_delay_of_a_customers_host_does_not_hold_back_the_site() {
+async fn a_delay_of_a_customers_host_does_not_delay_the_site() {
     const CUSTOMER: &str = "t1.victim.example";
     const NUMBERS: [u32; 3] = [0, 1, 2];
     let listed = NUMBERS.map(|number| format!("https://{CUSTOMER}/u/{number}.json"));
@@ -1291,12 +1291,12 @@ async fn a_customers_host_that_asks_for_a_delay_is_left_for_an_hour() {
                 (visits, VisitEnd::Completed),
                 "{status}"
             );
-            assert_eq!(report.state.not_before, None, "{status}: the site does not wait");
+            assert_eq!(report.state.not_before, None, "{status}: the site is not delayed");
         }
     }
 }
 
-/// A host that is in a list of names alone says nothing about its site; the operator's own line does.
+/// A host that is only in a collected list is not evidence about its site. A host in the operator's own list is.
 #[tokio::test]
 async fn a_host_of_a_ranking_is_not_the_sites_own() {
     let card = "t1.victim.example";
@@ -1316,7 +1316,7 @@ async fn a_host_of_a_ranking_is_not_the_sites_own() {
 
 /// The home page of a customer's host redirects to an upload, which links to another one.
 #[tokio::test]
-async fn links_of_a_page_are_those_of_the_host_that_was_asked_for_it() {
+async fn links_of_a_page_count_as_links_of_the_requested_host() {
     const UPLOAD: &str = "/u/evil.json";
     let page = format!("<html><head><link rel='agent-manifest' href='{UPLOAD}'></head></html>");
     let victim = Host::new(VICTIM)
@@ -1337,7 +1337,7 @@ async fn links_of_a_page_are_those_of_the_host_that_was_asked_for_it() {
     assert_eq!(named_by(&crawl, MANIFEST).await, NamedBy::Site);
 }
 
-/// A catalog of the victim links to a document of an API at another host, and the home page links to a host with a card.
+/// A catalog of the victim links to an API description at another host, and the home page links to a host with an agent card.
 #[tokio::test]
 async fn a_catalog_names_documents_and_a_home_page_names_hosts() {
     const API: &str = "https://api.victim.example/v1/agent.json";
@@ -1370,9 +1370,9 @@ async fn a_catalog_names_documents_and_a_home_page_names_hosts() {
     assert_eq!(crawl.report(VICTIM).await.visits[0].end, VisitEnd::Completed);
 }
 
-/// The catalog of the victim lists large documents of users, which differ in each visit, and a small one behind them.
+/// The catalog of the victim lists large documents of users, which differ in each visit, and a small one after them.
 #[tokio::test]
-async fn large_listed_documents_have_half_of_a_visit_and_take_turns() {
+async fn large_listed_documents_use_at_most_half_of_a_visit_and_take_turns() {
     const OWN: &str = "/x/own.json";
     const LARGE_BYTES: usize = 14 * 1024 * 1024;
     let json = "application/json";

@@ -1,4 +1,4 @@
-//! Visits to well-behaved sites: requests, stored documents, and the requests of the next visit.
+//! Tests of visits to well-behaved sites: requests, stored documents, and the requests of the next visit.
 
 #![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 
@@ -44,7 +44,7 @@ async fn every_request_identifies_the_crawler() {
         .iter()
         .map(|hit| hit.connection)
         .collect::<std::collections::BTreeSet<_>>();
-    assert_eq!(connections.len(), 1, "one visit is one connection");
+    assert_eq!(connections.len(), 1, "a visit uses one connection");
 }
 
 #[tokio::test]
@@ -62,7 +62,7 @@ async fn second_visit_is_conditional_and_changes_nothing() {
     assert_eq!(crawl.outcome("shop.example", "/agent.json").await, FetchOutcome::NotModified);
 }
 
-/// A release is rolled back: the URL redirects to the older file, whose server would confirm the date of the newer one.
+/// After a rolled-back release, the URL redirects to the older file, whose server would confirm the date of the newer file.
 #[tokio::test]
 async fn validators_are_sent_only_to_the_target_that_gave_them() {
     let file = |name: &str| Answer::json(AWP.replace("buy_book", name)).etag("\"1\"");
@@ -103,7 +103,7 @@ async fn stores_a_version_per_change_and_removes_after_two_misses() {
     assert_eq!(crawl.pass_again().await.manifests_removed, 1);
 }
 
-/// A document that ends too early may be an accident of one answer; that of two visits in a row is what the site publishes.
+/// A document that is cut off in one response may be an accident. If it is cut off in two visits in a row, the site publishes it so.
 #[tokio::test]
 async fn a_document_that_cannot_be_read_once_does_not_replace_its_manifest() {
     let mut crawl = Crawl::of([shop()]).await;
@@ -153,7 +153,7 @@ async fn does_not_request_fresh_documents() {
 }
 
 #[tokio::test]
-async fn robots_rules_hold_for_every_path() {
+async fn robots_rules_apply_to_every_path() {
     let host = shop().robots("User-agent: agentdex\nDisallow: /agent.json\nDisallow: /.well-known/\n");
     let crawl = Crawl::of([host]).await;
     let summary = crawl.pass().await;
@@ -186,7 +186,7 @@ async fn requests_only_robots_of_a_site_that_denies_search() {
 async fn a_response_that_denies_search_removes_its_manifest() {
     let mut crawl = Crawl::of([shop()]).await;
     assert_eq!(crawl.pass().await.manifests_added, 1);
-    // a changed body, since a 304 need not repeat the header
+    // the body changes, because a 304 need not repeat the header
     let denying = Answer::json(AWP.replace("buy_book", "sell_book")).header("content-usage", "search=n");
     crawl.web.set("shop.example", "/agent.json", denying);
     assert_eq!(crawl.pass_again().await.manifests_removed, 1);
@@ -216,7 +216,7 @@ async fn a_document_that_denies_search_is_not_kept() {
 }
 
 #[tokio::test]
-async fn keeps_what_robots_and_responses_say_about_training() {
+async fn keeps_training_preferences_of_robots_and_responses() {
     let host =
         shop().robots("User-agent: *\nContent-Usage: train-ai=y\nContent-Usage: /agent.json train-ai=n\n");
     let site = SiteName::parse("shop.example").unwrap();
@@ -295,7 +295,7 @@ async fn requests_only_robots_of_a_site_that_forbids_everything() {
     assert_eq!(closed.paths("shop.example"), ["/robots.txt"]);
     assert_eq!(closed.report("shop.example").await.visits[0].end, VisitEnd::RobotsDenied);
     assert!(closed.store.manifests_of_site(&site).await.unwrap().is_empty());
-    // the copy that allowed the path is used until it expires
+    // the stored robots.txt that allows the path is used until it expires
     crawl.pass_again().await;
     assert_eq!(crawl.outcome("shop.example", "/agent.json").await, FetchOutcome::NotModified);
 }
@@ -428,7 +428,7 @@ async fn a_file_proves_a_claim_and_is_requested_before_everything_else() {
     let owner = claim_to_shop(&crawl).await.owner.unwrap();
     assert_eq!(owner.proof, Proof::File);
 
-    // the owner's proof is checked in each visit; another key replaces it at once
+    // the owner's proof is checked in each visit; another key replaces it immediately
     crawl.web.set_file("shop.example", claim::FILE_PATH, "text/plain", proof(&crawl, 2).await);
     crawl.pass_again().await;
     let replaced = claim_to_shop(&crawl).await.owner.unwrap();
@@ -436,14 +436,17 @@ async fn a_file_proves_a_claim_and_is_requested_before_everything_else() {
     crawl.web.remove("shop.example", claim::FILE_PATH);
     crawl.pass_again().await;
     let missed = claim_to_shop(&crawl).await;
-    assert!(missed.owner.unwrap().missing_since.is_some(), "it ends after two weeks");
+    assert!(
+        missed.owner.unwrap().missing_since.is_some(),
+        "the missing proof is recorded, and the ownership ends after two weeks"
+    );
     let finding = missed.finding.unwrap();
     assert!(finding.contains("_agentdex.shop.example has no TXT record"), "{finding}");
     assert!(finding.contains("404"), "{finding}");
     assert_eq!(crawl.outcome("shop.example", "/agent.json").await, FetchOutcome::NotModified);
 }
 
-/// It only repeats what the copy of robots.txt, or the delay, said at the last one.
+/// Such a visit only applies a stored robots.txt or delay again.
 #[tokio::test]
 async fn a_visit_without_a_request_does_not_lengthen_the_interval() {
     let closed = Host::new("keepout.example").robots("User-agent: *\nDisallow: /\n");
@@ -470,16 +473,16 @@ async fn a_site_with_an_owner_is_visited_in_time_to_find_the_proof() {
         ((at - now()).num_hours() + 12) / 24
     };
     crawl.pass().await;
-    assert_eq!(days(&crawl).await, 200, "after the interval that is set");
+    assert_eq!(days(&crawl).await, 200, "after the configured interval");
     let line = proof(&crawl, 1).await;
     crawl.web.set_file("shop.example", claim::FILE_PATH, "text/plain", line);
     request_check(&crawl).await;
     crawl.pass_again().await;
-    assert_eq!(days(&crawl).await, 50, "in half of the time for which a proof counts");
+    assert_eq!(days(&crawl).await, 50, "after half of the time for which a proof is valid");
     crawl.web.remove("shop.example", claim::FILE_PATH);
     crawl.pass_again().await;
     assert!(claim_to_shop(&crawl).await.owner.unwrap().missing_since.is_some());
-    assert_eq!(days(&crawl).await, 7, "in half of the time for which it may be missing");
+    assert_eq!(days(&crawl).await, 7, "after half of the time for which the proof may be missing");
 }
 
 /// Hosts below the domain may belong to others.
@@ -546,9 +549,9 @@ async fn a_visit_that_ends_early_has_not_found_the_proof() {
     }
 }
 
-/// What is answered for the file of a claim says nothing about the other paths: three denials end a visit, and two errors.
+/// Responses to requests for the file of a claim do not count for the other paths. A visit ends after three denials or two errors.
 #[tokio::test]
-async fn the_answer_for_the_file_of_a_claim_does_not_count_for_other_paths() {
+async fn responses_for_the_file_of_a_claim_do_not_count_for_other_paths() {
     for (claimed, other) in [(403, 403), (500, 500)] {
         let host = shop().route(claim::FILE_PATH, Answer::status(claimed)).route("/", Answer::status(other));
         let host = if other == 403 { host.route("/agents.json", Answer::status(other)) } else { host };
@@ -577,7 +580,7 @@ async fn only_the_site_itself_proves_a_claim() {
         (elsewhere("https://www.shop.example/uploads/claim.txt"), false, "another path"),
         (elsewhere("https://other.example/.well-known/agentdex-claim.txt"), false, "another site"),
         (Answer::html(format!("<!doctype html>\n{line}")), false, "a page"),
-        (Answer::text(format!("Latest messages:\n{line}")), false, "what others wrote"),
+        (Answer::text(format!("Latest messages:\n{line}")), false, "a file with text of others"),
         (Answer::text(of_another_site), false, "the token of another site"),
         (Answer::text(format!("{}{line}", "x".repeat(20_000))), false, "beyond the limit of bytes"),
     ] {

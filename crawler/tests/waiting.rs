@@ -1,4 +1,4 @@
-//! Parked visits of another worker: a pass finishes them, even if that worker died.
+//! Tests that a pass finishes parked visits of another worker, even if that worker died.
 
 #![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 
@@ -15,7 +15,8 @@ use testweb::Host;
 
 /// How long a pass waits for a parked visit.
 const PARK_WAIT: Duration = Duration::from_secs(20);
-/// When the visits of these tests resume: after the pass has begun, so that it finds them neither due nor ready.
+/// Time after which the visits of these tests resume. It is after the start of the pass, so that they are neither due nor ready at the
+/// start.
 const RESUMED_AFTER: TimeDelta = TimeDelta::seconds(1);
 
 /// Another worker that shares the queue.
@@ -43,7 +44,7 @@ impl Other<'_> {
     }
 }
 
-/// A crawl of shops that are known before it begins.
+/// A crawl of shops that are in the store before it begins.
 async fn known(shops: &[Host]) -> Crawl {
     let mut crawl = Crawl::of(shops.iter().cloned()).await;
     let host = |shop: &Host| manifest::Host::parse(shop.name()).unwrap();
@@ -53,7 +54,7 @@ async fn known(shops: &[Host]) -> Crawl {
     crawl
 }
 
-/// The other worker resumed a parked visit and died: its lease ends later than the visit was to resume.
+/// The other worker resumed a parked visit and died: its lease ends after the time at which the visit was to be resumed.
 #[tokio::test]
 async fn waits_for_a_parked_visit_until_the_lease_of_a_dead_worker_ends() {
     let mut crawl = known(&[shop()]).await;
@@ -83,15 +84,15 @@ async fn resumes_visits_that_were_parked_during_the_pass() {
     assert_eq!((summary.sites_visited, summary.parked.len()), (2, 0), "{summary:?}");
 }
 
-/// The visit is parked, and its site was set aside for a day because one of its rows is damaged.
+/// The visit is parked, and its site was postponed by a day because one of its rows is damaged.
 #[tokio::test]
-async fn does_not_wait_for_a_site_that_was_set_aside() {
+async fn does_not_wait_for_a_postponed_site() {
     let crawl = known(&[shop()]).await;
     let other = Other(&crawl);
     let token = other.lease(Duration::from_mins(1)).await;
     other.park(&token).await;
     let token = other.lease(Duration::from_mins(1)).await;
-    // moves the planned time like a site that is set aside, and keeps the parked visit
+    // moves the planned time as for a postponed site, and keeps the parked visit
     let aside = HandOver { due_at: now() + TimeDelta::days(1), progress: None };
     assert_eq!(crawl.store.visits_hand_over(&[(token, aside)]).await.unwrap().len(), 1);
     let began = tokio::time::Instant::now();

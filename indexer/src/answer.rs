@@ -50,7 +50,7 @@ pub struct Hit {
     pub deprecated: bool,
     /// Declared as impaired by the publisher.
     pub degraded: bool,
-    /// A text of the publisher is written to the model that reads it, as instructions are.
+    /// Whether a text of the publisher addresses the model that reads it, as instructions do.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub addresses_reader: bool,
     pub source: SourceKind,
@@ -59,20 +59,20 @@ pub struct Hit {
     pub identity_marks: Vec<IdentityMark>,
     pub status: Status,
     pub updated_at: DateTime<Utc>,
-    /// The declarations in the documents of the site, the leading one first; empty where there is one.
+    /// The declarations in the documents of the site, the leading one first; empty if there is only one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub declarations: Vec<Declaration>,
-    /// What the declarations disagree on.
+    /// Contradictions between the declarations.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contradictions: Vec<Contradiction>,
-    /// The results behind this one, if the search groups them.
+    /// The results that are grouped under this one, if the search groups results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<Group>,
-    /// Not part of the public row.
+    /// When the capability was first seen; not part of the public row.
     #[serde(skip)]
     pub first_seen_at: DateTime<Utc>,
-    /// Protocols of the endpoints for agents (MCP, A2A) that any indexed document of the site declares; only for results of
-    /// searches, and not part of the public row.
+    /// Protocols of the agent endpoints (MCP, A2A) that the indexed documents of the site declare. Set only in search results; not part of
+    /// the public row.
     #[serde(skip)]
     pub site_endpoints: Vec<Protocol>,
     #[serde(default, serialize_with = "rounded")]
@@ -85,7 +85,7 @@ pub struct Hit {
     pub explanation: Option<Explanation>,
 }
 
-/// The parts of a score as the text of a JSON object: a tree of values takes several times as much memory.
+/// The parts of a score as JSON text, because a tree of values takes several times as much memory.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Explanation(pub(crate) Box<RawValue>);
@@ -158,11 +158,11 @@ impl Hit {
     }
 }
 
-/// Results that belong to a better one.
+/// Results that are grouped under a better one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Group {
     pub by: Grouping,
-    /// How many there are.
+    /// Number of grouped results.
     pub others: u64,
     /// The best of them.
     pub members: Vec<GroupMember>,
@@ -189,8 +189,8 @@ fn rounded<S: Serializer>(score: &f32, serializer: S) -> Result<S::Ok, S::Error>
 pub struct FacetCount {
     pub value: String,
     pub count: u64,
-    /// How many of them are relevant. `None` if that is not known: the order is not relevance, or the facet's own filter is set, so that
-    /// the relevant results have its value only.
+    /// Number of relevant results with this value. `None` if it is not known, because results are not sorted by relevance, or because the
+    /// facet's own filter is set, so that all relevant results have the filtered value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub relevant: Option<u64>,
 }
@@ -208,7 +208,7 @@ pub struct SearchAnswer {
     pub hits: Vec<Hit>,
     /// Results on all pages.
     pub total: u64,
-    /// How many of the leading results are about the request; `None` where they are not ordered by relevance.
+    /// How many of the first results are relevant; `None` if results are not sorted by relevance.
     pub relevant: Option<u64>,
     /// The share of the request that the best results cover, 0 to 1.
     pub coverage: f32,
@@ -224,7 +224,7 @@ pub struct SearchAnswer {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SpamCause {
     pub reason: SpamReason,
-    /// The site that it looks like, or the one of its siblings that ranks as before.
+    /// The site that it imitates, or the sibling site whose rank is unchanged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub of: Option<SiteName>,
 }
@@ -239,7 +239,7 @@ pub struct SpamSite {
 }
 
 manifest::string_enum! {
-    /// What a suggestion completes to.
+    /// The kind of text that a suggestion completes.
     SuggestionKind, "suggestion kind" {
         Name = "name",
         SemanticType = "semantic_type",
@@ -253,6 +253,6 @@ manifest::string_enum! {
 pub struct Suggestion {
     pub text: String,
     pub kind: SuggestionKind,
-    /// Sites that have it; where these are many, capabilities.
+    /// Number of sites with this text; if there are many, number of capabilities.
     pub count: u64,
 }

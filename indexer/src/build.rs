@@ -41,7 +41,7 @@ impl IndexBuilder {
         Ok(Self { generations, path, writer, lock })
     }
 
-    /// Adds a manifest's capabilities, as if no other document declared them too; returns how many.
+    /// Adds a manifest's capabilities, as if no other document declared them; returns their number.
     pub fn add(&self, stored: &StoredManifest) -> Result<usize, IndexError> {
         self.writer.replace(stored, &nothing_shared())
     }
@@ -61,7 +61,7 @@ impl IndexBuilder {
         self.writer.add(documents.0)
     }
 
-    /// Adds the capabilities that several manifests lead; returns how many.
+    /// Adds the capabilities whose leading declarations are in these manifests; returns their number.
     pub(crate) fn add_all(&self, stored: &[StoredManifest], shared: &Shared) -> Result<usize, IndexError> {
         self.writer.replace_all(stored, shared)
     }

@@ -1,7 +1,7 @@
-//! The command line of `indexer`, and the flags that the reading side shares with it.
+//! The command line of `indexer`, and the flags that it shares with programs that read the index.
 //!
-//! Flags and resolved settings are separate types. A flag wins over the environment, the environment over the
-//! configuration file, the file over the default.
+//! Flags and resolved settings are separate types. Flags take precedence over the environment, the environment over the configuration file,
+//! and the file over defaults.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -183,13 +183,13 @@ impl Settings {
     }
 }
 
-/// Says that there is no embedded database yet where the settings name one, which may be a mistyped directory. The program creates it.
+/// Logs that the configured embedded database does not exist yet, because the directory may be mistyped. The program creates the database.
 pub fn announce_new_database(url: &DatabaseUrl) {
     if let DatabaseUrl::Sqlite(path) = url
         && !path.exists()
     {
         tracing::info!(
-            "there is no database at {} yet: an empty one is created; --data-dir or --database-url name another",
+            "there is no database at {} yet: an empty one is created; choose another with --data-dir or --database-url",
             path.display()
         );
     }

@@ -10,20 +10,20 @@ use policy::Status;
 use serde::{Deserialize, Serialize};
 use store::{SharedCapability, Store, StoreError, StoredDeclaration, StoredManifest};
 
-/// Maximum number of declarations that are read at once, and of their stored bytes; the first may exceed them.
+/// Maximum number of declarations read with one statement, and maximum of their stored bytes; the first declaration may exceed it.
 const LOADED_MAX: usize = 256;
 const LOADED_BYTES_MAX: u64 = 256 * 1024;
-/// Maximum number of declarations whose sizes are read at once.
+/// Maximum number of declarations whose sizes are read with one statement.
 const SIZES_MAX: usize = 1_000;
 /// Maximum number of bytes of manifests that are read for declarations without a stored statement.
 const MANIFESTS_BYTES_MAX: u64 = 8 * 1024 * 1024;
-/// Bytes in memory that a declaration takes at least.
+/// Minimum bytes in memory of a declaration.
 const LEAST_BYTES: usize = 256;
 
 /// One declaration of a capability.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Declaration {
-    /// The id that the capability would have by this declaration alone.
+    /// The id that the capability would have if this were its only declaration.
     pub id: CapabilityId,
     pub native_id: String,
     pub format: Format,
@@ -81,7 +81,7 @@ impl Declared {
         Self { declaration, statement }
     }
 
-    /// About what it takes in memory: the places of the statement and of the declaration are equal.
+    /// Approximate bytes in memory. The statement and the declaration share the locations, which are counted once.
     pub fn bytes(&self) -> usize {
         2 * self.statement.bytes()
     }
@@ -99,7 +99,7 @@ pub struct MergedCapability {
 }
 
 impl MergedCapability {
-    /// Merges the leading declaration with the others, which are in their order.
+    /// Merges the leading declaration with the others, which are given in order.
     pub fn of(
         id: &CapabilityId,
         (stored, leader): (&StoredManifest, &Capability),
@@ -135,9 +135,9 @@ pub struct SharedCapabilities<T> {
 /// Declarations that are read next.
 #[derive(Debug, Default)]
 pub struct SelectedDeclarations {
-    /// With the bytes of their statements.
+    /// The selected declarations, each with the bytes of its statement.
     members: Vec<(Member, u64)>,
-    /// The manifests of those without one.
+    /// The manifests of declarations without a stored statement.
     without_statement: BTreeSet<ManifestId>,
 }
 
@@ -157,14 +157,14 @@ impl SelectedDeclarations {
 pub enum DeclarationRole<'a, T> {
     /// As its own capability.
     Alone,
-    /// As the capability of this id, with what was read of the other declarations, in their order.
+    /// As the capability with this id, with the other declarations that were read, in order.
     Leads(&'a CapabilityId, Vec<&'a T>),
-    /// As a part of the capability that another one leads.
+    /// As part of a capability whose leading declaration is another one.
     Follows,
 }
 
 impl<T> SharedCapabilities<T> {
-    /// Reads at most `bytes_max` bytes of declarations, the same share of each capability.
+    /// Reads at most `bytes_max` bytes of declarations, divided equally between the capabilities.
     pub fn new(capabilities: Vec<SharedCapability>, bytes_max: usize) -> Self {
         let mut by_declaration = HashMap::new();
         for (number, capability) in capabilities.iter().enumerate() {
@@ -183,7 +183,7 @@ impl<T> SharedCapabilities<T> {
         &self.capabilities
     }
 
-    /// The declarations that are wanted and fit by the sizes of their statements: those of each capability in their order.
+    /// Selects the wanted declarations that fit, by the sizes of their statements, in order within each capability.
     pub async fn select(
         &self,
         store: &Store,
@@ -208,7 +208,7 @@ impl<T> SharedCapabilities<T> {
                         *left -= bytes;
                         selected.members.push(((*member).clone(), *bytes));
                     }
-                    // The following ones of its capability are not read either.
+                    // the later declarations of this capability are not read, either
                     Some(_) => *left = 0,
                     None => drop(selected.without_statement.insert(member.manifest.clone())),
                 }
@@ -217,8 +217,9 @@ impl<T> SharedCapabilities<T> {
         Ok(selected)
     }
 
-    /// Reads declarations and keeps those that fit. `read` returns one and its bytes. No manifest is read but those whose declarations
-    /// have no statement, since a program of an earlier schema wrote them: their ids are returned, for [`Self::add`].
+    /// Reads declarations and keeps those that fit. `read` converts a declaration and returns its bytes. Does not read manifests.
+    /// Declarations that a program of an earlier schema wrote have no stored statement; the ids of their manifests are returned, for
+    /// [`Self::add`].
     pub async fn load(
         &mut self,
         store: &Store,
@@ -251,15 +252,15 @@ impl<T> SharedCapabilities<T> {
         Ok(without_statement.into_iter().collect())
     }
 
-    /// Forgets the declarations that were read, and reads no others.
+    /// Drops the declarations that were read, and prevents further reads.
     pub fn forget(&mut self) {
         self.read.clear();
         self.bytes_left.fill(0);
         self.bytes_kept = 0;
     }
 
-    /// Reads the declarations that follow those of some manifests. For all manifests of a store together, each declaration is read
-    /// at most once.
+    /// Reads the further declarations of the capabilities whose leading declarations are in these manifests. Over all manifests of a store,
+    /// each declaration is read at most once.
     pub async fn load_led_by(
         &mut self,
         store: &Store,
@@ -307,7 +308,7 @@ impl<T> SharedCapabilities<T> {
         }
     }
 
-    /// Keeps a declaration if it fits. If it does not, the following ones of its capability are not kept either.
+    /// Keeps a declaration if it fits. If not, the later declarations of its capability are not kept, either.
     fn insert(&mut self, id: &CapabilityId, read: impl FnOnce() -> (T, usize)) {
         let number = self.by_declaration.get(id);
         let Some(left) = number.and_then(|number| self.bytes_left.get_mut(*number)) else { return };
@@ -325,7 +326,7 @@ impl<T> SharedCapabilities<T> {
         }
     }
 
-    /// Leaves out the other declarations; the first of the rest leads.
+    /// Keeps only the declarations for which `keeps` is true; the first remaining one becomes the leading one.
     pub fn retain(&mut self, keeps: impl Fn(&Member) -> bool) {
         for shared in &mut self.capabilities {
             shared.members.retain(&keeps);

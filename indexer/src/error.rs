@@ -1,4 +1,4 @@
-//! Errors of the index and of searches; their texts contain the remedy.
+//! Errors of the index and of searches; their texts state how to fix them.
 
 use std::path::{Path, PathBuf};
 
@@ -59,7 +59,7 @@ pub enum IndexError {
 }
 
 impl IndexError {
-    /// The error without the advice, which is for programs that only read the index.
+    /// The error without the advice, which is meant for programs that only read the index.
     pub fn without_advice(&self) -> String {
         let text = self.to_string();
         let advice = [": run `indexer", ": if no indexer", ": stop the indexer"];
@@ -88,7 +88,8 @@ impl IndexError {
         }
     }
 
-    /// Why an index in `dir` does not open: its files are damaged, unless this user may not read them, or not lock them.
+    /// The error for an index in `dir` that cannot be opened. Its files are damaged, unless this user has no permission to read or lock
+    /// them.
     pub(crate) fn opening(dir: &Path, error: &tantivy::TantivyError) -> Self {
         use std::io::ErrorKind;
         use tantivy::TantivyError as Error;

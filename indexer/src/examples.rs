@@ -1,5 +1,5 @@
-//! Example requests that the operator gives: lines of JSON with `query` and `capability`, as `agentdex feedback export` writes
-//! them. They are indexed as if the publisher had stated them.
+//! Example requests from the operator: lines of JSON with `query` and `capability`, in the format of `agentdex feedback export`. They are
+//! indexed like examples of the publisher.
 
 use std::collections::HashMap;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -14,7 +14,7 @@ const REQUEST_BYTES_MAX: usize = 1_024;
 /// Maximum number of requests of one capability; later lines are ignored.
 const REQUESTS_MAX: usize = 10;
 
-/// FNV-1a of 64 bits, which is the same in every process.
+/// Constants of 64-bit FNV-1a, a hash that is the same in every process.
 const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 const FNV_PRIME: u64 = 0x0000_0100_0000_01b3;
 
@@ -22,7 +22,7 @@ const FNV_PRIME: u64 = 0x0000_0100_0000_01b3;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Examples {
     requests: HashMap<CapabilityId, Vec<String>>,
-    /// Identifies the content: an index with other examples is rebuilt.
+    /// Identifies the content. An index that was built with other examples is rebuilt.
     version: u64,
 }
 
@@ -33,7 +33,7 @@ pub enum ExamplesError {
     Unreadable { path: PathBuf, source: std::io::Error },
     #[error("{} is longer than {FILE_BYTES_MAX} bytes", .0.display())]
     TooLong(PathBuf),
-    #[error("line {line} of {} is no example: {reason}", path.display())]
+    #[error("line {line} of {} is not an example: {reason}", path.display())]
     Line { path: PathBuf, line: usize, reason: String },
 }
 

@@ -1,8 +1,8 @@
 //! The search filters, one row each.
 //!
-//! A row drives everything that uses the filter: the field of the schema, the values of a document, the query, the operator inside a
-//! phrasing, the parameter of `GET /search` and its documentation, the path of a catalog filter, the argument of the tool
-//! `find_capability`, and the facet of the dashboard. Values of one filter are combined with OR, different filters with AND.
+//! A row defines every use of the filter: the field of the schema, the values of a document, the query, the operator inside a phrasing, the
+//! parameter of `GET /search` and its documentation, the path of a catalog filter, the argument of the tool `find_capability`, and the
+//! facet of the dashboard. Values of one filter are combined with OR, different filters with AND.
 //!
 //! Closed vocabularies are parsed here, and an unknown value is an error that lists the known ones. Open vocabularies (sites, types,
 //! namespaces, languages) accept any text in any case and may simply match nothing.
@@ -72,8 +72,7 @@ pub struct Filter {
     pub tool_argument: Option<&'static str>,
     /// The known values; `None` if any text is one.
     pub vocabulary: Option<fn() -> Vec<&'static str>>,
-    /// Whether its values are words that publishers choose. They are listed by the number of sites that have them, and neither long ones
-    /// nor URLs are listed.
+    /// Whether publishers choose the values freely. Such values are listed by the number of their sites, without long values and URLs.
     pub(crate) is_free_text: bool,
     parse: fn(&str) -> Result<String, UnknownValue>,
     values_of: fn(&FilterSource<'_>) -> Vec<String>,
@@ -425,7 +424,7 @@ impl FacetKey {
     }
 }
 
-/// The values of each filter, parsed; see [`Filters::add`].
+/// The parsed values of each filter; see [`Filters::add`].
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FilterValues(BTreeMap<FacetKey, BTreeSet<String>>);
 
@@ -435,7 +434,7 @@ pub struct Filters {
     pub values: FilterValues,
     /// Sites whose capabilities are left out.
     pub without_sites: Vec<String>,
-    /// Whole names, native ids or identifiers, in any case.
+    /// Whole names, native ids or identifiers; case-insensitive.
     pub names: Vec<String>,
     /// Only these capabilities. Like `without_sites`, it does not end a query whose cursors were issued with others.
     pub among: Option<BTreeSet<CapabilityId>>,
@@ -468,7 +467,7 @@ impl Filters {
         Ok(self)
     }
 
-    /// The filters that have values, with these in the spelling of the index.
+    /// The filters that have values, with the values in the spelling of the index.
     pub fn iter(&self) -> impl Iterator<Item = (FacetKey, &BTreeSet<String>)> {
         self.values.0.iter().map(|(key, values)| (*key, values))
     }

@@ -1,8 +1,8 @@
 //! Keeps an index up to date with the store.
 //!
-//! It reads the change feed from the committed position, loads the manifests that changed, and commits documents and position
-//! together, so that uncommitted work is repeated with the same result. An index that cannot be continued (another version,
-//! damaged, from another database) is rebuilt while the old one is served.
+//! It reads the change feed from the committed position, loads the manifests that changed, and commits documents and position together, so
+//! that uncommitted work is repeated with the same result. An index that cannot be continued (because of its version, damage, or another
+//! database) is rebuilt while the old one is still served.
 
 use async_recursion::async_recursion as boxed;
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ use crate::{metrics, reader, sharing};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexConfig {
     pub dir: PathBuf,
-    /// Example requests that the operator gives.
+    /// The operator's example requests.
     pub examples: Arc<Examples>,
 }
 
@@ -60,7 +60,8 @@ pub enum FollowError {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Indexed or removed; those that share a capability with them are not counted.
+    /// Number of indexed or removed manifests. Manifests that are re-indexed only because they share a capability with one of these are not
+    /// counted.
     pub manifests: u64,
     /// Indexed.
     pub capabilities: u64,
@@ -72,13 +73,13 @@ pub struct Summary {
 const ENTRIES_MAX: u32 = 500;
 /// Maximum number of manifests per batch: a manifest may have thousands of capabilities.
 const MANIFESTS_MAX: u32 = 100;
-/// Capabilities after which it commits before the end of the feed.
+/// Number of uncommitted capabilities at which it commits before the end of the feed.
 const COMMIT_CAPABILITIES: u64 = 50_000;
 /// Time after which it commits before the end of the feed.
 const COMMIT_INTERVAL: Duration = Duration::from_secs(5);
 /// Poll interval at the end of the feed; the statement reads one indexed row.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
-/// Shortest interval between two log lines about what was indexed.
+/// Minimum interval between two log lines about progress.
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
 /// A file by which another process requests a rebuild.
 const REBUILD_FILE: &str = "rebuild-asked";
@@ -165,7 +166,7 @@ struct Follower {
     uncommitted: u64,
     is_dirty: bool,
     committed_at: tokio::time::Instant,
-    /// The position of the last log line about what was indexed, and when it was written; those of the start before the first one.
+    /// The position and the time of the last log line about progress, or of the start.
     logged: (FeedPosition, tokio::time::Instant),
 }
 
@@ -293,7 +294,7 @@ impl Follower {
         Ok(())
     }
 
-    /// Logs what was indexed since the start, after a change and not too often.
+    /// Logs the progress since the start, if something changed and the last line is old enough.
     fn log_progress(&mut self) {
         let (position, at) = self.logged;
         let Summary { manifests, capabilities, position: now_at, .. } = self.summary;
@@ -315,7 +316,7 @@ impl Follower {
         self.summary.manifests += batch.len() as u64;
         sharing::add_leading(&self.store, &mut present).await?;
         self.with_writer(move |writer| {
-            // Manifests that are no longer in the store are removed as well.
+            // also removes manifests that are no longer in the store
             for (id, _) in &batch {
                 writer.remove(id);
             }
@@ -384,7 +385,7 @@ impl Follower {
     }
 }
 
-/// The last change of each manifest, in batches that are loaded at once.
+/// The last change of each manifest, in batches, each loaded with one query.
 fn batches(entries: &[FeedEntry]) -> Vec<Vec<(ManifestId, FeedChange)>> {
     let last: BTreeMap<ManifestId, FeedChange> =
         entries.iter().map(|entry| (entry.manifest_id.clone(), entry.change)).collect();
@@ -392,7 +393,7 @@ fn batches(entries: &[FeedEntry]) -> Vec<Vec<(ManifestId, FeedChange)>> {
     all.chunks(MANIFESTS_MAX as usize).map(<[_]>::to_vec).collect()
 }
 
-/// The next manifests of the store, with what they share.
+/// The next manifests of the store, with the capabilities that they share.
 async fn page_after(
     store: &Store,
     after: Option<&ManifestId>,

@@ -1,7 +1,7 @@
 //! Follows the change feed into a tantivy index, and searches it.
 //!
-//! The index is disposable: it can be rebuilt from the store without fetching anything. One process writes (`follow`), any
-//! number of processes read (`Searcher`). A commit contains the feed position, so that documents and position never disagree.
+//! The index is disposable: it can be rebuilt from the store without fetching anything. One process writes (`follow`), any number of
+//! processes read (`Searcher`). A commit contains the feed position, so documents and position are always consistent.
 
 mod analysis;
 pub mod answer;

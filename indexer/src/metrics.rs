@@ -1,6 +1,6 @@
-//! Metrics of the indexer for Prometheus. They have no label.
+//! Prometheus metrics of the indexer, without labels.
 //!
-//! Without a recorder, every call here does nothing: `--metrics` of `indexer` installs one, and so does the API of `agentdex`.
+//! Without a recorder, these functions do nothing. `indexer --metrics` installs a recorder, and so does the API in `agentdex`.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -16,7 +16,7 @@ const FEED_LAG: &str = "agentdex_indexer_feed_lag";
 const DATABASE_WAITS: &str = "agentdex_indexer_database_waits_total";
 const VECTORS: &str = "agentdex_indexer_vectors";
 const VECTORS_MISSING: &str = "agentdex_indexer_vectors_missing";
-/// Seconds of a commit: of a few changes, and of tens of thousands of capabilities.
+/// Histogram buckets in seconds: from commits of a few changes to commits of tens of thousands of capabilities.
 const BUCKETS: [f64; 10] = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0];
 
 /// Serves the metrics under `/metrics` on an address, until `stop`.

@@ -21,7 +21,7 @@ use crate::metrics;
 use crate::snapshot::{self, PublishOutcome, SnapshotStorage};
 use crate::vectors::{self, Embedder};
 
-/// Longest time from the first signal to the exit: for the current commit and the last snapshot.
+/// Maximum time from the first signal to the exit, for the current commit and the last snapshot.
 const STOP_MAX: Duration = Duration::from_secs(50);
 
 /// Runs the program with its command line.

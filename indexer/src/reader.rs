@@ -5,7 +5,7 @@ use std::path::{Path, absolute};
 use chrono::{DateTime, Utc};
 use store::{FeedPosition, Store};
 
-/// A unique name: the host and the folder of the index.
+/// A unique name: the host and the directory of the index.
 pub(crate) fn name(dir: &Path) -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let host = if host.trim().is_empty() { "host" } else { host.trim() };
@@ -13,8 +13,7 @@ pub(crate) fn name(dir: &Path) -> String {
     format!("indexer {host} {}", dir.display())
 }
 
-/// Saves the position. Fails on a database replica, which is read-only: its readers are not registered, and rebuild the index if
-/// entries are missing.
+/// Saves the position. Fails on a read-only database replica; its readers are not registered and rebuild the index if entries are missing.
 pub(crate) async fn register(store: &Store, name: &str, position: FeedPosition) {
     if let Err(error) = store.feed_reader_save(name, position, now()).await {
         tracing::debug!(%error, reader = name, "cannot register the reader");

@@ -1,4 +1,4 @@
-//! The requests to the index, and the limits of each.
+//! Requests to the index, and their limits.
 
 use std::time::Duration;
 
@@ -19,24 +19,24 @@ manifest::string_enum! {
 manifest::string_enum! {
     /// Which results are grouped under the best one.
     Grouping, "grouping" {
-        /// None: each result is a row.
+        /// No grouping: each result is a row.
         None = "none",
-        /// Near copies of one declaration that call its site.
+        /// Near copies of a declaration that call the same site.
         Copies = "copies",
-        /// The results of one site: which site answers the request best.
+        /// All results of a site, to show which sites match the request best.
         Site = "site",
     }
 }
 
-/// Results of a page by default.
+/// Default number of results per page.
 pub const LIMIT_DEFAULT: usize = 20;
-/// Largest page: a few screens, and a bounded response.
+/// Maximum number of results per page: a few screens, and a bounded response.
 pub const LIMIT_MAX: usize = 100;
 
-/// Time limit of a search by default: a hundred times what a long request takes over a million capabilities.
+/// Default time limit of a search: a hundred times longer than a long request over a million capabilities takes.
 pub const TIME_MAX: Duration = Duration::from_secs(2);
 
-/// One search. With neither phrasings nor filters it lists everything.
+/// A search. Without phrasings and filters, it lists all capabilities.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchRequest {
     /// Several phrasings of one request; their scores are averaged.
@@ -50,9 +50,9 @@ pub struct SearchRequest {
     /// `next_cursor` of the previous page.
     pub cursor: Option<String>,
     pub facets: Vec<FacetKey>,
-    /// Whether the first hits have the parts of their scores.
+    /// Whether the first hits include the parts of their scores.
     pub explain: bool,
-    /// With `explain`: the best hit of this site has them as well, wherever it is on the page.
+    /// With `explain`: the best hit of this site also includes them, wherever it is on the page.
     pub explain_best_of: Option<SiteName>,
     /// Whether a search by relevance ends with its relevant results, [`SearchAnswer::relevant`](crate::SearchAnswer::relevant).
     pub is_relevant_only: bool,
@@ -86,7 +86,7 @@ pub struct FacetRequest {
     pub count_min: u64,
 }
 
-/// Asks for counts instead of for results: over the relevant results of the phrasings, or over all without phrasings.
+/// Requests counts instead of results: of the relevant results of the phrasings, or of all capabilities without phrasings.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ExploreRequest {
     pub phrasings: Vec<String>,

@@ -28,7 +28,7 @@ fn own_id(at: &str) -> CapabilityId {
     CapabilityId::of_key(&format!("{at}#juggle"))
 }
 
-/// A manifest that declares one capability at a path of the site; a higher level is fuller.
+/// A manifest that declares one capability at a path of the site. With a higher level, the declaration is more complete.
 fn declares(at: &str, description: &str, path: &str, level: u8) -> Manifest {
     let mut stored = support::manifest(SITE, SITE);
     support::add(&mut stored, "juggle", description);
@@ -81,7 +81,7 @@ async fn a_second_declaration_joins_leads_and_leaves_the_document() {
     let hits = index(&store, dir.path()).await;
     assert_eq!((hits.len(), &hits[0].id, formats(&hits[0])), (1, &own_id(AWP), vec![]));
 
-    // It joins.
+    // the second declaration is merged
     let plain = declares(ATP, "Throw.", "/juggle", 0);
     visit(&store, vec![fetch(ATP, Some(plain), hour(1))], hour(1)).await;
     let hits = index(&store, dir.path()).await;
@@ -89,13 +89,13 @@ async fn a_second_declaration_joins_leads_and_leaves_the_document() {
     assert_eq!(hits[0].declarations.len(), 2);
     assert_eq!(search(dir.path(), "throw").len(), 1);
 
-    // It changes, without leading.
+    // it changes, but is not the leading one
     let changed = declares(ATP, "Hurl.", "/juggle", 0);
     visit(&store, vec![fetch(ATP, Some(changed), hour(2))], hour(2)).await;
     assert_eq!(index(&store, dir.path()).await.len(), 1);
     assert_eq!((search(dir.path(), "hurl").len(), search(dir.path(), "throw").len()), (1, 0));
 
-    // It leads.
+    // it becomes the leading one
     let full = declares(ATP, "Hurl.", "/juggle", 2);
     visit(&store, vec![fetch(ATP, Some(full), hour(3))], hour(3)).await;
     let hits = index(&store, dir.path()).await;
@@ -103,19 +103,19 @@ async fn a_second_declaration_joins_leads_and_leaves_the_document() {
     assert_eq!(formats(&hits[0]), [Format::Atp, Format::Awp]);
     assert_eq!(hits[0].declared_id(), &own_id(ATP));
 
-    // The first one is gone: the id stays.
+    // the first declaration is removed, and the id does not change
     visit(&store, vec![fetch(AWP, None, hour(4))], hour(4)).await;
     let hits = index(&store, dir.path()).await;
     assert_eq!((hits.len(), &hits[0].id, formats(&hits[0])), (1, &own_id(AWP), vec![Format::Atp]));
     assert_eq!(hits[0].declared_id(), &own_id(ATP));
 
-    // It comes back.
+    // the first declaration returns
     let returned = declares(AWP, "Toss.", "/juggle", 1);
     visit(&store, vec![fetch(AWP, Some(returned), hour(5))], hour(5)).await;
     let hits = index(&store, dir.path()).await;
     assert_eq!((hits.len(), &hits[0].id, hits[0].declarations.len()), (1, &own_id(AWP), 2));
 
-    // They are two.
+    // they become two capabilities
     let elsewhere = declares(ATP, "Hurl.", "/elsewhere", 2);
     visit(&store, vec![fetch(ATP, Some(elsewhere), hour(6))], hour(6)).await;
     let mut hits = index(&store, dir.path()).await;
@@ -175,7 +175,7 @@ fn a_bounded_amount_is_held_for_each_capability() {
     assert_eq!(shared.read_of(&shared.capabilities()[1].members).count(), 1);
 }
 
-/// Manifests that declare the same capabilities, so that each leads some of them.
+/// Manifests that declare the same capabilities, so that each contains the leading declarations of some.
 fn sharing(manifests: usize, capabilities: usize) -> Vec<Manifest> {
     let declaring = |number: usize| {
         let at = format!("https://{SITE}/{number}.json");

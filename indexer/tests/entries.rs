@@ -111,7 +111,10 @@ fn filters_by_declared_prices() {
     assert_eq!(of(FacetKey::Price, "paid"), ["order_shoes"]);
     assert_eq!(of(FacetKey::Price, "free"), ["shoe-advice"]);
     assert_eq!(of(FacetKey::Payment, "x402"), ["order_shoes"]);
-    assert!(of(FacetKey::Payment, "mpp").is_empty(), "what is free is paid by no scheme of its service");
+    assert!(
+        of(FacetKey::Payment, "mpp").is_empty(),
+        "a free capability is not listed under the payment scheme of its service"
+    );
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! Example requests of publishers: they select their capabilities, and a publisher learns which of them would not do without.
+//! Example requests of publishers: they select their capabilities, and a check reports examples that would not find their capability by its
+//! other texts.
 
 #![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 

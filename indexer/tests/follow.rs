@@ -21,7 +21,7 @@ fn day(number: i64) -> DateTime<Utc> {
     DateTime::UNIX_EPOCH + TimeDelta::days(20_000 + number)
 }
 
-/// A visit that finds one manifest with one capability, or that the manifest is gone.
+/// Saves a visit that finds one manifest with one capability, or that finds the manifest removed.
 async fn visit(store: &Store, name: &str, capability: Option<&str>, now: DateTime<Utc>) {
     visits::save(store, name, vec![fetched(name, capability, now)], now).await;
 }
@@ -69,11 +69,11 @@ async fn resumes_the_feed_at_the_committed_position() {
 
     visit(&store, "one.example", None, day(2)).await;
     once(&store, dir.path()).await;
-    assert!(!finds(dir.path(), "yodel"), "a manifest that is gone is still found");
+    assert!(!finds(dir.path(), "yodel"), "a removed manifest is still found");
     assert!(finds(dir.path(), "somersault"));
 }
 
-/// The content is the same, so only the entry of the feed tells the index.
+/// The content is unchanged, so the index learns of the change only from the feed entry.
 #[tokio::test]
 async fn follows_a_change_of_who_names_a_document() {
     let dir = tempfile::tempdir().unwrap();
@@ -94,7 +94,7 @@ async fn follows_a_change_of_who_names_a_document() {
     };
     assert_eq!(linked("https://other.example/", 0).await, (false, true));
     assert_eq!(linked("https://one.example/agent.json", 1).await, (true, false), "the site names it");
-    assert_eq!(linked("https://other.example/", 2).await, (false, false), "it does not any more");
+    assert_eq!(linked("https://other.example/", 2).await, (false, false), "the site no longer names it");
 }
 
 #[tokio::test]
@@ -137,7 +137,7 @@ async fn examples_of_the_operator_are_indexed_and_removed_with_their_lines() {
     }
 }
 
-/// Copies a database and damages rows: where a line of the dump starts with `row`, `word` is replaced by `damage`.
+/// Copies a database and damages rows: in lines of the dump that start with `row`, replaces `word` by `damage`.
 async fn damaged(store: &Store, dir: &Path, damages: &[(&str, &str, &str)]) -> Store {
     let (sender, mut lines) = tokio::sync::mpsc::channel(1_000);
     store.export(&sender).await.unwrap();
@@ -238,7 +238,7 @@ fn generation(index: &Path) -> PathBuf {
     index.join(std::fs::read_to_string(index.join("current")).unwrap().trim())
 }
 
-/// A rebuild that was killed leaves its generation, or the one before it.
+/// A killed rebuild leaves its own generation or the previous one.
 #[tokio::test]
 async fn removes_other_generations_at_the_start() {
     let dir = tempfile::tempdir().unwrap();
@@ -264,7 +264,7 @@ async fn removes_other_generations_at_the_start() {
     assert_eq!(left.iter().filter(|left| left.exists()).count(), 0);
     assert!(current.exists() && finds(dir.path(), "juggle"));
     let request = SearchRequest { phrasings: vec!["juggle".to_owned()], ..SearchRequest::default() };
-    assert_eq!(reader.search(&request).unwrap().hits.len(), 1, "open files stay");
+    assert_eq!(reader.search(&request).unwrap().hits.len(), 1, "open files remain readable");
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Results that are put behind the best of their group: near copies that call one site, and the results of one site.
+//! Results that are grouped under the best of their group: near copies that call the same site, and results of the same site.
 
 #![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
@@ -70,14 +70,14 @@ fn near_copies_are_grouped_in_one_row() {
     let answer = search(&searcher, Grouping::Copies, 20, None);
     assert_eq!(answer.total, 6, "every match is counted");
     let names: Vec<&str> = answer.hits.iter().map(|hit| hit.name.as_str()).collect();
-    assert_eq!(names.len(), 4, "siblings are no copies: {names:?}");
+    assert_eq!(names.len(), 4, "capabilities of one interface are not copies: {names:?}");
     let group = answer.hits[0].group.clone().unwrap();
     assert_eq!((group.by, group.others), (Grouping::Copies, 2));
     let mut sites: Vec<&str> = group.members.iter().map(|member| member.site.as_str()).collect();
     assert_eq!(
         answer.hits[0].site.as_str(),
         "alpinecams.example",
-        "the site that is called leads its copies"
+        "the declaration of the called site comes first in the group"
     );
     sites.push(answer.hits[0].site.as_str());
     sites.sort_unstable();
@@ -115,7 +115,7 @@ fn a_site_is_one_row_with_its_best_result() {
     assert!(answer.hits[..3].iter().all(|hit| hit.group.is_none()));
 }
 
-/// Copies of a declaration with other addresses, on sites that rank higher since they have more results.
+/// Copies of a declaration with other addresses, on sites that rank higher because they have more results.
 #[test]
 fn copies_that_call_different_sites_are_not_grouped() {
     let mut web = web();
@@ -138,7 +138,7 @@ fn copies_that_call_different_sites_are_not_grouped() {
     assert!(group.group.is_none(), "{:?}", group.group);
 }
 
-/// A site whose service is on another domain, and a copy on a third site, which could state other places to sign in.
+/// The service of a site is on another domain. A copy on a third site could state other sign-in URLs.
 #[test]
 fn copies_are_not_grouped_without_the_site_that_they_call() {
     let mut web = web();

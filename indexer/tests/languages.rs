@@ -1,4 +1,4 @@
-//! Finds capabilities by their own words, whatever their language.
+//! Capabilities in any language are found by their own words.
 
 #![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
@@ -9,7 +9,7 @@ use serde::Deserialize;
 use store::FeedPosition;
 use tempfile::TempDir;
 
-/// A capability of the made set; a bar separates words that are written together.
+/// A capability of the generated set. A bar separates words that are written together.
 #[derive(Deserialize)]
 struct Made {
     language: String,
@@ -32,7 +32,7 @@ fn made() -> Vec<Made> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// An index of the made set, with the declared languages or with detected ones.
+/// An index of the generated set, with declared or detected languages.
 fn searcher(made: &[Made], is_declared: bool) -> (TempDir, Searcher) {
     let dir = tempfile::tempdir().unwrap();
     let builder = IndexBuilder::begin(dir.path(), "feed").unwrap();
@@ -59,7 +59,7 @@ fn every_word_finds_its_capability_in_every_language() {
     for is_declared in [true, false] {
         let (_dir, searcher) = searcher(&made, is_declared);
         for (at, of) in made.iter().enumerate() {
-            // More capabilities than one page has have the word "de" of several languages.
+            // too many capabilities in several languages contain the word "de" for one page
             for word in of.words().into_iter().filter(|word| *word != "de") {
                 let id = format!("n{at}");
                 for query in [word.to_owned(), word.to_uppercase(), format!("\"{word}\"")] {
@@ -155,6 +155,6 @@ fn everyday_words_of_other_languages_find_english_capabilities() {
         let at = first.and_then(|id| id.strip_prefix('n').and_then(|at| at.parse::<usize>().ok()));
         assert_eq!(at.map(|at| english[at].0), Some(name), "{query}");
     }
-    // A word that English has keeps its meaning.
+    // a word that also exists in English is not translated
     assert!(found(&searcher, "stage lighting").is_empty());
 }

@@ -1,4 +1,4 @@
-//! Searches while the index changes: everything is open before it serves, and commits and rebuilds do not delay searches.
+//! Searches while the index changes: all files are opened before an index is served, and commits and rebuilds do not delay searches.
 
 #![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
@@ -30,7 +30,7 @@ fn request(query: &str) -> SearchRequest {
     SearchRequest { phrasings: vec![query.to_owned()], facets, ..SearchRequest::default() }
 }
 
-/// After the files are deleted, an index can read only what it had opened before.
+/// After the files are deleted, an index can read only files that it had already opened.
 #[cfg(unix)]
 #[test]
 fn reads_ahead_before_it_serves() {

@@ -1,4 +1,4 @@
-//! Models in directories, for programs that are built with the embedder: `tests/embedder` runs these.
+//! Tests with model directories, for programs that are built with the embedder; run by `tests/embedder`.
 
 #![cfg(feature = "embedder")]
 #![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
@@ -83,6 +83,6 @@ fn similar_meanings_have_a_larger_cosine() {
     assert!(cosine(0, 2) < 0.2, "{}", cosine(0, 2));
     let alone = &embedder.embed(&texts[..1]).unwrap()[0];
     let same: f32 = alone.iter().zip(&vectors[0]).map(|(a, b)| a * b).sum();
-    assert!(same > 0.999, "a vector does not depend on what is embedded beside it: {same}");
+    assert!(same > 0.999, "a vector does not depend on the other texts of its batch: {same}");
     assert_eq!(open_embedder(&model).unwrap().identity(), embedder.identity());
 }

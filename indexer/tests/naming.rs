@@ -1,4 +1,4 @@
-//! Documents that only others name, such as files of a site's users: found, marked, and behind what sites declare themselves.
+//! Documents that only others name, such as files of a site's users, are found and marked, but rank below declarations of sites.
 
 #![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
@@ -81,7 +81,10 @@ fn a_name_that_others_choose_is_no_exact_match() {
         assert!(found(&searcher, "", names).is_empty(), "{text}");
     }
     let all = found(&searcher, "order", Filters::default());
-    assert!(is_exact(&found(&searcher, all[0].id.as_str(), Filters::default())[0]), "its id is its own");
+    assert!(
+        is_exact(&found(&searcher, all[0].id.as_str(), Filters::default())[0]),
+        "its own id matches exactly"
+    );
 }
 
 #[test]
@@ -125,7 +128,7 @@ fn a_document_of_a_user_does_not_lead_the_near_copy_at_a_usual_path() {
     assert_eq!((hits.len(), &hits[0].manifest_id), (1, &declared.manifest.id), "{hits:?}");
 }
 
-/// A file of a user adds nothing to its site, does not represent it, and is no original of its copies.
+/// A file of a user does not affect the score of its site, does not represent the site, and is not the original of its copies.
 #[test]
 fn user_uploads_are_not_attributed_to_the_site() {
     let site = "books.example";
@@ -138,7 +141,7 @@ fn user_uploads_are_not_attributed_to_the_site() {
     };
     let both = searcher(&[declared, upload(site, "cancel_orders", "Cancels an order of books at once.")]);
     let (before, after) = (score(&alone.1).unwrap(), score(&both.1).unwrap());
-    assert!((before - after).abs() < 0.04, "the file is another site for the ranking: {before} {after}");
+    assert!((before - after).abs() < 0.04, "the ranking treats the file as another site: {before} {after}");
     let request = SearchRequest {
         phrasings: vec!["cancel an order".to_owned()],
         group_by: Grouping::Site,

@@ -73,7 +73,7 @@ fn ranks_an_exact_id_name_or_site_first() {
     assert_eq!(of_site.len(), 3, "{of_site:?}");
 }
 
-/// Sixty capabilities of another site that are called like a domain, an id and an identifier.
+/// Sixty capabilities of another site whose names are a domain, an id and an identifier.
 #[test]
 fn a_domain_or_an_id_does_not_match_other_names() {
     let id = searcher(&web()).1.search(&request("cart add")).unwrap().hits[0].id.clone();
@@ -138,7 +138,7 @@ fn limits_the_results_of_one_site_while_there_are_others() {
         answer.hits.iter().take(first).filter(|hit| hit.site.as_str() == "crowd.example").count()
     };
     assert!(of_crowd("order tea", 10) <= 6);
-    assert_eq!(of_crowd("order tea", 40), 30, "nothing is lost");
+    assert_eq!(of_crowd("order tea", 40), 30, "no result is lost");
     assert_eq!(of_crowd("order tea site:crowd.example", 10), 10, "a site alone fills its page");
 }
 
@@ -182,7 +182,7 @@ impl Seeded {
     }
 }
 
-/// A fifth of a hundred thousand texts, so that each run stays short.
+/// Twenty thousand of the hundred thousand texts, so that each test is short.
 fn searches_hostile_texts(seed: u64) {
     const PIECES: [&str; 40] = [
         "\"",

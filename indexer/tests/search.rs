@@ -118,17 +118,21 @@ fn counts_the_leading_relevant_results() {
         assert_eq!(answer.relevant, Some(relevant), "{query}: {:?}", names(&answer));
     }
     let answer = searcher.search(&request("book flight")).unwrap();
-    assert!(names(&answer)[3..].contains(&"set_reminder"), "less related results stay: {:?}", names(&answer));
+    assert!(
+        names(&answer)[3..].contains(&"set_reminder"),
+        "less related results must follow: {:?}",
+        names(&answer)
+    );
     let page = SearchRequest { limit: 2, cursor: None, ..request("book flight") };
     let first = searcher.search(&page).unwrap();
     let second = searcher.search(&SearchRequest { cursor: first.next_cursor, ..page }).unwrap();
-    assert_eq!((first.relevant, second.relevant), (Some(3), Some(3)), "it counts over all pages");
+    assert_eq!((first.relevant, second.relevant), (Some(3), Some(3)), "the count covers all pages");
     let by_name = SearchRequest { sort: Sort::Name, ..request("book flight") };
     assert_eq!(searcher.search(&by_name).unwrap().relevant, None);
     assert_eq!(searcher.search(&SearchRequest::default()).unwrap().relevant, None);
 }
 
-/// Exact names join the candidates that the words select, so that more are re-ranked than the words alone select.
+/// Exact names are added to the candidates that the words select, so more documents are re-ranked.
 #[test]
 fn pages_end_and_reach_every_result_when_many_are_reranked() {
     let long = "lorem ipsum dolor sit amet consetetur sadipscing elitr sed diam ".repeat(20);
@@ -394,7 +398,7 @@ fn paging_over_a_commit_repeats_nothing() {
         }
     });
     assert!(swapped);
-    assert_eq!(found.iter().collect::<HashSet<_>>().len(), found.len(), "something came twice");
+    assert_eq!(found.iter().collect::<HashSet<_>>().len(), found.len(), "a result is repeated");
     assert!(found.len() >= 250);
 }
 
@@ -456,12 +460,16 @@ fn suggests_names_types_sites_and_requests() {
     assert!(found("skyhop.").contains(&("skyhop.example".to_owned(), SuggestionKind::Site)));
     let phrase = |text: &str| (text.to_owned(), SuggestionKind::Phrase);
     assert_eq!(found("book a fl"), [phrase("book a flight")]);
-    assert!(found("flig").contains(&phrase("book a flight")), "by the beginning of a later word");
+    assert!(found("flig").contains(&phrase("book a flight")), "found by the prefix of a later word");
     assert_eq!(found("skyhop a"), [], "a stop word alone completes nothing");
     assert_eq!(found("money"), [phrase("transfer money to another account")]);
-    assert_eq!(found("a cheap flig"), found("flig"), "by the last word, if nothing begins with the text");
+    assert_eq!(
+        found("a cheap flig"),
+        found("flig"),
+        "completed by the last word, because no entry begins with the text"
+    );
     assert_eq!(found("mony"), found("money"), "a misspelt word is corrected");
-    assert!(found("dentist ").is_empty(), "neighbouring words of a description are no request");
+    assert!(found("dentist ").is_empty(), "adjacent words of a description are not suggested");
     assert!(found("").is_empty() && found("zzz").is_empty());
 }
 
@@ -497,7 +505,7 @@ fn suggests_a_correction_of_misspelt_words() {
     let answer = searcher.search(&request("dentsit appointment")).unwrap();
     assert_eq!(answer.did_you_mean.as_deref(), Some("dentist appointment"));
     assert_eq!(searcher.search(&request("dentist appointment")).unwrap().did_you_mean, None);
-    // a short word is replaced in a suggestion that there is anyway
+    // a short word is replaced only in a suggestion that exists because of another word
     let short = searcher.search(&request("bok dentsit")).unwrap();
     assert_eq!(short.did_you_mean.as_deref(), Some("book dentist"));
     assert_eq!(searcher.search(&request("bok")).unwrap().did_you_mean, None);
@@ -510,7 +518,7 @@ fn completes_the_beginning_of_a_known_word() {
     support::add(&mut trams, "museum", "Opening hours of the tramcarriagehall.");
     let (_dir, searcher) = searcher(&[web(), vec![trams]].concat());
     let answer = searcher.search(&request("tram")).unwrap();
-    assert_eq!(names(&answer), ["timetable"], "a word that is much longer is another word");
+    assert_eq!(names(&answer), ["timetable"], "a much longer word is not a completion");
     assert_eq!(answer.did_you_mean.as_deref(), Some("tramway"));
     let misspelt = searcher.search(&request("flihgt")).unwrap();
     assert_eq!(misspelt.did_you_mean.as_deref(), Some("flight"));
@@ -565,7 +573,8 @@ fn explanations_are_limited_in_number_and_length() {
     assert!(hits[0].explanation.as_ref().unwrap().as_str().len() <= 16 * 1024);
 }
 
-/// The MCP server of a card without words of the request counts for the site's other documents, private addresses do not.
+/// The MCP server of a card also applies to other documents of the site, even if the card does not match the request. Private addresses are
+/// ignored.
 #[test]
 fn results_name_the_endpoints_of_their_site() {
     let mut web = web();

@@ -142,7 +142,9 @@ fn found(searcher: &Searcher, word: &str) -> u64 {
 fn a_replica_serves_the_published_index_and_swaps_while_searching() {
     for_each_storage(|world| {
         world.build(&["flight"], 5);
-        let PublishResult::New { snapshot, bytes_new } = world.publish() else { panic!("it is new") };
+        let PublishResult::New { snapshot, bytes_new } = world.publish() else {
+            panic!("the snapshot must be new")
+        };
         assert_eq!((snapshot.position, snapshot.feed_id.as_str()), (FeedPosition(5), "feed"));
         assert_eq!(bytes_new, snapshot.files.iter().map(|file| file.bytes).sum::<u64>());
         assert_eq!(world.publish(), PublishResult::Unchanged);
@@ -167,14 +169,14 @@ fn a_replica_serves_the_published_index_and_swaps_while_searching() {
 fn copies_only_new_files() {
     for_each_storage(|world| {
         world.build(&["flight"], 5);
-        let PublishResult::New { snapshot, .. } = world.publish() else { panic!("it is new") };
+        let PublishResult::New { snapshot, .. } = world.publish() else { panic!("the snapshot must be new") };
         world.fetch().unwrap();
-        // the same files under a manifest of another time
+        // the same files with a manifest from another time
         let text = String::from_utf8(world.read("current.json")).unwrap();
         let shown = serde_json::to_value(&snapshot).unwrap()["published_at"].as_str().unwrap().to_owned();
         world.write("current.json", text.replace(&shown, "2030-01-01T00:00:00Z").into_bytes());
         let FetchResult::New { bytes_copied, .. } = world.fetch().unwrap() else {
-            panic!("it is another manifest")
+            panic!("the manifest must count as new")
         };
         assert_eq!(bytes_copied, 0);
         assert_eq!(found(&Searcher::open(&world.path("replica")).unwrap(), "flight"), 1);
@@ -194,7 +196,7 @@ fn a_damaged_snapshot_does_not_replace_the_index() {
         assert!(error.contains("does not match the manifest"), "{error}");
         let searcher = Searcher::open(&world.path("replica")).unwrap();
         assert_eq!((found(&searcher, "flight"), found(&searcher, "hotel")), (1, 0));
-        // the publisher does not check files that it has published; the next snapshot is complete
+        // the publisher does not check files that are already published; the next snapshot replaces them
         world.build(&["hotel", "train"], 12);
         world.publish();
         world.fetch().unwrap();

@@ -1,4 +1,4 @@
-//! Spam ranks lower, and says why: repeated words, near copies, names of others, look-alikes and siblings.
+//! Spam ranks lower, with a reason: repeated words, near copies, names of other publishers, look-alikes and siblings.
 
 #![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
@@ -85,7 +85,7 @@ fn stuffed_texts_rank_behind_honest_ones_and_say_why() {
     assert!((spam["factor"].as_f64().unwrap() - factor).abs() < 1e-3, "{spam}");
     let suggested = searcher.suggest("weather f", 10).unwrap();
     assert!(suggested.iter().all(|of| of.text != "weather forecast"), "no suggestions: {suggested:?}");
-    // It is found by its name, and by its words where nobody else has them.
+    // spam is still found by its name, and by words that no other site uses
     assert_eq!(search(&searcher, "stuffed.example")[0].site.as_str(), "stuffed.example");
 }
 
@@ -112,7 +112,7 @@ fn a_look_alike_has_the_name_of_an_older_publisher() {
         old.clone(),
         of("harb0urbank.example", "Harbour Bank", 60),
         of("harbourbnak.example", "Harbourbank Online", 60),
-        // Another publisher with a similar name of its own, a name with another hyphen, and one that is as old.
+        // another publisher that uses its own similar name, the same name with another hyphen, and a look-alike of the same age
         of("harbourbanks.example", "Harbour Banks", 60),
         of("harbour-bank.example", "Harbour Bank", 60),
         of("harborbank.example", "Harbour Bank", 20),
@@ -131,7 +131,7 @@ fn a_look_alike_has_the_name_of_an_older_publisher() {
     assert!(spam(&searcher).is_empty(), "not known");
 }
 
-/// Somebody registers a name that looks like that of a publisher who is not in the index yet, or signs its document.
+/// An attacker registers a look-alike of a publisher that is not in the index yet, or signs a document.
 #[test]
 fn an_imitation_makes_no_publisher_spam_that_comes_later() {
     let later = |domain: &str, name: &str| {
@@ -234,7 +234,7 @@ async fn commit(store: &Store, dir: &Path) {
     follow::run(store.clone(), config, CancellationToken::new(), Mode::Once).await.unwrap();
 }
 
-/// A reader that follows the commits finds what one finds that opens the last commit.
+/// A reader that follows all commits gets the same results as a reader that opens the last commit.
 #[tokio::test]
 async fn each_commit_compares_new_sites_with_known_ones() {
     let dir = tempfile::tempdir().unwrap();
@@ -265,7 +265,7 @@ async fn each_commit_compares_new_sites_with_known_ones() {
     commit(&store, dir.path()).await;
     check(&["harb0urbank.example"]);
 
-    // One name of the list becomes known in a later commit, as a site that was seen long before.
+    // a site with one of the listed names is added in a later commit, although it was first seen long before
     visit(&store, known("skyhop.example", "Skyhop"), day(0)).await;
     commit(&store, dir.path()).await;
     check(&["harb0urbank.example", "names.example"]);

@@ -116,7 +116,7 @@ fn searcher(manifests: &[StoredManifest]) -> (TempDir, Searcher) {
     (dir, searcher)
 }
 
-/// What is logged while something is done on this thread.
+/// Captures the log while `done` runs on this thread.
 fn log_of(done: impl FnOnce()) -> String {
     let file = tempfile::NamedTempFile::new().unwrap();
     let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(file.reopen().unwrap()).finish();
@@ -254,7 +254,7 @@ fn embeds_everything_again_after_another_model_or_a_damaged_file() {
     assert_eq!(names(&by_words.search(&request("flight")).unwrap()), ["book_seat"]);
     assert!(by_words.search(&request("usufruct jalopy")).unwrap().nothing_good);
     assert_eq!(catch_up_once(dir.path(), &Concepts::default()).embedded, 4);
-    assert!(by_words.reload().unwrap(), "the new file is taken up");
+    assert!(by_words.reload().unwrap(), "the new file is loaded");
     assert_eq!(names(&by_words.search(&request("usufruct jalopy")).unwrap()), ["hire_vehicle"]);
 }
 
@@ -272,7 +272,7 @@ fn searches_by_words_without_usable_vectors() {
     assert!(!searcher.reload().unwrap());
     assert_ne!(searcher.generation(), before, "a cached response is no longer valid");
     assert_eq!(names(&searcher.search(&request("usufruct jalopy")).unwrap()), ["hire_vehicle"]);
-    // An index that is ahead of its vectors is searched by words where vectors are missing.
+    // if the index is ahead of its vectors, texts without a vector are still found by words
     let mut manifests = web();
     support::add(&mut manifests[1], "lounge", "A quiet room for travellers.");
     index(dir.path(), &manifests, 2);
@@ -370,7 +370,10 @@ fn reloads_commit_and_vectors_together() {
             while !is_over.load(Ordering::Relaxed) {
                 let before = searcher.generation();
                 let found = !searcher.search(&request_in_other_words).unwrap().hits.is_empty();
-                assert!(found || before.vectors == 0, "{before:?} promised vectors");
+                assert!(
+                    found || before.vectors == 0,
+                    "{before:?} has vectors, but the search did not use them"
+                );
             }
         });
         for position in 2..8 {

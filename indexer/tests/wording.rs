@@ -1,4 +1,4 @@
-//! Finds capabilities whatever the wording of a request.
+//! Capabilities are found regardless of the wording of a request.
 
 #![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
@@ -66,7 +66,7 @@ fn the_verb_decides_among_actions_of_one_object() {
     }
 }
 
-/// The record of the past has the word of the request in its name, the forecast has it in its description alone.
+/// The capability about the past contains the word of the request in its name, the forecast only in its description.
 #[test]
 fn the_time_decides_between_a_forecast_and_a_record() {
     let mut weather = support::manifest("skycast.example", "Skycast");
@@ -126,7 +126,7 @@ fn an_operation_that_does_the_opposite_is_not_first() {
     let (_dir, searcher) = searcher(&web);
     let found = found(&searcher, "unblock my card");
     assert_eq!(found.first().map(String::as_str), Some("list-cards"), "{found:?}");
-    assert!(found.contains(&"block-card".to_owned()), "nothing is left out");
+    assert!(found.contains(&"block-card".to_owned()), "the opposite operation is still listed");
 }
 
 #[test]

@@ -1,7 +1,7 @@
-//! Benchmark of the API: requests per second and latencies at a hundred connections, compared with a server that sends a
-//! constant of the same size; a steady load of half of that; twice and ten times of it, and the recovery; an export.
+//! Benchmark of the API: requests per second and latencies at a hundred connections, compared with a server that sends a constant response
+//! of the same size; a steady load at half of the capacity; overload at twice and ten times the capacity, and the recovery; an export.
 //!
-//! The load generator runs on the same machine and takes its share of it.
+//! The load generator runs on the same machine and competes with the API for the processor.
 
 #![expect(clippy::print_stdout, reason = "a program that prints its results")]
 
@@ -28,7 +28,7 @@ const CONNECTIONS: usize = 100;
 /// More connections than the API has slots for.
 const CONNECTIONS_OVERLOAD: usize = 1_000;
 const REQUESTS: usize = 1_000;
-/// Names of the loads above the capacity, and of the one after them.
+/// Names of the loads above the capacity, and of the load after them.
 const TWICE: &str = "search at twice the capacity";
 const TEN_TIMES: &str = "search at ten times the capacity";
 const AFTERWARDS: &str = "search at half, after the overload";
@@ -44,19 +44,19 @@ struct Arguments {
     /// Number of generated capabilities
     #[arg(long, default_value_t = 200_000)]
     capabilities: usize,
-    /// Data directory, which is kept, and reused if it is already full
+    /// Data directory. It is kept, and reused if it already contains the data
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
-    /// Seconds of every load but the overload
+    /// Seconds of every load except the overloads
     #[arg(long, default_value = "10", value_name = "SECONDS", value_parser = seconds)]
     seconds: Duration,
-    /// Seconds of the loads of twice and ten times the capacity
+    /// Seconds of the loads at twice and ten times the capacity
     #[arg(long, default_value = "30", value_name = "SECONDS", value_parser = seconds)]
     overload_seconds: Duration,
     /// File for the report
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Requires that overload causes no errors, instead of the bars, which are for a release build at full size
+    /// Require only that overload causes no errors. The targets apply to a release build at full size
     #[arg(long)]
     smoke: bool,
 }
@@ -109,7 +109,7 @@ async fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A store of visits and an index of it; returns ids of some capabilities with their sites.
+/// Fills a store with visits and indexes it; returns the ids of some capabilities with their sites.
 async fn fill(arguments: &Arguments, texts: &Texts, dir: &Path) -> anyhow::Result<Vec<(String, String)>> {
     std::fs::create_dir_all(dir)?;
     let store = Store::open_in_data_dir(dir).await?;
@@ -128,7 +128,7 @@ async fn fill(arguments: &Arguments, texts: &Texts, dir: &Path) -> anyhow::Resul
         let site = stored.manifest.url.site().to_string();
         stored.manifest.capabilities.iter().take(5).map(move |of| (of.id.to_string(), site.clone()))
     });
-    anyhow::ensure!(store.feed_head().await? > FeedPosition(0), "nothing was stored");
+    anyhow::ensure!(store.feed_head().await? > FeedPosition(0), "the store is empty");
     let sample = sample.collect();
     store.close().await;
     Ok(sample)
@@ -164,7 +164,7 @@ impl Paths {
     }
 }
 
-/// The upper bound: the searcher on every core, without HTTP.
+/// Measures the upper bound: the searcher on every core, without HTTP.
 fn in_process(arguments: &Arguments, words: &[String], dir: &Path) -> anyhow::Result<f64> {
     let searcher = Searcher::open(&IndexConfig::in_data_dir(dir).dir)?;
     let requests: Vec<SearchRequest> = words
@@ -189,7 +189,7 @@ impl Served {
         let child = Command::new(program)
             .args(["-q", "--listen", &address.to_string(), "--data-dir"])
             .arg(data_dir)
-            // One machine represents many clients here.
+            // All clients of the benchmark have the same address.
             .env("AGENTDEX_API_LIMITS_CONNECTIONS_PER_CLIENT", "2000")
             .env("AGENTDEX_API_LIMITS_REQUESTS_PER_CLIENT", "512")
             .env("AGENTDEX_API_LIMITS_BUFFERED_MIB_PER_CLIENT", "32")
@@ -214,7 +214,7 @@ impl Served {
 
 impl Drop for Served {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have exited already.
         self.child.kill().and_then(|()| self.child.wait()).ok();
     }
 }
@@ -247,7 +247,7 @@ async fn each_kind(
         let (address, _serving) = constant(ours.bytes as usize).await?;
         let bare = drive(flat_out(address), &["/".to_owned()]).await?;
         report.loads.insert((*kind).to_owned(), ours);
-        report.loads.insert(format!("{kind}: axum, a constant of its size"), bare);
+        report.loads.insert(format!("{kind}: axum, a constant response of the same size"), bare);
     }
     Ok(())
 }
@@ -280,7 +280,7 @@ async fn steady_and_overload(
     Ok(())
 }
 
-/// Reads the whole export and measures the memory of the program meanwhile.
+/// Reads the whole export and measures the memory of the program at the same time.
 async fn export(served: &Served, report: &mut Report) -> anyhow::Result<()> {
     use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
     let pid = served.child.id();
@@ -362,7 +362,8 @@ fn unmet(report: &Report) -> Vec<String> {
     unmet.map(|bar| format!("{}: {} (wanted {})", bar.what, bar.found, bar.wanted)).collect()
 }
 
-/// What must not happen at any size and speed: only 503 with Retry-After may replace an answer, and the API serves on.
+/// Failures at any size and speed: during an overload, every response must be a success or a 503 with Retry-After, and the API must
+/// continue to serve.
 fn failures_of_overload(report: &Report) -> Vec<String> {
     let mut failed = Vec::new();
     for name in [TWICE, TEN_TIMES, AFTERWARDS] {
@@ -373,7 +374,7 @@ fn failures_of_overload(report: &Report) -> Vec<String> {
         }
     }
     if report.loads.get(TEN_TIMES).is_none_or(|load| load.shed == 0) {
-        failed.push(format!("{TEN_TIMES}: nothing was shed"));
+        failed.push(format!("{TEN_TIMES}: no request was shed"));
     }
     failed
 }
@@ -388,7 +389,7 @@ fn print(report: &Report) {
         let (p50, p99, shed, errors) = (times.p50_ms, times.p99_ms, found.shed, found.errors());
         println!("{what:<46} {rate:>9} {p50:>9.2} {p99:>9.2} {bytes:>8} {shed:>8} {errors:>8}");
     }
-    println!("searches in process: {} a second", report.searches_in_process_per_second);
+    println!("searches in process: {} per second", report.searches_in_process_per_second);
     let (before, most) = report.export_memory_kib;
     println!(
         "export: {} lines in {:.1} s, memory {} MiB before and {} MiB at most",

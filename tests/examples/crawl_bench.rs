@@ -1,9 +1,8 @@
-//! Our parts of `tests/bench crawl`: the crawled web, a loop over a plain HTTP client, and the audit.
+//! The Rust parts of `tests/bench crawl`: the crawled web, a loop over a plain HTTP client, and the audit.
 //!
-//! `crawl_bench farm DIR SITES PROFILE` serves until its standard input ends, and leaves the log in DIR/log.jsonl; a line
-//! `change` on its standard input changes the manifests of some sites.
-//! `crawl_bench loop DIR CONCURRENCY` requests the nine paths from every host of DIR/hosts, without any rule.
-//! `crawl_bench judge DIR DELAY_MS` counts the violations of politeness in DIR/log.jsonl.
+//! `crawl_bench farm DIR SITES PROFILE` serves until its standard input ends, and writes the log to DIR/log.jsonl; a line `change` on its
+//! standard input changes the manifests of some sites. `crawl_bench loop DIR CONCURRENCY` requests the nine paths from every host in
+//! DIR/hosts, without any politeness rule. `crawl_bench judge DIR DELAY_MS` counts the violations of politeness in DIR/log.jsonl.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -18,7 +17,7 @@ use testweb::{Addresses, Answer, Hit, Host, Web};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-/// robots.txt and the eight most likely paths, which every tool is given.
+/// robots.txt and the eight most likely paths. Every measured tool requests these.
 const PATHS: [&str; 9] = [
     "/robots.txt",
     "/.well-known/agent.json",
@@ -34,7 +33,7 @@ const PATHS: [&str; 9] = [
 const POSITIVES: usize = 30;
 /// Percentage of sites whose manifest differs after a change.
 const CHANGED: usize = 3;
-/// The share of sites at either end that the sustained rate leaves out, where a pass fills up and drains.
+/// The sustained rate excludes this percentage of sites at the start and at the end of a pass, where it ramps up and drains.
 const ENDS_PERCENT: usize = 20;
 const MANIFEST: &str = r#"{"awp_version":"0.1","domain":"site.test","intent":"Sell books and more","actions":[
     {"id":"buy_book","description":"Buy a book","method":"POST","endpoint":"/api/books"}]}"#;
@@ -53,7 +52,7 @@ async fn main() -> anyhow::Result<()> {
     }
 }
 
-/// Every site has its own address; robots.txt forbids paths beyond the nine, so that all tools request the same.
+/// Every site has its own address. robots.txt forbids all other paths, so all tools request the same paths.
 async fn farm(dir: &Path, sites: usize, profile: &str) -> anyhow::Result<()> {
     let profile = profile.to_owned();
     let make = move |index: usize| site(index, &profile);
@@ -74,7 +73,7 @@ async fn farm(dir: &Path, sites: usize, profile: &str) -> anyhow::Result<()> {
         std::io::stdin().lines().map_while(Result::ok).all(|line| sender.blocking_send(line).is_ok())
     });
     while let Some(order) = orders.recv().await {
-        anyhow::ensure!(order == "change", "no such order: {order}");
+        anyhow::ensure!(order == "change", "unknown command: {order}");
         let manifest = MANIFEST.replace("Buy a book", "Buy a book or two");
         for index in (0..sites).filter(|index| is_changed(*index)) {
             web.set_file(&format!("site{index}.test"), "/agent.json", "application/json", manifest.clone());
@@ -110,7 +109,7 @@ fn site(index: usize, profile: &str) -> Host {
     }
 }
 
-/// As fast as a client can: one connection per host, the paths one after another, no other rule.
+/// Requests as fast as a client can: one connection per host, the paths one after another, no other limit.
 async fn bare_loop(dir: &Path, concurrency: usize) -> anyhow::Result<()> {
     let pem = std::fs::read(dir.join("ca.pem"))?;
     drop(rustls::crypto::ring::default_provider().install_default());
@@ -148,7 +147,7 @@ async fn visit(name: &str, socket: SocketAddr, authority: reqwest::Certificate) 
     Ok(())
 }
 
-/// Prints the results of the server's log as one JSON object.
+/// Prints the results from the server's log as one JSON object.
 fn judge(dir: &Path, delay_ms: u64) -> anyhow::Result<()> {
     let mut hits: Vec<Hit> = Vec::new();
     for line in BufReader::new(std::fs::File::open(dir.join("log.jsonl"))?).lines() {
@@ -166,7 +165,7 @@ fn judge(dir: &Path, delay_ms: u64) -> anyhow::Result<()> {
         *last = hit.ended_us.max(*last);
     }
     let counts = report.counts();
-    // a client without a User-Agent that identifies it violates a rule with every request, which would hide the others
+    // a client without an identifying User-Agent breaks a rule with every request, which would hide other violations
     let is_counted =
         |rule: &audit::Rule| !matches!(rule, audit::Rule::UserAgent | audit::Rule::TrackingHeader);
     let violations: usize = counts.iter().filter(|(rule, _)| is_counted(rule)).map(|(_, count)| count).sum();
@@ -199,7 +198,7 @@ fn index_of(host: &str) -> Option<usize> {
     host.strip_prefix("site")?.strip_suffix(".test")?.parse().ok()
 }
 
-/// Finished sites per second, without the first and the last of them.
+/// Finished sites per second, without those at the start and at the end.
 fn sustained(mut ends_us: Vec<u64>) -> f64 {
     ends_us.sort_unstable();
     let (first, last) = (ends_us.len() * ENDS_PERCENT / 100, ends_us.len() * (100 - ENDS_PERCENT) / 100);

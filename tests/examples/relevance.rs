@@ -1,10 +1,11 @@
-//! Prints how well requests find their tools: our index through its own query path, compared with FTS5 of SQLite and the full
-//! text search of PostgreSQL over the same tools and requests, in the same run.
+//! Prints the relevance of search results: our index through its own query path, compared with SQLite FTS5 and PostgreSQL full-text search
+//! over the same tools and requests, in the same run.
 //!
-//! `relevance [--sets DIR] [--postgres URL] [--embedder DIR] [--json FILE] [--examples] [--record]`. Without `--sets`, the public
-//! sets beside the workspace and the labelled requests are ranked; with it, every set of a folder: folders with `tools.jsonl` and
-//! `queries.jsonl` in the same form. `--examples` measures requests as examples of tools. `--record` stores our numbers as those
-//! that the gate compares with. With the feature `embedder`, a model's directory adds our index with the vectors of that model.
+//! `relevance [--sets DIR] [--postgres URL] [--embedder DIR] [--json FILE] [--examples] [--record]`. Without `--sets`, it ranks the public
+//! sets next to the workspace and the labelled requests. With `--sets`, it ranks every set in a directory: each is a directory with
+//! `tools.jsonl` and `queries.jsonl` in the same format. `--examples` measures the effect of requests as examples of tools. `--record`
+//! stores our numbers as the reference of the regression test. With the feature `embedder`, `--embedder` also measures our index with the
+//! vectors of the model in that directory.
 
 #![expect(clippy::print_stdout, reason = "a program that prints its results")]
 
@@ -22,7 +23,7 @@ use indexer::{Embedder, WordWeights, vectors};
 
 const LEARNT: &str = "agentdex";
 const NOTHING_LEARNT: &str = "agentdex, nothing learnt";
-/// Our index with the vectors of the given model; the gate compares results without vectors.
+/// Our index with the vectors of the given model; the regression test compares results without vectors.
 const WITH_EMBEDDER: &str = "agentdex with the embedder";
 
 /// Measures by engine, then by set.
@@ -51,13 +52,13 @@ fn arguments() -> anyhow::Result<Arguments> {
             "--examples" => found.has_examples = true,
             "--record" => found.is_recorded = true,
             _ => anyhow::bail!(
-                "unknown flag {flag}: known are --sets DIR, --postgres URL, --embedder DIR, --json FILE, --examples, --record"
+                "unknown flag {flag}: the flags are --sets DIR, --postgres URL, --embedder DIR, --json FILE, --examples, --record"
             ),
         }
     }
     anyhow::ensure!(
         !(found.is_recorded && found.sets.is_some()),
-        "--record stores the numbers of the sets beside the workspace, so it cannot be used with --sets"
+        "--record stores the numbers of the sets next to the workspace, so it cannot be used with --sets"
     );
     Ok(found)
 }
@@ -67,7 +68,7 @@ async fn main() -> anyhow::Result<()> {
     let arguments = arguments()?;
     let sets = match &arguments.sets {
         Some(folder) => sets::read_folder(folder)?,
-        None => sets::read_all()?.context("there are no shared/relevance sets beside the workspace")?,
+        None => sets::read_all()?.context("there are no shared/relevance sets next to the workspace")?,
     };
     let embedder = arguments.embedder.as_deref().map(vectors::open_embedder).transpose()?;
     let mut run = Run { postgres: arguments.postgres, embedder, table: Table::new(), ndcg: BTreeMap::new() };
@@ -167,7 +168,8 @@ fn cells(sets: &BTreeMap<String, Measures>, names: &[&str], measure: &str) -> St
     names.iter().map(cell).collect::<Vec<_>>().join(" ")
 }
 
-/// Half of the requests judge: without examples, with up to two requests of the other half for each tool, and with an attacker.
+/// Evaluates half of the requests: without examples, with up to two requests of the other half as examples of each tool, and with an
+/// attacker.
 fn print_examples(sets: &[PublicSet]) -> anyhow::Result<()> {
     println!(
         "\nhalf of the requests, nothing learnt: nDCG@10 without examples, with two for each tool, and with an attacker"
@@ -186,7 +188,7 @@ fn print_examples(sets: &[PublicSet]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The labelled requests, by half, and the publishers' own examples.
+/// Measures the labelled requests, by half, and the publishers' own examples.
 fn labelled_requests(table: &mut Table) -> anyhow::Result<()> {
     println!();
     let judged = labelled::judge_all(&Arc::default())?;

@@ -17,11 +17,11 @@ use indexer::{FacetKey, Filters, IndexBuilder, IndexConfig, SearchRequest, Searc
 use serde::Serialize;
 use store::{FeedPosition, Store};
 
-/// The allocator of the programs.
+/// The same allocator as in the programs.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Maximum number of requests of a kind for a slow peer.
+/// Maximum number of requests of each kind for a slow peer.
 const PEER_QUERIES_MAX: usize = 100;
 
 /// Benchmark of searches over many generated capabilities.
@@ -48,10 +48,11 @@ struct Arguments {
     /// Kinds of requests measured in process; all by default
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
     kinds: Vec<String>,
-    /// Runs of each request in process: the fastest counts, since other load on the machine disturbs it least
+    /// Runs of each request in process: only the fastest counts, because other load on the machine affects it least
     #[arg(long, default_value_t = 1)]
     rounds: usize,
-    /// Folder for the index, which is kept and reused by the next run with as many capabilities. Not with peers
+    /// Directory for the index, which is kept and reused by the next run with the same number of capabilities. Cannot be combined with
+    /// peers
     #[arg(long, value_name = "DIR", requires = "alone")]
     data_dir: Option<PathBuf>,
     /// File for the report
@@ -66,8 +67,8 @@ struct Report {
     indexing: BTreeMap<String, f64>,
     bytes_per_capability: f64,
     times: BTreeMap<String, Times>,
-    /// Requests per second of a search against plain tantivy with the same query objects and collector, and documents per
-    /// second of indexing against plain tantivy with the same documents.
+    /// Requests per second of a search, relative to plain tantivy with the same query objects and collector; and documents per second of
+    /// indexing, relative to plain tantivy with the same documents.
     share_of_bare: BTreeMap<String, f64>,
 }
 
@@ -78,7 +79,7 @@ async fn main() -> anyhow::Result<()> {
     let scratch = tempfile::tempdir()?;
     let dir = arguments.data_dir.as_deref().unwrap_or_else(|| scratch.path());
     let mut report = Report { capabilities: arguments.capabilities, ..Report::default() };
-    println!("{} capabilities made of {} texts", arguments.capabilities, texts.tools.len());
+    println!("{} capabilities generated from {} texts", arguments.capabilities, texts.tools.len());
     if arguments.stored > 0 {
         from_the_store(&arguments, &texts, &mut report).await?;
     }
@@ -98,7 +99,7 @@ async fn main() -> anyhow::Result<()> {
     let sentences = some(&Texts::sentence, arguments.queries);
     let misspelt = some(&Texts::misspelt, arguments.queries);
     let prefixes = some(&Texts::prefix, arguments.queries);
-    // Ours is measured first, with cold caches; plain tantivy then finds them warm.
+    // agentdex is measured first, with cold caches; plain tantivy then runs with warm ones.
     for text in some(&Texts::sentence, arguments.queries) {
         searcher.search(&asked(&text))?;
     }
@@ -122,7 +123,7 @@ fn rate(count: usize, time: Duration) -> f64 {
     (count / time.as_secs_f64().max(1e-9)).round()
 }
 
-/// Indexing end to end: from a store of visits, read page by page, to a finished index.
+/// Measures indexing end to end: from a store of visits, read page by page, to a finished index.
 async fn from_the_store(arguments: &Arguments, texts: &Texts, report: &mut Report) -> anyhow::Result<()> {
     let dir = tempfile::tempdir()?;
     let store = Store::open_in_data_dir(dir.path()).await?;
@@ -147,7 +148,7 @@ async fn from_the_store(arguments: &Arguments, texts: &Texts, report: &mut Repor
     Ok(())
 }
 
-/// Builds our index from memory, and keeps the texts for the peers.
+/// Builds our index from memory, and collects the texts for the peers.
 fn build(
     arguments: &Arguments,
     texts: &Texts,
@@ -271,7 +272,7 @@ struct Served(Child);
 
 impl Drop for Served {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have exited already.
         self.0.kill().and_then(|()| self.0.wait()).ok();
     }
 }
@@ -332,7 +333,7 @@ async fn over_http(
 
 #[expect(clippy::disallowed_methods, reason = "a client of the local server")]
 fn reqwest_client() -> anyhow::Result<reqwest::Client> {
-    // Another part of the program may have installed one before.
+    // Another part of the program may already have installed one.
     rustls::crypto::ring::default_provider().install_default().ok();
     Ok(reqwest::Client::builder().build()?)
 }
@@ -409,7 +410,7 @@ fn beside_xapian<'a>(
     let few = |texts: &'a [String]| texts.get(..PEER_QUERIES_MAX).unwrap_or(texts);
     let requests = BTreeMap::from([("keyword", few(keywords)), ("sentence", few(sentences))]);
     let Some(found) = peers::Xapian::measured(&dir, plain, &requests)? else {
-        println!("Xapian is not installed here: python3-xapian of Debian has it");
+        println!("Xapian is not installed: install the Debian package python3-xapian");
         return Ok(());
     };
     let time = Duration::from_secs_f64(found.indexing);

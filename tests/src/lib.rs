@@ -1,8 +1,8 @@
-//! The politeness audit, and what the end-to-end tests share.
+//! The politeness audit and the shared parts of the end-to-end tests.
 //!
-//! [`audit`] judges a crawl from the log of the test web alone. [`harness`] starts what a test needs: a database of its
-//! own, a data directory, binaries of the workspace. [`relevance`] measures the quality of searches, [`speed`]
-//! has the parts of the speed benchmark.
+//! [`audit`] checks a crawl from the log of the test web alone. [`harness`] provides the resources of a test: a separate database, a data
+//! directory, binaries of the workspace. [`relevance`] measures the quality of searches, and [`speed`] contains the parts of the speed
+//! benchmark.
 
 pub mod audit;
 pub mod harness;

@@ -1,4 +1,4 @@
-//! Deployment files agree with the workspace: facts across files that format validators cannot check.
+//! Checks that the deployment files agree with the workspace: facts across files that format validators cannot check.
 
 #![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
@@ -22,7 +22,7 @@ fn yaml(path: &str) -> Vec<Value> {
     text(path).split("\n---\n").map(|document| yaml_serde::from_str(document).unwrap()).collect()
 }
 
-/// Every file below a folder, as text.
+/// Every file below a directory, as text.
 fn texts(folder: &str) -> Vec<String> {
     let mut texts = Vec::new();
     let mut folders = vec![root().join(folder)];
@@ -60,7 +60,10 @@ fn the_image_builds_every_crate_with_the_toolchain_of_the_workspace() {
     let from = format!("FROM rust:{}.{}-", toolchain.major, toolchain.minor);
     assert!(dockerfile.contains(&from), "deploy/Dockerfile does not begin with {from}");
     let version = metadata.workspace_packages()[0].version.to_string();
-    assert!(dockerfile.contains(&format!("ARG VERSION={version}\n")), "deploy/Dockerfile: another version");
+    assert!(
+        dockerfile.contains(&format!("ARG VERSION={version}\n")),
+        "deploy/Dockerfile has another version"
+    );
     let kustomization = &yaml("deploy/kubernetes/base/kustomization.yaml")[0];
     assert_eq!(kustomization["images"][0]["newTag"], version.as_str());
 }
@@ -86,7 +89,7 @@ fn releases_have_the_optional_features() {
     let mut builds = script.lines().filter(|line| line.contains("--release --locked"));
     assert!(
         builds.all(|line| line.contains("--features \"$features\"")),
-        "deploy/build-release builds without them"
+        "deploy/build-release does not build with these features"
     );
     for name in package.features.keys() {
         let readme = text("README.md");
@@ -116,7 +119,7 @@ fn compose_starts_every_program() {
     assert_eq!(compose["networks"]["inside"]["internal"], true);
 }
 
-/// Prometheus reaches every program of the compose file that serves metrics, on its port, and has a token for the API.
+/// Prometheus scrapes every program of the compose file that serves metrics, at its port, and has a token for the API.
 #[test]
 fn prometheus_scrapes_every_program_of_the_compose_file() {
     let compose = text("deploy/compose.yaml");
@@ -165,7 +168,7 @@ fn the_kubernetes_base_lists_every_file() {
 fn in_kubernetes_only_the_crawler_reaches_the_internet() {
     let policies = yaml("deploy/kubernetes/base/network-policies.yaml");
     let nothing = policies.iter().find(|policy| policy["metadata"]["name"] == "nothing").unwrap();
-    assert_eq!(nothing["spec"]["podSelector"], serde_json::json!({}), "it must apply to every pod");
+    assert_eq!(nothing["spec"]["podSelector"], serde_json::json!({}), "the policy must apply to every pod");
     assert!(nothing["spec"].get("egress").is_none() && nothing["spec"].get("ingress").is_none());
     let mut crawler_reaches_the_world = false;
     for policy in &policies {
@@ -243,7 +246,7 @@ fn documents_state_the_default_delay() {
         ("docs/SCALING.md", format!("{seconds} s apart")),
         ("crawler/src/cli/flags.rs", format!("two requests to a host [default: {seconds}s]")),
     ] {
-        assert!(text(file).contains(&statement), "{file} does not say {statement:?}");
+        assert!(text(file).contains(&statement), "{file} does not contain {statement:?}");
     }
 }
 
@@ -280,12 +283,12 @@ fn every_watched_metric_is_emitted() {
     for name in watched {
         assert!(
             sources.contains(&format!("\"{name}\"")),
-            "{name} is watched below deploy/ and emitted nowhere"
+            "files in deploy/ use the metric {name}, which no program emits"
         );
     }
 }
 
-/// Programs of the previous version have to work with an expanded schema, and recognise a contraction by its name.
+/// Programs of the previous version must work with an expanded schema. They recognise a contraction by its name.
 #[test]
 fn migrations_that_drop_or_rename_are_named_contractions() {
     for folder in ["migrations/postgres", "migrations/sqlite"] {
@@ -296,13 +299,13 @@ fn migrations_that_drop_or_rename_are_named_contractions() {
             let is_named = file.split_once('_').is_some_and(|(_, name)| name.starts_with("contract"));
             assert!(
                 !takes_away || is_named,
-                "{folder}/{file} takes something away and is not named contract"
+                "{folder}/{file} drops or renames something, but its name does not contain contract"
             );
         }
     }
 }
 
-/// The text is the comment at the head of the script, so nothing is built or written.
+/// Each script prints its header comment, without building or writing anything.
 #[test]
 fn scripts_of_deploy_print_their_usage() {
     let elsewhere = tempfile::tempdir().unwrap();

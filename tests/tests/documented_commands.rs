@@ -1,4 +1,4 @@
-//! Runs the commands of README.md and of docs/ in their order, with the programs of this build and the test web as the open web.
+//! Runs the commands in README.md and docs/ in their order, with the programs of this build. The test web replaces the open web.
 
 #![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
@@ -13,12 +13,12 @@ use std::time::{Duration, Instant};
 use agentdex_tests::harness::{TestDatabase, binary};
 use testweb::{Host, Web};
 
-/// Commands that cannot run in a test, by how they begin, with the reason.
+/// Commands that cannot run in a test: how each begins, and the reason.
 const EXEMPT: [(&str, &str); 15] = [
     ("tests/run", "it runs this test"),
     ("deploy/build-release", "it builds for an hour; tests/deploy/run tests the script"),
     ("deploy/metrics-token deploy/secrets", "it writes to the sources; tests/deploy/run runs it"),
-    ("cat target/dist/SHA256SUMS", "it reads what deploy/build-release builds"),
+    ("cat target/dist/SHA256SUMS", "it reads files that deploy/build-release builds"),
     ("cargo build --release --features", "it builds for minutes"),
     ("cargo install ", "the programs of this build are on the PATH"),
     ("indexer --embedder", "it needs a model; tests/embedder runs it"),
@@ -35,21 +35,21 @@ const EXEMPT: [(&str, &str); 15] = [
     ("agentdex mcp", "it answers a client on its standard input; tests/mcp runs it"),
     (
         "curl -X POST 'http://127.0.0.1:8080/sites/skyhop.example/recheck'",
-        "a site that was just visited is not visited again at once; the tests of the interface run it",
+        "a site cannot be rechecked so soon after a visit; the tests of the API run it",
     ),
     (
         "sudo -u agentdex agentdex --config /etc/agentdex/agentdex.toml doctor",
-        "it asks the name servers of the open web",
+        "it queries name servers on the internet",
     ),
-    ("pg_", "they dump and replace a database that programs use; the restore tests of the indexer cover it"),
+    ("pg_", "they dump and replace a database in use; the restore tests of the indexer cover it"),
 ];
-/// The demo serves while the commands of the document run.
+/// Starts the demo, which serves while the commands of the document run.
 const DEMO: &str = "agentdex demo --admin-tokens admin-tokens --feedback";
 /// The manifest of a user who validates it.
 const MANIFEST: &str = include_str!("../../crates/testweb/demo/skyhop/agent.json");
-/// Before commands of the user of the units. The test runs them as its own user.
+/// Prefix of commands that the service user runs. The test runs them as its own user.
 const AS_SERVICE: &str = "sudo -u agentdex ";
-/// How a command of a document begins.
+/// The beginnings of commands in a document.
 const STARTS: [&str; 14] = [
     "agentdex ",
     AS_SERVICE,
@@ -66,10 +66,10 @@ const STARTS: [&str; 14] = [
     "deploy/",
     "cat ",
 ];
-/// Limit for a program to start and for a command to end.
+/// Timeout for the start of a program and for a command.
 const TIMEOUT: Duration = Duration::from_mins(2);
-/// Shell functions around the commands: curl fails on an error status, but not when `--max-time` ends a stream, and `cargo run`
-/// starts the program that is built already.
+/// Shell functions for the commands: curl fails on an error status, but not when `--max-time` ends a stream, and `cargo run` starts the
+/// program that is already built.
 const PRELUDE: &str = r#"set -euo pipefail
 curl() { command curl --silent --show-error --fail-with-body "$@" || [ $? = 28 ]; }
 "#;
@@ -78,7 +78,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }
 
-/// The commands of a document, by blocks: lines of shell blocks, and indented lines.
+/// The commands of a document by block: lines in shell blocks, and indented lines.
 fn blocks(text: &str) -> Vec<Vec<String>> {
     let (mut blocks, mut is_shell) = (vec![Vec::new()], false);
     for line in text.lines() {
@@ -101,7 +101,7 @@ fn is_command(line: &str) -> bool {
     assigned(line).is_some() || STARTS.iter().any(|start| words.starts_with(start))
 }
 
-/// The variable that a line sets to the output of a command.
+/// The variable to which a line assigns the output of a command.
 fn assigned(line: &str) -> Option<&str> {
     let (name, _) = line.split_once("=$(")?;
     name.bytes().all(|byte| byte.is_ascii_lowercase()).then_some(name)
@@ -124,12 +124,12 @@ fn is_service(line: &str) -> bool {
     }
 }
 
-/// Whether a command crawls, which one program at a time can do with SQLite.
+/// Whether a command crawls. With SQLite, only one program can crawl at a time.
 fn is_crawl(line: &str) -> bool {
     line.starts_with("crawler --seeds")
 }
 
-/// A folder in which a user types the commands of one document.
+/// A directory in which the commands of one document run.
 struct Session {
     folder: tempfile::TempDir,
     port: u16,
@@ -168,7 +168,7 @@ impl Session {
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
     }
 
-    /// The command with the folders, the port and the database of this session.
+    /// The command with the directories, the port and the database of this session.
     fn localised(&self, line: &str) -> String {
         let folder = self.folder.path().to_str().unwrap();
         let line = line.strip_prefix(AS_SERVICE).unwrap_or(line);
@@ -239,14 +239,14 @@ impl Session {
         );
     }
 
-    /// Starts a program that runs until it is stopped; waits until it serves, if it does.
+    /// Starts a program that runs until it is stopped. Waits until it is ready, or has started if it serves nothing.
     async fn serve(&mut self, line: &str) {
         let log = self.folder.path().join(format!("service-{}.log", self.services.len()));
         let file = File::create(&log).unwrap();
         let mut command = self.shell(&format!("exec {line}"));
         let child = command.stdout(file.try_clone().unwrap()).stderr(file).spawn().unwrap();
         self.services.push((line.to_owned(), child));
-        // Programs without an interface log that they started; signals are handled from then on.
+        // Programs that serve nothing log their start, and handle signals from then on.
         let has_interface = !line.starts_with("indexer") && !line.starts_with("crawler ");
         let ready =
             format!("{PRELUDE}curl --output /dev/null http://127.0.0.1:{}/readyz 2>/dev/null", self.port);
@@ -270,27 +270,27 @@ impl Session {
         }
     }
 
-    /// Waits until a search finds something.
+    /// Waits until a search has results.
     async fn wait_for_results(&self) {
         self.wait_for("/search?q=book+flight", "\"total\":[1-9]").await;
     }
 
-    /// Waits until the answer at a path contains an expression.
+    /// Waits until the response at a path matches an expression.
     async fn wait_for(&self, path: &str, expression: &str) {
         let found = format!("{PRELUDE}curl 'http://127.0.0.1:{}{path}' | grep -q '{expression}'", self.port);
         let began = now();
         while !self.shell(&found).status().unwrap().success() {
-            assert!(began.elapsed() < TIMEOUT, "{path} has no {expression}:\n{}", self.logs());
+            assert!(began.elapsed() < TIMEOUT, "{path} does not contain {expression}:\n{}", self.logs());
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
     }
 
-    /// What a script prints.
+    /// The output of a script.
     fn output(&self, script: &str) -> String {
         String::from_utf8(self.shell(script).output().unwrap().stdout).unwrap()
     }
 
-    /// What the services printed.
+    /// The output of the services.
     fn logs(&self) -> String {
         let log = |(number, (line, _)): (usize, &(String, Child))| {
             let path = self.folder.path().join(format!("service-{number}.log"));
@@ -299,11 +299,11 @@ impl Session {
         self.services.iter().enumerate().map(log).collect()
     }
 
-    /// Ends the services as Ctrl-C does; each must end without an error.
+    /// Stops the services as Ctrl-C does; each must exit without an error.
     fn stop(&mut self) {
         for (line, mut child) in self.services.drain(..).rev() {
             let signalled = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-            assert!(signalled.success(), "{line} has ended before");
+            assert!(signalled.success(), "{line} had already exited");
             let status = child.wait().unwrap();
             assert!(status.success(), "{line}: {status}");
         }
@@ -327,7 +327,7 @@ async fn web() -> Web {
     testweb::demo::web().host(Host::new("example.org")).start().await.unwrap()
 }
 
-/// Runs the commands of a document, after a first command that its text presumes.
+/// Runs the commands of a document, after a first command that the document presupposes.
 async fn run_document(name: &str, first: Option<&str>) {
     let web = web().await;
     let text = std::fs::read_to_string(root().join(name)).unwrap();
@@ -380,7 +380,7 @@ async fn commands_of_the_documents_for_operators_work() {
     run_document("docs/SEARCH.md", Some("agentdex --seeds domains.txt")).await;
 }
 
-/// The line of a claim is published on the site, as its owner does it.
+/// Publishes the line of a claim on the site, as its owner would.
 #[tokio::test(flavor = "multi_thread")]
 async fn commands_of_the_document_for_owners_work() {
     let web = web().await;
@@ -431,6 +431,6 @@ fn every_exemption_is_needed_and_every_document_runs() {
         }
     }
     for (start, _) in EXEMPT {
-        assert!(used.contains(start), "no document shows {start:?}: remove the exemption");
+        assert!(used.contains(start), "no document contains {start:?}: remove the exemption");
     }
 }

@@ -1,4 +1,4 @@
-//! The exit codes in the help of every program and in the documents are those with which the programs exit.
+//! Checks that the programs exit with the codes that their help and the documents state.
 
 #![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 

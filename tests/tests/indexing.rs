@@ -1,4 +1,4 @@
-//! The indexer follows a feed on PostgreSQL: from the beginning, from its last position, and after a rebuild.
+//! The indexer follows a PostgreSQL feed: from the beginning, from its last position, and after a rebuild.
 
 #![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 

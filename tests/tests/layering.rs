@@ -1,11 +1,11 @@
-//! The dependencies of docs/ARCHITECTURE.md, checked with `cargo metadata`: the allowed ones between crates, and the forbidden
-//! ones of the pure crates. What every program has to start with is checked in its source.
+//! Checks the dependencies in docs/ARCHITECTURE.md with `cargo metadata`: those allowed between crates, and those forbidden for the pure
+//! crates. Checks in the source what every program must do at its start.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
 
-/// Each crate of the workspace and the crates of the workspace that it may depend on.
+/// Each crate of the workspace with the workspace crates that it may depend on.
 const ALLOWED_DEPENDENCIES: [(&str, &[&str]); 13] = [
     ("manifest", &[]),
     ("policy", &["manifest"]),
@@ -25,19 +25,19 @@ const ALLOWED_DEPENDENCIES: [(&str, &[&str]); 13] = [
     ("agentdex-tests", &["manifest", "policy", "settings", "store", "crawler", "indexer", "api", "testweb"]),
 ];
 
-/// The embedder is not a member of the workspace, since it takes minutes to build. Only one crate may depend on it, as an option;
-/// its own dependencies are listed too.
+/// The embedder is not a member of the workspace because it takes minutes to build. Only one crate may depend on it, optionally. Its own
+/// dependencies are listed too.
 const EMBEDDER: &str = "embedder";
 const MAY_DEPEND_ON_EMBEDDER: &str = "indexer";
 const DEPENDENCIES_OF_EMBEDDER: [&str; 3] = ["candle-core", "candle-transformers", "tokenizers"];
 
-/// Crates with decisions and values alone, and dependencies that would add a clock, a network or a database.
+/// Crates that contain only decisions and values, and the dependencies that would add a clock, a network or a database.
 const PURE: [&str; 2] = ["manifest", "policy"];
 const IMPURE: [&str; 8] =
     ["tokio", "reqwest", "hyper", "sqlx", "axum", "tantivy", "rand", "hickory-resolver"];
 
-/// Clients that connect only to hosts of the configuration: a collector of spans, a bucket of snapshots. The third has no code:
-/// it names features of dependencies.
+/// Clients that connect only to configured hosts: a collector of spans, a bucket of snapshots. The third crate has no code: it only selects
+/// features of dependencies.
 const CLIENTS_OF_CONFIGURED_HOSTS: [&str; 3] = ["opentelemetry-otlp", "object_store", "unified-features"];
 
 /// Crates of programs: only `agentdex` and the tests may depend on them.
@@ -48,7 +48,7 @@ fn metadata() -> Metadata {
     MetadataCommand::new().other_options(["--locked".to_owned()]).exec().expect("cargo metadata")
 }
 
-/// The dependencies of a package, without those of its tests.
+/// The dependencies of a package, without dev-dependencies.
 fn dependencies(package: &Package) -> BTreeSet<&str> {
     let built =
         package.dependencies.iter().filter(|dependency| dependency.kind != DependencyKind::Development);
@@ -65,7 +65,7 @@ fn transitive_dependencies<'a>(metadata: &'a Metadata, package: &Package) -> BTr
     transitive_dependencies_without(metadata, package, &[])
 }
 
-/// The same, without dependencies through some packages.
+/// The transitive dependencies without those that are reached only through some packages.
 fn transitive_dependencies_without<'a>(
     metadata: &'a Metadata,
     package: &Package,
@@ -130,7 +130,7 @@ fn pure_crates_depend_on_no_clock_network_or_database() {
 /// asks the registries that its operator configured.
 const SENDER: &str = "egress";
 const MAY_SEND: [&str; 2] = ["api", "crawler"];
-/// Crates with an HTTP client or a resolver of their own: the sender, the names of features, and the tests.
+/// Crates that may depend on an HTTP client or a resolver: the sender, the selection of features, and the tests.
 const MAY_HAVE_CLIENTS: [&str; 3] = [SENDER, "unified-features", "agentdex-tests"];
 
 #[test]
@@ -202,7 +202,10 @@ fn the_embedder_is_built_only_with_its_feature() {
         let reached = transitive_dependencies(&metadata, package);
         assert!(!stray.iter().any(|apart| reached.contains(apart)), "{name} is built with the embedder");
         let ours = package.dependencies.iter().filter(|dependency| dependency.name == EMBEDDER);
-        assert!(ours.clone().all(|dependency| dependency.optional), "{name} needs {EMBEDDER} always");
+        assert!(
+            ours.clone().all(|dependency| dependency.optional),
+            "the dependency of {name} on {EMBEDDER} is not optional"
+        );
         assert!(
             ours.count() == usize::from(name == MAY_DEPEND_ON_EMBEDDER),
             "{name} may not depend on {EMBEDDER}"
@@ -210,10 +213,10 @@ fn the_embedder_is_built_only_with_its_feature() {
     }
     let manifest = std::fs::read_to_string(metadata.workspace_root.join("crates/embedder/Cargo.toml"))
         .expect("the Cargo.toml of the embedder");
-    assert!(!manifest.contains("path ="), "{EMBEDDER} has no path dependency");
+    assert!(!manifest.contains("path ="), "{EMBEDDER} must not have a path dependency");
 }
 
-/// RUSTSEC-2024-0436: `paste` is no longer maintained. The tensors of the optional embedder need it, and nothing else does.
+/// RUSTSEC-2024-0436: `paste` is no longer maintained. Only the tensor library of the optional embedder needs it.
 #[test]
 fn only_the_embedder_needs_an_unmaintained_crate() {
     let metadata = metadata();
@@ -224,10 +227,10 @@ fn only_the_embedder_needs_an_unmaintained_crate() {
         );
     }
     let deny = std::fs::read_to_string(metadata.workspace_root.join("deny.toml")).expect("deny.toml");
-    assert!(deny.contains("RUSTSEC-2024-0436"), "deny.toml names the advisory");
+    assert!(deny.contains("RUSTSEC-2024-0436"), "deny.toml must list the advisory");
 }
 
-/// Manifests have a few KiB or some MiB: a response may read one only with a permit for its bytes.
+/// Manifests range from a few KiB to several MiB, so the API may read one only with a permit for its bytes.
 #[test]
 fn the_api_reads_manifests_in_one_module() {
     const READS: [&str; 7] = [
@@ -243,11 +246,11 @@ fn the_api_reads_manifests_in_one_module() {
     assert!(stray.is_empty(), "use App::manifests instead: {stray:#?}");
 }
 
-/// A parser without a budget builds any tree that fits into the largest body.
+/// A parser without a budget can build a tree as large as the maximum body allows.
 #[test]
 fn json_of_others_is_parsed_within_a_budget() {
     const PARSERS: [&str; 3] = ["serde_json::from_slice", "serde_json::from_str", "serde_json::from_reader"];
-    // What the API wrote itself, and a parameter of at most 1,024 characters.
+    // JSON that the API wrote itself, and a parameter of at most 1,024 characters.
     const OF_THE_API: [&str; 3] = ["json_text.rs", "tools/find.rs", "dashboard/use_it/examples.rs"];
     // The queue and the progress that the crawler wrote itself.
     const OF_THE_CRAWLER: [&str; 1] = ["visit/queue.rs"];
@@ -256,7 +259,7 @@ fn json_of_others_is_parsed_within_a_budget() {
     assert!(stray.is_empty(), "use manifest::budget::parse_within_budget instead: {stray:#?}");
 }
 
-/// The calls in a folder, tests left out, by files that may not make them.
+/// The calls in a directory, without tests, in files that may not make them.
 fn calls_outside(folder: &str, calls: &[&str], may_call: &[&str]) -> Vec<String> {
     let mut stray = Vec::new();
     for (name, text) in sources(folder) {
@@ -270,7 +273,7 @@ fn calls_outside(folder: &str, calls: &[&str], may_call: &[&str]) -> Vec<String>
     stray
 }
 
-/// The paths and texts of the Rust files below a folder of the workspace.
+/// The paths and texts of the Rust files below a directory of the workspace.
 fn sources(folder: &str) -> Vec<(String, String)> {
     let root = metadata().workspace_root;
     let mut folders = vec![root.join(folder)];
@@ -289,13 +292,13 @@ fn sources(folder: &str) -> Vec<(String, String)> {
     files
 }
 
-/// The files of the programs that call a function.
+/// The program files that call a function.
 fn programs_that_call(call: &str) -> BTreeMap<String, String> {
     let folders = ["api/src", "crawler/src", "indexer/src", "crates/agentdex/src"];
     folders.into_iter().flat_map(sources).filter(|(_, text)| text.contains(call)).collect()
 }
 
-/// A thread of its own handles signals from the start, so that a program ends within its drain time whatever blocks it.
+/// A separate thread handles signals from the start, so that a program exits within its drain time even if it is blocked.
 #[test]
 fn every_program_handles_signals_before_it_opens_its_store() {
     const OPENINGS: [(&str, &str); 6] = [
@@ -320,7 +323,7 @@ fn every_program_handles_signals_before_it_opens_its_store() {
     }
 }
 
-/// The watchdog ends when it is dropped, and `/readyz` asks it.
+/// Programs must keep the watchdog because dropping it ends it. `/readyz` reads its state.
 #[test]
 fn every_program_keeps_its_watchdog() {
     let programs = programs_that_call("runtime::start()");
@@ -340,7 +343,7 @@ fn every_program_keeps_its_watchdog() {
     assert!(programs_that_call("ApiConfig { runtime_health,").contains_key("crates/agentdex/src/serve.rs"));
 }
 
-/// A program that cannot run itself as a reader says so, instead of reading documents in its own process.
+/// A program that cannot start itself as a reader reports an error instead of reading documents in its own process.
 #[test]
 fn every_program_that_reads_documents_has_a_reader_process() {
     let programs = programs_that_call("ReaderProgram::this_program()");

@@ -1,25 +1,25 @@
-//! One build makes all programs: a package that is built alone uses the features that the whole workspace uses, so that no
+//! Checks that one build compiles every dependency once: a package that is built alone uses the same features as the whole workspace, so no
 //! dependency is compiled a second time.
 
 use std::collections::BTreeSet;
 use std::process::Command;
 
-/// Everything that a build compiles.
+/// All dependencies that a build compiles.
 const ALL: &str = "normal,build";
-/// Without procedural macros: they run in the compiler, so what they depend on is compiled apart in any case.
+/// Without procedural macros: they run in the compiler, so their dependencies are compiled separately in any case.
 const WITHOUT_MACROS: &str = "normal,build,no-proc-macro";
-/// The same with what only tests use.
+/// The same with dev-dependencies.
 const TESTS: &str = "normal,build,dev,no-proc-macro";
 
-/// The dependencies of a selection of packages with their features, without the packages of the workspace.
+/// The dependencies of the selected packages with their features, without packages of the workspace.
 fn dependencies(edges: &str, selection: &[&str]) -> BTreeSet<String> {
     let output = Command::new(env!("CARGO"))
         .args(["tree", "--locked", "--edges", edges, "--prefix", "none", "--format", "{p} {f}"])
         .args(selection)
         .output()
-        .expect("cargo tree runs");
+        .expect("cannot run cargo tree");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let lines = String::from_utf8(output.stdout).expect("cargo tree prints UTF-8");
+    let lines = String::from_utf8(output.stdout).expect("the output of cargo tree is not UTF-8");
     let is_dependency = |line: &&str| !line.contains("(/") && !line.is_empty();
     lines.lines().map(|line| line.trim_end_matches(" (*)")).filter(is_dependency).map(str::to_owned).collect()
 }
@@ -33,13 +33,13 @@ fn building_one_program_compiles_no_dependency_again() {
             dependencies(ALL, &["--package", alone]).difference(&together).cloned().collect();
         assert!(
             compiled_again.is_empty(),
-            "-p {alone} uses other features of these crates: name all of them in crates/unified-features/Cargo.toml:\n{}",
+            "-p {alone} uses other features of these crates: list all of them in crates/unified-features/Cargo.toml:\n{}",
             compiled_again.join("\n")
         );
     }
 }
 
-/// The optional features and the tests use further crates, but no other features of those that the programs use.
+/// The optional features and the tests may use further crates, but no other features of the programs' crates.
 #[test]
 fn building_the_workspace_or_a_feature_compiles_no_dependency_again() {
     let together = dependencies(WITHOUT_MACROS, &["--package", "agentdex"]);

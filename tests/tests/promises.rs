@@ -1,13 +1,13 @@
 //! Every promise of the documents has a test.
 //!
-//! A promise is a sentence or a table row that has a word such as never, only or at most, or a number. The registers in
-//! `tests/docs` list the promises under the headings of their document. A key is the start of the sentence; its value names
-//! the tests that fail when the sentence stops being true, as `file::name`, or the reason why there is none. Beside a test an
-//! entry may quote the line that sets a number, so that the number cannot change without its sentence:
+//! A promise is a sentence or a table row with a number or a word such as never, only or at most. The registers in `tests/docs` list the
+//! promises under the headings of their document. A key is the start of the sentence. Its value lists the tests that fail if the sentence
+//! becomes false, as `file::name`, or the reason why there is no test. In addition to a test, an entry may quote the line that sets a
+//! number, so that the number cannot change without its sentence:
 //!
 //! ```toml
 //! ["Limits"]
-//! "requests to one host in a day" = ["crates/policy/tests/documented.rs::the_limits_for_site_owners_are_the_real_ones"]
+//! "requests to one host in a day" = ["crates/policy/tests/documented.rs::documented_limits_are_the_actual_limits"]
 //! "duration of a visit" = [
 //!     "crates/policy/src/visit.rs::a_visit_has_two_minutes_and_survives_storage",
 //!     "crates/policy/src/visit.rs::const VISIT_WALL_MAX: Duration = Duration::from_mins(2);",
@@ -15,7 +15,7 @@
 //! "To be removed at once, write to the contact" = { none = "advice" }
 //! ```
 //!
-//! A folder below `crates/manifest/fixtures` is a test too: its document has to become its expected manifest.
+//! A directory below `crates/manifest/fixtures` is a test too: reading its document must result in the expected manifest.
 //!
 //! A sentence without one of these words may be listed too.
 
@@ -35,7 +35,7 @@ const DOCUMENTS: [(&str, &str); 5] = [
 ];
 /// Cases of `crates/manifest/tests/fixtures.rs`.
 const FIXTURES: &str = "crates/manifest/fixtures/";
-/// What follows in FORMATS.md is generated, and checked by `crates/manifest/tests/documented.rs`.
+/// The rest of FORMATS.md from this heading is generated, and `crates/manifest/tests/documented.rs` checks it.
 const GENERATED: &str = "\n## Inferred types\n";
 /// Words that make a sentence a promise.
 const WORDS: [&str; 33] = [
@@ -43,7 +43,7 @@ const WORDS: [&str; 33] = [
     "nine", "no", "none", "nor", "not", "nothing", "once", "only", "seven", "six", "sixteen", "sixty", "ten",
     "thirty", "thousand", "three", "twelve", "twenty", "twice", "two", "half", "quarter",
 ];
-/// Reasons, rather than tests, that a register may give, as a share of its entries.
+/// Maximum percentage of entries in a register that give a reason instead of a test.
 const WITHOUT_TEST_PERCENT_MAX: usize = 15;
 
 /// Starts of sentences, by heading.
@@ -101,7 +101,7 @@ impl Statements {
             return;
         }
         if line.starts_with("|--") {
-            self.under_heading().pop(); // the row above is the header of the table
+            self.under_heading().pop(); // the row above is the table header
         } else if line.starts_with('|') {
             let row = without_emphasis(line.trim_matches(['|', ' ']));
             self.under_heading().push(row);
@@ -149,7 +149,7 @@ fn without_emphasis(text: &str) -> String {
     parts.collect::<Vec<_>>().join("`")
 }
 
-/// Whether a sentence has one of [`WORDS`] or a number. Code, versions (`ATP 0.1`) and RFCs do not count as numbers.
+/// Whether a sentence contains one of [`WORDS`] or a number. Numbers in code, versions (`ATP 0.1`) and RFC references do not count.
 fn is_promise(statement: &str) -> bool {
     let prose = statement.split('`').step_by(2).collect::<Vec<_>>().join(" ");
     let mut before = "";
@@ -217,7 +217,7 @@ fn every_test_in_a_register_exists() {
                     continue;
                 }
                 let (path, name) =
-                    test.split_once("::").unwrap_or_else(|| panic!("{test} names no function"));
+                    test.split_once("::").unwrap_or_else(|| panic!("{test} contains no function name"));
                 let text = files.entry(path.to_owned()).or_insert_with(|| read(path));
                 let is_function = name.chars().all(|c| c.is_alphanumeric() || c == '_');
                 functions += usize::from(is_function);
@@ -227,7 +227,7 @@ fn every_test_in_a_register_exists() {
                     missing.push(format!("{document}: {test}"));
                 }
             }
-            assert!(functions > 0, "{document}: no test beside {tests:?}");
+            assert!(functions > 0, "{document}: no test in {tests:?}");
         }
         let percent = without_test * 100 / evidence.len().max(1);
         assert!(percent <= WITHOUT_TEST_PERCENT_MAX, "{document}: {percent} % of the promises have no test");

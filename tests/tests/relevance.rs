@@ -1,5 +1,5 @@
-//! The minimum quality of the ranking: public tool-retrieval sets, if they are present beside the workspace, and labelled
-//! requests over the demo's sites.
+//! The minimum quality of the ranking, for public tool-retrieval sets if they are present next to the workspace, and for labelled requests
+//! over the demo's sites.
 
 #![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
@@ -15,16 +15,16 @@ use agentdex_tests::relevance::spam::{self, SpamJudged};
 use indexer::{IndexBuilder, SearchRequest, Searcher, WordWeights, stems_of};
 use store::FeedPosition;
 
-/// Mean of nDCG@10 over the five sets below which the ranking has regressed.
+/// Minimum mean of nDCG@10 over the five sets.
 const MEAN_MIN: f64 = 0.68;
-/// Maximum loss of one measure against the last recorded run.
+/// Maximum loss of one measure compared with the last recorded run.
 const TOLERANCE: f64 = 0.01;
-/// Share of the requests with an answer whose results may all be below the relevance cut-off, with those that find nothing.
+/// Maximum share of the requests with an answer that have no result above the relevance cut-off.
 const CUT_OFF_LOSS_MAX: f64 = 0.02;
-/// Share of the requests without an answer that must have no result above it. The others share a rare word with a capability
-/// ("earthquake alerts", "university admission"), as requests with an answer do ("bus departures").
+/// Minimum share of the requests without an answer that have no result above the cut-off. The others share a rare word with a capability
+/// ("earthquake alerts", "university admission"), like requests with an answer ("bus departures").
 const NO_ANSWER_MIN: f64 = 0.44;
-/// Share of those without an answer among all requests that have no result above it.
+/// Minimum share of requests without an answer among all requests that have no result above the cut-off.
 const NO_ANSWER_PRECISION_MIN: f64 = 0.79;
 /// Results of a page.
 const PAGE: usize = 10;
@@ -48,7 +48,7 @@ fn check_losses(set: &str, now: &Measures, before: &Measures) {
 #[test]
 fn public_sets_rank_above_the_minimum_and_no_worse_than_recorded() {
     let Some(sets) = sets::read_all().unwrap() else {
-        println!("no relevance data beside the workspace: nothing to rank");
+        println!("skipped: no relevance data next to the workspace");
         return;
     };
     let runs = [("agentdex", WordWeights::built_in()), (NOTHING_LEARNT, Arc::new(WordWeights::default()))];
@@ -65,7 +65,7 @@ fn public_sets_rank_above_the_minimum_and_no_worse_than_recorded() {
         println!("{engine}");
         for (set, ranked) in sets.iter().zip(&ranked) {
             let mut before = recorded[*engine][&set.name].clone();
-            // What is learnt may help one measure and cost another; without it, nothing may be lost.
+            // Learnt weights may improve one measure and reduce another; without them, no measure may fall.
             before.retain(|measure, _| *engine == NOTHING_LEARNT || measure == "ndcg");
             check_losses(&set.name, &ranked[run], &before);
         }
@@ -117,7 +117,10 @@ fn check_cut_off(judged: &[Judged]) {
     let lost = share(&with, &|of| of.relevant == 0);
     let no_answer = share(&without, &|of| of.relevant == 0);
     assert!(lost <= CUT_OFF_LOSS_MAX, "{lost:.3} of the requests with an answer have no relevant result");
-    assert!(no_answer >= NO_ANSWER_MIN, "{no_answer:.3} of those without an answer have no relevant result");
+    assert!(
+        no_answer >= NO_ANSWER_MIN,
+        "{no_answer:.3} of the requests without an answer have no relevant result"
+    );
     assert!(
         precision >= NO_ANSWER_PRECISION_MIN,
         "{precision:.3} of the requests without a relevant result have no answer"
@@ -126,11 +129,11 @@ fn check_cut_off(judged: &[Judged]) {
     let shown = &book.found[..usize::try_from(book.relevant).unwrap().min(book.found.len())];
     assert!(
         !shown.is_empty() && shown.iter().all(|key| key.starts_with("skyhop.example#")),
-        "\"book flight\" has only flights as results: {shown:?}"
+        "\"book flight\" must have results, all of them flights: {shown:?}"
     );
 }
 
-/// Checks every 17th word of name and description that at most one page of the capabilities have.
+/// Checks every 17th word of names and descriptions, if at most one page of capabilities contains it.
 #[test]
 fn published_capabilities_are_found_by_their_own_words() {
     let pool = labelled::present_manifests().unwrap();
@@ -164,11 +167,11 @@ fn published_capabilities_are_found_by_their_own_words() {
         }
     }
     println!("{} of {checked} words do not find their capability: {lost:?}", lost.len());
-    // names of fields such as `gameId` are two words in the index
+    // field names such as `gameId` are two words in the index
     assert!(lost.len() * 80 <= checked, "{} of {checked}: {lost:?}", lost.len());
 }
 
-/// Loss of nDCG@10 of the requests about the demo that spam may cause, on average.
+/// Maximum mean loss of nDCG@10 that spam may cause for the requests about the demo.
 const SPAM_LOSS_MAX: f64 = 0.005;
 
 #[test]
@@ -182,13 +185,15 @@ fn fifty_spam_sites_do_not_rank_before_the_sites_that_they_imitate() {
     for line in &lines {
         let reasons = marked.get(&line.site).cloned().unwrap_or_default();
         match &line.reason {
-            Some(reason) => assert!(reasons.contains(reason), "{}: {reasons:?} and not {reason}", line.site),
+            Some(reason) => {
+                assert!(reasons.contains(reason), "{}: {reasons:?} instead of {reason}", line.site)
+            }
             None => assert!(reasons.is_empty(), "{}: {reasons:?}", line.site),
         }
     }
     let is_spam = |site: &str| lines.iter().any(|line| line.site == site);
     let honest: Vec<&String> = marked.keys().filter(|site| !is_spam(site)).collect();
-    assert!(honest.is_empty(), "no spam: {honest:?}");
+    assert!(honest.is_empty(), "honest sites are marked as spam: {honest:?}");
 
     let before = labelled::judge_all(&Arc::default()).unwrap();
     let aimed_at: BTreeSet<&String> = lines.iter().flat_map(|line| &line.requests).collect();
@@ -209,7 +214,7 @@ fn fifty_spam_sites_do_not_rank_before_the_sites_that_they_imitate() {
     }
     let loss = loss / f64::from(count);
     println!("nDCG@10 over {count} requests falls by {loss:.4}");
-    assert!(loss <= SPAM_LOSS_MAX, "spam costs {loss:.4} of nDCG@10");
+    assert!(loss <= SPAM_LOSS_MAX, "spam reduces nDCG@10 by {loss:.4}");
 }
 
 #[test]
@@ -235,7 +240,7 @@ fn labelled_requests_find_the_expected_capabilities() {
     assert!(labelled::requests().unwrap().len() >= LABELLED_MIN);
     let judged = labelled::judge_all(&Arc::default()).unwrap();
     let unknown: Vec<&String> = judged.iter().flat_map(|of| &of.unknown).collect();
-    assert!(unknown.is_empty(), "graded, but not there: {unknown:?}");
+    assert!(unknown.is_empty(), "graded capabilities do not exist: {unknown:?}");
     for of in judged.iter().filter(|of| of.scores.ndcg < 0.6 && !of.request.grades.is_empty()) {
         println!("{:.2} {:?}: {:?}", of.scores.ndcg, of.request.text, of.found);
     }
@@ -250,11 +255,11 @@ fn labelled_requests_find_the_expected_capabilities() {
             .iter()
             .find(|of| of.request.text == text)
             .unwrap_or_else(|| panic!("{text}: not labelled"));
-        let first = of.found.first().unwrap_or_else(|| panic!("{text}: nothing is found"));
+        let first = of.found.first().unwrap_or_else(|| panic!("{text}: no results"));
         assert_eq!(
             of.request.grades.get(first),
             Some(&3),
-            "{text}: on the first page, and first comes {first}"
+            "{text}: expected first, but the first result is {first}"
         );
     }
 }

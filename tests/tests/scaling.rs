@@ -4,7 +4,7 @@
 
 use std::{fs, path::Path};
 
-/// Sites that the page plans for, and the share of them that declares something.
+/// The planned number of sites, and the share of them that declares something.
 const SITES: f64 = 300e6;
 const DECLARING: f64 = 0.01;
 
@@ -20,7 +20,7 @@ const DAY: f64 = 86_400.0;
 fn scaling_agrees_with_the_benchmarks() {
     let stated = words(&read("SCALING.md"));
     for sentence in sentences(&Measured::read(&read("BENCHMARKS.md"))) {
-        assert!(stated.contains(&words(&sentence)), "docs/SCALING.md should say:\n{sentence}");
+        assert!(stated.contains(&words(&sentence)), "docs/SCALING.md should contain:\n{sentence}");
     }
 }
 
@@ -28,12 +28,12 @@ fn read(name: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(name)).unwrap()
 }
 
-/// The text on one line, so that line breaks make no difference.
+/// The text on one line, so that line breaks do not matter.
 fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What BENCHMARKS.md measured.
+/// The measurements in BENCHMARKS.md.
 struct Measured {
     raw_milliseconds: f64,
     polite_milliseconds: f64,
@@ -81,7 +81,7 @@ impl Measured {
     }
 }
 
-/// The cells of the only table row that starts so.
+/// The cells of the only table row with this start.
 fn row(text: &str, start: &str) -> Vec<String> {
     let rows: Vec<&str> = text.lines().filter(|line| line.starts_with(start)).collect();
     assert_eq!(rows.len(), 1, "rows of BENCHMARKS.md that start with {start}");
@@ -95,8 +95,8 @@ fn number(cell: &str) -> f64 {
     digits.parse().unwrap_or_else(|error| panic!("{cell:?}: {error}"))
 }
 
-/// A number with two decimals below one, one below ten, none below a thousand, and three significant digits above, with commas
-/// between thousands.
+/// Formats a number: two decimals below one, one below ten, none below a thousand, and three significant digits above, with commas between
+/// thousands.
 fn rounded(value: f64) -> String {
     match value {
         ..1.0 => format!("{value:.2}"),

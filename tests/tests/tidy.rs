@@ -1,4 +1,4 @@
-//! Checks of every file: a module comment, a maximum length, no unfinished code, no paths of one machine.
+//! Checks every file: a module comment, a maximum length, no unfinished code, no machine-specific paths.
 
 use std::{
     fs,
@@ -6,10 +6,10 @@ use std::{
     process::Command,
 };
 
-/// Maximum length of a source file outside tests.
+/// Maximum number of lines of a source file, without tests.
 const LINES_MAX: usize = 500;
 
-/// Words of unfinished or silenced code, split so that this file does not contain them.
+/// Words that mark unfinished or silenced code, split so that this file does not contain them.
 const UNFINISHED: [&str; 7] = [
     concat!("to", "do!"),
     concat!("unimple", "mented!"),
@@ -20,7 +20,7 @@ const UNFINISHED: [&str; 7] = [
     concat!("#[al", "low("),
 ];
 
-/// Package registries and paths of one machine, split likewise. Paths count at the start of a word only.
+/// Package registries and machine-specific paths, split in the same way. Paths count only at the start of a word.
 const REGISTRIES: [&str; 5] = [
     concat!("index.crates", ".io"),
     concat!("static.crates", ".io"),
@@ -31,7 +31,7 @@ const REGISTRIES: [&str; 5] = [
 const MACHINE_PATHS: [&str; 4] =
     [concat!("/wo", "rk/"), concat!("/ro", "ot/"), concat!("/ho", "me/"), concat!("/Use", "rs/")];
 
-/// Lock files name the registries that they lock against.
+/// Lock files contain the registries of the locked packages.
 const LOCK_FILES: [&str; 2] = ["Cargo.lock", "package-lock.json"];
 
 /// A committed text file.
@@ -45,14 +45,14 @@ impl TextFile {
         self.path.extension().is_some_and(|extension| extension == "rs")
     }
 
-    /// Files of tests: in a `tests` folder, or with a name that ends with `tests`.
+    /// Whether it is a test file: in a `tests` directory, or with a name that ends with `tests`.
     fn is_test(&self) -> bool {
         let in_folder =
             self.path.components().any(|part| part.as_os_str() == "tests" || part.as_os_str() == "benches");
         in_folder || self.path.file_stem().is_some_and(|stem| stem.to_string_lossy().ends_with("tests"))
     }
 
-    /// The lines of a source file before its tests.
+    /// Number of lines of a source file before its tests.
     fn lines_of_source(&self) -> usize {
         let tests = self.text.lines().position(|line| line == "#[cfg(test)]");
         tests.unwrap_or_else(|| self.text.lines().count())
@@ -66,20 +66,20 @@ impl TextFile {
     }
 }
 
-/// Every text file that is committed or about to be.
+/// Every text file that is committed, or untracked and not ignored.
 fn text_files() -> Vec<TextFile> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the tests are in the workspace");
     let listed = Command::new("git")
         .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
         .current_dir(root)
         .output()
-        .expect("git lists the files");
+        .expect("cannot run git");
     assert!(
         listed.status.success(),
         "git cannot list the files: {}",
         String::from_utf8_lossy(&listed.stderr)
     );
-    let names = String::from_utf8(listed.stdout).expect("file names in UTF-8");
+    let names = String::from_utf8(listed.stdout).expect("a file name is not UTF-8");
     let read = |name: &str| {
         let text = fs::read_to_string(root.join(name)).ok()?;
         Some(TextFile { path: name.into(), text })
@@ -104,7 +104,7 @@ fn finds_the_committed_files() {
 fn every_source_file_starts_with_a_module_comment() {
     let files = text_files();
     let silent = files.iter().filter(|file| file.is_rust() && !file.text.starts_with("//! "));
-    assert_none("these do not start with `//!`", silent.map(|file| file.path.display().to_string()));
+    assert_none("these files do not start with `//!`", silent.map(|file| file.path.display().to_string()));
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn source_files_do_not_exceed_the_line_limit() {
         .iter()
         .filter(|file| file.is_rust() && !file.is_test() && file.lines_of_source() > LINES_MAX)
         .map(|file| format!("{} has {} lines", file.path.display(), file.lines_of_source()));
-    assert_none("these exceed the line limit", long);
+    assert_none("these files exceed the line limit", long);
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn no_file_names_a_registry_or_a_local_path() {
         let paths = MACHINE_PATHS.iter().filter(|path| file.has_word_at_start(path));
         registries.chain(paths).map(|word| format!("{} names {word}", file.path.display()))
     });
-    assert_none("these are specific to one machine", found);
+    assert_none("these files are specific to one machine", found);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use crate::manifests::ManifestReader;
 use crate::permitted::Permitted;
 use crate::problem::Problem;
 
-/// A capability with the manifest of the declaration that leads it.
+/// A capability with the manifest of its leading declaration.
 pub(crate) struct FoundCapability {
     /// Id of the leading declaration.
     declaration: CapabilityId,
@@ -38,7 +38,7 @@ impl FoundCapability {
     }
 }
 
-/// The row of the index without the members of a search result, with all declarations.
+/// The row of the index, with all declarations, but without the members that only search results have.
 pub(crate) fn row(stored: &StoredManifest, merged: &MergedCapability) -> Result<Map<String, Value>, Problem> {
     let mut hit = Hit::of(stored, &merged.capability);
     hit.updated_at = merged.declarations.iter().map(|one| one.updated_at).fold(hit.updated_at, Ord::max);
@@ -58,7 +58,7 @@ pub(crate) fn details(
     object_of(&record::detail(stored, merged))
 }
 
-/// Details for a line of the export. Members that the manifest states once for all capabilities are shortened more.
+/// Details for a line of the export, with a lower limit on members that the manifest states once for all capabilities.
 pub(crate) fn exported_details(
     stored: &StoredManifest,
     merged: &MergedCapability,
@@ -66,7 +66,7 @@ pub(crate) fn exported_details(
     object_of(&record::exported_detail(stored, merged))
 }
 
-/// The capability of an id, or the merged one to which its declaration belongs.
+/// The capability with this id, or the merged capability to which the declaration with this id belongs.
 pub(crate) async fn find(
     manifests: ManifestReader<'_>,
     id: CapabilityId,
@@ -99,7 +99,9 @@ pub(crate) async fn similar(
 
 pub(crate) fn parse_id(text: &str) -> Result<CapabilityId, Problem> {
     CapabilityId::parse(text).map_err(|_| {
-        Problem::bad_request("the id of a capability is \"c\" and 16 characters, as in id of a result")
+        Problem::bad_request(
+            "the id of a capability is \"c\" and 16 characters, as in the member id of a search result",
+        )
     })
 }
 

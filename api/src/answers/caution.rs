@@ -1,12 +1,12 @@
-//! What a person should know before a call, besides its safety class: that it leads to another site, and that it may cost money.
+//! Warnings before a call, in addition to its safety class: it goes to another site, or it may cost money.
 
 use manifest::model::{Format, SemanticType};
 use manifest::{SafetyClass, SiteName, site_of_address};
 
-/// The other site that a declaration leads to.
+/// Another site to which a declaration refers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Elsewhere {
-    /// The call goes there.
+    /// The call is sent to this site.
     Calls(SiteName),
     /// A catalog lists an agent or a document of that site.
     Lists(SiteName),
@@ -30,7 +30,7 @@ impl Elsewhere {
     }
 }
 
-/// Whether a call may move money or cost some, by the types of the capability.
+/// Whether a call may move or cost money, judged by the types of the capability.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Money {
     /// It pays, transfers or trades.
@@ -40,7 +40,7 @@ pub(crate) enum Money {
 }
 
 impl Money {
-    /// A payment is one whatever its publisher says of its safety.
+    /// A payment type decides regardless of the safety class that the publisher declares.
     pub(crate) fn of(types: &[SemanticType], class: SafetyClass) -> Option<Self> {
         let names = || types.iter().filter_map(|known| known.name.split_once(':'));
         let reads = class == SafetyClass::Read;

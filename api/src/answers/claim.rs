@@ -1,4 +1,4 @@
-//! Claims to sites: the token to publish, whether it was found, and whose key counts.
+//! Claims to sites: the token to publish, whether it was found, and who owns the site.
 
 use chrono::{DateTime, Utc};
 use data_encoding::HEXLOWER;
@@ -47,7 +47,7 @@ pub(crate) struct FileProof {
     pub(crate) line: String,
 }
 
-/// What is known of the ownership of a site.
+/// What is known about the ownership of a site.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ClaimAnswer {
     #[schema(value_type = String)]
@@ -56,14 +56,14 @@ pub(crate) struct ClaimAnswer {
     pub(crate) owner: Option<OwnerMark>,
     /// When a check was last requested.
     pub(crate) asked_at: Option<DateTime<Utc>>,
-    /// Until when visits look for a token after that.
+    /// When visits stop looking for the token.
     pub(crate) looked_for_until: Option<DateTime<Utc>>,
     pub(crate) checked_at: Option<DateTime<Utc>>,
     /// What the last check found, in words.
     pub(crate) finding: Option<String>,
 }
 
-/// The owner of a site, who proved control of its domain. It says nothing about the content of the site.
+/// The owner of a site, who proved control of its domain. This is no statement about the content of the site.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(crate) struct OwnerMark {
     /// Always true: without a proof there is no owner.
@@ -74,7 +74,7 @@ pub(crate) struct OwnerMark {
     pub(crate) since: DateTime<Utc>,
     /// When the proof was last found.
     pub(crate) last_proven_at: DateTime<Utc>,
-    /// When a check first missed it; the ownership ends two weeks later.
+    /// When a check first did not find the proof; the ownership ends two weeks later.
     pub(crate) missing_since: Option<DateTime<Utc>>,
 }
 
@@ -90,7 +90,7 @@ impl From<&Owner> for OwnerMark {
     }
 }
 
-/// A new key with its token. Nothing is stored but the secret of this instance, so that claims cannot hinder each other.
+/// Issues a new key with its token. Only the secret of this instance is stored, so claims cannot interfere with each other.
 pub(crate) async fn issue(store: &Store, base_url: &str, site: SiteName) -> Result<ClaimIssued, Problem> {
     let secret = match store.claim_secret_find().await? {
         Some(secret) => secret,

@@ -12,11 +12,11 @@ use utoipa::ToSchema;
 use super::stats::{Count, counts};
 use crate::problem::Problem;
 
-/// How old an answer may be: whole tables are read for it.
+/// How long an answer is cached: it needs scans of whole tables.
 pub(crate) const KEPT_FOR: Duration = Duration::from_secs(1);
 const HOURS: u32 = 24;
 const MINUTES: u32 = 60;
-/// Full minutes over which the rate of requests is averaged: a visit counts its requests when it ends.
+/// Number of full minutes over which the request rate is averaged, because a visit reports its requests only when it ends.
 const RATE_MINUTES: u32 = 5;
 /// Latest visits that are listed: one screen.
 const VISITS_MAX: u32 = 30;
@@ -28,9 +28,9 @@ const WORKERS_MAX: u32 = 100;
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct CrawlAnswer {
     pub(crate) queue: Queue,
-    /// The visits of all sites that were saved last, at most 30, the last one first.
+    /// The latest saved visits of all sites, at most 30, newest first.
     pub(crate) visits: Vec<Visit>,
-    /// Requests a second, of the visits that ended in the last five full minutes.
+    /// Requests per second, averaged over the visits that ended in the last five full minutes.
     pub(crate) requests_per_second: f64,
     /// Each of the last 60 minutes, the earliest first.
     pub(crate) minutes: Vec<Interval>,
@@ -51,7 +51,7 @@ pub(crate) struct CrawlAnswer {
     #[serde(skip)]
     #[schema(ignore)]
     pub(crate) requests_last_day: u64,
-    /// Sites that are blocked or suspended, whose visits are deleted, for the page.
+    /// Number of blocked or suspended sites, for the page. Their visits are deleted.
     #[serde(skip)]
     #[schema(ignore)]
     pub(crate) excluded: u64,
@@ -69,15 +69,15 @@ pub(crate) struct Queue {
     pub(crate) lag_s: u64,
 }
 
-/// Visits that ended within an hour or a minute. The site answered those that neither were refused nor failed.
+/// Visits that ended within an hour or a minute. The site answered all visits that were neither refused nor failed.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Interval {
     /// When it begins.
     pub(crate) at: DateTime<Utc>,
     pub(crate) visits: u64,
-    /// Of these, visits that failed: the site could not be reached or did not answer.
+    /// Visits that failed because the site could not be reached or did not answer.
     pub(crate) troubled: u64,
-    /// Of these, visits that the site refused: by robots.txt, by refusing several requests, or by opting out.
+    /// Visits that the site refused: by robots.txt, by refusing several requests, or by opting out.
     pub(crate) refused: u64,
 }
 
@@ -165,12 +165,12 @@ fn interval(at: DateTime<Utc>, ended: &[VisitsOfInterval]) -> Interval {
     Interval { at, visits: sum(|_| true), troubled: sum(VisitEnd::is_failure), refused: sum(is_refusal) }
 }
 
-/// Whether the site did not let its documents be read.
+/// Whether the site refused access to its documents.
 pub(crate) const fn is_refusal(end: VisitEnd) -> bool {
     matches!(end, VisitEnd::RobotsDenied | VisitEnd::Blocked | VisitEnd::OptedOut)
 }
 
-/// Requests a second over the last full minutes.
+/// Requests per second over the last full minutes.
 fn requests_per_second(by_minute: &[VisitsOfInterval], now: DateTime<Utc>) -> f64 {
     let this_minute = now.duration_trunc(TimeDelta::minutes(1)).unwrap_or(now);
     let since = this_minute - TimeDelta::minutes(i64::from(RATE_MINUTES));

@@ -19,22 +19,22 @@ use crate::overload::capacity_problem;
 use crate::problem::Problem;
 use runtime::{LimitReached, Share};
 
-/// Maximum number of capabilities of one site or manifest whose declarations are compared for an answer; the others are
-/// answered one by one.
+/// Maximum number of capabilities of one site or manifest whose declarations are compared for an answer; the others are only served one by
+/// one.
 const COMPARED_MAX: usize = 200;
-/// Contradictions of an answer after which no further capability is compared.
+/// Number of contradictions in an answer after which no further capability is compared.
 const CONTRADICTIONS_MAX: usize = 500;
-/// Maximum number of bytes of declarations that are held for a response; others are not listed. A quarter of a client's limit, so that
-/// declarations never cause its request to be refused.
+/// Maximum number of bytes of declarations that are kept for a response; further ones are not listed. A quarter of a client's limit, so
+/// that declarations never cause its request to be refused.
 const DECLARED_BYTES_MAX: usize = 2 * 1024 * 1024;
-/// Bytes in memory that a declaration counts as before it is read, besides twice its stored ones.
+/// Estimated memory of a declaration before it is read: this many bytes plus twice its stored size.
 const USUAL_BYTES: usize = 4 * 1024;
 
-/// Shared capabilities with the declarations that were read, which count for the client while they are held.
+/// Shared capabilities with the declarations that were read. These count towards the limit of the client while they are in memory.
 #[derive(Debug)]
 pub(crate) struct SharedDeclarations {
     shared: SharedCapabilities<Declared>,
-    /// Counts them. Exports have none, since they have limits of their own.
+    /// Counts the bytes of the declarations. `None` for exports, which have their own limits.
     share: Option<Share>,
 }
 
@@ -44,14 +44,15 @@ impl Kept for SharedCapabilities<Declared> {
     }
 }
 
-/// About the bytes in memory of declarations that are not read yet.
+/// Estimated memory, in bytes, of declarations that have not been read yet.
 fn bytes_expected(selected: &SelectedDeclarations) -> usize {
     let stored = usize::try_from(selected.bytes()).unwrap_or(usize::MAX);
     let expected = selected.count().saturating_mul(USUAL_BYTES).saturating_add(stored.saturating_mul(2));
     expected.min(DECLARED_BYTES_MAX)
 }
 
-/// Whether declarations are held: they are left out, rather than the request refused, if other clients hold too much.
+/// Whether declarations may be kept in memory. If other clients use too much memory, declarations are omitted instead of refusing the
+/// request.
 fn has_room(counted: Result<(), LimitReached>) -> Result<bool, Problem> {
     match counted {
         Ok(()) => Ok(true),
@@ -72,7 +73,7 @@ impl SharedDeclarations {
         Self { shared: SharedCapabilities::new(capabilities, DECLARED_BYTES_MAX), share: None }
     }
 
-    /// A reader for the same request, which these declarations do not refuse.
+    /// A reader for the same request, whose limit does not count these declarations.
     pub(crate) fn beside<'r>(&self, manifests: ManifestReader<'r>) -> ManifestReader<'r> {
         manifests.holding(self.share.as_ref().map_or(0, Share::amount))
     }
@@ -82,7 +83,7 @@ impl SharedDeclarations {
         self.shared.bytes_kept()
     }
 
-    /// Reads the declarations that do not lead.
+    /// Reads the declarations that are not the leading ones.
     pub(crate) async fn following(
         manifests: ManifestReader<'_>,
         capabilities: Vec<SharedCapability>,
@@ -101,8 +102,8 @@ impl SharedDeclarations {
         Self::new(capabilities).load(manifests, |_, _| true).await
     }
 
-    /// Reads declarations: with a permit for the time that it takes, and counted before they are read. Those without a stored statement are
-    /// read from as many manifests as are read for one page. The caller must not hold a permit.
+    /// Reads declarations. Takes a permit while reading, and counts the bytes before they are read. Declarations without a stored statement
+    /// are read from their manifests, within the limits of one page. The caller must not hold a permit.
     async fn load(
         self,
         manifests: ManifestReader<'_>,
@@ -130,8 +131,8 @@ impl SharedDeclarations {
         Ok(Self { shared, share })
     }
 
-    /// The capabilities that manifests share with others that may be exported. The first declaration of a capability that may be exported
-    /// leads. Declarations are read for the manifest that leads them.
+    /// The capabilities that manifests share with others that may be exported. Of each capability, the first declaration that may be
+    /// exported becomes the leading one. The other declarations are read together with its manifest.
     pub(crate) async fn exported(store: &Store, page: &[ManifestId]) -> Result<Self, StoreError> {
         let in_page: HashSet<&ManifestId> = page.iter().collect();
         let capabilities = store.capabilities_shared_by(page).await?;
@@ -204,7 +205,7 @@ impl SharedDeclarations {
         Some((Cow::Owned(merged.capability), count))
     }
 
-    /// The contradictions of all capabilities, and the findings of each manifest about them.
+    /// The contradictions between declarations of all capabilities, and the findings of each manifest about them.
     pub(crate) fn disagreements(&self) -> Disagreements {
         let mut found = Disagreements::default();
         for shared in self.shared.capabilities() {

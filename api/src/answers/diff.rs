@@ -1,11 +1,11 @@
-//! What changed between two versions of a manifest, capability by capability, and whether that breaks a caller.
+//! The changes between two versions of a manifest, by capability, and whether they break a caller.
 //!
-//! Pure. A change breaks a correct caller if an operation is gone or has moved, if a new argument is required, if an
-//! argument is no longer accepted, or if the call needs more caution. By semantic
-//! versioning such a change raises the major version; a document that breaks callers without doing so is flagged.
+//! Pure. A change breaks a correct caller if an operation was removed or moved, if a new argument is required, if an argument is no longer
+//! accepted, or if the call needs more caution. By semantic versioning such a change raises the major version; a document that breaks
+//! callers without doing so is flagged.
 //!
-//! Publishers decide how long lists are. Lists are compared as sets, in linear time. The listed changes are limited, and what breaks
-//! a caller is found in all of them.
+//! Publishers decide how long lists are. Lists are compared as sets, in linear time. Only a limited number of changes is listed, but
+//! breaking changes are searched in all of them.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::Hash;
@@ -20,12 +20,12 @@ use crate::value_size::bytes_left_after;
 
 /// Maximum number of listed changes of fields.
 const CHANGES_MAX: usize = 2_000;
-/// Maximum size of their names and values. A value counts 8 bytes besides its texts.
+/// Maximum total size of the names and values of listed changes. A value counts as 8 bytes plus its texts.
 const TEXTS_BYTES_MAX: usize = 512 * 1_024;
 /// Maximum number of times that the name of a field is repeated in `breaking_changes`.
 const NAME_FACTOR: usize = 3;
 
-/// The difference, as answered.
+/// The difference between two versions, as returned to clients.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub(crate) struct Difference {
     pub(crate) added: Vec<Named>,
@@ -36,9 +36,9 @@ pub(crate) struct Difference {
     pub(crate) fields_left_out: u64,
     /// Whether a caller of the earlier version may fail with the later one.
     pub(crate) breaking: bool,
-    /// Sentences on the listed changes that break a caller.
+    /// One sentence for each listed change that breaks a caller.
     pub(crate) breaking_changes: Vec<String>,
-    /// Whether the document's own version rose in its first number; null where either version has none.
+    /// Whether the first number of the document's own version was raised; null where either document states no version.
     pub(crate) major_version_raised: Option<bool>,
     /// Whether the change is breaking and the major version of the document was not raised.
     pub(crate) breaking_without_major_version: bool,
@@ -62,7 +62,7 @@ impl Named {
     }
 }
 
-/// A capability of both versions that is not the same in both.
+/// A capability that differs between the versions.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub(crate) struct Changed {
     #[serde(flatten)]
@@ -129,7 +129,7 @@ struct ChangeBudget {
     changes: usize,
     bytes: usize,
     left_out: u64,
-    /// Whether a change that is not listed breaks a caller.
+    /// Whether any change beyond the limit breaks a caller.
     breaks_unlisted: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Differences between versions, and what breaks a caller.
+//! Differences between versions, and which of them break a caller.
 
 use manifest::{Manifest, ManifestUrl};
 use serde_json::{Value, json};
@@ -70,7 +70,7 @@ fn flags_breaking_changes_without_a_major_version() {
     }
 }
 
-/// Compares the booking with what became of it.
+/// Compares the booking with its changed version.
 #[track_caller]
 fn assert_breaks(after: &Value, broken: Option<&str>) {
     let found = difference(&version(None, &[book(&json!({}))]), &version(None, std::slice::from_ref(after)));

@@ -14,12 +14,12 @@ use crate::index::IndexHandle;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
 
-/// Maximum number of fields that are shown, and examples of each.
+/// Maximum number of shown fields, and of examples for each.
 const TOPICS_MAX: usize = 9;
 const EXAMPLES_MAX: usize = 3;
-/// Minimum number of characters of a description that says what one can ask for.
+/// Shorter descriptions do not explain a capability.
 const DESCRIPTION_CHARS_MIN: usize = 20;
-/// Namespaces that are no field: any search and any data is in them.
+/// Namespaces that are not a field, because they contain any kind of search or data.
 const CATCH_ALL: [&str; 2] = ["data", "search"];
 /// Capabilities among which the examples are chosen, so that they can be of different sites.
 const CANDIDATES: &str = "20";
@@ -60,7 +60,7 @@ pub(crate) async fn topics(index: &IndexHandle, branches: &[NamespaceBranch]) ->
     Ok(topics)
 }
 
-/// The first capability of each site, then further ones, of those whose descriptions are examples.
+/// Keeps the capabilities that are suitable as examples, and lists the first of each site before further ones of the same sites.
 fn of_different_sites(hits: Vec<Hit>) -> Vec<Hit> {
     let mut sites = HashSet::new();
     let mut texts = HashSet::new();
@@ -70,7 +70,7 @@ fn of_different_sites(hits: Vec<Hit>) -> Vec<Hit> {
     all.filter(|hit| texts.insert(hit.description.clone())).take(EXAMPLES_MAX).collect()
 }
 
-/// Whether a capability says in its own words what it does, of a site that a person can visit.
+/// Whether the capability has an explanatory description and its site is one that a person can visit.
 fn is_example(hit: &Hit) -> bool {
     let description = hit.description.as_deref().unwrap_or_default();
     // RFC 6761 section 6.2: names for tests

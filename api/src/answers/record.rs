@@ -19,7 +19,7 @@ use store::StoredManifest;
 use crate::clock;
 use crate::value_size::json_bytes_left_after;
 
-/// How to call it, where that is declared, and what is wrong with the declaration.
+/// How to call a capability, where it is declared, and the findings of the declaration.
 #[derive(Debug, Serialize)]
 pub(crate) struct Detail<'a> {
     pub(crate) parameters: Option<&'a Value>,
@@ -32,18 +32,18 @@ pub(crate) struct Detail<'a> {
     /// The accepted schemes with their addresses, flows and scopes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) authentication: Vec<&'a Auth>,
-    /// Accepted schemes that take too many bytes; the manifest has them.
+    /// Number of accepted schemes that were left out because of their size; the manifest contains them.
     #[serde(skip_serializing_if = "is_zero")]
     pub(crate) authentication_left_out: usize,
-    /// What the caller must present besides credentials (ATP section 3.3.3).
+    /// The identity that the caller must present in addition to credentials (ATP section 3.3.3).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) agent_identity: Option<&'a AgentIdentity>,
-    /// Who published it: what is declared, what was served, and what a signature proves.
+    /// The publisher: the declared one, the one that served the document, and the one that a signature proves.
     pub(crate) identity: Identity<'a>,
     /// What to show the person who confirms; the publisher's text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) confirmation_message: Option<&'a str>,
-    /// What the publisher asks of the caller: inference, attribution, terms.
+    /// The publisher's requests to the caller: inference, attribution, terms.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) usage_terms: Option<UsageTerms<'a>>,
     pub(crate) idempotency: &'a Idempotency,
@@ -52,10 +52,10 @@ pub(crate) struct Detail<'a> {
     /// What a call costs, as declared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) price: Option<&'a Payment>,
-    /// The same for other networks and assets.
+    /// Prices for other networks and assets.
     #[serde(skip_serializing_if = "<[Payment]>::is_empty")]
     pub(crate) other_prices: &'a [Payment],
-    /// How a capability with a price is paid, if only its manifest says so.
+    /// The payment method of a capability with a price, if only its manifest declares one.
     #[serde(skip_serializing_if = "<[Payment]>::is_empty")]
     pub(crate) payments: &'a [Payment],
     pub(crate) depends_on: &'a [String],
@@ -94,18 +94,18 @@ const fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-/// Maximum number of bytes of the accepted schemes in the record of a capability. They are stated once in a document, and
-/// repeated for each capability.
+/// Maximum number of bytes of the accepted schemes in the record of a capability. A document states them once, but the record of each
+/// capability repeats them.
 const AUTHENTICATION_BYTES_MAX: usize = 64 * 1_024;
-/// The same in a line of the export, which has a line for each capability of a document.
+/// The form in a line of the export, which has one line for each capability of a document.
 const EXPORTED_AUTHENTICATION_BYTES_MAX: usize = 8 * 1_024;
 
-/// Everything that the store knows of a capability and its declarations.
+/// All details of a capability and its declarations that the store has.
 pub(crate) fn detail<'a>(stored: &'a StoredManifest, merged: &'a MergedCapability) -> Detail<'a> {
     detail_within(stored, merged, AUTHENTICATION_BYTES_MAX)
 }
 
-/// The same for a line of the export.
+/// The form for a line of the export.
 pub(crate) fn exported_detail<'a>(stored: &'a StoredManifest, merged: &'a MergedCapability) -> Detail<'a> {
     detail_within(stored, merged, EXPORTED_AUTHENTICATION_BYTES_MAX)
 }
@@ -160,7 +160,7 @@ fn payments<'a>(manifest: &'a Manifest, capability: &Capability) -> &'a [Payment
     if is_paid { &manifest.payments } else { &[] }
 }
 
-/// How the call proceeds, without an address that agents must not be sent to.
+/// The steps of a call, without addresses that agents must not be sent to.
 fn execution<'a>(manifest: &Manifest, capability: &'a Capability) -> Cow<'a, Execution> {
     let declared = &capability.execution;
     let is_usable = |url: &str| manifest.address_for_agents(url).is_some();
@@ -190,7 +190,7 @@ fn provenance<'a>(stored: &'a StoredManifest, capability: &'a Capability) -> Pro
     }
 }
 
-/// Findings at or below the capability's place in its document.
+/// Findings whose JSON pointer is at or below the capability.
 fn findings_about(stored: &StoredManifest, capability: &Capability) -> Vec<Finding> {
     if capability.pointer.is_empty() || capability.pointer_document.is_some() {
         return Vec::new();

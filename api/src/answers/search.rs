@@ -31,7 +31,7 @@ use crate::permitted::off_runtime;
 use crate::problem::Problem;
 use runtime::Share;
 
-/// Maximum number of bytes of details, or of servers, on one page, as JSON; the first row is complete whatever its size.
+/// Maximum number of bytes of details, or of servers, on one page, as JSON. The first row is always complete, whatever its size.
 pub(crate) const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// A page of results.
@@ -40,8 +40,8 @@ pub(crate) struct SearchPage {
     #[schema(value_type = Vec<crate::openapi::schemas::CapabilityRow>)]
     pub(crate) results: Vec<ObjectText>,
     total: u64,
-    /// How many of the leading results are about the request: the others only share a word with it. Null if the results are not
-    /// ordered by relevance.
+    /// How many of the first results are relevant; the others only share a word with the request. Null if the results are not ordered by
+    /// relevance.
     relevant: Option<u64>,
     /// Always true: every match is counted.
     total_is_exact: bool,
@@ -67,7 +67,7 @@ pub(crate) async fn search(
     mut request: SearchRequest,
 ) -> Result<SearchResults, Problem> {
     let started = Instant::now();
-    // The search itself leaves these out: a near copy grouped under a result of such a site takes its place.
+    // Excluded within the search, so that a near copy of such a result, on another site, takes its place.
     request.filters.without_sites.extend(index.suppressed().names());
     let mut answer = index
         .run(client, move |searcher| searcher.search(&request))
@@ -98,8 +98,8 @@ pub(crate) fn leave_out(answer: &mut SearchAnswer, is_left_out: impl Fn(&SiteNam
     }
 }
 
-/// Like [`search`], for an answer that reads the manifests of its results. The page ends before manifests that exceed the bytes
-/// of one page; the next page begins with them.
+/// Like [`search`], for answers that need the manifests of the results. The page ends before the manifest that would exceed the byte limit
+/// of a page; the next page begins with it.
 pub(crate) async fn search_readable(
     index: &IndexHandle,
     manifests: ManifestReader<'_>,
@@ -114,7 +114,7 @@ pub(crate) async fn search_readable(
     search(index, manifests.client, SearchRequest { limit: readable, ..request }).await
 }
 
-/// How many of the first results may have their manifests read for one page.
+/// Number of leading results whose manifests fit within the limits of one page.
 pub(crate) async fn readable(manifests: ManifestReader<'_>, hits: &[Hit]) -> Result<usize, Problem> {
     let ids: Vec<&ManifestId> = hits.iter().map(|hit| &hit.manifest_id).collect();
     manifests.readable(&ids).await
@@ -187,7 +187,7 @@ pub(crate) async fn page(
     Ok((page, share))
 }
 
-/// The fields of a result that reading its declarations needs; its texts are in its row.
+/// Removes the texts of a result, which its row contains, and keeps the data for reading its declarations.
 fn without_texts(hit: Hit) -> Hit {
     Hit {
         key: String::new(),
@@ -204,14 +204,14 @@ fn without_texts(hit: Hit) -> Hit {
     }
 }
 
-/// Counts the texts of results for a client, for a page or a feed that waits to be made.
+/// Counts the texts of results towards the limit of the client while the page or feed waits to be built.
 pub(crate) fn counted(manifests: ManifestReader<'_>, hits: &[Hit]) -> Result<ByteCount, Problem> {
     let mut count = manifests.byte_count();
     count.reach(hits.iter().map(bytes_of).sum()).map_err(|full| capacity_problem("bytes", full))?;
     Ok(count)
 }
 
-/// About how many bytes of memory a result takes.
+/// Approximate memory of a result, in bytes.
 fn bytes_of(hit: &Hit) -> usize {
     let texts = [&hit.key, &hit.native_id, &hit.name, &hit.snippet];
     let optional = [&hit.description, &hit.endpoint].into_iter().flatten();
@@ -306,7 +306,7 @@ impl PageRows {
         Ok(Self { rows, row_bytes, details: HashMap::new(), detail_bytes: 0, failed: None })
     }
 
-    /// Adds the details of a result, as far as they fit.
+    /// Adds the details of a result if they fit.
     fn add(&mut self, stored: &StoredManifest, merged: &MergedCapability, fields: &[String]) {
         let details = if self.detail_bytes < PAGE_BYTES_MAX {
             let text = ObjectText::of(&record::detail(stored, merged)).and_then(|text| text.only(fields));

@@ -7,12 +7,12 @@ use manifest::string_enum;
 use crate::parameters::{QueryPairs, unknown_value};
 use crate::problem::Problem;
 
-/// The filters that are parameters.
+/// The filters that are also parameters.
 pub(crate) fn filter_keys() -> impl Iterator<Item = FacetKey> {
     FacetKey::ALL.iter().copied().filter(|key| key.filter().parameter.is_some())
 }
 
-/// Every parameter that a search knows.
+/// The names of all parameters of a search.
 fn known() -> Vec<&'static str> {
     const OTHERS: [&str; 9] =
         ["updated_since", "sort", "group_by", "limit", "cursor", "fields", "facets", "view", "explain"];
@@ -22,7 +22,7 @@ fn known() -> Vec<&'static str> {
 const LIMIT_DEFAULT: u32 = 20;
 pub(crate) const LIMIT_MAX: u32 = 100;
 
-/// The members of a row, in their order.
+/// The members of a row, in the order of the response.
 const ROW_FIELDS: &[&str] = &[
     "id",
     "key",
@@ -92,7 +92,7 @@ string_enum! {
 pub(crate) struct SearchParameters {
     pub(crate) request: SearchRequest,
     pub(crate) view: View,
-    /// Members of the row that are wanted; empty means all.
+    /// Requested members of the row; empty means all.
     pub(crate) fields: Vec<String>,
 }
 
@@ -121,7 +121,7 @@ impl SearchParameters {
         Ok(Self { request, view, fields: fields(query, view)? })
     }
 
-    /// Refuses a request with neither a query nor a filter.
+    /// Rejects a request that has neither a query nor a filter.
     pub(crate) fn require_query(&self) -> Result<(), Problem> {
         if self.is_empty() {
             return Err(Problem::bad_request(

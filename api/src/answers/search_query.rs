@@ -16,7 +16,7 @@ vocabulary! {
 /// The query and its filters. Values of one parameter are combined with OR, parameters with AND.
 pub(crate) struct SearchQuery;
 
-/// The words of a search.
+/// The search text.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
 #[expect(dead_code, reason = "describes search_parameters")]
@@ -48,7 +48,7 @@ impl IntoParams for SearchQuery {
     }
 }
 
-/// The parameter of a filter: a list of strings; if the filter has a vocabulary, only of its words.
+/// The parameter of a filter: a list of strings, limited to the words of the vocabulary if the filter has one.
 fn filter_parameter(key: FacetKey) -> Parameter {
     let filter = key.filter();
     let words = filter.vocabulary.map(|words| words());
@@ -69,7 +69,7 @@ fn filter_parameter(key: FacetKey) -> Parameter {
 #[into_params(parameter_in = Query)]
 #[expect(dead_code, reason = "describes search_parameters")]
 pub(crate) struct ResultsQuery {
-    /// `next_cursor` of the page before.
+    /// `next_cursor` of the previous page.
     #[param(max_length = 10240, pattern = "^[A-Za-z0-9_-]*$")]
     cursor: Option<String>,
     /// Members of the rows that are wanted; all unless given.

@@ -8,13 +8,13 @@ use utoipa::ToSchema;
 
 use crate::problem::Problem;
 
-/// The types twice: as one list, and under their namespaces.
+/// The types, both as one list and grouped by namespace.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SemanticTypesAnswer {
     #[schema(value_type = Vec<crate::openapi::schemas::SemanticTypeCount>)]
     pub(crate) semantic_types: Vec<SemanticTypeCount>,
     pub(crate) total: usize,
-    /// The largest first.
+    /// Namespaces, the largest first.
     pub(crate) namespaces: Vec<NamespaceBranch>,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct NamespaceBranch {
 /// A leaf of the tree.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct TypeOfNamespace {
-    /// `namespace:type`, as `semantic_type=` takes it.
+    /// `namespace:type`, the format of the parameter `semantic_type`.
     pub(crate) name: String,
     pub(crate) capabilities: u64,
 }

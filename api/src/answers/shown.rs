@@ -1,4 +1,4 @@
-//! The capabilities of a site as the search shows them: each once, with what its other declarations state.
+//! The capabilities of a site as search results show them: each once, merged with its other declarations.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -17,7 +17,7 @@ const SUMMARY_CHARS_MAX: usize = 140;
 /// Minimum length of a description that is more informative than a name.
 const DESCRIPTION_CHARS_MIN: usize = 20;
 
-/// A capability with what its other declarations state.
+/// A capability, merged with its other declarations.
 #[derive(Debug)]
 pub(crate) struct ShownCapability {
     pub(crate) id: CapabilityId,
@@ -52,12 +52,13 @@ impl ShownCapability {
     }
 }
 
-/// Numbers of capabilities that the search shows under a manifest: those that it declares alone or leads.
+/// Numbers of capabilities that the search shows for a manifest: those that only this manifest declares, and those whose leading
+/// declaration it contains.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct CapabilityCounts {
     pub(crate) all: usize,
     pub(crate) described: usize,
-    /// Those that are no entries for other sites, and how many of them state their parameters and can be called.
+    /// Capabilities that are not entries for other sites, and how many of these state their parameters and can be called.
     pub(crate) own: usize,
     pub(crate) with_schema: usize,
     pub(crate) callable: usize,
@@ -75,9 +76,9 @@ impl CapabilityCounts {
     }
 }
 
-/// The other declarations of the capabilities of a site.
+/// Further declarations of the capabilities of a site, in addition to the leading ones.
 pub(super) struct Others {
-    /// Declarations of capabilities that another declaration leads.
+    /// Ids of declarations that are not the leading ones.
     following: HashSet<CapabilityId>,
     compared: Arc<SharedDeclarations>,
 }
@@ -87,7 +88,7 @@ impl Others {
         Self { following, compared }
     }
 
-    /// The declarations that follow the leading one of their capability.
+    /// Ids of the declarations that are not the leading ones of their capabilities.
     pub(super) fn following(shared: &[SharedCapability]) -> HashSet<CapabilityId> {
         let following = shared.iter().flat_map(|shared| shared.members.iter().skip(1));
         following.map(|member| member.id.clone()).collect()

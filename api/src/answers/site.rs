@@ -1,5 +1,5 @@
-//! Everything that is known of a site, for its owner: what was fetched and why, what was found, which rule of which
-//! specification it breaks, and when it is visited next.
+//! All data about a site, for its owner: fetches with their reasons, found manifests, violated rules of specifications, and the time of the
+//! next visit.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -31,14 +31,14 @@ use crate::text;
 
 /// Number of listed visits: enough to show a pattern, few enough for one page.
 const VISITS_MAX: u32 = 20;
-/// Listed hosts: the host named like the site first, then those with requests.
+/// Maximum number of listed hosts: first the host with the name of the site, then hosts that received requests.
 const HOSTS_MAX: u32 = 200;
 /// Maximum number of bytes of the texts of all listed capabilities and findings; the others are only counted.
 const LINES_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// Bytes of a line besides its texts: identifiers and names of members.
+/// Bytes of a line in addition to its texts: identifiers and member names.
 const LINE_BYTES: usize = 150;
 
-/// Longest text and address of a profile, and the most endpoints and schemes.
+/// Maximum length of a text or address of a profile, and maximum number of its endpoints and of its schemes.
 const PROFILE_CHARS_MAX: usize = 500;
 const PROFILE_ENTRIES_MAX: usize = 10;
 /// How a site's owner opts out.
@@ -46,7 +46,7 @@ pub(crate) const OPT_OUT: &str = "Disallow the user agent \"agentdex\" in robots
      24 hours, or 48 if its Crawl-delay takes most of a day, and the next visit removes what was indexed. To be removed at once and not visited at all, opt out \
      with the key of a verified owner, or ask the operator of this instance to block the site.";
 
-/// Everything that is known of a site.
+/// Everything that is known about a site.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SiteAnswer {
     #[serde(flatten)]
@@ -54,9 +54,9 @@ pub(crate) struct SiteAnswer {
     pub(crate) visits_total: u32,
     pub(crate) changes_total: u32,
     pub(crate) failures_in_row: u32,
-    /// The site asked for a delay (Retry-After).
+    /// No request before this time, because the site sent Retry-After.
     pub(crate) not_before: Option<DateTime<Utc>>,
-    /// A visit that continues later, and why it waits.
+    /// A paused visit: when it continues, and why it was paused.
     #[schema(value_type = Option<crate::openapi::schemas::Planned>)]
     pub(crate) parked: Option<NextVisit>,
     #[schema(value_type = Option<crate::openapi::schemas::Tombstone>)]
@@ -66,15 +66,15 @@ pub(crate) struct SiteAnswer {
     /// Who proved control of the domain.
     #[schema(value_type = Option<crate::openapi::schemas::SiteOwner>)]
     pub(crate) owner: Option<OwnerMark>,
-    /// At most 200 of the hosts: the one named like the site, then those with requests.
+    /// At most 200 of the hosts: first the host with the name of the site, then hosts that received requests.
     pub(crate) hosts: Vec<HostLine>,
     /// How many hosts there are.
     pub(crate) hosts_total: u64,
-    /// Without the URLs that clients submitted and that have no manifest: their words are not those of the site.
+    /// Excludes URLs that clients submitted and that have no manifest, because strangers chose the text of these URLs.
     pub(crate) resources: Vec<ResourceLine>,
-    /// How many of these URLs there are.
+    /// Number of excluded URLs: submitted by clients, without a manifest.
     pub(crate) submitted_without_manifest: u64,
-    /// What declarations of one capability disagree on, of at most 200 capabilities.
+    /// Contradictions between declarations of one capability. At most 200 capabilities are compared.
     #[schema(value_type = Vec<crate::openapi::schemas::Contradiction>)]
     pub(crate) contradictions: Vec<CapabilityContradiction>,
     #[schema(value_type = Vec<Object>)]
@@ -87,7 +87,7 @@ pub(crate) struct SiteAnswer {
     pub(crate) text_is: &'static str,
 }
 
-/// Why a site is suspended, and how its owner can answer.
+/// Why a site is suspended, and how its owner can contact the operator.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Suspension {
     #[schema(inline, value_type = crate::openapi::schemas::AbuseReasonWord)]
@@ -97,7 +97,7 @@ pub(crate) struct Suspension {
     /// The operator's explanation; may be empty.
     pub(crate) note: String,
     pub(crate) at: DateTime<Utc>,
-    /// Where the owner answers: an email address or an https address; null if the operator names none.
+    /// Contact of the operator for the owner: an email address or an https address; null if none is configured.
     pub(crate) contact: Option<String>,
 }
 
@@ -108,7 +108,7 @@ impl Suspension {
     }
 }
 
-/// One URL that is polled: the last fetch, and the manifest that it brought.
+/// A polled URL, its last fetch, and its manifest.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ResourceLine {
     #[schema(value_type = String)]
@@ -135,7 +135,7 @@ pub(crate) struct ResourceLine {
     #[schema(value_type = Option<String>)]
     pub(crate) content_hash: Option<ContentHash>,
     pub(crate) manifest: Option<ManifestLine>,
-    /// Id of a manifest that is left out here: a response describes at most 32 MiB of manifests, or one.
+    /// Id of a manifest that is left out here: a response describes at most 32 MiB of manifests, but at least one manifest.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub(crate) manifest_left_out: Option<ManifestId>,
@@ -163,7 +163,7 @@ pub(crate) struct ManifestLine {
     // no doc comment: utoipa joins the description of an inlined schema as a part of type object
     #[schema(inline, value_type = crate::openapi::schemas::PolicyWord)]
     pub(crate) training: PolicyChoice,
-    /// Who published it: what is declared, what was served, and what a signature proves.
+    /// The publisher: the declared one, the one that served the document, and the one that a signature proves.
     #[schema(value_type = crate::openapi::schemas::Identity)]
     pub(crate) identity: serde_json::Value,
     /// The first ones: an answer lists at most 4 MiB of capabilities and findings, over all manifests of the site.
@@ -198,14 +198,14 @@ pub(crate) struct Profile {
     pub(crate) title: Option<String>,
     pub(crate) description: Option<String>,
     pub(crate) publisher: Option<String>,
-    /// Whose the manifest is.
+    /// Marks that state who published the manifest.
     pub(crate) identity: Vec<IdentityMark>,
     /// Where to reach the publisher: an email address, a page, or other words.
     pub(crate) contact: Option<String>,
-    /// Endpoints of agents, as the declaration names their protocol.
+    /// Agent endpoints, each with its declared protocol.
     pub(crate) interfaces: Vec<(Protocol, String)>,
     pub(crate) auth: Vec<Auth>,
-    /// Whether a text of the document gives orders to the model that reads it. Such a text is not in this profile.
+    /// Whether a text of the document gives instructions to the model that reads it. The profile omits such a text.
     pub(crate) addresses_reader: bool,
     pub(crate) counts: CapabilityCounts,
 }
@@ -272,7 +272,9 @@ pub(crate) fn site_of(domain: &str) -> Result<SiteName, Problem> {
 }
 
 pub(crate) fn unknown(site: &SiteName) -> Problem {
-    Problem::not_found(format!("{site} is not known here: no seed names it and no manifest links to it"))
+    Problem::not_found(format!(
+        "{site} is not known here: no seed list contains it and no manifest links to it"
+    ))
 }
 
 /// Reads the record of a site and passes it to `respond`, outside the async runtime. The permit for its memory is held until `respond`

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 
 use crate::text::is_hidden;
 
-/// Longest robots.txt that is shown, in bytes; the rule that decided is shown in full next to each path.
+/// Maximum length of a displayed robots.txt, in bytes. The deciding rule is shown in full next to each path.
 const ROBOTS_SHOWN_BYTES_MAX: usize = 16 * 1024;
 
 /// A host with the verdict of its robots.txt.

@@ -1,4 +1,4 @@
-//! Sites a page at a time, sorted by name.
+//! Paginated list of sites, sorted by name.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
@@ -15,12 +15,12 @@ use crate::cursor;
 use crate::fair_permits::{FairPermits, Permit};
 use crate::problem::Problem;
 
-/// Longest time for a page and for a count, each.
+/// Timeout for reading a page, and also for counting.
 const TIME_MAX: Duration = Duration::from_secs(2);
-/// Longest wait for a permit: with the time for both, less than the deadline of a request.
+/// Maximum wait for a permit. Together with both timeouts, it is shorter than the deadline of a request.
 const WAIT_MAX: Duration = Duration::from_secs(5);
 
-/// Maximum number of sites of the sitemap, which may have 50,000 addresses, and of those that are read at once.
+/// Maximum number of sites in the sitemap, which may contain 50,000 addresses, and number of sites read with one statement.
 const LISTED_MAX: usize = 5_000;
 const LISTED_PAGE: u32 = 500;
 
@@ -28,8 +28,8 @@ const LISTED_PAGE: u32 = 500;
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SitesAnswer {
     pub(crate) sites: Vec<SiteLine>,
-    /// On all pages. Some seconds old; up to five minutes if counting takes long.
-    /// Null while there are too many to count.
+    /// Number of sites on all pages. Cached for some seconds, or up to five minutes if counting takes long. Null while there are too many
+    /// to count.
     pub(crate) total: Option<u64>,
     pub(crate) next_cursor: Option<String>,
 }
@@ -70,7 +70,8 @@ impl From<SiteSummary> for SiteLine {
     }
 }
 
-/// Permits to read a list of sites, which may take a scan: one for each client, since statements cannot take turns.
+/// Permits to read a list of sites, which may need a table scan. Each client gets at most one, because running statements cannot be
+/// interrupted for other clients.
 #[derive(Debug)]
 pub(crate) struct SiteListPermits(FairPermits);
 
@@ -83,13 +84,13 @@ impl Default for SiteListPermits {
 impl SiteListPermits {
     pub(crate) async fn acquire(&self, client: IpAddr) -> Result<Permit, Problem> {
         let permit = tokio::time::timeout(WAIT_MAX, self.0.acquire(client, 1)).await;
-        let permit =
-            permit.map_err(|_| Problem::unavailable("too many lists are read; try again in a moment"))?;
+        let permit = permit
+            .map_err(|_| Problem::unavailable("too many lists are being read; try again in a moment"))?;
         permit.map_err(|error| Problem::internal(&error))
     }
 }
 
-/// The first sites with manifests, sorted by name: at most [`LISTED_MAX`]. Each page has a permit of its own.
+/// The first sites with manifests, sorted by name: at most [`LISTED_MAX`]. Each page takes its own permit.
 pub(crate) async fn with_manifests(
     store: &Store,
     totals: &CountCache,

@@ -1,4 +1,4 @@
-//! Statistics of the store, and how far the index is behind it.
+//! Statistics of the store, and the position of the index in its feed.
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -27,7 +27,7 @@ pub(crate) struct StatsAnswer {
     /// How widely and how well each dialect is used, the most widely used first.
     #[schema(value_type = Vec<crate::openapi::schemas::Adoption>)]
     pub(crate) adoption: Vec<DialectUsage>,
-    /// Sites that came into the index last, the newest first.
+    /// Sites that were added to the index last, newest first.
     #[schema(value_type = Vec<crate::openapi::schemas::NewSite>)]
     pub(crate) sites_newest: Vec<NewSite>,
     pub(crate) sites_by_status: Vec<Count>,

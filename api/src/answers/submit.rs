@@ -15,11 +15,11 @@ use crate::manifests::ManifestReader;
 use crate::problem::Problem;
 use crate::quota::RemainingQuota;
 
-/// Maximum number of hosts of a site that are put into the queue again, visited ones first; one visit covers fewer.
+/// Maximum number of hosts of a site that are queued again, visited hosts first. One visit covers fewer.
 const HOSTS_MAX: u32 = 50;
 /// When a requested visit is made.
 const AS_SOON_AS_ALLOWED: &str = "visited as soon as its robots.txt and its crawl delay allow";
-/// Shortest time between a visit and the next requested one.
+/// Minimum interval between a visit and the next requested one.
 const RECHECK_EVERY: TimeDelta = TimeDelta::minutes(10);
 
 /// The result of a submission.
@@ -42,7 +42,7 @@ pub(crate) enum RequestedBy {
     Owner,
 }
 
-/// Puts sites into the queue for one client.
+/// Queues sites for one client.
 pub(crate) struct Submissions<'a> {
     pub(crate) store: &'a Store,
     pub(crate) limits: &'a Limits,
@@ -51,8 +51,8 @@ pub(crate) struct Submissions<'a> {
 }
 
 impl Submissions<'_> {
-    /// Adds a site, or makes a known one due under the limit of a recheck. Nothing else of a known site changes: anybody may submit it. A new
-    /// host or URL of a site of which a visit was requested recently is added, too: it makes the site due when the limit permits.
+    /// Adds a site, or makes a known one due under the limit of a recheck. Nothing else changes for a known site, because anyone may submit
+    /// it. If a visit was requested recently, a new host or URL is still added, and the site becomes due when the limit permits it.
     pub(crate) async fn submit(
         &self,
         host: Host,
@@ -114,7 +114,7 @@ impl Submissions<'_> {
         Ok((self.answer(site, "known", message), quota))
     }
 
-    /// Requests a visit of a known site before it is due. The owner has a limit of its own in place of those of others.
+    /// Requests a visit of a known site before it is due. The owner has its own limit, which replaces the limits of other clients.
     pub(crate) async fn recheck(
         &self,
         manifests: ManifestReader<'_>,
@@ -131,7 +131,8 @@ impl Submissions<'_> {
         Ok((self.visit_again(site, story.state, now).await?, quota))
     }
 
-    /// The limits of a submission for clients other than the owner, and that of the site if a visit was requested recently.
+    /// Checks the limits of a submission for clients other than the owner. Returns the exhausted limit of the site if a visit was requested
+    /// recently.
     async fn admit_submission(
         &self,
         site: &SiteName,
@@ -152,7 +153,7 @@ impl Submissions<'_> {
         Ok((quota, self.limits.visit(site).err()))
     }
 
-    /// The limit of an owner, in place of those of other clients.
+    /// Checks the limit of the owner, which replaces the limits of other clients.
     fn owner_visit(&self, site: &SiteName) -> Result<RemainingQuota, Problem> {
         self.limits.owner_visit(site).map_err(|exhausted| {
             exhausted.problem(&format!("the key of the owner of {site} has requested too many visits"))
@@ -199,7 +200,7 @@ impl Submissions<'_> {
         Ok(self.answer(site, "known", message))
     }
 
-    /// Whether a name is one of the public web, whose owner has not opted out.
+    /// Refuses names that are not on the public web, and blocked or suspended sites.
     pub(crate) async fn may_be_claimed(&self, site: &SiteName) -> Result<(), Problem> {
         let checked = SiteScope::Public.check_host(&site.apex());
         checked.map_err(|error| Problem::bad_request(error.to_string()).with_parameter("domain"))?;
@@ -229,7 +230,7 @@ impl Submissions<'_> {
         let host = site.apex();
         let seed = Seed { origin: SeedOrigin::Submitted, revisit_now: true, ..Seed::of_host(host) };
         self.store.seeds_add(&[seed], now).await?;
-        let message = format!("visits of {site} look for the token from now on, for seven days");
+        let message = format!("visits to {site} will look for the token for the next seven days");
         let status_url = format!("{}/sites/{site}/claim", self.base_url);
         Ok((SubmissionAnswer { site, outcome, status_url, message }, quota))
     }

@@ -13,7 +13,8 @@ use crate::document_readers::DocumentReader;
 use crate::manifests::{ManifestReader, not_kept};
 use crate::problem::Problem;
 
-/// The URL of a document that is sent without one. No site has this name, so nothing is compared with the site that serves the document.
+/// Stands in for the URL of a document that is sent without one. No site has this name, so the document is not compared with a serving
+/// site.
 const PLACEHOLDER_URL: &str = "https://document.invalid/";
 /// Maximum number of findings that get their line and column: each costs a scan of the document.
 const PLACED_MAX: usize = 100;
@@ -36,19 +37,19 @@ pub(crate) struct ValidateAnswer {
     pub(crate) manifest: Manifest,
 }
 
-/// What a search would find of it.
+/// What a search would find of the document.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Indexed {
     pub(crate) capabilities: usize,
     pub(crate) invocable: usize,
 }
 
-/// Whether the example requests of the document find its capabilities by the other words of these.
+/// Whether the example requests of the document find its capabilities by the other texts of these capabilities.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ExampleRequests {
-    /// How many were checked.
+    /// Number of checked requests.
     pub(crate) checked: usize,
-    /// Those that do not find their capability first among those of the document.
+    /// Requests for which another capability of the document is found before the expected one.
     pub(crate) unfound: Vec<UnfoundRequest>,
 }
 
@@ -58,7 +59,7 @@ pub(crate) struct UnfoundRequest {
     pub(crate) example: String,
     /// The name of its capability.
     pub(crate) capability: String,
-    /// The place of the capability, from 1; null if it has no word of the example.
+    /// Rank of the capability, from 1; null if it contains no word of the example.
     pub(crate) place: Option<usize>,
     /// The name of the capability that is found first.
     pub(crate) first: Option<String>,
@@ -91,7 +92,7 @@ pub(crate) fn placeholder_url() -> Result<ManifestUrl, NameError> {
     ManifestUrl::parse(PLACEHOLDER_URL)
 }
 
-/// The manifest of an address with its bytes, which count for the client as long as the share lives.
+/// The manifest at a URL with its bytes, which count towards the limit of the client until the share is dropped.
 pub(crate) struct Stored {
     pub(crate) manifest: Manifest,
     pub(crate) body: Vec<u8>,
@@ -101,9 +102,9 @@ pub(crate) struct Stored {
 pub(crate) async fn stored(manifests: ManifestReader<'_>, url: &ManifestUrl) -> Result<Stored, Problem> {
     let found = manifests.find(&ManifestId::of(url)).await?;
     let found = found.ok_or_else(|| {
-        Problem::not_found(format!("nothing is stored of {url}: paste the document, or add its site"))
+        Problem::not_found(format!("no document of {url} is stored: paste the document, or add its site"))
     })?;
-    // The permit ends here: how many documents are read is bounded by the pool that reads them.
+    // The permit ends here, because the pool that reads documents has its own limit.
     let (found, _permit) = found.into_parts();
     if !found.body_kept {
         return Err(not_kept());
@@ -152,7 +153,7 @@ pub(crate) fn answer(mut manifest: Manifest, bytes: Option<&[u8]>) -> ValidateAn
     }
 }
 
-/// The worst first, each with its place.
+/// Sorts the findings, worst first, and adds line and column.
 fn placed(bytes: Option<&[u8]>, mut findings: Vec<Finding>) -> Vec<PlacedFinding> {
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     let first = findings.get(..findings.len().min(PLACED_MAX)).unwrap_or_default();

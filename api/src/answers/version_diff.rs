@@ -11,7 +11,7 @@ use super::diff::{Difference, difference};
 use crate::manifests::ManifestReader;
 use crate::problem::Problem;
 
-/// Maximum number of versions that are listed; older ones are found by their hash.
+/// Maximum number of listed versions; older ones can be requested by hash.
 pub(crate) const VERSIONS_MAX: u32 = 1_000;
 
 /// The difference between two versions.
@@ -39,8 +39,8 @@ pub(crate) struct VersionLine {
     pub(crate) addresses_reader: bool,
 }
 
-/// Compares two versions: the latest with the one before, unless named. Passes the difference and the latest versions to `respond`, off
-/// the runtime. The permit for the memory of the two is held until `respond` returns.
+/// Compares two versions: the latest with the one before, unless named. Passes the difference and the latest versions to `respond`, off the
+/// runtime. The permit for the memory of both versions is held until `respond` returns.
 pub(crate) async fn compare<R: Send + 'static>(
     store: &Store,
     manifests: ManifestReader<'_>,
@@ -71,7 +71,7 @@ pub(crate) async fn compare<R: Send + 'static>(
     response.await
 }
 
-/// A version and the one before it, from the list, which begins with the latest, or from the store, which has older ones.
+/// A version and its predecessor. Looks in the list, which begins with the latest version, then in the store, which has older ones.
 async fn pair_until(
     store: &Store,
     id: &ManifestId,

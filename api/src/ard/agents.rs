@@ -1,7 +1,8 @@
 //! `GET /agents`: every entry in a fixed order, filtered and never ranked (ARD 0.91 §5.3.5).
 //!
-//! Capabilities are listed by name, by last change or by first sight. The manifests that declare them are entries too and
-//! are listed by `filter=metadata.entry = 'manifest'`; a page without those that only others name may be shorter than its limit.
+//! Capabilities are listed by name, by last change or by the time when they were first seen. The manifests that declare them are entries
+//! too and are listed by `filter=metadata.entry = 'manifest'`; manifests that only other sites name are left out, so a page may be shorter
+//! than its limit.
 
 use std::ops::ControlFlow;
 
@@ -54,7 +55,7 @@ pub(super) struct ListAnswer {
         ("filter" = Option<String>, Query, description = "Comparisons joined by AND, as in metadata.format = 'awp'", max_length = 1024),
         ("orderBy" = Option<String>, Query, description = "displayName, updatedAt DESC, or createdAt DESC", max_length = 64),
         ("pageSize" = Option<u32>, Query, description = "Maximum number of results; the default is 20", minimum = 1, maximum = 100),
-        ("pageToken" = Option<String>, Query, description = "pageToken of the page before", max_length = 10240, pattern = "^[A-Za-z0-9_-]*$"),
+        ("pageToken" = Option<String>, Query, description = "pageToken of the previous page", max_length = 10240, pattern = "^[A-Za-z0-9_-]*$"),
     ),
     responses((status = 200, description = "A page of entries", body = ListAnswer)),
 )]
@@ -78,7 +79,7 @@ fn page_size(query: &QueryPairs) -> Result<Option<i64>, Problem> {
     query.one("pageSize")?.map(|text| Ok(text.parse().unwrap_or(-1))).transpose()
 }
 
-/// The orders that the index keeps.
+/// The sort order; the index supports three.
 fn order(query: &QueryPairs) -> Result<Sort, Problem> {
     let Some(text) = query.one("orderBy")? else { return Ok(Sort::Name) };
     let words: Vec<String> = text.split_whitespace().map(str::to_lowercase).collect();

@@ -22,8 +22,8 @@ use crate::response::{Caching, HttpResult};
 use crate::state::App;
 use runtime::Share;
 
-/// Maximum number of entries of one catalog: about a megabyte of JSON. The rest, and manifests that are too large to be read for one page,
-/// are browsed with `GET /agents`.
+/// Maximum number of entries of one catalog: about a megabyte of JSON. `GET /agents` lists the remaining entries and manifests that are too
+/// large for one page.
 const ENTRIES_MAX: usize = 1_000;
 
 /// A catalog, as defined by the schema of the standard.
@@ -61,7 +61,7 @@ pub(crate) async fn show(request: Request, domain: Path<String>) -> HttpResult {
     answer(request, &domain).await
 }
 
-/// The same under the name of ARD 0.91.
+/// The catalog of a site under the file name of ARD 0.91.
 #[utoipa::path(
     get,
     path = "/sites/{domain}/ard.json",
@@ -79,7 +79,7 @@ async fn answer(Request { app, client, context, query }: Request, domain: &str) 
     let base = app.base_url();
     let (entries, share) = entries_of_site(&app, client, &site, |_| true).await?;
     if entries.is_empty() {
-        return Err(Problem::not_found(format!("nothing that {site} declares is in the index")));
+        return Err(Problem::not_found(format!("the index has no declarations of {site}")));
     }
     let catalog = Catalog {
         spec_version: SPEC_VERSION,
@@ -98,7 +98,7 @@ async fn answer(Request { app, client, context, query }: Request, domain: &str) 
 /// The entries of a catalog so far.
 #[derive(Default)]
 struct SiteEntries {
-    /// Entries of the catalog, with those that are not kept.
+    /// Number of entries of the catalog, including those that are not kept.
     listed: usize,
     kept: PageEntries,
 }
@@ -109,8 +109,8 @@ impl Kept for SiteEntries {
     }
 }
 
-/// The entries of a site: each manifest that it names, followed by the capabilities that it leads. Only the requested entries are kept,
-/// with the share that counts them for the client.
+/// The entries of a site: each manifest that the site names, followed by the capabilities whose leading declaration it contains. Only the
+/// requested entries are kept, with the share that counts their bytes towards the limit of the client.
 pub(super) async fn entries_of_site(
     app: &App,
     client: Client,

@@ -1,5 +1,5 @@
-//! `POST /explore`: how many entries have which value (ARD 0.91 §5.3.3). Of a query with words, the relevant entries are counted: those
-//! that `POST /search` lists.
+//! `POST /explore`: counts entries by value (ARD 0.91 §5.3.3). With a query text, only relevant entries are counted: those that `POST
+//! /search` lists.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::HttpResult;
 
-/// Maximum number of facets of one request: each is a pass over what matches.
+/// Maximum number of facets of one request: each needs a pass over all matches.
 const FACETS_MAX: usize = 16;
 const BUCKETS_DEFAULT: usize = 20;
 const BUCKETS_MAX: usize = 1_000;
@@ -79,7 +79,7 @@ impl From<FacetBuckets> for Buckets {
     }
 }
 
-/// How many entries have which value, as ARD 0.91 defines it.
+/// Counts entries by value, as ARD 0.91 defines it.
 #[utoipa::path(
     post,
     path = "/explore",
@@ -136,7 +136,7 @@ fn wanted(facet: &Facet, context: &TermContext) -> Result<FacetRequest, Problem>
     };
     let key = path.ok_or_else(|| {
         let known: Vec<&str> = filter::facet_paths().map(Path::as_str).collect();
-        let detail = format!("nothing is counted by \"{}\"", facet.field);
+        let detail = format!("\"{}\" has no counts", facet.field);
         Problem::bad_request(detail).with_parameter("resultType.facets.field").with_known(known)
     })?;
     let values_max = bounded("limit", facet.limit, BUCKETS_DEFAULT, BUCKETS_MAX)?;

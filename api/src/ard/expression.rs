@@ -10,14 +10,14 @@ use super::filter::{self, Path};
 use crate::answers::search_parameters::instant;
 use crate::problem::Problem;
 
-/// Maximum number of comparisons of one expression: every path once and both times.
+/// Maximum number of comparisons in one expression: every path once, and both time bounds.
 const COMPARISONS_MAX: usize = 20;
 
 /// The restriction of an expression.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Expression {
     pub(super) filters: Filters,
-    /// Which entries are listed; capabilities unless `metadata.entry` says otherwise.
+    /// The kind of listed entries: capabilities by default, or the kind in `metadata.entry`.
     pub(super) entries: Option<Entries>,
 }
 
@@ -55,7 +55,7 @@ fn is_and(token: &Token) -> bool {
 
 fn compare(expression: &mut Expression, tokens: &[Token]) -> Result<(), Problem> {
     let [Token::Word(field), operator, rest @ ..] = tokens else {
-        return Err(refused("each part reads field = 'value', and AND joins them"));
+        return Err(refused("each comparison has the form field = 'value', and AND joins them"));
     };
     let operator = match operator {
         Token::Operator(operator) => operator.as_str(),
@@ -88,7 +88,7 @@ fn compare(expression: &mut Expression, tokens: &[Token]) -> Result<(), Problem>
 }
 
 fn set_time(into: &mut Option<DateTime<Utc>>, field: &str, values: &[String]) -> Result<(), Problem> {
-    let [value] = values else { return Err(refused(&format!("\"{field}\" takes one time"))) };
+    let [value] = values else { return Err(refused(&format!("\"{field}\" takes a single time"))) };
     let time = instant(value).map_err(|_| {
         refused(&format!("\"{field}\" takes a date or a time, like '2026-11-21' or '2026-11-21T07:00:00Z'"))
     })?;
@@ -114,7 +114,7 @@ fn values(field: &str, tokens: &[Token]) -> Result<Vec<String>, Problem> {
         }
     }
     if values.is_empty() {
-        return Err(refused(&format!("\"{field}\" is compared with nothing")));
+        return Err(refused(&format!("\"{field}\" has no value")));
     }
     Ok(values)
 }
@@ -185,7 +185,7 @@ mod tests {
 
     type Make = fn(usize) -> String;
 
-    /// Hostile expressions by the number of their units.
+    /// Hostile expressions, built from a number of repeated units.
     const HOSTILE: &[(&str, Make)] = &[
         ("comparisons", |n| "type = a AND ".repeat(n)),
         ("values", |n| format!("publisher = {}", "a.example,".repeat(n))),
@@ -204,7 +204,7 @@ mod tests {
     fn cost_of_expressions_is_linear() {
         for (name, make) in HOSTILE {
             let cost = |units: usize| allocation_counter::measure(|| drop(read(&make(units)))).bytes_total;
-            // The first reading builds tables that all readings share.
+            // The first call builds tables that all calls share.
             cost(10);
             let (one, two) = (cost(1_000), cost(2_000));
             assert!(10 * two <= 23 * one + 10 * 4_096, "{name}: {one} bytes become {two}");

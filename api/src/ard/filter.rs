@@ -16,22 +16,22 @@ use crate::problem::Problem;
 const VALUES_MAX: usize = 50;
 /// Maximum length of a value in bytes: more than the longest identifier.
 const VALUE_BYTES_MAX: usize = 1_024;
-/// Maximum number of terms of one filter that entries are compared with.
+/// Maximum number of terms in one filter that are compared with each entry.
 const TERMS_MAX: usize = 8;
-/// Maximum number of steps of a path into `trustManifest` or `metadata`; those of the standard's examples have two.
+/// Maximum number of steps of a path into `trustManifest` or `metadata`. Paths in the examples of the standard have two.
 const SEGMENTS_MAX: usize = 8;
 
 /// A path into a catalog entry that the index supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Path {
-    /// One that a row of the filters names.
+    /// The path of a search filter.
     Filter(FacetKey),
     /// The identifier or the whole name of an entry.
     Name(&'static str),
     Invocable,
 }
 
-/// Paths of the identifier and of names.
+/// Paths of the identifier and of the names of an entry.
 const NAMES: [&str; 3] = ["identifier", "displayName", "capabilities"];
 const INVOCABLE: &str = "metadata.invocable";
 
@@ -87,11 +87,11 @@ pub(super) fn facet_paths() -> impl Iterator<Item = Path> {
 pub(super) struct EntryFilter {
     /// Filters that the index applies.
     pub(super) filters: Filters,
-    /// Filters that are applied to each entry, since the index does not have their fields.
+    /// Filters that are compared with each entry, because the index does not have their fields.
     pub(super) terms: Vec<TermFilter>,
 }
 
-/// The filter of a query: a map from terms and paths to a value or a list of values. `context` is that of the query.
+/// The filter of a query: a map from terms and paths to a value or a list of values. `context` is the context of the query.
 pub(super) fn read(filter: &Map<String, Value>, context: &TermContext) -> Result<EntryFilter, Problem> {
     let mut read = EntryFilter::default();
     for (key, values) in filter {
@@ -169,7 +169,7 @@ fn checked(name: &str, values: Vec<String>) -> Result<Vec<String>, Problem> {
     Ok(values)
 }
 
-/// Adds one constraint. A second constraint on the same field would mean AND, which the index cannot express: it is refused.
+/// Adds one constraint. Rejects a second constraint on the same field: it would mean AND, which the index does not support within a field.
 pub(super) fn restrict(filters: &mut Filters, path: Path, values: Vec<String>) -> Result<(), Problem> {
     let name = path.as_str();
     let values = checked(name, values)?;

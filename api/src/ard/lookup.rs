@@ -1,8 +1,8 @@
 //! `GET /agents/{identifier}`: one entry by its whole identifier (ARD 0.91 §5.3.4).
 //!
-//! Exact and case-sensitive, in this index only: no other registry is queried, and nothing is redirected. Catalogs may name
-//! the same artefact; of several entries with one identifier, that of the publisher's own host or site is returned. A document that
-//! only others name has no identifier here.
+//! Exact and case-sensitive, in this index only: no other registry is queried, and nothing is redirected. Several catalogs may name the
+//! same artefact. Of entries with the same identifier, the one from the publisher's own host or site is returned. A document that only
+//! other sites name has no identifier here.
 
 use std::ops::ControlFlow;
 
@@ -22,9 +22,9 @@ use crate::response::{Caching, HttpResult};
 use crate::self_description::own_entry;
 use crate::state::App;
 
-/// Longest identifier in bytes: those of this index have a host name of up to 253 and a native id of up to 200.
+/// Maximum identifier length in bytes: identifiers of this index contain a host name of up to 253 bytes and a native id of up to 200.
 const IDENTIFIER_BYTES_MAX: usize = 512;
-/// Maximum number of entries among which the identifier is searched; other matches differ only in case, or have it as a name.
+/// Maximum number of entries that are compared with the identifier. The others differ in case only, or have the identifier as a name.
 const CANDIDATES_MAX: usize = 100;
 
 /// The entry with an identifier, as ARD 0.91 defines it.
@@ -97,8 +97,8 @@ async fn of_capability(app: &App, client: Client, identifier: &str) -> Result<Op
     among(app, client, of_publisher, identifier).await
 }
 
-/// The entry in the catalog of the publisher's site. The index may lack it: it has another suffix for a minted identifier of a capability
-/// with several declarations, and may lag behind the store.
+/// The entry in the catalog of the publisher's site. The index may not have it: the minted identifier of a capability with several
+/// declarations has another suffix there, and the index may lag behind the store.
 async fn of_site(app: &App, client: Client, identifier: &str) -> Result<Option<ObjectText>, Problem> {
     let Ok(host) = Host::parse(publisher_of(identifier)) else { return Ok(None) };
     let wanted = identifier.to_owned();

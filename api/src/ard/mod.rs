@@ -2,7 +2,7 @@
 //! /agents/{identifier}`, and every known site as a catalog.
 //!
 //! Exact where the standard is exact: member names, closed objects, error words. Every capability is a catalog entry, and so is every
-//! manifest, if its site names it; an identifier that its publisher did not give is minted and marked. Scores state relevance only.
+//! manifest that its own site names. If the publisher gives no identifier, one is minted and marked as minted. Scores state relevance only.
 //! `auto` asks the peers of the operator along, `referrals` lists registries that catalogs on the web declare, and `none` answers from this
 //! index. Lookups, facets and lists answer from this index alone.
 
@@ -27,7 +27,7 @@ use crate::manifests::Kept;
 use crate::problem::Problem;
 use crate::state::App;
 
-/// Leaves out what only others name. The identifier of an entry begins with the domain of its publisher, which is not known then.
+/// Excludes documents that only other sites name: their publisher is not known, but an identifier begins with the domain of the publisher.
 fn of_sites(filters: Filters) -> Result<Filters, Problem> {
     filters.with(FacetKey::NamedBy, [NamedBy::Site.as_str()]).map_err(|error| Problem::internal(&error))
 }

@@ -36,9 +36,9 @@ const PAGE_DEFAULT: usize = 10;
 const PAGE_MAX: usize = 100;
 /// Maximum number of entries that one request compares with the terms of its filter.
 const CANDIDATES_MAX: usize = 500;
-/// Maximum number of registries that are referred to: a client follows one or two.
+/// Maximum number of referrals to registries: a client follows one or two.
 const REFERRALS_MAX: usize = 10;
-/// The relevance at which a score is half of the scale: a good match of two or three words.
+/// The relevance that becomes a score of 50: a good match of two or three words.
 const SCORE_HALF: f32 = 6.0;
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -61,7 +61,7 @@ pub(super) struct Query {
     /// The query text.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
-    /// From a field to the value or the values that it may have.
+    /// Maps a field to its allowed value or values.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     #[schema(value_type = Object)]
     filter: Map<String, Value>,
@@ -123,7 +123,7 @@ pub(super) struct SearchAnswer {
     page_token: Option<String>,
 }
 
-/// An entry with its place among the results.
+/// An entry with its relevance.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ArdResult)]
 pub(super) struct Result_ {
@@ -194,7 +194,7 @@ pub(super) struct EntrySearch {
 fn parsed(body: SearchBody) -> Result<EntrySearch, Problem> {
     let phrasings = body.query.phrasings();
     if phrasings.is_empty() {
-        let detail = "\"query.text\" says in words what is looked for; give it, or browse with GET /agents";
+        let detail = "\"query.text\" is required: describe what to search for, or browse with GET /agents";
         return Err(Problem::bad_request(detail).with_parameter("query.text"));
     }
     let EntryFilter { filters, terms } = body.query.filter(&body.query.context()?)?;
@@ -337,8 +337,8 @@ impl HitEntries {
     }
 }
 
-/// The requested parts of the entries of a page of hits, as text and in order, each with its hit, and the share that counts them for the
-/// client. An entry that the store no longer shows is left out.
+/// The requested parts of the entries of a page, as text and in order, each with its hit, and the share that counts their bytes towards the
+/// limit of the client. An entry that the store no longer shows is left out.
 pub(super) async fn entries<'a, T: Serialize>(
     app: &App,
     client: Client,
@@ -371,7 +371,7 @@ async fn entries_of<T: Serialize>(
     entries.failed.take().map_or(Ok(entries), Err)
 }
 
-/// Relevance from 0 to 100, which does not depend on the other results.
+/// Relevance from 0 to 100, independent of the other results.
 pub(super) fn score(relevance: f32) -> u8 {
     let relevance = relevance.max(0.0);
     let share = 100.0 * relevance / (relevance + SCORE_HALF);
@@ -380,8 +380,8 @@ pub(super) fn score(relevance: f32) -> u8 {
     score
 }
 
-/// Registries that catalogs declare and that match the words of a request. If none matches, none is named: otherwise
-/// one unrelated registry would receive the requests of all clients.
+/// Registries that catalogs declare and that match the words of a request. If none matches, the list is empty. Otherwise one unrelated
+/// registry would receive the requests of all clients.
 async fn referrals(app: &App, client: Client, phrasings: Vec<String>) -> Result<Vec<ObjectText>, Problem> {
     let registries = [REGISTRY_MEDIA_TYPE, "application/ai-registry"];
     let filters = Filters::default().with(FacetKey::MediaType, registries);
@@ -396,7 +396,7 @@ async fn referrals(app: &App, client: Client, phrasings: Vec<String>) -> Result<
     };
     let hits = search_readable(&app.index, app.manifests(client), request).await?.answer.hits;
     let own = app.base_url();
-    // An entry of another type names the manifest, since agents must not be sent to the registry.
+    // An entry of another type names the manifest, because agents must not be sent to the registry.
     let to_other = move |entry: CatalogEntry| {
         let is_other = registries.contains(&&*entry.media_type) && !entry.url.starts_with(&own);
         is_other.then(|| Referral::to(entry)).flatten()
@@ -406,8 +406,8 @@ async fn referrals(app: &App, client: Client, phrasings: Vec<String>) -> Result<
 }
 
 impl Referral {
-    /// A referral names the route to search at. The standard has no member in which a referral could mark its texts, so that its name is
-    /// the host of the registry, and an entry with a text that addresses a model is not a referral.
+    /// A referral contains the URL of the search route. The standard has no member that could mark texts in a referral as untrusted. So the
+    /// name of a referral is the host of the registry, and an entry with a text that addresses a model does not become a referral.
     fn to(entry: CatalogEntry) -> Option<Self> {
         let base = entry.url.trim_end_matches('/');
         let url = if base.ends_with("/search") { base.to_owned() } else { format!("{base}/search") };

@@ -13,7 +13,7 @@ pub(super) struct TermFilter {
     pub(super) term: String,
     /// Literal path into the value of the term.
     pub(super) path: Vec<String>,
-    /// Accepted values; one of them has to match.
+    /// Accepted values; at least one has to match.
     pub(super) values: Vec<String>,
 }
 
@@ -26,7 +26,7 @@ pub(super) fn matches(entry: &Map<String, Value>, filters: &[TermFilter]) -> boo
     })
 }
 
-/// Whether one of the values is at the path; of an array, any element decides.
+/// Whether one of the values is at the path. In an array, one matching element is enough.
 fn has(value: &Value, path: &[String], wanted: &[String]) -> bool {
     match (value, path) {
         (Value::Array(elements), _) => elements.iter().any(|element| has(element, path, wanted)),

@@ -154,19 +154,19 @@ pub(crate) struct CapabilityPage {
     siblings: Vec<Link>,
     graph: Option<Graph>,
     similar: Vec<Card>,
-    /// The id, which a report names.
+    /// Id of the capability, for the report form.
     id: String,
     report_reasons: Vec<(&'static str, &'static str)>,
 }
 
-/// The inputs of the page besides the capability.
+/// Inputs of the page in addition to the capability.
 #[derive(Clone, Copy)]
 pub(crate) struct CapabilityRequest<'a> {
     /// The values of the form.
     pub(crate) typed: &'a QueryPairs,
     /// The capability as an entry of an ARD catalog.
     pub(crate) entry: &'a Value,
-    /// Who proved control of the site.
+    /// The owner who proved control of the site.
     pub(crate) owner: Option<&'a OwnerMark>,
 }
 
@@ -265,8 +265,8 @@ fn frame(
     if is_filled { frame.unlisted() } else { frame }
 }
 
-/// Capabilities of other sites that do much the same: of a common type, or of the same field with a word of the name in common.
-/// Descriptions alone would relate unrelated capabilities.
+/// Similar capabilities of other sites: they share a type, or they are in the same field and share a word of the name. Similar descriptions
+/// alone are not enough, because they would also match unrelated capabilities.
 fn elsewhere<'a>(
     capability: &'a Capability,
     manifest: &Manifest,
@@ -286,7 +286,7 @@ fn elsewhere<'a>(
     similar.iter().filter(move |hit| hit.site != site).filter(is_alike).take(SIMILAR_MAX)
 }
 
-/// The words of a name, in lower case and without the plural of English.
+/// The words of a name, in lower case and without the English plural ending.
 fn words(name: &str) -> BTreeSet<String> {
     let words = name.split(|c: char| !c.is_alphanumeric()).filter(|word| word.chars().count() > 2);
     words.map(|word| word.to_lowercase().trim_end_matches('s').to_owned()).collect()
@@ -386,7 +386,7 @@ fn safety_facts(capability: &Capability) -> Vec<Fact> {
     let confirmation =
         labels::confirmation(safety.confirmation).unwrap_or("the publisher does not ask for it");
     facts.push(Fact::text("Confirmation", confirmation));
-    facts.extend(safety.message.as_deref().map(|message| Fact::text("To tell them", message)));
+    facts.extend(safety.message.as_deref().map(|message| Fact::text("Message for that person", message)));
     if safety.handoff {
         facts.push(Fact::text("Hand-over", "the answer is an address where a person finishes"));
     }
@@ -417,7 +417,7 @@ fn duration(seconds: u64) -> String {
     }
 }
 
-/// The declared price of a call, and whether what it buys may cost more.
+/// The declared price of a call, and whether the goods that it buys may cost more.
 fn cost_words(capability: &Capability) -> String {
     let price = capability.price.as_ref().and_then(|price| {
         let amount = price.price.as_deref()?;

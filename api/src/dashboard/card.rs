@@ -18,7 +18,8 @@ const DOES_CHARS_MAX: usize = 280;
 /// Maximum length of the name of a grouped result, in characters.
 const MEMBER_CHARS_MAX: usize = 80;
 
-/// Maximum number of characters in which two forms of a word differ at the end, and minimum length of their common stem.
+/// Two words are forms of the same word if they share a stem of at least `STEM_CHARS_MIN` characters and their endings have at most this
+/// many.
 const ENDING_CHARS_MAX: usize = 2;
 const STEM_CHARS_MIN: usize = 3;
 
@@ -39,7 +40,7 @@ impl Tag {
     }
 }
 
-/// A fact about a site beside its name: an icon and words.
+/// A fact about a site next to its name: an icon and words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mark {
     pub(crate) class: &'static str,
@@ -47,11 +48,11 @@ pub(crate) struct Mark {
     pub(crate) text: &'static str,
 }
 
-/// The mark of a site whose owner proved control of the domain. It stands beside the names of sites in lists; the page of the
-/// site says how and when.
+/// The mark of a site whose owner proved control of the domain, shown next to site names in lists. The page of the site states how and
+/// when.
 pub(crate) const OWNER_MARK: Mark = Mark { class: "found", icon: icons::KEY, text: "verified owner" };
 
-/// How it is called, in one line.
+/// How a capability is called, in one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Call {
     /// `POST`, `MCP tool`.
@@ -68,23 +69,23 @@ pub(crate) struct Card {
     pub(crate) does: String,
     pub(crate) site: String,
     pub(crate) site_icon: String,
-    /// The facts about the site: its owner, and its endpoints for agents.
+    /// Facts about the site: its owner and its agent endpoints.
     pub(crate) site_marks: Vec<Mark>,
     pub(crate) format: &'static str,
     pub(crate) format_icon: &'static str,
     pub(crate) call: Option<Call>,
     pub(crate) tags: Vec<Tag>,
     pub(crate) updated: Moment,
-    /// Whether it is as it was first seen.
+    /// Whether the manifest has not changed since it was first seen.
     pub(crate) is_new: bool,
     pub(crate) status: &'static str,
     /// A sentence with the number of results that are grouped under this one.
     pub(crate) others: Option<String>,
-    /// The best of them: the id, and name and site.
+    /// The best of the grouped results: the id, and a text with name and site.
     pub(crate) members: Vec<(String, String)>,
 }
 
-/// The card of a result; `words` are those of the request; only they are highlighted.
+/// The card of a result. Only `words`, the words of the request, are highlighted.
 pub(crate) fn card(hit: &Hit, words: &str, context: &PageContext) -> Card {
     let snippet = Some(marked(&hit.snippet, words)).filter(|snippet| !snippet.is_empty());
     Card {
@@ -107,7 +108,7 @@ pub(crate) fn card(hit: &Hit, words: &str, context: &PageContext) -> Card {
     }
 }
 
-/// The mark of a site with an endpoint for agents; `None` for protocols that are called one call at a time.
+/// The mark of a site with an agent endpoint; `None` for protocols of single calls, such as HTTP.
 pub(crate) fn endpoint_mark(protocol: Protocol) -> Option<Mark> {
     let text = labels::agent_endpoint(protocol)?;
     Some(Mark { class: "plain", icon: icons::protocol(protocol), text })
@@ -139,7 +140,7 @@ fn call(hit: &Hit) -> Option<Call> {
     Some(Call { verb, address })
 }
 
-/// The other site that a result leads to.
+/// The other site to which a result refers.
 fn elsewhere(hit: &Hit) -> Option<Elsewhere> {
     Elsewhere::of(hit.format, &hit.native_id, hit.endpoint.as_deref(), &hit.site)
 }
@@ -164,7 +165,7 @@ pub(crate) fn orders_tag() -> Tag {
 
 pub(crate) fn tags(hit: &Hit) -> Vec<Tag> {
     let elsewhere = elsewhere(hit);
-    // the entry of a catalog has no effect of its own
+    // an entry of a catalog has no effect itself
     let is_entry = matches!(elsewhere, Some(Elsewhere::Lists(_)));
     let mut tags: Vec<Tag> = (!is_entry).then(|| safety_tag(hit)).into_iter().collect();
     tags.extend(elsewhere.as_ref().map(elsewhere_tag));
@@ -197,7 +198,7 @@ pub(crate) fn tags(hit: &Hit) -> Vec<Tag> {
     tags
 }
 
-/// A mark that stands out: a verified publisher, or a reason for doubt.
+/// A conspicuous mark: a verified publisher, or a reason for doubt.
 pub(crate) fn identity_tag(mark: IdentityMark) -> Option<Tag> {
     let class = if mark == IdentityMark::Verified { "found" } else { "stale" };
     let text = labels::identity(mark)?.to_owned();
@@ -228,8 +229,8 @@ pub(crate) fn type_tag(semantic_type: &SemanticType) -> Tag {
     Tag { class: "type", icon: "", text: type_words(&semantic_type.name), inferred }
 }
 
-/// A snippet of the index, which is escaped already, with no markup but `<mark>`: everything else that could open or close
-/// an element or an attribute is escaped here once more. Other highlighted words, such as synonyms, are not marked.
+/// A snippet of the index as HTML with no markup except `<mark>`. The index has already escaped it; all other characters that could open or
+/// close an element or an attribute are escaped here again. Marks are removed from words that are not in the request, such as synonyms.
 fn marked(snippet: &str, words: &str) -> String {
     let wanted: Vec<String> = words.split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase).collect();
     let mut html = String::with_capacity(snippet.len());

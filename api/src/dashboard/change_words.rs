@@ -57,7 +57,7 @@ fn names<'a>(all: impl Iterator<Item = &'a str>, count: usize) -> String {
     }
 }
 
-/// Changes with the capabilities that have them, in the order of their first occurrence.
+/// Changes, each with its capabilities, in the order of their first occurrence.
 #[derive(Default)]
 struct Alike {
     changes: Vec<(String, bool, Vec<String>)>,
@@ -86,7 +86,7 @@ impl Alike {
     }
 }
 
-/// The changes in one capability, each with whether it may break a caller.
+/// The changes of one capability, each with a flag that it may break a caller.
 fn predicates(changed: &Changed) -> Vec<(String, bool)> {
     let mut found = Vec::new();
     let auth = changed.fields.iter().filter(|field| matches!(field.field.as_str(), "auth" | "auth_required"));
@@ -99,7 +99,7 @@ fn predicates(changed: &Changed) -> Vec<(String, bool)> {
     found
 }
 
-/// The new requirements for a caller, from the accepted schemes and whether one of them is required.
+/// The new requirements for a caller, based on the accepted schemes and on whether authentication is required.
 fn auth_words(fields: &[&FieldChange]) -> Option<String> {
     let to = |name: &str| fields.iter().find(|field| field.field == name).map(|field| &field.to);
     let required = to("auth_required").and_then(Value::as_str);

@@ -23,9 +23,9 @@ struct Row {
     change: FeedChange,
     /// Number of entries of the feed that the row combines.
     count: u64,
-    /// Capabilities that new manifests declare; what several of them declare is counted for each.
+    /// Number of capabilities that new manifests declare. A capability that several manifests declare is counted once for each.
     capabilities: u64,
-    /// Of a merge and a split, the ids: all manifests that they concern have an entry with these.
+    /// For a merge or a split, the ids of its capabilities. The entries of all affected manifests list the same ids.
     moved: Option<String>,
     what: String,
     class: &'static str,
@@ -36,7 +36,7 @@ struct Row {
     details: Vec<String>,
     /// Whether a caller of the earlier version may fail.
     breaking: bool,
-    /// The differences of the versions.
+    /// Link to the comparison of the versions.
     diff_href: Option<String>,
 }
 
@@ -90,7 +90,7 @@ pub(crate) struct Summary {
     /// What changed, sentence by sentence.
     sentences: Vec<String>,
     breaking: bool,
-    /// Declared capabilities, of a new manifest.
+    /// Number of declared capabilities, if the manifest is new.
     capabilities: u64,
     /// Parameters of the page that compares the versions.
     versions: Option<[String; 2]>,
@@ -212,8 +212,7 @@ const fn is_move(change: FeedChange) -> bool {
     matches!(change, FeedChange::Merged | FeedChange::Split)
 }
 
-/// How many capabilities a merge or a split is about. Its reason is a list of ids, of which the last may be followed by the number of
-/// those that are left out.
+/// Number of capabilities in a merge or a split. Its reason is a list of ids; if ids were left out, their number follows the last one.
 fn capabilities_of(ids: &str) -> String {
     let left_out =
         ids.strip_suffix(" more").and_then(|listed| listed.rsplit(' ').next()?.parse::<u64>().ok());
@@ -229,10 +228,10 @@ fn reason(slug: &str) -> String {
     let outcome = slug.parse::<FetchOutcome>().map(FetchOutcome::label).ok();
     let end = || slug.parse::<VisitEnd>().map(VisitEnd::description).ok();
     let words = match slug {
-        "opted_out" => Some("the site is not visited any more; its page says why"),
-        "unlisted" => Some("no document names it any more"),
-        "named_by_site" => Some("the site itself names the document now"),
-        "named_by_others" => Some("only others name the document now"),
+        "opted_out" => Some("the site is no longer visited; its page says why"),
+        "unlisted" => Some("no document links to it any more"),
+        "named_by_site" => Some("the site itself now names the document"),
+        "named_by_others" => Some("only other sites name the document now"),
         "read_again" => Some("a later version of agentdex read the same document"),
         _ => outcome.or_else(end),
     };

@@ -1,11 +1,11 @@
 //! Charts of a series over time as SVG, in the colours of the page.
 //!
-//! The drawing library writes fixed colours; they are replaced by the style sheet's variables, so
-//! that one drawing serves the light and the dark theme. A table next to it contains the data.
+//! The drawing library writes fixed colours. They are replaced by variables of the style sheet, so the same drawing works in the light and
+//! the dark theme. A table next to it contains the data.
 
 use plotters::prelude::*;
 
-/// Dimensions of a column chart over time that is shown next to other content.
+/// Width and height of a column chart that is shown next to other content.
 const COLUMNS_SIZE: (u32, u32) = (420, 150);
 const LABEL_WIDTH: u32 = 44;
 const LABEL_HEIGHT: u32 = 28;
@@ -25,7 +25,7 @@ const PLACEHOLDERS: [(&str, &str); 5] = [
     ("#101112", "var(--bar-danger)"),
 ];
 
-/// A labelled column with the parts of it that were refused and that are in trouble.
+/// A labelled column. Refused and failed visits are separate parts of it.
 pub(crate) struct Column {
     pub(crate) label: String,
     pub(crate) value: u64,

@@ -1,4 +1,4 @@
-//! The pages of a claim: the line to publish with the key, and what the last check found.
+//! The pages of a claim: the line to publish with the key, and the result of the last check.
 
 use askama::Template;
 
@@ -9,7 +9,7 @@ use crate::answers::claim::{ClaimAnswer, ClaimIssued};
 use crate::page_context::PageContext;
 use crate::text;
 
-/// Maximum length of what a check found, in characters.
+/// Maximum length of the result of a check, in characters.
 const FINDING_CHARS_MAX: usize = 300;
 
 /// What the owner publishes and keeps.
@@ -26,7 +26,7 @@ pub(crate) struct ClaimPage {
     frame: Frame,
     site: String,
     issued: Option<Issued>,
-    /// The state of the claim in a sentence.
+    /// The state of the claim as a sentence.
     words: String,
     checked: Option<Moment>,
     finding: Option<String>,
@@ -59,7 +59,7 @@ pub(crate) fn state(answer: &ClaimAnswer, context: &PageContext) -> ClaimPage {
         (Some(owner), ..) => format!("Control of {site} was proved by {}.", labels::proof(owner.by)),
         (None, Some(_), None) => "The check is requested. The next visit looks for the proof.".to_owned(),
         (None, _, Some(_)) => "The proof was not found yet.".to_owned(),
-        (None, None, None) => format!("Nobody has asked to prove control of {site}."),
+        (None, None, None) => format!("Nobody has requested a check for control of {site}."),
     };
     ClaimPage {
         frame: frame(&site, context),

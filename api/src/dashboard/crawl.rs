@@ -65,7 +65,7 @@ pub(crate) struct CrawlPage {
     failing: Vec<NamedText>,
 }
 
-/// Milliseconds to the first byte from which a site is called slow.
+/// Sites with at least this time to the first byte, in milliseconds, are listed as slow.
 const SLOW_MS: u32 = 500;
 
 pub(crate) fn page(answer: &CrawlAnswer, context: &PageContext) -> CrawlPage {
@@ -116,7 +116,7 @@ fn row(visit: &Visit, now: chrono::DateTime<chrono::Utc>) -> VisitRow {
     }
 }
 
-/// How many fetches of a visit had one of some outcomes.
+/// Number of fetches of a visit with one of these outcomes.
 fn fetches_with(visit: &Visit, outcomes: &[FetchOutcome]) -> u64 {
     let has = |slug: &str| outcomes.iter().any(|outcome| outcome.as_str() == slug);
     visit.outcomes.iter().filter(|count| has(count.value)).map(|count| count.count).sum()
@@ -148,7 +148,7 @@ fn outcome_class(visit: &Visit) -> &'static str {
     }
 }
 
-/// The chart and the table of the visits of some intervals.
+/// The chart and the table of visits per interval.
 fn over_time(name: &'static str, intervals: &[Interval], row_label: &str) -> OverTime {
     let column = |interval: &Interval| chart::Column {
         label: interval.at.format("%H:%M").to_string(),
@@ -192,7 +192,7 @@ fn numbers(answer: &CrawlAnswer) -> Vec<Number> {
         Number { name: "Requests a second", text: format!("{:.2}", answer.requests_per_second) },
         number("Visits, last 24 hours", answer.hours.iter().map(|hour| hour.visits).sum()),
     ];
-    // what is unusual is shown if there is any
+    // unusual states are shown only if there are any
     numbers.extend((queue.parked > 0).then(|| number("Visits parked", queue.parked)));
     numbers.extend((queue.lag_s > 0).then(|| Number { name: "Longest overdue", text: lag(queue.lag_s) }));
     numbers.extend((queue.blocked > 0).then(|| number("Sites blocked", queue.blocked)));
@@ -218,7 +218,7 @@ fn progress_words(answer: &CrawlAnswer) -> String {
     }
 }
 
-/// Requests of the last day, as a rate. Visits of `excluded` sites are deleted, so their requests are not in it.
+/// Requests of the last day, and their average rate. Visits to the `excluded` sites are deleted, so their requests are not counted.
 fn rate(requests: u64, excluded: u64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "shown with two decimals")]
     let per_second = requests as f64 / 86_400.0;

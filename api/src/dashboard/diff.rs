@@ -1,4 +1,4 @@
-//! The page that shows what changed between two versions of a manifest.
+//! The page with the changes between two versions of a manifest.
 
 use askama::Template;
 use manifest::SiteName;
@@ -57,7 +57,7 @@ pub(crate) struct DiffPage {
     added: Vec<Group>,
     removed: Vec<Group>,
     changed: Vec<Group>,
-    /// How many rows are not shown.
+    /// A sentence with the number of rows that are not shown.
     left_out: Option<String>,
     versions: Vec<Version>,
 }
@@ -68,7 +68,7 @@ struct Rows {
 }
 
 impl Rows {
-    /// The first of a list.
+    /// The first entries of a list, at most `max`. Counts the others as left out.
     fn first<'a, T>(&mut self, list: &'a [T], max: usize) -> &'a [T] {
         let (shown, rest) = list.split_at(list.len().min(max));
         self.left_out += rest.len() as u64;
@@ -123,7 +123,7 @@ fn named(capability: &Named) -> Group {
     Group { name, href: links::capability(&capability.id), fields: Vec::new() }
 }
 
-/// A changed capability with at most `fields_max` fields, which becomes the number that is left.
+/// A changed capability with at most `fields_max` fields. Subtracts their number from `fields_max`.
 fn group(changed: &Changed, fields_max: &mut usize, rows: &mut Rows) -> Group {
     let value = |field: &FieldChange, value: &Value| {
         if field.values_left_out { Some("too long to be shown".to_owned()) } else { shown(value) }

@@ -1,4 +1,4 @@
-//! The API reference, made from the OpenAPI document: operations by tag, their parameters and responses, and a form that sends a
+//! The API reference, generated from the OpenAPI document: operations by tag, their parameters and responses, and a form that sends a
 //! request to this server.
 
 use askama::Template;
@@ -9,7 +9,7 @@ use super::inline_code::inline_code;
 use crate::page_context::PageContext;
 use crate::text;
 
-/// Tags in the order of the page, those that most people look for first.
+/// Tags in the order of the page, most used first.
 const TAGS: [&str; 10] = [
     "search",
     "capabilities",
@@ -26,7 +26,7 @@ const TAGS: [&str; 10] = [
 const METHODS: [&str; 4] = ["get", "post", "put", "delete"];
 /// Parameters that are used most, in the order of the form.
 const FIRST_PARAMETERS: [&str; 4] = ["q", "limit", "site", "domain"];
-/// Number of parameters above which only the most used ones are open.
+/// If an operation has more parameters than this, the form shows only the most used ones and folds the others.
 const PARAMETERS_OPEN_MAX: usize = 6;
 /// Maximum size of a displayed schema, in bytes; the OpenAPI document has every schema.
 const SCHEMA_BYTES_MAX: usize = 8 * 1_024;
@@ -55,7 +55,7 @@ struct Operation {
     path: String,
     summary: String,
     description: String,
-    /// Those that are used most.
+    /// The most used parameters.
     parameters: Vec<Parameter>,
     more_parameters: Vec<Parameter>,
     /// Type and schema of the body.
@@ -106,7 +106,7 @@ pub(crate) fn page(document: &Value, context: &PageContext) -> DocsPage {
     }
     groups.retain(|group| !group.operations.is_empty());
     for group in &mut groups {
-        // Operations that read come first, since most people look for them.
+        // Read operations come first, because most people look for them.
         group.operations.sort_by_key(|operation| operation.method != "GET");
     }
     DocsPage {

@@ -1,4 +1,4 @@
-//! The frame of every page: title, description, navigation, assets, and what other sites show of a shared link.
+//! The frame of every page: title, description, navigation, assets, and the preview of a shared link on other sites.
 
 use serde_json::Value;
 
@@ -55,7 +55,7 @@ pub(crate) struct Frame {
     pub(crate) is_listed: bool,
     /// The text of the search box in the header.
     pub(crate) box_text: String,
-    /// Filters and order, which the search box keeps.
+    /// Filters and sort order, which a new search keeps.
     pub(crate) kept: Vec<(String, String)>,
     pub(crate) style_url: String,
     pub(crate) script_url: String,
@@ -69,9 +69,9 @@ pub(crate) struct Frame {
     pub(crate) docs_url: String,
     pub(crate) icon_url: String,
     pub(crate) touch_icon_url: String,
-    /// Where the program comes from.
+    /// URL of the source code.
     pub(crate) source_url: &'static str,
-    /// Where to reach the operator.
+    /// Link to contact the operator.
     pub(crate) contact: Option<Link>,
 }
 
@@ -100,7 +100,7 @@ impl Frame {
         }
     }
 
-    /// Sets the address, and with it the picture for shared links, and the contact of the operator.
+    /// Sets the address of the page, the picture for shared links, and the contact of the operator.
     pub(crate) fn at(mut self, context: &PageContext, path: &str) -> Self {
         self.contact = context.contact.as_deref().map(links::contact);
         self.canonical = Some(format!("{}{path}", context.base));

@@ -11,7 +11,7 @@ use crate::text;
 const COLUMN_MAX: usize = 6;
 /// Maximum number of names of one direction in the text alternative.
 const NAMED_MAX: usize = 20;
-/// Longest name in a box, in characters.
+/// Maximum length of a name in a box, in characters.
 const NAME_CHARS_MAX: usize = 24;
 const BOX_WIDTH: usize = 200;
 const BOX_HEIGHT: usize = 36;
@@ -115,7 +115,7 @@ impl Graph {
     }
 }
 
-/// The name of a capability of the manifest; the id itself if the manifest has none with it.
+/// The name of a capability of the manifest, or the id itself if the manifest has no capability with it.
 pub(crate) fn name_of<'a>(manifest: &'a Manifest, native_id: &'a str) -> &'a str {
     let named = manifest.capabilities.iter().find(|other| other.native_id == native_id);
     named.map_or(native_id, |found| found.title.as_deref().unwrap_or(&found.name))
@@ -136,7 +136,7 @@ fn sentence(name: &str, first: &str, then: &str) -> String {
     }
 }
 
-/// The first names, and how many there are beyond them.
+/// The first names, and the number of further names.
 fn listed(first: &[String], count: usize) -> String {
     let names = first.join(", ");
     if count > first.len() { format!("{names} and {} more", count - first.len()) } else { names }

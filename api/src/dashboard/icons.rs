@@ -1,6 +1,6 @@
 //! Icons as inline SVG: of dialects, of safety classes, of kinds of changes, and the generated icon of a site.
 //!
-//! Icons only accompany words, so all of them are hidden from screen readers. Nothing is loaded from a publisher.
+//! Each icon is next to a text, so all icons are hidden from screen readers. No image is loaded from a publisher.
 
 use manifest::model::Protocol;
 use manifest::{Format, SafetyClass};
@@ -92,7 +92,7 @@ const HUES: [&str; 10] = [
     "#44586b",
 ];
 
-/// The icon of a site, generated from its name: its first letter on a pattern that the name decides.
+/// The icon of a site, generated from its name: the first letter on a pattern that is derived from the name.
 pub(crate) fn of_site(name: &str, pixels: u16) -> String {
     let digest = Sha256::digest(name.as_bytes());
     let byte = |index: usize| digest.get(index).copied().unwrap_or_default();

@@ -13,7 +13,7 @@ pub(super) fn inline_code(text: &str) -> String {
     html
 }
 
-/// The text before the first code, the code, and the text behind it.
+/// The text before the first code span, the code, and the text after it.
 fn first_code(text: &str) -> Option<(&str, &str, &str)> {
     let (before, rest) = text.split_once('`')?;
     let (inside, after) = rest.split_once('`')?;

@@ -12,7 +12,7 @@ pub(crate) fn format_of_slug(slug: &str) -> String {
     slug.parse::<Format>().map_or_else(|_| slug.to_owned(), |known| known.label().to_owned())
 }
 
-/// The status of a site. Why it is not visited any more is on its own page.
+/// The status of a site. The page of a site states why it is no longer visited.
 pub(crate) const fn status(status: Status) -> &'static str {
     match status {
         Status::OptedOut => "not visited any more",
@@ -93,7 +93,7 @@ pub(crate) fn auth_needed(schemes: &[AuthScheme], required: Option<bool>) -> Str
     }
 }
 
-/// A reason as a choice of the form that reports a site.
+/// A reason as an option of the report form.
 pub(crate) const fn abuse_reason(reason: AbuseReason) -> &'static str {
     match reason {
         AbuseReason::Spam => "spam: it misleads the search",
@@ -114,7 +114,7 @@ pub(crate) const fn source(kind: SourceKind) -> Option<&'static str> {
     }
 }
 
-/// How an owner proved control of a domain.
+/// The method by which an owner proved control of a domain.
 pub(crate) const fn proof(proof: Proof) -> &'static str {
     match proof {
         Proof::Dns => "a DNS record",
@@ -156,7 +156,7 @@ pub(crate) const fn protocol(protocol: Protocol) -> &'static str {
     }
 }
 
-/// How much a finding matters to its publisher, by the slug of its severity.
+/// The importance of a finding for its publisher, from the slug of its severity.
 pub(crate) fn severity(slug: &str) -> &str {
     match slug {
         "must" => "must be fixed",
@@ -176,7 +176,7 @@ pub(crate) const fn agent_endpoint(protocol: Protocol) -> Option<&'static str> {
     }
 }
 
-/// The outcome of a fetch and its colour class. A document that was fetched and cannot be read is not a manifest that was read.
+/// The outcome of a fetch and its colour class. A fetched document that cannot be read is not described as a manifest.
 pub(crate) fn outcome_of(outcome: FetchOutcome, format: Option<Format>) -> (&'static str, &'static str) {
     if outcome.is_present() && format.is_some_and(is_unreadable_as) {
         return ("not readable", "error");

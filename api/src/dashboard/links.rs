@@ -36,7 +36,7 @@ pub(crate) fn capability(id: &CapabilityId) -> String {
     format!("/capabilities/{id}")
 }
 
-/// The same search with one value of a key toggled.
+/// The search with one value of a key toggled.
 pub(crate) fn toggled(query: &QueryPairs, key: &str, value: &str) -> String {
     let mut pairs: Vec<(&str, &str)> = Vec::new();
     let mut was_there = false;
@@ -59,7 +59,7 @@ pub(crate) fn toggled(query: &QueryPairs, key: &str, value: &str) -> String {
     search(pairs)
 }
 
-/// The same URL with one key set.
+/// The URL with one key set.
 pub(crate) fn with(path: &str, query: &QueryPairs, key: &str, value: &str) -> String {
     let others = query.pairs().filter(|(name, _)| *name != key);
     with_query(path, others.chain([(key, value)]))

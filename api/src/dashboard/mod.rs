@@ -1,7 +1,7 @@
 //! HTML pages, rendered on the server and usable without scripts.
 //!
-//! Each page renders the response that its URL also serves as JSON. Templates escape publisher text and isolate its
-//! direction and length; only http and https addresses become links. Labels of closed vocabularies are in `labels`.
+//! Each page renders the response that its URL also serves as JSON. Templates escape the text of publishers, limit its length and isolate
+//! its text direction; only http and https addresses become links. Labels of closed vocabularies are in `labels`.
 
 mod bars;
 pub(crate) mod capability;

@@ -1,4 +1,4 @@
-//! The error page: the error and advice.
+//! The error page: a description of the error, and advice.
 
 use askama::Template;
 use manifest::SiteName;
@@ -55,14 +55,14 @@ impl<'a> ProblemPage<'a> {
     }
 }
 
-/// The detail. An address without a route has a button in place of the advice, which is for clients of the API.
+/// The detail of the error. For an address without a route, the page has a button instead of the advice, which is for API clients.
 fn lead(detail: &str) -> &str {
     if detail.starts_with(NOTHING_HERE) { "There is no page at this address." } else { detail }
 }
 
 fn title(problem: &ProblemBody) -> &'static str {
     match problem.status.as_u16() {
-        400 | 422 => "This request is not understood",
+        400 | 422 => "This request is invalid",
         403 => "This is not allowed",
         404 | 410 => "Not found",
         429 => "Not yet",

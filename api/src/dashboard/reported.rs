@@ -17,7 +17,7 @@ pub(super) fn reasons() -> Vec<(&'static str, &'static str)> {
 pub(crate) struct ReportedPage {
     frame: Frame,
     site: String,
-    /// Whether it is stored; the same report may have been stored before.
+    /// Whether the report was stored now; false if the same report was stored before.
     is_new: bool,
 }
 

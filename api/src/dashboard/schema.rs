@@ -17,7 +17,7 @@ const TEXT_CHARS_MAX: usize = 500;
 const VALUE_CHARS_MAX: usize = 100;
 /// Maximum number of displayed types of a property that has several.
 const TYPES_MAX: usize = 7;
-/// Maximum depth of a displayed type: a list of lists of objects is as much as is readable.
+/// Maximum depth of a displayed type: a list of lists of objects is still readable.
 const DEPTH_MAX: u8 = 3;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub(crate) struct Row {
     pub(crate) name: String,
     /// `string (date)`, `list of string`.
     pub(crate) kind: String,
-    /// Where it goes: query, path, header, body.
+    /// Part of the request that contains it: query, path, header or body.
     pub(crate) place: Option<String>,
     pub(crate) required: bool,
     pub(crate) description: Option<String>,
@@ -33,7 +33,7 @@ pub(crate) struct Row {
     pub(crate) choices: Vec<String>,
 }
 
-/// Whether the schema of a property says more than its type: else a column of descriptions would be empty.
+/// Whether any property has more than a type. Otherwise the column of descriptions is omitted.
 pub(crate) fn is_any_described(rows: &[Row]) -> bool {
     rows.iter().any(|row| row.description.is_some() || row.default.is_some() || !row.choices.is_empty())
 }

@@ -1,4 +1,4 @@
-//! The home page, and the page of results: cards, filters, the order, and what to do when nothing was found.
+//! The home page, and the results page: cards, filters, sort order, and advice when nothing was found.
 
 use askama::Template;
 use indexer::{FacetCount, FacetKey, Grouping, Hit, SearchAnswer, SearchRequest, Sort};
@@ -40,7 +40,7 @@ pub const EXAMPLES: [&str; 6] =
 struct FacetGroup {
     name: &'static str,
     values: Vec<FacetValue>,
-    /// Values that only less related results have.
+    /// Values that occur only in less related results.
     others: Vec<FacetValue>,
 }
 
@@ -89,7 +89,7 @@ pub(crate) struct HomePage {
     newest: Vec<NewSite>,
     clients: Vec<Client>,
     mcp_url: String,
-    /// Why nothing can be searched.
+    /// Why the search is not available.
     trouble: Option<String>,
     is_empty: bool,
 }
@@ -115,12 +115,12 @@ pub(crate) struct SearchPage {
     nothing_good: bool,
     /// Searches to try instead.
     suggested: Vec<Link>,
-    /// Filters whose removal brings results, with how many.
+    /// Links that remove one filter, each with the number of results without it. Only filters whose removal leads to results.
     dropped: Vec<(Link, String)>,
     summary: String,
-    /// A sentence, if the request names a protocol that no result of the page offers.
+    /// A sentence that is shown if the request names a protocol that no result on the page offers.
     connection: Option<String>,
-    /// How many results are less related.
+    /// Text with the number of less related results.
     less_words: String,
     previous: Option<String>,
     next: Option<String>,
@@ -128,7 +128,7 @@ pub(crate) struct SearchPage {
     atom: String,
 }
 
-/// Content of the home page besides the search form.
+/// Content of the home page except the search form.
 pub(crate) struct HomeContent<'a> {
     pub(crate) topics: &'a [Topic],
     pub(crate) stats: &'a StatsAnswer,
@@ -176,7 +176,7 @@ pub(crate) fn home(shown: HomeContent<'_>, context: &PageContext) -> HomePage {
     }
 }
 
-/// What the index holds. Documents that cannot be read are no manifests, and sites that could not be visited are not counted.
+/// The size of the index. Documents that cannot be read are not counted as manifests, and sites that could not be visited are not counted.
 fn numbers(stats: &StatsAnswer) -> Vec<(String, &'static str)> {
     let readable = || stats.adoption.iter().filter(|dialect| dialect.format.is_indexable());
     let read = [Status::Fresh.as_str(), Status::Stale.as_str()];
@@ -226,7 +226,7 @@ pub(crate) struct Paging {
     /// Number of the page, from 1.
     pub(crate) page: usize,
     pub(crate) per_page: usize,
-    /// Pages that are counted; later ones follow a cursor.
+    /// Number of pages with a page number; later pages are reached by cursor.
     pub(crate) counted_pages: usize,
 }
 
@@ -263,9 +263,9 @@ impl Paging {
 /// Further searches for a page without results.
 #[derive(Debug, Default)]
 pub(crate) struct Fallback {
-    /// The same words without any filter.
+    /// The search without any filter.
     pub(crate) unfiltered: Option<SearchAnswer>,
-    /// How many results there are without one filter, by its name and value.
+    /// The name and value of each filter, with the number of results without this filter.
     pub(crate) without: Vec<(String, String, u64)>,
     /// The counts of the whole index.
     pub(crate) overview: Option<SearchAnswer>,
@@ -296,7 +296,7 @@ pub(crate) fn results(
     let searched_site = searched_site.filter(|_| !answer.hits.iter().any(|hit| hit.native_id == words));
     let is_unread_site = searched_site.is_some() && cards.is_empty();
     if is_unread_site {
-        // a user who typed the name of a site does not want the offers of other sites
+        // a user who typed the name of a site does not want results of other sites
         less_related.clear();
     }
     let close = relevant.and(answer.relevant).filter(|close| *close > 0 && *close + others < answer.total);
@@ -342,14 +342,15 @@ pub(crate) fn results(
     }
 }
 
-/// A sentence with the number of results that are grouped under those of the page, since the page has fewer rows than the count.
+/// A sentence with the number of results that are grouped under the results of the page. It explains why the page has fewer rows than the
+/// total.
 fn grouped_words(others: u64, by: Grouping, is_one_page: bool) -> Option<String> {
     let place = if is_one_page { "" } else { " on this page" };
     let how = if by == Grouping::Site { "below the best of their site" } else { "grouped as copies" };
     (others > 0).then(|| format!("{} {how}{place}", labels::grouped(others)))
 }
 
-/// A sentence for a request that names a protocol for agents, if no result on the page has an endpoint of it.
+/// A sentence for a request that names an agent protocol, if no result on the page has an endpoint for it.
 fn connection_words<'a>(words: &str, hits: impl Iterator<Item = &'a Hit>) -> Option<String> {
     let mut named = words.split(|c: char| !c.is_alphanumeric());
     let known = [("mcp", Protocol::Mcp), ("a2a", Protocol::A2a)];
@@ -367,7 +368,7 @@ fn connection_words<'a>(words: &str, hits: impl Iterator<Item = &'a Hit>) -> Opt
     ))
 }
 
-/// The site that a request names, if it is nothing but the name of a host or an address.
+/// The site that a request names, if the whole request is a host name or a URL.
 pub(crate) fn searched_site(words: &str) -> Option<SiteName> {
     let words = words.trim();
     let bare = words.strip_prefix("https://").or_else(|| words.strip_prefix("http://")).unwrap_or(words);
@@ -375,7 +376,7 @@ pub(crate) fn searched_site(words: &str) -> Option<SiteName> {
     Some(Host::parse(&host.to_lowercase()).ok()?.site())
 }
 
-/// How many of the leading results of the page are about the request; `None` if that is not known.
+/// How many of the first results on the page are relevant; `None` if that is not known.
 fn relevant_on_page(answer: &SearchAnswer, request: &SearchRequest, paging: Paging) -> Option<usize> {
     let relevant = answer.relevant.filter(|_| request.cursor.is_none() && !request.phrasings.is_empty())?;
     Some(usize::try_from(relevant).unwrap_or(usize::MAX).saturating_sub(paging.skipped()))
@@ -421,7 +422,7 @@ fn active(query: &QueryPairs) -> impl Iterator<Item = (&str, &str, Link)> {
     })
 }
 
-/// Filters whose removal brings results: the link, and how many.
+/// Links that remove one filter, with the number of results without it.
 fn dropped(query: &QueryPairs, fallback: &Fallback) -> Vec<(Link, String)> {
     let count = |name: &str, value: &str| {
         let counted = fallback.without.iter().find(|(n, v, _)| n == name && v == value);
@@ -453,7 +454,7 @@ fn sorts(query: &QueryPairs, chosen: Sort) -> Vec<Choice> {
     all.map(choice).into()
 }
 
-/// The groups of filters. If the search found nothing, those of the search without filters, so that none disappears.
+/// The groups of filters. If the search found nothing, the groups of the search without filters are shown, so that no filter disappears.
 fn facet_groups(query: &QueryPairs, answer: &SearchAnswer, fallback: &Fallback) -> Vec<FacetGroup> {
     let group = |key: FacetKey| {
         let chosen = query.list(key.as_str()).unwrap_or_default();
@@ -472,13 +473,13 @@ fn facet_groups(query: &QueryPairs, answer: &SearchAnswer, fallback: &Fallback) 
         } else {
             fallback.unfiltered.as_ref().map(|all| all.total)
         };
-        // a value that all results have changes nothing
+        // filtering by a value that all results have changes nothing
         let narrows = |facet: &&FacetCount| {
             total.is_none_or(|total| facet.count < total) || chosen.contains(&facet.value.as_str())
         };
         let listed: Vec<FacetCount> = listed.iter().filter(narrows).cloned().collect();
         let is_related = |facet: &&FacetCount| facet.relevant.is_none_or(|relevant| relevant > 0);
-        // If no relevant result has a value, no value is more related to the request than another.
+        // If no relevant result has a value, all values are listed as equally related.
         let related = listed.iter().take_while(is_related).count();
         let (first, others) = listed.split_at(if related == 0 { listed.len() } else { related });
         let values = |of: &[FacetCount]| of.iter().map(|facet| value(&facet.value, facet.count)).collect();

@@ -1,4 +1,4 @@
-//! The page of semantic types: standard fields as a tree, and the fields of single sites apart.
+//! The page of semantic types: standard fields as a tree, and fields of single sites in a separate list.
 
 use askama::Template;
 
@@ -9,7 +9,7 @@ use crate::answers::home::standard_namespaces;
 use crate::answers::semantic_types::{NamespaceBranch, SemanticTypesAnswer};
 use crate::page_context::PageContext;
 
-/// Maximum number of types of a field that are shown before the others are folded.
+/// Maximum number of types of a field that are shown at first; the others are folded.
 const OPEN_MAX: usize = 12;
 /// Maximum number of fields of single sites that are shown; the JSON answer has all.
 const OWN_MAX: usize = 200;
@@ -36,7 +36,7 @@ pub(crate) struct SemanticTypesPage {
     frame: Frame,
     summary: String,
     branches: Vec<Branch>,
-    /// Fields that one site made up for itself.
+    /// Fields that only one site uses.
     own: Vec<Branch>,
 }
 

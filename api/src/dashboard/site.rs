@@ -1,5 +1,5 @@
-//! The page of one site: its capabilities and how to use them. For its owner: how it was read, what to fix, the time of the next visit, and
-//! how to opt out.
+//! The page of one site: its capabilities and how to use them. For its owner: how the site was read, what to fix, when the next visit is,
+//! and how to opt out.
 
 use askama::Template;
 use chrono::{DateTime, Utc};
@@ -35,7 +35,7 @@ const FINDINGS_MAX: usize = 50;
 const FINDINGS_OF_SITE_MAX: usize = 500;
 /// Maximum number of displayed documents of a site; the JSON response has all.
 const RESOURCES_MAX: usize = 200;
-/// Maximum number of characters of a URL on the page, which may have 2,048 bytes, and five times as many as HTML.
+/// Maximum number of displayed characters of a URL. A URL may have 2,048 bytes, and five times as many in HTML.
 const URL_CHARS_MAX: usize = 200;
 /// Maximum number of displayed reasons of one document, and requests of one visit.
 const EVIDENCE_MAX: usize = 20;
@@ -107,7 +107,7 @@ struct Visit {
     end: &'static str,
     summary: String,
     fetches: Vec<Fetch>,
-    /// Requests that found nothing.
+    /// Text about requests for paths without a document.
     absent: Option<String>,
 }
 
@@ -129,28 +129,28 @@ pub(crate) struct SitePage {
     dialects: Vec<(&'static str, &'static str)>,
     groups: Vec<Group>,
     more_capabilities: Option<Link>,
-    /// Documents that only others name.
+    /// Link to documents that only other sites name.
     of_others: Option<Link>,
-    /// Whether a text of the site gives orders to AI models.
+    /// Whether a text of the site gives instructions to AI models.
     addresses_reader: bool,
-    /// What the calls need, in words.
+    /// Requirements of the calls, as texts.
     needs: Vec<String>,
     schemes: Vec<Scheme>,
     endpoints: Vec<Endpoint>,
     clients: Vec<Client>,
     quality: Vec<Quality>,
     contradictions: Vec<Contradiction>,
-    /// Requests for documents that are not there.
+    /// A sentence about requested paths without a document.
     absent: Option<String>,
     absent_paths: Vec<String>,
     findings_words: Option<String>,
-    /// A sentence about a visit that takes place at this moment.
+    /// A sentence about a visit in progress.
     being_visited: Option<String>,
     is_waiting: bool,
-    /// Whether another visit than the first is due.
+    /// Whether a visit is due, other than the first one.
     is_due: bool,
     diagnosis: Option<Diagnosis>,
-    /// Where the lines of the first document with findings are shown.
+    /// Link to the line-by-line view of the first document with findings.
     broken_href: Option<String>,
     owner: Option<OwnerView>,
     blocked: Option<Reasoned>,
@@ -173,13 +173,13 @@ pub(crate) struct SitePage {
 }
 
 impl SitePage {
-    /// Whether everything that was read is deleted, since the site is blocked or suspended.
+    /// Whether all fetched data is deleted because the site is blocked or suspended.
     const fn is_deleted(&self) -> bool {
         self.blocked.is_some() || self.suspended.is_some()
     }
 }
 
-/// What declarations of one capability disagree on.
+/// A contradiction between declarations of one capability.
 struct Contradiction {
     href: String,
     text: String,
@@ -253,8 +253,8 @@ pub(crate) fn page(answer: &SiteAnswer, context: &PageContext) -> SitePage {
     }
 }
 
-/// The manifests that the site names, and those that only others name. The latter are not evidence about the site, and are listed with the
-/// documents.
+/// The manifests that the site names, and those that only other sites name. The latter are not evidence about the site, so they are listed
+/// with the documents.
 fn by_naming(answer: &SiteAnswer) -> (Vec<&ManifestLine>, Vec<&ManifestLine>) {
     let all = answer.resources.iter().filter_map(|resource| resource.manifest.as_ref());
     all.partition(|manifest| manifest.is_of_site())
@@ -278,7 +278,7 @@ fn is_absent(resource: &ResourceLine) -> bool {
     resource.manifest.is_none() && matches!(resource.outcome, FetchOutcome::NotFound | FetchOutcome::Gone)
 }
 
-/// Where the first kept document with findings is shown line by line.
+/// Link to the line-by-line view of the first stored document with findings.
 fn broken_href(present: &[&ResourceLine]) -> Option<String> {
     let is_broken = |manifest: &ManifestLine| manifest.findings_total > 0 && manifest.body_kept;
     let broken = present.iter().find(|resource| resource.manifest.as_ref().is_some_and(is_broken))?;
@@ -290,7 +290,7 @@ fn more_hosts(answer: &SiteAnswer) -> Option<String> {
     more(unlisted, "more host", "more hosts")
 }
 
-/// Paths that were requested and are not there.
+/// A sentence about requested paths without a document.
 fn absent_words(count: u64) -> Option<String> {
     let paths = labels::counted(count, "usual path has", "usual paths have");
     (count > 0).then(|| format!("{paths} no document here, which is fine"))

@@ -6,7 +6,7 @@ use policy::{RobotsKind, VisitEnd};
 use super::labels;
 use crate::answers::site::SiteAnswer;
 
-/// Lines of a robots.txt that allow the usual paths of manifests and nothing else.
+/// Lines of a robots.txt that allow only the usual paths of manifests.
 const ROBOTS_THAT_ALLOWS: &str =
     "User-agent: agentdex\nAllow: /.well-known/\nAllow: /agent.json\nAllow: /llms.txt\nDisallow: /";
 
@@ -50,14 +50,14 @@ fn diagnosis(
             lines: Some(ROBOTS_THAT_ALLOWS),
             ..Diagnosis::new(
                 "Its robots.txt forbids agentdex the paths of manifests.",
-                "Nothing needs to be done if that is meant. To be found, add these lines to robots.txt:",
+                "If this is intended, nothing needs to be done. To be listed here, add these lines to robots.txt:",
             )
         },
         VisitEnd::RobotsUnreachable => robots_unreadable(unread_robots),
         VisitEnd::RateLimited if unread_robots.is_some() => robots_unreadable(unread_robots),
         VisitEnd::RateLimited => Diagnosis::new(
             "The server answered that it is busy, and asked for a delay.",
-            "The visit is repeated after the delay. If the server is not busy, let it answer the user agent agentdex with less than one request a second.",
+            "The visit is repeated after the delay. If the server is not busy, let it accept requests of the user agent agentdex (less than one per second).",
         ),
         VisitEnd::Blocked => Diagnosis::new(
             "The server denied several requests (HTTP 401, 403 or 451, or the page of a bot protection).",
@@ -100,7 +100,7 @@ fn robots_unreadable(robots: Option<UnreadRobots>) -> Diagnosis {
     )
 }
 
-/// All planned paths were requested, and nothing can be called.
+/// All planned paths were requested, but nothing can be called.
 fn nothing_declared(formats: &[Format]) -> Diagnosis {
     if labels::is_unreadable(formats) {
         return Diagnosis::new(

@@ -16,7 +16,7 @@ use crate::answers::shown::{CapabilityCounts, ShownCapability};
 use crate::answers::site::{CapabilityLine, ManifestLine, SiteAnswer};
 use crate::text;
 
-/// Maximum number of capabilities on the page of a site; the search has them all.
+/// Maximum number of capabilities on the page of a site; the search lists all of them.
 pub(super) const CAPABILITIES_MAX: usize = 60;
 /// Maximum number of shown endpoints and schemes.
 const ENTRIES_MAX: usize = 12;
@@ -35,12 +35,12 @@ pub(super) struct Offer {
     pub(super) summary: String,
     /// The site that an entry of a catalog is about.
     pub(super) of_site: Option<String>,
-    /// A sentence, if several documents declare it.
+    /// A sentence that is shown if several documents declare the capability.
     pub(super) documents: Option<String>,
     pub(super) tags: Vec<Tag>,
 }
 
-/// A way to authenticate, and where.
+/// An authentication scheme with the URL where credentials are obtained.
 pub(super) struct Scheme {
     pub(super) name: &'static str,
     pub(super) places: Vec<(&'static str, String)>,
@@ -52,7 +52,7 @@ pub(super) struct Endpoint {
     pub(super) url: String,
 }
 
-/// One part of the quality of a site's declarations, with what it means.
+/// One measure of the quality of a site's declarations, with an explanation.
 pub(super) struct Quality {
     pub(super) name: &'static str,
     pub(super) value: String,
@@ -116,7 +116,7 @@ pub(super) fn groups(manifests: &[&ManifestLine]) -> Vec<Group> {
     by_field.into_iter().map(group).collect()
 }
 
-/// Several fields with one capability each need no headings of their own: they are among the others.
+/// Moves fields with a single capability to the heading "other" if there are several of them.
 fn gather_singles(by_field: &mut BTreeMap<Heading, Vec<Offer>>) {
     let is_single = |((position, _), offers): &(&Heading, &Vec<Offer>)| *position == 0 && offers.len() == 1;
     let singles: Vec<Heading> =
@@ -140,7 +140,7 @@ fn shown_lines<'a>(
     lines.filter_map(|line| Some((line, line.shown.as_ref()?)))
 }
 
-/// The numbers of all manifests together.
+/// The sums of the numbers of all manifests.
 pub(super) fn counts(manifests: &[&ManifestLine]) -> CapabilityCounts {
     let mut total = CapabilityCounts::default();
     for counts in manifests.iter().map(|manifest| manifest.profile.counts) {
@@ -153,7 +153,7 @@ pub(super) fn counts(manifests: &[&ManifestLine]) -> CapabilityCounts {
     total
 }
 
-/// The documents that a site serves and does not name.
+/// Link to the documents that a site serves but does not name.
 pub(super) fn documents_of_others(manifests: &[&ManifestLine], site: &str) -> Option<Link> {
     let count = manifests.len() as u64;
     let href = links::search([("site", site), ("named_by", NamedBy::Others.as_str())]);
@@ -185,7 +185,7 @@ fn offer(line: &CapabilityLine, shown: &ShownCapability) -> Offer {
     }
 }
 
-/// What the calls need, in words, with how many of them need it: `bearer token: 3 of 4 capabilities`.
+/// Requirements of the calls, each with the number of capabilities that have it: `bearer token: 3 of 4 capabilities`.
 pub(super) fn needs(manifests: &[&ManifestLine]) -> Vec<String> {
     let mut needs: BTreeMap<String, u64> = BTreeMap::new();
     let mut total = 0;
@@ -240,7 +240,7 @@ pub(super) fn endpoints(manifests: &[&ManifestLine]) -> Vec<Endpoint> {
     endpoints
 }
 
-/// The parts of quality: nothing is weighed and nothing is left out.
+/// All measures of quality, without weights.
 pub(super) fn quality(answer: &SiteAnswer, manifests: &[&ManifestLine], now: DateTime<Utc>) -> Vec<Quality> {
     if manifests.is_empty() {
         return Vec::new();

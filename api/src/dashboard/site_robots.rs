@@ -1,10 +1,10 @@
-//! What a site's robots.txt says, in words.
+//! Texts about the robots.txt of a site.
 
 use policy::RobotsCause;
 
 use crate::text;
 
-/// Longest text that is repeated, in characters.
+/// Maximum length of a repeated text, in characters.
 const WORDS_CHARS_MAX: usize = 300;
 
 /// The status and the cause of a verdict, in parentheses.
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_cause_of_a_robots_txt_is_beside_its_status() {
+    fn the_cause_of_a_verdict_follows_its_status() {
         assert_eq!(details(Some(503), Some("rate_limited")), " (HTTP 503, it asked for a delay)");
         assert_eq!(details(None, Some("dns_failed")), " (name not resolved)");
         assert_eq!(details(Some(200), None), " (HTTP 200)");

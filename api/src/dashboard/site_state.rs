@@ -1,4 +1,4 @@
-//! What a site is at this moment: its status in words, a visit that takes place or is due, and a suspension.
+//! The current state of a site: its status as text, a visit that is in progress or due, and a suspension.
 
 use chrono::{DateTime, Utc};
 use policy::Status;
@@ -8,7 +8,7 @@ use super::time::Moment;
 use super::{labels, links};
 use crate::answers::site::{SiteAnswer, Suspension};
 
-/// Why the site is suspended, and how its owner can answer.
+/// Why the site is suspended, and how its owner can contact the operator.
 pub(super) struct SuspendedView {
     pub(super) at: Moment,
     pub(super) meaning: &'static str,
@@ -27,8 +27,8 @@ impl SuspendedView {
     }
 }
 
-/// The status as text, and its CSS class. A site that was visited without a result yet is not one that was never visited, and one
-/// whose documents cannot be read is not fresh.
+/// The status as text, and its CSS class. Distinguishes a site that was visited without a result from one that was never visited, and does
+/// not call a site fresh if its documents cannot be read.
 pub(super) fn status(answer: &SiteAnswer, now: DateTime<Utc>) -> (String, &'static str) {
     let line = &answer.line;
     let words = match (line.status, answer.visits_total) {
@@ -43,7 +43,7 @@ pub(super) fn status(answer: &SiteAnswer, now: DateTime<Utc>) -> (String, &'stat
     (words.to_owned(), line.status.as_str())
 }
 
-/// What the visit of this moment did so far.
+/// The progress of the current visit.
 pub(super) fn being_visited(answer: &SiteAnswer) -> Option<String> {
     let requests: u64 = answer.hosts.iter().map(|host| u64::from(host.requests_today)).sum();
     answer.is_being_visited.then(|| {
@@ -54,13 +54,13 @@ pub(super) fn being_visited(answer: &SiteAnswer) -> Option<String> {
     })
 }
 
-/// Whether a visited site waits for its next visit, as after "Check again".
+/// Whether a site that was visited before is due again, for example after "Check again".
 pub(super) fn is_due(answer: &SiteAnswer, now: DateTime<Utc>) -> bool {
     let is_due = answer.line.next_visit_at.is_some_and(|at| at <= now);
     is_due && answer.visits_total > 0 && answer.blocked.is_none() && answer.parked.is_none()
 }
 
-/// The next visit, unless one takes place at this moment.
+/// The time of the next visit, unless a visit is in progress.
 pub(super) fn next_visit(answer: &SiteAnswer, now: DateTime<Utc>) -> Option<Moment> {
     let planned = answer.line.next_visit_at.filter(|_| !answer.is_being_visited)?;
     Some(Moment::planned(planned, now))

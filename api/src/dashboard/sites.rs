@@ -117,7 +117,7 @@ mod tests {
     fn every_site_status_has_a_filter() {
         let filters = filters(&QueryPairs::parse("prefix=a").unwrap());
         let of = |status: Status| filters.iter().find(|filter| filter.text == labels::status(status));
-        // a manifest is invalid, a site is not
+        // only manifests can be invalid, not sites
         for status in Status::ALL.iter().filter(|status| **status != Status::Invalid) {
             let filter = of(*status).unwrap_or_else(|| panic!("{status} has no filter"));
             assert!(filter.href.contains(&format!("status={status}")), "{}", filter.href);

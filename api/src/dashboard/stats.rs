@@ -43,9 +43,9 @@ pub(crate) struct StatsPage {
 pub(crate) fn page(answer: &StatsAnswer, context: &PageContext) -> StatsPage {
     let now = context.now;
     StatsPage {
-        frame: Frame::new("Statistics", Section::Stats)
-            .at(context, "/stats")
-            .described("How many sites use which format, how well they follow it, and what the index holds."),
+        frame: Frame::new("Statistics", Section::Stats).at(context, "/stats").described(
+            "How many sites use each format, how well they conform to it, and the size of the index.",
+        ),
         last_visit: Moment::maybe(answer.last_visit_at, now),
         index_words: index_words(answer),
         numbers: numbers(answer),
@@ -55,7 +55,7 @@ pub(crate) fn page(answer: &StatsAnswer, context: &PageContext) -> StatsPage {
     }
 }
 
-/// How well each dialect is followed.
+/// How well documents conform to each dialect.
 fn conformance(adoption: &[DialectUsage]) -> Vec<ConformanceRow> {
     let parts = |dialect: &DialectUsage| [dialect.conforms, dialect.minor, dialect.major];
     let readable = || adoption.iter().filter(|dialect| dialect.format.is_indexable());
@@ -119,7 +119,7 @@ fn charts(answer: &StatsAnswer) -> Vec<Chart> {
     // most of the usual paths have no document
     let is_there = |counted: &&Count| counted.value != FetchOutcome::NotFound.as_str();
     let outcomes: Vec<Count> = answer.fetch_outcomes_last_day.iter().filter(is_there).cloned().collect();
-    // what cannot be read is in no dialect
+    // an unreadable document has no dialect
     let adopted = answer.adoption.iter().filter(|dialect| dialect.format.is_indexable()).map(|dialect| {
         let slug = dialect.format.as_str();
         (labels::format_of_slug(slug), links::search([("format", slug)]), dialect.sites)

@@ -1,4 +1,4 @@
-//! The page that shows every part of the design system, for those who change the pages.
+//! The page that shows every component of the design system, for developers of the dashboard.
 
 use askama::Template;
 use manifest::model::Protocol;

@@ -22,7 +22,7 @@ impl Moment {
         }
     }
 
-    /// A planned time, which is due once it is past.
+    /// A planned time; shown as due if it is in the past.
     pub(crate) fn planned(at: DateTime<Utc>, now: DateTime<Utc>) -> Self {
         let moment = Self::new(at, now);
         if at <= now { Self { words: "due now".to_owned(), ..moment } } else { moment }

@@ -1,4 +1,4 @@
-//! Semantic types in words that a person would say.
+//! Semantic types as phrases of everyday English.
 
 use super::labels::capitalised;
 

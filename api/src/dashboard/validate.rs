@@ -1,4 +1,4 @@
-//! The validator page: the lines of a document with their findings, what to fix first, and what would be indexed.
+//! The validator page: the lines of a document with their findings, the most important fixes, and what would be indexed.
 
 use std::collections::BTreeMap;
 
@@ -12,20 +12,20 @@ use super::{labels, links};
 use crate::answers::validate::{ExampleRequests, PlacedFinding, UnfoundRequest, ValidateAnswer};
 use crate::text;
 
-/// Maximum number of displayed lines: few enough for a browser.
+/// Maximum number of displayed lines, chosen so that browsers stay fast.
 const LINES_MAX: usize = 2_000;
 /// Maximum length of a displayed line, in characters.
 const LINE_CHARS_MAX: usize = 400;
 /// Maximum size of the displayed lines of a document, and of the document in the form, in bytes after escaping.
 const ECHO_BYTES_MAX: usize = 1024 * 1024;
-/// Maximum length of a displayed address and of a displayed refusal reason, in characters.
+/// Maximum length of a displayed URL and of a displayed error, in characters.
 const WORDS_CHARS_MAX: usize = 1_000;
-/// Maximum number of findings of the document as a whole that are shown.
+/// Maximum number of displayed findings without a displayed line.
 const ELSEWHERE_MAX: usize = 200;
 /// Maximum number of findings next to one line, and next to all lines.
 const FINDINGS_OF_LINE_MAX: usize = 10;
 const FINDINGS_OF_LINES_MAX: usize = 1_000;
-/// Maximum number of findings in the list of what to fix first.
+/// Maximum number of findings in the list of first fixes.
 const FIRST_MAX: usize = 5;
 /// Maximum number of listed example requests.
 const UNFOUND_MAX: usize = 20;
@@ -52,11 +52,11 @@ pub(crate) struct FormInput {
     pub(crate) document: String,
     pub(crate) url: String,
     pub(crate) force: Option<Format>,
-    /// Whether the stored document of the address is read.
+    /// Whether the stored document of the URL is validated.
     pub(crate) is_stored: bool,
 }
 
-/// The address of the result for a stored document, which anybody can open.
+/// The URL of the result for a stored document, for sharing.
 fn share(typed: &FormInput) -> Option<String> {
     let url = Some(typed.url.as_str()).filter(|url| typed.is_stored && !url.is_empty())?;
     let form = typed.force.map(|format| ("as", format.as_str()));
@@ -105,9 +105,9 @@ struct Verdict {
     lines: Vec<Line>,
     left_out: Option<String>,
     elsewhere: Vec<FindingView>,
-    /// How many example requests find their capability.
+    /// A sentence with the number of example requests that find their capability.
     examples: Option<String>,
-    /// Example requests that do not find their capability, each with what it finds instead.
+    /// Example requests that do not find their capability, each with its actual result.
     unfound: Vec<(String, String)>,
 }
 
@@ -142,7 +142,7 @@ pub(crate) fn judged(typed: FormInput, document: &str, answer: &ValidateAnswer) 
     page(typed, document, None, Some(verdict(document, answer)))
 }
 
-/// Bytes of a text as HTML, where five characters become five bytes each.
+/// Bytes of a text as HTML, where each of five special characters becomes five bytes.
 fn escaped_bytes(text: &str) -> usize {
     text.len() + 4 * text.bytes().filter(|byte| matches!(byte, b'"' | b'\'' | b'&' | b'<' | b'>')).count()
 }
@@ -249,7 +249,7 @@ fn verdict_words(answer: &ValidateAnswer) -> String {
     }
 }
 
-/// How many of the publisher's example requests find their capability by its other words.
+/// A sentence with the number of example requests of the publisher that find their capability by its other texts.
 fn examples(requests: &ExampleRequests) -> Option<String> {
     let found = requests.checked.saturating_sub(requests.unfound.len());
     (requests.checked > 0).then(|| {
@@ -261,7 +261,7 @@ fn examples(requests: &ExampleRequests) -> Option<String> {
     })
 }
 
-/// An example request and what it finds.
+/// An example request and its results.
 fn unfound(request: &UnfoundRequest) -> (String, String) {
     let cut = |text: &str| text::cut(text, WORDS_CHARS_MAX);
     let capability = cut(&request.capability);
@@ -272,7 +272,7 @@ fn unfound(request: &UnfoundRequest) -> (String, String) {
     (cut(&request.example), finds)
 }
 
-/// The first lines of a document, each cut.
+/// The first lines of a document, each truncated.
 fn shown_lines(document: &str) -> Vec<String> {
     let mut room = ECHO_BYTES_MAX;
     let lines = document.lines().take(LINES_MAX).map(|line| text::cut(line, LINE_CHARS_MAX));
@@ -309,10 +309,10 @@ fn counts(findings: &[PlacedFinding]) -> Vec<(&'static str, String)> {
 fn indexed(answer: &ValidateAnswer) -> String {
     let found = labels::counted(count(answer.indexed.capabilities), "capability", "capabilities");
     match (answer.indexed.capabilities, answer.indexed.invocable) {
-        (0, _) => "Nothing of it would be indexed.".to_owned(),
+        (0, _) => "It has nothing that would be indexed.".to_owned(),
         (all, callable) if all == callable => format!("{found} would be indexed, each with how to call it."),
         (_, 0) => format!(
-            "{found} would be indexed; none of them can be called from the declaration alone, since its address or method is missing."
+            "{found} would be indexed; none of them can be called from the declaration alone, because its address or method is missing."
         ),
         (_, callable) => format!(
             "{found} would be indexed; {} of them can be called from the declaration alone.",

@@ -1,7 +1,7 @@
 //! The Model Context Protocol: the tools over streamable HTTP at `/mcp` and over standard streams.
 //!
 //! There are no sessions, so any replica can answer any request. Requests with an unknown Host are refused, which prevents DNS rebinding.
-//! Tools that only read accept pages of every origin; other tools accept only programs and pages of this server.
+//! Pages of every origin may call read-only tools; only programs and pages of this server may call the others.
 
 mod refusals;
 
@@ -37,7 +37,7 @@ use crate::state::App;
 use crate::tools::{Tool, run_by_name};
 use crate::{index, own_origin};
 
-/// Bytes of messages that wait to be read by the library.
+/// Buffer size, in bytes, for messages that the library has not read yet.
 const PIPE_BYTES: usize = 64 * 1024;
 
 const INSTRUCTIONS: &str = "agentdex searches what web sites declare that agents can do. Begin with find_capability in plain words; \
@@ -99,14 +99,14 @@ impl ServerHandler for Server {
         let client = client.unwrap_or_else(Client::on_this_machine);
         let arguments = request.arguments.take().unwrap_or_default();
         let name = request.name.clone();
-        // Members beside the arguments are dropped before the tool waits.
+        // All members except the arguments are dropped before the tool waits.
         drop((request, context));
         let called = run_by_name(&self.app, client, &name, arguments).await;
         Ok(called.map_or_else(|problem| refused(&problem), CallToolResult::structured).into())
     }
 }
 
-/// A refusal is a tool result, so that the model can correct its arguments and call again.
+/// An error is returned as a tool result, so that the model can correct its arguments and call again.
 fn refused(problem: &Problem) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(problem.body().in_words())])
 }
@@ -150,7 +150,7 @@ pub(crate) fn described() -> OpenApiRouter<App> {
         (status = 202, description = "A notification was accepted"),
     ),
 )]
-#[expect(dead_code, reason = "describes what the service answers")]
+#[expect(dead_code, reason = "describes the responses of the service")]
 fn post_mcp() {}
 
 pub(crate) fn routes(app: &App) -> Router<App> {
@@ -176,7 +176,7 @@ pub enum McpError {
     #[error("the client did not start the session as the protocol requires: {0}")]
     Begin(#[source] Box<ServerInitializeError>),
     #[error(
-        "the input ended before a session began: an MCP client starts this command and speaks to it over its standard input and output"
+        "the input ended before a session began: an MCP client starts this command and communicates over its standard input and output"
     )]
     Unopened,
     #[error("the session over the standard streams failed: {0}")]
@@ -194,11 +194,11 @@ pub enum MessageError {
     TooLong,
 }
 
-/// Passed on for a message that is over budget: the library answers it with "Invalid Request" (JSON-RPC 2.0 §5.1).
+/// Replaces a message that is over budget, so that the library answers with "Invalid Request" (JSON-RPC 2.0 §5.1).
 const NO_REQUEST: &[u8] = b"{}\n";
 
-/// Passes the messages of a client on, one line each, until the input ends or a message is larger than a request to `/mcp` may be:
-/// the library reads lines of any size and builds any tree.
+/// Forwards the messages of a client, one per line, until the input ends or a message exceeds the size limit of a request to `/mcp`. Needed
+/// because the library reads lines of any size and builds trees of any size.
 async fn forward_messages(
     mut input: impl AsyncBufRead + Unpin,
     mut output: impl AsyncWrite + Unpin,
@@ -270,7 +270,7 @@ mod tests {
         assert_eq!(before, ping, "nothing of a message that is too long is passed on");
         assert!(refused.unwrap_err().contains("4194304 bytes"));
         let deep = format!("{ping}{}\n{ping}", "[".repeat(100_000));
-        assert_eq!(passed(&deep).await, (format!("{ping}{{}}\n{ping}"), Ok(())), "the session goes on");
+        assert_eq!(passed(&deep).await, (format!("{ping}{{}}\n{ping}"), Ok(())), "the session continues");
         let wide = format!("[{}1]\n{ping}", "1,".repeat(300_000));
         assert_eq!(passed(&wide).await, (format!("{{}}\n{ping}"), Ok(())));
     }

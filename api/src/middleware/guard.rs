@@ -1,8 +1,8 @@
 //! Rate limits and capacity: how often a client may send requests, and how many are handled concurrently.
 //!
-//! A client beyond its limits gets a 429; a request beyond the capacity of this process gets a 503. Both are sent immediately
-//! with a `Retry-After`. The body is read before the request takes a slot, so that a client that
-//! sends slowly occupies none. The memory of responses is counted, too (see `buffers`).
+//! A client beyond its limits gets a 429; a request beyond the capacity of this process gets a 503. Both are sent immediately with a
+//! `Retry-After`. The body is read before the request takes a slot, so slow senders do not occupy slots. The memory of responses is
+//! counted, too (see `buffers`).
 
 use axum::body::{Body, Bytes};
 use axum::extract::{MatchedPath, Request, State};
@@ -25,18 +25,18 @@ use crate::reader_keys::{Admission, Reads};
 use crate::state::App;
 use runtime::Share;
 
-/// Answered even beyond the rate limit, unless a body comes with it, which this route does not read.
+/// Answered even beyond the rate limit, unless the request has a body, which this route does not read.
 const NEVER_LIMITED: &str = "/healthz";
-/// The route by which the owner of a site asks for a visit.
+/// The route where the owner of a site requests a visit.
 const RECHECK: &str = "/sites/{domain}/recheck";
 /// Parsed by the library of the protocol, without a budget; other routes parse bodies within a budget.
 const READ_BY_A_LIBRARY: &str = "/mcp";
-/// Its body is a document, which is read in a process of its own.
+/// Its body is a document, which is read in a separate process.
 const READS_DOCUMENTS: &str = "/validate";
 /// Routes whose bodies may contain a document. They have up to [`BODY_BYTES_MAX`].
 const TAKE_DOCUMENTS: [&str; 4] = [READS_DOCUMENTS, READ_BY_A_LIBRARY, "/tools/{name}", "/woa/{agent}"];
-/// Largest body of another route: the longest query with every filter several times over. Its values are counted in less than a
-/// millisecond; those of a larger one outside the async runtime.
+/// Maximum body size of all other routes: enough for the longest query with every filter several times. Counting its values takes less than
+/// a millisecond; the values of larger bodies are counted outside the async runtime.
 const QUERY_BYTES_MAX: usize = 64 * 1024;
 
 pub(crate) async fn guard(State(app): State<App>, mut request: Request, next: Next) -> Response {
@@ -86,15 +86,15 @@ async fn guarded(
         counted.map_err(|full| capacity_problem("bytes", full))?
     };
     metrics::buffered(app.capacity.buffered_bytes.taken());
-    // A route with its own bucket has written the headers of that one.
+    // A route with its own bucket has already set the headers for that bucket.
     if !response.headers().contains_key("ratelimit-limit") {
         quota.write_headers(response.headers_mut());
     }
     Ok(response)
 }
 
-/// One request of the rate of a reader with a key, or of the client. A wrong key, and a missing one where reads need one, count for
-/// the client.
+/// Takes one request from the rate limit of the reader with this key, or else of the client. A wrong key, and a missing key where reads
+/// need one, count towards the limit of the client.
 async fn admit(
     app: &App,
     client: Client,
@@ -114,14 +114,14 @@ async fn admit(
             Ok((read_quota(app, client)?, Admission::default()))
         }
         Ok(None) => refused(Problem::unauthenticated(
-            "this instance answers readers with a key: send it as Authorization: Bearer KEY, or as the password in a browser; its \
-             operator makes keys with agentdex keys add",
+            "this instance requires a key: send it as Authorization: Bearer KEY, or as the password in a browser; the \
+             operator creates keys with agentdex keys add",
         )),
         Err(problem) => refused(problem),
     }
 }
 
-/// Whether the owner of a site asks for a visit, with a key that the route checks.
+/// Whether the owner of a site requests a visit. The route checks the key.
 fn is_of_owner(route: Option<&str>, headers: &HeaderMap) -> bool {
     route == Some(RECHECK) && OwnerCredentials::are_in(headers)
 }
@@ -158,8 +158,8 @@ fn take_slot(app: &App, client: Client) -> Result<Share, Problem> {
     Ok(place)
 }
 
-/// The request with its body in memory, and the share for that memory: of the tree of a body in JSON, which may take many times
-/// its bytes.
+/// The request with its body in memory, and the share for that memory. A JSON body counts with the size of its tree, which may be many
+/// times larger.
 async fn with_body(
     app: &App,
     client: Client,
@@ -189,7 +189,7 @@ async fn with_body(
             Err(over) if route == Some(READ_BY_A_LIBRARY) => {
                 return Err(Problem::bad_request(over.to_string()));
             }
-            // The route refuses it as well, before it builds a tree.
+            // The route also refuses it before it builds a tree.
             Err(_) => {}
         }
     }
@@ -218,7 +218,7 @@ fn body_problem(why: BodyError, bytes_max: usize) -> Problem {
     match why {
         BodyError::TooLarge => {
             let detail =
-                format!("the body is larger than {bytes_max} bytes, the most that this address accepts");
+                format!("the body is larger than {bytes_max} bytes, the most that this route accepts");
             Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
         }
         BodyError::TooSlow => {

@@ -129,7 +129,7 @@ async fn returns_503_while_all_request_capacity_is_taken() {
     assert_eq!(
         (numbers.status(), world.app.capacity.buffered_bytes.taken()),
         (StatusCode::OK, 0),
-        "they are not counted either"
+        "rejected requests are not counted"
     );
     let strange =
         world.send(client(1), Request::get("/metrics").header("host", "localhost"), Body::empty()).await;
@@ -175,9 +175,9 @@ async fn unsent_request_body_takes_no_request_capacity() {
     assert_eq!(world.app.capacity.buffered_bytes.taken(), 0);
 }
 
-/// A body that no route reads would keep its connection open after the response.
+/// A body that is not read would keep its connection open after the response.
 #[tokio::test]
-async fn no_route_is_answered_before_the_body_of_its_request_is_there() {
+async fn routes_respond_only_after_the_request_body_has_arrived() {
     let world = World::new().await;
     for path in ["/healthz", "/readyz", "/echo"] {
         let first = futures::stream::iter([Ok::<_, std::io::Error>(Bytes::from_static(b"x"))]);
@@ -220,7 +220,7 @@ async fn tree_of_a_body_counts_for_its_client_until_the_response() {
         tokio::spawn(async move { world.send(client(1), Request::post("/wait"), wide()).await.status() })
     };
     until(|| world.app.capacity.requests.taken() == 1).await;
-    assert!(world.app.capacity.buffered_bytes.taken() > 2_000_000, "64 KB are megabytes as a tree");
+    assert!(world.app.capacity.buffered_bytes.taken() > 2_000_000, "64 KB of JSON take megabytes as a tree");
     let second = world.send(client(1), Request::post("/wait"), wide()).await;
     assert_eq!(second.status(), StatusCode::TOO_MANY_REQUESTS);
     let small = world.send(client(1), Request::post("/echo"), Body::from("{\"a\":[1,2]}")).await;
@@ -279,7 +279,7 @@ async fn refuses_too_large_bodies_with_and_without_content_length() {
         let body = axum::body::to_bytes(answer.into_body(), 10_000).await.unwrap();
         let text = String::from_utf8_lossy(&body);
         assert!(
-            text.contains("the body is larger than ") && text.contains(" bytes, the most that"),
+            text.contains("the body is larger than ") && text.contains(" bytes, the most that this route"),
             "{text}"
         );
     }

@@ -1,8 +1,8 @@
 //! The middleware of every request.
 //!
-//! From the outside in: request id and log span, security headers, CORS for reads, tags of compressed bodies, compression,
-//! error format, limits and the request body (see `guard`), panics, deadline. A handler can fail, panic or hang, and the
-//! client still receives a problem.
+//! From the outside in: request id and log span, security headers, CORS for reads, tags of compressed bodies, compression, error format,
+//! limits and the request body (see `guard`), panics, deadline. If a handler fails, panics or hangs, the client still receives a problem
+//! response.
 
 mod guard;
 mod origin;
@@ -39,7 +39,7 @@ use crate::reader_keys::Reads;
 use crate::response::page_text;
 use crate::state::App;
 
-/// Deadline of a request: a search takes milliseconds, so this is only reached when something is wrong.
+/// Deadline of a request. A search takes milliseconds, so the deadline is reached only in case of a fault.
 const DEADLINE: Duration = Duration::from_secs(10);
 /// How long a browser may cache the result of a CORS preflight.
 const PREFLIGHT_AGE: Duration = Duration::from_hours(24);
@@ -53,7 +53,7 @@ const MCP_PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-v
 const MCP_SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 /// Start of the paths of the official MCP registry's API.
 const MCP_REGISTRY: &str = "/v0.1/";
-/// Required from 2026-07-28 on.
+/// Required since MCP 2026-07-28.
 const MCP_METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const MCP_NAME: HeaderName = HeaderName::from_static("mcp-name");
 /// Headers that scripts of other origins may read.
@@ -99,7 +99,7 @@ pub(crate) fn wrapped(routes: Router, app: &App) -> Router {
         .layer(layers::map_request(without_unusable_id))
 }
 
-/// The CORS layer answers every `OPTIONS` request itself, so they are counted, and malformed ones are refused, before it.
+/// Counts `OPTIONS` requests and refuses malformed ones before the CORS layer, which answers every `OPTIONS` request itself.
 async fn guard_preflight(State(app): State<App>, request: Request, next: Next) -> Response {
     if request.method() != Method::OPTIONS {
         return next.run(request).await;
@@ -112,7 +112,7 @@ async fn guard_preflight(State(app): State<App>, request: Request, next: Next) -
     }
 }
 
-/// A client's request id is logged and sent back, so it must be a single value of short visible ASCII. Any other is replaced.
+/// Replaces an unusable request id. The id of a client is logged and sent back, so it must be a single, short value of visible ASCII.
 async fn without_unusable_id(mut request: Request) -> Request {
     if usable_id(request.headers()).is_none() {
         request.headers_mut().remove(REQUEST_ID);
@@ -145,7 +145,7 @@ impl MakeRequestId for CountedRequestIds {
 fn span(request: &Request) -> Span {
     let id = request.headers().get(REQUEST_ID).and_then(|id| id.to_str().ok()).unwrap_or_default();
     let path = request.uri().path();
-    // of the highest level, so that every line written within it names the request
+    // the highest level, so that every log line within the span contains the request
     tracing::error_span!(
         "request",
         request.id = id,
@@ -156,7 +156,7 @@ fn span(request: &Request) -> Span {
     )
 }
 
-/// Logs server errors other than 503, which is intended (not ready, overloaded, stopping) and counted in the metrics.
+/// Logs server errors except 503, which is an intended response (not ready, overloaded, stopping) and is counted in the metrics.
 fn answered(response: &Response, latency: Duration, span: &Span) {
     let status = response.status();
     span.record("http.response.status_code", status.as_u16());
@@ -165,7 +165,7 @@ fn answered(response: &Response, latency: Duration, span: &Span) {
     }
 }
 
-/// The fastest level, because it needs a sixth of the default's memory: a slow client keeps a compressor in use.
+/// Uses the fastest level, which needs a sixth of the memory of the default level, because a slow client keeps a compressor in use.
 fn compression() -> CompressionLayer {
     CompressionLayer::new().quality(CompressionLevel::Fastest)
 }
@@ -189,7 +189,7 @@ fn cors() -> CorsLayer {
         .max_age(PREFLIGHT_AGE)
 }
 
-/// The panic itself was logged where it happened, by the hook of the process, within the span of its request.
+/// The panic hook of the process has already logged the panic, within the span of the request.
 fn on_panic(_: Box<dyn Any + Send + 'static>) -> Response {
     Problem::new(
         StatusCode::INTERNAL_SERVER_ERROR,
@@ -226,7 +226,7 @@ async fn format_errors(request: Request, next: Next) -> Response {
 }
 
 fn problem_page(problem: Problem, path: &str) -> Response {
-    // The texts of a problem are short, so the page is made here: a refusal must not wait.
+    // The texts of a problem are short, so the page is rendered here without waiting for a permit.
     let page = ProblemPage::new(problem.body(), path);
     let Ok(body) = page_text(&page) else { return problem.into_response() };
     let mut response = problem.into_response();
@@ -245,13 +245,13 @@ fn with_headers_of(original: &Response, mut shaped: Response) -> Response {
     vary_by_accept(shaped)
 }
 
-/// Whether an error is JSON or a page depends on what the client prefers.
+/// Adds `Vary: Accept`, because the Accept header decides whether an error is JSON or a page.
 fn vary_by_accept(mut response: Response) -> Response {
     response.headers_mut().insert(header::VARY, HeaderValue::from_static("accept"));
     response
 }
 
-/// A compressed body is another representation, so its strong tag names the coding (RFC 9110 §8.8.3.3).
+/// Adds the content coding to the strong entity tag of a compressed body, which is a different representation (RFC 9110 §8.8.3.3).
 async fn tag_compressed(mut response: Response) -> Response {
     let headers = response.headers_mut();
     let coding = headers.get(header::CONTENT_ENCODING).and_then(|value| value.to_str().ok());
@@ -295,7 +295,7 @@ fn set_security_headers(
     if is_behind_tls {
         headers.insert(header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static(HSTS));
     }
-    // Browsers also send the key with images that a page of another origin embeds, and the sizes of images reveal their content.
+    // Browsers also send the key for images that a page of another origin embeds, and the size of an image reveals its content.
     if is_private {
         headers.insert(RESOURCE_POLICY, HeaderValue::from_static("same-origin"));
     }
@@ -314,7 +314,7 @@ pub(crate) fn rejected(of: HeaderSettings) -> RejectionResponse {
     RejectionResponse { headers, body }
 }
 
-/// Sets the request id of a rejection: that of the request if it is valid, or one of the time and a number.
+/// Sets the request id of a rejection: the id of the request if it is valid, otherwise one from the time and a number.
 pub(crate) fn set_rejection_id(response: &mut HeaderMap, request: &HeaderMap, number: u64) {
     let made = || {
         let millis = crate::clock::now().timestamp_millis();

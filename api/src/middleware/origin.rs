@@ -13,7 +13,7 @@ use crate::tools::Tool;
 
 /// Requests with a body that do not change state. `/mcp` checks the host itself, and the origin for each tool.
 const READS: [&str; 5] = ["/search", "/explore", "/validate", "/mcp", "/a2a"];
-/// Routes whose last segment is a tool, which decides whether they change state.
+/// Routes whose last segment names a tool. The tool determines whether the request changes state.
 const TOOLS: [&str; 2] = ["/tools/{name}", "/woa/{agent}"];
 
 /// Refuses requests of other origins that change state.
@@ -24,7 +24,7 @@ pub(crate) async fn check_origin_of_changes(
 ) -> Response {
     let route = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
     let is_guarded = may_change_state(request.method(), route, request.uri().path())
-        // what reads is open to one origin; several are a mistake or an attempt to confuse
+        // several Origin headers are an error or an attack, so they are refused even for reads
         || (!request.method().is_safe() && request.headers().get_all(header::ORIGIN).iter().nth(1).is_some());
     if is_guarded && let Err(problem) = own_origin::check(&app.config, request.headers()) {
         return problem.into_response();
@@ -58,7 +58,7 @@ mod tests {
         assert!(changes(Method::POST, "/sites", "/sites"));
         assert!(changes(Method::DELETE, "/admin/feedback", "/admin/feedback"));
         assert!(!changes(Method::POST, "/search", "/search"));
-        assert!(!changes(Method::POST, "/a2a", "/a2a"), "its agent only finds");
+        assert!(!changes(Method::POST, "/a2a", "/a2a"), "this agent only searches");
         assert!(!changes(Method::POST, "/tools/{name}", "/tools/find_capability"));
         for path in ["/tools/submit_site", "/tools/submit%5Fsite", "/tools/another"] {
             assert!(changes(Method::POST, "/tools/{name}", path), "{path}");

@@ -1,6 +1,6 @@
 //! The OpenAPI 3.1 document, generated from the annotations of the handlers.
 //!
-//! Adds what all operations share: the format of errors and the general description.
+//! Adds the common parts of all operations: the format of errors and the general description.
 
 pub(crate) mod mcp_registry;
 pub(crate) mod reports;
@@ -28,7 +28,7 @@ pub(crate) fn preamble() -> OpenApi {
     OpenApiBuilder::new().info(info.build()).build()
 }
 
-/// Adds what all operations share.
+/// Adds the common parts of all operations.
 pub(crate) fn finish(openapi: OpenApi) -> Value {
     let mut document = serde_json::to_value(openapi).unwrap_or_default();
     document["components"]["securitySchemes"] = json!({

@@ -1,4 +1,4 @@
-//! Schemas of what other crates define: ids, closed vocabularies, and the row of a search.
+//! Schemas of types that other crates define: ids, closed vocabularies, and the row of a search.
 //!
 //! The types are never constructed; a test checks every response against them.
 
@@ -9,7 +9,7 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
-/// A text of a fixed form.
+/// A text that matches a pattern.
 macro_rules! pattern {
     ($($(#[$meta:meta])* $name:ident = $pattern:literal),+ $(,)?) => {
         $(
@@ -33,7 +33,7 @@ pattern! {
     ContentHash = "^[0-9a-f]{64}$",
 }
 
-/// Words of a closed vocabulary; in brackets, a list of them.
+/// A word of a closed vocabulary. With a second name in brackets, also a list of them.
 macro_rules! vocabulary {
     ($($name:ident $([$list:ident])? = $of:ty),+ $(,)?) => {
         $(
@@ -93,7 +93,7 @@ vocabulary! {
     ToolShape = crate::tool_export::ToolShape,
 }
 
-/// A completion of what is being typed.
+/// A completion of the text that is being typed.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes indexer::Suggestion")]
 pub(crate) struct Suggestion {
@@ -114,7 +114,7 @@ pub(crate) struct FeedbackLine {
     #[schema(inline)]
     capability: CapabilityId,
     site: String,
-    /// Its place among the results at that time; the first is 1.
+    /// Its rank among the results at that time, from 1.
     place: u32,
     /// A hash that changes every day.
     client: String,
@@ -124,7 +124,7 @@ pub(crate) struct FeedbackLine {
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes store::FeedEntry")]
 pub(crate) struct FeedLine {
-    /// Its place in the feed; the first is 1, and none is left out.
+    /// Position in the feed, from 1, without gaps.
     position: i64,
     at: chrono::DateTime<chrono::Utc>,
     #[schema(inline)]
@@ -183,7 +183,7 @@ pub(crate) struct CapabilityRow {
     safety_source: Option<String>,
     #[schema(inline)]
     confirmation: Option<ConfirmationWord>,
-    /// A person finishes what the call began
+    /// A person completes the action after the call
     handoff: Option<bool>,
     #[schema(inline)]
     auth: Option<AuthWords>,
@@ -203,7 +203,7 @@ pub(crate) struct CapabilityRow {
     updated_at: Option<chrono::DateTime<chrono::Utc>>,
     /// The declarations in the documents of the site, the leading one first; absent from a result that has one
     declarations: Option<Vec<Declaration>>,
-    /// What the declarations disagree on; absent from a result where there is nothing
+    /// Contradictions between the declarations; absent from a result without any
     contradictions: Option<Vec<Contradiction>>,
     /// The members of its group; absent from a result without any
     group: Option<Group>,
@@ -231,7 +231,7 @@ pub(crate) struct CapabilityRow {
     authentication: Option<()>,
     /// Accepted schemes that take too many bytes; the manifest has them
     authentication_left_out: Option<u64>,
-    /// The identity that agents must present besides credentials
+    /// The identity that agents must present in addition to credentials
     #[schema(value_type = Option<Object>)]
     agent_identity: Option<()>,
     /// Who published it
@@ -240,7 +240,7 @@ pub(crate) struct CapabilityRow {
     owner: Option<SiteOwner>,
     /// What to show the person who confirms; the publisher's text
     confirmation_message: Option<String>,
-    /// What the publisher asks of the caller: `inference`, `attribution`, `terms_url`, each where it is stated
+    /// The publisher's requests to the caller: `inference`, `attribution`, `terms_url`, each if declared
     #[schema(value_type = Option<Object>)]
     usage_terms: Option<()>,
     #[schema(value_type = Option<Object>)]
@@ -255,7 +255,7 @@ pub(crate) struct CapabilityRow {
     /// The same for other networks and assets
     #[schema(value_type = Option<Vec<Object>>)]
     other_prices: Option<()>,
-    /// How a capability with a price is paid, if only its manifest says so
+    /// The payment method of a capability with a price, if only its manifest declares one
     #[schema(value_type = Option<Vec<Object>>)]
     payments: Option<()>,
     depends_on: Option<Vec<String>>,
@@ -264,11 +264,11 @@ pub(crate) struct CapabilityRow {
     provenance: Option<()>,
     #[schema(value_type = Option<Vec<Object>>)]
     findings: Option<()>,
-    /// `view=full` has no room for the details of this row: they are at `/capabilities/{id}`
+    /// `view=full` omits the details of this row for lack of space: they are at `/capabilities/{id}`
     details_left_out: Option<bool>,
 }
 
-/// Who published a manifest or an entry of a catalog. It says nothing about how good or safe it is.
+/// Who published a manifest or an entry of a catalog. It is no statement about quality or safety.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes manifest::Identity")]
 pub(crate) struct Identity {
@@ -296,7 +296,7 @@ pub(crate) struct Signature {
     status: SignatureWord,
     key_id: Option<String>,
     algorithm: Option<String>,
-    /// The document that holds the key, or a did:key
+    /// The document that contains the key, or a did:key
     key_source: Option<String>,
     /// When the document was read that was checked with its keys
     checked_at: Option<String>,
@@ -338,7 +338,7 @@ pub(crate) struct Declaration {
 pub(crate) struct Group {
     #[schema(inline)]
     by: GroupingWord,
-    /// How many there are
+    /// Number of grouped results
     others: u64,
     /// The best of them, at most five
     members: Vec<GroupMember>,
@@ -370,11 +370,11 @@ pub(crate) struct Contradiction {
     #[schema(nullable = false)]
     parameter: Option<String>,
     stated: Vec<Stated>,
-    /// The most cautious value, which counts
+    /// The value in use: the most cautious one
     used: String,
 }
 
-/// What one declaration states.
+/// The value that one declaration states.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes manifest::declaration::Stated")]
 pub(crate) struct Stated {
@@ -424,7 +424,7 @@ pub(crate) struct Adoption {
     major: u64,
 }
 
-/// A site that has come into the index.
+/// A site that was added to the index.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes store::NewSite")]
 pub(crate) struct NewSite {
@@ -449,7 +449,7 @@ pub(crate) struct Version {
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes manifest::Finding")]
 pub(crate) struct Finding {
-    /// Stable: dialect, place, what is wrong.
+    /// Stable code: dialect, location and fault.
     code: String,
     /// `must`, `should`, `may` or `note`
     severity: String,
@@ -458,11 +458,11 @@ pub(crate) struct Finding {
     /// JSON pointer into the document as fetched.
     pointer: String,
     text: String,
-    /// What would be right.
+    /// How to fix it.
     fix: String,
 }
 
-/// When something is planned, and why then.
+/// The time of a planned visit, and the reason for this time.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes store::NextVisit")]
 pub(crate) struct Planned {
@@ -470,7 +470,7 @@ pub(crate) struct Planned {
     reason: String,
 }
 
-/// The owner of a site, who proved control of its domain. It says nothing about the content of the site.
+/// The owner of a site, who proved control of its domain. This is no statement about the content of the site.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes answers::claim::OwnerMark")]
 pub(crate) struct SiteOwner {

@@ -20,6 +20,6 @@ pub(crate) struct SpamSite {
 pub(crate) struct SpamCause {
     #[schema(inline)]
     reason: SpamReasonWord,
-    /// The site that it looks like, or the one of its siblings that ranks as before.
+    /// The site that it imitates, or the sibling site whose rank is unchanged.
     of: Option<String>,
 }

@@ -42,12 +42,12 @@ pub(crate) async fn moved() -> Response {
     Redirect::permanent("/docs").into_response()
 }
 
-/// The address that people type for the page of types.
+/// Redirects from a path that people guess for the page of types.
 pub(crate) async fn types() -> Response {
     Redirect::permanent("/semantic-types").into_response()
 }
 
-/// The operator has no pages: the operations and commands are described in the reference.
+/// Redirects to the API reference, because there are no pages for operators.
 pub(crate) async fn operator() -> Response {
     Redirect::temporary("/docs#admin").into_response()
 }

@@ -21,7 +21,7 @@ use crate::routes::{
 use crate::state::App;
 use crate::{middleware, openapi};
 
-/// The OpenAPI document as it is served.
+/// The served OpenAPI document.
 static DOCUMENT: LazyLock<Value> = LazyLock::new(|| openapi::finish(documented().into_openapi()));
 
 /// Every route inside the middleware.

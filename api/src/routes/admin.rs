@@ -68,7 +68,7 @@ pub(crate) struct QueueAnswer {
     leased: u64,
     blocked: u64,
     parked_total: u64,
-    /// Visits that continue first.
+    /// The parked visits that continue first.
     parked: Vec<ParkedLine>,
     oldest_due_at: Option<DateTime<Utc>>,
     next_due_at: Option<DateTime<Utc>>,
@@ -84,7 +84,7 @@ pub(crate) struct ParkedLine {
     reason: String,
 }
 
-/// Blocks a site whose owner opted out, and purges what was kept of it.
+/// Blocks a site whose owner opted out, and purges its stored data.
 #[utoipa::path(
     post,
     path = "/admin/sites/{domain}/block",
@@ -108,14 +108,14 @@ pub(crate) async fn block(
     context.json(&BlockAnswer::of(site, outcome), Caching::Never)
 }
 
-/// Blocks a site and removes it from every answer of this process at once.
+/// Blocks a site and immediately removes it from all responses of this process.
 pub(super) async fn block_site(app: &App, site: &SiteName, reason: &str) -> Result<BlockOutcome, Problem> {
     let outcome = app.store.site_block(site, reason, clock::now()).await?;
     suppress(app, site).await;
     Ok(outcome)
 }
 
-/// Leaves a site out of every answer of this process until the index has removed it, which takes a second or two.
+/// Excludes a site from all responses of this process until the index has removed it, which takes a second or two.
 pub(super) async fn suppress(app: &App, site: &SiteName) {
     app.index.suppressed().add(site);
     app.clear_caches().await;
@@ -166,7 +166,7 @@ pub(crate) async fn reindex(Request { app, query, .. }: Request, admin: Admin) -
     requested.map_err(|error| {
         tracing::error!(error = &error as &dyn std::error::Error, "the rebuild was not requested");
         Problem::unavailable(
-            "the folder of the index cannot be written by this process: run `indexer rebuild` instead",
+            "this process cannot write to the index directory: run `indexer rebuild` instead",
         )
     })?;
     tracing::info!(admin.name = admin.name, "rebuild of the index requested");
@@ -202,10 +202,10 @@ fn reason(body: &[u8]) -> Result<String, Problem> {
     } else {
         manifest::budget::parse_within_budget(body, &manifest::budget::REQUEST).map_err(|error| {
             Problem::bad_request(format!(
-                "the body is not what was expected ({error}): send {{\"reason\": \"…\"}}"
+                "the body does not have the expected format ({error}): send {{\"reason\": \"…\"}}"
             ))
         })?
     };
-    let reason = request.reason.unwrap_or_else(|| "the operator was asked to".to_owned());
+    let reason = request.reason.unwrap_or_else(|| "requested from the operator".to_owned());
     Ok(one_line(&reason, REASON_CHARS_MAX))
 }

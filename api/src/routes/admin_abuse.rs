@@ -65,7 +65,7 @@ pub(crate) struct ReportsDismissed {
     dismissed: u64,
 }
 
-/// Suspends a site for abuse, and purges what was read from it.
+/// Suspends a site for abuse, and purges its fetched data.
 #[utoipa::path(
     post,
     path = "/admin/sites/{domain}/suspend",
@@ -125,12 +125,12 @@ fn suspension(body: &[u8]) -> Result<SuspensionRecord, Problem> {
     let request: SuspendRequest = manifest::budget::parse_within_budget(body, &manifest::budget::REQUEST)
         .map_err(|error| {
             Problem::bad_request(format!(
-                "the body is not what was expected ({error}): send {{\"reason\": \"spam\", \"note\": \"…\"}}"
+                "the body does not have the expected format ({error}): send {{\"reason\": \"spam\", \"note\": \"…\"}}"
             ))
         })?;
     let note = one_line(&request.note, NOTE_CHARS_MAX);
     if request.reason.needs_explanation() && note.is_empty() {
-        let detail = format!("the reason \"{}\" needs a \"note\" that says why", request.reason);
+        let detail = format!("the reason \"{}\" requires a \"note\" that explains it", request.reason);
         return Err(Problem::bad_request(detail).with_parameter("note"));
     }
     Ok(SuspensionRecord { reason: request.reason, note, at: clock::now() })
@@ -144,7 +144,7 @@ fn suspension(body: &[u8]) -> Result<SuspensionRecord, Problem> {
     params(
         ("id" = Option<i64>, Query, description = "One report"),
         ("site" = Option<String>, Query, description = "Only about this site", max_length = 253),
-        ("before" = Option<i64>, Query, description = "next_before of the page before"),
+        ("before" = Option<i64>, Query, description = "next_before of the previous page"),
         ("limit" = Option<u32>, Query, description = "Maximum number of results; the default is 50", minimum = 1, maximum = 500),
     ),
     responses((status = 200, description = "A page of reports", body = ReportsPage)),
@@ -181,9 +181,7 @@ pub(crate) async fn dismiss(Request { app, context, query, .. }: Request, admin:
     let filter = filter(&query)?;
     let is_everything = query.one_parsed::<bool>("all")? == Some(true);
     if (filter == ReportFilter::default()) != is_everything {
-        return Err(Problem::bad_request(
-            "say what to dismiss: one or both of id and site, or all=true alone",
-        ));
+        return Err(Problem::bad_request("specify what to dismiss: id, site or both, or only all=true"));
     }
     let dismissed = app.store.reports_dismiss(&filter).await?;
     tracing::info!(admin.name = admin.name, dismissed, filter = ?filter, "reports dismissed");

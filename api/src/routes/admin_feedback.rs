@@ -1,4 +1,4 @@
-//! Feedback from `POST /feedback`, for operators: list it, and remove what is wrong.
+//! Feedback from `POST /feedback`, for operators: list it, and remove wrong feedback.
 
 use manifest::{CapabilityId, SiteName};
 use serde::Serialize;
@@ -45,7 +45,7 @@ pub(crate) struct FeedbackRemoved {
         ("site" = Option<String>, Query, description = "Only about this site", max_length = 253),
         ("client" = Option<String>, Query, description = "Only from this client of one day", max_length = 64),
         ("capability" = Option<String>, Query, description = "Only about this capability", max_length = 32),
-        ("before" = Option<i64>, Query, description = "next_before of the page before"),
+        ("before" = Option<i64>, Query, description = "next_before of the previous page"),
         ("limit" = Option<u32>, Query, description = "Maximum number of results; the default is 50", minimum = 1, maximum = 500),
     ),
     responses((status = 200, description = "A page of lines", body = FeedbackPage)),
@@ -86,7 +86,7 @@ pub(crate) async fn remove(Request { app, context, query, .. }: Request, admin: 
     let is_everything = query.one_parsed::<bool>("all")? == Some(true);
     if (filter == FeedbackFilter::default()) != is_everything {
         return Err(Problem::bad_request(
-            "say what to remove: one or more of id, site, client and capability, or all=true alone",
+            "specify what to remove: one or more of id, site, client and capability, or only all=true",
         ));
     }
     let removed = app.store.feedback_remove(&filter).await?;
@@ -103,13 +103,13 @@ fn filter(query: &QueryPairs) -> Result<FeedbackFilter, Problem> {
         .map_err(|problem| problem.with_parameter("capability"))?;
     let client = query.one("client")?;
     if client.is_some_and(|client| !is_client(client)) {
-        let detail = format!("a client is {CLIENT_DIGITS} hexadecimal digits, as lines of feedback state it");
+        let detail = format!("\"client\" is {CLIENT_DIGITS} hexadecimal digits, as in the lines of feedback");
         return Err(Problem::bad_request(detail).with_parameter("client"));
     }
     Ok(FeedbackFilter { id: query.one_parsed("id")?, site, client: client.map(str::to_owned), capability })
 }
 
-/// Whether a text may be the hash of a client. Databases do not take every text: PostgreSQL has no NUL.
+/// Whether a text may be the hash of a client. Checked because PostgreSQL rejects texts with NUL.
 fn is_client(text: &str) -> bool {
     text.len() == CLIENT_DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

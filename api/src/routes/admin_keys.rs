@@ -1,4 +1,4 @@
-//! The readers that have keys, with their requests, for operators. `agentdex keys` makes and revokes keys.
+//! The readers that have keys, with the numbers of their requests, for operators. `agentdex keys` creates and revokes keys.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -10,7 +10,7 @@ use crate::response::{Caching, HttpResult};
 
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ReadersAnswer {
-    /// By name. Requests are counted since this process started.
+    /// By name. The counts start with this process.
     readers: Vec<ReaderUsage>,
 }
 

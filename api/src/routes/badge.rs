@@ -10,7 +10,7 @@ use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::{Caching, HttpResult, RequestContext};
 
-/// Width of a character, in tenths of a pixel. The texts are stretched or narrowed to it, whatever font the reader has.
+/// Width of a character, in tenths of a pixel. Texts are stretched or narrowed to it, whatever font the browser uses.
 const CHARACTER_TENTHS: usize = 60;
 /// Padding on either side of a text, in pixels.
 const MARGIN: usize = 6;
@@ -25,7 +25,7 @@ struct Badge {
     facts_width: usize,
 }
 
-/// A badge with what is known of a site.
+/// A badge with facts about a site.
 #[utoipa::path(
     get,
     path = "/badge/{file}",
@@ -39,7 +39,7 @@ pub(crate) async fn show(
 ) -> HttpResult {
     query.only(&[])?;
     let domain = file.strip_suffix(".svg").ok_or_else(|| {
-        Problem::not_found("a badge is called after its domain, as in /badge/skyhop.example.svg")
+        Problem::not_found("the name of a badge is a domain and .svg, as in /badge/skyhop.example.svg")
     })?;
     let site = site_of(domain)?;
     let summary = app.store.site_summary(&site).await?;

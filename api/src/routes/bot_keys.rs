@@ -10,7 +10,7 @@ use crate::state::App;
 
 /// Name of the file.
 const FILE_NAME: &str = "bot-keys.json";
-/// A directory of many keys has a few KiB.
+/// Maximum size of the file. A directory with many keys has a few KiB.
 const BYTES_MAX: usize = 64 * 1024;
 const CONTENT_TYPE: &str = "application/http-message-signatures-directory+json";
 

@@ -18,10 +18,10 @@ use crate::request::Request;
 use crate::response::{Caching, HttpResult, RequestContext};
 use crate::state::App;
 
-/// Maximum number of similar capabilities among which a page chooses.
+/// Maximum number of similar capabilities from which a page selects.
 const SIMILAR_MAX: usize = 40;
 
-/// A capability with everything that its declarations say.
+/// A capability with all members of its declarations.
 #[utoipa::path(
     get,
     path = "/capabilities/{id}",
@@ -54,7 +54,8 @@ pub(crate) async fn show(
     response.await
 }
 
-/// The owner of the site that names a manifest. The owner of a host below the site, and of a file of its users, is another.
+/// The owner of the site that names a manifest. `None` for manifests that only other sites name, because hosts and files of the site's
+/// users have other owners.
 fn owner_of(app: &App, stored: &StoredManifest) -> Option<OwnerMark> {
     app.owner_of(&stored.manifest.url.site()).filter(|_| stored.is_of_site())
 }
@@ -75,7 +76,7 @@ async fn page(
     id: CapabilityId,
     typed: QueryPairs,
 ) -> HttpResult {
-    // The search comes first, so that no permit for a manifest is held while it waits. The page works without it.
+    // Searches first, so that no permit for a manifest is held while the search waits. The page is also shown without similar capabilities.
     let similar =
         similar(&app.store, &app.index, client, &id, SIMILAR_MAX).await.ok().flatten().unwrap_or_default();
     let (here, reader) = (app.page_context(), app.clone());

@@ -1,7 +1,7 @@
 //! `GET /changes`: the change feed, replayable from any cursor, removals included.
 //!
-//! Entries are in one order without gaps. A reader continues with `next_cursor`; when `more` is false it
-//! has everything for now. A cursor into entries that were deleted by age is a 410.
+//! Entries are in one order without gaps. A reader continues with `next_cursor`; when `more` is false, it has read all current entries. A
+//! cursor into entries that were deleted by age is a 410.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -47,12 +47,12 @@ pub(crate) struct ChangesAnswer {
     path = "/changes",
     tag = "feed",
     params(
-        ("cursor" = Option<String>, Query, description = "next_cursor of the page before", max_length = 512),
+        ("cursor" = Option<String>, Query, description = "next_cursor of the previous page", max_length = 512),
         ("limit" = Option<u32>, Query, description = "Maximum number of results; the default is 100", minimum = 1, maximum = 1000),
     ),
     responses(
         (status = 200, description = "Changes in order, removals included", body = ChangesAnswer),
-        (status = 410, description = "The feed is another one, or entries after the cursor were deleted by age: begin again", body = crate::problem::ProblemBody, content_type = "application/problem+json"),
+        (status = 410, description = "The cursor belongs to another feed, or entries after it were deleted by age: start again without it", body = crate::problem::ProblemBody, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn list(Request { app, client, context, query }: Request) -> HttpResult {
@@ -68,7 +68,7 @@ pub(crate) async fn list(Request { app, client, context, query }: Request) -> Ht
     }
     let after = after.unwrap_or(FeedPosition(0));
     let limit = query.limit(LIMIT_DEFAULT, LIMIT_MAX)?;
-    // One entry more than the page has: if it exists, there is a next page.
+    // One entry more than fits on the page: if it exists, there is a next page.
     let FeedPage { entries: mut changes, read_to } = app.store.feed_page(after, limit + 1).await?;
     let page_len = usize::try_from(limit).unwrap_or(usize::MAX);
     let more = changes.len() > page_len;
@@ -158,7 +158,7 @@ const fn has_version(change: FeedChange) -> bool {
     matches!(change, FeedChange::Added | FeedChange::Changed)
 }
 
-/// The positions of the first entry that is kept, and of the last one.
+/// The positions of the first remaining entry and of the last one.
 pub(super) async fn feed_bounds(app: &App) -> Result<(FeedPosition, FeedPosition), StoreError> {
     let head = app.store.feed_head().await?;
     Ok((app.store.feed_first().await?, head))
@@ -181,7 +181,7 @@ pub(super) async fn position(app: &App, feed_id: &str, cursor: &str) -> Result<F
     let (first, head) = feed_bounds(app).await?;
     match position.0 {
         beyond if beyond < 0 || beyond > head.0 => Err(cursor::invalid()),
-        // The cursor of a reader that has read nothing.
+        // the cursor of a reader that has not read any entry
         0 => Ok(position),
         deleted if deleted < first.0.saturating_sub(1) => Err(feed_outrun()),
         _ => Ok(position),

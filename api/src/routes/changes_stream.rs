@@ -1,7 +1,7 @@
 //! `GET /changes/stream`: the change feed as server-sent events (WHATWG HTML §9.2).
 //!
-//! Each event's id is a cursor, so that a client that lost its connection can resume: browsers send the last
-//! id by themselves. Without one the stream begins with what happens next.
+//! The id of each event is a cursor, so a client can resume after it loses the connection: browsers send the last id automatically. Without
+//! a cursor, the stream begins with the next change.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -25,7 +25,7 @@ use runtime::Share;
 
 /// Poll interval for the feed; the query reads one indexed row.
 const POLL: Duration = Duration::from_secs(1);
-/// Entries read at once.
+/// Number of entries per read.
 const BATCH: u32 = 100;
 /// Interval of keep-alive comments, below the idle timeouts of proxies.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -41,7 +41,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
     ),
     responses(
         (status = 200, description = "Events named after the change, each with its entry as data", body = String, content_type = "text/event-stream"),
-        (status = 410, description = "The feed is another one, or entries after the event were deleted by age: begin again", body = crate::problem::ProblemBody, content_type = "application/problem+json"),
+        (status = 410, description = "The event belongs to another feed, or entries after it were deleted by age: begin again", body = crate::problem::ProblemBody, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn stream(
@@ -61,14 +61,14 @@ pub(crate) async fn stream(
     Ok(event_stream(events(follower)))
 }
 
-/// 503 when all streams are taken.
+/// The 503 for a client when too many streams are open.
 pub(super) fn too_many_streams(instead: &str) -> Problem {
     Problem::unavailable(format!(
         "too many streams are open; poll {instead} instead, or try again in a moment"
     ))
 }
 
-/// Server-sent events with a comment at once and after each [`KEEP_ALIVE`], so that a client sees that the stream is open.
+/// Server-sent events with a comment at the start and after each [`KEEP_ALIVE`], so that a client sees that the stream is open.
 pub(super) fn event_stream<S>(events: S) -> Response
 where
     S: Stream<Item = Result<Event, Infallible>> + Send + 'static,
@@ -76,7 +76,7 @@ where
     let keep_alive = KeepAlive::new().interval(KEEP_ALIVE).text("still here");
     let opened = futures::stream::iter([Ok(Event::default().comment("open"))]);
     let mut response = Sse::new(opened.chain(events)).keep_alive(keep_alive).into_response();
-    // Proxies that gather answers would hold the events back.
+    // otherwise nginx and similar proxies would buffer the events
     response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
@@ -105,7 +105,7 @@ fn events(follower: Follower) -> impl Stream<Item = Result<Event, Infallible>> +
 }
 
 impl Follower {
-    /// The next entry, however long that takes; `None` when the process stops, the database fails, the client's key was revoked, or
+    /// Waits for the next entry, without a time limit. `None` when the process stops, the database fails, the client's key was revoked, or
     /// it has too many streams while few are free.
     async fn next(&mut self) -> Option<FeedEntry> {
         loop {

@@ -1,6 +1,6 @@
-//! `/sites/{domain}/claim`: how an owner proves control of a domain, and whether the proof was found.
+//! `/sites/{domain}/claim`: instructions for proving control of a domain, and whether the proof was found.
 //!
-//! Nothing is fetched here: the crawler looks for the token in a visit, as politely as for anything else.
+//! Nothing is fetched here: the crawler looks for the token in a visit, under the same rules as for all requests.
 
 use axum::extract::Path;
 use axum::http::{HeaderValue, header};

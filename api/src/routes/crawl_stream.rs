@@ -18,7 +18,7 @@ use runtime::Share;
 /// Poll interval for changes; all streams share one query.
 const POLL: Duration = Duration::from_secs(2);
 
-/// The health of the crawl as it changes: first as it is, then after every change.
+/// The health of the crawl: the current state, then an event after every change.
 #[utoipa::path(
     get,
     path = "/crawl/stream",
@@ -49,8 +49,8 @@ fn events(watcher: Watcher) -> impl Stream<Item = Result<Event, Infallible>> + S
 }
 
 impl Watcher {
-    /// The next state that differs, however long that takes; `None` when the process stops, the database fails, the client's key
-    /// was revoked, or it has too many streams while few are free.
+    /// Waits for the next state that differs, without a time limit. `None` when the process stops, the database fails, the client's key was
+    /// revoked, or it has too many streams while few are free.
     async fn next(&self) -> Option<String> {
         loop {
             if self.share.is_too_much() {

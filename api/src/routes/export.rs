@@ -1,11 +1,12 @@
-//! `GET /export.jsonl`: everything, or everything since a time, as lines of JSON.
+//! `GET /export.jsonl`: the whole index, or all changes since a time, as lines of JSON.
 //!
-//! Read and written page by page. A page has a bounded number of bytes or one manifest, and stays packed as the database keeps
-//! it: one manifest at a time is unpacked, with a permit, until the next lines are made. So nothing but packed manifests and
-//! text waits for the client, and memory grows neither with the index nor with the number of large manifests. For a client that
-//! stops reading or is too slow, the body is aborted, so that it is visibly incomplete. The member `record` of a line is `manifest` (the capabilities with its id as `manifest_id`
-//! follow and replace all earlier ones with it), `capability` (with its declarations; replaces an earlier one with its id),
-//! `tombstone` (the manifest is gone, and why), or `end`, the last line of a complete export.
+//! The export is read and written page by page. A page has a bounded number of bytes, or a single manifest, and stays in the compressed
+//! form of the database. One manifest at a time is unpacked, with a permit, to build the next lines. So only packed manifests and text are
+//! in memory while the export waits for the client, and memory use depends neither on the size of the index nor on the number of large
+//! manifests. If a client stops reading or is too slow, the body is aborted, so that the client can see that it is incomplete. The member
+//! `record` of a line is `manifest` (the capabilities with its id as `manifest_id` follow and replace all earlier ones with it),
+//! `capability` (with its declarations; replaces an earlier one with its id), `tombstone` (the manifest is gone, and why), or `end`, the
+//! last line of a complete export.
 
 use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::io;
@@ -44,11 +45,11 @@ use runtime::Share;
 const MANIFESTS_MAX: u32 = 50;
 /// Maximum number of bytes of a page, as JSON, unless it has a single manifest.
 const PAGE_BYTES_MAX: u64 = 1024 * 1024;
-/// Bytes of lines that are made at once from a page of up to eight times as much. A larger manifest is unpacked again for each eighth
-/// of its bytes, so that neither the lines nor the processor time grow out of proportion.
+/// Bytes of lines that are built at a time, for pages of up to eight times this size. For a larger manifest it is an eighth of its bytes,
+/// so it is unpacked at most about eight times, which bounds the memory of the lines and the processor time.
 const LINES_BYTES: u64 = 1024 * 1024;
 const PARTS_OF_A_MANIFEST: u64 = 8;
-/// Maximum number of changes read at once.
+/// Maximum number of changes per read.
 const CHANGES_MAX: u32 = 200;
 /// Chunks written ahead of the client.
 const AHEAD: usize = 4;
@@ -59,8 +60,8 @@ const CHUNK_BYTES: usize = 64 * 1024;
     get,
     path = "/export.jsonl",
     tag = "feed",
-    params(("updated_since" = Option<String>, Query, description = "Only what changed at or after this date or time, with tombstones for what is gone", max_length = 64)),
-    responses((status = 200, description = "One JSON object a line", body = String, content_type = "application/jsonl")),
+    params(("updated_since" = Option<String>, Query, description = "Only changes at or after this date or time, with tombstones for removed manifests", max_length = 64)),
+    responses((status = 200, description = "One JSON object per line", body = String, content_type = "application/jsonl")),
 )]
 pub(crate) async fn stream(
     Request { app, client, context, query }: Request,
@@ -76,7 +77,7 @@ pub(crate) async fn stream(
     }
     let share = app
         .export_share(client)
-        .ok_or_else(|| Problem::unavailable("too many exports are under way; try again in a moment"))?;
+        .ok_or_else(|| Problem::unavailable("too many exports are in progress; try again in a moment"))?;
     let (lines, chunks) = LineSender::new(app.config.timeouts.exports);
     let export =
         Export { app: app.clone(), client, lines, capabilities: 0, tombstones: 0, admission, _share: share };
@@ -88,7 +89,7 @@ pub(crate) async fn stream(
 
 /// Why an export ends early.
 enum ExportError {
-    /// The client is gone, does not read, or its key was revoked.
+    /// The client has disconnected or does not read, or its key was revoked.
     Client,
     Store(StoreError),
     /// The error was logged where it happened.
@@ -138,7 +139,7 @@ impl Export {
         self.lines.end().await
     }
 
-    /// Every manifest in the order of ids.
+    /// Sends every manifest, sorted by id.
     async fn everything(&mut self) -> Result<(), ExportError> {
         let mut after: Option<ManifestId> = None;
         loop {
@@ -151,7 +152,7 @@ impl Export {
         }
     }
 
-    /// What changed, in the order of the feed. A manifest that changed again meanwhile comes again: its last line counts.
+    /// Sends the changes in the order of the feed. A manifest that changed again during the export is sent again; its last line is valid.
     async fn changes(&mut self, since: DateTime<Utc>) -> Result<(), ExportError> {
         let mut after = self.app.store.feed_position_at(since).await?;
         loop {
@@ -175,7 +176,7 @@ impl Export {
         }
     }
 
-    /// These manifests, and those that declare capabilities of theirs: another of them may lead now.
+    /// Adds the manifests that declare the same capabilities, because their leading declarations may have changed.
     async fn with_sharing(&self, mut manifests: Vec<ManifestId>) -> Result<Vec<ManifestId>, ExportError> {
         let shared = self.app.store.capabilities_shared_by(&manifests).await?;
         let listed: HashSet<ManifestId> = manifests.iter().cloned().collect();
@@ -185,7 +186,7 @@ impl Export {
         Ok(manifests)
     }
 
-    /// Sends the lines of those of the manifests that may be exported. Returns their ids.
+    /// Sends the lines of the manifests that may be exported. Returns their ids.
     async fn manifests(&mut self, batch: ManifestBatch) -> Result<Vec<ManifestId>, ExportError> {
         let app = self.app.clone();
         let reader = app.manifests(self.client);
@@ -217,7 +218,7 @@ impl Export {
     }
 }
 
-/// Lines, the manifests that begin in them, and how many lines are capabilities.
+/// Lines, the ids of the manifests whose lines begin here, and the number of capability lines.
 #[derive(Default)]
 struct Lines {
     text: Vec<u8>,
@@ -225,7 +226,7 @@ struct Lines {
     capabilities: u64,
 }
 
-/// The manifests of a page whose lines are not all made yet.
+/// The manifests of a page whose lines have not all been built.
 struct UnsentPage {
     packed: VecDeque<PackedManifest>,
     shared: SharedDeclarations,
@@ -261,7 +262,7 @@ impl UnsentPage {
 }
 
 impl Lines {
-    /// Adds the line of a manifest, after which those of its capabilities follow from the first on.
+    /// Adds the line of a manifest. The lines of its capabilities follow.
     fn begin(&mut self, stored: &StoredManifest) -> usize {
         let manifest = &stored.manifest;
         self.manifests.push(manifest.id.clone());
@@ -273,8 +274,8 @@ impl Lines {
         0
     }
 
-    /// Adds the lines of capabilities from the number `next` on, at least one, until it is full. Returns the number after them if
-    /// there are more.
+    /// Adds the lines of the capabilities from index `next`, at least one, until the limit of bytes is reached. Returns the index of the
+    /// next capability if there are more.
     fn add(
         &mut self,
         stored: &StoredManifest,
@@ -296,13 +297,13 @@ impl Lines {
     }
 }
 
-/// A publisher who denies training, in the manifest or for its URL, excludes it from exports, which are made to be copied as a
-/// whole.
+/// Whether a manifest may be exported. Exports are meant to be copied as a whole, so a manifest is excluded if its publisher denies
+/// training, in the manifest or for its URL.
 fn may_be_exported(stored: &StoredManifest) -> bool {
     stored.training_policy() != PolicyChoice::Deny
 }
 
-/// A chunk of an export, or its end: without the end it is incomplete.
+/// A chunk of an export, or the end marker. An export without the end marker is incomplete.
 enum Chunk {
     Lines(Bytes),
     End,
@@ -325,7 +326,7 @@ impl LineSender {
         self.chunk(Chunk::Lines(lines)).await
     }
 
-    /// Makes the export complete.
+    /// Sends the end marker, which completes the export.
     async fn end(&mut self) -> Result<(), ExportError> {
         self.chunk(Chunk::End).await
     }
@@ -346,7 +347,7 @@ impl LineSender {
     }
 }
 
-/// The response body. Fused, since compression polls once more after the end.
+/// The response body. Fused, because compression polls once more after the end.
 fn body(chunks: mpsc::Receiver<Chunk>) -> impl Stream<Item = io::Result<Bytes>> + Send {
     let stream = unfold(Some(chunks), |chunks| async move {
         let mut chunks = chunks?;
@@ -432,7 +433,11 @@ mod tests {
             let response = crate::router::router(&app).oneshot(request).await.unwrap();
             (response.status(), response.headers().contains_key("retry-after"))
         };
-        assert_eq!(get(1).await, (StatusCode::SERVICE_UNAVAILABLE, true), "its own two run");
+        assert_eq!(
+            get(1).await,
+            (StatusCode::SERVICE_UNAVAILABLE, true),
+            "the client already has two exports"
+        );
         let others: Vec<_> = (2..=7).map(|number| app.export_share(client(number)).unwrap()).collect();
         assert_eq!(get(8).await, (StatusCode::SERVICE_UNAVAILABLE, true), "eight run");
         drop((own, others));
@@ -454,7 +459,7 @@ mod tests {
         assert_eq!(seen.concat().len(), CHUNK_BYTES * AHEAD * 2);
     }
 
-    /// 100 bytes a step, each a tenth of a second: a client below the least rate is aborted in the end.
+    /// Reads 100 bytes every tenth of a second: an export below the minimum rate is eventually aborted.
     #[tokio::test]
     async fn aborts_an_export_below_the_minimum_rate() {
         let pace = MinRate { allowance: Duration::from_millis(500), bytes_per_second: 100_000 };
@@ -479,7 +484,7 @@ mod tests {
         assert_eq!(read, sent * 100);
     }
 
-    /// A page of the manifests of these sites, in their order, that are alone in declaring their capabilities.
+    /// A page with the manifests of these sites, in this order. No other manifest declares their capabilities.
     async fn page_of(app: &App, sites: &[String]) -> UnsentPage {
         let ids: Vec<ManifestId> = sites.iter().map(|name| ManifestId::of(&url_of(name))).collect();
         let shared = SharedDeclarations::exported(&app.store, &ids).await.unwrap();

@@ -1,8 +1,8 @@
 //! `POST /feedback`: a client reports which capability it chose for a query. Off by default.
 //!
-//! Feedback does not change the ranking: operators review it, remove what is wrong, export it and evaluate the ranking
-//! with it. A capability must be a result of its query. Each client and each site has a limit over all processes, and of the
-//! client's address only a hash is stored, which changes every day.
+//! Feedback does not change the ranking: operators review it, remove wrong feedback, export it and evaluate the ranking with it. A
+//! capability must be a result of its query. The limits for each client and each site apply over all processes. Only a hash of the client's
+//! address is stored, and it changes every day.
 
 use std::net::IpAddr;
 
@@ -28,12 +28,12 @@ use crate::state::App;
 use crate::text::one_line;
 
 const BODY_BYTES_MAX: usize = 4 * 1024;
-/// Longest request that is stored; people type a sentence.
+/// Maximum length of a stored query: people type a sentence.
 const QUERY_CHARS_MAX: usize = 300;
 /// Number of first results that may be chosen: people read no further.
 const RANK_MAX: usize = 100;
-/// A person chooses a few dozen times a day; a site's lines beyond some hundreds teach nothing new; all of them together
-/// are some megabytes.
+/// A person chooses a few dozen times a day, more than some hundred lines about a site are of no use, and all lines together take some
+/// megabytes.
 const CAPS: FeedbackCaps =
     FeedbackCaps { of_client: 50, of_client_for_site: 10, of_site: 500, of_all: 50_000 };
 /// Bytes of a client's hash: enough to distinguish the clients of a day.
@@ -44,19 +44,19 @@ const SECONDS_A_DAY: i64 = 24 * 60 * 60;
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FeedbackRequest {
-    /// The request as it was searched for.
+    /// The query as it was sent to the search.
     #[schema(min_length = 1, max_length = 300)]
     query: String,
-    // A docstring here would become a second schema, of an object, beside that of the id.
+    // A doc comment here would add a second schema, of an object, to the schema of the id.
     #[schema(value_type = crate::openapi::schemas::CapabilityId, inline)]
     capability: String,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct FeedbackAnswer {
-    /// False where this client has sent the same feedback today.
+    /// False if this client has already sent the same feedback today.
     kept: bool,
-    /// Where the capability stands among the results of the request; the first is 1.
+    /// Rank of the capability among the results of the query, from 1.
     place: u32,
 }
 
@@ -72,7 +72,7 @@ pub(crate) async fn submit(Request { app, client, query, .. }: Request, body: By
     query.only(&[])?;
     if !app.config.feedback {
         return Err(Problem::forbidden(
-            "this instance takes no feedback: its operator turns it on with --feedback, or feedback = true in [api]",
+            "this instance does not store feedback: the operator can enable it with --feedback, or feedback = true in [api]",
         ));
     }
     let (query, capability) = read(&body)?;
@@ -100,7 +100,7 @@ fn read(body: &[u8]) -> Result<(String, CapabilityId), Problem> {
     }
     let request: FeedbackRequest = manifest::budget::parse_within_budget(body, &manifest::budget::REQUEST).map_err(|error| {
         Problem::bad_request(format!(
-            "the body is not what was expected ({error}): send {{\"query\": \"book flight\", \"capability\": \"c…\"}}"
+            "the body does not have the expected format ({error}): send {{\"query\": \"book flight\", \"capability\": \"c…\"}}"
         ))
     })?;
     if request.query.chars().count() > QUERY_CHARS_MAX {
@@ -110,14 +110,14 @@ fn read(body: &[u8]) -> Result<(String, CapabilityId), Problem> {
     let query = one_line(&request.query, QUERY_CHARS_MAX);
     if query.is_empty() {
         return Err(
-            Problem::bad_request("\"query\" is empty: say what was searched for").with_parameter("query")
+            Problem::bad_request("\"query\" is empty: send the query of the search").with_parameter("query")
         );
     }
     let capability = parse_id(&request.capability).map_err(|problem| problem.with_parameter("capability"))?;
     Ok((query, capability))
 }
 
-/// Whether an id is that of a result, or of one of its declarations.
+/// Whether the id belongs to the result or to one of its declarations.
 fn is_result(hit: &Hit, id: &CapabilityId) -> bool {
     hit.id == *id || hit.declarations.iter().any(|declaration| declaration.id == *id)
 }
@@ -153,7 +153,7 @@ fn fresh_salt() -> String {
     HEXLOWER.encode(&rand::random::<[u8; 32]>())
 }
 
-/// Identifies a client for one day. The salt is deleted at the end of the day; without it, the key identifies no address.
+/// Identifies a client for one day. The salt is deleted at the end of the day; without it, the key cannot be traced to an address.
 fn key(salt: &str, address: IpAddr) -> String {
     let digest = Sha256::new().chain_update(salt).chain_update(address.to_string()).finalize();
     HEXLOWER.encode(digest.get(..CLIENT_BYTES).unwrap_or_default())

@@ -1,4 +1,4 @@
-//! The Atom feeds: every change, the changes of one site, and what answers a search.
+//! The Atom feeds: all changes, the changes of one site, and the results of a search.
 
 use axum::extract::Path;
 use indexer::Hit;
@@ -13,7 +13,7 @@ use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::{Caching, HttpResult, RequestContext};
 
-/// Parameters of a search that mean nothing for a feed.
+/// Search parameters that do not apply to a feed.
 const NOT_HERE: [&str; 4] = ["cursor", "fields", "facets", "view"];
 
 /// The latest changes as an Atom feed.
@@ -67,13 +67,14 @@ pub(crate) async fn site_changes(
     app.rendered(client, &context, render).await
 }
 
-/// What answers a search, the latest first among the best.
+/// The best results of a search, newest first.
 #[utoipa::path(get, path = "/search.atom", tag = "feed", params(answers::search_query::SearchQuery),
     responses((status = 200, description = "The best answers, the latest first", body = String, content_type = "application/atom+xml")))]
 pub(crate) async fn search(Request { app, client, context, query }: Request) -> HttpResult {
     if let Some((name, _)) = query.pairs().find(|(name, _)| NOT_HERE.contains(name)) {
-        let detail =
-            format!("\"{name}\" means nothing for a feed: it always has the best answers, the latest first");
+        let detail = format!(
+            "\"{name}\" does not apply to a feed, which always contains the best results, newest first"
+        );
         return Err(Problem::bad_request(detail).with_parameter(name));
     }
     let mut parameters = SearchParameters::read(&query)?;

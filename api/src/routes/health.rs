@@ -1,4 +1,4 @@
-//! `GET /healthz`: the process runs. `GET /readyz`: the database answers and a search runs, or which of them does not.
+//! `GET /healthz`: whether the process runs. `GET /readyz`: whether the database responds and a search can run, or which of the two fails.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -18,8 +18,8 @@ use crate::state::App;
 
 /// Query of the check: a word that an index of capabilities is likely to have.
 const SEARCH_WORD: &str = "search";
-/// Time limit for the check, and for a client's search to end if all slots are taken. Far longer than a search takes, and short enough for
-/// a client that waits for the response.
+/// Time limit for the check. If all slots are taken, a client's search has to end within the same time. Far longer than a search takes, but
+/// short enough for the client of the probe.
 const SEARCH_DEADLINE: Duration = Duration::from_secs(2);
 /// Timeout for the position of the feed.
 const DATABASE_DEADLINE: Duration = Duration::from_secs(1);
@@ -85,25 +85,25 @@ pub(super) async fn feed_head<T>(answer: impl Future<Output = Result<T, StoreErr
     match tokio::time::timeout(DATABASE_DEADLINE, answer).await {
         Ok(Ok(head)) => Ok(head),
         Ok(Err(error)) => {
-            tracing::warn!(error = &error as &dyn std::error::Error, "database does not answer");
+            tracing::warn!(error = &error as &dyn std::error::Error, "database does not respond");
             Err("database: it does not answer".to_owned())
         }
         Err(_) => {
-            tracing::warn!(seconds = DATABASE_DEADLINE.as_secs(), "database does not answer in time");
+            tracing::warn!(seconds = DATABASE_DEADLINE.as_secs(), "database does not respond in time");
             Err(format!("database: it does not answer within {} s", DATABASE_DEADLINE.as_secs()))
         }
     }
 }
 
-/// Why no search can run, if so; cached for a moment.
+/// The reason why no search can run; `None` if one can. Cached for a moment.
 async fn search_failure(app: &App) -> Option<String> {
     let tried =
         app.searchable.get(SEARCH_KEPT_FOR, async { Ok::<_, Infallible>(try_search(app).await) }).await;
     tried.map_or_else(|never| match never {}, |tried| tried.as_ref().clone().err())
 }
 
-/// Searches as clients do, in a slot of its own: a long queue of searches is not a reason to redirect clients as long as it moves. The
-/// slots of clients have to move.
+/// Runs a search in its own slot, and checks that the slots of clients make progress: a long queue that moves is not a reason to redirect
+/// clients.
 async fn try_search(app: &App) -> Result<(), String> {
     if !app.index.searches().make_progress(SEARCH_DEADLINE).await {
         return Err(none_could_run());
@@ -153,7 +153,7 @@ mod tests {
         (status, String::from_utf8(body.to_vec()).unwrap())
     }
 
-    /// Work that continues until its sender is dropped.
+    /// Work that runs until its sender is dropped.
     fn endless() -> (mpsc::Sender<()>, impl FnOnce() + Send + 'static) {
         let (end, ended) = mpsc::channel::<()>();
         (end, move || assert!(ended.recv().is_err()))

@@ -1,4 +1,4 @@
-//! `GET /`: for people the search page, for programs a list of where to begin.
+//! `GET /`: the search page for people, a list of entry points for programs.
 
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
@@ -9,7 +9,7 @@ use crate::request::Request;
 use crate::response::{Caching, HttpResult};
 use crate::self_description::HOME_LINKS;
 
-/// Where to begin. With parameters of a search, that search.
+/// The entry points. With search parameters, the results of the search.
 #[utoipa::path(get, path = "/", tag = "service",
     responses((status = 200, description = "Name, version and addresses", body = Object)))]
 pub(crate) async fn show(request: Request) -> HttpResult {

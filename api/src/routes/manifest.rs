@@ -19,7 +19,7 @@ use crate::request::Request;
 use crate::response::{Caching, HttpResult};
 use crate::state::App;
 
-/// A manifest as it is kept; what the publisher declares is inside `manifest`.
+/// A stored manifest. Only the member `manifest` contains declarations of the publisher.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ManifestAnswer {
     #[schema(value_type = String)]
@@ -41,7 +41,7 @@ pub(crate) struct ManifestAnswer {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schema(required = false)]
     addresses_reader: bool,
-    /// Who published it: what is declared, what was served, and what a signature proves.
+    /// The publisher: the declared one, the one that served the document, and the one that a signature proves.
     #[schema(value_type = crate::openapi::schemas::Identity)]
     identity: serde_json::Value,
     #[schema(value_type = Object)]
@@ -54,7 +54,7 @@ pub(crate) struct VersionsAnswer {
     id: ManifestId,
     #[schema(value_type = Vec<crate::openapi::schemas::Version>)]
     versions: Vec<VersionRecord>,
-    /// Present if there are older versions, which are found by their hash.
+    /// Present if there are older versions, which can be requested by hash.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schema(required = false)]
     older_left_out: bool,

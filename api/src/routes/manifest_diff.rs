@@ -1,4 +1,4 @@
-//! `GET /manifests/{id}/diff`: what changed between two versions, and whether that breaks a caller.
+//! `GET /manifests/{id}/diff`: the changes between two versions, and whether they break a caller.
 
 use axum::extract::Path;
 use manifest::ContentHash;

@@ -1,4 +1,5 @@
-//! Names and versions of the servers of `/v0.1/servers`: which manifest may declare a name, and which of several a version is read from.
+//! Names and versions of the servers of `/v0.1/servers`: which manifest may declare a name, and which of several manifests provides a
+//! version.
 //!
 //! A name is kept only in a manifest at a host of its namespace, so all manifests that declare one name belong to one site, and nothing that
 //! another site publishes replaces or hides its versions. Every other server has a generated name with the id of its manifest.
@@ -16,7 +17,7 @@ use store::StoredManifest;
 use super::mcp_servers::has_server;
 use crate::manifests::Kept;
 
-/// Longest name and version that the registry accepts.
+/// Maximum lengths of a name and a version in the registry.
 pub(super) const NAME_CHARS_MAX: usize = 200;
 pub(super) const VERSION_CHARS_MAX: usize = 255;
 /// Version of servers that declare none.
@@ -30,8 +31,8 @@ pub(super) enum Origin {
     Minted,
 }
 
-/// `reverse.domain/name`. Clients keep one server for each name, so a name of another domain is replaced. A host that is too
-/// long for one loses its innermost labels; the id keeps its names apart.
+/// `reverse.domain/name`. Clients keep one server per name, so a name of another domain is replaced. If the host is too long for a name,
+/// its innermost labels are dropped; the id keeps the name unique.
 pub(super) fn name(manifest: &Manifest) -> (String, Origin) {
     if let Some(name) = declared_name(manifest).filter(|name| may_name(&manifest.url, name)) {
         return (name.to_owned(), Origin::Declared);
@@ -45,12 +46,12 @@ pub(super) fn name(manifest: &Manifest) -> (String, Origin) {
     (format!("{space}/{id}"), Origin::Minted)
 }
 
-/// The valid registry name that a manifest declares, whether it may have it or not.
+/// The valid registry name that a manifest declares, even if the manifest may not use it.
 pub(super) fn declared_name(manifest: &Manifest) -> Option<&str> {
     manifest.name.as_deref().filter(|name| is_registry_name(name))
 }
 
-/// One exact version; the registry refuses ranges, and `latest` is a question there.
+/// One exact version. The registry rejects ranges, and `latest` is a query there.
 pub(super) fn version(manifest: &Manifest) -> (String, Origin) {
     match manifest.document_version.as_deref().map(str::trim).filter(|version| is_exact(version)) {
         Some(version) => (version.to_owned(), Origin::Declared),
@@ -69,16 +70,16 @@ fn reversed(host: &Host) -> String {
     host.as_str().rsplit('.').collect::<Vec<_>>().join(".")
 }
 
-/// Whether a manifest at a URL may declare a server under a registry name: in a namespace of its host, at a path where only the host itself
-/// publishes. The host of an account's namespace is that of its pages: `someone.github.io` for `io.github.someone`. The form of a
-/// generated name belongs to the manifest of its id.
+/// Whether a manifest at a URL may declare a server under a registry name: the namespace must belong to its host, and the path must be one
+/// where only the host itself publishes. The namespace of an account belongs to the host of its pages: `io.github.someone` to
+/// `someone.github.io`. A name in the format of generated names is reserved for the manifest with its id.
 fn may_name(url: &ManifestUrl, name: &str) -> bool {
     let (space, own) = name.split_once('/').unwrap_or_default();
     let is_own = || host_of(space).is_some_and(|named| url.host().may_use_name_of(&named));
     naming::is_usual(url) && is_own() && ManifestId::parse(own).is_err()
 }
 
-/// The host of a namespace: that of `com.example.mcp` is `mcp.example.com`.
+/// The host of a namespace: `mcp.example.com` for `com.example.mcp`.
 pub(super) fn host_of(space: &str) -> Option<Host> {
     let host = space.rsplit('.').collect::<Vec<_>>().join(".");
     Host::parse(&host).ok()
@@ -140,8 +141,8 @@ impl SiteServers {
         ControlFlow::Continue(())
     }
 
-    /// Each version of each name once, the latest change of a name first. Where the host of the namespace declares a name, only its
-    /// declarations count.
+    /// Each version of each name once, the latest change of a name first. If the host of the namespace declares a name, only its
+    /// declarations are used.
     pub(super) fn into_listed(mut self) -> Vec<Listed> {
         let order = |one: &Declared| {
             (one.name.clone(), Reverse(one.is_of_host), Reverse(one.changed_at), one.id.clone())

@@ -104,11 +104,11 @@ impl Versions {
     }
 }
 
-/// The versions of a name; 404 without one, whatever the name. Clients that look up a name that is not one of the registry ask whether it is
-/// in it.
+/// The versions of a name. 404 if there are none, even for a name that is not valid in the registry, because clients use this route to
+/// check whether a name exists.
 async fn found(app: &App, client: Client, name: &str) -> Result<Counted<Versions>, Problem> {
     if !is_registry_name(name) {
-        let detail = "no such server: the name of a server is a reverse domain name, one slash and a name, of 3 to 200 characters; \
+        let detail = "unknown server: the name of a server is a reverse domain name, one slash and a name, of 3 to 200 characters; \
                       encode it as one segment of the path, as in /v0.1/servers/com.example%2Ftools/versions";
         return Err(Problem::not_found(detail).with_parameter("name"));
     }
@@ -123,7 +123,7 @@ async fn found(app: &App, client: Client, name: &str) -> Result<Counted<Versions
     let add = |versions: &mut Versions, stored: StoredManifest| versions.add(&stored);
     let versions = manifests.each_of(&ids, versions, add).await?;
     if versions.found.is_empty() {
-        return Err(Problem::not_found(format!("no server {name} is known here")));
+        return Err(Problem::not_found(format!("the server {name} is unknown")));
     }
     Ok(versions)
 }

@@ -1,11 +1,11 @@
 //! `GET /v0.1/servers`: manifests that sites name and that declare an MCP endpoint, in the shape of the official MCP registry's list (its OpenAPI
 //! document of 2025-12-01).
 //!
-//! A valid registry name is kept at the hosts of its namespace; otherwise one is generated from the host and the id of the
-//! manifest and marked, as are versions that the registry would refuse. Several manifests of a site may declare one name: each version is
-//! listed once, and one of them is the latest. Members that the schema of the registry does not allow are left out. A request reads a
-//! bounded number of manifests and of their bytes, and a page has a bounded number of bytes, so it may be shorter than its limit;
-//! `metadata.nextCursor` leads to the next page until it is absent.
+//! A valid registry name is kept at the hosts of its namespace; otherwise one is generated from the host and the id of the manifest and
+//! marked, as are versions that the registry would refuse. Several manifests of a site may declare one name: each version is listed once,
+//! and one of them is marked as the latest. Members that the schema of the registry does not allow are left out. A request reads a limited
+//! number of manifests and bytes, and a page has a limited number of bytes, so a page may be shorter than its limit. `metadata.nextCursor`
+//! leads to the next page; it is absent on the last one.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -40,7 +40,7 @@ const KNOWN: &[&str] = &["cursor", "include_deleted", "limit", "search", "update
 /// The default of the official MCP registry.
 const LIMIT_DEFAULT: u32 = 30;
 const LIMIT_MAX: u32 = 100;
-/// Manifests read at once, and in one request.
+/// Number of manifests read with one statement, and maximum number of statements of one request.
 const PAGE: u32 = 100;
 const PAGES_MAX: u32 = 10;
 /// Maximum number of bytes of manifests read in one request, as JSON, and of the other manifests of their sites; the last manifest and the
@@ -48,24 +48,24 @@ const PAGES_MAX: u32 = 10;
 const READ_BYTES_MAX: u64 = 32 * 1024 * 1024;
 /// Maximum number of remotes of one server; publishers declare a few.
 const REMOTES_MAX: usize = 100;
-/// Longest description of the registry's schema.
+/// Maximum length of a description in the schema of the registry.
 const DESCRIPTION_CHARS_MAX: usize = 100;
 const TITLE_CHARS_MAX: usize = 100;
-/// Bytes that are counted for the metadata of a server: a small tree with two URLs.
+/// Assumed bytes of the metadata of a server: a small tree with two URLs.
 const META_BYTES: usize = 8 * 1024;
-/// What cursors are bound to.
+/// Name of the listing to which cursors are bound.
 const LISTING: &str = "servers";
 const LATEST: &str = "latest";
 const OFFICIAL: &str = "io.modelcontextprotocol.registry/official";
 const SCHEMA: &str = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json";
 
-/// Servers that speak MCP, as the official registry lists them.
+/// MCP servers in the format of the official registry.
 #[utoipa::path(
     get,
     path = "/v0.1/servers",
     tag = "feed",
     params(
-        ("cursor" = Option<String>, Query, description = "metadata.nextCursor of the page before, whose other parameters it repeats if they are not given", max_length = 4096),
+        ("cursor" = Option<String>, Query, description = "metadata.nextCursor of the previous page, whose other parameters it repeats if they are not given", max_length = 4096),
         ("limit" = Option<u32>, Query, description = "Maximum number of results; the default is 30", minimum = 1, maximum = 100),
         ("search" = Option<String>, Query, description = "Only servers whose name contains this", max_length = 200),
         ("updated_since" = Option<String>, Query, description = "Only what changed at or after this time", max_length = 64),
@@ -88,7 +88,7 @@ pub(crate) async fn list(Request { app, client, context, query }: Request) -> Ht
         if page.is_complete {
             break;
         }
-        // Manifests that left the index meanwhile count as read.
+        // manifests that left the index during the request count as read
         page.after = ids.last().cloned().or_else(|| page.after.take());
         has_more = !is_last;
         if is_last || bytes_left == 0 {
@@ -107,9 +107,9 @@ pub(crate) async fn list(Request { app, client, context, query }: Request) -> Ht
     Ok(response)
 }
 
-/// For the manifests of the page that declare a name, and the others of their sites, whether they have the latest version. Manifests that
-/// others of their site replace are left out. Shortens the page to the rows whose sites may be read, at least those of one site, and says
-/// whether it did not.
+/// For each manifest that is listed, whether it has the latest version of its name. Considers the manifests of the page that declare a
+/// name, and the other manifests of their sites; manifests that another one of their site replaces are not listed. Shortens the page to the
+/// rows whose sites fit the read budget, at least one site, and returns whether the page was left complete.
 async fn listed_rows(
     app: &App,
     client: Client,
@@ -147,7 +147,7 @@ async fn listed_rows(
     Ok((found, true))
 }
 
-/// The manifests that may be read within the budget of bytes, at least one, and whether they are the last.
+/// The manifests that fit the byte budget, at least one, and whether there are no others.
 fn take_within_budget(sizes: Vec<ManifestSize>, bytes_left: &mut u64) -> (Vec<ManifestId>, bool) {
     let found = sizes.len();
     let mut ids = Vec::with_capacity(found);
@@ -175,7 +175,7 @@ struct ServerFilter {
     version: Option<String>,
 }
 
-/// The content of a cursor. It has the filters of its list, because clients send them with the first page only.
+/// The content of a cursor. It contains the filters of the list, because clients send them only for the first page.
 #[derive(Serialize, Deserialize)]
 struct Position<'f> {
     after: String,
@@ -183,7 +183,7 @@ struct Position<'f> {
 }
 
 impl ServerFilter {
-    /// The filters of a request and the last manifest of the page before. A filter that is not given is that of the cursor.
+    /// The filters of a request and the last manifest of the previous page. Missing filters are taken from the cursor.
     fn read(query: &QueryPairs) -> Result<(Self, Option<ManifestId>), Problem> {
         query.only(KNOWN)?;
         query.one_parsed::<bool>("include_deleted")?;
@@ -221,7 +221,7 @@ impl ServerFilter {
         Ok(cursor::encode(LISTING, &position))
     }
 
-    /// Whether the server of a manifest is wanted, if it declares one.
+    /// Whether a manifest declares a server that matches the filters.
     fn matches(&self, stored: &StoredManifest) -> bool {
         let manifest = &stored.manifest;
         let has_version = |wanted: &str| wanted == LATEST || version(manifest).0 == wanted;
@@ -230,7 +230,7 @@ impl ServerFilter {
             && self.version.as_deref().is_none_or(has_version)
     }
 
-    /// The rows that no other manifest of their site replaces, in their order.
+    /// Keeps the rows that no other manifest of their site replaces, in order.
     fn only_listed(&self, rows: Vec<Row>, found: &HashMap<ManifestId, bool>) -> Vec<ServerEntry> {
         let wants_latest = self.version.as_deref() == Some(LATEST);
         let rows = rows.into_iter().filter_map(|row| {
@@ -321,13 +321,14 @@ impl ServerEntry {
         self
     }
 
-    /// The bytes that it counts as.
+    /// Estimated bytes in memory.
     pub(super) fn bytes(&self) -> usize {
         self.server.len() + META_BYTES
     }
 }
 
-/// Whether a manifest declares a server. Names of servers begin with a domain, so what only others name at it declares none.
+/// Whether a manifest declares a server. Server names begin with the domain of the publisher, so manifests that only other sites name are
+/// excluded.
 pub(super) fn has_server(stored: &StoredManifest) -> bool {
     stored.is_of_site() && remotes(&stored.manifest).next().is_some()
 }
@@ -378,7 +379,7 @@ fn transport(interface: &Interface) -> &'static str {
     if is_sse { "sse" } else { "streamable-http" }
 }
 
-/// What the registry says about a server. Its version is the latest of its name, unless [`SiteServers`] says otherwise.
+/// The registry metadata of a server. Marks its version as the latest of its name; [`SiteServers`] may correct that.
 fn meta(stored: &StoredManifest) -> Value {
     let manifest = &stored.manifest;
     let ((_, name_is), (_, version_is)) = (name(manifest), version(manifest));

@@ -25,8 +25,8 @@ pub(crate) async fn show(Request { app, client, context, query }: Request, heade
     Ok(context.bytes(metrics::rendered().into_bytes(), MEDIA_TYPE, Caching::Never))
 }
 
-/// Measures how far the index lags. The previous numbers stay if the index or the database is not available, or if the database
-/// does not answer in time.
+/// Measures how far the index lags behind. Keeps the previous numbers if the index or the database is unavailable, or if the database does
+/// not respond in time.
 async fn measure_lag(app: &App, head: impl Future<Output = Result<FeedPosition, StoreError>>) {
     if let (Ok(head), Ok(searcher)) = (feed_head(head).await, app.index.searcher()) {
         metrics::index_behind(head.0.saturating_sub(searcher.generation().position.0).max(0));

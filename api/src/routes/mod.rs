@@ -1,4 +1,4 @@
-//! The addresses, one file per resource: parameters, answer, handler.
+//! The routes, one file per resource: parameters, response, handler.
 
 pub(crate) mod admin;
 pub(crate) mod admin_abuse;

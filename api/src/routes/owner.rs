@@ -1,4 +1,4 @@
-//! What the owner of a site may do with its key: opt out, and see how many searches showed the site.
+//! Routes for the owner of a site, authenticated by its key: opt out, and count the searches that showed the site.
 
 use axum::extract::Path;
 use chrono::{DateTime, NaiveDate, TimeDelta};
@@ -25,7 +25,7 @@ pub(crate) struct SearchesAnswer {
     site: SiteName,
     /// Days (UTC) with searches, the latest first; a day without any is left out.
     days: Vec<SearchesOfDay>,
-    /// For how many days counts are kept.
+    /// Number of days for which counts are kept.
     kept_days: i32,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct SearchesOfDay {
     searches: u64,
 }
 
-/// Removes the site and what was kept of it, for its owner.
+/// Blocks the site and deletes its stored data, at the request of its owner.
 #[utoipa::path(
     post,
     path = "/sites/{domain}/opt-out",

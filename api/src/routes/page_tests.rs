@@ -1,4 +1,4 @@
-//! What holds for all pages: where they are made, and which characters they have.
+//! Tests of all pages: on which threads they are rendered, and which characters they contain.
 
 use axum::body::Body;
 use axum::extract::ConnectInfo;
@@ -31,7 +31,7 @@ async fn text_of(response: Response) -> String {
     String::from_utf8(response.into_body().collect().await.unwrap().to_bytes().to_vec()).unwrap()
 }
 
-/// The work grows with what clients ask for and with texts of publishers.
+/// Rendering time grows with requests of clients and texts of publishers, so it must not block the async runtime.
 #[tokio::test]
 async fn every_page_and_feed_is_made_outside_the_async_runtime() {
     let world = World::new(&[("small", 10)]).await;
@@ -72,7 +72,7 @@ async fn every_page_and_feed_is_made_outside_the_async_runtime() {
     }
 }
 
-/// What a page repeats of a request does nothing to the terminal that shows it.
+/// Text of a request that a page repeats cannot control a terminal that shows the page.
 #[tokio::test]
 async fn no_page_has_a_character_that_a_terminal_interprets() {
     let world = World::new(&[("small", 10)]).await;
@@ -113,7 +113,7 @@ async fn a_page_repeats_a_bounded_request() {
     }
 }
 
-/// A page waits for its turn with the texts of its results.
+/// The texts of the results are counted while the page waits for its turn.
 #[tokio::test]
 async fn results_that_wait_for_their_page_count() {
     let world = World::new(&[("small", 10)]).await;

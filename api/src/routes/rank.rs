@@ -12,7 +12,7 @@ use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::{Caching, HttpResult};
 
-/// Maximum number of results that are searched for the site: people read no further.
+/// Maximum number of results in which the site is looked up: people read no further.
 const RESULTS_MAX: usize = 100;
 /// Maximum number of results above the site's that are listed.
 const ABOVE_MAX: usize = 10;
@@ -73,7 +73,7 @@ pub(crate) async fn show(
     let site = site_of(&domain)?;
     let Some(q) = query.one("q")?.map(ToOwned::to_owned) else {
         let detail =
-            format!("give \"q\", what somebody may search for, as in /sites/{site}/rank?q=book+flight");
+            format!("give \"q\", a query that people may search for, as in /sites/{site}/rank?q=book+flight");
         return Err(Problem::bad_request(detail).with_parameter("q"));
     };
     if app.store.site_summary(&site).await?.is_none() {

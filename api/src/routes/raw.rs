@@ -14,7 +14,7 @@ use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::{Caching, HttpResult};
 
-/// Nothing in the bytes may load, run, submit or navigate.
+/// Content security policy: the document may not load resources, run scripts, submit forms or navigate.
 const SANDBOX: &str = "default-src 'none'; sandbox";
 
 /// The bytes of a manifest as fetched, where the publisher allows that.
@@ -50,7 +50,7 @@ pub(crate) async fn show(
 
 fn permitted(stored: &StoredManifest) -> Result<(), Problem> {
     if stored.manifest.policies.caching_allowed == Some(false) {
-        let detail = "the publisher forbids that others serve copies (policies.caching.allowed is false); fetch it \
+        let detail = "the publisher does not allow others to serve copies (policies.caching.allowed is false); fetch it \
                       from the site itself";
         return Err(Problem::new(StatusCode::FORBIDDEN, detail));
     }

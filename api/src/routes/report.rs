@@ -1,7 +1,7 @@
 //! `POST /reports`: a client reports a site or a capability to the operator, as JSON or with the form of a page.
 //!
-//! A report changes nothing by itself: an operator reads it and decides. Nothing about the client is stored; its reports are
-//! counted in memory, and each site has a limit over all processes.
+//! A report alone changes nothing: an operator reads it and decides. Nothing about the client is stored; its reports are counted in memory,
+//! and each site has a limit over all processes.
 
 use axum::body::Bytes;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -24,11 +24,11 @@ use crate::response::{Caching, HttpResult, RequestContext};
 use crate::state::App;
 use crate::text::one_line;
 
-/// The longest text as a form encodes it: three characters for each byte, of which a character has up to four.
+/// Maximum size of a body: the longest text in form encoding has three characters per byte, and up to four bytes per character.
 const BODY_BYTES_MAX: usize = 16 * 1024;
-/// Longest text: a few paragraphs that an operator reads in a minute.
+/// Maximum length of the text: a few paragraphs that an operator reads in a minute.
 const TEXT_CHARS_MAX: usize = 1_000;
-/// After a hundred reports an operator knows of a site; all reports together are some megabytes.
+/// After a hundred reports, an operator knows about a site. All reports together take some megabytes.
 const CAPS: ReportCaps = ReportCaps { of_site: 100, of_all: 10_000 };
 /// Fields of the form.
 const FIELDS: [&str; 4] = ["site", "capability", "reason", "text"];
@@ -54,11 +54,11 @@ pub(crate) struct ReportRequest {
 pub(crate) struct ReportAnswer {
     #[schema(value_type = String)]
     site: SiteName,
-    /// False where the same report is stored already.
+    /// False if the same report is already stored.
     kept: bool,
 }
 
-/// What is reported.
+/// The subject of a report.
 #[derive(Debug, PartialEq)]
 enum Subject {
     Site(SiteName),
@@ -130,7 +130,7 @@ fn read(body: &[u8]) -> Result<(Subject, AbuseReason, String), Problem> {
     }
     let note = one_line(&text, TEXT_CHARS_MAX);
     if reason.needs_explanation() && note.is_empty() {
-        let detail = format!("the reason \"{reason}\" needs a \"text\" that says what is wrong");
+        let detail = format!("the reason \"{reason}\" requires a \"text\" that describes the problem");
         return Err(Problem::bad_request(detail).with_parameter("text"));
     }
     Ok((subject, reason, note))
@@ -141,7 +141,7 @@ fn request(body: &[u8]) -> Result<ReportRequest, Problem> {
     if body.trim_ascii_start().starts_with(b"{") {
         return manifest::budget::parse_within_budget(body, &manifest::budget::REQUEST).map_err(|error| {
             let detail = format!(
-                "the body is not what was expected ({error}): send {{\"site\": \"skyhop.example\", \"reason\": \"spam\"}}"
+                "the body does not have the expected format ({error}): send {{\"site\": \"skyhop.example\", \"reason\": \"spam\"}}"
             );
             Problem::bad_request(detail)
         });
@@ -183,7 +183,7 @@ async fn subject_of(
     }
     if !app.store.blocked_among(std::slice::from_ref(&site)).await?.is_empty() {
         return Err(Problem::forbidden(format!(
-            "{site} is blocked or suspended, so nothing of it is shown that could be reported"
+            "{site} is blocked or suspended, so it has no entries that could be reported"
         )));
     }
     Ok((site, capability))
@@ -192,8 +192,7 @@ async fn subject_of(
 fn full(cap: ReportCap, site: &SiteName) -> Problem {
     match cap {
         ReportCap::Site => {
-            let detail =
-                format!("{} reports about {site} are stored, and no more are accepted", CAPS.of_site);
+            let detail = format!("{} reports about {site} are stored; no more are accepted", CAPS.of_site);
             Problem::forbidden(detail)
         }
         ReportCap::All => Problem::unavailable(

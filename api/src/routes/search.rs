@@ -19,13 +19,13 @@ use crate::request::Request;
 use crate::response::{self, Caching, EntityTag, HttpResult, RequestContext};
 use crate::state::App;
 
-/// Maximum number of filters that are left out one after the other when a page has no results.
+/// Maximum number of filters that are removed, one at a time, to suggest alternatives when a page has no results.
 const FILTERS_TRIED_MAX: usize = 5;
-/// Maximum number of bytes of the names and values of a page's query, and its filters: each of up to two hundred links repeats them. A
-/// person types at most 500 characters into the search box.
+/// Maximum size of a page's query, in bytes of names and values, and maximum number of its filters. Up to two hundred links of the page
+/// repeat the query. The search box accepts at most 500 characters.
 const PAGE_QUERY_BYTES_MAX: usize = 3 * 1024;
 const PAGE_FILTERS_MAX: usize = 24;
-/// Largest number of a page of results.
+/// Maximum page number.
 const PAGE_MAX: usize = 1_000_000;
 
 /// Capabilities that match words and filters.
@@ -52,7 +52,7 @@ pub(crate) async fn show(Request { app, client, context, query }: Request) -> Ht
     app.count_search(&results.answer.hits);
     let (page, share) = search::page(app.manifests(client), results, &parameters).await?;
     let response = off_runtime(move || {
-        // Details come from the store, which may be ahead of the index: their own bytes make the tag.
+        // Details come from the store, which may be ahead of the index, so the tag is a hash of the response.
         let tag = if parameters.view == View::Full {
             let rows: Vec<&[u8]> = page.results.iter().map(|row| row.as_str().as_bytes()).collect();
             tag.and(&rows)
@@ -70,7 +70,8 @@ pub(crate) async fn show(Request { app, client, context, query }: Request) -> Ht
     response.await?
 }
 
-/// The same query over the same commit, with the same sites left out, has the same response, apart from the measured time.
+/// The tag of a response without details. The same query, index commit and excluded sites give the same response, except for the measured
+/// time.
 fn tag(app: &App, context: &RequestContext) -> Result<EntityTag, Problem> {
     let generation = format!("{:?}", app.index.searcher()?.generation());
     let query = context.uri.query().unwrap_or_default();
@@ -120,8 +121,8 @@ async fn page(app: &App, client: Client, context: &RequestContext, query: &Query
     app.rendered(client, context, render).await
 }
 
-/// The query with the filters of its words (`format:woa`) as parameters, which the page shows as chips. Unchanged if it has none, or
-/// operators that words and filters may belong to.
+/// Moves filters in the query text (`format:woa`) to parameters, which the page shows as chips. Returns the query unchanged if the text has
+/// no filters, or if it has operators that may apply to words and filters.
 fn filters_as_parameters(query: &QueryPairs) -> QueryPairs {
     let unchanged = || query.clone();
     let texts = query.texts("q");
@@ -148,27 +149,27 @@ fn filters_as_parameters(query: &QueryPairs) -> QueryPairs {
         .chain((!others.is_empty()).then_some(("q", others.as_str())));
     let pairs = pairs.chain(filters.iter().filter_map(|word| word.split_once(':')));
     let moved = QueryPairs::checked(pairs.map(|(name, value)| Ok((name.to_owned(), value.to_owned()))));
-    // a value that the parameter does not take stays a word
+    // a value that the parameter does not accept stays in the text
     moved
         .ok()
         .filter(|moved| SearchParameters::read(&moved.without("page")).is_ok())
         .unwrap_or_else(unchanged)
 }
 
-/// The status of the site that a request names; `None` if it names none, or one that is not listed.
+/// The status of the site that a request names; `None` if it names no site, or an unlisted one.
 async fn site_status(app: &App, request: &SearchRequest) -> Result<Option<Status>, Problem> {
     let Some(site) = dashboard::search::searched_site(&request.phrasings.join(" ")) else { return Ok(None) };
     Ok(app.store.site_summary(&site).await?.map(|summary| summary.status))
 }
 
-/// Refuses a query that is too long to be repeated in the links of a page.
+/// Rejects a query that is too long to be repeated in the links of a page.
 fn require_short(query: &QueryPairs) -> Result<(), Problem> {
     let repeated = query.pairs().filter(|(name, _)| *name != "cursor");
     let bytes: usize = repeated.map(|(name, value)| name.len() + value.len()).sum();
     if bytes > PAGE_QUERY_BYTES_MAX || dashboard::search::filter_values(query).count() > PAGE_FILTERS_MAX {
         return Err(Problem::bad_request(format!(
-            "a page of results repeats the request in its links, so it takes at most {PAGE_QUERY_BYTES_MAX} bytes and \
-             {PAGE_FILTERS_MAX} filters; ask for application/json instead"
+            "the results page repeats the request in its links, so a request may have at most {PAGE_QUERY_BYTES_MAX} bytes and \
+             {PAGE_FILTERS_MAX} filters; request application/json instead"
         )));
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! `GET /semantic-types`: what kinds of capabilities there are, as a tree with counts.
+//! `GET /semantic-types`: the types of capabilities, as a tree with counts.
 
 use crate::answers::semantic_types::SemanticTypesAnswer;
 use crate::dashboard;

@@ -43,7 +43,7 @@ pub(crate) async fn show(
     let id = parse_id(&id)?;
     let limit = usize::try_from(query.limit(LIMIT_DEFAULT, LIMIT_MAX)?).unwrap_or(usize::MAX);
     let hits = similar(&app.store, &app.index, client, &id, limit).await?.ok_or_else(|| {
-        Problem::not_found(format!("there is no capability {id} in the index; it may have left it"))
+        Problem::not_found(format!("there is no capability {id} in the index; it may have been removed"))
     })?;
     let results = hits.iter().map(row).collect::<Result<_, _>>()?;
     context.json(&SimilarAnswer { id, results }, Caching::Search)

@@ -1,4 +1,4 @@
-//! `GET /sites/{domain}`: everything that is known of a site, as JSON or as a page.
+//! `GET /sites/{domain}`: everything that is known about a site, as JSON or as a page.
 
 use axum::extract::Path;
 
@@ -7,7 +7,7 @@ use crate::dashboard;
 use crate::request::Request;
 use crate::response::{Caching, HttpResult};
 
-/// Everything that is known of a site.
+/// Everything that is known about a site.
 #[utoipa::path(
     get,
     path = "/sites/{domain}",

@@ -1,4 +1,4 @@
-//! `GET /sites/{domain}/changes`: what changed at one site, the latest first.
+//! `GET /sites/{domain}/changes`: the changes of one site, the latest first.
 
 use axum::extract::Path;
 use manifest::SiteName;
@@ -16,7 +16,7 @@ const LIMIT_DEFAULT: u32 = 50;
 /// Maximum number of entries on one page.
 const LIMIT_MAX: u32 = 500;
 
-/// Changes of one site, the latest first; those of a site that opted out are all that is left of it.
+/// Changes of one site, the latest first. For a site that opted out, only these are kept.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SiteChangesAnswer {
     #[schema(value_type = String)]
@@ -34,7 +34,7 @@ pub(crate) struct SiteChangesAnswer {
     tag = "sites",
     params(
         ("domain" = String, Path, description = "A domain name"),
-        ("cursor" = Option<String>, Query, description = "next_cursor of the page before", max_length = 512),
+        ("cursor" = Option<String>, Query, description = "next_cursor of the previous page", max_length = 512),
         ("limit" = Option<u32>, Query, description = "Maximum number of results; the default is 50", minimum = 1, maximum = 500),
     ),
     responses((status = 200, description = "Changes, the latest first", body = SiteChangesAnswer)),

@@ -1,5 +1,5 @@
-//! `GET /sitemap.xml`: the pages that search engines may list (sitemaps.org 0.9): those that always exist, and the sites that
-//! have something.
+//! `GET /sitemap.xml`: the pages that search engines may list (sitemaps.org 0.9): the pages that always exist, and the pages of sites with
+//! manifests.
 
 use std::fmt::Write as _;
 
@@ -60,7 +60,7 @@ mod tests {
     use crate::test_app;
     use crate::timeouts::ClientTimeouts;
 
-    /// Crawlers ask for it again and again, and it reads the list of all sites.
+    /// Crawlers request the sitemap often, and building it reads the list of all sites.
     #[tokio::test]
     async fn a_sitemap_is_made_once_for_all_clients() {
         let (app, _dir) = test_app::app(LimitsConfig::default(), ClientTimeouts::default()).await;
@@ -80,6 +80,6 @@ mod tests {
             app.site_lists.acquire(permits[0]).await.unwrap(),
             app.site_lists.acquire(permits[1]).await.unwrap(),
         ];
-        assert_eq!(get(2).await, StatusCode::OK, "while others read all lists");
+        assert_eq!(get(2).await, StatusCode::OK, "while other clients hold all list permits");
     }
 }

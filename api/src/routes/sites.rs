@@ -1,4 +1,4 @@
-//! `GET /sites`: every site that is known, a page at a time, in the order of names.
+//! `GET /sites`: all known sites, sorted by name, in pages.
 
 use manifest::SiteName;
 use store::SitesRequest;
@@ -17,7 +17,7 @@ const LIMIT_DEFAULT: u32 = 50;
 /// Maximum number of sites on one page: a hundred kilobytes of JSON.
 const LIMIT_MAX: u32 = 500;
 
-/// Every site that is known, in the order of names.
+/// All known sites, sorted by name.
 #[utoipa::path(
     get,
     path = "/sites",
@@ -27,7 +27,7 @@ const LIMIT_MAX: u32 = 500;
         ("with_manifests" = Option<bool>, Query, description = "Only sites with, or without, manifests"),
         ("prefix" = Option<String>, Query, description = "Only names that begin with this text", max_length = 1024),
         ("limit" = Option<u32>, Query, description = "Maximum number of results; the default is 50", minimum = 1, maximum = 500),
-        ("cursor" = Option<String>, Query, description = "next_cursor of the page before", max_length = 512),
+        ("cursor" = Option<String>, Query, description = "next_cursor of the previous page", max_length = 512),
     ),
     responses((status = 200, description = "A page of sites", body = SitesAnswer)),
 )]
@@ -58,7 +58,8 @@ async fn answer(
     sites(&app.store, &app.totals, app.config.counts_kept_for, listing, request).await
 }
 
-/// The list with its parsed filters. Cursors and cached counts belong to it. The prefix comes last, since it may be any text.
+/// The name of the list with its parsed filters, to which cursors and cached counts are bound. The prefix comes last, because it may be any
+/// text.
 fn listing(request: &SitesRequest) -> String {
     let status = request.status.map(|status| format!("status={}", status.as_str()));
     let with_manifests = request.with_manifests.map(|with| format!("with_manifests={with}"));
@@ -79,7 +80,7 @@ fn request(query: &QueryPairs) -> Result<SitesRequest, Problem> {
     })
 }
 
-/// The name after which the page of a cursor begins.
+/// The site name in a cursor: the page begins after it.
 fn after(listing: &str, cursor: &str) -> Result<SiteName, Problem> {
     SiteName::parse(&cursor::decode(listing, cursor)?).map_err(|_| cursor::invalid())
 }

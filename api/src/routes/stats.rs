@@ -1,11 +1,11 @@
-//! `GET /stats`: the store in numbers, and how far the index is behind it.
+//! `GET /stats`: statistics of the store, and how far the index lags behind.
 
 use crate::answers::stats::StatsAnswer;
 use crate::dashboard;
 use crate::request::Request;
 use crate::response::{Caching, HttpResult, RequestContext};
 
-/// The store in numbers.
+/// Statistics of the store.
 #[utoipa::path(get, path = "/stats", tag = "service",
     responses((status = 200, description = "The numbers", body = StatsAnswer)))]
 pub(crate) async fn show(Request { app, client, context, query }: Request) -> HttpResult {

@@ -9,7 +9,7 @@ pub(crate) async fn show(Request { app, client, context, query }: Request) -> Ht
     query.only(&[])?;
     if !app.config.styleguide {
         return Err(Problem::not_found(
-            "the style guide is off; the operator turns it on with styleguide = true in the table [api]",
+            "the style guide is disabled; the operator can enable it with styleguide = true in the table [api]",
         ));
     }
     let here = app.page_context();

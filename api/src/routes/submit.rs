@@ -24,7 +24,7 @@ use crate::response::HttpResult;
 use crate::state::App;
 
 const BODY_BYTES_MAX: usize = 4 * 1024;
-/// What is submitted: one of the two.
+/// A submission: either a domain or a URL.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Submission {
@@ -62,7 +62,7 @@ pub(crate) async fn submit(
     accepted(answer, quota)
 }
 
-/// Requests a visit before it is due. The owner of the site, with its key, has a limit of its own.
+/// Requests a visit before the next one is due. The owner of the site, identified by its key, has a separate limit.
 #[utoipa::path(
     post,
     path = "/sites/{domain}/recheck",
@@ -100,7 +100,7 @@ async fn requested_by(
     Ok(RequestedBy::Owner)
 }
 
-/// Reads what was submitted; anything but one domain or one address is refused.
+/// Parses a submission. Rejects everything except exactly one domain or URL.
 fn read(body: &[u8]) -> Result<(Host, Option<ManifestUrl>), Problem> {
     if body.len() > BODY_BYTES_MAX {
         return Err(Problem::new(
@@ -135,7 +135,7 @@ fn submission(body: &[u8]) -> Result<Submission, Problem> {
     if body.trim_ascii_start().starts_with(b"{") {
         return manifest::budget::parse_within_budget(body, &manifest::budget::REQUEST).map_err(|error| {
             let detail = format!(
-                "the body is not what was expected ({error}): send {{\"domain\": \"skyhop.example\"}}"
+                "the body does not have the expected format ({error}): send {{\"domain\": \"skyhop.example\"}}"
             );
             Problem::bad_request(detail)
         });
@@ -148,7 +148,7 @@ fn submission(body: &[u8]) -> Result<Submission, Problem> {
     Ok(typed(Submission { domain: field("domain")?, url: field("url")? }))
 }
 
-/// The field for a domain may contain a URL copied from the browser. The URL of a document is submitted as a URL, that of a home page as
+/// The field for a domain may contain a URL copied from the browser. The URL of a document is submitted as a URL, the URL of a home page as
 /// its host.
 fn typed(submission: Submission) -> Submission {
     let address = submission.domain.as_deref().filter(|_| submission.url.is_none());
@@ -195,7 +195,7 @@ mod tests {
         }
         assert!(
             read(br#"{"domain": "https://skyhop.example/"}"#).is_err(),
-            "JSON has a member for addresses"
+            "JSON has a separate member for URLs"
         );
     }
 

@@ -21,7 +21,7 @@ pub(crate) struct SuggestAnswer {
     suggestions: Vec<Suggestion>,
 }
 
-/// Completes what is being typed.
+/// Completes the text that is being typed.
 #[utoipa::path(
     get,
     path = "/suggest",
@@ -36,7 +36,7 @@ pub(crate) async fn show(Request { app, client, context, query }: Request) -> Ht
     query.only(&["q", "limit"])?;
     query.one("q")?;
     let Some(typed) = query.raw("q").map(ToOwned::to_owned) else {
-        let detail = "give \"q\", what was typed so far, as in /suggest?q=bo";
+        let detail = "give \"q\", the text typed so far, as in /suggest?q=bo";
         return Err(Problem::bad_request(detail).with_parameter("q"));
     };
     let limit = usize::try_from(query.limit(LIMIT_DEFAULT, LIMIT_MAX)?).unwrap_or(usize::MAX);

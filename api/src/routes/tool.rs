@@ -1,7 +1,6 @@
-//! `GET /capabilities/{id}/tool?as=`: a tool definition, compiled from the declaration alone.
+//! `GET /capabilities/{id}/tool?as=`: a tool definition, compiled only from the declaration.
 //!
-//! The body is the definition and nothing else, so that it can be handed to a model's runtime as it came. The header
-//! `x-agentdex-hash` has its hash.
+//! The body is only the definition, so clients can pass it to a model's runtime unchanged. The header `x-agentdex-hash` contains its hash.
 
 use axum::extract::Path;
 use axum::http::{HeaderName, HeaderValue, StatusCode};

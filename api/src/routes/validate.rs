@@ -1,6 +1,5 @@
-//! `POST /validate`: reads the document in the body as the crawler would, and says what it is, what is wrong with it,
-//! where, how to fix that, and what would be indexed. Nothing is stored and nothing is fetched: without a body, it is the
-//! stored document of the given address, as the crawler read it.
+//! `POST /validate`: reads the document in the body as the crawler would. Reports its format, errors with their lines, how to fix them, and
+//! what would be indexed. Nothing is stored and nothing is fetched: without a body, the stored document of the given URL is validated.
 
 use axum::body::Bytes;
 use axum::http::HeaderMap;
@@ -12,7 +11,7 @@ use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::{Caching, HttpResult};
 
-/// Reads a document as the crawler would, and says what it is and what is wrong with it.
+/// Reads a document as the crawler would, and reports its format and its faults.
 #[utoipa::path(
     post,
     path = "/validate",
@@ -38,7 +37,7 @@ pub(crate) async fn check(
     let reader = app.document_readers.reader();
     match url {
         Some(url) if body.is_empty() => {
-            // A document that waits for its memory keeps no thread from others.
+            // loaded before a reader thread is taken, so that a document that waits for memory occupies no thread
             let Stored { manifest, body, share } = stored(app.manifests(client), &url).await?;
             let judge = move || {
                 let answered = if force.is_some() {

@@ -1,7 +1,7 @@
 //! The validator's form: `GET /validate` shows it, `POST /validate` with a form's body answers with a page.
 //!
-//! Programs send the document itself as the body (see `validate`); only browsers send forms. Forms are parsed and pages made
-//! where documents are read (see `document_readers`): both take time in proportion to the document.
+//! Programs send the document itself as the body (see `validate`); only browsers send forms. Forms are parsed and pages are rendered on the
+//! threads that read documents (see `document_readers`), because both take time in proportion to the document.
 
 use axum::body::Bytes;
 use axum::http::{HeaderMap, header};
@@ -21,9 +21,9 @@ use crate::response::{Caching, HttpResult, RequestContext};
 use crate::state::App;
 
 const FORM: &str = "application/x-www-form-urlencoded";
-/// Maximum number of fields of a request that are searched for those of the form.
+/// Maximum number of fields of a body that are searched for fields of the form.
 const FIELDS_MAX: usize = 16;
-/// Bytes of a request that are searched for them: a browser sends one of them first.
+/// Number of bytes of a body that are searched for these fields: a browser sends one of them first.
 const SEARCHED_BYTES_MAX: usize = 4 * 1024;
 
 /// The form; for programs, how to send a document.
@@ -57,7 +57,8 @@ pub(crate) async fn show(Request { app, client, context, query }: Request) -> Ht
     context.json(&how, Caching::Record)
 }
 
-/// Whether a body is what a browser's form sends. Programs that name no type send a document as a form, too: curl does.
+/// Whether the body was sent by the form in a browser. The content type is not enough, because curl and other programs send documents with
+/// this type by default.
 pub(super) fn is_form(headers: &HeaderMap, body: &[u8]) -> bool {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     kind.split(';').next().is_some_and(|essence| essence.trim().eq_ignore_ascii_case(FORM))
@@ -88,7 +89,7 @@ async fn of_stored(
 ) -> HttpResult {
     let reader = app.document_readers.reader();
     let typed = FormInput { is_stored: true, ..typed };
-    // Only the document waits for a thread, without its manifest.
+    // only the document is kept while it waits for a thread; its manifest is dropped
     let document = stored(app.manifests(client), &url).await.map(|Stored { body, share, .. }| (body, share));
     match document {
         Ok((body, share)) => {
@@ -160,7 +161,7 @@ fn judged(
     }
 }
 
-/// Parses the form; an error keeps what was typed.
+/// Parses the form. An error contains the input, so that the form can show it again.
 fn typed(body: &[u8]) -> Result<FormInput, (FormInput, String)> {
     let mut typed = FormInput::default();
     let mut force = String::new();
@@ -173,8 +174,7 @@ fn typed(body: &[u8]) -> Result<FormInput, (FormInput, String)> {
         }
     }
     if typed.document.trim().is_empty() && typed.url.is_empty() {
-        let trouble =
-            "There is nothing to read: paste a document, or give the address of one that is stored.";
+        let trouble = "There is no document: paste one, or enter the URL of a stored document.";
         return Err((typed, trouble.to_owned()));
     }
     if !force.is_empty() {
@@ -209,7 +209,7 @@ mod tests {
         let (form, typed) =
             (with("application/x-www-form-urlencoded; charset=utf-8"), b"document=%7B%7D&url=");
         assert!(is_form(&form, typed));
-        assert!(!is_form(&form, br#"{"awp_version": "0.1"}"#), "what curl sends of a file");
+        assert!(!is_form(&form, br#"{"awp_version": "0.1"}"#), "the body that curl sends for a file");
         let late = [vec![b'x'; SEARCHED_BYTES_MAX], b"&url=".to_vec()].concat();
         assert!(!is_form(&form, &late), "a bounded number of bytes is decoded");
         assert!(!is_form(&with("application/json"), typed) && !is_form(&HeaderMap::new(), typed));

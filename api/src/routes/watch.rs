@@ -1,7 +1,7 @@
 //! `/watches`: the changes of a site, delivered to a webhook.
 //!
-//! Nothing is sent here: the crawler sends the challenge and the changes. Who made a watch gets its token and its secret once; the
-//! token is stored as its hash.
+//! Nothing is sent here: the crawler sends the challenge and the changes. The creator of a watch receives its token and its secret once;
+//! only a hash of the token is stored.
 
 use axum::body::Bytes;
 use axum::extract::Path;
@@ -24,12 +24,12 @@ use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::{Caching, HttpResult};
 
-/// Longest URL of a receiver.
+/// Maximum length of the URL of a receiver.
 const URL_CHARS_MAX: usize = 2_048;
 /// Random bytes of an id, and of a challenge.
 const ID_BYTES: usize = 16;
 const ID_PREFIX: &str = "w";
-/// An index probe for each watch every few seconds is cheap up to some thousands.
+/// Each watch costs an index lookup every few seconds, which is cheap for some thousands of watches.
 const CAPS: WatchCaps =
     WatchCaps { of_receiver: 10, unconfirmed_of_receiver: 3, of_all: 1_000, unconfirmed_of_all: 500 };
 /// Messages that are listed for a watch.
@@ -38,7 +38,7 @@ const DELIVERIES_MAX: u32 = 50;
 const LIMIT_DEFAULT: u32 = 50;
 const LIMIT_MAX: u32 = 500;
 
-/// A site to watch, and where its changes go.
+/// A site to watch, and the URL that receives its changes.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct WatchRequest {
@@ -85,13 +85,13 @@ pub(crate) struct WatchAnswer {
     delivered_at: Option<DateTime<Utc>>,
     /// The first failure after that; null if the last attempt succeeded.
     failing_since: Option<DateTime<Utc>>,
-    /// Messages that wait, the newest first.
+    /// Messages that are waiting to be sent, newest first.
     waiting: Vec<DeliveryAnswer>,
     /// Messages that were given up, the newest first; they are listed for 30 days.
     dead_letters: Vec<DeliveryAnswer>,
 }
 
-/// A message that waits or was given up.
+/// A message that is waiting to be sent, or that was given up.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct DeliveryAnswer {
     /// Its `webhook-id`.
@@ -117,7 +117,7 @@ pub(crate) struct SecretIssued {
     id: String,
     /// Signs the messages: no other response shows it.
     secret: String,
-    /// Until when the secret before also signs.
+    /// The previous secret also signs until this time.
     old_secret_until: DateTime<Utc>,
 }
 
@@ -228,14 +228,16 @@ pub(crate) async fn add(Request { app, client, query, .. }: Request, body: Bytes
         WatchOutcome::Added => {}
         WatchOutcome::ReceiverFull => {
             let detail = format!(
-                "receivers on {} have {} watches, or {} that wait for an answer",
+                "receivers on {} already have {} watches, or {} that are not confirmed",
                 watch.receiver.site(),
                 CAPS.of_receiver,
                 CAPS.unconfirmed_of_receiver
             );
             return Err(Problem::forbidden(detail).with_parameter("url"));
         }
-        WatchOutcome::Full => return Err(Problem::unavailable("this instance has no room for more watches")),
+        WatchOutcome::Full => {
+            return Err(Problem::unavailable("this instance has the maximum number of watches"));
+        }
     }
     let watch_url = format!("{}/watches/{}", app.base_url(), watch.id);
     let answer = WatchIssued {
@@ -260,7 +262,7 @@ fn read(body: &[u8]) -> Result<(SiteName, ManifestUrl), Problem> {
     let request: WatchRequest = manifest::budget::parse_within_budget(body, &manifest::budget::REQUEST)
         .map_err(|error| {
             let detail = format!(
-                "the body is not what was expected ({error}): send {{\"site\": \"skyhop.example\", \"url\": \"https://…\"}}"
+                "the body does not have the expected format ({error}): send {{\"site\": \"skyhop.example\", \"url\": \"https://…\"}}"
             );
             Problem::bad_request(detail)
         })?;
@@ -297,11 +299,11 @@ fn unstored(status: StatusCode, answer: &impl Serialize) -> Response {
     response
 }
 
-/// The watch with an id, if the request has its token. An unknown id and a wrong token look alike.
+/// The watch with this id, if the request has its token. The error is the same for an unknown id and a wrong token.
 async fn admit(store: &Store, id: &str, headers: &HeaderMap) -> Result<Watch, Problem> {
     let refused = || {
         Problem::unauthenticated(
-            "send the token of the watch as Authorization: Bearer TOKEN; a watch that ended has none",
+            "send the token of the watch as Authorization: Bearer TOKEN; a deleted watch has no token",
         )
     };
     let value = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
@@ -312,7 +314,7 @@ async fn admit(store: &Store, id: &str, headers: &HeaderMap) -> Result<Watch, Pr
     if is_holder { Ok(watch) } else { Err(refused()) }
 }
 
-/// The state of a watch, with its messages that wait or were given up.
+/// The state of a watch, with the messages that are waiting or were given up.
 #[utoipa::path(
     get,
     path = "/watches/{id}",
@@ -366,7 +368,7 @@ pub(crate) async fn remove(
     context.json(&WatchDeleted { id: watch.id, deleted }, Caching::Never)
 }
 
-/// A new secret of a watch. The one before also signs for 24 hours.
+/// A new secret of a watch. The previous secret also signs for 24 hours.
 #[utoipa::path(
     post,
     path = "/watches/{id}/rotate",
@@ -423,7 +425,7 @@ pub(crate) async fn challenge(
     path = "/admin/watches",
     tag = "admin",
     params(
-        ("after" = Option<String>, Query, description = "next_after of the page before", max_length = 64),
+        ("after" = Option<String>, Query, description = "next_after of the previous page", max_length = 64),
         ("limit" = Option<u32>, Query, description = "Maximum number of results; the default is 50", minimum = 1, maximum = 500),
     ),
     responses((status = 200, description = "A page of watches", body = WatchesPage)),
@@ -434,7 +436,7 @@ pub(crate) async fn list(Request { app, context, query, .. }: Request, admin: Ad
     let max = query.limit(LIMIT_DEFAULT, LIMIT_MAX)?;
     let after = query.one("after")?;
     if after.is_some_and(|after| !is_id(after)) {
-        return Err(Problem::bad_request("\"after\" is no next_after of a page").with_parameter("after"));
+        return Err(Problem::bad_request("\"after\" is not a next_after of a page").with_parameter("after"));
     }
     let watches = app.store.watches_page(after, max).await?;
     tracing::debug!(admin.name = admin.name, "watches listed");

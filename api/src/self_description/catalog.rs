@@ -1,5 +1,5 @@
-//! `/.well-known/ard.json` (ARD 0.91): the registry and its agent; `/.well-known/ai-catalog.json` (AI Catalog 1.0, ARD 0.9): the
-//! same entries, and those whose media types ARD does not name.
+//! `/.well-known/ard.json` (ARD 0.91): the registry and its agent; `/.well-known/ai-catalog.json` (AI Catalog 1.0, ARD 0.9): the same
+//! entries, and those with media types that ARD does not define.
 
 use manifest::Format;
 use manifest::entry::{REGISTRY_MEDIA_TYPE, media_type_of};

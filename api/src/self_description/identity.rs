@@ -8,7 +8,7 @@ use url::Url;
 pub(super) const NAME: &str = "agentdex";
 pub(super) const DESCRIPTION: &str = "Searches what web sites declare that agents can do: capabilities from every manifest dialect, crawled \
      politely, normalised into one model, with how to call them and their safety class.";
-/// The version of the descriptions: that of the program.
+/// The version of the descriptions: the version of the program.
 pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub(super) const TAGS: [&str; 4] = ["registry", "discovery", "search", "agents"];
 

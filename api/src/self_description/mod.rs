@@ -1,7 +1,7 @@
 //! The manifests of agentdex itself, in every dialect that it reads, all generated from the list of tools.
 //!
-//! URLs are absolute and begin with `--public-url`. Everything in them is served: the card's interface, the
-//! agents of WoA, the tools of MCP and every endpoint run through the same code.
+//! URLs are absolute and begin with `--public-url`. All declared endpoints exist: the interface of the card, the agents of WoA, the MCP
+//! tools and all other endpoints use the same code.
 
 mod a2a;
 mod agents_json;
@@ -79,7 +79,7 @@ const DOCUMENTS: [DocumentRoute; 17] = [
     ("/security.txt", |identity| SelfDescription::Text(plain::security(identity, clock::now()), TEXT)),
 ];
 
-/// The addresses of all descriptions, and of the agent that the A2A card names.
+/// The routes of all descriptions, and of the agent that the A2A card names.
 pub(crate) fn routes() -> Router<App> {
     let router = Router::new().route("/a2a", post(a2a::answer));
     DOCUMENTS.into_iter().fold(router, |router, (path, make)| {
@@ -111,7 +111,7 @@ fn served(context: &RequestContext, document: SelfDescription) -> Result<Respons
         SelfDescription::Text(text, content_type) => (text.into_bytes(), content_type),
     };
     let mut response = context.bytes(body, content_type, Caching::Description);
-    // ATP §2.2 requires these two on the manifest itself, besides the origin that every answer allows.
+    // ATP §2.2 requires these two headers on the manifest itself, in addition to the CORS header that every response has
     let headers = response.headers_mut();
     let name = |name: &'static str| HeaderName::from_static(name);
     headers.insert(name("access-control-allow-methods"), HeaderValue::from_static("GET, OPTIONS"));

@@ -1,6 +1,6 @@
 //! `/tools/openapi.json`: the reading tools as OpenAPI 3.1 operations, each with the result of the MCP tool.
 //!
-//! ARWS §4 requires credentials for everything that changes state. Submitting a site needs none, so it is not listed here.
+//! ARWS §4 requires credentials for all operations that change state. Submitting a site needs no credentials, so it is not listed here.
 
 use serde_json::{Map, Value, json};
 
@@ -23,7 +23,7 @@ pub(super) fn document(identity: &ServerIdentity) -> Value {
     })
 }
 
-/// A document is too long for a URL; a crawled one is named by its URL.
+/// Whether a tool can be called with this argument in a URL. A document is too long for that; crawled documents are given by their URL.
 fn is_askable(tool: Tool, argument: &str) -> bool {
     tool != Tool::ValidateManifest || argument != "document"
 }

@@ -1,14 +1,14 @@
-//! Checks of a request before it is routed: is it well-formed, and is there capacity for it?
+//! Checks before routing: whether a request is well-formed, and whether there is capacity for it.
 //!
-//! Rejections must be cheap, or an overloaded process spends its time on them. So they happen before routing, logging and
-//! compression, with a response that is rendered once. The connection stays open, and the response is delayed, since clients
-//! that retry at once are the usual cause of overload.
+//! Rejections must be cheap, or an overloaded process spends its time on them. So they happen before routing, logging and compression, with
+//! a response that is rendered once. The connection stays open, and the response is delayed, because clients that retry immediately are the
+//! usual cause of overload.
 //!
-//! Under overload, clients with their fair share of requests in progress are rejected; a client with none is served while
-//! there is capacity. While few connections are free, those of clients with too many are closed after their response.
+//! Under overload, clients that already have their fair share of requests in progress are rejected; a client with none is served while
+//! there is capacity. While few connections are free, connections of clients with too many are closed after the response.
 //!
-//! A direct client has its share of the connections while it is connected. A client behind a trusted proxy has one for each of its
-//! requests, from the headers to the end of the response. A request beyond it is refused before its body is read.
+//! Each connection of a direct client counts towards its limit while it is open. For a client behind a trusted proxy, each request counts,
+//! from the headers to the end of the response; a request beyond the limit is refused before its body is read.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -63,7 +63,7 @@ impl Dispatcher {
         peer: SocketAddr,
         current: CurrentResponse,
     ) -> Result<Response, Infallible> {
-        // The share of the previous request on this connection is released before that of this one is taken.
+        // the share of the previous request on this connection is released before the share of this request is taken
         current.set(ResponseTerms::default());
         let has_body = !request.body().is_end_stream();
         let share = self.forwarded_share(&request, peer);
@@ -88,7 +88,7 @@ impl Dispatcher {
         let share = share.ok().flatten().map(Arc::new);
         let linger = match has_body {
             _ if is_over_share => Linger::Never,
-            // The bodies of earlier requests were read, or this request could not have been.
+            // The bodies of earlier requests were read completely; otherwise this request could not have been read.
             true if is_error => Linger::Always,
             _ => Linger::default(),
         };
@@ -130,7 +130,8 @@ impl Dispatcher {
         !admission.requests.is_exhausted() && !admission.requests.holds_fair_share(client.address)
     }
 
-    /// Clients with many connections that they use keep them open for good. Idle ones are closed by the header timeout.
+    /// Whether the client has too many connections while few are free. The header timeout closes idle connections, but a client can keep
+    /// active ones open indefinitely.
     fn has_too_many_connections(&self, peer: SocketAddr) -> bool {
         let AdmissionControl { connections, trusted_proxies, .. } = &self.0.admission;
         !is_trusted(peer.ip(), trusted_proxies) && connections.holds_too_much(client_network(peer.ip()))
@@ -151,7 +152,7 @@ impl Dispatcher {
     }
 }
 
-/// The body of a response to a forwarded client, which holds a share of the connections until the body is sent.
+/// The body of a response to a forwarded client. It counts as a connection of the client until it is sent.
 struct SharedConnection {
     body: Body,
     _share: Arc<Share>,
@@ -181,6 +182,7 @@ impl hyper::body::Body for SharedConnection {
 fn malformed(version: Version, headers: &HeaderMap) -> Option<Problem> {
     let may_be_missing = version < Version::HTTP_11 && !headers.contains_key(header::HOST);
     let is_well_formed = may_be_missing || host(headers).is_some();
-    (!is_well_formed)
-        .then(|| Problem::bad_request("a request names its host once, as in Host: agentdex.example"))
+    (!is_well_formed).then(|| {
+        Problem::bad_request("a request needs exactly one Host header, as in Host: agentdex.example")
+    })
 }

@@ -1,8 +1,7 @@
 //! Accepts connections, and closes those whose client is too slow to send its request or to read its response.
 //!
-//! HTTP/1.1 only: proxies that speak HTTP/2 to clients speak HTTP/1.1 to this server, and one protocol has one set of
-//! limits. The header timeout also closes idle connections. Checks before routing are in `dispatch`, the
-//! minimum rate of readers in `stream`.
+//! HTTP/1.1 only: proxies that use HTTP/2 with clients use HTTP/1.1 with this server, and one protocol needs only one set of limits. The
+//! header timeout also closes idle connections. Checks before routing are in `dispatch`, the minimum rate of readers in `stream`.
 
 mod dispatch;
 mod stream;
@@ -40,7 +39,7 @@ use crate::timeouts::ClientTimeouts;
 use crate::{index, metrics, middleware, replica, search_counts};
 use runtime::{Share, Shares};
 
-/// Largest headers of a request with its first line, in bytes.
+/// Maximum size of the headers of a request, including the request line, in bytes.
 const HEADER_BYTES_MAX: usize = 32 * 1024;
 const HEADER_COUNT_MAX: usize = 64;
 /// How long connections are still accepted after the signal to stop: those in the kernel's queue expect a response.
@@ -83,7 +82,7 @@ struct Accepted {
     stream: TcpStream,
     peer: SocketAddr,
     _slot: OwnedSemaphorePermit,
-    /// `None` for a trusted proxy, which connects for many clients: they have shares for their requests.
+    /// `None` for a trusted proxy, which connects for many clients: its requests are counted instead.
     _share: Option<Share>,
 }
 
@@ -182,7 +181,7 @@ async fn accept_until(
         }
     };
     accept(&cancel).await;
-    // Connections that the kernel had completed before the signal are served.
+    // connections that the kernel completed before the signal are still served
     drop(tokio::time::timeout(ACCEPT_AFTER_STOP, accept(&CancellationToken::new())).await);
     drop(listener);
     connections.close();
@@ -193,7 +192,7 @@ async fn accept_until(
     connections.wait().await;
 }
 
-/// The next connection, or `None` when it is time to stop. Connections beyond a client's share are closed immediately.
+/// The next connection, or `None` when the server stops. Connections beyond a client's limit are closed immediately.
 async fn next(
     listener: &TcpListener,
     slots: &Arc<Semaphore>,
@@ -215,7 +214,10 @@ async fn next(
                         }
                     }
                     Err(error) => {
-                        tracing::warn!(error = &error as &dyn std::error::Error, "connection not accepted");
+                        tracing::warn!(
+                            error = &error as &dyn std::error::Error,
+                            "cannot accept a connection"
+                        );
                         tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
                     }
                 }

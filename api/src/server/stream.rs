@@ -15,7 +15,7 @@ use tokio::time::{Instant, Sleep, sleep};
 use crate::metrics;
 use crate::timeouts::{Allowance, MinRate};
 
-/// Send buffer of a client's socket in the kernel; Linux doubles the number for its own bookkeeping.
+/// Size of the kernel's send buffer for a client's socket; Linux doubles this number for its own bookkeeping.
 const SEND_BUFFER_BYTES: usize = 64 * 1024;
 /// How long the kernel waits for a client to acknowledge data before it closes the connection, for clients that disappear
 /// without closing it. `MinRate` closes the connection of a client that acknowledges data but does not read it.
@@ -30,22 +30,22 @@ const LINGER_CHUNK_BYTES: usize = 8 * 1024;
 /// response in flight.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Linger {
-    /// If the last read returned bytes.
+    /// Only if the last read returned bytes.
     #[default]
     AfterBytes,
     /// The client may still be sending a body that was not read.
     Always,
-    /// No client's share of the connections counts this one.
+    /// Does not linger, because the connection does not count towards the limit of any client.
     Never,
 }
 
-/// What a connection does with its current response, and after it.
+/// How a connection handles its current response, and whether it lingers afterwards.
 #[derive(Debug, Default)]
 pub(super) struct ResponseTerms {
     pub(super) linger: Linger,
     /// The time by which the response has to be read, if it is kept in memory until then.
     pub(super) read_by: Option<Instant>,
-    /// The share of a forwarded client, if the connection may outlast the response because of it.
+    /// The share of a forwarded client, if the connection may stay open after the response because of this client.
     pub(super) _share: Option<Arc<Share>>,
 }
 
@@ -62,7 +62,7 @@ impl CurrentResponse {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next wait, at most until the response has to be read.
+    /// Shortens a wait so that it ends when the response has to be read.
     fn limit(&self, wait: Duration) -> Duration {
         let at = self.terms().read_by;
         at.map_or(wait, |at| wait.min(at.saturating_duration_since(Instant::now())))
@@ -82,7 +82,7 @@ pub(super) struct ClientStream {
     lingering: Option<Lingering>,
 }
 
-/// A write that waits for the client.
+/// A write that is blocked because the client does not read.
 #[derive(Debug)]
 struct Blocked {
     since: Instant,
@@ -143,14 +143,14 @@ impl ClientStream {
             self.blocked.get_or_insert_with(|| Blocked { since: Instant::now(), cut: Box::pin(sleep(left)) });
         ready!(blocked.cut.as_mut().poll(cx));
         metrics::cut("slow_reader");
-        // Closing then discards what the kernel still holds for this client.
+        // closing the socket then also discards data in the kernel's buffer
         if let Err(error) = self.stream.set_zero_linger() {
             tracing::debug!(error = &error as &dyn std::error::Error, "socket options not set");
         }
         Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read the response")))
     }
 
-    /// Discards what the client still sends, until it ends, sends too much or takes too long.
+    /// Discards further input of the client until it ends, sends too much or takes too long.
     fn poll_linger(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let Some(lingering) = &mut self.lingering else { return Poll::Ready(()) };
         loop {

@@ -76,7 +76,7 @@ fn hello() -> Router {
     Router::new().route("/", get(async || "hello"))
 }
 
-/// Everything that a client receives until the connection ends.
+/// All data that a client receives until the connection ends.
 async fn received(stream: &mut TcpStream) -> String {
     let mut text = Vec::new();
     tokio::time::timeout(SOON, stream.read_to_end(&mut text)).await.unwrap().unwrap();
@@ -165,10 +165,10 @@ async fn closes_connections_whose_client_stops_reading() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    tokio::time::timeout(SOON, gone).await.expect("the answer is let go of");
+    tokio::time::timeout(SOON, gone).await.expect("the response is dropped");
     let mut rest = Vec::new();
     let ended = tokio::time::timeout(SOON, silent.read_to_end(&mut rest)).await.unwrap();
-    assert!(ended.is_err(), "the connection is reset, and what the kernel kept is gone");
+    assert!(ended.is_err(), "the connection is reset, and data in the kernel's buffer is discarded");
     drop(silent);
     served.end().await;
 }
@@ -193,7 +193,7 @@ async fn closes_connections_that_read_a_large_response_too_slowly() {
     };
     tokio::time::timeout(SOON, reading)
         .await
-        .expect("it is cut, although it reads more than the minimum rate");
+        .expect("it is disconnected, although it reads faster than the minimum rate");
     assert_eq!(shares.taken(), 0);
     served.end().await;
 }
@@ -212,7 +212,7 @@ async fn keeps_connections_whose_client_keeps_reading() {
     let mut client = served.connect().await;
     client.write_all(b"GET / HTTP/1.0\r\n\r\n").await.unwrap();
     let answer = received(&mut client).await;
-    assert_eq!(answer.matches('x').count(), 200, "a stream that is silent costs its client nothing");
+    assert_eq!(answer.matches('x').count(), 200, "time without data to send does not count");
     served.end().await;
 }
 
@@ -260,7 +260,7 @@ async fn until(holds: impl Fn() -> bool) {
     tokio::time::timeout(SOON, waiting).await.expect("it happens");
 }
 
-/// A proxy that does not buffer requests forwards heads whose bodies do not follow.
+/// A proxy that does not buffer requests forwards headers even if no body follows.
 #[tokio::test]
 async fn forwarded_clients_that_send_no_body_leave_connections_for_others() {
     let begun = Arc::new(std::sync::atomic::AtomicUsize::new(0));
@@ -286,7 +286,7 @@ async fn forwarded_clients_that_send_no_body_leave_connections_for_others() {
             tokio::select! {
                 read = proxy.read(&mut byte) => {
                     assert_eq!((read.unwrap(), byte), (1, *b"H"));
-                    // The end of the connection: it does not linger, since it counts for no client.
+                    // the connection ends without lingering, because it does not count towards the limit of any client
                     let answer = received(&mut proxy).await;
                     assert!(answer.starts_with("TTP/1.1 429") || answer.starts_with("TTP/1.1 503"), "{answer}");
                     assert!(answer.contains("connection: close\r\n"), "{answer}");
@@ -298,7 +298,11 @@ async fn forwarded_clients_that_send_no_body_leave_connections_for_others() {
                 }
             }
         }
-        assert!(number > 1 || held.len() == 20, "a client alone has a quarter: {}", held.len());
+        assert!(
+            number > 1 || held.len() == 20,
+            "a single client may have a quarter of the connections: {}",
+            held.len()
+        );
     }
     assert!(held.len() <= 76 && refused >= 174, "{} are held, {refused} refused", held.len());
     let mut other = served.connect_from("127.0.0.9").await;
@@ -354,7 +358,10 @@ async fn clients_with_too_many_connections_give_them_back_while_few_are_free() {
     }
     for number in 10..=16 {
         let (client, answer) = open(number).await;
-        assert!(is_hello(&answer) && !answer.contains("connection: close"), "a single one is kept: {answer}");
+        assert!(
+            is_hello(&answer) && !answer.contains("connection: close"),
+            "a single connection is kept open: {answer}"
+        );
         held.push(client);
     }
     assert!(served.admission.connections.is_exhausted());
@@ -370,7 +377,7 @@ async fn clients_with_too_many_connections_give_them_back_while_few_are_free() {
     };
     tokio::time::timeout(SOON, given_back).await.unwrap();
     let (new, answer) = open(20).await;
-    assert!(is_hello(&answer), "a new client finds the place: {answer}");
+    assert!(is_hello(&answer), "a new client gets the free connection: {answer}");
     drop((held, new));
     served.end().await;
 }
@@ -527,7 +534,7 @@ async fn client_that_is_still_sending_receives_the_refusal() {
     let body = vec![b'x'; 6 * 1024 * 1024];
     let head = format!("POST / HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n", body.len());
     client.write_all(head.as_bytes()).await.unwrap();
-    client.write_all(&body).await.expect("all of it is taken");
+    client.write_all(&body).await.expect("the server accepts the whole body");
     client.shutdown().await.unwrap();
     let answer = received(&mut client).await;
     assert!(answer.starts_with("HTTP/1.1 413"), "{answer}");

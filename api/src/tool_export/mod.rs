@@ -1,8 +1,8 @@
 //! Compiles a capability into a tool definition for a model's runtime.
 //!
-//! The output depends only on the declaration and on who names its document, so the same declaration always gives the same bytes. Nothing is
-//! made up that it does not declare. Declared dangers are carried over: as annotations if the shape has them, and in
-//! words everywhere. A capability that cannot be called from its declaration is refused with the reason.
+//! The output depends only on the declaration and on who names its document, so the same declaration always has the same output. Undeclared
+//! details are not invented. Declared risks are kept: as annotations if the shape supports them, and always in the description. A
+//! capability that cannot be called from its declaration is refused with the reason.
 
 mod name;
 mod openapi;
@@ -22,8 +22,8 @@ use sha2::{Digest, Sha256};
 pub(crate) use self::references::inlined;
 use crate::value_size::bytes_left_after;
 
-/// Maximum size of the parameters, of the response, and of everything else that a definition repeats: more than any model reads,
-/// and about 8,000 parameters. A value counts 8 bytes besides its texts.
+/// Maximum size of the parameters, of the response, and of the other parts of a definition, each: more than any model reads, and about
+/// 8,000 parameters. A value counts as 8 bytes plus its texts.
 const DECLARED_BYTES_MAX: usize = 256 * 1_024;
 
 manifest::string_enum! {
@@ -51,17 +51,17 @@ pub(crate) struct Tool {
 /// The reason why there is no definition.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Refused {
-    #[error("the declaration gives no absolute address to call, so nothing can be compiled from it alone")]
+    #[error("the declaration has no absolute URL to call, so no tool can be compiled from it")]
     NoAddress,
     #[error("its address is not on the public Internet, so no agent can call it")]
     NotPublic,
     #[error(
-        "the declaration gives an address and neither an HTTP method nor the name of a tool there, so nothing can be \
+        "the declaration has an address but neither an HTTP method nor a tool name, so nothing can be \
          compiled from it alone"
     )]
     NoMethod,
     #[error(
-        "it is called over {protocol}, which an OpenAPI document cannot say; ask for as=mcp, openai or anthropic"
+        "it is called over {protocol}, which an OpenAPI document cannot express; request as=mcp, openai or anthropic"
     )]
     NotHttp { protocol: String },
     #[error("its address cannot be written in an OpenAPI document: {reason}")]
@@ -87,7 +87,7 @@ struct Parts<'a> {
     input: Value,
 }
 
-/// Compiles one capability of a manifest. `named_by` says who names it.
+/// Compiles one capability of a manifest. `named_by` states who names the manifest.
 pub(crate) fn compile(
     (manifest, named_by): (&Manifest, NamedBy),
     capability: &Capability,
@@ -201,8 +201,8 @@ impl Parts<'_> {
         hints
     }
 
-    /// Whether the call may be repeated: by its method (RFC 9110 section 9.2.2), by a key in its schema, or because the MCP
-    /// server says so of its tool.
+    /// Whether the call may be repeated: because of its method (RFC 9110 section 9.2.2), an idempotency key in its schema, or a hint of the
+    /// MCP server for its tool.
     fn is_idempotent(&self) -> bool {
         let (contract, invocation) = (&self.capability.idempotency, &self.capability.invocation);
         let by_method = matches!(invocation.method.as_deref(), Some("PUT" | "DELETE"));
@@ -210,7 +210,7 @@ impl Parts<'_> {
         contract.supported == Some(true) && (by_method || by_tool || self.takes_key())
     }
 
-    /// Whether a parameter is an idempotency key: the declared one, or one of the usual name.
+    /// Whether a parameter is an idempotency key: the declared one, or one with the usual name.
     fn takes_key(&self) -> bool {
         let properties = self.parameters.as_ref().and_then(|schema| schema.get("properties"));
         let declared = self.capability.idempotency.key_field.as_deref();
@@ -273,8 +273,8 @@ impl Parts<'_> {
         origin
     }
 
-    /// Whether a client has to ask the person before each call: what does not only read, and what requires confirmation. OpenAI's
-    /// clients let a person allow the others for all calls.
+    /// Whether a client must ask the user before each call: if the call does more than read, or requires confirmation. For other calls,
+    /// OpenAI's clients let a person give permission once for all calls.
     fn is_consequential(&self) -> bool {
         let safety = &self.capability.safety;
         safety.confirmation == Confirmation::Required || safety.class != SafetyClass::Read

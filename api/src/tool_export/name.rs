@@ -1,11 +1,11 @@
 //! Unique tool names that every runtime accepts (`[a-zA-Z0-9_-]`, at most 64).
 //!
-//! A name is a readable part and the capability's id, which makes it unique. The id changes only with the URL of the
-//! declaration, so the name stays when a description is edited. A readable part that addresses the reader is left out.
+//! A name is a readable part and the capability's id, which makes it unique. The id changes only with the URL of the declaration, so the
+//! name does not change when a description is edited. A readable part that addresses the reader is left out.
 
 use manifest::{Capability, addresses_reader};
 
-/// Longest name that OpenAI and Anthropic accept.
+/// Maximum length of a name that OpenAI and Anthropic accept.
 pub(super) const NAME_CHARS_MAX: usize = 64;
 
 pub(super) fn of(capability: &Capability) -> String {
@@ -19,7 +19,7 @@ pub(super) fn of(capability: &Capability) -> String {
     format!("{readable}_{id}")
 }
 
-/// The letters and digits of a text, other characters as one `_` each run.
+/// The letters and digits of a text. Each run of other characters becomes one `_`.
 pub(super) fn slug(text: &str, chars_max: usize) -> String {
     let mut slug = String::new();
     for character in text.chars() {

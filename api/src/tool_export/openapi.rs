@@ -16,7 +16,7 @@ const BODILESS: [&str; 5] = ["GET", "HEAD", "DELETE", "OPTIONS", "TRACE"];
 /// Headers that OpenAPI reserves for itself (§4.8.12.2).
 const RESERVED_HEADERS: [&str; 3] = ["accept", "content-type", "authorization"];
 
-/// The location of a parameter.
+/// Where a request contains a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ParameterLocation {
     Path,
@@ -62,7 +62,7 @@ pub(super) fn document(parts: &Parts<'_>, description: &str, hash: Option<&str>)
     Ok(document)
 }
 
-/// Splits a URL; variables may be in the path or be a whole query value, nowhere else.
+/// Splits a URL. Variables are only allowed in the path and as whole query values.
 fn address(endpoint: &str) -> Result<Address, Refused> {
     let (before, query) = endpoint.split_once('?').unwrap_or((endpoint, ""));
     let before = before.split('#').next().unwrap_or_default();
@@ -176,7 +176,7 @@ impl Split {
             let is_required = required.contains(name.as_str());
             split.add(name, property, is_required, location_of(property, verb));
         }
-        // An address can repeat a variable.
+        // a URL can repeat a variable
         let mut copies = Copies::new();
         let mut schema_of = |name: &str| {
             let declared = properties.get(name).filter(|property| copies.charge(property));
@@ -203,7 +203,7 @@ impl Split {
             ParameterLocation::Header if RESERVED_HEADERS.contains(&name.to_ascii_lowercase().as_str()) => {}
             ParameterLocation::Header => self.parameter(name, "header", is_required, &schema),
             ParameterLocation::Cookie => self.parameter(name, "cookie", is_required, &schema),
-            // A path parameter that the path does not name can only be a mistake for one of the query.
+            // a path parameter that does not occur in the path must be meant as a query parameter
             ParameterLocation::Query | ParameterLocation::Path => {
                 self.parameter(name, "query", is_required, &schema);
             }
@@ -224,7 +224,7 @@ impl Split {
         self.parameters.push(json!({"name": name, "in": place, "required": is_required, "schema": schema}));
     }
 
-    /// The body: its parameters, inside the envelope if the dialect has one.
+    /// The request body with its parameters, inside the envelope if the dialect has one.
     fn body(self, envelope: Option<&Value>) -> Option<Value> {
         let mut input = json!({"type": "object", "properties": self.properties});
         if !self.required.is_empty() {
@@ -292,7 +292,7 @@ fn scheme_object(parts: &Parts<'_>, scheme: AuthScheme) -> Option<Value> {
     Some(match scheme {
         AuthScheme::ApiKey => {
             let place = declared.and_then(|auth| auth.location.as_deref()).unwrap_or("header");
-            // The secret of a program that the caller starts is not sent.
+            // secrets for a local program are not sent in requests
             if matches!(place, "environment" | "argument") {
                 return None;
             }
@@ -313,7 +313,7 @@ fn scheme_object(parts: &Parts<'_>, scheme: AuthScheme) -> Option<Value> {
             let token = declared.and_then(|auth| auth.token_url.as_deref());
             let mut declared = [authorize, token].into_iter().flatten();
             match (authorize, token) {
-                // A flow without one of its addresses would be another flow.
+                // a flow without one of its URLs would be a different flow
                 _ if !declared.all(|url| parts.manifest.address_for_agents(url).is_some()) => access_token(),
                 (Some(authorize), Some(token)) => json!({"type": "oauth2", "flows": {"authorizationCode":
                     {"authorizationUrl": authorize, "tokenUrl": token, "scopes": scopes}}}),

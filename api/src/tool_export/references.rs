@@ -1,8 +1,8 @@
 //! Schemas without references: each `$ref` within the same schema is replaced by its target.
 //!
-//! Runtimes differ in which references they follow, so a definition contains none. A recursive schema, and one that would
-//! multiply beyond the caps, is replaced by an open schema with a description. References to other documents are left to
-//! [`super::schema`], which leaves them open, too. Follows JSON Schema 2020-12 §8.2.3 and RFC 6901.
+//! Runtimes differ in which references they follow, so a definition contains none. A recursive schema, and one whose copies would exceed
+//! the limits, is replaced by an open schema with a description. [`super::schema`] does the same for references to other documents. Follows
+//! JSON Schema 2020-12 §8.2.3 and RFC 6901.
 
 use manifest::addresses_reader;
 use percent_encoding::percent_decode_str;
@@ -13,30 +13,30 @@ use crate::value_size::bytes_left_after;
 
 /// Maximum nesting of references; published schemas have up to 6.
 const REFERENCES_DEPTH_MAX: usize = 10;
-/// Maximum size of the copies for the references of one schema, in bytes of its texts; a model reads all of it.
+/// Maximum total size of the copies that replace the references of one schema, in bytes, because a model reads all of it.
 const COPIED_BYTES_MAX: usize = 128 * 1_024;
-/// Longest name of a schema in a description.
+/// Maximum length of a schema name in a description.
 const NAME_CHARS_MAX: usize = 80;
 
 /// Keywords whose value is data, in which `$ref` is an ordinary name.
 const DATA: [&str; 5] = ["const", "default", "enum", "example", "examples"];
 /// Keywords whose value maps names of the publisher to schemas.
 const NAMED: [&str; 3] = ["properties", "patternProperties", "dependentSchemas"];
-/// Keywords that only describe.
+/// Keywords that only contain descriptions.
 const TEXTS: [&str; 7] = ["title", "description", "$comment", "example", "examples", "pattern", "format"];
 /// Keywords whose content is only reachable by references.
 const DEFINITIONS: [&str; 3] = ["$defs", "definitions", "components"];
 /// Keywords that describe the location of a reference, not its target.
 const PRECEDES_TARGET: [&str; 6] = ["title", "description", "default", "deprecated", "readOnly", "x-in"];
 
-/// The schema with its own definitions in the places that refer to them.
+/// The schema with each local reference replaced by its definition.
 pub(crate) fn inlined(published: &Value) -> Value {
     let mut inliner = Inliner { root: published, open: vec!["#"], copies: Copies::new() };
     inliner.schema(published)
 }
 
-/// A schema without what only describes: for a capability with a text that addresses the reader. Names and values that address the
-/// reader are left out, too; a call does not depend on other texts.
+/// A schema without descriptions, for a capability with a text that addresses the reader. Names and values that address the reader are also
+/// left out. A call does not depend on the other removed texts.
 pub(super) fn without_texts(schema: &Value) -> Value {
     match schema {
         Value::Object(map) => {
@@ -65,7 +65,7 @@ fn is_addressing(value: &Value) -> bool {
     value.as_str().is_some_and(addresses_reader)
 }
 
-/// Charges for the copies of one definition.
+/// The byte budget for the copies in one definition.
 pub(super) struct Copies {
     bytes_left: usize,
 }
@@ -75,7 +75,7 @@ impl Copies {
         Self { bytes_left: COPIED_BYTES_MAX }
     }
 
-    /// Charges for a copy. After one was too large, nothing more is copied, so that measuring stays cheap.
+    /// Takes the size of a copy from the budget. After a copy that was too large, nothing more is copied, so that measuring stays cheap.
     pub(super) fn charge(&mut self, target: &Value) -> bool {
         let left = bytes_left_after(target, self.bytes_left);
         self.bytes_left = left.unwrap_or_default();
@@ -151,8 +151,8 @@ fn unexpanded(reference: &str, why: &str) -> Map<String, Value> {
     Map::from_iter([("description".to_owned(), Value::from(format!("{name}, which {why}.")))])
 }
 
-/// A named schema with the keywords next to the reference to it, which take precedence over those of the
-/// target. An open schema keeps its description.
+/// A named schema with the keywords next to the reference to it, which take precedence over keywords of the target. An open schema keeps
+/// its description.
 fn with_siblings(mut named: Map<String, Value>, siblings: Map<String, Value>) -> Map<String, Value> {
     let is_open = named.len() == 1 && named.contains_key("description");
     for (key, value) in siblings {

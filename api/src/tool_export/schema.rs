@@ -1,8 +1,8 @@
 //! Converts published schemas to schemas that every runtime accepts.
 //!
-//! Publishers write schemas that resemble JSON Schema. This module keeps each keyword whose value has the shape that JSON Schema 2020-12
-//! requires, converts it if that is unambiguous, and drops others; the top is always an object without alternatives, since OpenAI and
-//! Anthropic refuse others.
+//! Publishers write schemas that resemble JSON Schema. This module keeps each keyword with a valid value by JSON Schema 2020-12, converts
+//! an invalid value if its meaning is unambiguous, and otherwise drops the keyword. The top level is always an object without alternatives,
+//! because OpenAI and Anthropic refuse other schemas.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::name::slug;
 use crate::text::one_line;
 
-/// Maximum nesting of schemas: deeper ones are left open.
+/// Maximum nesting of schemas; deeper ones are replaced by a schema that accepts any value.
 const DEPTH_MAX: usize = 10;
 /// Maximum number of schemas in one definition; a model reads all of them.
 const SCHEMAS_MAX: usize = 2_000;
@@ -103,7 +103,7 @@ fn types(map: &Map<String, Value>) -> Option<Value> {
     }
 }
 
-/// Length-limited texts. A pattern becomes text, since runtimes differ in their regular expressions.
+/// Copies the texts with limited length. A pattern is moved into the description, because runtimes differ in their regular expressions.
 fn texts(map: &Map<String, Value>, out: &mut Map<String, Value>) {
     let text = |key: &str| {
         let text = map.get(key).and_then(Value::as_str).map(|text| one_line(text, TEXT_CHARS_MAX));
@@ -220,7 +220,7 @@ fn inside(map: &Map<String, Value>, out: &mut Map<String, Value>, depth: usize, 
     }
 }
 
-/// Properties under names that every runtime accepts; the description of a renamed one states the name that is sent.
+/// Properties with names that every runtime accepts. The description of a renamed property states the name that is sent.
 fn object(
     published: &Map<String, Value>,
     required: &[Value],

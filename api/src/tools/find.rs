@@ -18,7 +18,7 @@ use crate::parameters::unknown_value;
 use crate::problem::Problem;
 use crate::state::App;
 
-/// Rows by default: a model chooses well among a few.
+/// Default number of rows, chosen because models select well among a few.
 const RESULTS_DEFAULT: u32 = 6;
 const RESULTS_MAX: u32 = 20;
 /// Characters of a description in a row.
@@ -127,7 +127,7 @@ pub(super) async fn call(app: &App, client: Client, arguments: Arguments) -> Res
     Ok(answer(found, &rows, is_cut))
 }
 
-/// A list of the words of a filter, or of any strings.
+/// A list of words from the vocabulary of the filter, or of any strings if it has none.
 fn filter_schema(key: FacetKey) -> Value {
     let description = key.filter().tool_argument.unwrap_or_default();
     match key.filter().vocabulary {
@@ -175,7 +175,7 @@ fn request(arguments: Arguments) -> Result<SearchRequest, Problem> {
 
 fn row(hit: &Hit) -> Value {
     let mut row = Map::from_iter([("id".to_owned(), json!(hit.id))]);
-    // before the text that it is about
+    // added before the text to which it applies
     mark_addressing(&mut row, hit.addresses_reader);
     let Value::Object(facts) = json!({
         "name": short(&hit.name, DESCRIPTION_CHARS),
@@ -216,7 +216,7 @@ fn member(of: &GroupMember) -> Value {
 struct Schemas {
     by_id: HashMap<CapabilityId, ObjectText>,
     bytes: usize,
-    /// Whether some were too large for their row.
+    /// Whether some schemas were too large for their row.
     is_cut: bool,
 }
 
@@ -231,7 +231,7 @@ impl Schemas {
         let mut schemas = Map::new();
         for (name, schema) in [("parameters", &capability.parameters), ("response", &capability.response)] {
             let Some(schema) = schema else { continue };
-            // A schema that cannot fit is not copied.
+            // do not copy a schema that cannot fit
             if size(schema) > ROW_BYTES_MAX {
                 self.is_cut = true;
             } else {

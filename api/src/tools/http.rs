@@ -142,7 +142,7 @@ pub(crate) async fn run_by_name(
     tool.call(app, client, arguments).await
 }
 
-/// Calls a tool of the MCP server that changes nothing; its arguments are parameters, lists as repeats or commas.
+/// Calls a read-only tool of the MCP server. Arguments are query parameters; lists are repeated or separated by commas.
 #[utoipa::path(
     get,
     path = "/tools/{name}",
@@ -199,7 +199,7 @@ async fn run(
     Ok(fresh(&run_by_name(&app, client, &name, arguments).await?))
 }
 
-/// A JSON body of any accepted size, since it may hold a document to validate: parsed outside the async runtime.
+/// Parses a JSON body outside the async runtime, because it may contain a large document to validate.
 async fn body<T: DeserializeOwned + Send + 'static>(bytes: Bytes) -> Result<T, Problem> {
     off_runtime(move || manifest::budget::parse_within_budget(&bytes, &manifest::budget::REQUEST))
         .await?
@@ -234,11 +234,11 @@ async fn invoke(
     query.only(&[])?;
     let envelope: Envelope = body(bytes).await?;
     if envelope.agent.as_ref().is_some_and(|named| *named != agent) {
-        let detail = "\"agent\" in the envelope names another agent than the address";
+        let detail = "\"agent\" in the envelope differs from the agent in the URL";
         return Err(Problem::bad_request(detail).with_parameter("agent"));
     }
     if envelope.operation.as_deref().is_some_and(|operation| operation != "default") {
-        let detail = "these agents have one operation: leave \"operation\" out";
+        let detail = "these agents have only one operation: omit \"operation\"";
         return Err(Problem::bad_request(detail).with_parameter("operation"));
     }
     Ok(fresh(&run_by_name(&app, client, &agent, envelope.input).await?))

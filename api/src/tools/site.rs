@@ -20,7 +20,7 @@ const VISITS: u32 = 1;
 /// Maximum number of names of capabilities that are listed for each manifest.
 const NAMES_MAX: usize = 10;
 const NAME_CHARS: usize = 80;
-/// Bytes reserved for everything besides the manifests.
+/// Bytes reserved for everything except the manifests.
 const HEAD_BYTES: usize = 2_000;
 
 #[derive(Debug, Deserialize)]
@@ -62,7 +62,7 @@ pub(super) async fn call(app: &App, client: Client, arguments: Arguments) -> Res
     let found = app.manifests(client).site(&site, VISITS, 0, add).await?;
     let found = found.ok_or_else(|| {
         Problem::not_found(format!(
-            "{site} is not known here: no seed names it and no manifest links to it; submit_site asks for a visit"
+            "{site} is not known here: no seed list contains it and no manifest links to it; submit_site requests a visit"
         ))
     })?;
     let url = address(app, &format!("/sites/{site}"));

@@ -5,7 +5,7 @@ use serde_json::Value;
 /// Maximum number of bytes of JSON in one result: about four thousand tokens, a small part of any model's context window.
 pub(super) const ANSWER_BYTES_MAX: usize = 16_000;
 
-/// Bytes of a value as it is sent.
+/// Size of a value as compact JSON, in bytes.
 pub(super) fn size(value: &Value) -> usize {
     serde_json::to_vec(value).map_or(usize::MAX, |bytes| bytes.len())
 }

@@ -16,7 +16,7 @@ use crate::state::App;
 
 /// Maximum number of findings that are listed: what to fix first.
 const FINDINGS_MAX: usize = 20;
-/// Bytes reserved for everything besides the findings.
+/// Bytes reserved for everything except the findings.
 const HEAD_BYTES: usize = 1_500;
 
 #[derive(Debug, Deserialize)]

@@ -53,7 +53,7 @@ async fn suspension_hides_a_site_at_once_and_says_why() {
         (&json!(true), &json!(1))
     );
     assert_eq!(world.get(&capability).await.status, StatusCode::NOT_FOUND);
-    assert_eq!(found("site=skyhop.example").await, json!([]), "the index has not followed yet");
+    assert_eq!(found("site=skyhop.example").await, json!([]), "hidden although the index still contains it");
     assert!(!world.get("/export.jsonl").await.text().contains("skyhop.example/agent.json"));
 
     let report = world.get("/sites/skyhop.example").await.json();
@@ -209,7 +209,7 @@ async fn admins_list_and_dismiss_reports() {
     assert_eq!(dismiss("?site=skyhop.example&all=true").await.status, StatusCode::BAD_REQUEST);
     assert_eq!(dismiss("?site=skyhop.example").await.json(), json!({"dismissed": 2}));
     admin(&world, "POST", "/admin/sites/weather.example/suspend", TOKEN, r#"{"reason": "spam"}"#).await;
-    assert_eq!(list("").await["sites"][0]["is_suspended"], true, "a suspension keeps the reports");
+    assert_eq!(list("").await["sites"][0]["is_suspended"], true, "reports remain after a suspension");
     assert_eq!(dismiss("?all=true").await.json(), json!({"dismissed": 1}));
 }
 
@@ -233,5 +233,5 @@ async fn spam_sites_are_listed_for_operators_and_explained_in_results() {
     let explained: Vec<&Value> =
         results.as_array().unwrap().iter().map(|result| &result["explanation"]["spam"]["causes"]).collect();
     assert!(explained.contains(&&causes), "{results}");
-    assert!(explained.contains(&&Value::Null), "only what is spam: {results}");
+    assert!(explained.contains(&&Value::Null), "only spam results have an explanation: {results}");
 }

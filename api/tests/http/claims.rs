@@ -87,7 +87,7 @@ async fn records_and_pages_name_the_proof_of_an_owner() {
     assert!(!page.contains(&key) && !page.contains(hash.as_str()), "neither the key nor its hash is shown");
 }
 
-/// A site with an owner; returns the key.
+/// Registers an owner for a site and returns the owner's key.
 async fn own(world: &World, site: &str) -> String {
     let key = post(world, &format!("/sites/{site}/claim")).await.json()["key"].as_str().unwrap().to_owned();
     world.prove(site, &key, machine_now()).await;
@@ -126,7 +126,7 @@ async fn only_the_key_of_the_owner_is_accepted() {
 }
 
 #[tokio::test]
-async fn a_key_that_was_not_proved_for_long_is_refused() {
+async fn refuses_a_key_whose_proof_has_been_missing_for_long() {
     let world = World::new().await;
     let key = post(&world, "/sites/skyhop.example/claim").await.json()["key"].as_str().unwrap().to_owned();
     world.prove("skyhop.example", &key, machine_now() - TimeDelta::days(100)).await;
@@ -154,7 +154,7 @@ async fn an_owner_requests_visits_without_the_limits_of_others() {
     }
     let last = with_key(&world, "POST", path, &key).await;
     assert_eq!(last.status, StatusCode::TOO_MANY_REQUESTS, "sixty an hour");
-    assert_eq!(post(&world, path).await.status, StatusCode::ACCEPTED, "others have their own limit");
+    assert_eq!(post(&world, path).await.status, StatusCode::ACCEPTED, "other clients have their own limit");
     assert_eq!(post(&world, path).await.status, StatusCode::TOO_MANY_REQUESTS);
 }
 

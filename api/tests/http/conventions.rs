@@ -1,4 +1,4 @@
-//! What all endpoints have in common: errors, validators, content negotiation, headers.
+//! Tests of conventions of all endpoints: errors, validators, content negotiation, headers.
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};

@@ -243,7 +243,7 @@ async fn a_new_leading_declaration_keeps_the_id() {
     let result = &world.get("/search?q=book+seat&site=skyhop.example&view=full").await.json()["results"][0];
     assert_eq!((&result["id"], &result["format"]), (&book().into(), &"openapi".into()));
     assert_eq!(result["manifest_id"], open_api().id.as_str());
-    assert!(result["provenance"].is_object(), "its details are those of the leader: {result}");
+    assert!(result["provenance"].is_object(), "it has the details of the leading declaration: {result}");
     let answer = world.get(&format!("/capabilities/{}", book())).await.json();
     assert_eq!((&answer["native_id"], &answer["safety"]), (&"createBooking".into(), &"irreversible".into()));
 }
@@ -253,5 +253,5 @@ async fn a_catalog_has_one_entry_for_a_capability() {
     let before = World::new().await.get("/sites/skyhop.example/ai-catalog.json").await.json();
     let after = world().await.get("/sites/skyhop.example/ai-catalog.json").await.json();
     let count = |catalog: &Value| catalog["entries"].as_array().unwrap().len();
-    assert_eq!(count(&after), count(&before) + 1, "one for the manifest");
+    assert_eq!(count(&after), count(&before) + 1, "one entry for the manifest, none for its capability");
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 pub(crate) const HOSTILE: &str =
     "</p><script>alert(1)</script><img src=x onerror=alert(2)>\"'&lt;\u{202e}evil";
 
-/// A manifest with this URL and format, and other values than the defaults.
+/// A manifest with this URL, format and capabilities, and with the members of `more`.
 fn manifest(url: &str, format: &str, capabilities: &[Value], more: &Value) -> Manifest {
     let parsed = ManifestUrl::parse(url).unwrap();
     let mut value = json!({
@@ -32,7 +32,7 @@ fn capability(url: &str, format: &str, given: &Value) -> Value {
     value
 }
 
-/// The bytes that a site serves.
+/// The document that a site serves at this URL.
 pub(crate) fn body_of(url: &str) -> String {
     json!({"published_at": url}).to_string()
 }

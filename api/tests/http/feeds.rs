@@ -15,7 +15,7 @@ use crate::world::World;
 
 const ATOM: &str = "http://www.w3.org/2005/Atom";
 
-/// Requirements of RFC 4287 for a feed and its entries (§4.1.1, §4.1.2, §4.2.6); returns the entries' ids.
+/// Checks the requirements of RFC 4287 for a feed and its entries (§4.1.1, §4.1.2, §4.2.6); returns the entries' ids.
 fn assert_atom(text: &str) -> Vec<String> {
     let document = roxmltree::Document::parse(text).unwrap_or_else(|error| panic!("{error}: {text}"));
     let feed = document.root_element();
@@ -81,7 +81,7 @@ async fn feeds_are_valid_atom() {
     }
 }
 
-/// Links of a feed have the media type that they declare.
+/// Resources behind the links of a feed have the declared media type.
 #[tokio::test]
 async fn feed_links_have_the_type_of_their_target() {
     let world = World::new().await;
@@ -200,7 +200,7 @@ async fn change_stream_without_a_cursor_starts_at_the_end() {
     );
 }
 
-/// Publishes one more change, and deletes those before by age.
+/// Publishes one more change, and deletes the earlier changes by age.
 async fn outrun(world: &World) {
     let mut changed = documents::skyhop();
     changed.content_hash = manifest::ContentHash::of(b"second");
@@ -349,7 +349,7 @@ async fn exports_leave_out_manifests_whose_responses_deny_training() {
     let skyhop = documents::skyhop();
     let of_skyhop = |line: &&Value| line["id"] == json!(skyhop.id) || line["manifest_id"] == json!(skyhop.id);
     let all = lines(&world.get("/export.jsonl").await.text());
-    assert!(all.iter().any(|line| of_skyhop(&line)), "it is exported at first");
+    assert!(all.iter().any(|line| of_skyhop(&line)), "exported before the response denies training");
     world.publish_with_training(skyhop.clone(), PolicyChoice::Deny).await;
     let all = lines(&world.get("/export.jsonl").await.text());
     assert_eq!(all.iter().find(of_skyhop), None);
@@ -360,7 +360,7 @@ async fn exports_leave_out_manifests_whose_responses_deny_training() {
     let manifest = world.get(&format!("/manifests/{}", skyhop.id)).await.json();
     assert_eq!(manifest["training"], "deny");
     let page = world.page("/sites/skyhop.example").await.text();
-    assert!(page.contains("not in the bulk export"), "the page of the site says so");
+    assert!(page.contains("not in the bulk export"), "the page of the site states it");
 }
 
 #[tokio::test]

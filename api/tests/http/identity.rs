@@ -1,4 +1,4 @@
-//! Whose manifests these are: the object `identity`, its filters and marks, and the signature on the card of this server.
+//! Publisher identity: the object `identity`, its filters and marks, and the signature of the card of this server.
 
 use std::sync::Arc;
 
@@ -181,7 +181,7 @@ async fn documents_that_only_others_name_are_not_attributed_to_the_site() {
     let found = world.get("/search?q=ferry&group_by=none&explain=true").await.json();
     let rows = found["results"].as_array().unwrap();
     let last = rows.last().unwrap();
-    assert_eq!(last["id"], capability.as_str(), "behind the cards of all sites: {found}");
+    assert_eq!(last["id"], capability.as_str(), "ranked after the cards of all sites: {found}");
     assert_eq!(last["explanation"]["demoted"], "named_by_others");
     let page = world.page(&format!("/capabilities/{capability}")).await.text();
     assert!(page.contains("Named only by others.") && !page.contains("owner verified by"), "{page}");

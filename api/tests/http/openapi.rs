@@ -79,20 +79,20 @@ async fn openapi_document_is_unchanged() {
     insta::assert_json_snapshot!(document);
 }
 
-/// A docstring on an inlined string once made `allOf` of a string and an object, which no value satisfies.
+/// Regression test: a doc comment on an inlined string produced `allOf` of a string and an object, which no value satisfies.
 #[tokio::test]
 async fn every_schema_can_be_satisfied() {
     let document = World::new().await.get("/openapi.json").await.json();
     let mut met = 0;
     check_parts(&document, &document, &mut met);
-    assert!(met > 3, "only {met} schemas are made of parts");
+    assert!(met > 3, "only {met} schemas use allOf");
 }
 
 /// Fails if the parts of one `allOf` require different types; counts the checked ones.
 fn check_parts(document: &Value, value: &Value, met: &mut usize) {
     if let Some(parts) = value.get("allOf").and_then(Value::as_array) {
         let types: std::collections::BTreeSet<_> = parts.iter().map(|part| type_of(document, part)).collect();
-        assert!(types.len() == 1, "parts that nothing can meet together: {value:#}");
+        assert!(types.len() == 1, "no value can match all parts: {value:#}");
         *met += 1;
     }
     match value {
@@ -170,12 +170,12 @@ async fn every_get_operation_is_tested() {
     let document = world.get("/openapi.json").await.json();
     let tried: Vec<&str> = addresses().into_iter().map(|(_, path)| path).collect();
     for (path, item) in document["paths"].as_object().unwrap() {
-        // Those for operators and for owners of sites need a token or a key.
+        // operations for operators and for owners of sites need a token or a key
         if path.starts_with("/admin") || item["get"]["security"].is_array() {
             continue;
         }
         let says_json = item["get"]["responses"]["200"]["content"]["application/json"].is_object();
-        assert!(!says_json || tried.contains(&path.as_str()), "{path} is described and not tried");
+        assert!(!says_json || tried.contains(&path.as_str()), "{path} is described but not tested");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Cross-origin requests that pages of other sites send from the browser of their visitor.
+//! Cross-origin requests that pages of other sites send from the browsers of their visitors.
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
@@ -241,7 +241,11 @@ async fn mcp_accepts_loopback_names_in_every_spelling() {
 #[tokio::test]
 async fn referrer_is_sent_to_the_same_origin_only() {
     let answer = world().await.page("/sites").await;
-    assert_eq!(answer.header("referrer-policy"), "same-origin", "with no-referrer forms come from \"null\"");
+    assert_eq!(
+        answer.header("referrer-policy"),
+        "same-origin",
+        "with no-referrer, forms would be sent with the origin \"null\""
+    );
 }
 
 #[tokio::test]

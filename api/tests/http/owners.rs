@@ -1,4 +1,4 @@
-//! What owners of sites and operators may do, and how often.
+//! Requests of site owners and operators, and their limits.
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
@@ -48,7 +48,10 @@ async fn a_submission_of_a_known_site_requests_a_visit() {
     let site = SiteName::parse("weather.example").unwrap();
     let summary = world.store.site_summary(&site).await.unwrap().unwrap();
     assert!(summary.next_visit_at.unwrap() <= machine_now(), "{summary:?}");
-    assert!(!world.store.site_report(&site, 0).await.unwrap().unwrap().state.is_submitted, "it is listed");
+    assert!(
+        !world.store.site_report(&site, 0).await.unwrap().unwrap().state.is_submitted,
+        "the site must not count as submitted"
+    );
     let again = post(&world, "/sites", r#"{"domain": "weather.example"}"#).await;
     assert_eq!(again.status, StatusCode::TOO_MANY_REQUESTS, "one visit a site and ten minutes");
 }
@@ -67,9 +70,9 @@ async fn a_submission_of_a_site_that_was_just_visited_requests_the_visit_for_lat
     assert!(wait > TimeDelta::minutes(8) && wait <= TimeDelta::minutes(10), "{wait}");
 }
 
-/// Anybody can submit a host that does not exist; the URLs that others submit are added nevertheless.
+/// Anyone can submit a host that does not exist. This must not prevent URLs of other clients from being added.
 #[tokio::test]
-async fn a_submission_does_not_close_its_site_to_those_of_others() {
+async fn a_submission_does_not_block_submissions_of_other_clients() {
     let world = World::new().await;
     let no_host = post(&world, "/sites", r#"{"domain": "nosuch1.weather.example"}"#).await;
     assert_eq!(no_host.status, StatusCode::ACCEPTED, "{}", no_host.text());
@@ -83,7 +86,7 @@ async fn a_submission_does_not_close_its_site_to_those_of_others() {
     let summary = world.store.site_summary(&site).await.unwrap().unwrap();
     assert_eq!(summary.next_visit_reason.as_deref(), Some("a visit was requested"));
     let again = post(&world, "/sites", url).await;
-    assert_eq!(again.status, StatusCode::TOO_MANY_REQUESTS, "it adds nothing");
+    assert_eq!(again.status, StatusCode::TOO_MANY_REQUESTS, "a repeated submission adds nothing");
 }
 
 #[tokio::test]
@@ -112,7 +115,7 @@ async fn submissions_of_others_leave_slots_for_urls_of_the_owner() {
         }
         assert!(client > 1 || added == 10, "one client adds {added}");
     }
-    assert_eq!(added, 50, "all of them together");
+    assert_eq!(added, 50, "the limit for all clients together");
     assert_eq!(submit(1, 1, "skyhop.example", None).await, StatusCode::ACCEPTED, "another site");
     for number in 0..20 {
         assert_eq!(submit(99, number, "weather.example", Some(&key)).await, StatusCode::ACCEPTED);
@@ -300,7 +303,7 @@ async fn block_hides_a_site_at_once() {
     assert_eq!(blocked.json()["manifests_removed"], 1);
     assert_eq!(world.get(&capability).await.status, StatusCode::NOT_FOUND);
     assert_eq!(world.get(&format!("{capability}/tool")).await.status, StatusCode::NOT_FOUND);
-    assert_eq!(found("site=skyhop.example").await, json!([]), "the index has not followed yet");
+    assert_eq!(found("site=skyhop.example").await, json!([]), "hidden although the index still contains it");
     let explored = post(&world, "/explore", r#"{"resultType": {"facets": [{"field": "publisher"}]}}"#).await;
     assert_eq!(explored.status, StatusCode::OK, "{}", explored.text());
     assert!(!explored.text().contains("skyhop.example"), "{}", explored.text());

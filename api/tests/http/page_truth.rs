@@ -1,4 +1,4 @@
-//! Pages say what is true of a capability, a site and the registry, in words that a newcomer understands.
+//! Pages contain true and understandable statements about a capability, a site and the registry.
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode, header};
@@ -197,7 +197,7 @@ async fn request_for_a_protocol_that_no_result_has_says_so() {
     assert!(!page.contains("None of these sites"), "{page}");
 }
 
-/// An owner without a terminal.
+/// The owner uses only a browser.
 #[tokio::test]
 async fn claim_is_issued_and_checked_with_forms() {
     let world = World::new().await;

@@ -119,7 +119,7 @@ async fn validator_page_shows_findings_next_to_their_lines() {
     assert!(broken.contains("so its format is unknown") && broken.contains("Because: "), "{broken}");
     assert!(!broken.contains("Recognised ("), "{broken}");
     let nothing = validated(&world, " ", "").await;
-    assert!(nothing.contains("There is nothing to read"), "{nothing}");
+    assert!(nothing.contains("There is no document"), "{nothing}");
     let stored = validated(&world, "", documents::skyhop().url.as_str()).await;
     assert!(stored.contains("book_seat") || stored.contains("is stored"), "{stored}");
     let misspelt = validated(&world, "{}", "not an address").await;
@@ -255,7 +255,7 @@ async fn similar_capabilities_are_of_other_sites_and_closely_related() {
         ("sametype.example", "Reserve place", "travel:flight-booking"),
         ("samewords.example", "Seat to book", "other:thing"),
         ("samefield.example", "Book room", "travel:hotel-booking"),
-        // alike in its description only
+        // similar only in its description
         ("unlike.example", "Explain code", "data:query"),
         ("fieldonly.example", "Plan trip", "travel:trip-plan"),
         ("wordonly.example", "Book doctor", "health:appointment"),
@@ -268,7 +268,7 @@ async fn similar_capabilities_are_of_other_sites_and_closely_related() {
     let sites: Vec<&str> =
         similar["results"].as_array().unwrap().iter().map(|row| row["site"].as_str().unwrap()).collect();
     for site in ["skyhop.example", "unlike.example", "fieldonly.example", "wordonly.example"] {
-        assert!(sites.contains(&site), "the page has to leave {site} out of {sites:?}");
+        assert!(sites.contains(&site), "the page must be able to exclude {site} from {sites:?}");
     }
     let page = world.page(&path).await.text();
     let shown = page.split("Similar at other sites").nth(1).unwrap().split("<details").next().unwrap();
@@ -279,7 +279,7 @@ async fn similar_capabilities_are_of_other_sites_and_closely_related() {
         assert!(!shown.contains(site), "{site} in {shown}");
     }
     let alone = world.page(&capability_path(&documents::weather())).await.text();
-    assert!(!alone.contains("Similar at other sites"), "nothing is alike");
+    assert!(!alone.contains("Similar at other sites"), "there are no similar capabilities");
 }
 
 /// A version of the airline's manifest.
@@ -417,7 +417,7 @@ async fn crawl_is_served_as_json_and_as_a_page() {
     assert!(page.contains("Last hour, by the minute") && page.contains("Last 24 hours, by the hour"));
 }
 
-/// The number is that of the visits, so it has the requests for robots.txt, which are no fetches of documents.
+/// The number comes from the visits, so it includes requests for robots.txt, which are not fetches of documents.
 #[tokio::test]
 async fn the_page_of_the_crawl_counts_every_request() {
     let world = World::new().await;
@@ -506,7 +506,10 @@ async fn capability_page_shows_the_call_and_its_source() {
     ] {
         assert!(page.contains(part), "no {part}");
     }
-    assert!(!page.contains("awp.contact.missing"), "a finding elsewhere in the document");
+    assert!(
+        !page.contains("awp.contact.missing"),
+        "findings about other parts of the document are not shown"
+    );
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Keys of readers: limits of their own, usage, and instances whose reads need a key.
+//! Reader keys: separate limits, usage counts, and instances that require a key for reads.
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -118,7 +118,7 @@ async fn streams_of_a_revoked_key_end() {
         let world = World::with(Settings { reads: Reads::Keys, ..Settings::default() }).await;
         let key = reader(&world, "partner", 100).await;
         let frames = rest_of(&world, path, &key).await;
-        assert!(frames.is_some_and(|frames| frames > 0), "{path} goes on after ten seconds");
+        assert!(frames.is_some_and(|frames| frames > 0), "{path} sends data after ten seconds");
     }
 }
 
@@ -140,7 +140,7 @@ async fn a_private_instance_takes_no_client_of_a_proxy_and_no_page_for_a_program
     assert_eq!(status("/search?q=flight", &[own]).await, StatusCode::OK);
     assert_eq!(status("/metrics", &[own]).await, StatusCode::OK);
     for headers in [
-        // what a proxy sends that adds no header
+        // the request of a proxy that adds no header
         &[("host", "dex.example")][..],
         &[own, ("origin", "https://evil.example"), ("sec-fetch-site", "cross-site")],
         &[own, ("sec-fetch-site", "cross-site")],
@@ -153,7 +153,7 @@ async fn a_private_instance_takes_no_client_of_a_proxy_and_no_page_for_a_program
 }
 
 #[tokio::test]
-async fn reads_need_a_key_where_the_operator_says_so() {
+async fn reads_require_a_key_if_configured() {
     let (file, _dir) = tokens();
     let settings = Settings { reads: Reads::Keys, admin_tokens: Some(file), ..Settings::default() };
     let world = World::with(settings).await;
@@ -192,14 +192,14 @@ async fn reads_need_a_key_where_the_operator_says_so() {
     let peer: SocketAddr = "192.0.2.7:4711".parse().unwrap();
     recheck.extensions_mut().insert(ConnectInfo(peer));
     let recheck = world.send(recheck).await;
-    assert_eq!(recheck.status, StatusCode::ACCEPTED, "a reader's key is no owner's: {}", recheck.text());
+    assert_eq!(recheck.status, StatusCode::ACCEPTED, "a reader key is not an owner key: {}", recheck.text());
     let owner = format!("Bearer {}", IssuedKey::new(KeyKind::Owner, &[9; 32]).key);
     for other in [owner, format!("Bearer {TOKEN}")] {
         let answer = get(&world, "/search?q=flight", Some(&other)).await;
         assert_eq!(
             answer.status,
             StatusCode::UNAUTHORIZED,
-            "the key of an owner and an admin token read nothing"
+            "an owner key or an admin token does not permit reads"
         );
     }
     let admin = get(&world, "/admin/keys", Some(&format!("Bearer {TOKEN}"))).await;
@@ -211,7 +211,7 @@ async fn reads_need_a_key_where_the_operator_says_so() {
     );
 }
 
-/// Such a key, also as the password of a browser, is not taken for a wrong key of the owner.
+/// A reader key, even as the password of a browser, is not treated as a wrong owner key.
 #[tokio::test]
 async fn readers_and_owners_may_ask_for_a_visit() {
     for reads in [Reads::Public, Reads::Keys] {
@@ -242,7 +242,7 @@ async fn readers_and_owners_may_ask_for_a_visit() {
     }
 }
 
-/// Browsers send the password with embedded images, whose sizes would tell a page of another origin what they show.
+/// Browsers send the password for embedded images, and the size of an image would reveal its content to a page of another origin.
 #[tokio::test]
 async fn pages_of_other_origins_embed_nothing_of_a_private_instance() {
     let world = World::with(Settings { reads: Reads::Keys, ..Settings::default() }).await;

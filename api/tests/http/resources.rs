@@ -68,7 +68,7 @@ async fn tool_route_serves_every_shape() {
 
     let refused = world.get(&format!("{}/tool", capability(&documents::secretive()))).await;
     assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY);
-    assert!(refused.json()["detail"].as_str().unwrap().contains("no absolute address"));
+    assert!(refused.json()["detail"].as_str().unwrap().contains("no absolute URL"));
 }
 
 fn second_version() -> Manifest {
@@ -102,7 +102,7 @@ async fn diff_compares_two_versions() {
     }
 }
 
-/// The words of a page, without its markup.
+/// The text of a page, without its markup.
 fn words(page: &str) -> String {
     let texts = page.split('<').filter_map(|part| part.split_once('>')).map(|(_, text)| text.trim());
     texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" ")

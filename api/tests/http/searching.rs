@@ -184,7 +184,7 @@ async fn the_number_of_a_page_is_bounded() {
     assert_eq!(world.page("/search?q=flight&page=1000000").await.status, StatusCode::OK);
 }
 
-/// Whether a row, an entry or a tool result says that its text addresses its reader.
+/// Whether a row, an entry or a tool result contains the warning that its text addresses the reader.
 fn is_flagged(value: &Value) -> bool {
     match value {
         Value::Object(members) => members.iter().any(|(name, value)| {
@@ -239,7 +239,7 @@ async fn responses_flag_text_that_addresses_their_reader() {
 }
 
 #[tokio::test]
-async fn details_have_only_the_members_that_are_wanted() {
+async fn details_have_only_the_requested_members() {
     let world = World::new().await;
     let answer = world.get("/search?q=book+flight&view=full&fields=id,invocation,parameters").await.json();
     let names: Vec<&String> = answer["results"][0].as_object().unwrap().keys().collect();

@@ -1,8 +1,8 @@
-//! The stable part of the API: what `stable.txt` lists stays as it is.
+//! The stable part of the API: everything that `stable.txt` lists must not change.
 //!
-//! Each line of the file is one promise: an operation, a parameter, a value that a parameter accepts, or a member of a response with
-//! its type. A change that removes or alters a line breaks clients. A new operation, parameter, value or member only adds lines.
-//! `STABLE_UPDATE=1 cargo nextest run -E 'test(stable_operations)'` writes the file; docs/API.md says when a line may go.
+//! Each line of the file is one promise: an operation, a parameter, a value that a parameter accepts, or a member of a response with its
+//! type. A change that removes or alters a line breaks clients. A new operation, parameter, value or member only adds lines.
+//! `STABLE_UPDATE=1 cargo nextest run -E 'test(stable_operations)'` writes the file; docs/API.md states when a line may be removed.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -16,7 +16,7 @@ const UNSTABLE: [&str; 2] = ["/admin", "/feedback"];
 /// Depth of the members that are listed.
 const DEPTH_MAX: usize = 4;
 
-/// What an OpenAPI document promises, a line each.
+/// The promises of an OpenAPI document, one per line.
 fn promises(document: &Value) -> BTreeSet<String> {
     let mut lines = Lines { document, lines: BTreeSet::new() };
     for (path, item) in document["paths"].as_object().unwrap() {
@@ -104,7 +104,7 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// What a change breaks: promises that are gone, and new requirements of operations that were there before.
+/// The effects of a change that break clients: removed promises, and new requirements of existing operations.
 fn broken(before: &BTreeSet<String>, after: &BTreeSet<String>) -> Vec<String> {
     let is_requirement = |line: &&String| line.ends_with(" (required)");
     let is_of_known_operation = |line: &&String| {

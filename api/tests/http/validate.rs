@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use crate::answer::Answer;
 use crate::world::{Settings, World};
 
-/// A world whose readers end at once: by themselves, or because they are stopped.
+/// A world whose reader processes run this script, which exits or is killed immediately.
 async fn world(script: &str) -> World {
     let arguments = vec!["-c".to_owned(), script.to_owned()];
     let reader = Some(ReaderProgram { path: "/bin/sh".into(), arguments });
@@ -41,7 +41,7 @@ async fn rejects_a_document_that_crashes_its_reader_and_serves_the_next() {
     assert_eq!(tool.status, StatusCode::PAYLOAD_TOO_LARGE, "{}", tool.text());
 
     let short = post(&world, "/validate", "*/*", "application/json", "{}".to_owned()).await;
-    assert_eq!(short.status, StatusCode::OK, "read without a process");
+    assert_eq!(short.status, StatusCode::OK, "small documents are read without a process");
     assert_eq!(world.get("/search?q=flight").await.status, StatusCode::OK);
 }
 

@@ -66,7 +66,7 @@ async fn a_watch_is_made_with_a_token_and_a_secret_that_are_shown_once() {
     let challenge = due(&world).await;
     assert_eq!((challenge.receiver.as_str(), challenge.attempts), (RECEIVER, 1));
     let DueContent::Challenge(expected) = &challenge.content else { panic!("{challenge:?}") };
-    assert!(expected.len() > 32, "it cannot be guessed");
+    assert!(expected.len() > 32, "the challenge cannot be guessed");
 
     let shown = ask(&world, "GET", &path(&made), token(&made)).await;
     assert_eq!(shown.status, StatusCode::OK, "{}", shown.text());
@@ -124,7 +124,11 @@ async fn only_the_token_of_a_watch_reads_and_changes_it() {
     assert_eq!(ask(&world, "GET", &at, token(&made)).await.status, StatusCode::UNAUTHORIZED);
     let unknown = ask(&world, "GET", "/watches/w_none", token(&other)).await;
     let wrong = ask(&world, "GET", &path(&other), token(&made)).await;
-    assert_eq!(unknown.json()["detail"], wrong.json()["detail"], "ids cannot be tried");
+    assert_eq!(
+        unknown.json()["detail"],
+        wrong.json()["detail"],
+        "the error does not reveal whether an id exists"
+    );
 }
 
 #[tokio::test]
@@ -212,7 +216,7 @@ async fn operators_see_watches_without_secrets_and_end_them() {
     assert_eq!(world.store.watch_find(id).await.unwrap(), None);
 }
 
-/// PostgreSQL refuses a text with NUL, and a log has one line for a request.
+/// PostgreSQL rejects texts with NUL, and each request must log a single line.
 #[tokio::test]
 async fn unknown_watch_ids_are_refused_and_delete_nothing() {
     let (file, _dir) = tokens();
@@ -246,6 +250,6 @@ async fn the_token_of_a_watch_needs_no_key_of_a_private_instance() {
     assert_eq!(
         from_elsewhere("POST", "/watches", &bearer).await,
         StatusCode::UNAUTHORIZED,
-        "it is no key of a reader"
+        "the token of a watch is not a reader key"
     );
 }

@@ -17,7 +17,7 @@ use crate::documents;
 pub(crate) use crate::fixture::fetched_at;
 use crate::fixture::{Fixture, found, not_found};
 
-/// The time of the machine.
+/// The machine's clock.
 #[expect(clippy::disallowed_methods, reason = "the key of an owner counts by the clock of the machine")]
 pub(crate) fn machine_now() -> DateTime<Utc> {
     Utc::now()
@@ -54,12 +54,12 @@ impl World {
         Self::with(Settings::default()).await
     }
 
-    /// With an index and other settings than the defaults.
+    /// A server with an index and these settings.
     pub(crate) async fn with(settings: Settings) -> Self {
         Box::pin(Self::build(Index::Built, settings)).await
     }
 
-    /// Without an index, as before the first run of the indexer.
+    /// A server without an index, as before the first run of the indexer.
     pub(crate) async fn without_index() -> Self {
         Box::pin(Self::build(Index::Missing, Settings::default())).await
     }
@@ -102,13 +102,13 @@ impl World {
         self.publish_after(1, manifest).await;
     }
 
-    /// Saves another version of a site's manifest, so many hours after the first.
+    /// Saves another version of a site's manifest, this many hours after the first.
     pub(crate) async fn publish_after(&self, hours: i64, manifest: Manifest) {
         visit(&self.fixture, manifest, true, fetched_at() + TimeDelta::hours(hours)).await;
         self.store.feed_head().await.unwrap();
     }
 
-    /// Publishes a manifest whose response says this about training.
+    /// Publishes a manifest whose response states this training policy.
     pub(crate) async fn publish_with_training(&self, manifest: Manifest, training: PolicyChoice) {
         let now = fetched_at() + TimeDelta::hours(1);
         let fetch = FetchRecord { training, ..published(manifest, true, now) };
@@ -127,7 +127,7 @@ impl World {
         self.fixture.visit(vec![fetch], Vec::new(), now).await;
     }
 
-    /// Publishes a manifest that a document at this URL links to, so many hours after the first visits.
+    /// Publishes a manifest that a document at this URL links to, this many hours after the first visits.
     pub(crate) async fn publish_linked(&self, hours: i64, manifest: Manifest, from: &str) {
         let now = fetched_at() + TimeDelta::hours(hours);
         let linked_from = Some(ManifestUrl::parse(from).unwrap());
@@ -144,7 +144,7 @@ impl World {
         self.fixture.visit(vec![missing], Vec::new(), now).await;
     }
 
-    /// Saves a visit of a site that found the proof of this key in its DNS. Keys count by the clock of the machine.
+    /// Saves a visit to a site that found the proof of this key in its DNS. The validity of keys depends on the machine's clock.
     pub(crate) async fn prove(&self, site: &str, key: &str, proven_at: DateTime<Utc>) {
         let keys = vec![KeyHash::of_key(KeyKind::Owner, key).expect("a key")];
         let claim = Claim::default().after(CheckResult::Proven { keys, proof: Proof::Dns }, proven_at);
@@ -161,7 +161,7 @@ impl World {
         self.fixture.visit(vec![not_found(missing, now)], Vec::new(), now).await;
     }
 
-    /// Builds the index again and serves it.
+    /// Rebuilds the index and serves it.
     pub(crate) async fn reindex(&self) {
         let config = indexer::IndexConfig::at(self.fixture.config().index_dir);
         indexer::follow::rebuild(self.store.clone(), config).await.unwrap();

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::fixture::{Fixture, fetched_at, found};
 
-/// The allocator of the program, which decides when memory is returned to the system.
+/// The same allocator as in the program, because it decides when memory is returned to the system.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -26,7 +26,7 @@ const CLIENTS: u8 = 250;
 const ADDRESSES: u8 = 10;
 const DOCUMENT_BYTES: usize = 4_900_000;
 const MORE_MEMORY_MAX_KIB: u64 = 128 * 1024;
-/// Longest time that a client may leave its response unread in this test.
+/// Maximum time that a client may leave its response unread in this test.
 const UNREAD_MAX: Duration = Duration::from_secs(8);
 /// Timeout of each wait.
 const SOON: Duration = Duration::from_mins(2);
@@ -78,8 +78,8 @@ async fn ask(server: SocketAddr, number: u8, path: &str) -> TcpStream {
     stream
 }
 
-/// Forty clients that read their responses: what they make the process take is not counted as growth, such as database connections, caches
-/// and memory that the allocator has not yet returned. Returns the highest resident memory meanwhile.
+/// Forty clients that read their responses. The memory that they cause is not counted as growth: database connections, caches, and memory
+/// that the allocator has not yet returned. Returns the peak resident memory.
 async fn warm_up(server: SocketAddr, path: &str) -> u64 {
     let mut readers = JoinSet::new();
     for number in 0..40 {
@@ -148,7 +148,7 @@ async fn unread_responses_keep_memory_flat_and_are_cut() {
         let ended = tokio::time::timeout(SOON, stream.read_to_end(&mut rest)).await.expect("it is gone");
         cut += usize::from(ended.is_err());
     }
-    assert_eq!(cut, large, "each answer that was not read was cut");
+    assert_eq!(cut, large, "every unread response was aborted");
     drop(silent);
     stop.cancel();
     tokio::time::timeout(SOON, serving.join_next()).await.unwrap().unwrap().unwrap().unwrap();

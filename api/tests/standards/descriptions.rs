@@ -67,7 +67,7 @@ async fn catalog_names_this_registry() {
     assert_eq!(manifest.as_object().unwrap().len(), 1);
     for entry in catalog["entries"].as_array().unwrap() {
         let path = format!("/agents/{}", encoded(entry["identifier"].as_str().unwrap()));
-        assert_eq!(world.get(&path).await.ok(), *entry, "who holds a referral looks it up here");
+        assert_eq!(world.get(&path).await.ok(), *entry, "a client with a referral can look up this registry");
     }
 }
 
@@ -106,7 +106,7 @@ async fn a2a_agent_answers_with_text_and_data() {
     }
 }
 
-/// A name may contain what the registry itself says of a row.
+/// A name may imitate the registry's own text about a row.
 #[tokio::test]
 async fn names_in_the_answer_of_the_a2a_agent_imitate_no_site_or_address() {
     let name =

@@ -1,5 +1,5 @@
-//! No parameter makes the API connect to another machine. A listener on loopback represents every forbidden target,
-//! and its address is passed in every place that takes a URL, a host or a document with links.
+//! No parameter makes the API connect to another machine. A listener on loopback represents every forbidden target, and its address is sent
+//! in every parameter that accepts a URL, a host or a document with links.
 
 use std::net::TcpListener;
 

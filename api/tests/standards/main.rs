@@ -1,4 +1,4 @@
-//! The endpoints that standards define, with a real store and a real index: what a client of the standard relies on.
+//! The endpoints that standards define, tested as their clients use them, with a real store and a real index.
 
 #![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 

@@ -1,5 +1,5 @@
-//! `GET /v0.1/servers` against the rules of the official MCP registry (`server.json` of 2025-12-11 and its API), restated
-//! here.
+//! Checks `GET /v0.1/servers` against the rules of the official MCP registry (`server.json` of 2025-12-11 and its API), which are restated
+//! here as schemas.
 
 use axum::http::StatusCode;
 use serde_json::{Value, json};
@@ -121,7 +121,7 @@ async fn server_names_and_versions_follow_the_registry_rules() {
         );
         assert_eq!(one["server"]["remotes"].as_array().unwrap().len(), 1, "{host}");
     }
-    assert!(named("example.local").is_empty(), "nothing that speaks MCP over HTTP is declared there");
+    assert!(named("example.local").is_empty(), "it declares no MCP server over HTTP");
 }
 
 #[tokio::test]
@@ -150,7 +150,7 @@ async fn supports_the_query_parameters_of_the_registry() {
     assert_eq!(world.get("/v0.1/servers?include_deleted=maybe").await.status, StatusCode::BAD_REQUEST);
 }
 
-/// What VS Code and Copilot do: list, then ask for the latest version of each name.
+/// Like VS Code and Copilot: lists the servers, then requests the latest version of each name.
 #[tokio::test]
 async fn every_listed_server_has_its_versions() {
     let world = world().await;
@@ -182,7 +182,7 @@ async fn every_listed_server_has_its_versions() {
         ("/v0.1/servers/example.nobody%2Fnothing/versions", StatusCode::NOT_FOUND),
         ("/v0.1/servers/example.nobody%2Fnothing/versions/latest", StatusCode::NOT_FOUND),
         ("/v0.1/servers/example.blank%2Fm0000000000000000/versions", StatusCode::NOT_FOUND),
-        // Copilot asks for each name that is configured and reads any status but 200 and 404 as a failure.
+        // Copilot requests each configured name and treats every status except 200 and 404 as a failure.
         ("/v0.1/servers/nothing/versions", StatusCode::NOT_FOUND),
         ("/v0.1/servers/github/versions/latest", StatusCode::NOT_FOUND),
         ("/v0.1/servers/a.b%2Fc%2Fd/versions/latest", StatusCode::NOT_FOUND),
@@ -289,7 +289,11 @@ async fn no_site_replaces_or_hides_the_server_of_an_account() {
     publish("evil.example", "1.2.0").await;
     publish("worse.example", "9.9.9").await;
     for path in [versions.clone(), format!("{versions}/latest"), format!("{versions}/1.2.0")] {
-        assert_eq!(world.get(&path).await.status, StatusCode::NOT_FOUND, "{path}: no site proves the name");
+        assert_eq!(
+            world.get(&path).await.status,
+            StatusCode::NOT_FOUND,
+            "{path}: no site of this name declares it"
+        );
     }
     let all = list(&world, "/v0.1/servers").await;
     for one in all["servers"].as_array().unwrap() {
@@ -361,7 +365,7 @@ async fn cursor_contains_the_filters_of_its_list() {
     let first = list(&world, "/v0.1/servers?limit=1&search=example.plain&updated_since=2025-08-07").await;
     let cursor = encoded(first["metadata"]["nextCursor"].as_str().unwrap());
     let rest = list(&world, &format!("/v0.1/servers?limit=100&cursor={cursor}")).await;
-    assert_eq!(rest["metadata"]["count"], 0, "other names are not part of the list: {rest}");
+    assert_eq!(rest["metadata"]["count"], 0, "the filter of the cursor still applies: {rest}");
     for other in ["search=other", "version=1.2.3", "updated_since=2025-08-08"] {
         let answer = world.get(&format!("/v0.1/servers?cursor={cursor}&{other}")).await;
         assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{other}");
@@ -375,7 +379,7 @@ async fn cursor_contains_the_filters_of_its_list() {
     }
 }
 
-/// By their schemas, neither kind of file lists tools.
+/// The schemas of both file types have no list of tools.
 #[tokio::test]
 async fn mcp_servers_without_tools_are_found() {
     let entry = json!({"$schema": "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json",

@@ -1,4 +1,4 @@
-//! Every list that returns a cursor accepts it and reaches every result, however many there are and whatever they are named.
+//! Every list accepts the cursors that it returns, and paging reaches every result, regardless of their number and names.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::world::{World, encoded};
 
-/// More than are re-ranked for one query.
+/// More capabilities than one query re-ranks.
 const OFFERED: usize = 260;
 
 /// A site with many capabilities, some with the longest names in a script whose folded form is longer than the name.

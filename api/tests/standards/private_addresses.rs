@@ -1,10 +1,10 @@
-//! No address that is handed to agents leads into a network, in whatever dialect and member it is published.
+//! Agents never receive an address inside a private network, whatever dialect and member it is published in.
 
 use serde_json::{Value, json};
 
 use crate::world::{World, encoded};
 
-/// Addresses inside networks, as publishers may write them. Each has a part by which answers are searched.
+/// Addresses inside private networks, as publishers may write them, each with a part for which responses are searched.
 const INSIDE: [(&str, &str); 8] = [
     ("http://169.254.169.254/latest/search", "169.254"),
     ("http://localhost:3000/mcp", "localhost"),

@@ -29,17 +29,17 @@ impl Answer {
 }
 
 impl World {
-    /// Five sites in four dialects; one is a catalog of others' artefacts.
+    /// Five sites in four dialects; one is a catalog of artefacts of other sites.
     pub(crate) async fn new() -> Self {
         Self::with(&[]).await
     }
 
-    /// The same sites and others.
+    /// The same five sites, and these documents of other sites.
     pub(crate) async fn with(others: &[(&str, Value)]) -> Self {
         Self::build(others, &[]).await
     }
 
-    /// The same sites, and documents that only another site links to.
+    /// The same five sites, and these documents that only another site links to.
     pub(crate) async fn with_linked(linked: &[(&str, Value)]) -> Self {
         Self::build(&[], linked).await
     }
@@ -61,7 +61,7 @@ impl World {
         Self { store, router, fixture }
     }
 
-    #[expect(clippy::disallowed_methods, reason = "what a client compares dates with")]
+    #[expect(clippy::disallowed_methods, reason = "clients compare dates with the current time")]
     pub(crate) fn now() -> DateTime<Utc> {
         Utc::now()
     }
@@ -141,7 +141,7 @@ async fn visit(fixture: &Fixture, url: &str, body: &Value) {
     fixture.visit(vec![read(url, body)], Vec::new(), fetched_at()).await;
 }
 
-/// The same for a document that only another site links to. A visit lists the host of its first request.
+/// The same for a document that only another site links to. A visit records the host of its first request.
 async fn visit_linked(fixture: &Fixture, url: &str, body: &Value) {
     let linked = FetchRecord {
         discovery: Discovery::CatalogEntry,

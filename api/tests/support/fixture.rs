@@ -38,7 +38,7 @@ impl Fixture {
         IndexConfig::in_data_dir(self.dir.path()).dir
     }
 
-    /// Builds an index of what is in the store.
+    /// Builds an index of the store.
     pub(crate) async fn build_index(&self) {
         let store = &self.store;
         let builder = IndexBuilder::begin(&self.index_dir(), &store.feed_id().await.unwrap()).unwrap();
@@ -89,7 +89,7 @@ impl Fixture {
         self.visit_with_claim(fetches, (robots, None), now).await;
     }
 
-    /// The same for a visit that checked the claim to the site.
+    /// Like [`Self::visit`], for a visit that checked the claim to the site.
     pub(crate) async fn visit_with_claim(
         &self,
         fetches: Vec<FetchRecord>,

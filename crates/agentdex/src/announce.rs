@@ -7,7 +7,7 @@ use crawler::Summary;
 use crawler::output::OutputFormat;
 use serde::Serialize;
 
-/// One announcement. The names of the variants and fields are those of the JSON.
+/// One announcement. The JSON uses the names of the variants and fields.
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub(crate) enum Announcement<'a> {
@@ -39,13 +39,13 @@ pub(crate) enum Announcement<'a> {
         data_dir: &'a str,
         #[serde(skip)]
         reading: &'a ReadingFlags,
-        /// Those of the pass, or of the last day if nothing was due.
+        /// Reasons from the pass, or from the visits of the last day if nothing was due.
         reasons: Vec<String>,
-        /// Whether the text of the pass has them.
+        /// Whether the text about the pass already contains the reasons.
         #[serde(skip)]
         are_shown: bool,
     },
-    /// A pass has ended or was stopped, and with it the program.
+    /// A pass has ended or was stopped, and the program exits.
     Ended {
         program: String,
         #[serde(skip)]
@@ -58,7 +58,7 @@ pub(crate) enum Announcement<'a> {
     },
     /// Sites are visited when they are due.
     GoingOn { next_due_at: Option<DateTime<Utc>> },
-    /// The crawl that went on after its pass was stopped.
+    /// The continuous crawl after the first pass was stopped.
     Stopped,
 }
 
@@ -67,14 +67,14 @@ pub(crate) enum Announcement<'a> {
 pub(crate) struct ReadingFlags(pub(crate) Vec<String>);
 
 impl ReadingFlags {
-    /// As words of a shell.
+    /// The flags as shell words.
     fn quoted(&self) -> String {
         self.0.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
     }
 }
 
 impl Announcement<'_> {
-    /// Writes it to standard output.
+    /// Writes the announcement to standard output.
     pub(crate) fn print(&self, format: OutputFormat) -> anyhow::Result<()> {
         let text = match format {
             OutputFormat::Text => settings::escape::lines(&self.text()).into_owned(),
@@ -237,7 +237,7 @@ mod tests {
             are_shown: true,
         };
         assert_eq!(serde_json::to_value(&announcement).unwrap()["reasons"][0], "no name");
-        assert!(!announcement.text().contains("no name"), "the text of the pass has it");
+        assert!(!announcement.text().contains("no name"), "the text about the pass already contains it");
         let serving = |is_single_pass| {
             let database = "sqlite:d/agentdex.db".to_owned();
             Announcement::Serving { url: "http://127.0.0.1:8080", database, is_single_pass }
@@ -253,7 +253,10 @@ mod tests {
             Announcement::Ended { program, is_single_pass, has_manifests, reading: &flags }.text()
         };
         assert!(ended(true, true).ends_with("without --once it goes on, and keeps serving the results."));
-        assert!(ended(false, true).ends_with("The same command continues the crawl."), "nobody typed --once");
+        assert!(
+            ended(false, true).ends_with("The same command continues the crawl."),
+            "--once was not given"
+        );
         assert!(ended(true, true).contains("search") && !ended(true, false).contains("search"));
         let said = |at| Announcement::GoingOn { next_due_at: at }.text();
         assert!(said(Some(DateTime::UNIX_EPOCH)).contains("continues. A site is due now."));

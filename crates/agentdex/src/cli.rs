@@ -39,9 +39,9 @@ pub(crate) struct Flags {
 pub(crate) enum Command {
     /// Start a small local web, crawl it, index it and serve the result
     ///
-    /// Its data is in `./agentdex-data/demo`, in a database of its own even if `DATABASE_URL` or a file names one, requests to a host
-    /// are 50 ms apart, and sites are visited again after ten minutes, unless --data-dir, --database-url, --delay or
-    /// --revisit-every say otherwise.
+    /// Its data is in `./agentdex-data/demo`, in a separate database even if `DATABASE_URL` or a file names one, requests to a host are 50
+    /// ms apart, and sites are visited again after ten minutes, unless --data-dir, --database-url, --delay or --revisit-every override
+    /// this.
     Demo,
     Validate(ValidateArgs),
     Search(SearchArgs),
@@ -53,7 +53,7 @@ pub(crate) enum Command {
     Db(DbArgs),
     /// List, remove, export or judge the feedback of clients
     Feedback(FeedbackArgs),
-    /// List what clients report about sites, and dismiss it
+    /// List reports of clients about sites, and dismiss them
     Reports(ReportsArgs),
     /// Check or print the settings
     #[command(subcommand)]
@@ -66,7 +66,7 @@ pub(crate) enum Command {
 
 const SHARED: &[&str] = SharedFlags::NAMES;
 
-/// The global flags that each subcommand uses, and those of the crawler's. Subcommands that are not listed use all of them.
+/// The global flags that each subcommand uses, including those of the crawler's subcommands. Unlisted subcommands use all global flags.
 const USED: [(&str, &[&[&str]]); 11] = [
     ("validate", &[&["config", "log_format", "quiet", "verbose"], REQUEST_FLAGS]),
     ("search", &[SHARED, &["format", "embedder"]]),
@@ -97,7 +97,7 @@ fn used() -> Vec<(&'static str, &'static [&'static [&'static str]])> {
 /// The command line. Each subcommand shows only the flags that it uses, and accepts all of them.
 pub(crate) fn command() -> clap::Command {
     let whole = with_defaults_of_the_demo(Flags::command().after_long_help(settings::exit::help()));
-    // `agentdex` refuses these, which belong to `crawler`
+    // `agentdex` refuses these flags, which belong to `crawler`
     let whole = ["dry_run", "metrics"]
         .into_iter()
         .fold(whole, |whole, name| whole.mut_arg(name, |flag| flag.hide(true)));
@@ -129,8 +129,8 @@ fn grouped() -> clap::Command {
     with_groups("{all-args}{after-help}")
 }
 
-/// The command line with its subcommands in groups, which `clap` cannot show: they are part of the template of the help, and
-/// hidden from the list that `clap` makes. `rest` is the template of what follows them.
+/// The command line with its subcommands in groups, which `clap` cannot show: they are part of the help template, and hidden from the list
+/// that `clap` generates. `rest` is the template for the text after them.
 fn with_groups(rest: &str) -> clap::Command {
     let command = command();
     let (header, literal) = (*command.get_styles().get_header(), *command.get_styles().get_literal());
@@ -163,7 +163,7 @@ pub(crate) fn parse() -> Flags {
     crawler::cli::typed(&mut grouped(), &used(), std::env::args_os()).unwrap_or_else(|error| error.exit())
 }
 
-/// Prints what the program is for, and its subcommands. The options are left out.
+/// Prints the purpose of the program and its subcommands, without the options.
 pub(crate) fn print_overview(out: &mut impl Write) -> std::io::Result<()> {
     let rest = "`agentdex --help` lists the options, `agentdex COMMAND --help` those of a command.\n";
     write!(out, "{}", with_groups(rest).render_long_help())

@@ -169,7 +169,7 @@ mod tests {
         check(&shared, &CrawlFlags::default()).unwrap_err().to_string()
     }
 
-    /// The keys that a program lists when it meets an unknown one.
+    /// The known keys, from the error about an unknown key.
     fn known(table: &str) -> BTreeSet<String> {
         let header = if table.is_empty() { String::new() } else { format!("[{table}]\n") };
         let error = error_of(&format!("{header}zzzzzz = 1\n"));

@@ -107,7 +107,7 @@ async fn status(config: &StoreConfig, out: &mut impl Write) -> anyhow::Result<()
     if schema.found < schema.known {
         writeln!(
             out,
-            "{}: schema {}, this program brings {}: run agentdex db migrate",
+            "{}: schema {}, this program has {}: run agentdex db migrate",
             config.url, schema.found, schema.known
         )?;
         return Ok(());
@@ -130,7 +130,7 @@ async fn status(config: &StoreConfig, out: &mut impl Write) -> anyhow::Result<()
     Ok(())
 }
 
-/// How far a reader of the feed is. Its time is that of the last entries that it read: while there are none, it stays as it is.
+/// The progress of a feed reader. The time is when it last read entries, so it does not change while there are no new entries.
 fn reader_state(head: i64, reader: &FeedReader) -> String {
     let read_at = reader.seen_at.format("%Y-%m-%d %H:%M UTC");
     match head.saturating_sub(reader.position.0) {
@@ -190,7 +190,7 @@ async fn export(config: &StoreConfig, file: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Imports a dump. `flags` are those with which another program finds the same database.
+/// Imports a dump. `flags` are the flags with which another program uses the same database.
 async fn import(config: &StoreConfig, file: &Path, flags: &str, out: &mut impl Write) -> anyhow::Result<()> {
     // before a database is created
     let source: Box<dyn std::io::Read + Send> = match file.to_str() {
@@ -212,7 +212,7 @@ async fn import(config: &StoreConfig, file: &Path, flags: &str, out: &mut impl W
         }
         for number in 2_u64.. {
             let Some(line) = line_read(&mut source, number)? else { break };
-            // If the receiver is gone, it reports its own error.
+            // if the receiver was dropped, it reports its own error
             if sender.blocking_send(line).is_err() {
                 break;
             }
@@ -221,7 +221,7 @@ async fn import(config: &StoreConfig, file: &Path, flags: &str, out: &mut impl W
     });
     let rows = store.import(&mut lines).await;
     drop(lines);
-    // An error of the file explains why its lines ended.
+    // a read error explains why the lines ended early
     reading.await?.with_context(unreadable)?;
     writeln!(out, "{} rows imported; run `indexer rebuild{flags}` to build the index", rows?)?;
     store.close().await;
@@ -250,7 +250,7 @@ async fn retain(
     out: &mut impl Write,
 ) -> Result<(), anyhow::Error> {
     if *retention == Retention::default() {
-        return Err(UsageError("name what to remove: --feed-days, --versions-days".to_owned()).into());
+        return Err(UsageError("specify what to remove: --feed-days, --versions-days".to_owned()).into());
     }
     let store = Store::open_existing(config).await?;
     let now = chrono::DateTime::from(now());

@@ -1,7 +1,7 @@
 //! `agentdex demo`: starts a small web on this machine, crawls it, and serves the results.
 //!
-//! The crawl is a normal one. The demo only sets the addresses of its hosts, their certificate authority, a delay of 50 ms
-//! and an interval of ten minutes between visits, which are allowed since the addresses are its own.
+//! The crawl is a normal one. The demo only sets the addresses of its hosts, their certificate authority, a delay of 50 ms and an interval
+//! of ten minutes between visits, which are allowed because the addresses belong to the demo.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -20,7 +20,7 @@ use crate::serve::{self, AfterPass, Endpoint, ServeFlags};
 pub(crate) const DIR_NAME: &str = "demo";
 /// Delay between two requests to a host of the demo.
 pub(crate) const DELAY: &str = "50ms";
-/// Interval between visits to a site of the demo: short enough to watch the crawl go on.
+/// Interval between visits to a site of the demo, short enough to watch repeated visits.
 const REVISIT_EVERY: &str = "10m";
 /// The contact page that the demo's crawler names in its requests.
 const CONTACT_URL: &str = "https://agentdex.example/about-the-crawler";
@@ -35,7 +35,7 @@ pub(crate) async fn run(
     let dir = data_dir(shared);
     let shared = &own_flags(shared, &dir);
     let seeds_file = dir.join("seeds.txt");
-    // a demo that runs keeps its files: nothing is written before its directory is locked
+    // nothing is written before the directory is locked, so that the files of a running demo are not changed
     let settings = crawler::cli::resolve(shared, crawl)?;
     serve::refuse_unsupported(&settings, shared)?;
     serve::create_data_dir(&dir)?;
@@ -60,13 +60,13 @@ pub(crate) async fn run(
     served
 }
 
-/// A directory of the demo's own, so that its sites do not mix with real ones.
+/// A separate directory for the demo, so that its sites do not mix with real ones.
 fn data_dir(shared: &SharedFlags) -> PathBuf {
     shared.data_dir.clone().unwrap_or_else(|| Path::new("agentdex-data").join(DIR_NAME))
 }
 
-/// The flags with the demo's directory. Its sites are made up, so they go into the database of the environment or of a
-/// configuration file only if that is typed.
+/// The flags with the demo's directory. The sites of the demo are invented, so the database of the environment or of a configuration file
+/// is used only if it is given on the command line.
 fn own_flags(shared: &SharedFlags, dir: &Path) -> SharedFlags {
     let own = || DatabaseUrl::in_data_dir(dir).to_string();
     SharedFlags {
@@ -76,7 +76,7 @@ fn own_flags(shared: &SharedFlags, dir: &Path) -> SharedFlags {
     }
 }
 
-/// Locks the demo's files, which are in its directory whatever its database is.
+/// Locks the demo's files, which are in its directory regardless of the database.
 fn lock_files(crawl: &CrawlConfig, dir: &Path, seeds_file: &Path) -> anyhow::Result<CrawlConfig> {
     let files = CrawlConfig { locked_database: Some(seeds_file.to_owned()), lock: None, ..crawl.clone() };
     files.locked().map_err(|error| match error {

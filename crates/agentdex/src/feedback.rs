@@ -1,5 +1,5 @@
-//! `agentdex feedback`: lists, removes, exports and evaluates what clients chose (`POST /feedback`). Feedback does not
-//! influence the ranking.
+//! `agentdex feedback`: lists, removes, exports and evaluates the choices of clients (`POST /feedback`). Feedback does not influence the
+//! ranking.
 
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use crate::serve;
 
 /// Pairs per page.
 const PAGE: u32 = 1_000;
-/// Maximum number of results among which a choice is searched for.
+/// Number of first results in which a choice is looked up.
 const RESULTS_MAX: usize = 10;
 
 #[derive(Debug, Args)]
@@ -105,7 +105,7 @@ pub(crate) async fn run(
             let filter = filter.read()?;
             let is_named = filter != FeedbackFilter::default();
             if !is_named && !*all {
-                let why = "name what to remove: --site, --client, --capability, or --all";
+                let why = "specify what to remove: --site, --client, --capability, or --all";
                 return Err(UsageError(why.to_owned()).into());
             }
             writeln!(out, "{} removed", store.feedback_remove(&filter).await?)?;
@@ -129,7 +129,7 @@ pub(crate) async fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Every pair; the caps of the API bound their number.
+/// All pairs. The caps of the API limit their number.
 async fn pairs(store: &Store, clients_min: u32) -> anyhow::Result<Vec<FeedbackPair>> {
     let mut pairs: Vec<FeedbackPair> = Vec::new();
     loop {

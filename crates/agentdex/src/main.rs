@@ -114,7 +114,7 @@ fn report(error: &anyhow::Error, hint: &str, format: LogFormat) {
     settings::log::report("agentdex", format, &format!("{}{hint}", with_causes(error)));
 }
 
-/// What to do if there is no database: the command of a crawl with these settings, and where the database of the demo is.
+/// A hint for a missing database: the command that starts a crawl with these settings, and the location of the demo's database.
 fn missing_hint(error: &anyhow::Error, shared: &SharedFlags, crawl: &CrawlFlags) -> Option<String> {
     let error = error.downcast_ref::<StoreError>().filter(|error| error.is_missing())?;
     let command = configuration::crawl_command(shared, crawl);
@@ -122,7 +122,7 @@ fn missing_hint(error: &anyhow::Error, shared: &SharedFlags, crawl: &CrawlFlags)
     Some(format!(": {command}{}{note}", demo_hint(error).unwrap_or_default()))
 }
 
-/// Names the database of the demo, if it is below the directory in which there is none.
+/// Names the database of the demo, if it is below the directory without a database.
 fn demo_hint(error: &StoreError) -> Option<String> {
     let StoreError::Missing { path } = error else { return None };
     let dir = path.parent()?.join(demo::DIR_NAME);

@@ -18,7 +18,7 @@ pub(crate) enum Program {
 impl Program {
     const ALL: [Self; 4] = [Self::Agentdex, Self::Crawler, Self::Indexer, Self::Api];
 
-    /// `agentdex` is the command line of this program.
+    /// The command line of a program; `agentdex` is the one of this program.
     fn command(self, agentdex: &clap::Command) -> clap::Command {
         match self {
             Self::Agentdex => agentdex.clone(),

@@ -1,6 +1,6 @@
 //! `agentdex mcp`: the index as an MCP server over standard input and output, which clients start as a child process.
 //!
-//! Standard output belongs to the protocol: everything else goes to standard error.
+//! Standard output is used only for the protocol; all other output goes to standard error.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
@@ -25,7 +25,7 @@ pub(crate) async fn run(shared: &SharedFlags, serve: &ServeFlags) -> anyhow::Res
     let app = App::with_store(ApiConfig { embedder, reader, ..config }, store?);
     app.refresh_index().await;
     if std::io::stdin().is_terminal() {
-        let note = "an MCP client starts this command and speaks to it over its standard input and output; Ctrl-C ends it";
+        let note = "an MCP client starts this command and communicates over its standard input and output; Ctrl-C ends it";
         writeln!(std::io::stderr(), "{note}")?;
     }
     api::serve_stdio(app, shutdown.soft).await?;

@@ -52,7 +52,7 @@ fn request_status(authority: &str, path: &str) -> anyhow::Result<String> {
     let mut stream = TcpStream::connect_timeout(&address, TIMEOUT)?;
     stream.set_read_timeout(Some(TIMEOUT))?;
     stream.set_write_timeout(Some(TIMEOUT))?;
-    // One write, so that one packet is sent.
+    // a single write, so that a single packet is sent
     let request = format!("GET /{path} HTTP/1.1\r\nHost: {authority}\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes())?;
     let mut response = Vec::new();

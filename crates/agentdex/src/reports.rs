@@ -1,4 +1,4 @@
-//! `agentdex reports`: lists and dismisses what clients report about sites (`POST /reports`).
+//! `agentdex reports`: lists and dismisses reports of clients about sites (`POST /reports`).
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -93,7 +93,7 @@ fn filter(site: Option<&str>, id: Option<i64>) -> anyhow::Result<ReportFilter> {
     Ok(ReportFilter { id, site: site.map(SiteName::parse).transpose()? })
 }
 
-/// A site with the number of its reports, and what to do about it.
+/// A site with the number of its reports, and advice.
 fn line(reported: &ReportedSite) -> String {
     let ReportedSite { site, reports, latest_at, is_suspended } = reported;
     let noun = if *reports == 1 { "report" } else { "reports" };

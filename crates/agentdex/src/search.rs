@@ -1,4 +1,4 @@
-//! `agentdex search`: the answer of `GET /search` from the data directory, as a table or as its JSON.
+//! `agentdex search`: runs `GET /search` on the data directory, and prints the response as a table or as JSON.
 
 use std::io::{IsTerminal as _, Write};
 use std::path::Path;
@@ -17,7 +17,7 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use crate::serve::{self, ServeFlags};
 
-/// The columns of the table with their maximum widths; the last one takes the rest.
+/// The columns of the table with their maximum widths. The last one uses the remaining width.
 const COLUMNS: [(&str, usize); 4] = [("NAME", 30), ("SITE", 28), ("TYPE", 24), ("WHAT IT DOES", usize::MAX)];
 /// Spaces between two columns.
 const GAP: usize = 2;
@@ -41,7 +41,7 @@ pub(crate) struct SearchArgs {
     /// Order of the results, such as relevance or name [default: relevance]
     #[arg(long, value_name = "ORDER")]
     sort: Option<String>,
-    /// `next_cursor` of the page before
+    /// `next_cursor` of the previous page
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
 }
@@ -77,7 +77,7 @@ pub(crate) async fn run(
         return Err(UsageError(why.to_owned()).into());
     }
     let settings = serve::reader_settings(shared, shared.data_dir.as_deref())?;
-    // the answer says why the index cannot be used, and needs no log line that says it too
+    // the response explains why the index cannot be used, so a log line is not needed
     let log_level = if shared.verbose == 0 { LogLevel::Error } else { settings.log_level };
     let settings = indexer::cli::Settings { log_level, ..settings };
     let _log = settings.start_logging("agentdex");

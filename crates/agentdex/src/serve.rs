@@ -54,7 +54,7 @@ pub(crate) struct ServeFlags {
 /// Poll interval while the index catches up with the crawl.
 const CATCH_UP_POLL: Duration = Duration::from_millis(50);
 
-/// Default schedule of housekeeping while the crawl runs: once an hour, a little after the hour.
+/// Default schedule of housekeeping while the crawl runs: once an hour, at minute 23.
 const HOUSEKEEPING: &str = "23 * * * *";
 
 /// What the program does after the pass over the seeds.
@@ -204,7 +204,7 @@ pub(crate) async fn run_on(
     worked.map(|()| ExitCode::SUCCESS)
 }
 
-/// The URL of the dashboard on this machine. The address that stands for every interface cannot be opened everywhere.
+/// The URL of the dashboard on this machine. Replaces the unspecified address (0.0.0.0), which not every system can open.
 fn reachable_url(mut bound: SocketAddr) -> String {
     if bound.ip().is_unspecified() {
         bound.set_ip(if bound.is_ipv4() { Ipv4Addr::LOCALHOST.into() } else { Ipv6Addr::LOCALHOST.into() });
@@ -276,7 +276,7 @@ fn url_to_type(url: &DatabaseUrl) -> String {
     url.to_string().replace(":***@", ":PASSWORD@").replace("password=***", "password=PASSWORD")
 }
 
-/// The shared flags that were typed and that say where the data is, as words of a shell, each after a space. A password is left out.
+/// The typed shared flags that determine the location of the data, as shell words, each after a space. Passwords are left out.
 pub(crate) fn typed_flags(typed: &SharedFlags) -> String {
     let path = |path: &PathBuf| path.display().to_string();
     let url =
@@ -331,7 +331,7 @@ impl Node {
         let again = continuous(&config)?;
         let unprinted = OnceLock::new();
         let show = |news: Progress<'_>| {
-            // after the seeds were read: if they cannot be, nothing is served
+            // only after the seeds were read; if that fails, nothing is served
             if matches!(news, Progress::Seeded { .. })
                 && let Err(error) = watch.suspend(|| self.announce_serving(shared, after_pass))
             {
@@ -360,7 +360,7 @@ impl Node {
         self.announce(&summary).await?;
         let next_due_at = self.store.next_due_at().await?;
         Announcement::GoingOn { next_due_at }.print(self.output)?;
-        // submissions, changed seed files and due sites: a line when something happens, between those of the log
+        // submissions, changed seed files and due sites: one line for each event, between the lines of the log
         let watch = Watch::after_pass(shared);
         let show = |news: Progress<'_>| {
             if !matches!(news, Progress::Seeded { .. } | Progress::Scheduled { .. }) {
@@ -399,7 +399,7 @@ impl Node {
         Ok(crawler::cli::failure_reasons(ends, &format!("{visits} {noun} of the last day")))
     }
 
-    /// Says in the terminal how to see the results and to go on, after a pass that is not followed by others.
+    /// Prints how to see the results and how to continue, after the last pass.
     async fn announce_end(&self, after_pass: AfterPass) -> anyhow::Result<()> {
         match self.output {
             OutputFormat::Text => {
@@ -413,7 +413,7 @@ impl Node {
         }
     }
 
-    /// Names the next steps. What there is to find decides, not what this pass did: it may have had nothing to visit.
+    /// Prints the next steps. They depend on the stored manifests, not on this pass, which may have had nothing to visit.
     async fn announce(&self, summary: &Summary) -> anyhow::Result<()> {
         let program = program();
         let (url, data_dir, reading) = (self.url.as_str(), self.data_dir.as_str(), &self.reading);
@@ -445,7 +445,7 @@ pub(crate) async fn has_manifests(store: &Store) -> Result<bool, store::StoreErr
     Ok(!store.manifest_sizes_after(None, 1).await?.is_empty())
 }
 
-/// The crawl after its first pass, which reads the seeds from now on.
+/// The configuration of the crawl after its first pass. It reads only seed files that change from now on.
 #[expect(clippy::disallowed_methods, reason = "the times of files are compared with this machine's clock")]
 fn continuous(pass: &CrawlConfig) -> anyhow::Result<CrawlConfig> {
     let housekeeping = match &pass.schedules.housekeeping {

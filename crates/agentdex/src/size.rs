@@ -1,7 +1,7 @@
-//! Numbers of bytes in words.
+//! Formats numbers of bytes.
 
 const UNITS: [&str; 4] = ["bytes", "KiB", "MiB", "GiB"];
-/// From this number of a unit on, the next larger one is used, which has at least two digits then.
+/// From this number on, the next larger unit is used, in which the number has at least two digits.
 const UNIT_MAX: u64 = 10 * 1024;
 
 /// Bytes in the unit in which they have at least two digits, rounded down: `932 KiB`, `58 GiB`.

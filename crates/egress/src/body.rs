@@ -1,8 +1,8 @@
-//! Bodies, read chunk by chunk under limits: bytes on the wire and decoded, compression ratio, time, and rate.
+//! Reads bodies chunk by chunk under limits on bytes on the wire, decoded bytes, compression ratio, time, and rate.
 //!
-//! The HTTP client decodes nothing. gzip is decoded here into a sink that refuses the first byte beyond its cap, so that a
-//! bomb costs one buffer; anything else, and nesting, is refused (RFC 9110 §8.4). Brotli is not accepted: a server chooses the
-//! window of its decoder, up to 16 MiB for each body in flight (RFC 7932 §9.1).
+//! The HTTP client decodes nothing. gzip is decoded here into a sink that refuses the first byte beyond its cap, so that a decompression
+//! bomb costs one buffer. Other codings and nested codings are refused (RFC 9110 §8.4). Brotli is not accepted, because the server chooses
+//! the window of the decoder, which can take 16 MiB for each body in flight (RFC 7932 §9.1).
 
 use std::future::poll_fn;
 use std::io::{self, Write};
@@ -30,7 +30,8 @@ enum Overflow {
     Fail,
 }
 
-/// A robots.txt is used up to the cap (RFC 9309 §2.5) and a page only for its head; a truncated manifest is useless.
+/// What happens at the cap of a body. A robots.txt is used up to the cap (RFC 9309 §2.5), and only the head of a page is used. A truncated
+/// manifest is refused.
 const fn overflow(kind: BodyKind) -> Overflow {
     match kind {
         BodyKind::Robots | BodyKind::Homepage | BodyKind::Other => Overflow::Cut,
@@ -38,7 +39,7 @@ const fn overflow(kind: BodyKind) -> Overflow {
     }
 }
 
-/// Longest time for a body; robots.txt has less, since everything waits for it.
+/// Maximum time for a body. robots.txt has less, because all other requests wait for it.
 const fn time_max(kind: BodyKind) -> Duration {
     match kind {
         BodyKind::Robots => Duration::from_secs(10),
@@ -46,26 +47,26 @@ const fn time_max(kind: BodyKind) -> Duration {
     }
 }
 
-/// Maximum silence within a body.
+/// Maximum time between two chunks of a body.
 const IDLE_MAX: Duration = Duration::from_secs(5);
 /// Minimum rate after the grace period.
 const RATE_BYTES_PER_SECOND_MIN: u64 = 1024;
 const RATE_GRACE: Duration = Duration::from_secs(5);
-/// Text rarely compresses beyond 20:1; bombs begin at 1,000:1.
+/// Maximum compression ratio. Text rarely compresses beyond 20:1; decompression bombs reach at least 1,000:1.
 const RATIO_MAX: usize = 50;
-/// The ratio is not checked for small bodies.
+/// Decoded bytes below which the ratio is not checked.
 const RATIO_APPLIES_FROM_BYTES: usize = 64 * KIB;
 /// Size above which a body is large: six times the 95th percentile of published documents.
 const LARGE_BODY_BYTES: usize = 256 * KIB;
-/// Large bodies in flight, in all visits of this process: with the largest cap of 16 MiB, 256 MiB.
+/// Permits for large bodies in flight in all visits of this process. With the largest cap of 16 MiB, these bodies take at most 256 MiB.
 static LARGE_BODIES: Semaphore = Semaphore::const_new(16);
 
-/// Longest wait for a permit: servers do not wait for their readers for much longer.
+/// Maximum wait for a permit. Servers do not wait much longer for a client that does not read.
 const LARGE_BODY_WAIT: Duration = Duration::from_secs(10);
-/// Longest time for a body of any kind: as a small one, the wait for a permit, and as a large one.
+/// Maximum time for a body of any kind: the time as a small body, the wait for a permit, and the time as a large body.
 pub(crate) const BODY_TIME_MAX: Duration =
     Duration::from_secs(2 * time_max(BodyKind::Manifest).as_secs() + LARGE_BODY_WAIT.as_secs());
-/// Minimum rate of a large body, since others wait for its permit.
+/// Minimum rate of a large body, because other bodies wait for its permit.
 const LARGE_BODY_BYTES_PER_SECOND_MIN: u64 = 32 * 1024;
 
 /// Reads the body of a successful response.
@@ -101,7 +102,7 @@ fn stated_bytes(head: &Head) -> Option<u64> {
     head.text(&CONTENT_LENGTH).filter(|_| !is_framed_otherwise)?.trim().parse().ok()
 }
 
-/// A permit for a large body. Its failure is not caused by the server.
+/// Acquires a permit for a large body. If that fails, the server is not at fault.
 async fn large_body() -> Result<SemaphorePermit<'static>, Failure> {
     match timeout(LARGE_BODY_WAIT, LARGE_BODIES.acquire()).await {
         Ok(Ok(permit)) => Ok(permit),
@@ -119,7 +120,7 @@ async fn next_data(body: &mut reqwest::Body) -> reqwest::Result<Option<Bytes>> {
     Ok(None)
 }
 
-/// Skips an unneeded body, as long as that is cheaper than a new connection.
+/// Reads and discards an unneeded body, as long as this is cheaper than a new connection.
 pub(crate) async fn skip(response: reqwest::Response) -> u64 {
     let mut body = reqwest::Body::from(response);
     let mut pace = Pace::start(IDLE_MAX);
@@ -179,13 +180,13 @@ impl Pace {
         if elapsed < RATE_GRACE || self.wire_bytes >= elapsed.as_secs() * RATE_BYTES_PER_SECOND_MIN {
             return Ok(());
         }
-        let reason = format!("the body came slower than {RATE_BYTES_PER_SECOND_MIN} bytes a second");
+        let reason = format!("the body arrived slower than {RATE_BYTES_PER_SECOND_MIN} bytes a second");
         Err(Failure::new(Cause::Timeout, reason))
     }
 
     fn too_slow(&self, waited: Duration) -> Failure {
         let reason = if waited == IDLE_MAX {
-            format!("the body paused for longer than {} s", IDLE_MAX.as_secs())
+            format!("no data of the body arrived for more than {} s", IDLE_MAX.as_secs())
         } else {
             format!("the body took longer than {} s", self.time_max.as_secs())
         };
@@ -224,7 +225,7 @@ enum Progress {
     Enough,
 }
 
-/// Decoded bytes, never more than the cap.
+/// Collects decoded bytes, up to the cap.
 struct Sink {
     bytes: Vec<u8>,
     bytes_max: usize,
@@ -294,7 +295,7 @@ impl Decoder {
 struct Reader {
     decoder: Decoder,
     kind: BodyKind,
-    /// How much of a homepage's head was searched.
+    /// Number of bytes of a homepage in which the end of the head was searched for.
     searched: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Decoding, caps and the minimum rate of response bodies.
+//! Tests of decoding, of caps and of the minimum rate of response bodies.
 
 use super::*;
 
@@ -61,7 +61,7 @@ fn stops_gzip_bombs_by_ratio_and_size() {
     }
 }
 
-/// Memory of decoding besides the decoded body, whose buffer grows by doubling: gzip keeps 32 KiB.
+/// Maximum memory of decoding besides the decoded body, whose buffer grows by doubling. gzip keeps 32 KiB.
 const GZIP_BYTES_MAX: u64 = 256 * 1024;
 
 #[test]
@@ -72,7 +72,7 @@ fn decoding_allocates_the_body_cap_plus_a_constant() {
     for (coding, wire, more) in [
         (Coding::Gzip, gzip(&text), GZIP_BYTES_MAX),
         (Coding::Gzip, gzip(&zeros), GZIP_BYTES_MAX),
-        // a header whose file name and comment do not end
+        // a gzip header with an unterminated file name and comment
         (Coding::Gzip, names, GZIP_BYTES_MAX),
     ] {
         let spent = allocation_counter::measure(|| drop(read_all(coding, BodyKind::Manifest, &wire)));
@@ -111,7 +111,7 @@ fn names_broken_and_truncated_encodings() {
     assert_eq!(read_all(Coding::Gzip, BodyKind::Manifest, b"").unwrap().bytes, b"");
 }
 
-/// Bodies of the tests below take permits that all bodies of a process share.
+/// The tests below must not run concurrently, because all bodies of a process share the permits.
 static ONE_AT_A_TIME: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 const LARGE: usize = LARGE_BODY_BYTES + 1;
 
@@ -142,7 +142,7 @@ async fn a_body_that_ends_before_its_content_length_is_not_read() {
 }
 
 #[tokio::test]
-async fn sixteen_large_bodies_are_read_at_once_and_the_next_one_waits() {
+async fn sixteen_large_bodies_are_read_concurrently_and_the_next_one_waits() {
     let _alone = ONE_AT_A_TIME.lock().await;
     let (large, finish) = (Arc::new(AtomicUsize::new(0)), Arc::new(Semaphore::new(0)));
     let mut bodies = tokio::task::JoinSet::new();
@@ -167,7 +167,7 @@ async fn sixteen_large_bodies_are_read_at_once_and_the_next_one_waits() {
     finish.add_permits(1);
     let first = bodies.join_next().await.unwrap().unwrap().unwrap();
     assert_eq!(first.bytes.len(), LARGE + 7);
-    assert!(timeout(Duration::from_millis(200), reached(17)).await.is_err(), "it is held on");
+    assert!(timeout(Duration::from_millis(200), reached(17)).await.is_err(), "the body waits for a permit");
     drop(first);
     finish.add_permits(16);
     assert_eq!(bodies.join_all().await.into_iter().flatten().count(), 16);

@@ -1,8 +1,8 @@
-//! Names to addresses, through the system's name servers.
+//! Resolves names to addresses through the system's name servers.
 //!
-//! A bounded cache keeps the addresses of names for their TTL, within bounds, and negative responses. Nothing else of a
-//! response is kept: a name server may add as many records as it likes. Equal concurrent queries are sent once. The hosts file of the
-//! machine is not read: the index shows what the public sees.
+//! A bounded cache keeps the addresses of names, and negative responses, for their TTL within limits. Other records of a response are not
+//! kept, because a name server may add any number of them. Equal concurrent queries are sent only once. The hosts file of the machine is
+//! not read, because the index must show what is public.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -34,25 +34,25 @@ const TTL_MAX: Duration = Duration::from_hours(24);
 /// TTL of negative responses, from the SOA's minimum (RFC 2308) within these bounds.
 const NEGATIVE_TTL_MIN: Duration = Duration::from_mins(5);
 const NEGATIVE_TTL_MAX: Duration = Duration::from_hours(3);
-/// Number of cached names, least recently used ones are evicted; about 100 MB when full, which only fleets reach, and at most 300
-/// MB if every name has as many addresses as it may.
+/// Maximum number of cached names. The least recently used names are evicted. A full cache takes about 100 MB, and at most 300 MB if every
+/// name has the maximum number of addresses. Only large crawls fill it.
 const CACHED_NAMES_MAX: usize = 250_000;
-/// Maximum number of addresses that a name may have; large services publish a dozen.
+/// Maximum number of addresses of a name. Large services publish a dozen.
 const ADDRESSES_MAX: usize = 32;
 /// Timeout of a query; there is one retry.
 const QUERY_TIME_MAX: Duration = Duration::from_secs(5);
 const QUERY_TRIES: usize = 2;
-/// Timeout of both tries, for any number of servers.
+/// Timeout of both attempts together, for any number of servers.
 const LOOKUP_TIME_MAX: Duration = Duration::from_secs(10);
 /// Maximum number of TXT or SVCB records of one name that are read; the formats use one.
 const RECORDS_MAX: usize = 10;
-/// Maximum number of concurrent queries; local recursive resolvers start to drop beyond a thousand.
+/// Maximum number of concurrent queries. Local recursive resolvers begin to drop queries beyond a thousand.
 const IN_FLIGHT_MAX: usize = 500;
 
 type Answer = Result<Arc<[IpAddr]>, Failure>;
 type Flight = Shared<BoxFuture<'static, (Answer, Duration)>>;
 
-/// Answers with the time until which they are valid.
+/// Cached answers, each with the time until which it is valid.
 struct AnswerCache(LruCache<Host, (Instant, Answer)>);
 
 impl AnswerCache {
@@ -78,7 +78,7 @@ pub(crate) struct Dns {
 }
 
 impl Dns {
-    /// Uses these servers; without any, those of the system's configuration.
+    /// Uses these servers. If there are none, uses the servers of the system's configuration.
     pub(crate) fn of(name_servers: &[SocketAddr]) -> Result<Self, NetError> {
         if name_servers.is_empty() { Self::from_system() } else { Self::of_servers(name_servers) }
     }
@@ -103,7 +103,7 @@ impl Dns {
         let options = builder.options_mut();
         options.timeout = QUERY_TIME_MAX;
         options.attempts = QUERY_TRIES;
-        // It would keep whole responses, of up to 64 KiB as sent.
+        // the cache of the library is off, because it would keep whole responses of up to 64 KiB
         options.cache_size = 0;
         options.use_hosts_file = ResolveHosts::Never;
         options.ip_strategy = LookupIpStrategy::Ipv4AndIpv6;
@@ -112,7 +112,7 @@ impl Dns {
         Ok(Self { resolver: Arc::new(builder.build()?), slots, flights: Mutex::default(), cached })
     }
 
-    /// The addresses of a name; joins a query in flight.
+    /// The addresses of a name. Waits for a query in flight instead of sending another one.
     pub(crate) async fn lookup(&self, host: &Host) -> Answer {
         let cached = || self.cached.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(answer) = cached().get(host, Instant::now()) {
@@ -152,7 +152,7 @@ impl Dns {
         Ok(texts.take(RECORDS_MAX).collect())
     }
 
-    /// The targets of the SVCB records of a name that lead to port 443; `.` is the name itself.
+    /// The targets of the SVCB records of a name that lead to port 443. `.` means the name itself.
     pub(crate) async fn services(&self, name: &str) -> Result<Vec<String>, Failure> {
         let _slot = self.slots.acquire().await;
         let lookup = self.resolver.lookup(format!("{name}."), RecordType::SVCB);
@@ -174,7 +174,7 @@ impl Dns {
         let mut flights = self.flights.lock().unwrap_or_else(PoisonError::into_inner);
         let start = || {
             let (resolver, slots) = (Arc::clone(&self.resolver), Arc::clone(&self.slots));
-            // the final dot keeps search domains out
+            // with the final dot, search domains are not used
             let name = format!("{host}.");
             async move { ask(&resolver, &slots, name).await }.boxed().shared()
         };
@@ -182,7 +182,7 @@ impl Dns {
     }
 }
 
-/// The addresses of a name, and how long they may be kept; failures to answer are not.
+/// The addresses of a name, and how long they may be cached. Failures of name servers are not cached.
 async fn ask(resolver: &TokioResolver, slots: &Semaphore, name: String) -> (Answer, Duration) {
     // the semaphore is never closed
     let _slot = slots.acquire().await;
@@ -209,7 +209,7 @@ async fn ask(resolver: &TokioResolver, slots: &Semaphore, name: String) -> (Answ
     }
 }
 
-/// The target of a service on port 443.
+/// The target of a service. `None` if the service is on another port than 443.
 fn target_of(service: &SVCB) -> Option<String> {
     let is_elsewhere = |(_, value): &(SvcParamKey, SvcParamValue)| matches!(value, SvcParamValue::Port(port) if *port != 443);
     if service.svc_params.iter().any(is_elsewhere) {
@@ -219,7 +219,7 @@ fn target_of(service: &SVCB) -> Option<String> {
     Some(if target == "." { target } else { target.trim_end_matches('.').to_owned() })
 }
 
-/// All addresses of a name: each is judged before a connection, so none is left out.
+/// All addresses of a name. A name with too many is refused, because each address must be checked before a connection.
 fn bounded(found: impl Iterator<Item = IpAddr>) -> Answer {
     let addresses: Arc<[IpAddr]> = found.take(ADDRESSES_MAX + 1).collect();
     match addresses.len() {
@@ -252,7 +252,7 @@ fn failure_of(error: &NetError) -> Failure {
     }
 }
 
-/// Whether the name servers of this machine know a public name.
+/// Checks whether the name servers of this machine can resolve a public name.
 ///
 /// # Errors
 ///
@@ -308,7 +308,7 @@ mod tests {
             cache.put(&host(number), bounded(addresses(1)), until);
         }
         assert_eq!(cache.0.len(), CACHED_NAMES_MAX);
-        assert!(cache.get(&host(0), now).is_none(), "the oldest one was evicted");
+        assert!(cache.get(&host(0), now).is_none(), "the oldest name was evicted");
         assert!(cache.get(&host(1), now).is_some());
         assert!(cache.get(&host(1), until).is_none());
     }

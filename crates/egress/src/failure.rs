@@ -1,7 +1,7 @@
-//! Why a request has no usable response, as a slug for the database and a sentence for people.
+//! Classifies why a request has no usable response: with a slug for the database and a sentence for people.
 //!
-//! Every error of resolver, connector, TLS and HTTP is classified here; nothing is retried or swallowed. The text describes
-//! what the other side did, not the types of this crate.
+//! Every error of the resolver, the connector, TLS and HTTP is classified here. Nothing is retried or ignored. The text describes what the
+//! server did, not the types of this crate.
 
 use std::error::Error;
 use std::fmt;
@@ -20,10 +20,10 @@ use crate::probe::Stage;
 
 /// Minimum time between two log lines about the limit of open files.
 const OUT_OF_FILES_INTERVAL: Duration = Duration::from_mins(1);
-/// When the last one was logged.
+/// When the last such line was logged.
 static OUT_OF_FILES_LOGGED: Mutex<Option<Instant>> = Mutex::new(None);
 
-/// The cause, as precise as the visit's decisions require.
+/// The cause, as detailed as the decisions of a visit require.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
     /// NXDOMAIN, or a name without address records.
@@ -42,13 +42,13 @@ pub enum Cause {
     Timeout,
     /// The body exceeded its cap.
     TooLarge,
-    /// This machine had no memory for the body, or no open file for the connection; the server is not at fault.
+    /// This machine had no memory for the body, or no file descriptor for the connection. The server is not at fault.
     Busy,
-    /// The request was not sent, since it could no longer leave in time ([`LeaveCheck`](crate::LeaveCheck)).
+    /// The request was not sent, because it would have been too late ([`LeaveCheck`](crate::LeaveCheck)).
     Late,
     /// The content coding of the body is refused.
     Encoding,
-    /// Not HTTP, HTTP beyond our limits, or cut short.
+    /// Not HTTP, HTTP beyond the limits of this crate, or a truncated response.
     Protocol,
 }
 
@@ -87,20 +87,23 @@ impl Failure {
     }
 
     pub(crate) fn address(refusal: AddressRefusal, address: std::net::IpAddr) -> Self {
-        Self::new(Cause::Address, format!("resolves to {address}, which is {refusal} and never connected to"))
+        Self::new(
+            Cause::Address,
+            format!("resolves to {address}, which is {refusal}, so no connection is opened"),
+        )
     }
 
     pub(crate) fn timeout(stage: Stage, seconds: u64) -> Self {
         Self::new(Cause::Timeout, format!("{} took longer than {seconds} s", stage.in_words()))
     }
 
-    /// The limit of open files is reached. This is a fault of this machine and is logged as an error.
+    /// A failure because the limit of open files is reached. This is a fault of this machine, so it is logged as an error.
     pub(crate) fn out_of_files() -> Self {
         let mut logged = OUT_OF_FILES_LOGGED.lock().unwrap_or_else(PoisonError::into_inner);
         if logged.is_none_or(|at| at.elapsed() >= OUT_OF_FILES_INTERVAL) {
             *logged = Some(Instant::now());
             tracing::error!(
-                "no connection can be opened, since the limit of open files is reached (EMFILE or ENFILE), and visits wait: \
+                "no connection can be opened, because the limit of open files is reached (EMFILE or ENFILE), and visits wait: \
                  raise it (ulimit -Hn, LimitNOFILE= of systemd), or lower --concurrency"
             );
         }
@@ -151,7 +154,7 @@ impl fmt::Display for Failure {
 
 impl Error for Failure {}
 
-/// Whether an error says that the process, or the machine, may open no more files. An `io::Error` may wrap another.
+/// Whether an error means that the process or the machine may not open any more files. An `io::Error` may wrap another one.
 pub(crate) fn is_out_of_files(error: &(dyn Error + 'static)) -> bool {
     let Some(error) = error.downcast_ref::<io::Error>() else { return false };
     let is_limit = |code| [Errno::MFILE, Errno::NFILE].iter().any(|limit| limit.raw_os_error() == code);
@@ -163,7 +166,7 @@ fn sources<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dy
     std::iter::successors(Some(error), |&error| error.source())
 }
 
-/// Looks for `T` in an error, also inside any number of `io::Error`s, which skip what they wrap in their chain of sources.
+/// Looks for `T` in an error, also inside nested `io::Error`s, because their chains of sources do not include the wrapped errors.
 fn find<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
     error.downcast_ref::<T>().or_else(|| {
         let inside = error.downcast_ref::<io::Error>()?.get_ref()?;
@@ -219,11 +222,11 @@ fn protocol_reason(error: &reqwest::Error, kind: Option<io::ErrorKind>) -> Strin
             "the connection was reset".to_owned()
         }
         Some(io::ErrorKind::UnexpectedEof) => {
-            "the connection was closed before the answer was whole".to_owned()
+            "the connection was closed before the response was complete".to_owned()
         }
         _ => {
             let innermost = sources(error).last().map_or_else(|| error.to_string(), ToString::to_string);
-            format!("the answer is not valid HTTP: {innermost}")
+            format!("the response is not valid HTTP: {innermost}")
         }
     }
 }

@@ -14,7 +14,7 @@ pub struct Head {
 }
 
 impl Head {
-    /// Bytes of names and values, with the colon, space and line end of HTTP/1.
+    /// Bytes of names and values, including the colon, the space and the line end of HTTP/1.
     pub(crate) fn header_bytes(&self) -> usize {
         self.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum()
     }

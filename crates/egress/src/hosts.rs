@@ -1,7 +1,7 @@
-//! `--hosts FILE`: addresses that the operator sets for names, as in hosts(5), with an optional port.
+//! Parses the file of `--hosts`: addresses that the operator sets for names, as in hosts(5), with an optional port.
 //!
-//! A line is an address and then names: `127.1.0.5:8443 skyhop.example www.skyhop.example`. URLs, certificates and Host
-//! headers are unaffected: the name stays the name, and port 443 stays its port. The addresses are checked like any other.
+//! A line is an address and then names: `127.1.0.5:8443 skyhop.example www.skyhop.example`. This does not affect URLs, certificates and
+//! Host headers, which still contain the name and port 443. The addresses are checked like any others.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -21,7 +21,7 @@ pub struct HostsError {
 pub struct HostsFile(HashMap<Host, Vec<SocketAddr>>);
 
 impl HostsFile {
-    /// Reads the text of such a file.
+    /// Parses the text of a hosts file.
     pub fn parse(text: &str) -> Result<Self, HostsError> {
         let mut names: HashMap<Host, Vec<SocketAddr>> = HashMap::new();
         for (number, line) in text.lines().enumerate() {
@@ -40,7 +40,7 @@ impl HostsFile {
         Ok(Self(names))
     }
 
-    /// The target of a name; port 0 means the port of the URL.
+    /// The addresses of a name. Port 0 means the port of the URL.
     pub fn find(&self, host: &Host) -> Option<&[SocketAddr]> {
         self.0.get(host).map(Vec::as_slice)
     }

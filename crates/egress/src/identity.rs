@@ -1,7 +1,7 @@
-//! The identity of the crawler: `agentdex/0.1.0 (+https://…; mailto:…)` and From.
+//! The identity of the crawler: the User-Agent `agentdex/0.1.0 (+https://…; mailto:…)` and the From header.
 //!
-//! The default is the page of the project; an operator's own page and address replace it, so that a complaint reaches the
-//! person who can act on it.
+//! By default, it contains the page of the project. The operator's own page and address replace it, so that a complaint reaches the person
+//! who can act on it.
 
 use http::HeaderValue;
 use policy::robots::PRODUCT_TOKEN;
@@ -57,7 +57,7 @@ impl Contact {
         of_email.or_else(of_url)
     }
 
-    /// Whether only the project can be contacted.
+    /// Whether the operator gave no contact, so that only the project can be contacted.
     pub const fn is_missing(&self) -> bool {
         self.url.is_none() && self.email.is_none()
     }

@@ -1,4 +1,4 @@
-//! Whether a request may still be sent: its sender knows the deadline.
+//! Checks whether a request may still be sent. The sender of the request knows the deadline.
 
 use std::error::Error;
 use std::fmt;
@@ -25,7 +25,7 @@ impl LeaveCheck {
 
 impl fmt::Display for Late {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("this crawler was stalled before the request could leave, and did not send it")
+        f.write_str("this crawler was stalled before it could send the request, and did not send it")
     }
 }
 

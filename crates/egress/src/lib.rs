@@ -1,8 +1,8 @@
-//! The only crate that sends requests to the web, checked and capped.
+//! The only crate that sends requests to the web. It checks each request and limits each response.
 //!
-//! It decides nothing about politeness and sends exactly one request per call. It refuses addresses that are
-//! not global, names that were not resolved for the visit, hosts of another site than the visit's, plain http, proxies,
-//! redirects, retries, and answers beyond its limits. Every request identifies the crawler (RFC 9110 §10.1.2, §10.1.5).
+//! It makes no decisions about politeness, and sends exactly one request per call. It refuses addresses that are not global, names that
+//! were not resolved for the visit, hosts of another site than the visit's, plain http, proxies, redirects, retries, and answers beyond its
+//! limits. Every request identifies the crawler (RFC 9110 §10.1.2, §10.1.5).
 //!
 //! `crawler` obeys the decisions of `policy` before each call. `api` sends searches to the registries that its operator configured, and
 //! nothing else.

@@ -1,6 +1,6 @@
-//! The addresses of one visit: resolved once, checked one by one; the connector may use no others.
+//! The addresses of one visit. Each name is resolved once and each address is checked. The connector can use no other addresses.
 //!
-//! A name cannot resolve differently later in the visit (DNS rebinding), and an address that is not global is refused here, on
+//! So a name cannot resolve differently later in the visit (DNS rebinding). An address that is not global is also refused here, when
 //! connecting, regardless of earlier decisions.
 
 use std::collections::HashMap;
@@ -14,7 +14,7 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use crate::failure::{Cause, Failure};
 use crate::settings::Reach;
 
-/// Maximum number of addresses used for a name; any of them serves the same content.
+/// Maximum number of addresses used for a name. All of them are expected to serve the same content.
 const ADDRESSES_KNOWN_MAX: usize = 16;
 
 /// The resolver of one visit.
@@ -35,8 +35,8 @@ impl Pins {
         self.names.lock().unwrap_or_else(PoisonError::into_inner).get(host.as_str()).cloned()
     }
 
-    /// Checks addresses and pins them, IPv4 first, since not every machine has IPv6. One refused address refuses the name: a
-    /// name that resolves to both public and private addresses is an attack or a mistake.
+    /// Checks addresses and pins them, IPv4 first, because not every machine has IPv6. If one address is refused, the name is refused,
+    /// because a name that resolves to both public and private addresses is an attack or a mistake.
     pub(crate) fn pin(&self, host: &Host, addresses: &[SocketAddr]) -> Result<Vec<SocketAddr>, Failure> {
         for address in addresses {
             self.judge(*address)?;
@@ -60,7 +60,7 @@ impl Pins {
         }
     }
 
-    /// The only address that is connected to: the first, for which the request has its permit.
+    /// The only address to which a connection is opened: the first one, for which the request has its permit.
     fn address(&self, name: &str) -> Result<SocketAddr, Failure> {
         let names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
         let address = names
@@ -77,7 +77,7 @@ impl Pins {
             (AddressVerdict::Refused(refusal), _) => Err(Failure::address(refusal, address.ip())),
             (AddressVerdict::Global, Reach::OwnNetworks) => {
                 let reason = format!(
-                    "{} is outside --allow-addresses, and a crawl that keeps running visits it only with a contact",
+                    "{} is outside --allow-addresses, and a crawl that keeps running does not visit it without a contact",
                     address.ip()
                 );
                 Err(Failure::new(Cause::Address, reason))
@@ -147,6 +147,6 @@ mod tests {
         let pins = Pins::new(own, Reach::OwnNetworks);
         assert!(pins.pin(&host, &[address("127.1.0.5:8443")]).is_ok());
         let refused = pins.pin(&host, &[address("9.9.9.9:443")]).unwrap_err();
-        assert!(refused.reason.contains("only with a contact"), "{}", refused.reason);
+        assert!(refused.reason.contains("without a contact"), "{}", refused.reason);
     }
 }

@@ -1,8 +1,8 @@
 //! The current phase of a connection and the duration of each phase.
 //!
-//! The HTTP client does not report when TCP ended and TLS began, so a connector layer records start and end, and rustls asks for a stored
-//! session at the start of its handshake. No session is ever stored. When a connection is open, the layer also checks whether the request
-//! may still be sent.
+//! The HTTP client does not report when the TCP connection was open and TLS began. So a connector layer records the start and the end, and
+//! the store of TLS sessions records the start of the handshake, when rustls looks for a session. No session is ever stored. When a
+//! connection is open, the layer also checks whether the request may still be sent.
 
 use std::fmt;
 use std::pin::Pin;
@@ -54,7 +54,7 @@ struct Marks {
     timings: Timings,
 }
 
-/// Shared by the connector, rustls and the reader of one visit, which makes one request at a time.
+/// Shared by the connector, rustls and the reader of one visit. A visit sends one request at a time.
 #[derive(Clone)]
 pub(crate) struct Probe {
     marks: Arc<Mutex<Marks>>,
@@ -90,7 +90,7 @@ impl Probe {
         self.with(|marks| (marks.stage, marks.since))
     }
 
-    /// The timings, the current phase included.
+    /// The timings, including the current phase.
     pub(crate) fn timings(&self) -> Timings {
         self.with(|marks| {
             let mut closed = *marks;

@@ -8,12 +8,12 @@ use crate::failure::{Cause, Failure};
 use crate::head::Head;
 use crate::probe::Timings;
 
-/// Maximum number of header fields of a response; more than browsers need, and what HTTP/1 parsers refuse by default.
+/// Maximum number of header fields of a response. It is more than browsers need, and the default limit of HTTP/1 parsers.
 pub(crate) const HEADERS_MAX: usize = 100;
-/// Maximum size of all header fields together; usual servers stop at 8 to 16 KiB.
+/// Maximum bytes of all header fields together. Most servers have limits of 8 to 16 KiB.
 pub(crate) const HEADER_BYTES_MAX: usize = 32 * 1024;
 
-/// Takes status and headers out of a response.
+/// Moves the status and the headers out of a response.
 pub(crate) fn take_head(response: &mut reqwest::Response) -> Result<Head, Failure> {
     let head = Head {
         status: response.status(),
@@ -22,9 +22,9 @@ pub(crate) fn take_head(response: &mut reqwest::Response) -> Result<Head, Failur
     };
     let (count, bytes) = (head.headers.len(), head.header_bytes());
     let reason = if count > HEADERS_MAX {
-        format!("the answer has {count} header fields, more than {HEADERS_MAX}")
+        format!("the response has {count} header fields, more than {HEADERS_MAX}")
     } else if bytes > HEADER_BYTES_MAX {
-        format!("the answer's headers are larger than {HEADER_BYTES_MAX} bytes")
+        format!("the response's headers are larger than {HEADER_BYTES_MAX} bytes")
     } else {
         return Ok(head);
     };
@@ -35,7 +35,7 @@ pub(crate) fn take_head(response: &mut reqwest::Response) -> Result<Head, Failur
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
     Whole,
-    /// Cut at its cap, or after the part that is needed.
+    /// The body was cut at its cap, or after the part that is needed.
     Cut,
 }
 
@@ -50,7 +50,7 @@ pub struct Body {
 }
 
 impl Body {
-    /// Releases the permit of a large body: its memory is counted elsewhere from here on.
+    /// Releases the permit of a large body. From now on, the caller counts its memory.
     pub fn release_permit(&mut self) {
         self.permit = None;
     }
@@ -62,7 +62,7 @@ pub struct Reply {
     pub head: Head,
     /// `None` if it was not read because the status makes it irrelevant.
     pub body: Option<Body>,
-    /// Bytes of the body, whether it was read or skipped.
+    /// Bytes of the body on the wire, whether it was read or skipped.
     pub wire_bytes: u64,
     pub timings: Timings,
 }

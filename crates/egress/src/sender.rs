@@ -22,7 +22,7 @@ impl fmt::Debug for Egress {
 }
 
 impl Egress {
-    /// Checks the settings; nothing is sent. `now` states when a signature is made.
+    /// Checks the settings. Sends nothing. `now` is the clock for signatures.
     pub fn new(settings: EgressSettings, now: fn() -> DateTime<Utc>) -> Result<Self, TlsError> {
         let tls = tls::client_config(settings.additional_roots_pem.as_deref())?;
         Ok(Self(Arc::new(Shared {
@@ -39,7 +39,7 @@ impl Egress {
         })))
     }
 
-    /// Begins the requests of one visit to a site; nothing is sent yet.
+    /// Opens a session for one visit to a site. Sends nothing.
     pub fn session(&self, site: SiteName) -> Session {
         Session::open(Arc::clone(&self.0), site)
     }

@@ -1,8 +1,8 @@
 //! The HTTP clients of one visit, closed when the visit ends.
 //!
-//! A client per host keeps memory flat over any number of sites: a visit keeps the connections to the two hosts that it
-//! requested last. A session belongs to one site: no host of another site is resolved or requested, since its limits are
-//! unknown here.
+//! Each host has its own client, so that memory does not grow with the number of sites. A visit keeps the connections to the two hosts that
+//! it requested last. A session belongs to one site. It does not resolve or request hosts of other sites, because their limits are not
+//! known here.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
@@ -30,7 +30,7 @@ const HANDSHAKE_MAX: Duration = Duration::from_secs(5);
 const HEADERS_TIME_MAX: Duration = Duration::from_secs(10);
 /// How often the limit of the current phase is checked.
 const LIMIT_CHECK_INTERVAL: Duration = Duration::from_secs(1);
-/// Longest time of one request, from its first packet to the end of its answer.
+/// Maximum time of one request, from its first packet to the end of its response.
 pub const REQUEST_TIME_MAX: Duration = Duration::from_secs(
     CONNECT_MAX.as_secs()
         + HANDSHAKE_MAX.as_secs()
@@ -39,7 +39,7 @@ pub const REQUEST_TIME_MAX: Duration = Duration::from_secs(
 );
 /// The only permitted port, the default of https.
 const PORT: u16 = 443;
-/// Maximum number of hosts whose connections a visit keeps: many sites redirect between two of them.
+/// Maximum number of hosts to which a visit keeps connections. Many sites redirect between two hosts.
 const HOSTS_CONNECTED_MAX: usize = 2;
 
 /// The addresses of a name in this visit.
@@ -49,7 +49,7 @@ pub struct Resolved {
     pub standing: NetworkScope,
 }
 
-/// Kind of network that a host is in.
+/// The kind of network in which a host is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NetworkScope {
     /// A network of a third party: every politeness rule applies.
@@ -62,7 +62,7 @@ pub enum NetworkScope {
 pub struct Session {
     /// The only site that is contacted.
     site: SiteName,
-    /// Clients of the hosts that were requested last, the latest first.
+    /// Clients of the hosts that were requested last, most recent first.
     clients: Mutex<VecDeque<(Host, reqwest::Client)>>,
     pins: Pins,
     probe: Probe,
@@ -100,7 +100,7 @@ impl Session {
         Err(Failure::new(Cause::OtherSite, reason))
     }
 
-    /// Resolves a name, once per visit; the addresses are checked and pinned.
+    /// Resolves a name once per visit, and checks and pins its addresses.
     pub async fn resolve(&self, host: &Host) -> Result<Resolved, Failure> {
         self.check_site(host)?;
         let pinned = match self.pins.find(host) {
@@ -115,7 +115,7 @@ impl Session {
         Ok(Resolved { addresses, standing })
     }
 
-    /// Pins addresses that another visit has resolved; they are checked again.
+    /// Pins addresses that another visit has resolved, after checking them again.
     pub fn adopt(&self, host: &Host, addresses: &[SocketAddr]) -> Result<(), Failure> {
         self.check_site(host)?;
         self.pins.pin(host, addresses).map(drop)
@@ -158,12 +158,12 @@ impl Session {
         self.shared.dns()?.services(&format!("{label}.{host}")).await
     }
 
-    /// Sends one GET and reads its response; the name must have been resolved. `conditions` are the validators of the stored copy. Nothing
-    /// is retried and no redirect followed.
+    /// Sends one GET request and reads its response. The name must have been resolved. `conditions` are the validators of the stored copy.
+    /// Does not retry, and does not follow redirects.
     ///
     /// # Errors
     ///
-    /// [`Cause::Late`] if `leave` refused the departure of the request; any other cause describes the failure.
+    /// [`Cause::Late`] if `leave` returned that it is too late to send the request. Other causes describe the failure.
     pub async fn fetch(
         &self,
         url: &ManifestUrl,
@@ -175,8 +175,8 @@ impl Session {
         self.exchange(url, request, kind, leave).await
     }
 
-    /// Sends one POST of JSON, to a registry that the operator named or to a receiver of changes, and reads its response. The errors are
-    /// those of [`Self::fetch`].
+    /// Sends one POST request with JSON to a registry that the operator named or to a webhook, and reads its response. Errors are the same
+    /// as for [`Self::fetch`].
     pub async fn post_json(
         &self,
         url: &ManifestUrl,
@@ -234,7 +234,7 @@ impl Session {
         let mut sending = std::pin::pin!(request.send());
         leave.check()?;
         loop {
-            // each phase has its own limit, and a request enters its next phase without waking this loop
+            // wake up regularly: each phase has its own limit, and this loop is not notified when a request enters its next phase
             let wake = self.deadline().min(Instant::now() + LIMIT_CHECK_INTERVAL);
             match timeout_at(wake, &mut sending).await {
                 Ok(sent) => return sent.map_err(|error| Failure::of_client(&error)),
@@ -255,7 +255,7 @@ impl Session {
     }
 }
 
-/// Any 2xx contains a robots.txt (RFC 9309 §2.3.1.1); other documents need 200.
+/// Whether the body of a response is read. A robots.txt may have any 2xx status (RFC 9309 §2.3.1.1). Other documents need 200.
 fn is_read(status: http::StatusCode, kind: BodyKind) -> bool {
     match kind {
         BodyKind::Robots => status.is_success(),
@@ -297,7 +297,7 @@ fn build_client(shared: &Shared, pins: &Pins, probe: &Probe) -> Result<reqwest::
         .https_only(true)
         .connect_timeout(limit(Stage::Connecting) + HANDSHAKE_MAX)
         .pool_max_idle_per_host(1)
-        // the connections of a visit end with it
+        // connections are closed when the visit ends
         .pool_idle_timeout(None)
         .http1_only()
         .http1_max_headers(HEADERS_MAX)

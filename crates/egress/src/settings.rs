@@ -12,13 +12,13 @@ use crate::signing::Signer;
 #[derive(Debug, Clone)]
 pub struct EgressSettings {
     pub identity: CrawlerIdentity,
-    /// PEM text of authorities to trust besides Mozilla's.
+    /// PEM text of certificate authorities to trust besides Mozilla's.
     pub additional_roots_pem: Option<Vec<u8>>,
     pub own_networks: OwnNetworks,
     pub own_rules: OwnRules,
     pub reach: Reach,
     pub hosts: HostsFile,
-    /// Used instead of the system's; empty for the system's.
+    /// Name servers to use. If empty, those of the system are used.
     pub name_servers: Vec<SocketAddr>,
     /// Signs every request.
     pub signer: Option<Signer>,
@@ -40,6 +40,6 @@ pub enum Reach {
     /// Public addresses and the operator's own networks.
     #[default]
     Everywhere,
-    /// Only the operator's own networks: the requests name no contact.
+    /// Only the operator's own networks, because the requests contain no contact.
     OwnNetworks,
 }

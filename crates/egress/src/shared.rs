@@ -26,12 +26,12 @@ pub(crate) struct Shared {
     pub(crate) signer: Option<Signer>,
     /// The clock of the program.
     pub(crate) now: fn() -> DateTime<Utc>,
-    /// Initialised at the first name that is not in the hosts file: a closed network may have no name servers at all.
+    /// Initialised when a name that is not in the hosts file is first resolved, because an isolated network may have no name servers.
     pub(crate) dns: OnceLock<Result<Dns, String>>,
 }
 
 impl Shared {
-    /// The addresses of a host, from the hosts file first.
+    /// The addresses of a host, from the hosts file or else from DNS.
     pub(crate) async fn lookup(&self, host: &Host) -> Result<Vec<SocketAddr>, Failure> {
         if let Some(addresses) = self.hosts.find(host) {
             return Ok(addresses.to_vec());

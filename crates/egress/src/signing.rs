@@ -1,9 +1,9 @@
 //! Web Bot Auth: signs every request with the operator's key (RFC 9421, Ed25519), so that a site can distinguish this crawler
 //! from clients that use its name.
 //!
-//! The signature covers the authority and the location of the key directory, as the architecture draft requires; it is
-//! valid for a minute and for that host only. The private key is only read from its file; the public key is in the
-//! key directory, a file in the data directory that `api` serves.
+//! The signature covers the authority and the location of the key directory, as the architecture draft requires. It is valid for one minute
+//! and for that host only. The private key is read from its file and never written. The public key is in the key directory, a file in the
+//! data directory that `api` serves.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use rustls::pki_types::PrivatePkcs8KeyDer;
 use rustls::pki_types::pem::PemObject;
 use url::Url;
 
-/// Validity of a signature: longer than any request may take, short against replays.
+/// Validity of a signature in seconds: longer than any request may take, and short enough to limit replays.
 const VALID_S: i64 = 60;
 /// The purpose of the signature, so that it cannot be used for anything else.
 const TAG: &str = "web-bot-auth";
@@ -94,20 +94,20 @@ impl Signer {
             .collect()
     }
 
-    /// The key directory: the public half, as a set of JSON web keys.
+    /// The key directory: the public key, as a JSON Web Key Set.
     pub fn directory(&self) -> serde_json::Value {
         let x = BASE64URL_NOPAD.encode(self.0.key.public_key().as_ref());
         serde_json::json!({ "keys": [{ "kty": "OKP", "crv": "Ed25519", "x": x, "kid": self.0.key_id, "use": "sig" }] })
     }
 
-    /// A random nonce; `None` if the system has no randomness, since the nonce is optional.
+    /// A random nonce. `None` if the system provides no random bytes, because the nonce is optional.
     fn nonce(&self) -> Option<String> {
         let mut bytes = [0; NONCE_BYTES];
         self.0.random.fill(&mut bytes).is_ok().then(|| BASE64.encode(&bytes))
     }
 }
 
-/// RFC 7638: the key's name is its thumbprint.
+/// The id of the key: its thumbprint (RFC 7638).
 fn thumbprint(public_key: &[u8]) -> String {
     let x = BASE64URL_NOPAD.encode(public_key);
     let jwk = format!(r#"{{"crv":"Ed25519","kty":"OKP","x":"{x}"}}"#);
@@ -129,7 +129,7 @@ mod tests {
     const KEY: &str = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIJ+DYvh6SEqVTm50DFtMDoQikTmiCqirVv9mWG9qfSnF\n-----END PRIVATE KEY-----\n";
 
     #[test]
-    fn names_the_key_by_its_thumbprint() {
+    fn the_key_id_is_the_thumbprint() {
         let signer = Signer::new(KEY.as_bytes(), "https://signer.example/").unwrap();
         let directory = signer.directory();
         assert_eq!(directory["keys"][0]["x"], "JrQLj5P_89iXES9-vFgrIy29clF9CC_oPPsw3c5D0bs");
@@ -137,12 +137,12 @@ mod tests {
     }
 
     #[test]
-    fn key_directory_has_the_public_half_only() {
+    fn key_directory_contains_only_the_public_key() {
         let signer = Signer::new(KEY.as_bytes(), "https://signer.example").unwrap();
         let directory = signer.directory();
         let members: Vec<&String> = directory["keys"][0].as_object().unwrap().keys().collect();
         assert_eq!(members, ["kty", "crv", "x", "kid", "use"]);
-        // RFC 9421 gives this private half for the key.
+        // the private key in RFC 9421
         assert!(!directory.to_string().contains("n4Ni-HpISpVObnQMW0wOhCKROaIKqKtW_2ZYb2p9KcU"));
     }
 

@@ -1,7 +1,7 @@
 //! One TLS configuration for the whole process: TLS 1.2 and later, Mozilla's roots, full verification.
 //!
-//! Certificates are always checked, since manifests identify their site. `--ca-file` adds roots, for networks with their own authority; the
-//! check cannot be disabled. Sessions are not resumed: a site is visited once.
+//! Certificates are always checked, because manifests identify their site. `--ca-file` adds roots for networks with their own certificate
+//! authority, but the check cannot be disabled. TLS sessions are not resumed, because a site is visited rarely.
 
 use std::sync::Arc;
 
@@ -23,11 +23,11 @@ pub enum TlsError {
     Setup(#[source] rustls::Error),
 }
 
-/// The only protocol offered. A peer of HTTP/2 may make its client do or keep unbounded work between two requests, by informational
-/// responses, `PING` and `SETTINGS` frames; a client that sends requests one after another gains nothing from it.
+/// The only protocol that is offered. HTTP/2 would allow a server to cause unbounded work and memory in the client between two requests, by
+/// informational responses, `PING` and `SETTINGS` frames. A client that sends requests one after another gains nothing from HTTP/2.
 const ALPN: &[u8] = b"http/1.1";
 
-/// Builds the configuration that every visit starts from.
+/// Builds the configuration that all visits share.
 pub(crate) fn client_config(additional_roots_pem: Option<&[u8]>) -> Result<ClientConfig, TlsError> {
     let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
     if let Some(pem) = additional_roots_pem {
@@ -44,7 +44,7 @@ pub(crate) fn client_config(additional_roots_pem: Option<&[u8]>) -> Result<Clien
     Ok(config)
 }
 
-/// The same configuration (its roots and provider are shared), timed by the probe of one visit.
+/// A copy of the configuration for one visit, with the probe of the visit. The roots and the provider are shared.
 pub(crate) fn for_visit(shared: &ClientConfig, probe: &Probe) -> ClientConfig {
     let mut config = shared.clone();
     config.resumption = Resumption::store(Arc::new(probe.clone()));

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use crate::ModelError;
 
-/// A description has about a kilobyte.
+/// Maximum size of a description, which usually has about a kilobyte.
 const DESCRIPTION_BYTES_MAX: u64 = 1 << 20;
 
 /// The files of one model.
@@ -54,7 +54,7 @@ impl<'a> Files<'a> {
         ModelError::Invalid { path: self.path(name), reason: reason.into() }
     }
 
-    /// Equal for equal files in any directory.
+    /// A hash of the files that were read. Independent of the directory.
     pub(crate) fn identity(self) -> [u8; 32] {
         self.hash.finalize().into()
     }

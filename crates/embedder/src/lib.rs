@@ -1,4 +1,4 @@
-//! Turns texts into vectors, which are close together if the texts have similar meanings.
+//! Embeds texts as vectors that are close together if the texts have similar meanings.
 //!
 //! A [`Model`] is read from a directory that the operator names, in the layout of sentence-transformers: `config.json`,
 //! `tokenizer.json` and `model.safetensors` of a BERT, with mean pooling. Nothing is downloaded or sent, and the model runs on

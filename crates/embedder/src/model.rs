@@ -11,18 +11,18 @@ use tokenizers::{PaddingParams, Tokenizer, TruncationParams};
 use crate::ModelError;
 use crate::files::Files;
 
-/// Longest vector, as of large BERTs.
+/// Maximum length of a vector: the length in the largest BERT models.
 pub const DIMENSION_MAX: usize = 1_024;
-/// Maximum number of tokens of one text that are read: about 190 English words, the training length of all-MiniLM-L6-v2. The
-/// rest is cut.
+/// Maximum number of tokens of one text that are read: about 190 English words, the training length of all-MiniLM-L6-v2. Longer texts are
+/// truncated.
 pub const TOKENS_MAX: usize = 256;
-/// Maximum number of bytes of one text that are tokenized; no token of a language is longer than 16 on average.
+/// Maximum number of bytes of one text that are tokenized. In no language are tokens longer than 16 bytes on average.
 const TEXT_BYTES_MAX: usize = 16 * TOKENS_MAX;
 /// Texts per batch: larger batches cost memory and save no time on a CPU.
 const BATCH: usize = 16;
-/// Maximum size of the weights: three times those of the largest BERT.
+/// Maximum size of the weights: three times the size of the largest BERT model.
 const WEIGHTS_BYTES_MAX: u64 = 4 << 30;
-/// Maximum size of the tokenizer: four times that of a model of a hundred languages.
+/// Maximum size of the tokenizer: four times the size for a model of a hundred languages.
 const TOKENIZER_BYTES_MAX: u64 = 64 << 20;
 
 const CONFIG: &str = "config.json";
@@ -63,9 +63,9 @@ impl Model {
         self.identity
     }
 
-    /// The vectors of some texts, in their order, each of length one. Blocking: takes milliseconds for each.
+    /// The vectors of texts, in order, each normalised to length one. Blocking: takes milliseconds per text.
     pub fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, ModelError> {
-        // Batches texts of similar length, since shorter ones are padded.
+        // Texts of similar length share a batch, because shorter texts are padded.
         let mut order: Vec<usize> = (0..texts.len()).collect();
         order.sort_by_key(|at| texts[*at].len());
         let mut vectors = vec![Vec::new(); texts.len()];
@@ -168,7 +168,7 @@ fn read_weights(files: &mut Files<'_>, config: &Config) -> Result<BertModel, Mod
     BertModel::load(VarBuilder::from_tensors(tensors, DTYPE, &Device::Cpu), config).map_err(invalid)
 }
 
-/// The part of a text that can reach the token limit.
+/// Truncates a text to the bytes that may be tokenized.
 fn cut(text: &str) -> &str {
     &text[..text.floor_char_boundary(TEXT_BYTES_MAX)]
 }

@@ -1,7 +1,7 @@
-//! Compares the processor time of reading published files with that of parsing their JSON.
+//! Compares the processor time of reading published files with the time of parsing their JSON.
 //!
-//! `cargo run --release -p manifest --example corpus_bench FOLDER [--rounds N] [--bar FACTOR] [--slowest N]` reads every JSON
-//! file below the folder. With a bar it fails if reading takes more than this many times as long as parsing.
+//! `cargo run --release -p manifest --example corpus_bench FOLDER [--rounds N] [--bar FACTOR] [--slowest N]` reads every JSON file below
+//! the folder. With `--bar` it fails if reading takes more than `FACTOR` times as long as parsing.
 
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use manifest::{Discovery, Document, Manifest, ManifestUrl};
 
-/// The allocator of the programs, for reading and for parsing.
+/// The allocator that the programs use.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -23,7 +23,7 @@ struct File {
     bytes: Vec<u8>,
 }
 
-/// What the command line asks for.
+/// The command-line options.
 struct Options {
     folder: PathBuf,
     rounds: usize,
@@ -57,7 +57,7 @@ fn main() -> ExitCode {
     };
     let files = files(&options.folder);
     let bytes: usize = files.iter().map(|file| file.bytes.len()).sum();
-    // Both alternate, so that a busy machine slows both; the best round of each counts.
+    // Parsing and reading alternate, so that a busy machine slows both. The fastest round of each is used.
     let (mut parsed, mut read) = (Duration::MAX, Duration::MAX);
     for _ in 0..options.rounds {
         parsed = parsed.min(time(|| files.iter().for_each(parse_one)));
@@ -82,7 +82,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints the files that take the most time beyond that of their parsing.
+/// Prints the files with the largest difference between reading time and parsing time.
 #[expect(clippy::print_stdout, reason = "a benchmark prints its numbers")]
 fn print_slowest(files: &[File], options: &Options) {
     if options.slowest == 0 {
@@ -114,7 +114,7 @@ fn count(number: usize) -> f64 {
     number as f64
 }
 
-/// Wall-clock time. The best of the rounds counts, which other programs on the machine hardly change.
+/// Wall-clock time. Only the fastest round is used, which other programs on the machine hardly affect.
 #[expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
 fn time(work: impl FnOnce()) -> Duration {
     let start = Instant::now();
@@ -122,7 +122,7 @@ fn time(work: impl FnOnce()) -> Duration {
     start.elapsed()
 }
 
-/// Not inlined, so that callgrind counts it by name.
+/// Not inlined, so that callgrind reports it by name.
 #[inline(never)]
 fn parse_one(file: &File) {
     black_box(serde_json::from_slice::<serde_json::Value>(&file.bytes).ok());

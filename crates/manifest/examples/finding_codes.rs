@@ -1,4 +1,4 @@
-//! Prints the generated end of docs/FORMATS.md: the types that may be inferred and every finding code.
+//! Prints the generated last part of docs/FORMATS.md: the types that may be inferred, and all finding codes.
 
 #[path = "../tests/support/markdown.rs"]
 mod markdown;

@@ -1,8 +1,8 @@
-//! Draws the capabilities whose semantic types were judged by hand, `tests/semantic_types/labels.jsonl`.
+//! Draws the sample of capabilities whose semantic types were labelled by hand in `tests/semantic_types/labels.jsonl`.
 //!
-//! `cargo run -p manifest --example semantic_sample CORPUS [COUNT] [SEED]` reads the files that `CORPUS/index.jsonl`
-//! lists and prints a line for each capability drawn: at most six of a file, no two of the same name and description,
-//! none whose type is declared. The sites of the first half of the draw are for tuning, the others are held out.
+//! `cargo run -p manifest --example semantic_sample CORPUS [COUNT] [SEED]` reads the files that `CORPUS/index.jsonl` lists and prints a
+//! line for each capability drawn: at most six from each file, no two with the same name and description, and none with a declared type.
+//! The first half of the sites is for tuning, the second half is held out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         });
         drawn.extend(fresh.take(OF_A_FILE));
     }
-    // Sites in an order of their own, so that no site is in both halves.
+    // Shuffles whole sites, so that no site is in both halves.
     let mut by_site: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for (_, sample) in drawn.into_iter().take(count) {
         by_site.entry(rank(&seed, &[&sample["site"]])).or_default().push(sample);

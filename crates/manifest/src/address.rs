@@ -33,7 +33,7 @@ impl Address {
 
 /// Schemes of endpoints. Other schemes belong to commands, identifiers or mistakes.
 const SCHEMES: &[&str] = &["https", "http", "wss", "ws"];
-/// Replaces a variable while the URL is parsed, since the parser percent-encodes braces.
+/// Placeholder for a variable while the URL is parsed, because the parser percent-encodes braces.
 const MARK: &str = "zqvarqz";
 /// Maximum number of variables in one address; real ones have up to six.
 const VARIABLES_MAX: usize = 32;
@@ -47,7 +47,7 @@ pub(crate) fn on_origin(document: &ManifestUrl, text: &str) -> Option<Address> {
     resolve(&root, text)
 }
 
-/// Resolves a published address against the document that holds it (RFC 3986 section 5).
+/// Resolves a published address against the document that contains it (RFC 3986 section 5).
 pub(crate) fn on_document(document: &ManifestUrl, text: &str) -> Option<Address> {
     resolve(document.as_url(), text)
 }
@@ -85,7 +85,7 @@ pub(crate) fn resolve(base: &Url, text: &str) -> Option<Address> {
     Some(Address::Template(address))
 }
 
-/// Whether a text is a pattern of addresses: `/oauth/*`.
+/// Whether a text is an address pattern: `/oauth/*`.
 pub(crate) fn is_pattern(address: &str) -> bool {
     address.ends_with("/*") || address.contains("/*/")
 }
@@ -99,7 +99,7 @@ pub(crate) fn below(base: &Url, path: &str) -> String {
     if repeats { full } else { [prefix, full.as_str()].concat() }
 }
 
-/// The absolute form of an address without variables that URL parsers leave as it is, the usual case: an absolute URL or an
+/// The absolute form of an address that has no variables and that URL parsers do not change, which is the usual case: an absolute URL or an
 /// absolute path of plain characters. `None` for others.
 fn plain(base: &Url, text: &str) -> Option<String> {
     let (origin, path) = match plain_origin(text) {
@@ -112,7 +112,7 @@ fn plain(base: &Url, text: &str) -> Option<String> {
     is_plain.then(|| [origin, path].concat())
 }
 
-/// Scheme with slashes, and host, of a URL of the web whose host URL parsers leave as it is. `None` for others.
+/// Scheme (with slashes) and host of a web URL whose host URL parsers do not change. `None` for other URLs.
 pub(crate) fn plain_origin(url: &str) -> Option<(&str, &str)> {
     let scheme =
         ["https://", "http://", "wss://", "ws://"].into_iter().find(|scheme| url.starts_with(scheme))?;
@@ -122,7 +122,7 @@ pub(crate) fn plain_origin(url: &str) -> Option<(&str, &str)> {
     Host::is_plain(host).then_some((scheme, host))
 }
 
-/// Whether a text is an absolute path, with or without a query, that URL parsers leave as it is and that has no variable.
+/// Whether a text is an absolute path, with or without a query, that has no variable and that URL parsers do not change.
 fn is_plain_path(text: &str) -> bool {
     let is_plain = |byte: u8| {
         byte.is_ascii_alphanumeric()
@@ -188,7 +188,7 @@ fn expand(inner: &str, simple: &mut String) -> Option<()> {
     Some(())
 }
 
-/// An address whose query lists the values of a parameter (`?kind={room|desk}`), with its variable instead.
+/// Replaces the listed values of a query parameter (`?kind={room|desk}`) by a variable.
 fn without_alternatives(published: &str) -> Cow<'_, str> {
     let Some((path, query)) = published.split_once('?').filter(|(_, query)| query.contains('|')) else {
         return Cow::Borrowed(published);
@@ -227,7 +227,7 @@ fn mark_variables(text: &str) -> (String, Vec<&str>) {
     (marked, names)
 }
 
-/// The variable at the start of `text` and the rest. `:id` and `[id]` are variables only directly after a slash, so that the
+/// Splits `text` into the variable at its start and the rest. `:id` and `[id]` are variables only directly after a slash, so that the
 /// colons of schemes and ports and the brackets of IPv6 hosts stay.
 fn variable(after_slash: bool, text: &str) -> Option<(&str, &str)> {
     let (open, close) = match text.chars().next()? {
@@ -240,7 +240,7 @@ fn variable(after_slash: bool, text: &str) -> Option<(&str, &str)> {
     };
     let (inner, after) = text.strip_prefix(open)?.split_once(close)?;
     let name = match open {
-        // `<int:id>` names the type of the value first.
+        // `<int:id>`: the type of the value precedes the name.
         "<" => inner.rsplit(':').next()?,
         "[" => inner.trim_start_matches("..."),
         _ => inner.trim_end_matches('?'),
@@ -251,7 +251,7 @@ fn variable(after_slash: bool, text: &str) -> Option<(&str, &str)> {
     name_ok.then_some((name, after))
 }
 
-/// The variable after a colon and the rest: `id` of `:id` and of `:id?`.
+/// The name of the variable after a colon, and the rest: `id` in `:id` and `:id?`.
 fn variable_of_colon(text: &str) -> Option<(&str, &str)> {
     let end = text.find(|letter: char| !letter.is_alphanumeric() && letter != '_').unwrap_or(text.len());
     let (name, after) = text.split_at(end);
@@ -260,8 +260,8 @@ fn variable_of_colon(text: &str) -> Option<(&str, &str)> {
     name.starts_with(|letter: char| letter.is_alphabetic() || letter == '_').then_some((name, after))
 }
 
-/// The address in a member for addresses, if its beginning is missing: a host without scheme (`mcp.acme.example/mcp`) or a path without
-/// slash (`rwa/alpha`). `None` if the text is neither, or begins as an address does.
+/// Completes an address that lacks its beginning: a host without scheme (`mcp.acme.example/mcp`) or a path without slash (`rwa/alpha`).
+/// `None` for other texts, and for texts that begin like an address.
 pub(crate) fn completed(text: &str) -> Option<String> {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.~/{}%".contains(letter);
     if text.starts_with('/') || text.len() > URL_BYTES_MAX || !text.chars().all(is_plain) {
@@ -276,7 +276,7 @@ pub(crate) fn completed(text: &str) -> Option<String> {
     Some(if is_host(first) { ["https://", text].concat() } else { ["/", text].concat() })
 }
 
-/// Whether the first part of a path is a host: labels that end with a name of letters, which is no ending of a file.
+/// Whether the first part of a path is a host: labels, of which the last consists of letters and is not a file extension.
 fn is_host(text: &str) -> bool {
     let endings =
         ["json", "txt", "html", "htm", "php", "md", "yaml", "yml", "xml", "aspx", "js", "py", "well-known"];
@@ -286,9 +286,9 @@ fn is_host(text: &str) -> bool {
     })
 }
 
-/// Endings of files that are top-level domains too.
+/// File extensions that are also top-level domains.
 const FILE_DOMAINS: &[&str] = &["md", "rs", "py", "sh", "pl", "cc", "ps", "zip", "mov"];
-/// Labels that names of packages and extensions in the order of Java begin with: `com.shop.app/tools`.
+/// First labels of names in reverse domain order, as in Java packages: `com.shop.app/tools`.
 const REVERSED: &[&str] = &["com", "org", "net", "io"];
 
 /// Whether a word of a text is a host without its scheme, with a path: `api.shop.com/v1/rooms`. The host is in lower case and ends with a
@@ -308,7 +308,7 @@ pub(crate) fn names_host(word: &str) -> bool {
         && is_public()
 }
 
-/// An address in a text, with the scheme that a host lacks.
+/// An address from a text; a host without a scheme gets one.
 pub(crate) fn with_scheme(published: &str) -> Cow<'_, str> {
     if names_host(published) {
         Cow::Owned(["https://", published].concat())
@@ -317,7 +317,7 @@ pub(crate) fn with_scheme(published: &str) -> Cow<'_, str> {
     }
 }
 
-/// Splits a method off an address such as `GET https://…` or `POST /orders`.
+/// Splits an HTTP method from an address such as `GET https://…` or `POST /orders`.
 pub(crate) fn split_method(text: &str) -> (Option<&str>, &str) {
     let text = text.trim();
     match text.split_once(char::is_whitespace) {
@@ -385,9 +385,9 @@ mod tests {
         }
     }
 
-    /// Whether an address is plain only decides how it is made absolute, not what it becomes.
+    /// The shortcut for plain addresses must return the same result as the URL parser.
     #[test]
-    fn plain_addresses_are_those_that_the_parser_keeps() {
+    fn plain_addresses_are_unchanged_by_the_parser() {
         let base = Url::parse("https://shop.example:8443/.well-known/agent.json?x=y").unwrap();
         let origins = ["", "https://a.example", "http://b-1.example", "wss://c_2.example"];
         for path in ["/", "/a/b.json", "/.well-known/x", "/a//b", "/a?b=c&d=e,f+g", "/a/..b/...", "/?", "/a?"]
@@ -444,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_of_values_are_variables() {
+    fn replaces_listed_query_values_by_a_variable() {
         assert_eq!(without_alternatives("/a?kind={x|y}&n=1"), "/a?kind={kind}&n=1");
         assert_eq!(without_alternatives("/a?kind={kind}"), "/a?kind={kind}");
     }
@@ -475,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn splits_a_method_off_an_address() {
+    fn splits_the_method_from_an_address() {
         assert_eq!(split_method("GET  https://a.example/x"), (Some("GET"), "https://a.example/x"));
         assert_eq!(split_method("get /x"), (None, "get /x"));
         assert_eq!(variables("/a/{b}/c/{d}").collect::<Vec<_>>(), ["b", "d"]);

@@ -37,13 +37,13 @@ pub(crate) fn scheme(word: &str) -> AuthScheme {
     }
 }
 
-/// Whether a word names a scheme of HTTP that has no value of its own here (RFC 7617, RFC 7616).
+/// Whether a word names an HTTP scheme without its own [`AuthScheme`] (RFC 7617, RFC 7616).
 pub(crate) fn is_scheme_of_http(word: &str) -> bool {
     let folded = word.to_ascii_lowercase();
     matches!(folded.trim_start_matches("http").trim_start_matches(['-', '_', ' ']), "basic" | "digest")
 }
 
-/// An entry for a name in a document. The name is kept if it differs from the one of its scheme.
+/// An entry for a name in a document. The name is kept if it differs from the name of its scheme.
 pub(crate) fn of_word(word: &str) -> Auth {
     let scheme = scheme(word);
     let declared = text::plain(word, WORD_CHARS_MAX).filter(|word| word != scheme.as_str());

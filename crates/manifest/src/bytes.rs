@@ -1,11 +1,11 @@
-//! Checks of the bytes before detection: byte order marks, encodings, HTML pages in place of manifests.
+//! Checks the bytes before detection: byte order marks, encodings, and HTML pages that are served instead of manifests.
 //!
-//! It decides whether the bytes are text, and finds the first byte that is not; it repairs nothing.
+//! It decides whether the bytes are text, and finds the first invalid byte. It repairs nothing.
 
 use crate::rule::{Rule, findings};
 
 pub(crate) enum Decoded<'a> {
-    /// UTF-8 without its byte order mark, and the bytes of the mark.
+    /// The text without its byte order mark, and the length of the mark in bytes.
     Text(&'a str, usize),
     /// Not text: the violated rule and the offset.
     Refused(&'static Rule, usize),
@@ -13,14 +13,14 @@ pub(crate) enum Decoded<'a> {
 
 findings! {
     rule EMPTY: Must("document.empty", "RFC 8259 §2")
-        "the document is empty" => "Serve the manifest's content, or answer 404 when there is none.";
+        "the document is empty" => "Serve the manifest's content, or respond with 404 if there is none.";
     rule UTF16: Must("document.utf16", "RFC 8259 §8.1")
         "the document is encoded in UTF-16" => "Save the file as UTF-8.";
     rule NOT_UTF8: Must("document.not_utf8", "RFC 8259 §8.1")
         "the document is not valid UTF-8" => "Save the file as UTF-8.";
     rule HTML: Must("document.html", "RFC 9110 §15.5.5")
-        "the answer is an HTML page, not a manifest"
-            => "Serve the manifest itself at this path, or answer 404 instead of the site's start page.";
+        "the response is an HTML page, not a manifest"
+            => "Serve the manifest itself at this path, or respond with 404 instead of the site's start page.";
     rule BOM: May("document.bom", "RFC 8259 §8.1")
         "the document begins with a byte order mark" => "Save the file as UTF-8 without byte order mark.";
 }

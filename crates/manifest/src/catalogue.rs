@@ -17,13 +17,13 @@ pub struct CatalogueEntry {
     pub severity: Severity,
     /// Specification and section.
     pub spec: &'static str,
-    /// What is wrong, for any document.
+    /// What is wrong, in words that apply to any document.
     pub wrong: String,
     /// What to do about it.
     pub fix: &'static str,
 }
 
-/// Every finding that may be reported, general ones first, then by dialect.
+/// All findings that agentdex can report: general ones first, then those of each dialect.
 pub fn catalogue() -> Vec<CatalogueEntry> {
     let general: [(&str, &[&FindingTable]); 4] = [
         ("Every document", &[&bytes::FINDINGS, &document::FINDINGS, &draft::FINDINGS, &draft::LIST_FINDINGS]),

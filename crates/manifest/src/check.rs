@@ -8,12 +8,12 @@ use crate::object::{type_name, whole};
 use crate::rule::{Field, Kind};
 use crate::text;
 
-/// What is wrong with a field.
+/// A defect of a field.
 pub(crate) enum Flaw {
     Missing(Severity),
     /// The JSON type of the value.
     Mistyped(&'static str),
-    /// A number below zero, where one of at least zero is expected.
+    /// A negative number where zero or more is expected.
     Negative(String),
     /// Position and JSON type of the first element that is wrong.
     Element(usize, &'static str),
@@ -61,7 +61,7 @@ pub(crate) enum Null {
     Value,
 }
 
-/// What is wrong with a field's value, if anything.
+/// The defect of a field's value, if it has one.
 pub(crate) fn flaw(value: Option<&Value>, field: &Field, null: Null) -> Option<Flaw> {
     let Some(value) = value else { return field.missing.map(Flaw::Missing) };
     if value.is_null() {
@@ -153,7 +153,7 @@ pub(crate) fn is_major_minor(text: &str) -> bool {
     text.split_once('.').is_some_and(|(major, minor)| number(major) && number(minor))
 }
 
-/// Whether a text has the outline of an e-mail address.
+/// Whether a text has the form of an e-mail address.
 pub(crate) fn is_email(text: &str) -> bool {
     let text = text.strip_prefix("mailto:").unwrap_or(text);
     let parts = text.split_once('@');

@@ -1,4 +1,4 @@
-//! A manifest and its capabilities as entries of an AI catalog: identifier, media type, address of the artefact.
+//! Describes a manifest and its capabilities as entries of an AI catalog: identifier, media type, address of the artefact.
 //!
 //! ARD 0.91 §4.2 requires an identifier that begins with the publisher's domain. A published identifier is kept if its publisher serves and
 //! names the catalog. Otherwise an identifier is generated from the host that served the document, and marked as generated. So a publisher
@@ -10,12 +10,12 @@ use crate::format::dialects::dialect;
 use crate::model::{Capability, CapabilityKind, Format, Manifest, NamedBy};
 use crate::name::{Host, ManifestUrl};
 
-/// Longest native id that becomes part of an identifier unchanged; longer ones are cut and get a hash.
+/// Maximum characters of a native id that becomes part of an identifier unchanged; longer ones are cut and get a hash.
 const NATIVE_ID_CHARS_MAX: usize = 80;
 /// Characters of the hash that distinguishes shortened names: 40 bits.
 const TAIL_CHARS: usize = 8;
 
-/// The path of a page whose markup may have entries.
+/// Path of the home page, whose markup may contain entries.
 const HOME_PAGE: &str = "/";
 /// The media type of a registry (ARD 0.91 §5.3).
 pub const REGISTRY_MEDIA_TYPE: &str = "application/ai-registry+json";
@@ -24,7 +24,7 @@ pub const REGISTRY_MEDIA_TYPE: &str = "application/ai-registry+json";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identifier {
     pub urn: String,
-    /// Made from the host and the native id, since the publisher gave none.
+    /// Whether agentdex made the identifier from the host and the native id, because the publisher gave none.
     pub is_minted: bool,
 }
 
@@ -44,8 +44,7 @@ pub fn publisher_of(urn: &str) -> &str {
 pub struct Entry<'m> {
     pub identifier: Identifier,
     pub media_type: Cow<'m, str>,
-    /// Address of the artefact that declares the capability; of the manifest if agents must not be sent to that of the
-    /// artefact.
+    /// Address of the artefact that declares the capability; the address of the manifest if agents must not be sent to the artefact.
     pub url: &'m str,
 }
 
@@ -89,8 +88,8 @@ fn identifier(manifest: &Manifest, capability: &Capability, named_by: NamedBy) -
     Identifier { urn: format!("urn:air:{}:{format}:{name}", publisher(manifest)), is_minted: true }
 }
 
-/// Whether the publisher that an identifier names serves the catalog, below `/.well-known/` or in its home page: elsewhere,
-/// users of its hosts may write files.
+/// Whether the publisher that an identifier names serves the catalog, below `/.well-known/` or in its home page: at other paths, users of
+/// its hosts may publish files.
 fn is_of_publisher(catalog: &ManifestUrl, identifier: &str) -> bool {
     let is_own_place = catalog.is_well_known() || catalog.path_and_query() == HOME_PAGE;
     let publisher = Host::parse(publisher_of(identifier));
@@ -169,7 +168,7 @@ fn skill<'m>(manifest: &'m Manifest, capability: &'m Capability) -> Option<(Cow<
     Some((Cow::Borrowed(media_type), url))
 }
 
-/// The media type of a dialect. Dialects without a registered one get a vendor type for filters; nothing is served with it.
+/// The media type of a dialect. Dialects without a registered type get a vendor type, which is used for filters only.
 pub fn media_type_of(format: Format) -> Cow<'static, str> {
     match dialect(format).media_type {
         Some(media_type) => Cow::Borrowed(media_type),

@@ -1,7 +1,7 @@
 //! Compares the origin that a document declares with the host that served it: apex and www, sub-domains, previews, copies.
 //!
-//! A mismatch is a finding, never a reason to reject. A document whose addresses are all on another site is likely a copy
-//! of that site's manifest and marked as one.
+//! A mismatch is a finding, never a reason to reject. A document whose addresses are all on another site is probably a copy of that site's
+//! manifest, and is marked as a suspected copy.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -22,7 +22,7 @@ findings! {
             => "Declare the domain that serves the document, or serve it from the domain that it declares.";
     rule SUBDOMAIN: Note("origin.sibling", "RFC 6454 §4")
         "the document declares another host of the same site"
-            => "Nothing, if both hosts are meant; agents see the host that serves the document.";
+            => "No change is needed if both hosts are intended; agents see the host that serves the document.";
     rule COPY: Note("origin.copy_suspected", "RFC 6454 §4")
         "declared origin and every address lie on another site: the document may be a copy"
             => "Point the addresses at the site that serves the document, or remove the copy.";
@@ -61,7 +61,7 @@ pub(crate) fn check(draft: &mut Draft<'_>) {
     suspect_copy(draft, &served, Some(&declared));
 }
 
-/// Finds the declared origin and the placeholders of a JSON document, as far as they are reported.
+/// Finds the pointers to the declared origin and to the placeholders of a JSON document, if they will be reported.
 pub(crate) fn locate(draft: &mut Draft<'_>, document: &Value) {
     let served = draft.base().host();
     let site = served.site();
@@ -85,7 +85,7 @@ fn place_of_text(document: &Value, address: &str) -> Option<String> {
         .or_else(|| first_text(document, &|text| text.contains(host) && (is_address(text) || text == host)))
 }
 
-/// Pointer of the first text of a document that is wanted.
+/// Pointer to the first text of a document that satisfies a condition.
 fn first_text(value: &Value, is_wanted: &dyn Fn(&str) -> bool) -> Option<String> {
     let below = |step: &dyn Fn(&mut String), inner: &Value| {
         let rest = first_text(inner, is_wanted)?;
@@ -107,7 +107,7 @@ fn first_text(value: &Value, is_wanted: &dyn Fn(&str) -> bool) -> Option<String>
     }
 }
 
-/// Marks a document whose addresses are all on the declared site, which is another one.
+/// Marks a document as a suspected copy if the declared site is another site and has all addresses.
 fn suspect_copy(draft: &mut Draft<'_>, served: &Host, declared: Option<&Host>) {
     let Some(declared) = declared.map(Host::site) else { return };
     let sites: Vec<SiteName> = addresses(draft).filter_map(host_of).map(|host| host.site()).collect();
@@ -141,8 +141,7 @@ pub(crate) fn host_of(text: &str) -> Option<Host> {
     Host::parse(text.split('/').next()?).ok()
 }
 
-/// The site that an identity names: of a did:web, a SPIFFE id, a urn:air identifier, a URL or a bare domain. A did:key and other
-/// texts name none.
+/// The site in an identity: a did:web, a SPIFFE id, a urn:air identifier, a URL or a bare domain. `None` for a did:key and other texts.
 pub(crate) fn site_named_by(identity: &str) -> Option<SiteName> {
     let schemes = ["did:web:", "spiffe://", "urn:air:"];
     let rest = schemes.iter().find_map(|scheme| identity.strip_prefix(scheme));
@@ -181,8 +180,7 @@ fn is_preview(host: &Host) -> bool {
         || build("pages.dev", |labels| labels.contains('.'))
 }
 
-/// Hosts reserved for examples (RFC 2606, RFC 6761) and unfilled templates. A document that such a host serves
-/// is a test and gets no finding.
+/// Hosts reserved for examples (RFC 2606, RFC 6761) and unfilled templates. A document from such a host is a test and gets no finding.
 fn is_placeholder(text: &str, served: &SiteName) -> bool {
     let rest = text.split_once("://").map_or(text, |(_, rest)| rest);
     let mut authority = Cow::Borrowed(rest.split(['/', '?']).next().unwrap_or_default());
@@ -240,7 +238,7 @@ pub(crate) fn mark_not_public(draft: &mut Draft<'_>, document: Option<&Value>) {
     if found.is_empty() && declared.is_none() {
         return;
     }
-    // Findings beyond these are counted and not listed, so their addresses are not looked up.
+    // Further findings are only counted, so their addresses are not searched.
     let unreported = found.iter().filter(|found| !draft.is_reported_not_public(&found.address));
     let authorities: Vec<&str> =
         unreported.map(|found| authority(&found.address)).take(FINDINGS_PER_CODE_MAX).collect();
@@ -314,7 +312,7 @@ fn authority(address: &str) -> &str {
 /// Maximum number of texts of one document that are compared with addresses.
 const TEXTS_MAX: usize = 1_000;
 
-/// The texts of a document that hold one of the hosts, with their pointers.
+/// The texts of a document that contain one of the hosts, with their pointers.
 fn texts_with<'v>(document: &'v Value, authorities: &[&str]) -> Vec<(String, &'v str)> {
     let mut found = Vec::new();
     let mut open = vec![(String::new(), document)];
@@ -329,7 +327,7 @@ fn texts_with<'v>(document: &'v Value, authorities: &[&str]) -> Vec<(String, &'v
             Value::Array(_) | Value::Object(_) => {
                 let at = open.len();
                 open.extend(children(value, &pointer).map(|(_, inner, pointer)| (pointer, inner)));
-                // The last one is taken first.
+                // The stack returns the last element first.
                 open.get_mut(at..).unwrap_or_default().reverse();
             }
             _ => {}
@@ -338,12 +336,12 @@ fn texts_with<'v>(document: &'v Value, authorities: &[&str]) -> Vec<(String, &'v
     found
 }
 
-/// The text that publishes an address: below the capability, or else the first address in the document that holds the host.
+/// The text that publishes an address: below the capability, or else the first address in the document that contains the host.
 fn place_of<'t, 'v>(found: &NotPublic, texts: &'t [(String, &'v str)]) -> Option<&'t (String, &'v str)> {
     let host = authority(&found.address);
     let below = |pointer: &str| {
         let rest = pointer.strip_prefix(found.location.pointer.as_str());
-        // The text itself may be the capability.
+        // The capability may be the text itself.
         found.capability.is_some() && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
     let of = |wanted: &dyn Fn(&str, &str) -> bool| {

@@ -1,8 +1,8 @@
 //! Recognises texts that address the model that reads them instead of describing a service.
 //!
-//! A text is compared with a list of phrases, which docs/SECURITY.md repeats. A missed text is shown like any other; a false match only
-//! gets a label. Case, emphasis, underscores and the white space between words do not matter, nor do letters that only look like the Latin
-//! ones.
+//! A text is compared with a list of phrases, which is also in docs/SECURITY.md. A missed text is shown like any other text; a false match
+//! only adds a label. Case, emphasis, underscores and the white space between words are ignored, and letters that look like Latin letters
+//! match them.
 
 mod phrases;
 mod quick;
@@ -50,7 +50,7 @@ pub(crate) fn addresses_reader_as(text: &str, use_: Use) -> bool {
 /// Whether a text has a phrase that addresses the reader in this use.
 fn has_phrase(text: &str, use_: Use) -> bool {
     match separators(text) {
-        // Among the phrases, only marks and paths are a single word.
+        // The only phrases of a single word are markers and paths.
         Separators::None => text.contains(['[', '<', '/']) && is_match(text, use_),
         Separators::Spaces => is_match(text, use_),
         Separators::Others => {
@@ -72,7 +72,7 @@ fn is_match(text: &str, use_: Use) -> bool {
     })
 }
 
-/// Whether a phrase is the subject of a text, and not said to its reader: "how AI agents should call this API".
+/// Whether a text is about the phrase instead of addressing its reader: "how AI agents should call this API".
 fn is_described(before: Option<&str>, phrase: Option<&str>) -> bool {
     let is_duty = phrase.is_some_and(|phrase| {
         let last = phrase.rsplit(' ').next().unwrap_or_default();
@@ -273,7 +273,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn the_quick_look_misses_no_phrase(
+        fn the_quick_check_misses_no_phrase(
             pieces in proptest::collection::vec(proptest::sample::select(PIECES), 0..12)
         ) {
             let text = pieces.concat();
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn the_quick_look_decides_for_most_texts() {
+    fn the_quick_check_decides_for_most_texts() {
         for text in [
             "Finds caf\u{e9}s \u{2014} and \"more\"\n",
             "do not mentor",

@@ -1,6 +1,6 @@
 //! Strict JSON (RFC 8259) with caps: one pass that also detects duplicate names, hidden characters and deep nesting.
 //!
-//! Invalid JSON is refused with its offset, never repaired. Everything that is cut or cleaned is noted for a finding.
+//! Invalid JSON is refused with its offset, never repaired. Everything that is cut or removed is recorded for a finding.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -11,13 +11,13 @@ use serde_json::{Map, Number, Value};
 
 use crate::text::{self, Hidden};
 
-/// Deepest nesting. Real manifests stay below 15; recursion of this depth fits any stack.
+/// Maximum nesting. Published manifests stay below 15, and recursion of this depth fits on any stack.
 pub(crate) const DEPTH_MAX: usize = 64;
 /// Longest string in bytes; no field of a real manifest is longer.
 pub(crate) const STRING_BYTES_MAX: usize = 64 * 1_024;
-/// Longest name of a member: pointers repeat names. The longest path of a published OpenAPI document has 250 bytes.
+/// Maximum bytes of a member name, because pointers repeat names. The longest path of a published OpenAPI document has 250 bytes.
 pub(crate) const NAME_BYTES_MAX: usize = 1_024;
-/// Notes kept of one kind.
+/// Maximum number of notes of one kind.
 const NOTES_MAX: usize = 20;
 
 #[derive(Debug, Default)]
@@ -32,14 +32,14 @@ pub(crate) struct Notes {
     pub(crate) hidden: Vec<(Hidden, usize, String)>,
 }
 
-/// Where and why text is not JSON. The offset counts bytes from the beginning of the text.
+/// A syntax error of JSON text. The offset counts bytes from the beginning of the text.
 #[derive(Debug)]
 pub(crate) struct NotJson {
     pub(crate) offset: usize,
     pub(crate) reason: String,
 }
 
-/// Measures of the tree of a JSON text, from one pass over the text.
+/// The structure of a JSON text, determined in one pass over the text.
 #[derive(Debug, Default)]
 pub(crate) struct Outline {
     /// The number of children of each container, in the order in which they begin.
@@ -48,8 +48,8 @@ pub(crate) struct Outline {
     pub(crate) may_escape_hidden: bool,
 }
 
-/// Parses a whole document, whose budget was checked: the outline of that pass has the sizes of its containers, and whether a
-/// string may hold hidden characters.
+/// Parses a whole document after the check of its budget, which returns the outline: the sizes of the containers, and whether a string may
+/// contain hidden characters.
 pub(crate) fn parse(text: &str, outline: &Outline) -> Result<(Value, Notes), NotJson> {
     let reading = Reading {
         notes: RefCell::new(Notes::default()),
@@ -144,11 +144,11 @@ struct Reading<'r> {
     notes: RefCell<Notes>,
     /// Numbers of children of the containers, in the order in which they begin.
     sizes: &'r [u32],
-    /// Containers that began.
+    /// Number of containers that began so far.
     containers: Cell<usize>,
-    /// Whether a string may hold a control character. Only an escape writes one other than DEL.
+    /// Whether a string may contain an ASCII control character. All of them but DEL can only be written as an escape.
     may_hide_ascii: bool,
-    /// Whether the whole text is ASCII: no other hidden character is.
+    /// Whether the whole text is ASCII. Hidden characters outside the control characters are not ASCII.
     is_ascii: bool,
 }
 
@@ -160,7 +160,7 @@ impl Reading<'_> {
         self.sizes.get(at).and_then(|size| usize::try_from(*size).ok()).unwrap_or_default()
     }
 
-    /// Passes over the containers in one that is dropped: the sizes of later ones are not known.
+    /// Called when a container is dropped: the sizes of later containers are then unknown.
     fn skip(&self) {
         self.containers.set(usize::MAX);
     }

@@ -1,7 +1,8 @@
-//! The meta-schema of JSON Schema 2020-12: what the value of each keyword must be.
+//! The meta-schema of JSON Schema 2020-12: the requirements for the value of each keyword.
 //!
-//! Unknown keywords are annotations and pass, and so does every text where the meta-schema names a `format`, which 2020-12 does not
-//! assert. The depth of a document bounds the recursion. A test compares each decision with that of the crate `jsonschema`.
+//! Unknown keywords are annotations and are accepted. Where the meta-schema names a `format`, every text is accepted, because 2020-12 does
+//! not assert formats. The depth of a document bounds the recursion. A test compares each decision with the decision of the crate
+//! `jsonschema`.
 
 use std::collections::HashSet;
 
@@ -33,9 +34,9 @@ enum Rule {
     SchemaMap,
     /// An object whose members are schemas or lists of names.
     Dependencies,
-    /// One name of a type, or several different ones.
+    /// One type name, or an array of distinct type names.
     Types,
-    /// Different texts.
+    /// An array of distinct texts.
     Names,
     /// An object whose members are lists of names.
     NameMap,
@@ -55,7 +56,7 @@ enum Rule {
     Flag,
 }
 
-/// The rule of a keyword; `None` for an unknown keyword and one that takes any value.
+/// The rule for a keyword; `None` for unknown keywords and for keywords that accept any value.
 fn rule(keyword: &str) -> Option<Rule> {
     Some(match keyword {
         "items"
@@ -290,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn judges_each_keyword_as_the_meta_schema_does() {
+    fn agrees_with_the_meta_schema_on_each_keyword() {
         let values = [
             json!(null),
             json!(true),
@@ -342,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn names_the_place_and_the_reason() {
+    fn errors_state_the_location_and_the_reason() {
         for (schema, pointer, text) in [
             (
                 json!({"properties": {"a/b": {"type": "objekt"}}}),
@@ -390,7 +391,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn judges_any_value_as_the_meta_schema_does(schema in values()) {
+        fn agrees_with_the_meta_schema_on_any_value(schema in values()) {
             prop_assert!(agrees(&schema), "{schema}: {:?}", flaw(&schema));
         }
     }

@@ -1,6 +1,7 @@
 //! Names used in all crates: hosts, sites, manifest URLs, content hashes and ids.
 //!
-//! Input is parsed into one of these types once; no other code passes a host or a URL as a string. Parsing refuses IP-literal hosts, user information and every scheme but https (AWP, ATP and WoA all demand https).
+//! Input is parsed into one of these types once; no other code passes a host or a URL as a string. Parsing refuses IP-literal hosts, user
+//! information and every scheme other than https (AWP, ATP and WoA all require https).
 
 use std::fmt;
 
@@ -9,7 +10,7 @@ use ring::digest;
 use serde::{Deserialize, Serialize, Serializer};
 use url::{Position, Url};
 
-/// Why a name was refused. The text describes the fault and the fix.
+/// Why a name was refused. The text states the problem and the fix.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     #[error("\"{0}\" is not a host name: write it like example.org")]
@@ -45,8 +46,8 @@ pub enum NameError {
 const QUOTED_CHARS_MAX: usize = 80;
 
 impl NameError {
-    /// Quotes the original input of a person if it was completed before parsing: `http://x` as `https://x`. A part of the input is quoted
-    /// unchanged.
+    /// Makes the error quote what a person typed, if the input was completed before parsing (`http://x` to `https://x`). A part of the
+    /// input is quoted unchanged.
     #[must_use]
     pub fn quoting(mut self, written: &str) -> Self {
         let (Self::Host(quoted)
@@ -86,8 +87,8 @@ impl Host {
         Self::from_stored(text)?.reject_outer_hyphens(text)
     }
 
-    /// Refuses labels that begin or end with a hyphen (RFC 1123 section 2.1, RFC 5891 section 4.2.3.1): no certificate
-    /// names them.
+    /// Refuses labels that begin or end with a hyphen (RFC 1123 section 2.1, RFC 5891 section 4.2.3.1), because no certificate can contain
+    /// them.
     fn reject_outer_hyphens(self, text: &str) -> Result<Self, NameError> {
         match self.0.split('.').find(|label| label.starts_with('-') || label.ends_with('-')) {
             Some(label) => Err(NameError::Hyphen(text.to_owned(), label.to_owned())),
@@ -95,7 +96,7 @@ impl Host {
         }
     }
 
-    /// A name from a database, which may be older than the rule about hyphens.
+    /// A name from a database. It may be older than the rule about hyphens.
     fn from_stored(text: &str) -> Result<Self, NameError> {
         let trimmed = text.trim().trim_end_matches('.');
         if Self::is_plain(trimmed) {
@@ -122,8 +123,8 @@ impl Host {
         }
     }
 
-    /// Whether mapping keeps a name unchanged, the usual case: lower-case ASCII without Punycode, and without a number at
-    /// its end, which would make it an address.
+    /// Whether mapping keeps a name unchanged, which is the usual case: lower-case ASCII without Punycode, and without a number at the end,
+    /// because such a name is an IP address.
     pub(crate) fn is_plain(name: &str) -> bool {
         let is_plain = |byte: &u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_');
         let (mut labels, mut last) = (0, b"".as_slice());
@@ -146,7 +147,7 @@ impl Host {
         name.len() <= HOST_BYTES_MAX && name.contains('.') && name.split('.').all(label_ok)
     }
 
-    /// Whether no site can have this name, which stands for an unknown one: below `.invalid` (RFC 6761 §6.4).
+    /// Whether this is a placeholder for an unknown name: below `.invalid`, where no site can be (RFC 6761 §6.4).
     pub(crate) fn is_nowhere(&self) -> bool {
         self.0.ends_with(".invalid")
     }
@@ -161,8 +162,8 @@ impl Host {
         self == name || self.0.strip_prefix("www.") == Some(name.as_str())
     }
 
-    /// Whether this host may publish under the name of another one: of itself without `www.`, and of hosts above and below it in
-    /// its site. Two hosts beside each other may belong to different users of the site.
+    /// Whether this host may publish under the name of another one: its own name without `www.`, and the names of its parent hosts and
+    /// subdomains within the site. Sibling hosts may belong to different users of the site.
     pub fn may_use_name_of(&self, name: &Self) -> bool {
         let own = self.0.strip_prefix("www.").unwrap_or(&self.0);
         let is_below =
@@ -178,7 +179,7 @@ fn port_after_name(text: &str) -> Option<u16> {
     Host::map(name, name).ok().and_then(|_| port.parse().ok())
 }
 
-/// A registrable domain by the whole Public Suffix List, private section included: `alice.github.io`, `example.co.uk`.
+/// A registrable domain according to the whole Public Suffix List, including its private section: `alice.github.io`, `example.co.uk`.
 /// Leases and rate limits apply to a site.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "String")]
@@ -204,11 +205,11 @@ impl SiteName {
     }
 }
 
-/// Longest part of a URL that has the host, with user information and port: a name has at most 253 bytes (RFC 1035 §2.3.4).
+/// Maximum bytes of the authority of a URL, with user information and port: a host name has at most 253 bytes (RFC 1035 §2.3.4).
 const AUTHORITY_BYTES_MAX: usize = 300;
 
-/// Whether the host of a URL of the web is longer than a name can be. Parsing it would take time by the square of a label's
-/// length, since international labels are encoded first (RFC 3492).
+/// Whether the host of a web URL is longer than a name can be. Parsing takes time quadratic in the length of a label, because international
+/// labels are encoded first (RFC 3492).
 pub(crate) fn has_long_host(url: &str) -> bool {
     let is_slash = |letter: char| matches!(letter, '/' | '\\');
     let url = url.trim_start();
@@ -232,7 +233,7 @@ pub(crate) fn parse_url(text: &str) -> Result<Url, url::ParseError> {
     if has_long_host(text) { Err(url::ParseError::IdnaError) } else { Url::parse(text) }
 }
 
-/// The folder in which only the host itself publishes (RFC 8615).
+/// The folder in which only the operator of the host publishes (RFC 8615).
 const WELL_KNOWN: &str = "/.well-known/";
 
 /// An absolute https URL with a host name, without user information and without fragment.
@@ -275,7 +276,7 @@ impl ManifestUrl {
             Some(_) => return Err(NameError::IpLiteral(url.into())),
             None => return Err(NameError::Host(url.into())),
         };
-        // the final dot of a name is not part of it
+        // the final dot is not part of the name
         if url.host_str() != Some(host.as_str()) && url.set_host(Some(host.as_str())).is_err() {
             return Err(NameError::Host(url.into()));
         }
@@ -319,7 +320,7 @@ impl ManifestUrl {
         self.0.port().unwrap_or(443)
     }
 
-    /// Path and query, as sent in a request and as judged by robots.txt.
+    /// Path and query, as sent in a request and as matched against robots.txt.
     pub fn path_and_query(&self) -> String {
         self.0.query().map_or_else(|| self.0.path().to_owned(), |query| format!("{}?{query}", self.0.path()))
     }
@@ -362,7 +363,7 @@ impl ContentHash {
         Self(HEXLOWER.encode(digest::digest(&digest::SHA256, bytes).as_ref()))
     }
 
-    /// The hash of several parts as one.
+    /// One hash over several parts.
     pub(crate) fn of_parts<'p>(parts: impl IntoIterator<Item = &'p [u8]>) -> Self {
         let mut context = digest::Context::new(&digest::SHA256);
         for part in parts {
@@ -481,7 +482,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_host_uses_the_names_above_and_below_it_in_its_site() {
+    fn a_host_may_use_the_names_of_its_parents_and_subdomains_in_the_site() {
         let host = |text: &str| Host::parse(text).unwrap();
         for (of, name) in [
             ("shop.example", "shop.example"),
@@ -506,7 +507,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_that_no_name_can_have_are_not_parsed() {
+    fn hosts_that_are_longer_than_a_name_are_not_parsed() {
         let (long, fits) = ("ü".repeat(151), "ü".repeat(150));
         for start in [
             "https://",
@@ -577,7 +578,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_names_are_those_that_mapping_keeps() {
+    fn plain_names_are_unchanged_by_mapping() {
         for name in [
             "example.org",
             "a--b.example",
@@ -622,7 +623,7 @@ mod tests {
     }
 
     #[test]
-    fn the_final_dot_of_a_name_is_not_kept_in_a_url() {
+    fn removes_the_final_dot_of_a_host_in_a_url() {
         let plain = ManifestUrl::parse("https://example.org/x").unwrap();
         assert_eq!(ManifestUrl::parse("https://Example.org./x"), Ok(plain.clone()));
         assert_eq!(plain.join("//example.org./x"), Ok(plain.clone()));
@@ -633,7 +634,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_parse_back() {
+    fn ids_can_be_parsed_from_their_text() {
         let url = ManifestUrl::parse("https://skyhop.example/agent.json").unwrap();
         let id = ManifestId::of(&url);
         assert_eq!(ManifestId::parse(id.as_str()).unwrap(), id);

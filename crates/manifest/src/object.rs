@@ -1,4 +1,4 @@
-//! Lenient access to an object of the document: values of another type are absent.
+//! Lenient access to an object of the document: values of another type count as absent.
 //!
 //! Getters report nothing; `Draft::check` checks an object against a shape. JSON null counts as absent.
 
@@ -7,17 +7,17 @@ use serde_json::{Map, Value};
 use crate::json::{at_index, at_name};
 use crate::text::capped;
 
-/// Maximum number of characters of a text in the model that has no cap of its own: a document can repeat such a text for many
-/// small values.
+/// Maximum number of characters of a text in the model without its own cap, because a document can repeat such a text for many small
+/// values.
 const TEXT_CHARS_MAX: usize = 4_096;
 
 /// Maximum number of members of an object whose names are compared one by one; the names of larger ones are hashed.
 const COMPARED_MAX: usize = 16;
-/// Maximum number of members of an object whose names get fingerprints. With more members, most fingerprints would be in use and would show
-/// nothing.
+/// Maximum number of members of an object whose names get fingerprints. With more members, most bits would be set, and fingerprints would
+/// exclude nothing.
 const FINGERPRINTS_MAX: usize = 48;
 
-/// The members of an object by name. Readers try many spellings, and a fingerprint shows quickly that a name is absent.
+/// The members of an object by name. Readers try many spellings, and a fingerprint quickly excludes absent names.
 #[derive(Clone, Copy)]
 pub(crate) struct Members<'v> {
     map: &'v Map<String, Value>,
@@ -38,7 +38,7 @@ const fn fingerprint(name: &str) -> u128 {
     1 << (mixed % 128)
 }
 
-/// Spellings of one member that are tried in many objects: their fingerprints show at once that an object has none.
+/// Spellings of one member that are tried in many objects. Their combined fingerprint excludes objects that have none of them.
 pub(crate) struct Keys {
     names: &'static [&'static str],
     fingerprints: u128,
@@ -55,7 +55,7 @@ impl Keys {
         Self { names, fingerprints }
     }
 
-    /// The names, or none of them if the object certainly has no member of any.
+    /// The names; empty if the object certainly has none of these members.
     #[inline]
     pub(crate) const fn within(&self, object: &Object<'_>) -> &'static [&'static str] {
         if self.fingerprints & object.members.present == 0 { &[] } else { self.names }
@@ -99,7 +99,7 @@ impl<'v> Object<'v> {
         Self { map, members: Members::of(map), pointer }
     }
 
-    /// Pointer of a member, whether or not it is there.
+    /// Pointer of a member, whether or not it is present.
     pub(crate) fn at(&self, key: &str) -> String {
         at_name(&self.pointer, key)
     }
@@ -113,7 +113,7 @@ impl<'v> Object<'v> {
         self.published(key).filter(|value| !value.is_null())
     }
 
-    /// The value of a member, null included.
+    /// The value of a member, including null.
     #[inline]
     pub(crate) fn published(&self, key: &str) -> Option<&'v Value> {
         self.members.get(key)
@@ -124,7 +124,7 @@ impl<'v> Object<'v> {
         self.value(key)?.as_str().map(str::trim).filter(|text| !text.is_empty())
     }
 
-    /// The first of several spellings that holds a string.
+    /// The first of several spellings with a string.
     pub(crate) fn text_of(&self, keys: &[&str]) -> Option<&'v str> {
         keys.iter().find_map(|key| self.text(key))
     }
@@ -138,12 +138,12 @@ impl<'v> Object<'v> {
         self.text_of(keys).map(|text| capped(text, TEXT_CHARS_MAX).to_owned())
     }
 
-    /// The first of several spellings that holds a value.
+    /// The first of several spellings with a value.
     pub(crate) fn value_of(&self, keys: &[&str]) -> Option<&'v Value> {
         keys.iter().find_map(|key| self.value(key))
     }
 
-    /// The first of several spellings that holds an object.
+    /// The first of several spellings with an object.
     pub(crate) fn object_of(&self, keys: &[&str]) -> Option<Self> {
         keys.iter().find_map(|key| self.object(key))
     }
@@ -152,7 +152,7 @@ impl<'v> Object<'v> {
         self.value(key)?.as_bool()
     }
 
-    /// A whole number that is not negative; `60.0` and `"60"` count, as both are published.
+    /// A non-negative integer. `60.0` and `"60"` are accepted, because both are published.
     pub(crate) fn whole(&self, key: &str) -> Option<u64> {
         whole(self.value(key)?)
     }
@@ -218,7 +218,7 @@ pub(crate) fn texts(value: &Value) -> Vec<&str> {
     }
 }
 
-/// A whole number that is not negative, also when published as a float or a string.
+/// A non-negative integer, even if it is published as a float or a string.
 pub(crate) fn whole(value: &Value) -> Option<u64> {
     match value {
         Value::Number(number) => number.as_u64().or_else(|| whole_float(number.as_f64()?)),

@@ -12,8 +12,8 @@ const COMPILED_BYTES_MAX: usize = 16 * 1_024;
 /// Syntax that this engine interprets differently from ECMA-262: set operations, named classes, word borders, an open quantifier.
 const OTHER_SYNTAX: &[&str] = &["&&", "--", "~~", "[[", "[:", "\\<", "\\>", "{,", "\\z", "\\A"];
 
-/// Whether a text matches a pattern, in time linear in both. `None` if ECMA-262 and this engine may differ: beyond ASCII, in syntax of one
-/// of them alone (look-ahead, back references), and in long patterns.
+/// Whether a text matches a pattern, in time linear in both. `None` if ECMA-262 and this engine may differ: beyond ASCII, in syntax that
+/// only one of them has (look-ahead, back references), and in long patterns.
 pub(crate) fn admits(pattern: &str, text: &str) -> Option<bool> {
     let is_plain = |text: &str| text.len() <= MATCHED_BYTES_MAX && text.is_ascii();
     if !is_plain(pattern) || !is_plain(text) || OTHER_SYNTAX.iter().any(|part| pattern.contains(part)) {
@@ -23,7 +23,7 @@ pub(crate) fn admits(pattern: &str, text: &str) -> Option<bool> {
     Some(compiled.is_match(text.as_bytes()))
 }
 
-/// What is wrong with a pattern, if anything.
+/// The defect of a pattern, if it has one.
 pub(crate) fn flaw(pattern: &str) -> Option<&'static str> {
     let mut rest = pattern.chars().peekable();
     let (mut open, mut repeatable) = (0_usize, false);
@@ -128,7 +128,7 @@ fn group(rest: &mut Peekable<Chars<'_>>) -> bool {
 }
 
 enum Count {
-    /// The brace is a letter of the pattern.
+    /// The brace is a literal character.
     None,
     Some,
     Reversed,
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_patterns_that_no_engine_compiles() {
+    fn rejects_patterns_with_invalid_syntax() {
         for pattern in [
             "[a-z", "(a", "a)", "*a", "a|*", "a**", "(?<n", "(?P<n>a)", "a\\", "[z-a]", "a{5,2}", "{2}",
             "(+)", "[a\\", "(?:*)",

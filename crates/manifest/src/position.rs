@@ -11,8 +11,8 @@ use crate::document::SYNTAX;
 use crate::json::{self, Outline};
 use crate::model::Finding;
 
-/// The line and column of each finding, from 1, columns in characters: the position of a syntax error, else of the value at
-/// the JSON pointer. `None` if the bytes are not JSON or the pointer has no value.
+/// The line and column of each finding, from 1, columns in characters: the position of a syntax error, or else of the value at the JSON
+/// pointer. `None` if the bytes are not JSON or no value is at the pointer.
 ///
 /// The text is scanned once for each level of the pointers, independent of the number of findings.
 pub fn finding_positions(bytes: &[u8], findings: &[Finding]) -> Vec<Option<(usize, usize)>> {
@@ -71,7 +71,7 @@ fn lines_and_columns(text: &[u8], offsets: &[Option<usize>]) -> Vec<Option<(usiz
 /// Longest pointer in steps; deeper values are not read.
 const STEPS_MAX: usize = json::DEPTH_MAX;
 
-/// The pointers through one value, by their next step.
+/// The pointers that pass through one value, by their next step.
 #[derive(Default)]
 struct PointerTree {
     /// Indices of the pointers that end here.
@@ -79,7 +79,7 @@ struct PointerTree {
     below: HashMap<String, Self>,
 }
 
-/// The offset of the value at each pointer; `None` without one.
+/// The offset of the value at each pointer; `None` if there is no value.
 fn positions(text: &str, pointers: &[&str]) -> Vec<Option<usize>> {
     let mut offsets = vec![None; pointers.len()];
     let mut root = PointerTree::default();
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn syntax_errors_are_placed_where_reading_stopped() {
+    fn syntax_errors_have_the_position_at_which_reading_stopped() {
         let url = ManifestUrl::parse("https://a.example/agent.json").unwrap();
         for (bytes, code, expected) in [
             ("{\n  \"ä\": \"ü\" \"b\": 1\n}".as_bytes(), "json.syntax", (2, 12)),

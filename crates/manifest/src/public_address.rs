@@ -1,8 +1,8 @@
 //! Decides which addresses are on the public Internet: IP addresses, and the hosts of URLs.
 //!
-//! Refuses every range that is not globally reachable (RFC 6890 and the IANA registries), also when it is embedded in an
-//! IPv6 address: mapped, 6to4, Teredo, NAT64. All of IPv6 outside `2000::/3` is refused, ranges assigned in the future
-//! included. Nothing is looked up: a public name may still lead to a private address.
+//! Refuses every range that is not globally reachable (RFC 6890 and the IANA registries), even if it is embedded in an IPv6 address:
+//! mapped, 6to4, Teredo, NAT64. All of IPv6 outside `2000::/3` is refused, including ranges that are assigned in the future. It makes no
+//! DNS queries: a public name may still resolve to a private address.
 
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -32,7 +32,7 @@ crate::string_enum! {
         ProtocolAssignment = "protocol_assignment",
         /// Addresses for examples in documents.
         Documentation = "documentation",
-        /// Addresses for measuring devices.
+        /// Addresses for benchmark tests of network devices (RFC 2544).
         Benchmarking = "benchmarking",
         /// Multicast groups.
         Multicast = "multicast",
@@ -45,27 +45,25 @@ crate::string_enum! {
 
 /// Schemes of the web.
 const SCHEMES: &[&str] = &["https", "http", "wss", "ws"];
-/// Maximum number of declared schemes of a manifest that are compared with those of a capability.
+/// Maximum number of declared schemes of a manifest that are compared with the schemes of a capability.
 const AUTHS_EXAMINED_MAX: usize = 1_000;
-/// The scheme of local commands, which connect to nothing.
+/// The scheme of local commands, which open no connection.
 const COMMAND_SCHEME: &str = "stdio";
 
 impl Manifest {
-    /// An address that the manifest names, if agents may be sent to it: a URL of the web whose host may be public.
+    /// An address in the manifest, if agents may be sent to it: a web URL whose host may be public.
     pub fn address_for_agents<'a>(&self, address: &'a str) -> Option<&'a str> {
         let is_web = parsed(address).is_ok_and(|url| SCHEMES.contains(&url.scheme()) && url.has_host());
         (is_web && !self.leads_inside(address)).then_some(address)
     }
 
-    /// Whether an address that the manifest names would send agents inside a network. The manifests of a private network may
-    /// name its hosts.
+    /// Whether an address in the manifest would send agents into a private network. Manifests of a private network may name its hosts.
     pub fn leads_inside(&self, address: &str) -> bool {
         let served_as = self.final_url.as_ref().unwrap_or(&self.url);
         not_public(address).is_some() && not_public(served_as.as_str()).is_none()
     }
 
-    /// The site that an address leads to, or its IP address, if it is not of the site that serves the manifest. `None` if the host is
-    /// not known.
+    /// The site or IP address of an address that is not on the site that serves the manifest. `None` if the host is not known.
     pub fn other_site_of(&self, address: &str) -> Option<String> {
         let of_number = || match parsed(address).ok()?.host()? {
             Host::Domain(_) => None,
@@ -77,7 +75,7 @@ impl Manifest {
     }
 
     /// The declared schemes that a capability accepts, with what a caller needs to use them. If several of one kind are declared, only
-    /// those that apply to the capability. Leaves out those with an address that agents must not be sent to.
+    /// those that apply to the capability. Omits schemes with an address that agents must not be sent to.
     pub fn authentication_for_agents(&self, capability: &Capability) -> Vec<&Auth> {
         let is_usable = |auth: &&Auth| {
             let flows =
@@ -110,19 +108,19 @@ impl Manifest {
     }
 }
 
-/// The site that an address of the web leads to, whatever its variables stand for; `None` where one decides, and for IP addresses.
+/// The site of a web address, for all values of its variables. `None` if a variable determines the site, and for IP addresses.
 pub fn site_of_address(address: &str) -> Option<SiteName> {
     let url = parsed(address).ok().filter(|url| SCHEMES.contains(&url.scheme()))?;
     let site = crate::Host::parse(url.host_str()?).ok()?.site();
     (!site.as_str().contains(VARIABLE)).then_some(site)
 }
 
-/// Why the host of a URL is not on the public Internet, or why a reader would take another host for it; `None` if agents may call
-/// it, or if the URL has no host.
+/// Why the host of a URL is not on the public Internet, or why readers could mistake it for another host. `None` if agents may call it, or
+/// if the URL has no host.
 ///
-/// The host is the one that URL parsers connect to (WHATWG URL): `https:///10.0.0.1`, `https:\\10.0.0.1` and hosts with
-/// percent-encoded or removed characters included. What looks like a URL and cannot be parsed is refused, since other
-/// programs may connect to it. Of a host with `{name}` variables the other parts decide.
+/// The host is the one that URL parsers connect to (WHATWG URL): `https:///10.0.0.1`, `https:\\10.0.0.1` and hosts with percent-encoded or
+/// removed characters included. A text that looks like a URL and cannot be parsed is refused, because other programs may connect to it. For
+/// a host with `{name}` variables, the other labels decide.
 pub(crate) fn not_public(address: &str) -> Option<&'static str> {
     if let Some((_, host)) = address::plain_origin(address.trim_start()) {
         return name_is_not_public(host);
@@ -134,13 +132,13 @@ pub(crate) fn not_public(address: &str) -> Option<&'static str> {
     let is_web = SCHEMES.contains(&url.scheme());
     if is_web && (!url.username().is_empty() || url.password().is_some()) {
         // `https://bank.example@other.example/` calls other.example.
-        return Some("a user name stands before its host");
+        return Some("it has a user name before its host");
     }
     if is_web && address.split(['?', '#']).next().is_some_and(|address| address.contains('\\')) {
         // Browsers read it as a slash, other clients as a part of the user name.
-        return Some("it has a backslash, which clients read in two ways");
+        return Some("it has a backslash, which clients interpret in different ways");
     }
-    // The parser takes the hosts of other schemes as they are.
+    // The parser does not normalise the hosts of other schemes.
     let host = match url.host().filter(|_| url.scheme() != COMMAND_SCHEME)?.to_owned() {
         Host::Domain(name) if !is_web => Host::parse(&name).unwrap_or(Host::Domain(name)),
         host => host,
@@ -154,7 +152,7 @@ pub(crate) fn not_public(address: &str) -> Option<&'static str> {
     }
 }
 
-/// The URL as an agent would read it: a scheme that is missing or variable is https, and variables have values.
+/// The URL as an agent would read it: https if the scheme is missing or a variable, with values for the variables.
 fn parsed(address: &str) -> Result<Url, url::ParseError> {
     let address = address.trim_start();
     let fixed = without_variables(address);
@@ -172,10 +170,10 @@ fn is_variable_scheme(text: &str) -> bool {
         .is_some_and(|scheme| scheme.contains(VARIABLE) && !scheme.contains(['/', '?', '#']))
 }
 
-/// Stands for a variable in a host: a label that no site has.
+/// Replaces a variable in a host. No site has this label.
 const VARIABLE: &str = "agentdex-variable";
 
-/// Why no value of its variables makes a host public: the other labels are those of a private network or address.
+/// Why a host is not public for any value of its variables: the other labels belong to a private network or address.
 fn template_is_not_public(name: &str) -> Option<&'static str> {
     let has_other_labels = name.split('.').any(|label| !label.contains(VARIABLE));
     match Host::parse(&name.replace(VARIABLE, "1")).ok().filter(|_| has_other_labels)? {
@@ -202,7 +200,7 @@ fn without_variables(url: &str) -> Option<String> {
 
 fn name_is_not_public(name: &str) -> Option<&'static str> {
     let without_dot =
-        || (!name.contains('.')).then_some("a name without a dot is known in a local network only");
+        || (!name.contains('.')).then_some("a name without a dot exists only in a local network");
     site_scope::special_use(name).or_else(without_dot)
 }
 
@@ -225,8 +223,8 @@ const REFUSED_V4: &[(Ipv4Addr, u8, AddressRefusal)] = &[
     (Ipv4Addr::new(240, 0, 0, 0), 4, AddressRefusal::Reserved),
 ];
 
-/// Special-purpose IPv6 ranges (IANA registry). `2001::/23` holds benchmarking, ORCHID, AMT and anycast assignments, none
-/// of which serves the web; Teredo is inside it and is unwrapped before this table is read.
+/// Special-purpose IPv6 ranges (IANA registry). `2001::/23` contains benchmarking, ORCHID, AMT and anycast assignments, none of which is
+/// used for the web. Teredo is inside it, and is unwrapped before this table is used.
 const REFUSED_V6: &[(Ipv6Addr, u8, AddressRefusal)] = &[
     (Ipv6Addr::UNSPECIFIED, 128, AddressRefusal::ThisNetwork),
     (Ipv6Addr::LOCALHOST, 128, AddressRefusal::Loopback),
@@ -250,14 +248,14 @@ impl AddressRefusal {
     const fn in_words(self) -> &'static str {
         match self {
             Self::ThisNetwork => "the address is of \"this network\", RFC 1122",
-            Self::Loopback => "the address is of the machine itself, RFC 1122",
+            Self::Loopback => "the address is a loopback address, RFC 1122",
             Self::Private => "the address is private, RFC 1918 and RFC 4193",
             Self::Shared => "the address is shared behind a provider's NAT, RFC 6598",
             Self::LinkLocal => "the address is link-local, RFC 3927 and RFC 4291",
             Self::ProtocolAssignment => "the address is assigned to a protocol, RFC 6890",
             Self::Documentation => "the address is for documentation, RFC 5737 and RFC 3849",
             Self::Benchmarking => "the address is for benchmarks, RFC 2544",
-            Self::Multicast => "the address is of a multicast group, RFC 5771",
+            Self::Multicast => "the address is a multicast address, RFC 5771",
             Self::Reserved => "the address is reserved, RFC 1112",
             Self::NotGlobalUnicast => "the address is outside global unicast, RFC 4291",
         }
@@ -291,7 +289,7 @@ fn embedded_v4(address: Ipv6Addr) -> Option<[Option<Ipv4Addr>; 2]> {
         (0x2002, _) => Some([Some(join(s1, s2)), None]),
         // Teredo, RFC 4380 §4: the server, and the client with its bits flipped
         (0x2001, 0) => Some([Some(join(s2, s3)), Some(join(!s6, !s7))]),
-        // NAT64 with the well-known prefix, RFC 6052 §2.1; the local prefix 64:ff9b:1::/48 stays refused
+        // NAT64 with the well-known prefix, RFC 6052 §2.1; the local prefix 64:ff9b:1::/48 is refused
         (0x64, 0xff9b) if address.segments()[2..6] == [0; 4] => Some([Some(join(s6, s7)), None]),
         _ => None,
     }
@@ -473,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn knows_which_addresses_are_of_another_site() {
+    fn finds_addresses_on_another_site() {
         let manifest = served_from("https://shop.example/agent.json");
         for (address, expected) in [
             ("https://api.shop.example/x", None),
@@ -491,7 +489,7 @@ mod tests {
     }
 
     #[test]
-    fn terms_at_a_private_address_are_not_named() {
+    fn omits_terms_at_private_addresses() {
         let mut manifest = served_from("https://shop.example/agent.json");
         for (url, named) in [("https://shop.example/terms", true), ("http://169.254.169.254/", false)] {
             manifest.policies.terms_url = Some(url.to_owned());

@@ -1,4 +1,4 @@
-//! The publisher of a manifest: what the document declares, which origin served it, and what a signature proves.
+//! The publisher of a manifest: the identity that the document declares, the origin that served it, and what a signature proves.
 
 use std::borrow::Cow;
 
@@ -20,17 +20,17 @@ const VALUE_CHARS_MAX: usize = 500;
 crate::string_enum! {
     /// Whether the declared publisher is the site that serves the document.
     Binding, "binding" {
-        /// The site names the document, and nothing in it names another publisher.
+        /// The site links to the document, and nothing in the document names another publisher.
         Bound = "bound",
-        /// It names a publisher of another site.
+        /// The document names a publisher on another site.
         Foreign = "foreign",
-        /// Only others name the document, so what it declares is not attributed to the site.
+        /// Only others link to the document, so its declarations are not attributed to the site.
         NamedByOthers = "named_by_others",
     }
 }
 
 crate::string_enum! {
-    /// A property of an identity that results are filtered by: one of the binding and one of the signature.
+    /// A property of an identity that is a search filter: one for the binding, one for the signature.
     IdentityMark, "identity" {
         /// Bound, and signed by a key of the publisher.
         Verified = "verified",
@@ -57,10 +57,10 @@ pub struct Identity<'m> {
     pub declared: Vec<DeclaredIdentity<'m>>,
     pub served: ServedBy<'m>,
     pub binding: Binding,
-    /// Whether it is bound and its signature is verified. This says who published it, not that it is good.
+    /// Whether it is bound and its signature is verified. This proves who published it, not that it is trustworthy.
     pub verified: bool,
     pub signature: Cow<'m, SignatureCheck>,
-    /// The identity that the publisher demands of agents that call it (ATP section 3.3.3).
+    /// The identity that the publisher requires of callers (ATP section 3.3.3).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub demanded_of_agents: Option<&'m AgentIdentity>,
 }
@@ -71,7 +71,7 @@ pub struct DeclaredIdentity<'m> {
     /// The member of the document: `domain`, `site.url`, `trustManifest.identity`.
     pub member: &'static str,
     pub value: &'m str,
-    /// The site that it names; `None` for a did:key or a plain name.
+    /// The site in the value; `None` for a did:key or a plain name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub site: Option<SiteName>,
 }
@@ -84,12 +84,13 @@ pub struct ServedBy<'m> {
 }
 
 impl Manifest {
-    /// The identity of the manifest's publisher. `named_by` says who names the document, which it cannot state itself.
+    /// The identity of the manifest's publisher. `named_by` states who links to the document, because the document cannot state that
+    /// itself.
     pub fn identity(&self, named_by: NamedBy) -> Identity<'_> {
         self.identity_with(self.own_declarations(), Some(&self.integrity), named_by)
     }
 
-    /// The identity of the capability's publisher: that of its own entry in a catalog, otherwise that of the manifest.
+    /// The identity of the capability's publisher: from its own catalog entry, or else from the manifest.
     pub fn identity_of<'m>(&'m self, capability: &'m Capability, named_by: NamedBy) -> Identity<'m> {
         if self.format() != Format::Ard {
             return self.identity(named_by);
@@ -101,7 +102,7 @@ impl Manifest {
         self.identity_with(declared_by(&declared), capability.integrity.as_ref(), named_by)
     }
 
-    /// When the first of the keys that verified its signatures expires.
+    /// The earliest expiry of the keys that verified its signatures.
     pub fn keys_expire_at(&self) -> Option<DateTime<Utc>> {
         let entries = self.capabilities.iter().filter_map(|capability| capability.integrity.as_ref());
         let checks = entries.chain([&self.integrity]).filter_map(|integrity| integrity.check.as_ref());
@@ -127,7 +128,7 @@ impl Manifest {
             Some((Some(check), _)) => Cow::Borrowed(check),
             Some((None, true)) => Cow::Owned(SignatureCheck {
                 status: SignatureStatus::Unresolvable,
-                reason: Some("it was read before signatures were checked".to_owned()),
+                reason: Some("it was read by a version that did not check signatures".to_owned()),
                 ..SignatureCheck::UNSIGNED
             }),
             _ => Cow::Owned(SignatureCheck::UNSIGNED),
@@ -173,7 +174,7 @@ fn declared_by<'m>(members: &[(&'static str, Option<&'m str>)]) -> Vec<DeclaredI
         .collect()
 }
 
-/// When the key of a check expires, with the clock of its publisher.
+/// When the key of a check expires, by the publisher's clock.
 fn expires_at(check: &SignatureCheck) -> Option<DateTime<Utc>> {
     let end = DateTime::parse_from_rfc3339(check.valid_until.as_deref()?).ok()?;
     end.to_utc().checked_add_signed(CLOCK_SKEW)
@@ -193,7 +194,7 @@ impl Identity<'_> {
         self
     }
 
-    /// The properties that results are filtered by.
+    /// The properties that are search filters.
     pub fn marks(&self) -> Vec<IdentityMark> {
         let binding = match self.binding {
             Binding::Bound => IdentityMark::Bound,

@@ -4,7 +4,7 @@
 
 use crate::model::RateLimit;
 
-/// Seconds in a unit, by its first letters; minutes win over months since no rate is written per month.
+/// Seconds in a unit; `m` means minutes, and a month has 30 days.
 fn unit_seconds(unit: &str) -> Option<u64> {
     Some(match unit.trim().to_ascii_lowercase().as_str() {
         "s" | "sec" | "secs" | "second" | "seconds" => 1,

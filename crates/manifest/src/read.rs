@@ -31,7 +31,7 @@ pub fn read(document: &Document<'_>) -> Manifest {
         }
     };
     report_size(&mut draft);
-    // of a document that is too long, nothing was read
+    // a document that is too long was not read
     if document.force.is_none() && document.bytes.len() <= MANIFEST_BYTES_MAX {
         recognise(&mut draft);
     }
@@ -44,7 +44,7 @@ fn malformed<'d>(document: &'d Document<'d>, rule: &Rule, offset: usize) -> Draf
     unreadable(document, rule, rule.wrong.to_owned(), format!("{} (at byte {offset})", rule.wrong))
 }
 
-/// A document that is not read: the evidence of the detection, and the text of the one finding.
+/// The draft of a document that cannot be read, with the evidence of the detection and a single finding.
 fn unreadable<'d>(document: &'d Document<'d>, rule: &Rule, evidence: String, text: String) -> Draft<'d> {
     let mut draft = Draft::new(document, Detection::new(Format::Malformed, Strength::Strong, evidence));
     draft.report(rule, String::new(), text);
@@ -144,7 +144,7 @@ fn without_wrapper(value: &Value, pointer: &str) -> Value {
     Value::Object(beside.map(|(name, value)| (name.clone(), value.clone())).collect())
 }
 
-/// These specifications define the members of the root.
+/// Reports a wrapper for formats whose specifications define the members of the root.
 fn report_wrapped(pointer: String, draft: &mut Draft<'_>) {
     let format = draft.format();
     if has_specified_root(format) {
@@ -172,8 +172,8 @@ const fn has_specified_root(format: Format) -> bool {
     )
 }
 
-/// A document without a known format, in which nothing can be called or followed, is not a manifest. A document that names a server or a
-/// command is one.
+/// Reclassifies documents without a known format: if nothing can be called or followed, the document is not a manifest; if it names a
+/// server or a command, it is one.
 fn recognise(draft: &mut Draft<'_>) {
     let names_interface = !draft.manifest.interfaces.is_empty();
     if draft.format() == Format::Opaque && names_interface {

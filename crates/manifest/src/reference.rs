@@ -1,4 +1,4 @@
-//! References within a document, and its schemas as self-contained JSON Schema 2020-12.
+//! Resolves references within a document, and converts its schemas to self-contained JSON Schema 2020-12.
 //!
 //! Decides how a `$ref` into the same document is replaced by its target, in every dialect, and how the older
 //! keywords (`nullable`, boolean `exclusiveMinimum`, `example`, `type: file`, array-valued `items`) are written in
@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use crate::budget;
 use keywords::{Shape, modernise, shape_of};
 
-/// Maximum nesting of schemas. Real documents stay below 12; a reference counts as one level.
+/// Maximum nesting of schemas. Published documents stay below 12; a reference counts as one level.
 const DEPTH_MAX: usize = 24;
 /// Maximum number of schema objects written for one capability. The largest real operation seen has about 900.
 const NODES_PER_CAPABILITY_MAX: usize = 2_000;
@@ -31,8 +31,8 @@ const COPIED_BYTES_PER_BYTE: usize = 16;
 const COPIED_BYTES_MAX: usize = 24 * 1_024 * 1_024;
 /// Memory for a value that is copied together with a schema: a description, examples.
 const COPIED_BYTES_PER_VALUE_MAX: usize = 64 * 1_024;
-/// Bytes of referenced values, counted each time they are followed, for each byte of the document. Bounds the work for shared
-/// parts, not the memory.
+/// Bytes of referenced values, counted each time they are followed, for each byte of the document. This bounds the time for shared parts,
+/// not the memory.
 const FOLLOWED_BYTES_PER_BYTE: usize = 64;
 /// Maximum length in bytes of a reference that is followed; the longest seen has 140.
 const REFERENCE_BYTES_MAX: usize = 2_048;
@@ -42,7 +42,7 @@ const PROBLEMS_MAX: usize = 2_000;
 const OBJECT_BYTES: usize = 72;
 /// Memory of a member before its name and value, including the free capacity of maps.
 const MEMBER_BYTES: usize = 150;
-/// Bytes of copied text that cost one node.
+/// Bytes of copied text that are charged as one node.
 const TEXT_BYTES_PER_NODE: usize = 512;
 
 /// Why a part of a document could not be read as declared.
@@ -50,9 +50,9 @@ const TEXT_BYTES_PER_NODE: usize = 512;
 pub(crate) enum ProblemKind {
     /// A `$ref` to another document.
     Remote,
-    /// A `$ref` to nothing in this document.
+    /// A `$ref` without a target in this document.
     Unresolved,
-    /// The expansion of references reached a cap.
+    /// The expansion of references reached a limit.
     TooLarge,
 }
 
@@ -102,8 +102,8 @@ impl<'a> Resolver<'a> {
         std::mem::take(&mut self.problems)
     }
 
-    /// Replaces a reference object by its target (parameters, bodies, responses, path items). `None` when it names
-    /// nothing that can be read here.
+    /// Replaces a reference object by its target (parameters, bodies, responses, path items). `None` if the reference has no target that
+    /// can be read here.
     pub(crate) fn object(&mut self, value: &'a Value, pointer: &str) -> Option<&'a Map<String, Value>> {
         let mut current = value.as_object()?;
         for _ in 0..DEPTH_MAX {
@@ -115,7 +115,7 @@ impl<'a> Resolver<'a> {
             }
             current = target.as_object()?;
         }
-        self.problem(ProblemKind::TooLarge, pointer, "an endless chain of references");
+        self.problem(ProblemKind::TooLarge, pointer, "a circular chain of references");
         None
     }
 
@@ -127,7 +127,7 @@ impl<'a> Resolver<'a> {
         affordable
     }
 
-    /// A copy of a value that belongs to a schema; `None` when it is too large to be copied for every use.
+    /// A copy of a value that belongs to a schema; `None` if it is too large to be copied for every use.
     pub(crate) fn copy(&mut self, value: &Value) -> Option<Value> {
         let bytes = budget::bytes_of(value, COPIED_BYTES_PER_VALUE_MAX);
         if bytes > COPIED_BYTES_PER_VALUE_MAX {
@@ -142,7 +142,7 @@ impl<'a> Resolver<'a> {
         self.expanded(pointer, |resolver, expansion| resolver.convert(value, pointer, expansion, 0))
     }
 
-    /// The schema made of those members of an object that `includes` accepts.
+    /// A schema from the members of an object that `includes` accepts.
     pub(crate) fn schema_of_members(
         &mut self,
         object: &Map<String, Value>,
@@ -226,7 +226,7 @@ impl<'a> Resolver<'a> {
         affordable
     }
 
-    /// Charges memory. An unaffordable charge exhausts the budget, so that no further part is read.
+    /// Charges memory. A charge beyond the budget exhausts it, so that no further part is read.
     fn charge(&mut self, bytes: usize, expansion: &mut Expansion) -> bool {
         let left = expansion.copied_bytes_left.min(self.copied_bytes_left);
         let spent = bytes.min(left);
@@ -235,7 +235,7 @@ impl<'a> Resolver<'a> {
         bytes <= left
     }
 
-    /// Whether the budget is exhausted, which is reported.
+    /// Whether the budget is exhausted. If so, reports it.
     fn is_exhausted(&mut self, pointer: &str, expansion: &Expansion) -> bool {
         let nodes = expansion.nodes_left.min(self.nodes_left);
         let exhausted = nodes == 0 || expansion.copied_bytes_left.min(self.copied_bytes_left) == 0;

@@ -1,23 +1,24 @@
-//! Requirements of specifications as data: rules, and shapes of objects as tables of fields.
+//! Requirements of specifications as data: rules, and object shapes as tables of fields.
 //!
-//! The checker applies the tables of a dialect to a document; the catalogue of finding codes is generated from them. A code is `<shape>.<field>.<missing|mistyped|invalid>` or a rule's own.
+//! The checker applies the tables of a dialect to a document, and the catalogue of finding codes is generated from them. A code is
+//! `<shape>.<field>.<missing|mistyped|invalid>` or the code of a rule.
 
 use crate::model::Severity;
 
-/// A requirement other than presence or type of a single field.
+/// A requirement other than the presence or type of a single field.
 pub(crate) struct Rule {
     /// Stable: `awp.action.id.duplicate`.
     pub(crate) code: &'static str,
     pub(crate) severity: Severity,
     /// Specification and section.
     pub(crate) spec: &'static str,
-    /// What is wrong, for any document.
+    /// What is wrong, in words that apply to any document.
     pub(crate) wrong: &'static str,
     /// What to do about it.
     pub(crate) fix: &'static str,
 }
 
-/// An object of a specification: the code its findings begin with, the section that defines it, and its fields.
+/// An object of a specification: the prefix of its finding codes, the section that defines it, and its fields.
 pub(crate) struct Shape {
     /// `awp.action`
     pub(crate) code: &'static str,
@@ -56,11 +57,11 @@ pub(crate) enum Kind {
     Reference,
     /// An absolute URL or any relative reference: `tools`, `?id=1` (RFC 3986 §4.1).
     UriReference,
-    /// A string out of a closed list; case counts.
+    /// A string from a closed list, case-sensitive.
     OneOf(&'static [&'static str]),
     /// A string that passes a test, with a description of the test.
     Form(fn(&str) -> bool, &'static str),
-    /// The same for the value of a line of text, which cannot have another type.
+    /// The same for the value of a text line, which is always a string.
     Line(fn(&str) -> bool, &'static str),
 }
 
@@ -79,7 +80,7 @@ pub(crate) const fn may(key: &'static str, kind: Kind, fix: &'static str) -> Fie
     Field { key, kind, missing: None, wrong: Severity::Should, fix }
 }
 
-/// An optional field with a value that the specification prescribes.
+/// An optional field. A wrong value breaks a requirement.
 pub(crate) const fn optional_must(key: &'static str, kind: Kind, fix: &'static str) -> Field {
     Field { key, kind, missing: None, wrong: Severity::Must, fix }
 }
@@ -156,7 +157,7 @@ pub(crate) struct FindingTable {
     pub(crate) rules: &'static [&'static Rule],
 }
 
-/// Declares the findings of a file: a constant for each shape and each rule, and `FINDINGS`, the table of them all.
+/// Declares the findings of a file: a constant for each shape and each rule, and `FINDINGS`, the table of all of them.
 ///
 /// A shape has a code, the clause that defines it, and one row for each field. A rule has a severity, a code, the clause,
 /// what is wrong, and what to do about it.

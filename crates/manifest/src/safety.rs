@@ -1,4 +1,4 @@
-//! Infers the effect of a call from the method if it is not declared. Declared classes are never lowered.
+//! Infers the effect of a call from its method if no effect is declared. Declared classes are never lowered.
 
 use crate::model::{Capability, CapabilityKind, Protocol, Safety, SafetyClass, TypeSource};
 use crate::text;
@@ -33,7 +33,7 @@ pub(crate) fn infer(capability: &mut Capability) {
     }
 }
 
-/// The class of a capability; of one without a class that of the verb that its name begins with.
+/// The class of a capability. If it has none, the class of the verb at the beginning of its name.
 pub(crate) fn effect(capability: &Capability) -> SafetyClass {
     if capability.safety.class != SafetyClass::Unknown {
         return capability.safety.class;
@@ -46,9 +46,9 @@ pub(crate) fn effect(capability: &Capability) -> SafetyClass {
     }
 }
 
-/// Verbs of names of calls that read, beside [`READS`].
+/// Verbs in the names of calls that read, in addition to [`READS`].
 const BROWSES: &[&str] = &["browse", "fetch", "query", "discover", "preview"];
-/// Verbs of names of calls that write.
+/// Verbs in the names of calls that write.
 const WRITES: &[&str] = &[
     "create",
     "update",
@@ -76,7 +76,7 @@ pub(crate) fn declared(class: SafetyClass) -> Safety {
     Safety { class, source: TypeSource::Declared, ..Safety::default() }
 }
 
-/// Words that make a dangerous word in the same name harmless: "list payments", "get cancel policy".
+/// Words that imply that a name with a dangerous word is harmless: "list payments", "get cancel policy".
 pub(crate) const READS: &[&str] = &[
     "get", "list", "search", "find", "check", "view", "show", "read", "status", "lookup", "quote", "verify",
     "validate", "explain", "describe",

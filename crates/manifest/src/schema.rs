@@ -1,4 +1,4 @@
-//! JSON Schema 2020-12 for parameters and responses of any published shape.
+//! Converts parameters and responses of any published shape to JSON Schema 2020-12.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use crate::model::{AuthScheme, Invocation};
 use crate::object::Members;
 use crate::text;
 
-/// The part of a request that contains a parameter. The order decides which of two equal names keeps its name.
+/// The part of a request that contains a parameter. The order decides which of two parameters with the same name keeps it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Location {
     Path,
@@ -47,7 +47,8 @@ impl Location {
         }
     }
 
-    /// The location of a parameter that declares none: a variable of the address, else by the method.
+    /// The location of a parameter that declares none: that of the address variable with its name, or else the usual location for the
+    /// method.
     pub(crate) fn of(invocation: &Invocation, name: &str) -> Self {
         let (path, query) = parts_of_template(invocation);
         if address::variables(path).any(|variable| variable == name) {
@@ -69,7 +70,7 @@ fn parts_of_template(invocation: &Invocation) -> (&str, &str) {
     template.split_once('?').unwrap_or((template, ""))
 }
 
-/// Adds the variables of an address that have no parameter: a call cannot be made without those of the path.
+/// Adds address variables without a parameter. Variables of the path are required, because the call needs them.
 pub(crate) fn add_variables(parameters: &mut Option<Value>, invocation: &Invocation) {
     if invocation.url_template.is_none() {
         return;
@@ -88,7 +89,7 @@ pub(crate) fn add_variables(parameters: &mut Option<Value>, invocation: &Invocat
     merge(parameters, found.finish());
 }
 
-/// The schema of an object of parameters, while its properties are added.
+/// The schema of the parameters object under construction.
 #[derive(Debug, Default)]
 pub(crate) struct Parameters {
     properties: Map<String, Value>,
@@ -133,7 +134,7 @@ impl Parameters {
     }
 }
 
-/// Whether a call must give a parameter.
+/// Whether a parameter is required.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Presence {
     Required,
@@ -168,7 +169,7 @@ pub(crate) fn with_location(schema: &Map<String, Value>, location: Location) -> 
     Value::Object(schema)
 }
 
-/// An object schema whose properties have an `x-in`: variables of the path, and one place for the others.
+/// An object schema whose properties have an `x-in`: `path` for variables of the path, and one location for all others.
 fn located(schema: &Map<String, Value>, invocation: &Invocation) -> Value {
     let mut schema = schema.clone();
     for (name, property) in schema.get_mut("properties").and_then(Value::as_object_mut).into_iter().flatten()
@@ -206,7 +207,7 @@ pub(crate) fn lenient(value: &Value, invocation: &Invocation) -> Option<Value> {
     }
 }
 
-/// The parameters in a member of a call. The text of one that is called after parameters may list their names.
+/// The parameters in a member of a call. A text may list parameter names, if the member is named after parameters.
 fn of_member(key: &str, value: &Value, invocation: &Invocation) -> Option<Value> {
     let mut last = String::new();
     text::each_word(key, |word| word.clone_into(&mut last));
@@ -292,7 +293,7 @@ pub(crate) fn of_call(call: &Map<String, Value>, invocation: &Invocation) -> Opt
     let mut schema = PARAMETER_KEYS.iter().find_map(|key| of_member(key, call.get(key)?, invocation));
     for (keys, location) in PARAMETER_KEYS_BY_LOCATION {
         for (key, value) in keys.iter().filter_map(|key| Some((*key, call.get(key)?))) {
-            // Fields of a call without a body are those of its query.
+            // Without a body, the fields of a call are query parameters.
             let own = if *location == Location::Body { Location::of(invocation, "") } else { *location };
             let found =
                 if own == Location::Header { headers(value) } else { of_member(key, value, invocation) };
@@ -330,7 +331,7 @@ fn headers(value: &Value) -> Option<Value> {
     (!is_empty).then_some(schema)
 }
 
-/// Parameters that are sent in one part of a request; variables of the path stay in it.
+/// Moves parameters to one part of a request. Variables of the path stay in the path.
 fn relocated(mut schema: Value, location: Location) -> Value {
     let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
     for property in properties.into_iter().flat_map(Map::values_mut).filter_map(Value::as_object_mut) {
@@ -341,7 +342,7 @@ fn relocated(mut schema: Value, location: Location) -> Value {
     schema
 }
 
-/// Adds the properties and required names of a schema to another one, whose own take precedence.
+/// Adds the properties and required names of a schema to another schema, whose existing properties take precedence.
 fn merge(schema: &mut Option<Value>, found: Option<Value>) {
     let (Some(Value::Object(schema)), Some(Value::Object(found))) = (schema.as_mut(), &found) else {
         if schema.is_none() {
@@ -384,7 +385,7 @@ pub(crate) fn has_type(schema: &Map<String, Value>, value: &Value) -> bool {
     schema.get("type").and_then(Value::as_str).is_none_or(|name| is_of_type(value, name))
 }
 
-/// Whether a value has a type of JSON Schema. Unknown types have every value.
+/// Whether a value has a type of JSON Schema. True for unknown types.
 pub(crate) fn is_of_type(value: &Value, name: &str) -> bool {
     match name {
         "string" => value.is_string(),
@@ -400,7 +401,7 @@ pub(crate) fn is_of_type(value: &Value, name: &str) -> bool {
     }
 }
 
-/// Keywords of a descriptor that are JSON Schema already.
+/// Keywords of a descriptor that are already JSON Schema.
 const KEYWORDS: &[&str] = &[
     "description",
     "default",
@@ -449,7 +450,7 @@ pub(crate) fn object_descriptor(map: &Map<String, Value>) -> (Map<String, Value>
     let mut schema = Map::new();
     let members = Members::of(map);
     let name = members.get("type");
-    // Parameters in the form of OpenAPI hold their type in `schema`.
+    // OpenAPI parameters have their type in `schema`.
     if let Some(inner) = members.get("schema").and_then(Value::as_object).filter(|_| name.is_none()) {
         schema = object_descriptor(inner).0;
     }

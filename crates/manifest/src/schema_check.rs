@@ -1,6 +1,6 @@
 //! Checks a published JSON Schema (2020-12) for parts that no validator could compile, and for references without a target.
 //!
-//! Unknown keywords are annotations and pass. The depth of a document bounds the recursion.
+//! Unknown keywords are annotations and are accepted. The depth of a document bounds the recursion.
 
 use serde_json::{Map, Value};
 
@@ -28,7 +28,7 @@ const LISTS: &[&str] = &["allOf", "anyOf", "oneOf", "prefixItems"];
 const MAPS: &[&str] = &["properties", "patternProperties", "dependentSchemas", "$defs", "definitions"];
 const NUMBERS: &[&str] = &["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"];
 const COUNTS: &[&str] = &["minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"];
-/// Pairs of limits: the first may not exceed the second.
+/// Pairs of limits: the first must not exceed the second.
 const RANGES: &[(&str, &str)] = &[
     ("minimum", "maximum"),
     ("minLength", "maxLength"),

@@ -1,4 +1,4 @@
-//! Checks of how a document was served against its specification: media type, path, CORS, caching.
+//! Checks how a document was served against its specification: media type, path, CORS, caching.
 //!
 //! A document without HTTP metadata, such as a file, is not checked.
 

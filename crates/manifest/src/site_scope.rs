@@ -7,7 +7,7 @@ use crate::name::{Host, ManifestUrl, NameError, SiteName};
 
 const HTTPS_PORT: u16 = 443;
 
-/// Names inside private networks, with what reserves them.
+/// Names of private networks, and the reason why each is reserved.
 const PRIVATE: [(&str, &str); 12] = [
     ("internal", "reserved by ICANN for private use"),
     ("local", "multicast DNS, RFC 6762"),
@@ -28,10 +28,10 @@ const NO_SITE: [(&str, &str); 4] = [
     ("invalid", "it is reserved to be invalid, RFC 6761"),
     ("onion", "it is a Tor service, which must not be resolved by DNS, RFC 7686"),
     ("alt", "it is a name outside of DNS, RFC 9476"),
-    ("arpa", "it is infrastructure of the Internet such as in-addr.arpa and ip6.arpa, RFC 3172"),
+    ("arpa", "it belongs to the infrastructure of the Internet, like in-addr.arpa and ip6.arpa, RFC 3172"),
 ];
 
-/// Which names are accepted from a source.
+/// The names that are accepted from a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SiteScope {
     /// Public names: for submissions, links and seeds.
@@ -69,7 +69,7 @@ impl SiteScope {
     }
 }
 
-/// Why no public web site can have this name; `None` if one can.
+/// Why no public web site can have this name; `None` if it is possible.
 pub(crate) fn special_use(name: &str) -> Option<&'static str> {
     let reserved = PRIVATE.iter().chain(&NO_SITE).find(|(suffix, _)| is_at_or_below(name, suffix));
     reserved.map(|(_, reason)| *reason)

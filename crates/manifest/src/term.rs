@@ -1,8 +1,8 @@
 //! Terms of ARD entries and queries as IRIs (ARD 0.91 §4.1, §5.3.1).
 //!
-//! The base context is part of this program; the context of an entry or of a query is applied after it and cannot remove it. A context that
-//! is given by its URL is a document of somebody else: it is not fetched, and defines nothing here. Of JSON-LD 1.1, only the parts that
-//! name terms are read: prefixes, term definitions and `@vocab`. Parts that describe values are not.
+//! The base context is built in. The context of an entry or of a query is applied after it and cannot remove it. A context that is given as
+//! a URL is a third-party document: it is not fetched, and its definitions are not used. Only the parts of JSON-LD 1.1 that name terms are
+//! supported: prefixes, term definitions and `@vocab`. Parts that describe values are not.
 
 use std::collections::BTreeMap;
 
@@ -13,11 +13,11 @@ const ARD_NAMESPACE: &str = "https://agenticresourcediscovery.org/ns#";
 /// Members whose content is not a graph, so that paths into them are literal.
 pub const UNEXPANDED: [&str; 3] = ["trustManifest", "metadata", "data"];
 
-/// Maximum number of definitions of one context, and its parts; published ones have one or two.
+/// Maximum number of definitions of one context, and of its parts; published ones have one or two.
 const DEFINITIONS_MAX: usize = 64;
 /// Longest name of a term, and longest IRI.
 const IRI_BYTES_MAX: usize = 512;
-/// Maximum number of definitions that build on each other; the deepest that JSON-LD's own examples have is two.
+/// Maximum length of a chain of definitions that refer to each other; the examples of JSON-LD have at most two.
 const CHAIN_MAX: usize = 4;
 
 /// Definitions of terms: the base context, and the definitions applied after it.
@@ -101,7 +101,7 @@ impl TermContext {
         }
     }
 
-    /// The IRI that a definition states, which may be short for one by a prefix of the same or an earlier context.
+    /// The IRI in a definition. It may be abbreviated with a prefix from the same or an earlier context.
     fn iri_of(&self, text: &str, stated: &BTreeMap<&str, &str>, chain: usize) -> Option<String> {
         let chain = chain.checked_sub(1)?;
         let defined = |term: &str| match stated.get(term) {
@@ -122,7 +122,7 @@ impl TermContext {
         base.definitions.iter().all(|(term, iri)| self.definitions.get(term) == Some(iri))
     }
 
-    /// The core term that a term of an entry or a filter means, by its usual name.
+    /// The usual name of the core term to which a term of an entry or a filter refers.
     pub fn core_term(&self, term: &str) -> Option<&'static str> {
         let iri = self.resolve(term);
         let name = iri.strip_prefix(ARD_NAMESPACE)?;
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn core_terms_are_known_by_any_spelling() {
+    fn recognises_core_terms_in_every_spelling() {
         let context = of(&json!({"a": ARD_NAMESPACE, "labels": "a:tags", "version": "https://a.example/v"}));
         let core = ["a:mediaType", "type", "labels", "ard:displayName", "version", "seats"]
             .map(|term| context.core_term(term));

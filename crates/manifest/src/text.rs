@@ -1,6 +1,6 @@
 //! Sanitises untrusted text: removes hidden characters and markup, and caps lengths.
 
-/// A kind of character that people do not see but programs read.
+/// A kind of character that is invisible to people but not to programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hidden {
     /// C0 and C1 controls other than tab and line ends.
@@ -20,9 +20,9 @@ fn hidden(letter: char, before: Option<char>) -> Option<Hidden> {
         '\u{200e}' | '\u{200f}' | '\u{61c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
             Some(Hidden::Bidi)
         }
-        // Persian, Indic scripts and emoji need joiners; after ASCII they only hide.
+        // Persian, Indic scripts and emoji need joiners; after ASCII characters they are only used to hide text.
         '\u{200c}' | '\u{200d}' => before.is_none_or(|letter| letter.is_ascii()).then_some(Hidden::ZeroWidth),
-        // Emoji and Asian scripts need a variation selector after a letter of theirs; elsewhere it hides, or carries bytes.
+        // Emoji and Asian scripts use variation selectors after their own characters; elsewhere they hide text or encode bytes.
         '\u{fe00}'..='\u{fe0f}' => {
             before.is_none_or(|letter| letter.is_ascii() || is_selector(letter)).then_some(Hidden::ZeroWidth)
         }
@@ -55,10 +55,10 @@ const fn is_selector(letter: char) -> bool {
     matches!(letter, '\u{fe00}'..='\u{fe0f}')
 }
 
-/// The text without hidden characters, or `None` when it has none. Calls `removed` for each.
+/// The text without hidden characters, or `None` if it has none. Calls `removed` for each hidden character.
 pub(crate) fn clean(text: &str, mut removed: impl FnMut(Hidden, usize)) -> Option<String> {
-    // Fast path for printable ASCII. Looking at every byte takes fewer steps than stopping at the first: several bytes are
-    // compared at once.
+    // Fast path for printable ASCII. Comparing every byte is faster than stopping at the first match, because several bytes are compared at
+    // once.
     let suspicious = |byte: u8| {
         byte < 0x20 && byte != b'\t' && byte != b'\n' && byte != b'\r' || byte == 0x7f || byte >= 0x80
     };
@@ -96,9 +96,9 @@ pub(crate) fn capped(text: &str, chars_max: usize) -> &str {
     }
 }
 
-/// One line without markup, white space folded, capped. `None` when nothing is left.
+/// The text as one line without markup, with single spaces, cut to the cap. `None` if nothing is left.
 pub(crate) fn plain(text: &str, chars_max: usize) -> Option<String> {
-    // Reading four times the cap leaves room for markup and keeps the work bounded.
+    // Four times the cap leaves room for markup and bounds the work.
     let text = capped(text, chars_max.saturating_mul(4));
     let mut reduced =
         if has_marks(text) { fold_whitespace(&without_markup(text)) } else { fold_whitespace(text) };
@@ -106,20 +106,20 @@ pub(crate) fn plain(text: &str, chars_max: usize) -> Option<String> {
     (!reduced.is_empty()).then_some(reduced)
 }
 
-/// What [`plain`] makes of a text that may have markup; `None` for others.
+/// The result of [`plain`] for a text that may have markup; `None` for other texts.
 pub(crate) fn without_marks(text: &str, chars_max: usize) -> Option<String> {
     has_marks(text).then(|| plain(text, chars_max)).flatten()
 }
 
 /// Whether a text has a character of HTML or Markdown.
 fn has_marks(text: &str) -> bool {
-    // Looking at every byte takes fewer steps than stopping at the first: several bytes are compared at once.
+    // Comparing every byte is faster than stopping at the first match, because several bytes are compared at once.
     let may_mark = |byte: u8| matches!(byte, b'<' | b'&' | b'*' | b'`' | b'#' | b'[' | b'_' | b'>');
     text.bytes().fold(false, |found, byte| found | may_mark(byte))
 }
 
-/// Whether a text has a part of four bytes. Looking at every byte takes fewer steps than `str::contains` in the short texts of
-/// documents: several bytes are compared at once.
+/// Whether a text contains a part of four bytes. In the short texts of documents, comparing every byte is faster than `str::contains`,
+/// because several bytes are compared at once.
 pub(crate) fn has_four(text: &str, part: [u8; 4]) -> bool {
     let from = |start: usize| text.as_bytes().get(start..).unwrap_or_default();
     let fours = from(0).iter().zip(from(1)).zip(from(2)).zip(from(3));
@@ -157,10 +157,10 @@ fn fold_whitespace(text: &str) -> String {
     folded
 }
 
-/// Distance in bytes to search for the end of a tag or link: keeps the work linear in the text.
+/// Maximum number of bytes in which the end of a tag or link is searched, so that the work is linear in the text.
 const MARKUP_BYTES_MAX: usize = 512;
 
-/// Tags and links without an end after which the search stops.
+/// Number of tags and links without an end after which the search stops.
 const LOOKAHEAD_FAILURES_MAX: usize = 64;
 
 fn nearby(text: &str) -> &str {
@@ -172,7 +172,7 @@ const fn is_markup(byte: u8) -> bool {
     matches!(byte, b'<' | b'[' | b']' | b'&' | b'#' | b'>' | b'`' | b'*' | b'_' | b'\n')
 }
 
-/// Drops HTML tags and the punctuation of Markdown; link texts stay, link targets go.
+/// Removes HTML tags, Markdown punctuation and link targets; keeps link texts.
 fn without_markup(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -213,7 +213,7 @@ fn without_markup(text: &str) -> String {
     out
 }
 
-/// `after` begins after a backquote. Keeps the content of a span of code as it is; other backquotes are dropped.
+/// `after` begins after a backquote. Keeps the content of a code span unchanged; removes other backquotes.
 fn code_span<'t>(after: &'t str, out: &mut String) -> &'t str {
     match nearby(after).split_once('`') {
         Some((code, _)) if !code.is_empty() && !code.contains('\n') => {
@@ -224,7 +224,7 @@ fn code_span<'t>(after: &'t str, out: &mut String) -> &'t str {
     }
 }
 
-/// `after` begins after a `<`. Skips a tag, and the content of scripts and styles; a lone `<` and a placeholder such as `<slug>` stay.
+/// `after` begins after a `<`. Skips a tag, and the content of scripts and styles; keeps a lone `<` and a placeholder such as `<slug>`.
 fn skip_tag<'t>(after: &'t str, out: &mut String) -> &'t str {
     let is_tag =
         after.starts_with(|letter: char| letter.is_ascii_alphabetic() || matches!(letter, '/' | '!'));
@@ -241,7 +241,7 @@ fn skip_tag<'t>(after: &'t str, out: &mut String) -> &'t str {
     let rest = after.get(end + 1..).unwrap_or_default();
     for (open, close) in [("script", "</script"), ("style", "</style")] {
         if tag.get(..open.len()).is_some_and(|name| name.eq_ignore_ascii_case(open)) {
-            // Without an end it is quoted by a text, not a script.
+            // Without an end tag, it is a quotation in a text and not a script.
             return rest.find(close).and_then(|at| rest.get(at..)).unwrap_or(rest);
         }
     }
@@ -255,7 +255,7 @@ fn is_placeholder(tag: &str) -> bool {
     !tag.is_empty() && tag.bytes().all(is_word) && !HTML_ELEMENTS.split(' ').any(is_element)
 }
 
-/// The elements of HTML (WHATWG, section "Elements"), with those that were removed.
+/// The elements of HTML (WHATWG, section "Elements"), including obsolete ones.
 const HTML_ELEMENTS: &str = "a abbr acronym address applet area article aside audio b base basefont bdi bdo bgsound big blink \
     blockquote body br button canvas caption center cite code col colgroup data datalist dd del details \
     dfn dialog dir div dl dt em embed fieldset figcaption figure font footer form frame frameset h1 h2 \
@@ -285,7 +285,7 @@ fn skip_entity<'t>(after: &'t str, out: &mut String) -> &'t str {
     after
 }
 
-/// `*` and `_` mark emphasis at the edge of a word; inside one, or alone, they are part of the text.
+/// `*` and `_` mark emphasis at the edge of a word. Inside a word, or alone, they are part of the text.
 fn is_emphasis(out: &str, after: &str, mark: char) -> bool {
     let inside = |letter: Option<char>| letter.is_some_and(char::is_alphanumeric);
     let (before, next) = (out.chars().next_back(), after.chars().next());
@@ -293,7 +293,7 @@ fn is_emphasis(out: &str, after: &str, mark: char) -> bool {
     doubled || inside(before) != inside(next)
 }
 
-/// Drops the target of a Markdown link; `after` begins after its `]`.
+/// Skips the target of a Markdown link; `after` begins after its `]`.
 fn skip_target<'t>(after: &'t str, out: &mut String) -> &'t str {
     let Some(end) = nearby(after).find(')') else {
         out.push(']');
@@ -388,7 +388,7 @@ fn each_word_of_any_script(identifier: &str, mut show: impl FnMut(&str)) {
     flush(&mut word);
 }
 
-/// Whether one letter added, dropped, replaced or exchanged with the next letter makes one text the other.
+/// Whether two texts differ in one letter that is added, removed, replaced, or swapped with the next letter.
 pub(crate) fn is_one_edit_apart(one: &str, other: &str) -> bool {
     let (mut a, mut b) = (one.as_bytes(), other.as_bytes());
     while let (Some((x, rest_a)), Some((y, rest_b))) = (a.split_first(), b.split_first())
@@ -408,7 +408,7 @@ pub(crate) fn is_one_edit_apart(one: &str, other: &str) -> bool {
     }
 }
 
-/// An identifier as a title: `search_flights` gives "Search flights".
+/// Converts an identifier to a title: `search_flights` becomes "Search flights".
 pub(crate) fn humanised(identifier: &str) -> String {
     let mut title = folded_words(identifier);
     if let Some(first) = title.chars().next() {
@@ -418,7 +418,7 @@ pub(crate) fn humanised(identifier: &str) -> String {
     title
 }
 
-/// Minimum number of words of a sentence; shorter ones are taken for titles.
+/// Minimum number of words of a sentence; shorter texts are titles.
 const SENTENCE_WORDS_MIN: usize = 5;
 
 /// Whether a heading is a sentence, and not a title: "We do not permit AI training on our content."
@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn removes_hidden_characters_and_keeps_joiners_of_spelling() {
+    fn removes_hidden_characters_and_keeps_required_joiners() {
         assert_eq!(cleaned("pay\u{200b}ment \u{202e}evil\u{202c} \u{e0041}tag\u{7}"), "payment evil tag");
         assert_eq!(
             cleaned("می\u{200c}خواهم 👩\u{200d}🌾 tab\tline\n"),

@@ -1,4 +1,4 @@
-//! Helpers of readers: check objects, iterate over lists, build capabilities.
+//! Helper functions for readers: check objects, iterate over lists, build capabilities.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,7 +11,7 @@ use crate::object::{Object, type_name};
 use crate::rule::{Rule, Shape};
 use crate::text::capped;
 
-/// How the objects of a list are checked.
+/// The checks for the objects of a list.
 pub(crate) struct List {
     /// The shape of each object; `None` if the reader checks it.
     shape: Option<&'static Shape>,

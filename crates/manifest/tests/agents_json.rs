@@ -120,7 +120,7 @@ fn endpoints_are_paths() {
 }
 
 #[test]
-fn methods_decide_where_parameters_are() {
+fn the_method_determines_the_location_of_parameters() {
     for (method, place) in
         [("GET", "query"), ("DELETE", "query"), ("POST", "body"), ("PUT", "body"), ("PATCH", "body")]
     {
@@ -131,7 +131,7 @@ fn methods_decide_where_parameters_are() {
 }
 
 #[test]
-fn sessions_are_with_the_capabilities_that_need_them() {
+fn capabilities_that_need_a_session_have_its_address() {
     let manifest = read(&document(&json!({
         "capabilities": [
             {"name": "search", "endpoint": "/search", "method": "GET"},

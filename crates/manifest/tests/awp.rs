@@ -89,7 +89,7 @@ fn a_file_inside_a_member_is_reported() {
 }
 
 #[test]
-fn null_and_empty_texts_are_not_called_missing() {
+fn null_and_empty_texts_are_not_reported_as_missing() {
     for value in [json!(null), json!("")] {
         let manifest = read(&document(&json!({"intent": value})));
         let findings = worst(&manifest);
@@ -246,7 +246,7 @@ fn key_field_is_a_parameter() {
 }
 
 #[test]
-fn recoveries_that_no_machine_can_follow_are_reported() {
+fn reports_recoveries_that_a_program_cannot_follow() {
     let found = |recovery: &str| {
         let manifest = read(&document(&json!({"errors": {"E": {"recovery": recovery}}})));
         let code = manifest.findings.iter().find(|finding| finding.code.starts_with("awp.error.recovery"));
@@ -269,7 +269,7 @@ fn recoveries_that_no_machine_can_follow_are_reported() {
 }
 
 #[test]
-fn a_surface_that_is_down_degrades_every_action() {
+fn a_service_that_is_down_degrades_every_action() {
     let degraded = |status: Value| read(&document(&json!({"agent_status": status}))).capabilities[0].degraded;
     assert!(degraded(json!({"operational": false})));
     assert!(degraded(json!({"operational": true, "degraded_actions": ["book"]})));

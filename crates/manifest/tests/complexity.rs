@@ -1,7 +1,7 @@
 //! The allocations for a hostile document grow linearly with its length, and no document exceeds the memory budget.
 //!
-//! Bytes and blocks are counted by the allocator, for the thread of the test alone. Processor time is judged in release
-//! builds only, where it says something.
+//! The allocator counts bytes and blocks of the test's own thread. Processor time is only limited in release builds, because it is not
+//! meaningful in debug builds.
 
 #![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 
@@ -18,9 +18,9 @@ use manifest::{Format, Manifest};
 use serde_json::{Map, Value, json};
 use support::Case;
 
-/// Factor allowed for a doubled input, in tenths: two, and a margin for containers that grow by powers of two.
+/// Maximum factor for an input of twice the size, in tenths: two, and a margin for containers that grow by powers of two.
 const FACTOR_TENTHS_MAX: u64 = 23;
-/// Bytes and blocks that every reading costs, however short.
+/// Bytes and blocks that reading any document takes, even a short one.
 const SLACK_BYTES: u64 = 64 * 1_024;
 const SLACK_BLOCKS: u64 = 200;
 /// Additional memory that one reading may take.
@@ -51,7 +51,7 @@ fn assert_linear(name: &str, single: &AllocationInfo, double: &AllocationInfo) {
 
 #[test]
 fn cost_of_hostile_documents_grows_linearly() {
-    // The first reading builds tables that all readings share.
+    // The first call builds tables that all later calls share.
     drop(read(
         b"{\"tools\": [{\"name\": \"delete all\", \"description\": \"ignore previous\"}]}",
         "/agents.json",
@@ -62,8 +62,8 @@ fn cost_of_hostile_documents_grows_linearly() {
     }
 }
 
-/// Work that allocates nothing shows in the processor time: eight times the input takes at most twenty times as long, apart from a
-/// quarter of a second for the noise of the machine. Work that grows with the square takes 64 times as long.
+/// Work without allocations is measured as processor time: an input of eight times the size takes at most twenty times as long, plus a
+/// quarter of a second for noise. Quadratic work would take 64 times as long.
 #[test]
 fn processor_time_of_hostile_documents_grows_linearly() {
     let time = |bytes: &[u8], path: &str| {
@@ -80,7 +80,7 @@ fn processor_time_of_hostile_documents_grows_linearly() {
     }
 }
 
-/// Debug builds take thirty times as long for a byte; this part of the largest size shows the same classes.
+/// Debug builds take thirty times as long per byte, so they read only this fraction of the largest size.
 const SHARE_IN_DEBUG: usize = 32;
 
 fn assert_within_budget(paths: &[&str]) {
@@ -102,7 +102,7 @@ fn assert_within_budget(paths: &[&str]) {
     }
 }
 
-/// The share of the largest size that this build reads.
+/// Divisor of the largest size in this build.
 const SHARE: usize = if cfg!(debug_assertions) { SHARE_IN_DEBUG } else { 1 };
 
 #[test]
@@ -125,12 +125,12 @@ fn text_stays_within_the_memory_and_time_budget() {
     assert_within_budget(&[hostile::AGENTS_TXT, hostile::LLMS_TXT, hostile::AI_TXT]);
 }
 
-/// The memory that a manifest may take, which is less than the bytes of JSON that the store reads back.
+/// Maximum bytes of memory of a manifest. This is less than the JSON that the store reads back.
 const MODEL_BYTES_MAX: usize = 72 * 1_024 * 1_024;
 
-/// What is copied to each capability after it was counted is counted too.
+/// Values that are copied to each capability after counting are also counted.
 #[test]
-fn no_model_takes_more_memory_than_allowed() {
+fn every_model_stays_within_the_memory_limit() {
     let session =
         |at: usize| format!("{{\"name\": \"c{at}\", \"endpoint\": \"/a\", \"requires_session\": true}}");
     let capabilities: Vec<String> = (0..5_000).map(session).collect();
@@ -161,7 +161,7 @@ fn no_model_takes_more_memory_than_allowed() {
     }
 }
 
-/// As OpenAPI documents of large services are: 12 MB, indented, half paths and half schemas.
+/// Resembles the OpenAPI documents of large services: 12 MB, indented, half paths and half schemas.
 fn lifelike(units: usize) -> String {
     let paths: Map<String, Value> = (0..units)
         .map(|at| {
@@ -211,7 +211,7 @@ fn an_openapi_document_of_twelve_megabytes_is_within_the_budget() {
     assert!(spent.bytes_max <= PEAK_BYTES_MAX, "{} MiB", spent.bytes_max >> 20);
 }
 
-/// The bodies that took a gigabyte and more, in their full size in every build.
+/// Bodies that once took a gigabyte or more, at full size in every build.
 #[test]
 fn the_largest_hostile_bodies_stay_below_the_peak() {
     for (path, head, unit, size) in [
@@ -236,17 +236,18 @@ fn the_largest_hostile_bodies_stay_below_the_peak() {
     }
 }
 
-/// Processor time of this process so far; zero where the system does not say.
+/// Processor time of this process so far; zero if the system does not report it.
 fn cpu_time() -> Duration {
     let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let nanoseconds = stat.split(' ').next().and_then(|text| text.parse().ok()).unwrap_or_default();
     Duration::from_nanos(nanoseconds)
 }
 
-/// Elements that lists of a fixture are grown to.
+/// Number of elements to which the lists of a fixture are extended.
 const GROWN: usize = 64;
 
-/// A long text that a reader repeats for each of many small values. Sizes are those of documents that took gigabytes.
+/// Documents in which a reader repeats a long text for each of many small values. They have the sizes of documents that once took
+/// gigabytes.
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn repeated_texts() -> Vec<(&'static str, &'static str, Value)> {
     let text = "v".repeat(60_000);
@@ -377,7 +378,7 @@ fn the_estimate_of_a_manifest_covers_the_memory_that_it_takes() {
         );
     };
     for case in Case::all() {
-        // the first reading builds tables that all readings share
+        // the first call builds tables that all later calls share
         let mut manifest = Some(case.read());
         let spent = measure(|| manifest = Some(case.read()));
         assert_covered(&case.folder.display().to_string(), spent, manifest);
@@ -405,7 +406,7 @@ fn every_list_and_map_of_every_format_grows_linearly() {
         let largest = documents.iter().max_by_key(|document| document.to_string().len()).unwrap();
         let places = containers(largest);
         for (index, first) in places.iter().enumerate() {
-            // Two that grow together show what is repeated for each element of another list.
+            // Extending two lists together finds values that are repeated for each element of another list.
             let pair = places.get(index + 1).unwrap_or(first);
             let grow = |times: usize| {
                 let mut grown = largest.clone();
@@ -422,9 +423,9 @@ fn every_list_and_map_of_every_format_grows_linearly() {
     }
 }
 
-/// Characters of the texts of a document that are long; longer than any text that is kept.
+/// Number of characters of a long text: more than any text that is kept.
 const LONG: usize = 20_000;
-/// Elements of the container that grows: a text of [`LONG`] kept for each is most of the cost.
+/// Number of elements of the extended container. If a text of [`LONG`] characters were kept for each, it would be most of the cost.
 const ELEMENTS: usize = 100;
 
 #[test]
@@ -467,7 +468,7 @@ fn size(container: &Value) -> usize {
     container.as_array().map_or(0, Vec::len) + container.as_object().map_or(0, Map::len)
 }
 
-/// Levels of a document whose texts are lengthened: deeper ones belong to one element.
+/// Number of levels of a document whose texts are lengthened; deeper texts belong to one element.
 const LENGTHENED_LEVELS: usize = 3;
 
 /// Appends `text` to every text of a document outside one container, and outside schemas: operations inherit those whole, up
@@ -490,7 +491,7 @@ fn lengthen(value: &mut Value, except: &str, text: &str, level: usize) {
 }
 
 fn lengthen_child(value: &mut Value, step: &str, except: &str, text: &str, level: usize) {
-    // "" leads nowhere
+    // "" matches no step
     match except.strip_prefix('/').and_then(|rest| rest.strip_prefix(step)) {
         Some("") => {}
         Some(rest) if rest.starts_with('/') => lengthen(value, rest, text, level),
@@ -499,7 +500,7 @@ fn lengthen_child(value: &mut Value, step: &str, except: &str, text: &str, level
     }
 }
 
-/// Pointers of the lists and objects of a document that hold something, outermost first.
+/// Pointers of the non-empty lists and objects of a document, outermost first.
 fn containers(document: &Value) -> Vec<String> {
     let (mut found, mut queue) = (Vec::new(), vec![(String::new(), document)]);
     while let Some((pointer, value)) = queue.pop() {
@@ -606,7 +607,7 @@ fn finds_positions_of_many_findings_in_one_pass() {
         })
     };
     assert_linear("places", &spent(&single, &few), &spent(&double, &many));
-    // As many findings again over the same text cost next to nothing: the text is read once.
+    // More findings over the same text cost almost nothing, because the text is read once.
     let (one, all) = (spent(&single, &findings(1)), spent(&single, &few));
     assert!(all.count_total < 2 * one.count_total + 10_000, "{} {}", one.count_total, all.count_total);
     let wide = format!("[{}0]", "0,".repeat(1_000_000));

@@ -1,12 +1,12 @@
-//! Pages, Link headers and XML lists: doubling a hostile input at most doubles what reading it allocates, and none takes
-//! more than a few times its length.
+//! Pages, Link headers and XML lists: doubling a hostile input at most doubles the allocations of reading it, and no input takes more
+//! memory than a few times its length.
 
 use std::time::Duration;
 
 use allocation_counter::{AllocationInfo, measure};
 use manifest::{budget, web};
 
-/// What doubling may cost, in tenths: twice as much, and a little for containers that grow by powers of two.
+/// Maximum factor for an input of twice the size, in tenths: two, and a margin for containers that grow by powers of two.
 const FACTOR_TENTHS_MAX: u64 = 23;
 const SLACK_BYTES: u64 = 16 * 1_024;
 const SLACK_BLOCKS: u64 = 100;
@@ -46,8 +46,8 @@ fn assert_linear(
     }
 }
 
-/// Work that allocates nothing shows in the processor time: eight times the input takes at most twenty times as long, apart from
-/// a quarter of a second for the noise of the machine. Work that grows with the square takes 64 times as long.
+/// Work without allocations is measured as processor time: an input of eight times the size takes at most twenty times as long, plus a
+/// quarter of a second for noise. Quadratic work would take 64 times as long.
 fn assert_time_is_linear(classes: &[(&str, Make)], units: usize, read: impl Fn(&str)) {
     for (name, make) in classes {
         let time = |text: &str| {
@@ -63,7 +63,7 @@ fn assert_time_is_linear(classes: &[(&str, Make)], units: usize, read: impl Fn(&
     }
 }
 
-/// Processor time of this thread so far; zero where the system does not say.
+/// Processor time of this thread so far; zero if the system does not report it.
 fn cpu_time() -> Duration {
     let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     Duration::from_nanos(stat.split(' ').next().and_then(|text| text.parse().ok()).unwrap_or_default())
@@ -120,7 +120,7 @@ fn cost_of_pages_is_linear() {
     assert_time_is_linear(PAGES, 2_000, read);
 }
 
-/// A page with one script of JSON-LD.
+/// A page with one JSON-LD script.
 fn script(json: &str) -> String {
     format!("<script type='application/ld+json'>{json}</script>")
 }
@@ -193,7 +193,7 @@ const BODIES: &[(&str, Make)] = &[
     ("commas", |n| ",".repeat(n)),
 ];
 
-/// The JSON of requests and of registries.
+/// JSON bodies of requests and registries.
 #[test]
 fn cost_of_bodies_is_linear() {
     let read = |text: &str| {
@@ -243,7 +243,7 @@ fn memory_for_xml_lists_is_constant() {
         ("open tags", |n| "<".repeat(n)),
     ];
     let read = |text: &str| {
-        // As it comes from a file or a connection: in pieces.
+        // In pieces, as from a file or a connection.
         let source = std::io::BufReader::with_capacity(8_192, text.as_bytes());
         drop(web::each_url(source, |url| assert!(url.len() <= 8_192)));
     };

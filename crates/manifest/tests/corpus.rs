@@ -1,5 +1,5 @@
-//! Reads a corpus of published files, if it is available, and compares the detected format with the judged one. Known
-//! disagreements are listed with their reason.
+//! Reads a corpus of published files, if it is available, and compares the detected format with the label. Known disagreements are listed
+//! with their reason.
 
 #![expect(clippy::unwrap_used, reason = "a file that cannot be read has to fail the test")]
 
@@ -15,9 +15,9 @@ use serde::Deserialize;
 #[derive(Debug, Deserialize)]
 struct Entry {
     file: String,
-    /// Where the repository serves it.
+    /// The path in the repository.
     path: String,
-    /// The judged format.
+    /// The labelled format.
     format: String,
     capabilities: Option<usize>,
 }
@@ -94,7 +94,7 @@ impl Entry {
     }
 }
 
-/// Part of a file's name, what is read instead of the judged format, and why.
+/// A part of the file name, the format that is detected instead of the label, and the reason.
 const DISAGREEMENTS: &[(&str, &str, &str)] = &[
     ("a2a-card/capiscio__capiscio-cli__invalid-missing-required", "opaque", "a name alone is not a card"),
     ("generic-agent-card/Matan-Shabi", "a2a", "it has every member of a card; its `skills` are empty"),
@@ -108,7 +108,7 @@ const DISAGREEMENTS: &[(&str, &str, &str)] = &[
     ("oddball-list/", "unrelated", "names with rooms and e-mail addresses: nothing that could be called"),
 ];
 
-/// Labels whose files may turn out to hold nothing: judged by their name, read by their body.
+/// Whether the file of a label may be read as opaque. Such labels follow the name of the file, detection follows its content.
 fn may_be_opaque(entry: &Entry) -> bool {
     let named = entry.format.starts_with("generic-") || entry.format == "other";
     named && entry.capabilities.unwrap_or_default() == 0
@@ -146,7 +146,7 @@ fn every_published_file_is_read_the_same_way_twice() {
     }
 }
 
-/// Formats whose capabilities are counted as the index counts them: one for each entry of the list that the format has.
+/// Formats whose capabilities are counted like in the index of the corpus: one for each entry of the format's list.
 const COUNTED: &[&str] = &[
     "a2a",
     "ahp",
@@ -176,17 +176,17 @@ fn capability_counts_match_the_index() {
         if found.format().as_str() == entry.slug() && !entry.format.ends_with("-freeform") {
             let count = counts.entry(entry.slug()).or_default();
             count.0 += expected;
-            // The index counts the listed tools of MCP servers, not their resources and prompts, nor names elsewhere in a file.
+            // The index counts the listed tools of MCP servers, but not their resources and prompts, nor names elsewhere in a file.
             let is_mcp = entry.slug().starts_with("mcp_");
             let content = [CapabilityKind::Resource, CapabilityKind::Content, CapabilityKind::Unknown];
             let is_listed = |c: &&manifest::Capability| !content.contains(&c.kind) && !c.pointer.is_empty();
-            // It counts the `skills` of a card, neither operations of a plain API beside them nor names in `capabilities`.
+            // The index counts the `skills` of a card, but neither operations of a plain API beside them nor names in `capabilities`.
             let is_card = entry.slug() == "a2a";
             let counted = found
                 .capabilities
                 .iter()
                 .filter(|c| (!is_mcp || is_listed(c)) && (!is_card || c.pointer.contains("/skills/")))
-                // It counts members, neither what sentences name nor the skills of a card inside another format.
+                // The index counts members, but neither calls in sentences nor the skills of a card inside another format.
                 .filter(|c| !c.pointer.is_empty() && !c.pointer.starts_with("/a2a_profile/"));
             count.1 += counted.count();
         }

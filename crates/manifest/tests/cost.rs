@@ -1,5 +1,5 @@
-//! Reading costs little more than parsing. Time depends on the machine, so blocks of memory are counted here: what takes them
-//! copies texts, splits them into words or builds tables. `tests/bench manifest` compares the time in a release build.
+//! Checks that reading costs little more than parsing. Time depends on the machine, so this test counts allocated blocks, which are needed
+//! to copy texts, split them into words or build tables. `tests/bench manifest` compares the time in a release build.
 
 #![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 
@@ -8,10 +8,9 @@ mod support;
 use allocation_counter::measure;
 use support::Case;
 
-/// Blocks that reading may take for each block that parsing takes, in tenths.
+/// Maximum ratio of the blocks of reading to those of parsing, in tenths.
 const FACTOR_TENTHS_MAX: u64 = 140;
-/// Bytes of the fixtures that are counted: for shorter ones, what each reading takes counts more than what is read, and
-/// longer ones test limits.
+/// Sizes in bytes of the fixtures that are counted. In shorter ones, the fixed cost of reading dominates; longer ones test limits.
 const BYTES: std::ops::Range<usize> = 1_024..65_536;
 
 #[test]
@@ -20,7 +19,7 @@ fn reading_takes_few_blocks_beyond_those_of_parsing() {
     let cases: Vec<Case> = Case::all().into_iter().filter(|case| BYTES.contains(&case.bytes.len())).collect();
     let cases: Vec<&Case> =
         cases.iter().filter(|case| parse(case).is_ok_and(|value| value.is_object())).collect();
-    // The first reading builds tables that all readings share.
+    // The first call builds tables that all later calls share.
     for case in &cases {
         drop(case.read());
     }

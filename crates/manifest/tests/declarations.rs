@@ -1,4 +1,4 @@
-//! Layouts in which a site declares its capabilities several times, read from documents.
+//! Sites that declare their capabilities in several documents.
 
 #![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
@@ -137,7 +137,7 @@ fn awp_at_both_paths_and_openapi_are_merged() {
 }
 
 #[test]
-fn a_card_that_is_linked_and_well_known() {
+fn a_linked_card_and_one_at_a_well_known_path_are_merged() {
     let card = |name: &str| -> Value {
         json!({
             "protocolVersion": "0.3.0", "name": name, "description": "Answers.", "version": "1",

@@ -10,7 +10,7 @@ use std::path::Path;
 fn formats_chapter_matches_the_generated_tables() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/FORMATS.md");
     let text = fs::read_to_string(path).unwrap();
-    let (_, written) = text.split_once("## Inferred types\n").expect("the generated part is there");
+    let (_, written) = text.split_once("## Inferred types\n").expect("the generated part is missing");
     assert!(
         written == markdown::tables(),
         "replace what follows \"## Inferred types\" by `cargo run -p manifest --example finding_codes`"

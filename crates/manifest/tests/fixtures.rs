@@ -1,5 +1,5 @@
-//! Every folder below `fixtures/<format>/<case>/` is a case: a document, an optional `about.json` that says how it was
-//! served, and the manifest it has to become (`expected.snap`).
+//! Every folder below `fixtures/<format>/<case>/` is a case: a document, an optional `about.json` that describes how it was served, and the
+//! expected manifest (`expected.snap`).
 
 #![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 
@@ -31,8 +31,8 @@ fn every_fixture_becomes_its_expected_manifest() {
 /// Maximum number of items of each list of a manifest that are read.
 const LISTED_MAX: usize = 5_000;
 
-/// Manifests of documents with one item more than is read in the lists of credentials, interfaces, links, payments and
-/// workflows, and with more types than are read. Their snapshots would be megabytes.
+/// Manifests of documents whose lists of credentials, interfaces, links, payments and workflows have one item more than is read, and which
+/// have more types than are read. Their snapshots would take megabytes.
 fn overfull() -> Vec<Manifest> {
     let count = LISTED_MAX + 1;
     let map = |value: Value| (0..count).map(|n| (format!("m{n}"), value.clone())).collect::<Map<_, _>>();
@@ -46,7 +46,7 @@ fn overfull() -> Vec<Manifest> {
     let payments = json!({"standard": "https://agents-txt.com", "version": "1.0",
         "site": {"name": "a", "url": "https://x.example"},
         "payments": {"x402": {"chains": vec!["base"; count]}}});
-    // the memory of a manifest is full before their number is
+    // the memory limit of a manifest is reached before the limit on their number
     let steps = vec![json!({"operationId": "o".repeat(200)}); 100];
     let methods = "GET,HEAD,POST,PUT,DELETE,PATCH,OPTIONS";
     let flow =
@@ -76,7 +76,7 @@ fn overfull() -> Vec<Manifest> {
 }
 
 #[test]
-fn reads_as_many_items_of_a_list_as_allowed_and_reports_that_there_are_more() {
+fn reads_list_items_up_to_the_limit_and_reports_that_more_were_dropped() {
     let [awp, a2a, payments, flows] = overfull().try_into().unwrap();
     let reported = |manifest: &Manifest, list: &str| {
         let code = format!("document.{list}.too_many");
@@ -94,7 +94,7 @@ fn reads_as_many_items_of_a_list_as_allowed_and_reports_that_there_are_more() {
 }
 
 #[test]
-fn every_core_finding_is_provoked_by_a_fixture() {
+fn a_fixture_causes_every_core_finding() {
     let provoked: BTreeSet<String> = Case::all()
         .iter()
         .map(Case::read)
@@ -122,7 +122,7 @@ fn every_core_finding_is_provoked_by_a_fixture() {
         .map(|entry| entry.code)
         .filter(|code| core.contains(&code.split('.').next().unwrap_or_default()) && !provoked.contains(code))
         .collect();
-    assert!(silent.is_empty(), "no fixture provokes {silent:#?}");
+    assert!(silent.is_empty(), "no fixture causes {silent:#?}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The formats besides the core dialects: every finding that their tables and rules can make has a fixture.
+//! Checks that a fixture causes every finding of the formats other than the core dialects.
 
 #![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 
@@ -40,7 +40,7 @@ const PREFIXES: &[&str] = &[
 ];
 
 #[test]
-fn every_finding_of_these_formats_is_provoked_by_a_fixture() {
+fn a_fixture_causes_every_finding_of_these_formats() {
     for case in Case::all() {
         assert!(case.format.parse::<manifest::Format>().is_ok(), "{} is not a format", case.format);
     }
@@ -53,5 +53,5 @@ fn every_finding_of_these_formats_is_provoked_by_a_fixture() {
             PREFIXES.contains(&code.split('.').next().unwrap_or_default()) && !provoked.contains(code)
         })
         .collect();
-    assert!(silent.is_empty(), "no fixture provokes {silent:#?}");
+    assert!(silent.is_empty(), "no fixture causes {silent:#?}");
 }

@@ -1,4 +1,4 @@
-//! Runs the fuzz targets without a fuzzer: with every fixture and with damaged copies, which a seed determines.
+//! Runs the fuzz targets without a fuzzer: with every fixture, and with damaged copies that are generated from a seed.
 
 #![expect(clippy::unwrap_used, reason = "a fixture that cannot be read has to fail the test")]
 
@@ -22,7 +22,7 @@ const TOKENS: &[&str] = &[
 
 /// Damaged copies of each fixture for each target.
 const COPIES: u64 = 2;
-/// Longer fixtures are left out: the caps have their own tests.
+/// Longer fixtures are skipped, because the caps have their own tests.
 const DOCUMENT_BYTES_MAX: usize = 8_000;
 
 #[test]

@@ -9,7 +9,7 @@ use manifest::{Discovery, Document, Format, Manifest, ManifestUrl, read};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-/// Capabilities, findings of one code: the caps that the crate promises.
+/// The caps of the crate: capabilities, and findings of one code.
 const CAPABILITIES_MAX: usize = 5_000;
 const FINDINGS_PER_CODE_MAX: usize = 20;
 
@@ -42,7 +42,7 @@ fn assert_invariants(manifest: &Manifest) {
     assert_eq!(serde_json::to_string(&back).unwrap(), text);
 }
 
-/// Of a document that is not read, nothing is said to be missing.
+/// A document that is not read gets no findings about missing members.
 #[test]
 fn a_document_that_is_too_long_has_a_single_finding() {
     let padding = "x".repeat(5 * 1_024 * 1_024);
@@ -65,7 +65,7 @@ const PATHS: &[&str] = &[
     "/.well-known/x402",
 ];
 
-/// Names that dialects look for, so that arbitrary values land where a reader reads.
+/// Member names of the dialects, so that arbitrary values reach the readers.
 const NAMES: &[&str] = &[
     "awp_version",
     "actions",

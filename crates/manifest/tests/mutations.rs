@@ -1,5 +1,5 @@
-//! Invariants of reading damaged documents in every format: terminates, is deterministic, stays within its caps, and
-//! capability ids are unique.
+//! Invariants of reading damaged documents in every format: reading terminates, is deterministic and stays within the caps, and capability
+//! ids are unique.
 
 #![expect(clippy::unwrap_used, reason = "a fixture that cannot be read has to fail the test")]
 
@@ -38,7 +38,7 @@ fn assert_invariants(manifest: &Manifest, again: &Manifest) {
     }
 }
 
-/// Values that publishers put where others belong.
+/// Values of wrong types, as publishers write them.
 fn any_value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),

@@ -1,4 +1,4 @@
-//! Whose manifest it is: members that name the publisher, and the site that serves them.
+//! The publisher of a manifest: members that name it, and the site that serves the document.
 
 #![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 
@@ -91,9 +91,9 @@ fn an_entry_has_the_identity_that_it_declares() {
     assert_eq!(codes, [("ard.entry.publisher.foreign", must), ("ard.trust_manifest.identity.foreign", must)]);
 }
 
-/// Every rule about the site that serves a document, for one whose site is not known.
+/// Applies every rule about the serving site to a document whose site is not known.
 #[test]
-fn a_document_of_an_unknown_site_names_no_other_publisher() {
+fn a_document_of_an_unknown_site_has_no_foreign_publisher() {
     let entry = json!({"identifier": "urn:air:a.example:x", "displayName": "x", "type": "application/mcp-server-card+json",
         "url": "https://a.example/mcp.json", "trustManifest": {"identity": "did:web:a.example"}});
     let awp = json!({"awp_version": "0.1", "domain": "a.example", "intent": "i", "actions": [
@@ -118,7 +118,7 @@ fn a_document_of_an_unknown_site_names_no_other_publisher() {
 }
 
 #[test]
-fn agents_of_atp_are_asked_for_an_identity() {
+fn states_the_identity_that_atp_requires_of_agents() {
     let body = json!({"@type": "AgentManifest", "version": "0.1",
         "provider": {"name": "x", "url": "https://a.example"},
         "auth": {"agentIdentity": {"required": true, "format": "did:web"}}, "capabilities": []});

@@ -1,4 +1,4 @@
-//! What is inferred about safety, and that it never overrides the publisher.
+//! Inferred safety classes. They never override the publisher's declaration.
 
 #![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 
@@ -28,7 +28,7 @@ fn classes(manifest: &Manifest) -> Vec<(&str, SafetyClass, bool)> {
 }
 
 #[test]
-fn methods_decide_where_no_class_is_declared() {
+fn the_method_determines_the_class_if_none_is_declared() {
     let methods = ["get", "head", "options", "post", "put", "patch", "delete"];
     let operations: serde_json::Map<String, Value> = methods
         .into_iter()

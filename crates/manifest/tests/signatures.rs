@@ -1,4 +1,4 @@
-//! The table of signatures: who signed with what, where the key is, and what comes of it.
+//! Signatures by different signers and algorithms, with keys at different locations, and their results.
 
 #![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 
@@ -27,7 +27,7 @@ const NOW: &str = "2026-11-25T12:00:00Z";
 enum Key {
     Ed25519(Ed25519KeyPair),
     P256(EcdsaKeyPair),
-    /// With the algorithm, RS256 or PS256.
+    /// The key and the algorithm, RS256 or PS256.
     Rsa(RsaKeyPair, &'static str),
 }
 
@@ -171,7 +171,7 @@ fn check_of(manifest: &Manifest) -> SignatureCheck {
     manifest.identity(NamedBy::Site).signature.into_owned()
 }
 
-/// The result of a card with a document of keys.
+/// The result for a card with a key document.
 fn card_with(card: &Value, url: &str, keys: &Value) -> SignatureCheck {
     check_of(&read_at(CARD_URL, &card.to_string(), &[(url, keys.to_string().into_bytes())]))
 }
@@ -240,7 +240,7 @@ fn a_key_that_expired_after_the_visit_verifies_nothing() {
 }
 
 #[test]
-fn algorithms_outside_of_the_list_are_invalid() {
+fn algorithms_outside_the_list_are_invalid() {
     let key = ed25519();
     for algorithm in ["none", "HS256", "ES384", "RS512", "ES256K", "eddsa", ""] {
         let header = json!({"alg": algorithm, "typ": "JOSE", "kid": "key-1", "jku": JWKS_URL});
@@ -294,7 +294,7 @@ fn short_rsa_keys_are_invalid() {
     assert_result(&check, "invalid", "does not match");
 }
 
-/// The time of a verification grows with the exponent.
+/// The time of a verification grows with the length of the exponent.
 #[test]
 fn rsa_keys_with_long_exponents_are_invalid() {
     let key = rsa("RS256");
@@ -373,7 +373,7 @@ fn key_sets_of_other_origins_are_never_linked() {
     }
     let none = signed(&key, &json!({"alg": "EdDSA", "kid": "key-1"}));
     assert_result(&check_of(&read_at(CARD_URL, &none.to_string(), &[])), "unresolvable", "names no key set");
-    // a key inside of the header proves nothing
+    // a key inside the header proves nothing
     let embedded = signed(&key, &json!({"alg": "EdDSA", "kid": "key-1", "jwk": key.jwk("key-1")}));
     assert_result(
         &check_of(&read_at(CARD_URL, &embedded.to_string(), &[])),
@@ -417,7 +417,7 @@ fn damaged_headers_and_signatures_are_invalid() {
 }
 
 #[test]
-fn a_card_with_a_name_twice_is_invalid() {
+fn a_card_with_a_duplicate_member_name_is_invalid() {
     let key = ed25519();
     let text = signed(&key, &header(&key)).to_string().replacen('{', "{\"name\":\"Bank\",", 1);
     let keys = key_set(&[key.jwk("key-1")]).to_string().into_bytes();
@@ -447,8 +447,8 @@ fn hostile_key_documents_are_unresolvable() {
     for (bytes, words) in [
         (Vec::new(), "could not be fetched"),
         (b"<html>".to_vec(), "is not usable JSON"),
-        (b"[]".to_vec(), "is no key set"),
-        (b"{\"keys\":{}}".to_vec(), "is no key set"),
+        (b"[]".to_vec(), "is not a key set"),
+        (b"{\"keys\":{}}".to_vec(), "is not a key set"),
         (deep, "is not usable JSON"),
         (many, "is not usable JSON"),
         (long, "is longer than 64 KiB"),
@@ -457,7 +457,7 @@ fn hostile_key_documents_are_unresolvable() {
         assert_result(&check, "unresolvable", words);
     }
     assert_result(&check_of(&read_at(CARD_URL, &card, &[])), "unresolvable", "was not fetched");
-    // the key lies behind those that are compared
+    // the key comes after those that are compared
     let mut keys = vec![key.jwk("other"); 64];
     keys.push(key.jwk("key-1"));
     let check = card_with(&signed(&key, &header(&key)), JWKS_URL, &key_set(&keys));
@@ -554,7 +554,7 @@ fn broken_did_documents_verify_nothing() {
     assert_result(&method("revoked", json!("2026-01-01T00:00:00Z")), "invalid", "is revoked");
     assert_result(&method("expires", json!("2026-11-25T11:54:59Z")), "invalid", "has expired");
     assert_result(&method("expires", json!("2026-11-25T11:56:00Z")), "verified", "");
-    assert_result(&method("expires", json!("soon")), "invalid", "is no time");
+    assert_result(&method("expires", json!("soon")), "invalid", "is not a time");
     assert_result(&method("publicKeyJwk", other_ed25519().jwk("key-1")), "invalid", "does not match");
     let twice = changed(&|document| {
         let copy = document["verificationMethod"][0].clone();
@@ -585,7 +585,7 @@ fn dids_of_other_sites_and_methods_are_never_linked() {
 
 /// A document and a key set that a user uploads to a site do not prove the site.
 #[test]
-fn the_document_or_its_key_is_where_only_the_site_publishes() {
+fn the_document_or_its_key_must_be_below_well_known() {
     const WELL_KNOWN_KEYS: &str = "https://agents.a.example/.well-known/keys/jwks.json";
     let key = ed25519();
     for (place, jku, is_of_site) in [
@@ -611,7 +611,7 @@ fn the_document_or_its_key_is_where_only_the_site_publishes() {
     let of_user = signed(&key, &json!({"alg": "EdDSA", "kid": "did:web:a.example:u:evil#key-1"})).to_string();
     let manifest = read_at("https://a.example/u/evil/card.json", &of_user, &[]);
     assert_result(&check_of(&manifest), "unresolvable", "users of a site");
-    // The key is in a user's folder, and the document at the host of the same user as a customer.
+    // The key is in a user's folder, and the document is at the same user's host below the site.
     let manifest = read_at(CARD_URL, &of_user, &[]);
     assert_result(&check_of(&manifest), "unresolvable", "users of a site");
     assert!(manifest.links.is_empty(), "{:?}", manifest.links);
@@ -702,7 +702,7 @@ fn a_did_key_verifies_nothing_and_causes_no_request() {
     }
 }
 
-/// Who can change a card and has none of its keys can add a signature of his own.
+/// An attacker who can change a card but has none of its keys can add another signature.
 #[test]
 fn a_signature_by_a_did_key_does_not_hide_an_invalid_one() {
     let (key, thief) = (ed25519(), other_ed25519());
@@ -717,7 +717,7 @@ fn a_signature_by_a_did_key_does_not_hide_an_invalid_one() {
     assert_result(&card_with(&card, JWKS_URL, &key_set(&[key.jwk("key-1")])), "invalid", "does not match");
 }
 
-/// A trust manifest does not cover its entry, so another site could copy one that its key signed.
+/// The signature of a trust manifest does not cover its entry, so another site could copy it.
 #[test]
 fn a_copied_trust_manifest_of_a_did_key_is_not_verified() {
     let key = ed25519();
@@ -798,7 +798,7 @@ fn foreign_trust_manifests_are_never_verified() {
         ("urn:air:a.example:seats", "https://b.example/keys"),
     ] {
         let manifest = catalog_with(&entry(&key, identifier, identity, "key-1"), &[]);
-        assert_result(&entry_check(&manifest), "unresolvable", "its key is not asked for");
+        assert_result(&entry_check(&manifest), "unresolvable", "its key is not requested");
         let identity_of = manifest.identity_of(&manifest.capabilities[0], NamedBy::Site);
         assert_eq!((identity_of.binding.as_str(), identity_of.verified), ("foreign", false), "{identity}");
         assert!(!manifest.links.iter().any(|link| link.rel == "did-document" || link.rel == "jwks"));
@@ -880,7 +880,7 @@ fn cards_that_this_service_signs_verify() {
     assert!(CardSigner::from_pkcs8(b"no key").is_err());
 }
 
-/// Hostile documents of keys and hostile signatures, by the number of their units: the document, its URL and what is linked.
+/// Hostile key documents and signatures with a given number of units: the document, its URL and the linked documents.
 type Signed = (&'static str, fn(usize) -> (&'static str, String, Vec<(&'static str, Vec<u8>)>));
 
 const HOSTILE_SIGNATURES: &[Signed] = &[
@@ -948,7 +948,7 @@ fn with_own_key(card: &Value) -> (&'static str, String, Vec<(&'static str, Vec<u
     (CARD_URL, card.to_string(), vec![(JWKS_URL, keys)])
 }
 
-/// Twice as much allocates at most twice as much, and eight times as much takes at most twenty times as long.
+/// An input of twice the size allocates at most twice as much, and one of eight times the size takes at most twenty times as long.
 #[test]
 fn cost_of_keys_and_signatures_is_linear() {
     let cpu_time = || {
@@ -963,7 +963,7 @@ fn cost_of_keys_and_signatures_is_linear() {
             let spent = allocation_counter::measure(|| drop(read_at(url, &text, &linked)));
             (spent, cpu_time().saturating_sub(start))
         };
-        // The first reading builds tables that all readings share.
+        // The first call builds tables that all later calls share.
         cost(10);
         let ((one, _), (two, time), (sixteen, time_of_sixteen)) = (cost(150), cost(300), cost(2_400));
         let within = |one: u64, two: u64, slack: u64| 10 * two <= 23 * one + 10 * slack;

@@ -1,8 +1,8 @@
-//! Why a site is reported by clients and suspended by operators: one closed list for both.
+//! Reasons for which clients report sites and operators suspend them: one closed list for both.
 
 use manifest::string_enum;
 
-/// Begins the reasons of feed entries that remove a suspended site.
+/// Prefix of the reason in feed entries that remove a suspended site.
 const FEED_PREFIX: &str = "suspended_";
 
 string_enum! {
@@ -36,12 +36,12 @@ impl AbuseReason {
         }
     }
 
-    /// The reason of the feed entries that remove a site which is suspended for this.
+    /// The reason in feed entries that remove a site that was suspended for this reason.
     pub fn feed_reason(self) -> String {
         format!("{FEED_PREFIX}{self}")
     }
 
-    /// The reason of a suspension from that of a feed entry; `None` for other entries.
+    /// Parses the reason of a suspension from the reason of a feed entry. `None` for other entries.
     pub fn of_feed_reason(text: &str) -> Option<Self> {
         text.strip_prefix(FEED_PREFIX)?.parse().ok()
     }

@@ -1,8 +1,8 @@
-//! Decides who owns a site: who proved control of its domain, and when that ends.
+//! Determines who owns a site: who proved control of its domain, and when the ownership ends.
 //!
-//! A claim needs no stored state. The instance gives out a random key, and a token for publication: the SHA-256 of the key with a
-//! MAC of this instance over it and the site. The owner of the domain publishes the token, and the published token decides
-//! whose key is accepted. So claims cannot hinder each other, and a token of another instance or another site proves nothing here.
+//! A claim needs no stored state. The instance issues a random key and a token. The token consists of the SHA-256 of the key and a MAC of
+//! this instance over the hash and the site. The owner of the domain publishes the token, and the published token determines which key is
+//! accepted. So claims cannot block each other, and a token of another instance or another site is not valid.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use manifest::{SiteName, string_enum};
@@ -19,21 +19,21 @@ pub const FILE_PATH: &str = "/.well-known/agentdex-claim.txt";
 pub const TOKEN_PREFIX: &str = "agentdex-claim=";
 /// Bytes of a token's MAC: 128 bits cannot be guessed, and the token fits into one string of a TXT record (255 bytes).
 const MAC_BYTES: usize = 16;
-/// Maximum number of lines of the file that are read, and tokens that are accepted at once: one is usual, two while it is replaced.
+/// Maximum number of lines of the file that are read, and so of tokens that are accepted. One is usual, and two while a key is replaced.
 const LINES_MAX: usize = 20;
 
-/// Shortest time between two requests to check a claim: that of other requested visits.
+/// Minimum time between two requests to check a claim, as for other requested visits.
 const CHECK_INTERVAL: TimeDelta = TimeDelta::minutes(10);
-/// How long visits look for a proof after a request to check: DNS records take up to two days to spread.
+/// How long visits look for a proof after a check was requested. DNS records take up to two days to propagate.
 const OPEN_FOR: TimeDelta = TimeDelta::days(7);
-/// How long the proof of an owner may be missing: two weekly visits, so that one mistake costs nothing.
+/// How long the proof of an owner may be missing: two weekly visits, so that one failed check does not end the ownership.
 const MISSING_MAX: TimeDelta = TimeDelta::days(14);
-/// How long a proof counts if no visit looks for it again: sites without manifests are visited about every three months.
+/// How long a proof is valid if no visit looks for it again. Sites without manifests are visited about every three months.
 const PROOF_AGE_MAX: TimeDelta = TimeDelta::days(100);
-/// When visits look again for a proof that was found, after that: half of [`PROOF_AGE_MAX`], and twice more in case that a visit
-/// did not get to it.
+/// Times after a found proof at which visits look for it again: half of [`PROOF_AGE_MAX`], and two later times in case a visit did not
+/// check it.
 const CHECKS_AFTER_PROOF: [TimeDelta; 3] = [TimeDelta::days(50), TimeDelta::days(75), TimeDelta::days(95)];
-/// The same for a proof that was missed: half of [`MISSING_MAX`], and the day before its end.
+/// Times after a missing proof at which visits look for it again: half of [`MISSING_MAX`], and the day before its end.
 const CHECKS_AFTER_MISS: [TimeDelta; 2] = [TimeDelta::days(7), TimeDelta::days(13)];
 
 string_enum! {
@@ -64,7 +64,7 @@ impl ClaimAuthority {
         Self(hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes()))
     }
 
-    /// The key of these random bytes, with its token for a site.
+    /// Creates the key from these random bytes, and its token for a site.
     pub fn issue(&self, site: &SiteName, random: &[u8; KEY_BYTES]) -> IssuedClaim {
         let IssuedKey { key, hash } = IssuedKey::new(KeyKind::Owner, random);
         let token = format!("{}.{}", hash.as_str(), self.mac(site, &hash));
@@ -114,14 +114,14 @@ pub struct Owner {
 }
 
 impl Owner {
-    /// When the key stops to count, unless a check finds the proof before. The time alone decides, since the site of a
-    /// former owner may answer so that no check ends.
+    /// When the key stops being valid, unless a check finds the proof before. Depends only on time, because the site of a former owner may
+    /// answer in such a way that no check ends.
     fn counts_until(&self) -> DateTime<Utc> {
         let unproven = self.proven_at + PROOF_AGE_MAX;
         self.missing_since.map_or(unproven, |since| unproven.min(since + MISSING_MAX))
     }
 
-    /// Whether the key counts.
+    /// Whether the key is valid.
     pub fn counts_at(&self, now: DateTime<Utc>) -> bool {
         now < self.counts_until()
     }
@@ -132,10 +132,10 @@ impl Owner {
 pub struct Claim {
     /// When a check was last requested.
     pub asked_at: Option<DateTime<Utc>>,
-    /// Whom the last check left as the owner; [`Claim::owner_at`] says whether the key still counts.
+    /// The owner after the last check. [`Claim::owner_at`] checks whether the key is still valid.
     pub owner: Option<Owner>,
     pub checked_at: Option<DateTime<Utc>>,
-    /// What the last check found, in words.
+    /// The result of the last check, as text.
     pub finding: Option<String>,
 }
 
@@ -149,13 +149,13 @@ pub enum CheckResult {
 }
 
 impl Claim {
-    /// Whether visits check it: for an owner, and for some days after a request.
+    /// Whether visits check the claim: always if there is an owner, otherwise for some days after a request.
     pub(crate) fn is_checked_by_visits(&self, now: DateTime<Utc>) -> bool {
         self.owner.is_some() || self.open_until().is_some_and(|until| now < until)
     }
 
-    /// Whether a visit that began at `started_at` has to check it: it has not done so, a check was requested since, or so much time
-    /// has passed that the proof is due again.
+    /// Whether a visit that began at `started_at` has to check the claim: it has not checked it yet, a check was requested since then, or
+    /// the proof is due for another check.
     pub fn is_open_in_visit(&self, started_at: DateTime<Utc>, now: DateTime<Utc>) -> bool {
         let counts = |checked_at: &DateTime<Utc>| {
             *checked_at >= started_at
@@ -165,7 +165,7 @@ impl Claim {
         self.is_checked_by_visits(now) && !self.checked_at.as_ref().is_some_and(counts)
     }
 
-    /// The owner whose key counts.
+    /// The owner whose key is valid.
     pub fn owner_at(&self, now: DateTime<Utc>) -> Option<&Owner> {
         self.owner.as_ref().filter(|owner| owner.counts_at(now))
     }
@@ -175,8 +175,8 @@ impl Claim {
         self.asked_at.map(|at| at + OPEN_FOR)
     }
 
-    /// When a visit has to look for the proof of the owner, so that one mistake or a long interval between visits does not end the
-    /// ownership. Later than `now`; `None` without an owner, and shortly before the key stops to count.
+    /// When a visit has to look for the owner's proof at the latest, so that one failed check or a long interval between visits does not
+    /// end the ownership. Later than `now`. `None` without an owner, and shortly before the key stops being valid.
     pub fn next_check_by(&self, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
         let owner = self.owner.as_ref()?;
         let after_proof = CHECKS_AFTER_PROOF.into_iter().map(|wait| owner.proven_at + wait);
@@ -191,12 +191,13 @@ impl Claim {
         self.asked_at.map(|at| at + CHECK_INTERVAL).filter(|at| *at > now)
     }
 
-    /// The latest request before which another one may be made at `now`.
+    /// If the last request was at this time or before, another request is allowed at `now`.
     pub fn earlier_request_max(now: DateTime<Utc>) -> DateTime<Utc> {
         now - CHECK_INTERVAL
     }
 
-    /// The claim after a check. Of several published keys the owner's stays; a proof of another key replaces it at once.
+    /// The claim after a check. If several keys are published, the owner's key is kept. If only another key is published, it replaces the
+    /// owner's key immediately.
     #[must_use]
     pub fn after(&self, result: CheckResult, now: DateTime<Utc>) -> Self {
         let (owner, finding) = match result {
@@ -337,7 +338,10 @@ mod tests {
         assert_eq!(Claim::earlier_request_max(at(1)), at(1) - TimeDelta::minutes(10));
         assert_eq!(Claim::default().next_check_at(at(0)), None);
         assert!(!Claim::default().is_checked_by_visits(at(0)));
-        assert!(claim.after(proven(&[1]), at(1)).is_checked_by_visits(at(9_000)), "an owner's always");
+        assert!(
+            claim.after(proven(&[1]), at(1)).is_checked_by_visits(at(9_000)),
+            "the claim of an owner is always checked"
+        );
     }
 
     #[test]
@@ -347,12 +351,12 @@ mod tests {
         assert!(!Claim::default().is_open_in_visit(at(1), at(1)), "no check was requested");
         let missed = asked(0).after(nothing(), at(24));
         assert!(!missed.is_open_in_visit(at(1), at(25)), "this visit has checked it");
-        assert!(missed.is_open_in_visit(at(25), at(25)), "another visit has not");
+        assert!(missed.is_open_in_visit(at(25), at(25)), "another visit has not checked it");
         let again = Claim { asked_at: Some(at(30)), ..missed };
-        assert!(again.is_open_in_visit(at(1), at(31)), "requested since");
+        assert!(again.is_open_in_visit(at(1), at(31)), "a check was requested since then");
         let owned = Claim::default().after(proven(&[1]), at(24));
         assert!(!owned.is_open_in_visit(at(1), at(24 + 50 * 24 - 1)));
-        assert!(owned.is_open_in_visit(at(1), at(24 + 50 * 24)), "in time for the owner");
+        assert!(owned.is_open_in_visit(at(1), at(24 + 50 * 24)), "the proof of the owner is due");
         let missing = owned.after(nothing(), at(48));
         assert!(!missing.is_open_in_visit(at(1), at(48 + 7 * 24 - 1)));
         assert!(missing.is_open_in_visit(at(1), at(48 + 7 * 24)));
@@ -417,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_counts_for_a_bounded_time_after_its_last_proof() {
+    fn a_key_is_valid_for_a_limited_time_after_its_last_proof() {
         let owned = Claim::default().after(proven(&[1]), at(0));
         let last_hour = 100 * 24 - 1;
         assert!(owned.owner_at(at(last_hour)).is_some(), "visits are up to three months apart");
@@ -426,9 +430,9 @@ mod tests {
         assert!(missed.owner_at(at(24 + 14 * 24 - 1)).is_some());
         assert_eq!(missed.owner_at(at(24 + 14 * 24)), None, "no further check is needed");
         let missed_late = owned.after(nothing(), at(last_hour));
-        assert_eq!(missed_late.owner_at(at(100 * 24)), None, "a miss does not extend it");
+        assert_eq!(missed_late.owner_at(at(100 * 24)), None, "a missing proof does not extend the ownership");
         assert_eq!(owned.after(nothing(), at(100 * 24)).owner, None);
-        assert!(owned.is_checked_by_visits(at(9_000)), "the proof may return");
+        assert!(owned.is_checked_by_visits(at(9_000)), "the proof may be published again");
         let returned = owned.after(proven(&[1]), at(9_000));
         assert_eq!(returned.owner_at(at(9_000)).map(|owner| owner.since), Some(at(9_000)));
         assert_eq!(returned.finding.as_deref(), Some("the proof was found; its key counts from now on"));

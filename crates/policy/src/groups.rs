@@ -1,8 +1,8 @@
 //! Assigns addresses to the workers of a fleet.
 //!
-//! Each group of addresses has one owner, so that one process keeps the limits of an address. The preferred owner follows
-//! from the names of the workers (rendezvous hashing): a worker that joins or leaves moves only its own share. The store
-//! records the actual owner.
+//! Each group of addresses has one owner, so that one process enforces the limits of an address. The preferred owner is determined by the
+//! names of the workers (rendezvous hashing), so a worker that joins or leaves moves only its own share of the groups. The store records
+//! the actual owner.
 
 use std::net::IpAddr;
 
@@ -10,7 +10,7 @@ use crate::address::{ADDRESS_GROUPS, address_group};
 use crate::delay::platform_of;
 use crate::spread::Seed;
 
-/// The group of an address. The addresses of a platform are one group, since they share one rate.
+/// The group of an address. The addresses of a platform form one group, because they share one rate.
 fn group_of(address: IpAddr) -> u16 {
     platform_of(address).map_or_else(
         || address_group(address),
@@ -27,14 +27,14 @@ pub fn worker_for(group: u16, workers: &[Seed]) -> Option<usize> {
 /// The addresses that a visit uses for a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
-    /// The chosen address, and the others to fall back to, owned ones first.
+    /// The chosen address, followed by the fallback addresses, with owned ones first.
     pub addresses: Vec<IpAddr>,
-    /// The group of the first.
+    /// The group of the first address.
     pub group: u16,
 }
 
-/// Chooses among the addresses of a host: one in an owned group, or else the one that every worker would choose, so that
-/// they do not pass a site back and forth. IPv4 comes first, since not every machine has IPv6.
+/// Chooses one of the addresses of a host: one in an owned group, otherwise the one that every worker would choose, so that workers do not
+/// hand a site back and forth. Prefers IPv4, because not every machine has IPv6.
 pub fn choose(addresses: &[IpAddr], is_owned: impl Fn(u16) -> bool) -> Option<Choice> {
     let first_family = |address: &&IpAddr| address.is_ipv4() || addresses.iter().all(IpAddr::is_ipv6);
     let owned = |address: &IpAddr| is_owned(group_of(*address));
@@ -86,11 +86,11 @@ mod tests {
         let ours = group_of(all[1]);
         let choice = choose(&all, |group| group == ours).unwrap();
         assert_eq!((choice.addresses[0], choice.group), (all[1], ours));
-        assert_eq!(choice.addresses.len(), all.len(), "the others are to fall back to");
+        assert_eq!(choice.addresses.len(), all.len(), "the other addresses are fallbacks");
         let reversed: Vec<IpAddr> = all.iter().rev().copied().collect();
         for order in [&all, &reversed] {
             let choice = choose(order, |_| false).unwrap();
-            assert_eq!((choice.addresses[0], choice.group), (all[1], ours), "the lowest of IPv4");
+            assert_eq!((choice.addresses[0], choice.group), (all[1], ours), "the lowest IPv4 address");
         }
         let six = choose(&all[2..], |group| group == group_of(all[3])).unwrap();
         assert_eq!(six.addresses, all[2..], "one /48");

@@ -1,4 +1,4 @@
-//! Keys that an instance gives out: random bytes, of which only the hash is stored.
+//! Keys that an instance issues: random bytes, of which only the hash is stored.
 
 use ring::digest;
 use serde::{Deserialize, Serialize};
@@ -6,20 +6,20 @@ use serde::{Deserialize, Serialize};
 /// Random bytes of a key.
 pub const KEY_BYTES: usize = 32;
 
-/// Who holds a key. The text of a key begins with its kind: scanners for leaked secrets recognise it, and no kind is accepted as
-/// another.
+/// The kind of a key's holder. The text of a key begins with its kind, so that scanners for leaked secrets recognise it, and a key of one
+/// kind is not accepted as another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyKind {
     /// The owner of a site (see [`crate::claim`]).
     Owner,
-    /// A reader of the API with limits of its own.
+    /// A reader of the API with its own limits.
     Reader,
-    /// Who made a watch (see [`crate::webhook`]).
+    /// The creator of a watch (see [`crate::webhook`]).
     Watch,
 }
 
 impl KeyKind {
-    /// How the text of a key begins.
+    /// The prefix of the text of a key.
     pub const fn prefix(self) -> &'static str {
         match self {
             Self::Owner => "agentdex-key-",
@@ -32,13 +32,13 @@ impl KeyKind {
 /// A new key with its hash.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IssuedKey {
-    /// The secret: it is shown once.
+    /// The secret key, which is shown only once.
     pub key: String,
     pub hash: KeyHash,
 }
 
 impl IssuedKey {
-    /// The key of these random bytes.
+    /// Creates the key from these random bytes.
     pub fn new(kind: KeyKind, random: &[u8; KEY_BYTES]) -> Self {
         let key = format!("{}{}", kind.prefix(), data_encoding::HEXLOWER.encode(random));
         Self { key, hash: KeyHash::of_bytes(random) }
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_of_one_kind_is_none_of_another() {
+    fn a_key_of_one_kind_is_not_accepted_as_another() {
         let random = [7; KEY_BYTES];
         let kinds = [KeyKind::Owner, KeyKind::Reader, KeyKind::Watch];
         for kind in kinds {

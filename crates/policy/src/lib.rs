@@ -1,8 +1,8 @@
 //! Decides what a polite crawler may do and when.
 //!
-//! Pure: no clock, no randomness, no network. `now` is an argument, and jitter comes from a hash. Every decision is an enum
-//! whose variants contain the reason. Reasons have stable slugs, since they are stored, shown to site owners and counted in
-//! metrics.
+//! All functions are pure: they use no clock, no randomness and no network. `now` is an argument, and jitter comes from a hash. Every
+//! decision is an enum whose variants contain the reason. Reasons have stable slugs, because they are stored, shown to site owners and
+//! counted in metrics.
 
 pub mod abuse;
 pub mod address;

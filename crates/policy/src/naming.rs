@@ -1,8 +1,8 @@
 //! Decides whether a site itself names a document or a host.
 //!
-//! Sites may serve files of their users: raw files of repositories, attachments of a wiki. Others can link to such a file and
-//! submit it. It is read as a document of the site, but it is not attributed to the site, so what it declares must not
-//! become part of what the site declares.
+//! Sites may serve files of their users: raw files of repositories, attachments of a wiki. Others can link to such a file and submit it.
+//! Such a file is read like a document of the site, but it is not attributed to the site, so its declarations must not become declarations
+//! of the site.
 
 use std::collections::HashMap;
 
@@ -11,14 +11,14 @@ use manifest::{Discovery, Host, ManifestUrl, NamedBy, SiteName};
 
 use crate::plan;
 
-/// Maximum number of links that are followed back from a document. Catalogs name catalogs, in practice two or three deep.
+/// Maximum number of links that are followed back from a document. In practice, catalogs are nested two or three levels deep.
 const LINKS_MAX: usize = 16;
 
 /// How a document was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundBy {
     pub discovery: Discovery,
-    /// The document that links to it, of any site.
+    /// The document that links to it. It may belong to any site.
     pub linked_from: Option<ManifestUrl>,
 }
 
@@ -27,23 +27,24 @@ pub struct FoundBy {
 enum Naming {
     Site,
     Others,
-    /// Has the standing of the document that links to it.
+    /// Whoever named this document, which links to it.
     LikeThis,
 }
 
-/// The documents and hosts that a site itself names. A host below its domain may belong to a customer, with a home page and a robots.txt,
-/// so a host has to be named too. A document that links to another one names only that document, not its host: catalogs of a site list the
-/// documents of its customers.
+/// The documents and hosts that a site itself names. A host below the domain may belong to a customer and have its own home page and
+/// robots.txt, so hosts have to be named too. A document that links to another one names only that document, not its host, because catalogs
+/// of a site list the documents of its customers.
 #[derive(Debug)]
 pub struct SiteNaming {
     site: SiteName,
     found: HashMap<ManifestUrl, FoundBy>,
-    /// The named hosts besides the main ones, with their number of links from what the site itself publishes.
+    /// The named hosts besides the main ones, with their distance: the number of links that lead to them from documents that the site
+    /// itself publishes.
     hosts: HashMap<Host, usize>,
 }
 
 impl SiteNaming {
-    /// `found` has the documents of the site, and `hosts` those that the operator listed.
+    /// `found` contains the documents of the site, and `hosts` the hosts that the operator listed.
     pub fn new(
         site: SiteName,
         found: HashMap<ManifestUrl, FoundBy>,
@@ -65,14 +66,14 @@ impl SiteNaming {
         naming
     }
 
-    /// The host of a document that the robots.txt, the DNS records or the home page of a named host link to, with its number of
-    /// links, if that is less than the known one.
+    /// The host of a document to which the robots.txt, the DNS records or the home page of a named host link, with its distance, if this is
+    /// less than the known distance.
     fn nearer_host(&self, url: &ManifestUrl, found_by: &FoundBy) -> Option<(Host, usize)> {
-        let is_word_of_host = matches!(
+        let is_link_of_host = matches!(
             found_by.discovery,
             Discovery::Agentmap | Discovery::Dns | Discovery::HtmlLink | Discovery::LinkHeader
         );
-        if !is_word_of_host || naming(&self.site, found_by) != Naming::Site {
+        if !is_link_of_host || naming(&self.site, found_by) != Naming::Site {
             return None;
         }
         let links = self.links_to_host(&found_by.linked_from.as_ref()?.host())? + 1;
@@ -90,20 +91,21 @@ impl SiteNaming {
         if is_main_host(&self.site, host) { Some(0) } else { self.hosts.get(host).copied() }
     }
 
-    /// [`Self::names`] as it is stored with a manifest.
+    /// The result of [`Self::names`] as it is stored with a manifest.
     pub fn named_by(&self, url: &ManifestUrl) -> NamedBy {
         if self.names(url) { NamedBy::Site } else { NamedBy::Others }
     }
 
-    /// Whether the site names a document: at one of its hosts by a usual path, in robots.txt, DNS or the home page, or in a
-    /// document that it names. A list of the operator names documents too.
+    /// Whether the site names a document: the document is at a usual path of one of its hosts, or the robots.txt, the DNS records or the
+    /// home page of such a host or a document that the site names links to it. Documents in the operator's list also count as named by the
+    /// site.
     pub fn names(&self, url: &ManifestUrl) -> bool {
         self.links_away(url).is_some()
     }
 
     /// Whether the site itself publishes a document: at a usual path of one of its hosts, in the operator's list, or at one of its hosts if
     /// the robots.txt, the DNS records, the home page or the list of APIs (RFC 9727) of such a host lead there. Documents behind other
-    /// links may be written by users.
+    /// links may have been written by users.
     pub fn publishes(&self, url: &ManifestUrl) -> bool {
         let is_linked = || self.found.get(url).is_some_and(|found_by| !self.is_word_of_site(found_by));
         let is_at_own_host =
@@ -119,14 +121,14 @@ impl SiteNaming {
         naming(&self.site, found_by) == Naming::Site && is_own() || self.is_listed_as_own_api(found_by)
     }
 
-    /// Whether the list of a host's own APIs leads to a document: `/.well-known/api-catalog`, RFC 9727 section 2.
+    /// Whether a document is linked from the list of a host's own APIs: `/.well-known/api-catalog`, RFC 9727 section 2.
     fn is_listed_as_own_api(&self, found_by: &FoundBy) -> bool {
         found_by.linked_from.as_ref().is_some_and(|from| {
             from.path_and_query() == "/.well-known/api-catalog" && self.names_host(&from.host())
         })
     }
 
-    /// Who publishes a document. A host that only the operator's list names may be that of a customer.
+    /// Who publishes a document. A host that only the operator's list names may belong to a customer.
     pub fn publisher(&self, url: &ManifestUrl) -> Publisher {
         let host = url.host();
         let is_of_host = match self.links_to_host(&host) {
@@ -140,9 +142,9 @@ impl SiteNaming {
         }
     }
 
-    /// The number of links from what the site itself publishes to a document, at most 32: 0 at a usual path of the
-    /// domain and of a listed host, and for a URL of the operator's list. At a usual path of another host it is that of the host.
-    /// `None` if only others name the document.
+    /// The distance of a document: the number of links that lead to it from documents that the site itself publishes, at most 32. It is 0
+    /// at a usual path of the domain or of a listed host, and for a URL of the operator's list. At a usual path of another host it is the
+    /// distance of the host. `None` if only others name the document.
     pub fn links_away(&self, url: &ManifestUrl) -> Option<usize> {
         let mut current = url;
         for links in 0..LINKS_MAX {
@@ -173,9 +175,9 @@ fn naming(site: &SiteName, found_by: &FoundBy) -> Naming {
         | (Discovery::Agentmap | Discovery::Dns | Discovery::HtmlLink | Discovery::LinkHeader, Some(_)) => {
             Naming::Site
         }
-        // A document that was linked may be submitted as well.
+        // a linked document may also have been submitted
         (Discovery::CatalogEntry | Discovery::Pointer | Discovery::Submitted, Some(_)) => Naming::LikeThis,
-        // Submitted, or the source of the link was too long to be kept.
+        // submitted, or the URL of the linking document was too long to be stored
         _ => Naming::Others,
     }
 }
@@ -184,7 +186,8 @@ fn is_main_host(site: &SiteName, host: &Host) -> bool {
     host.as_str().strip_prefix("www.").unwrap_or(host.as_str()) == site.as_str()
 }
 
-/// The customer of a site who has a host: the name directly below the domain. Names below that name cost the customer nothing.
+/// The customer of a site to whom a host belongs: the name directly below the domain. Names below that name are free for the customer, so
+/// they do not count.
 pub fn customer_of<'a>(host: &'a Host, site: &SiteName) -> &'a str {
     let below = host.as_str().strip_suffix(site.as_str()).and_then(|name| name.strip_suffix('.'));
     below.and_then(|below| below.rsplit('.').next()).unwrap_or(host.as_str())
@@ -196,7 +199,7 @@ pub fn named_by_url(url: &ManifestUrl) -> NamedBy {
     if is_of_site { NamedBy::Site } else { NamedBy::Others }
 }
 
-/// Whether only the host itself publishes at a URL: below `/.well-known/`, or at a path that is requested without a link.
+/// Whether only the host itself can publish at a URL: below `/.well-known/`, or at a path of the table.
 pub fn is_usual(url: &ManifestUrl) -> bool {
     url.is_well_known() || plan::find(&url.path_and_query()).is_some()
 }
@@ -317,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn distance_of_a_host_is_that_of_the_document_naming_it() {
+    fn the_distance_of_a_host_is_that_of_the_document_that_names_it() {
         let (page, robots) = ("https://a.example/", "https://b.a.example/agent.json");
         let (at_b, at_c) = ("https://b.a.example/x.json", "https://c.a.example/x.json");
         let of_catalog = "https://d.a.example/.well-known/mcp.json";
@@ -361,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_of_customers_name_nothing() {
+    fn hosts_of_customers_do_not_name_documents() {
         let (card, upload) = ("https://tenant.a.example/agent.json", "https://a.example/u/evil.json");
         for (discovery, from) in [
             (Discovery::HtmlLink, "https://tenant.a.example/"),
@@ -373,7 +376,7 @@ mod tests {
         }
         let catalog = "https://a.example/agents.json";
         let of_upload = [(upload, Discovery::Submitted, None), (card, Discovery::Pointer, Some(upload))];
-        assert!(!is_named(&of_upload, card), "an upload makes no host the site's own");
+        assert!(!is_named(&of_upload, card), "an upload does not make a host the site's own");
         let linked = "https://tenant.a.example/x.json";
         let by_site = [
             (catalog, Discovery::Root, None),
@@ -381,7 +384,7 @@ mod tests {
             (card, Discovery::Root, None),
         ];
         assert!(is_named(&by_site, linked), "the site links to the document");
-        assert!(!is_named(&by_site, card), "and not to the others of that host");
+        assert!(!is_named(&by_site, card), "the site does not link to other documents of that host");
         let listed = SiteNaming::new(
             SiteName::parse("a.example").unwrap(),
             HashMap::new(),

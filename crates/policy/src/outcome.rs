@@ -1,4 +1,4 @@
-//! The outcome of a fetch, the end of a visit, and the status of a site or a manifest.
+//! Defines the outcome of a fetch, the end of a visit, and the status of a site or a manifest.
 //!
 //! The slugs are stored in the database, shown to site owners and used as labels of metrics, so they never change their
 //! meaning; a new reason is a new variant.
@@ -21,7 +21,7 @@ string_enum! {
         Found = "found",
         /// 304: the stored copy is current.
         NotModified = "not_modified",
-        /// Not requested, since the stored copy is fresh (RFC 9111 §4.2).
+        /// Not requested, because the stored copy is fresh (RFC 9111 §4.2).
         Fresh = "fresh",
         /// 404.
         NotFound = "not_found",
@@ -63,7 +63,7 @@ string_enum! {
         AddressRefused = "address_refused",
         /// Not HTTP, HTTP beyond the limits, or a truncated connection.
         ProtocolError = "protocol_error",
-        /// The body is encoded in a way that is refused: nested, unknown, broken, or a bomb.
+        /// The encoding of the body is refused: nested, unknown, broken, or a decompression bomb.
         BadEncoding = "bad_encoding",
         /// The document crashed or stalled a reader; it is skipped until it or the reader changes.
         Quarantined = "quarantined",
@@ -75,7 +75,7 @@ string_enum! {
 }
 
 impl FetchOutcome {
-    /// The outcome by status; `None` for 200, 304 and redirects, where body or headers decide.
+    /// The outcome by status. `None` for 200, 304 and redirects, where the outcome depends on the body or the headers.
     pub const fn of_status(status: u16) -> Option<Self> {
         match status {
             401 | 403 | 451 => Some(Self::Blocked),
@@ -90,7 +90,7 @@ impl FetchOutcome {
         }
     }
 
-    /// The outcome by status and headers. A bot wall may use any status and is recognised by a header.
+    /// The outcome by status and headers. A bot wall may use any status, so it is recognised by its headers.
     pub fn of_response(status: u16, headers: &HeaderMap) -> Option<Self> {
         if bot_wall_header(headers).is_some() { Some(Self::Blocked) } else { Self::of_status(status) }
     }
@@ -128,7 +128,7 @@ impl FetchOutcome {
         }
     }
 
-    /// So many of these outcomes in words: `1 manifest read`, `34 web pages`.
+    /// This number of outcomes as text: `1 manifest read`, `34 web pages`.
     pub fn counted(self, count: u64) -> String {
         let (one, many) = match self {
             Self::Found => (self.label(), "manifests read"),
@@ -152,7 +152,7 @@ impl FetchOutcome {
         format!("{count} {}", if count == 1 { one } else { many })
     }
 
-    /// Whether a request was sent, or at least a connection attempted.
+    /// Whether a request was sent, or at least a connection was attempted.
     pub const fn is_requested(self) -> bool {
         !matches!(
             self,
@@ -197,8 +197,8 @@ impl FetchOutcome {
         )
     }
 
-    /// Whether there was no document for a reason that may pass: a failure of the server or of the connection, a denial, or a document that
-    /// is too large.
+    /// Whether there was no document for a possibly temporary reason: a failure of the server or of the connection, a denial, or a document
+    /// that is too large.
     pub const fn is_failure(self) -> bool {
         matches!(self, Self::RateLimited | Self::ServerError | Self::Blocked | Self::TooLarge)
             || self.is_transport_error()
@@ -215,7 +215,7 @@ impl FetchOutcome {
     }
 }
 
-/// The header by which a response is recognised as a bot wall.
+/// The header that marks a response as a bot wall, if there is one.
 pub fn bot_wall_header(headers: &HeaderMap) -> Option<&'static str> {
     let found = BOT_WALLS.iter().find(|(name, values)| {
         let matches = |value: &http::HeaderValue| {
@@ -274,7 +274,7 @@ string_enum! {
 }
 
 impl VisitEnd {
-    /// The end in a few words that follow a number of visits.
+    /// The end in a few words that can follow a number of visits.
     pub const fn label(self) -> &'static str {
         match self {
             Self::Completed => "completed",
@@ -300,7 +300,7 @@ impl VisitEnd {
         }
     }
 
-    /// A description of the outcome, as a part of a sentence.
+    /// A description of the end, as a part of a sentence.
     pub const fn description(self) -> &'static str {
         match self {
             Self::Completed => "all planned paths were requested",
@@ -392,7 +392,7 @@ impl Status {
 string_enum! {
     /// The kind of a robots.txt verdict.
     RobotsKind, "robots kind" {
-        /// A file; its rules decide.
+        /// A file, whose rules apply.
         Rules = "rules",
         /// No file (404, 410 and other 4xx): everything is allowed.
         NoFile = "no_file",

@@ -1,20 +1,19 @@
 //! Decides how a document is read after an attempt that did not finish.
 //!
-//! An attempt is recorded before a document is read and removed afterwards. A remaining record means that a reader
-//! crashed, because of the document or because its process was killed. Reading it in a separate process shows which.
+//! An attempt is recorded before a document is read and removed afterwards. A remaining record means that a reader crashed, because of the
+//! document or because its process was killed. Reading the document in a separate process shows which of the two it was.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-/// Longest time between the start of an attempt and its removal: the deadlines of both readers and the longest wait for a
-/// batch of writes.
+/// Maximum time between the start of an attempt and its removal: the deadlines of both readers, and the longest wait for a batch of writes.
 const READING_MAX: TimeDelta = TimeDelta::minutes(2);
 
-/// An attempt of the same document by the same version of the reader, or a newer one.
+/// An attempt to read the same document, by the same version of the reader or a newer one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attempt<'a> {
-    /// Whether it is the attempt that was just recorded, and only the confirmation was lost.
+    /// Whether it is the attempt that was just recorded. Then only the confirmation of the write was lost.
     pub is_own: bool,
-    /// Whether it belongs to an earlier visit of the same site. A site has one visit at a time, so that visit is over.
+    /// Whether it belongs to an earlier visit to the same site. A site has one visit at a time, so that visit has ended.
     pub is_of_same_site: bool,
     /// When it started.
     pub began_at: DateTime<Utc>,
@@ -27,16 +26,16 @@ pub struct Attempt<'a> {
 pub enum ReadDecision {
     /// Read it in this process.
     Read,
-    /// Read it in this process, while the same bytes are being read for another site, which owns the record of the attempt.
+    /// Read it in this process. The same bytes are being read for another site, whose attempt is recorded.
     ReadConcurrently,
-    /// Read it in a process with limits of the operating system, since a reader did not finish.
+    /// Read it in a process with limits of the operating system, because a reader did not finish.
     Verify,
     /// Do not read it, for this reason.
     Skip(String),
 }
 
-/// Decides by the earlier attempt, if there is one. An attempt from before the start of this process never counts as running,
-/// so that a document crashes each process at most once.
+/// Decides from the earlier attempt, if there is one. An attempt from before the start of this process never counts as running, so that a
+/// document can crash each process at most once.
 pub fn decide(
     earlier: Option<Attempt<'_>>,
     process_began_at: DateTime<Utc>,
@@ -81,6 +80,6 @@ mod tests {
         }
         let much_earlier = now - TimeDelta::days(1);
         let attempt = Some(attempt(false, 120, None));
-        assert_eq!(decide(attempt, much_earlier, now), ReadDecision::Verify, "no reading takes that long");
+        assert_eq!(decide(attempt, much_earlier, now), ReadDecision::Verify, "reading never takes that long");
     }
 }

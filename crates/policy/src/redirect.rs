@@ -1,10 +1,10 @@
 //! Decides whether a redirect is followed.
 //!
-//! A redirect to another site is never followed, not even for robots.txt: a visit has only the limits of its own site.
-//! The other site becomes a seed and is visited under its own robots.txt. Within the site a manifest may redirect three
-//! times and robots.txt five times (RFC 9309 §2.3.1.2). robots.txt may redirect to another host of the site only if the
-//! target is that host's robots.txt, since the rules for other paths there are not known yet. Redirects to http, to an IP
-//! address, with user information, or to a port other than 443 and the first one are refused.
+//! A redirect to another site is never followed, not even for robots.txt: a visit has only the limits of its own site. The other site
+//! becomes a seed and is visited under its own robots.txt. Within the site a manifest may redirect three times and robots.txt five times
+//! (RFC 9309 §2.3.1.2). robots.txt may redirect to another host of the site only if the target is that host's robots.txt, because the rules
+//! for other paths of that host are not known yet. Redirects to http, to an IP address, with user information, or to a port other than 443
+//! and the first one are refused.
 
 use manifest::{ManifestUrl, NameError, string_enum};
 
@@ -40,7 +40,7 @@ string_enum! {
         IpLiteral = "ip_literal",
         /// To a URL with a user name or password.
         UserInfo = "user_info",
-        /// To a port that is neither 443 nor the one the chain began with.
+        /// To a port that is neither 443 nor the port of the first URL of the chain.
         Port = "port",
         /// To a URL that was already requested.
         Loop = "loop",
@@ -52,7 +52,7 @@ string_enum! {
 }
 
 impl RedirectRefusal {
-    /// The outcome of a fetch that ends here.
+    /// The outcome of a fetch that ends with this refusal.
     pub const fn outcome(self) -> FetchOutcome {
         match self {
             Self::Loop => FetchOutcome::RedirectLoop,
@@ -72,7 +72,7 @@ pub enum RedirectDecision {
     Refuse(RedirectRefusal),
 }
 
-/// Decides on a redirect. `chain` holds every URL that was requested so far, in order.
+/// Decides whether to follow a redirect. `chain` contains all URLs that were requested so far, in order.
 pub fn decide(chain: &[ManifestUrl], location: Option<&str>, purpose: Purpose) -> RedirectDecision {
     match target(chain, location) {
         Err(reason) => RedirectDecision::Refuse(reason),

@@ -1,8 +1,8 @@
 //! Decides when to retry after a failure.
 //!
-//! Retry-After is honoured in both forms (RFC 9110 §10.2.3), up to a week, on every response that has it. The RFC
-//! defines it for 503, 429 and 3xx; other responses are treated the same. An invalid value counts as a request for the default
-//! delay. The delays of a ladder grow with each failure in a row up to the last step.
+//! Retry-After is honoured in both forms (RFC 9110 §10.2.3), up to a week, on every response that contains it. The RFC defines it for 503,
+//! 429 and 3xx; other responses are treated in the same way. An invalid value counts as a request for the default delay. A ladder contains
+//! increasing delays, one for each failure in a row, up to the last step.
 
 use std::time::Duration;
 
@@ -13,9 +13,9 @@ use http::header::RETRY_AFTER;
 use crate::outcome::FetchOutcome;
 use crate::time::{DAY, HOUR, later, until};
 
-/// Shortest delay after a 429 or 503. Servers that limit requests per second send a second or two, but the visit has already ended.
+/// Minimum delay after a 429 or 503. Servers that limit requests per second ask for a second or two, but the visit has already ended.
 const RETRY_AFTER_MIN: Duration = Duration::from_mins(1);
-/// Longest delay that is honoured. Longer values are server errors; the usual ladders apply after a week.
+/// Maximum delay that is honoured. Longer values are probably mistakes; the usual ladders apply after a week.
 pub(crate) const RETRY_AFTER_MAX: Duration = Duration::from_hours(7 * 24);
 /// The delay if none was given, or an invalid one.
 pub(crate) const RETRY_AFTER_DEFAULT: Duration = HOUR;
@@ -34,8 +34,8 @@ pub enum RetryAfter {
 }
 
 impl RetryAfter {
-    /// The delay that a response received at `now` requests. `outcome` is that of [`FetchOutcome::of_response`]. Of several
-    /// values the longest counts.
+    /// The delay that a response asks for. The response was received at `now`, and `outcome` is the result of
+    /// [`FetchOutcome::of_response`]. If there are several values, the longest applies.
     pub fn of_response(
         headers: &HeaderMap,
         outcome: Option<FetchOutcome>,
@@ -87,9 +87,9 @@ fn read_wait(text: &str, now: DateTime<Utc>) -> Option<Duration> {
 pub(crate) struct Ladder(&'static [Duration]);
 
 impl Ladder {
-    /// For a robots.txt that cannot be read: soon at first, since it may be a restart, then weekly.
+    /// For a robots.txt that cannot be read. The first delays are short, because the server may be restarting; later ones are a week.
     pub(crate) const ROBOTS: Self = Self(&[HOUR, hours(6), DAY, days(7)]);
-    /// For names that do not exist. Few of them return.
+    /// For names that do not exist. Few of them exist again later.
     pub(crate) const DNS_DEAD: Self = Self(&[DAY, days(3), days(7), days(30), days(90), days(180)]);
     /// For failed connections, TLS handshakes and name servers, which usually recover.
     pub(crate) const TRANSPORT: Self = Self(&[hours(6), DAY, days(3), days(7), days(30), days(90)]);

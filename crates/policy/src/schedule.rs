@@ -1,7 +1,7 @@
-//! Decides when a site is visited next, and its status after a visit.
+//! Determines when a site is visited next, and its status after a visit.
 //!
-//! Sites with manifests are visited at the rate at which they change, between once a day and once a month, and not before
-//! their freshness ends. Sites without manifests are visited less and less often. Failures follow ladders. Retry-After is
+//! Sites with manifests are visited as often as their manifests change, between once a day and once a month, but not before their freshness
+//! ends. The intervals of sites without manifests grow. Delays after failures are those of the ladders in [`crate::retry`]. Retry-After is
 //! always honoured.
 
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::time::{DAY, later, until};
 
 /// Shortest interval between visits to a site with manifests.
 const POSITIVE_MIN: Duration = DAY;
-/// Shortest interval that an operator can set for the sites of others: that of sites whose manifests change.
+/// Minimum interval that an operator can set for the sites of others. It is also the minimum for sites with manifests.
 pub const REVISIT_EVERY_FLOOR: Duration = POSITIVE_MIN;
 /// Longest interval between visits to a site with manifests.
 const POSITIVE_MAX: Duration = days(30);
@@ -27,15 +27,16 @@ const NEGATIVE_FIRST: Duration = days(14);
 const NEGATIVE_MAX: Duration = days(90);
 /// The interval of a site without manifests varies by this much in both directions.
 const NEGATIVE_SPREAD_PERCENT: u32 = 20;
-/// Visits in a row without a DNS name after which a site counts as gone; these take at least 41 days.
+/// Number of visits in a row without a DNS name after which a site counts as gone. They span at least 41 days.
 const TOMBSTONE_AFTER: u32 = 5;
 /// The first visits of listed sites are spread over this time.
 const FIRST_VISIT_SPREAD_MS: u64 = 60_000;
-/// Links from other sites bring the visit of a site forward at most once in this interval.
+/// Links from other sites advance the next visit to a site at most once in this interval.
 pub const HINT_INTERVAL: TimeDelta = TimeDelta::days(1);
-/// Longest delay of a host of others for whose end a visit is planned: a day with its jitter, within the 48 hours of a copy of robots.txt.
+/// Maximum delay of a host of others after which a visit is planned for the end of the delay: a day with its jitter. It is below the 48
+/// hours for which a copy of robots.txt may be used.
 const REST_WITHIN: TimeDelta = TimeDelta::hours(30);
-/// How much later than usual such a visit may be.
+/// Maximum time by which such a visit may be later than usual.
 const REST_DELAY_MAX: TimeDelta = TimeDelta::hours(6);
 /// Delay of the next visit of a site that opted out. The site is not leased while it is blocked.
 const OPTED_OUT_WAIT: Duration = days(365);
@@ -77,7 +78,7 @@ string_enum! {
         KeyExpiry = "key_expiry",
         /// It was requested while the last one was in progress.
         Requested = "requested",
-        /// The delay of a host ends that the last visit left after a request for its robots.txt alone.
+        /// The end of the delay of a host at which the last visit requested only robots.txt.
         Rest = "rest",
     }
 }
@@ -96,11 +97,11 @@ pub enum ManifestPresence {
     Absent,
 }
 
-/// The history that decides the next visit. Counts include the visit that has just ended.
+/// The history from which the next visit is planned. Counts include the visit that has just ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SiteHistory {
     pub end: VisitEnd,
-    /// Whether the site has manifests, as known after the visit.
+    /// Whether the site has manifests after the visit.
     pub manifest_presence: ManifestPresence,
     /// Visits that found the site's manifests.
     pub visits: u32,
@@ -138,7 +139,7 @@ impl SiteHistory {
     }
 }
 
-/// The operator's own interval between visits, as it applies to a site: sites of others are visited at most once a day.
+/// The operator's own interval between visits, as it applies to a site. Sites of others are visited at most once a day.
 pub fn revisit_every(configured: Option<Duration>, network: Network) -> Option<Duration> {
     configured.map(|interval| match network {
         Network::Global => interval.max(REVISIT_EVERY_FLOOR),
@@ -146,8 +147,8 @@ pub fn revisit_every(configured: Option<Duration>, network: Network) -> Option<D
     })
 }
 
-/// Decides when the site is visited next. `revisit_every` is the operator's own interval for sites that answer; `seed` is
-/// the site's.
+/// Determines when the site is visited next. `revisit_every` is the operator's own interval for sites that respond. `seed` is the seed of
+/// the site's name.
 pub fn next_visit(
     history: &SiteHistory,
     revisit_every: Option<Duration>,
@@ -180,9 +181,8 @@ pub fn next_visit(
     not_before(history, NextVisit { at, reason })
 }
 
-/// The next visit, or an earlier one that looks for the proof of the site's owner ([`Claim::next_check_by`]) or finds that a key has
-/// expired, at most once a day. What the site asked for comes first: a delay, or no visit at all. A name that does not exist
-/// has neither.
+/// Advances the next visit if it must look for the proof of the site's owner ([`Claim::next_check_by`]) or check an expired key, but to at
+/// most one visit a day. The visit is not advanced if the site asked for a delay or opted out, or if its name does not exist.
 ///
 /// [`Claim::next_check_by`]: crate::claim::Claim::next_check_by
 pub fn with_check_by(
@@ -200,9 +200,10 @@ pub fn with_check_by(
     if at < next.at { NextVisit { at, reason } } else { next }
 }
 
-/// The next visit after one that left a host of others for its delay, which ends at `from`, and requested its robots.txt alone: that copy
-/// counts for one request if the visit begins soon after the delay, and at least a day after the last one. Otherwise each visit would
-/// request nothing but robots.txt there. The visit comes later for it by at most six hours. Visits after failures stay as they are.
+/// Adjusts the next visit after one that requested only robots.txt at a host of others and left the host because of its delay, which ends
+/// at `from`. The copy of robots.txt may be used for one request if the next visit begins soon after the delay, and at least a day after
+/// the last visit. Without this, each visit would request only robots.txt at this host. The visit is delayed by at most six hours. Visits
+/// after failures are not changed.
 pub fn with_rest(
     next: NextVisit,
     from: Option<DateTime<Utc>>,
@@ -218,8 +219,8 @@ pub fn with_rest(
     if at - next.at <= REST_DELAY_MAX { NextVisit { at, reason: Reason::Rest } } else { next }
 }
 
-/// The next visit after one during which another was requested: at once. What the site asked for comes first: a delay, or no
-/// visit at all; and so does its budget.
+/// Plans the next visit for now if it was requested during the last one, unless the site asked for a delay or opted out, or its budget is
+/// used up.
 pub fn with_request(next: NextVisit, history: &SiteHistory, now: DateTime<Utc>) -> NextVisit {
     use NextVisitReason as Reason;
     if matches!(next.reason, Reason::RetryAfter | Reason::OptedOut | Reason::OverBudget) {
@@ -229,7 +230,8 @@ pub fn with_request(next: NextVisit, history: &SiteHistory, now: DateTime<Utc>) 
     if at < next.at { NextVisit { at, reason: Reason::Requested } } else { next }
 }
 
-/// A site that responded: by the operator's interval, its rate of change, or as a site without manifests.
+/// The next visit to a site that responded. It depends on the operator's interval or the site's rate of change, or is that of a site
+/// without manifests.
 fn after_response(
     history: &SiteHistory,
     revisit_every: Option<Duration>,
@@ -268,7 +270,7 @@ fn negative(history: &SiteHistory, seed: Seed, now: DateTime<Utc>) -> DateTime<U
     later(now, least + seed.share_of(base, 2 * NEGATIVE_SPREAD_PERCENT))
 }
 
-/// The delay of Retry-After to the second; longer if the site repeats it.
+/// The end of the delay of Retry-After, to the second. Later if the site repeats it.
 fn rate_limited(history: &SiteHistory, now: DateTime<Utc>) -> DateTime<Utc> {
     let requested = history.not_before.unwrap_or_else(|| later(now, RETRY_AFTER_DEFAULT));
     match history.failures_in_row.checked_sub(1) {
@@ -296,7 +298,7 @@ fn change_interval(history: &SiteHistory, now: DateTime<Utc>) -> Duration {
     expected.min(doubled).clamp(POSITIVE_MIN, POSITIVE_MAX)
 }
 
-/// The status of a site after a visit; `before` if the visit does not show it.
+/// The status of a site after a visit. It is `before` if the visit does not determine it.
 pub fn status_after(history: &SiteHistory, before: Status) -> Status {
     match history.end {
         VisitEnd::Completed | VisitEnd::NothingNew => Status::Fresh,
@@ -320,8 +322,8 @@ pub fn status_after(history: &SiteHistory, before: Status) -> Status {
     }
 }
 
-/// The due time of the first visit of a listed site: immediate, but shuffled. Lists are sorted, and neighbours in them are often
-/// at the same hosting provider; the seed of the name spreads them over the minute before now.
+/// The due time of the first visit to a listed site. All sites are due immediately, but in a shuffled order: the seed of the name spreads
+/// them over the minute before now. Lists are sorted, and adjacent sites are often at the same hosting provider.
 pub fn first_visit_at(site: Seed, now: DateTime<Utc>) -> DateTime<Utc> {
     let ahead = TimeDelta::milliseconds(i64::try_from(site.below(FIRST_VISIT_SPREAD_MS)).unwrap_or(0));
     now.checked_sub_signed(ahead).unwrap_or(now)

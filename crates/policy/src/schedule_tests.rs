@@ -1,4 +1,4 @@
-//! Next visits in tables of cases, and invariants over random histories.
+//! Tests next visits with tables of cases, and invariants with random histories.
 
 use chrono::{TimeDelta, TimeZone};
 use proptest::prelude::*;
@@ -61,7 +61,7 @@ fn freshness_and_retry_after_delay_the_next_visit() {
 }
 
 #[test]
-fn a_proof_that_has_to_be_looked_for_brings_the_next_visit_forward() {
+fn a_proof_that_must_be_checked_advances_the_next_visit() {
     let after = |days: i64| now() + TimeDelta::days(days);
     let history = positive(1, 0, 0, 0);
     let planned = |reason| NextVisit { at: after(90), reason };
@@ -87,7 +87,7 @@ fn the_next_visit_follows_the_delay_of_a_host_that_was_left_for_it() {
     let history = positive(1, 0, 0, 0);
     let planned = |hours, reason| NextVisit { at: after(hours), reason };
     let (rate, rest) = (NextVisitReason::ChangeRate, NextVisitReason::Rest);
-    // the usual time of the next visit, the end of the delay, the time of the next visit
+    // the time of the next visit without the delay, the end of the delay, and the expected time
     for (usual, from, expected) in [
         (30 * 24, 2, planned(24, rest)),
         (30 * 24, 29, planned(29, rest)),
@@ -213,7 +213,7 @@ fn the_operators_interval_applies_only_to_sites_that_respond() {
 }
 
 #[test]
-fn the_end_of_a_visit_decides_the_status() {
+fn the_end_of_a_visit_determines_the_status() {
     let table = [
         (VisitEnd::Completed, 0, Status::Pending, Status::Fresh),
         (VisitEnd::NothingNew, 0, Status::Stale, Status::Fresh),
@@ -287,8 +287,8 @@ fn any_history() -> impl Strategy<Value = SiteHistory> {
 }
 
 proptest! {
-    /// No visit is before Retry-After, in the past, or further away than a year; none of a site that responded is before
-    /// its freshness ends.
+    /// No visit is before Retry-After, in the past, or further away than a year; no visit to a site that responded is before its freshness
+    /// ends.
     #[test]
     fn next_visits_respect_every_bound(history in any_history()) {
         let next = next(&history);

@@ -1,7 +1,7 @@
 //! Pseudo-random numbers from a stable hash of a name, for jitter and spreading.
 //!
-//! The same name gives the same number on every machine and in every version, so that schedules are reproducible. Not for
-//! secrets.
+//! The same name gives the same number on every machine and in every version, so that schedules are reproducible. The numbers are
+//! predictable, so do not use them for secrets.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -34,28 +34,28 @@ impl Seed {
         self.0.checked_rem(limit).unwrap_or(0)
     }
 
-    /// Between 0 and `percent_max` per cent of `base`.
+    /// Between 0 and `percent_max` percent of `base`.
     pub(crate) fn share_of(self, base: Duration, percent_max: u32) -> Duration {
         let steps = u32::try_from(self.below(1_001)).unwrap_or(0);
         base.saturating_mul(percent_max).checked_div(100_000).unwrap_or_default().saturating_mul(steps)
     }
 }
 
-/// Orders items of several owners in rounds with one item of each owner, so that an owner of many items does not exclude the item of
-/// another. The items of one owner keep their order; the seeds of the owners decide their order in a round.
+/// Orders items of several owners in rounds with one item of each owner, so that an owner of many items does not displace the items of
+/// others. The items of one owner keep their order. Within a round, the order is that of the owners' seeds.
 pub fn take_turns<T>(items: impl IntoIterator<Item = (Seed, T)>) -> Vec<T> {
     let mut rounds: HashMap<Seed, usize> = HashMap::new();
-    let place = |(owner, item): (Seed, T)| {
+    let sort_key = |(owner, item): (Seed, T)| {
         let round = rounds.entry(owner).or_default();
         *round += 1;
         ((*round, owner.0), item)
     };
-    let mut placed: Vec<((usize, u64), T)> = items.into_iter().map(place).collect();
-    placed.sort_by_key(|(place, _)| *place);
-    placed.into_iter().map(|(_, item)| item).collect()
+    let mut keyed: Vec<((usize, u64), T)> = items.into_iter().map(sort_key).collect();
+    keyed.sort_by_key(|(sort_key, _)| *sort_key);
+    keyed.into_iter().map(|(_, item)| item).collect()
 }
 
-/// Spreads close hashes apart (the finisher of `SplitMix64`).
+/// Makes similar hashes differ in all bits (the finaliser of `SplitMix64`).
 const fn mix(mut value: u64) -> u64 {
     value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

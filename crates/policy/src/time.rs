@@ -1,4 +1,4 @@
-//! Arithmetic on instants that saturates: a hostile header must not be able to overflow a date.
+//! Saturating arithmetic on times, so that a hostile header cannot overflow a date.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ pub(crate) fn later(now: DateTime<Utc>, wait: Duration) -> DateTime<Utc> {
         .unwrap_or(DateTime::<Utc>::MAX_UTC)
 }
 
-/// How long from `now` until `at`; nothing when it has passed.
+/// The time from `now` until `at`. Zero if `at` has passed.
 pub(crate) fn until(now: DateTime<Utc>, at: DateTime<Utc>) -> Duration {
     (at - now).to_std().unwrap_or_default()
 }

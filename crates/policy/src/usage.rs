@@ -1,16 +1,16 @@
-//! Preferences of publishers about the use of their content, and what agentdex does about them.
+//! Parses preferences of publishers on the use of their content.
 //!
 //! Reads the `Content-Usage` header and robots.txt rule (draft-ietf-aipref-attach, draft-ietf-aipref-vocab) and the `Content-Signal` header
-//! and robots.txt line (contentsignals.org). A statement does not affect a use that it does not name; without a statement, both uses are
-//! unset, and agentdex indexes and exports. Of several statements the most restrictive applies (draft-ietf-aipref-vocab, "Combining
-//! Preferences").
+//! and robots.txt line (contentsignals.org). A statement does not affect a use that it does not name. Without a statement, both uses are
+//! unset, and agentdex indexes and exports the document. If there are several statements, the most restrictive applies
+//! (draft-ietf-aipref-vocab, "Combining Preferences").
 
 use http::HeaderMap;
 use manifest::model::PolicyChoice;
 use sfv::{BareItem, Dictionary, ListEntry, Parser};
 
-/// Longest statement that is parsed, in bytes: all words of both vocabularies take a tenth. A longer one counts as a denial of
-/// both uses, since it may contain one.
+/// Maximum bytes of a statement that is parsed. All words of both vocabularies take a tenth of this. A longer statement counts as a denial
+/// of both uses, because it may contain one.
 pub(crate) const STATEMENT_BYTES_MAX: usize = 1024;
 
 /// The preferences for one document.
@@ -26,8 +26,8 @@ impl ContentUsage {
     /// The result for a statement that is too long to be read.
     const DENIED: Self = Self { search: PolicyChoice::Deny, training: PolicyChoice::Deny };
 
-    /// The value of a `Content-Usage` rule without its path, or of the header: a dictionary (RFC 9651 §3.2). A value that
-    /// cannot be parsed states nothing.
+    /// The value of a `Content-Usage` rule without its path, or of the header: a dictionary (RFC 9651 §3.2). A value that cannot be parsed
+    /// is ignored.
     pub(crate) fn of_usage(value: &[u8]) -> Self {
         if value.len() > STATEMENT_BYTES_MAX {
             return Self::DENIED;
@@ -41,7 +41,7 @@ impl ContentUsage {
             },
             _ => PolicyChoice::Unset,
         };
-        // Categories of earlier drafts: `bots` holds the others, and `train-genai` is a part of `train-ai`.
+        // categories of earlier drafts: `bots` includes all others, and `train-genai` is a part of `train-ai`
         let within = |label: &str| match choice(label) {
             PolicyChoice::Unset => choice("bots"),
             stated => stated,
@@ -85,7 +85,7 @@ impl ContentUsage {
         HEADERS.into_iter().find(|name| statement_in(headers, name).len() > STATEMENT_BYTES_MAX)
     }
 
-    /// The most restrictive of two statements.
+    /// The most restrictive combination of two statements.
     #[must_use]
     pub fn combined(self, other: Self) -> Self {
         Self {
@@ -103,7 +103,8 @@ fn statement_in(headers: &HeaderMap, name: &str) -> Vec<u8> {
     lines.join(b", ".as_slice())
 }
 
-/// The more restrictive of two statements on one use: a denial, then a condition, then a permission.
+/// The more restrictive of two statements on one use. A denial is more restrictive than a condition, and a condition more than a
+/// permission.
 pub const fn most_restrictive(one: PolicyChoice, other: PolicyChoice) -> PolicyChoice {
     match (one, other) {
         (PolicyChoice::Deny, _) | (_, PolicyChoice::Deny) => PolicyChoice::Deny,

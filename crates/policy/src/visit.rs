@@ -1,7 +1,7 @@
 //! Decides when a visit ends early.
 //!
-//! A state machine without IO: it takes the outcome of each request and decides whether to continue. It is stored with a
-//! parked visit. A 429 or 503, an unreachable host or a robots.txt that forbids everything ends the visit immediately.
+//! A state machine without I/O. It receives the outcome of each request and decides whether the visit continues. It is stored with a parked
+//! visit. A 429 or 503, an unreachable host, or a robots.txt that forbids everything ends the visit immediately.
 
 use std::time::Duration;
 
@@ -12,16 +12,16 @@ use crate::outcome::{BLOCKS_MAX, FetchOutcome, RobotsKind, VisitEnd};
 use crate::plan::BodyKind;
 use crate::robots::{RobotsDecision, RobotsVerdict};
 
-/// Wall time of a visit, without the time for which it is parked.
+/// Maximum wall time of a visit, without the time for which it is parked.
 const VISIT_WALL_MAX: Duration = Duration::from_mins(2);
-/// Server errors after which the visit ends.
+/// Number of server errors after which the visit ends.
 const SERVER_ERRORS_MAX: u32 = 2;
-/// Transport errors in a row after which the visit ends.
+/// Number of transport errors in a row after which the visit ends.
 const TRANSPORT_ERRORS_MAX: u32 = 2;
-/// Paths answered with a page after which the host counts as a catch-all.
+/// Number of paths answered with a page after which the host counts as a catch-all.
 const PAGES_MAX: u32 = 2;
-/// Paths with the same document after which a path that cannot exist is requested. Two are usual: many hosts publish the
-/// same card at the old and the new path.
+/// Number of paths with the same document after which a path that should not exist is requested. Two are common, because many hosts publish
+/// the same card at the old and the new path.
 const SAME_DOCUMENT_MAX: usize = 3;
 
 /// The next step of a visit.
@@ -106,8 +106,7 @@ impl VisitRules {
         }
     }
 
-    /// Counts a page. Several pages end the visit, unless the host has served manifests: then a page may be its response for
-    /// missing paths.
+    /// Counts a page. Several pages end the visit, unless the host has served manifests. Such a host may serve a page for missing paths.
     fn observe_page(&mut self) -> NextStep {
         let step = count(&mut self.pages, PAGES_MAX, VisitEnd::CatchAll);
         if self.documents.is_empty() { step } else { NextStep::Continue }
@@ -124,7 +123,7 @@ impl VisitRules {
         NextStep::Continue
     }
 
-    /// Records the outcome of the canary path. A host that serves something there answers every path, so its visit stops.
+    /// Records the outcome of the canary path. A host that serves a document there answers every path, so its visit stops.
     pub fn observe_canary(&mut self, outcome: FetchOutcome) -> NextStep {
         self.canary = Canary::Passed;
         match outcome {
@@ -266,7 +265,7 @@ mod tests {
             let failures = [FetchOutcome::Blocked, FetchOutcome::ServerError, FetchOutcome::Timeout, FetchOutcome::Html];
             let outcomes: Vec<_> = picks.iter().filter_map(|pick| failures.get(*pick).copied()).collect();
             let end = run(&outcomes);
-            // At worst each outcome below its limit (2 denials, 1 error, 1 page) comes between two timeouts.
+            // in the worst case, each outcome below its limit (2 denials, 1 error, 1 page) comes between two timeouts
             prop_assert!(end.is_some_and(|(count, _)| count <= 2 * (2 + 1 + 1) + 2), "{:?}", end);
         }
     }

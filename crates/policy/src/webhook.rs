@@ -1,6 +1,7 @@
-//! Decides about messages to webhooks: how they are signed, when a failed one is sent again, and when a receiver is given up.
+//! Rules for messages to webhooks: how they are signed, when a failed message is sent again, and when the crawler stops sending to a
+//! receiver.
 //!
-//! The signature is that of Standard Webhooks 1.0: an HMAC-SHA256 over the id, the time of the attempt and the body.
+//! Messages are signed as specified by Standard Webhooks 1.0: with an HMAC-SHA256 over the id, the time of the attempt and the body.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,9 +17,9 @@ use crate::time::later;
 
 /// Random bytes of a secret; the specification allows 24 to 64.
 pub const SECRET_BYTES: usize = 32;
-/// How the text of a secret begins.
+/// Prefix of the text of a secret.
 const SECRET_PREFIX: &str = "whsec_";
-/// How long the secret before a rotation also signs: receivers replace it in that time.
+/// How long messages are also signed with the old secret after a rotation, so that receivers have time to replace it.
 const OLD_SECRET_SIGNS_FOR: TimeDelta = TimeDelta::hours(24);
 
 /// Delays after the first and each further failed attempt to deliver changes: eight attempts within about two days.
@@ -31,16 +32,16 @@ const DELAYS_OF_CHANGES: [Duration; 7] = [
     Duration::from_hours(12),
     Duration::from_hours(24),
 ];
-/// Delays after failed challenges: the receiver has not confirmed that it wants requests.
+/// Delays after failed challenges. There are few, because the receiver has not confirmed that it wants requests.
 const DELAYS_OF_CHALLENGE: [Duration; 2] = [Duration::from_mins(5), Duration::from_hours(1)];
-/// Jitter as a percentage of a delay, so that the messages of an outage do not arrive together after it.
+/// Jitter as a percentage of a delay, so that messages that failed in an outage do not all arrive at the same time after it.
 const JITTER_PERCENT: u32 = 20;
 /// How long the receiver of a watch may fail before the watch is paused.
 const FAILING_MAX: TimeDelta = TimeDelta::days(5);
 
-/// Messages to all receivers of one domain in a day (UTC), challenges included.
+/// Maximum number of messages per day (UTC) to all receivers of one domain, including challenges.
 pub const REQUESTS_PER_DAY_MAX: u32 = 100;
-/// Challenges of these: a request that somebody else may have caused.
+/// Maximum number of challenges among these. It is lower, because somebody else may have caused a challenge.
 pub const CHALLENGES_PER_DAY_MAX: u32 = 10;
 
 string_enum! {
@@ -64,8 +65,8 @@ pub enum Message {
 }
 
 impl Message {
-    /// What follows a failed attempt. `attempts` counts this one; the id decides the jitter; `failing_since` is the first failure after
-    /// the last success.
+    /// The next step after a failed attempt. `attempts` includes this attempt, `id` determines the jitter, and `failing_since` is the time
+    /// of the first failure after the last success.
     pub fn after_failure(
         self,
         id: &str,
@@ -83,7 +84,7 @@ impl Message {
         }
     }
 
-    /// When a message is sent again after a failed attempt; `None` if it is given up.
+    /// When a message is sent again after a failed attempt. `None` if it is not sent again.
     fn retry_at(self, id: &str, attempts: u32, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
         let delays: &[Duration] = match self {
             Self::Challenge => &DELAYS_OF_CHALLENGE,
@@ -99,39 +100,39 @@ impl Message {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AfterFailure {
     Retry(DateTime<Utc>),
-    /// The message is given up, and the next one follows.
+    /// The message is dropped, and the next one is sent.
     GiveUp,
-    /// The message is given up, and its watch is paused until a challenge is answered.
+    /// The message is dropped, and the watch is paused until the receiver answers a challenge.
     Pause,
 }
 
-/// Until when the secret before a rotation at `now` also signs.
+/// Until when messages are also signed with the old secret after a rotation at `now`.
 pub fn old_secret_until(now: DateTime<Utc>) -> DateTime<Utc> {
     now + OLD_SECRET_SIGNS_FOR
 }
 
-/// Whether the response to a challenge confirms it. The whole body has to be the challenge: a server that sends back what it
-/// receives, or a page that includes it, confirms nothing.
+/// Whether the response to a challenge confirms it. The whole body has to be the challenge: a server that returns the request, or a page
+/// that includes the challenge, does not confirm it.
 pub fn is_confirmed_by(challenge: &str, body: &[u8]) -> bool {
     !challenge.is_empty() && body.trim_ascii() == challenge.as_bytes()
 }
 
-/// The secret of a watch. It is stored as it is, since it signs.
+/// The secret of a watch. It is stored as plain text, because it is needed to sign messages.
 #[derive(Clone, PartialEq, Eq)]
 pub struct WebhookSecret(String);
 
-/// A text that is no secret.
+/// A text that is not a secret.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("a secret of a webhook is whsec_ with {SECRET_BYTES} bytes in base64")]
 pub struct WebhookSecretError;
 
 impl WebhookSecret {
-    /// The secret of these random bytes.
+    /// Creates the secret from these random bytes.
     pub fn new(random: &[u8; SECRET_BYTES]) -> Self {
         Self(format!("{SECRET_PREFIX}{}", BASE64.encode(random)))
     }
 
-    /// The text for its holder.
+    /// The text of the secret, for its holder.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -166,12 +167,12 @@ impl fmt::Debug for WebhookSecret {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebhookSecrets {
     pub current: WebhookSecret,
-    /// The one before the last rotation, with the time until which it signs.
+    /// The secret before the last rotation, with the time until which it is used.
     pub old: Option<(WebhookSecret, DateTime<Utc>)>,
 }
 
 impl WebhookSecrets {
-    /// The header `webhook-signature` of an attempt at `at`: one signature for each secret that signs then.
+    /// The header `webhook-signature` of an attempt at `at`: one signature for each secret that is used at that time.
     pub fn signature(&self, id: &str, at: DateTime<Utc>, body: &str) -> String {
         let old = self.old.iter().filter(|(_, until)| at < *until).map(|(secret, _)| secret);
         let signatures = std::iter::once(&self.current).chain(old);
@@ -193,7 +194,7 @@ mod tests {
 
     /// The example of the specification has a secret of 24 bytes.
     #[test]
-    fn signs_as_standard_webhooks_says() {
+    fn signs_as_standard_webhooks_specifies() {
         let secret = WebhookSecret("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".to_owned());
         let signed =
             secret.sign("msg_p5jXN8AQM9LWM0D4loKWxJek", at(1_614_265_330), r#"{"test": 2432232314}"#);
@@ -201,9 +202,13 @@ mod tests {
     }
 
     #[test]
-    fn the_time_and_the_id_are_signed() {
+    fn signs_the_time_and_the_id() {
         let one = secrets(None).signature("a", at(1), "{}");
-        assert_ne!(one, secrets(None).signature("a", at(2), "{}"), "a replay later has another signature");
+        assert_ne!(
+            one,
+            secrets(None).signature("a", at(2), "{}"),
+            "a replay at another time needs another signature"
+        );
         assert_ne!(one, secrets(None).signature("b", at(1), "{}"));
         assert_ne!(one, secrets(None).signature("a", at(1), "{ }"));
     }
@@ -248,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_challenge_alone_confirms_it() {
+    fn only_a_body_that_equals_the_challenge_confirms_it() {
         assert!(is_confirmed_by("abc", b"abc") && is_confirmed_by("abc", b" abc\r\n"));
         for body in ["", "ab", "abcd", r#""abc""#, r#"{"challenge":"abc"}"#, "<p>abc</p>"] {
             assert!(!is_confirmed_by("abc", body.as_bytes()), "{body}");
@@ -257,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_parsed_and_never_shown() {
+    fn parses_secrets_and_does_not_show_them() {
         let secret = WebhookSecret::new(&[7; SECRET_BYTES]);
         assert_eq!(secret.as_str().parse(), Ok(secret.clone()));
         assert_eq!(format!("{secret:?}"), "WebhookSecret");

@@ -1,5 +1,5 @@
-//! The cost of robots.txt and response headers: doubling a hostile input at most doubles the allocations, and the largest
-//! robots.txt takes a few times its length.
+//! Tests the cost of robots.txt and response headers: doubling a hostile input at most doubles the allocations, and the largest robots.txt
+//! takes a few times its length.
 
 use std::time::Duration;
 
@@ -11,13 +11,13 @@ use policy::freshness::CacheRecord;
 use policy::robots::{BODY_BYTES_MAX, PATH_WORK_MAX, PATHS_WORK_MAX, SHORT_BYTES_MAX};
 use policy::{ContentUsage, RobotsFile, RobotsResponse, RobotsVerdict};
 
-/// Maximum cost of a doubled input, in tenths: twice as much, plus slack for containers that grow by powers of two.
+/// Maximum ratio of the costs of a doubled and a single input, in tenths: two, plus a margin for containers that grow by powers of two.
 const FACTOR_TENTHS_MAX: u64 = 23;
 const SLACK_BYTES: u64 = 64 * 1_024;
 const SLACK_BLOCKS: u64 = 500;
 /// Memory for the largest robots.txt: each rule is kept in normal form, as it was written, and by the matcher.
 const PEAK_BYTES_MAX: u64 = 48 * 1_024 * 1_024;
-/// What the rules take afterwards, in lengths of the file: the crawler counts so much for them.
+/// Memory of the parsed rules as a multiple of the file's length. The crawler reserves this much for them.
 const RULES_FACTOR: i64 = 24;
 
 /// The same for a file that is short enough to be parsed on the async runtime.
@@ -74,8 +74,8 @@ fn cpu_time() -> Duration {
     Duration::from_nanos(stat.split(' ').next().and_then(|text| text.parse().ok()).unwrap_or_default())
 }
 
-/// Work that allocates nothing shows in the processor time: eight times the input takes at most twenty times as long, apart from
-/// a quarter of a second for the noise of the machine. Work that grows with the square takes 64 times as long.
+/// Checks the processor time, which also shows work without allocations. Eight times the input may take twenty times as long, plus a
+/// quarter of a second for variations of the machine. Quadratic work would take 64 times as long.
 #[track_caller]
 fn assert_time_is_linear(name: &str, make: impl Fn(usize) -> String, units: usize, work: impl Fn(&str)) {
     let time = |text: &str| {
@@ -168,7 +168,7 @@ const EXPENSIVE: &[(&str, &str)] = &[
     ("rules without wildcards", "Allow:/b\n"),
 ];
 
-/// The work of any path, and of many paths together, is bounded; the unit is a nanosecond of a release build or less.
+/// The work for any path, and for many paths together, is bounded. A unit of work takes at most a nanosecond in a release build.
 #[test]
 fn comparing_paths_with_the_largest_robots_file_takes_bounded_time() {
     let seconds = |work: u64| Duration::from_nanos(4 * work);

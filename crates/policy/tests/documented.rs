@@ -1,4 +1,4 @@
-//! docs/POLITENESS.md states the real limits.
+//! Tests that docs/POLITENESS.md states the actual limits.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use policy::delay::Scope;
 use policy::plan::{BodyKind, PATHS, PATHS_SPECULATIVE_MAX};
 
 #[test]
-fn the_limits_for_site_owners_are_the_real_ones() {
+fn documented_limits_are_the_actual_limits() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/POLITENESS.md");
     let text = fs::read_to_string(path).unwrap();
     let [host, site, address, suffix] =

@@ -1,4 +1,4 @@
-//! The fuzz targets without a fuzzer: over the regressions, and over seeded mutations of each.
+//! Runs the fuzz targets without a fuzzer, on the regressions and on seeded mutations of each.
 
 #[expect(unreachable_pub, reason = "a separate crate when a fuzzer is built")]
 #[path = "../fuzz/src/lib.rs"]
@@ -12,7 +12,7 @@ use std::path::Path;
 
 use damage::damaged;
 
-/// Pieces of the formats, which replace bytes of a document.
+/// Tokens of the formats, which replace bytes of a document.
 const TOKENS: &[&str] = &[
     "User-agent: *",
     "Disallow: ",
@@ -29,7 +29,7 @@ const TOKENS: &[&str] = &[
     "\u{feff}",
 ];
 
-/// Damaged copies of each regression.
+/// Number of mutated copies of each regression.
 const COPIES: u64 = 50;
 
 #[test]

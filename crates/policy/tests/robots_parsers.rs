@@ -1,5 +1,4 @@
-//! Differential tests of robots.txt against other parsers over random files: where one of them forbids a path, so does
-//! this crate.
+//! Differential tests of robots.txt against other parsers with random files: if one of them forbids a path, this crate forbids it too.
 
 use policy::robots::{PRODUCT_TOKEN, RobotsDecision, RobotsFile};
 use proptest::prelude::*;
@@ -36,7 +35,7 @@ proptest! {
         }
     }
 
-    /// Without `%`, which the parsers normalise differently, and `$`, which they read differently inside a pattern.
+    /// Paths contain no `%`, which the parsers normalise differently, and no `$`, which they interpret differently inside a pattern.
     #[test]
     fn agrees_with_other_parsers_on_plain_files(body in any_file(), path in "/[ab/.~]{0,8}") {
         let body = body.replace(['$', '%', 'é'], "");
@@ -45,9 +44,9 @@ proptest! {
         prop_assert_eq!(is_allowed, texting_robots_allows(&body, &path), "{} under\n{}", path, body);
     }
 
-    /// The rule that is named has the kind of the decision and is in the file.
+    /// The named rule has the kind of the decision and is in the file.
     #[test]
-    fn names_the_rule_that_decided(body in any_file(), path in "/[ab/.é~]{0,8}") {
+    fn names_the_rule_that_matched(body in any_file(), path in "/[ab/.é~]{0,8}") {
         let (rule, field) = match decide(&body, &path) {
             RobotsDecision::Allowed(Some(rule)) => (rule, "allow: "),
             RobotsDecision::Disallowed(Some(rule)) => (rule, "disallow: "),

@@ -1,4 +1,4 @@
-//! A document with everything that a reader needs, so that another thread or process can read it.
+//! A document with all data that a reader needs, so that another thread or process can read it.
 
 use std::io::{self, BufRead, Read, Write};
 
@@ -6,7 +6,7 @@ use manifest::model::Served;
 use manifest::{ContentHash, Discovery, Document, Format, LinkedDocument, Manifest, ManifestUrl};
 use serde::{Deserialize, Serialize};
 
-/// Maximum length of the header: a few URLs and response headers for each linked document.
+/// Maximum bytes of the header, which contains a few URLs and response headers for each linked document.
 const HEADER_BYTES_MAX: u64 = 4 * 1_024 * 1_024;
 
 /// A document to read, and the documents that complete it.
@@ -18,7 +18,7 @@ pub struct OwnedDocument {
     pub discovery: Discovery,
     pub served: Option<Served>,
     pub linked: Vec<(ManifestUrl, Vec<u8>)>,
-    /// The format to read it as, instead of the detected one.
+    /// The format as which to read the document, instead of the detected one.
     pub force: Option<Format>,
 }
 
@@ -35,7 +35,7 @@ struct Header {
 }
 
 impl OwnedDocument {
-    /// Reads it. Never fails; takes as long as the budget of [`manifest::read`] allows.
+    /// Reads the document. Never fails. May take as long as the work limit of [`manifest::read`] allows.
     pub fn read(&self) -> Manifest {
         let linked: Vec<LinkedDocument<'_>> =
             self.linked.iter().map(|(url, bytes)| LinkedDocument { url, bytes }).collect();
@@ -50,7 +50,7 @@ impl OwnedDocument {
         })
     }
 
-    /// Hash of all bytes that are read.
+    /// The hash of all bytes that are read, including those of linked documents.
     pub fn hash(&self) -> ContentHash {
         if self.linked.is_empty() {
             return ContentHash::of(&self.bytes);

@@ -1,11 +1,10 @@
-//! Keeps a program responsive for any input.
+//! Keeps a program responsive, whatever its input.
 //!
-//! [`ReaderPool`] reads untrusted documents on separate threads, so that no document blocks the async runtime.
-//! [`ReaderProgram`] reads them in separate processes with limits of the operating system, so that no document takes the
-//! memory of the program.
-//! [`Watchdog`] detects a worker of the runtime that is blocked nevertheless. [`Shutdown`] receives signals on a separate
-//! thread and ends the program within its drain time, even if the runtime is blocked. [`Shares`] keeps one client from
-//! exhausting a resource that all clients share. [`serve_metrics`] serves what the program measures.
+//! [`ReaderPool`] reads untrusted documents on separate threads, so that no document blocks the async runtime. [`ReaderProgram`] reads them
+//! in separate processes with limits of the operating system, so that no document uses up the memory of the program. [`Watchdog`] detects
+//! workers of the runtime that are blocked nevertheless. [`Shutdown`] receives signals on a separate thread and ends the program within its
+//! drain time, even if the runtime is blocked. [`Shares`] prevents one client from exhausting a resource that all clients share.
+//! [`serve_metrics`] serves the metrics of the program.
 
 mod document;
 mod metrics_listener;
@@ -24,7 +23,7 @@ pub use shares::{LimitReached, Share, Shares, client_network, customer, ipv6_sit
 pub use shutdown::Shutdown;
 pub use watchdog::{RuntimeHealth, Watchdog};
 
-/// The async runtime of a program, and its watchdog. Raises the limit of open files of the process as far as it may.
+/// The async runtime of a program, and its watchdog. Raises the limit of open files of the process to the maximum that is allowed.
 ///
 /// # Errors
 ///

@@ -1,12 +1,12 @@
-//! Records the metrics of the process, and serves them as text over HTTP/1.1, to permitted clients.
+//! Records the metrics of the process, and serves them as text over HTTP/1.1 to permitted clients.
 //!
-//! A listener on a loopback address is for this machine: it answers requests whose `Host` is a loopback name or address, so
-//! that a page in a browser cannot read it under its own name (DNS rebinding). Filters of peer addresses do not help
-//! there, since that browser is on this machine. Any other address is a decision of the operator, who may use any name
-//! for it, so every `Host` is accepted.
+//! A listener on a loopback address is for clients on this machine. It answers only requests whose `Host` is a loopback name or address, so
+//! that a page in a browser cannot read the metrics under its own name (DNS rebinding). A filter of peer addresses would not prevent this,
+//! because the browser is on this machine. On any other address, every `Host` is accepted, because the operator chose the address and may
+//! use any name for it.
 //!
-//! One peer may have a quarter of the connections, so that it cannot block others, and a few seconds for
-//! the head of its request.
+//! One peer may have at most a quarter of the connections, so that it cannot block others. The head of a request must arrive within a few
+//! seconds.
 
 use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
@@ -28,15 +28,15 @@ use crate::shares::{Shares, client_network};
 const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// Maximum number of concurrent connections: a few scrapers and a health check.
 const CONNECTIONS_MAX: usize = 32;
-/// Maximum number of concurrent connections of one peer; further ones are closed.
+/// Maximum number of concurrent connections of one peer. Further connections are closed.
 const CONNECTIONS_OF_PEER_MAX: usize = CONNECTIONS_MAX / 4;
-/// Longest time for the head of a request.
+/// Maximum time for the head of a request.
 const HEAD_MAX: Duration = Duration::from_secs(3);
-/// Longest time of a connection, which serves one request.
+/// Maximum time of a connection, which serves one request.
 const CONNECTION_MAX: Duration = Duration::from_secs(10);
 /// Delay after a connection could not be accepted, for example because no file descriptor is left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
-/// How often the memory of histograms is bounded.
+/// Interval of the upkeep that bounds the memory of histograms.
 const UPKEEP_EVERY: Duration = Duration::from_secs(5);
 
 /// The metrics cannot be recorded or served.
@@ -216,17 +216,17 @@ mod tests {
         }
         let asked = tokio::time::Instant::now();
         let mut more = connected("127.0.0.1", address).await;
-        assert!(is_closed(&mut more, CONNECTION_MAX).await, "more than its share");
+        assert!(is_closed(&mut more, CONNECTION_MAX).await, "the peer exceeds its limit");
         let mut other = connected("127.0.0.2", address).await;
         other.write_all(b"GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
         let mut answer = String::new();
         other.read_to_string(&mut answer).await.unwrap();
         assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
         for stream in &mut silent {
-            assert!(is_closed(stream, CONNECTION_MAX).await, "a head that does not come");
+            assert!(is_closed(stream, CONNECTION_MAX).await, "the head of the request does not arrive");
         }
-        assert!(asked.elapsed() < CONNECTION_MAX, "by the deadline of heads");
-        assert_eq!(status(address, "/metrics", "localhost").await, "200", "its share is free again");
+        assert!(asked.elapsed() < CONNECTION_MAX, "closed at the deadline of the head");
+        assert_eq!(status(address, "/metrics", "localhost").await, "200", "the peer may connect again");
         serving.abort_all();
     }
 

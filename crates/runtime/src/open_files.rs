@@ -1,8 +1,8 @@
-//! The limit of open files. Each connection takes one, and many systems start programs with a soft limit of 1,024.
+//! Raises the limit of open files. Each connection needs a file descriptor, and many systems start programs with a soft limit of 1,024.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Raises the soft limit of this process to the hard one. A program works without it as well, with fewer connections.
+/// Raises the soft limit of this process to the hard limit. If this fails, the program works with fewer connections.
 pub(crate) fn raise_limit() {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, ..limit };

@@ -1,8 +1,7 @@
-//! Threads that read documents: a bounded number of documents at once, a bounded queue, a deadline for each.
+//! A pool of threads that read documents, with a limit on concurrent documents, a bounded queue, and a deadline for each document.
 //!
-//! A thread cannot be stopped from outside. A document that is still being read at its deadline is abandoned: its caller
-//! gets an error, and a new thread replaces the blocked one, up to [`STALLED_MAX`] times. A blocked thread that ends later
-//! releases its slot.
+//! A thread cannot be stopped from outside. A document that is still being read at its deadline is abandoned: its caller gets an error, and
+//! a new thread replaces the blocked one, up to [`STALLED_MAX`] times. If a blocked thread ends later, its slot is released.
 
 use std::any::Any;
 use std::io;
@@ -18,23 +17,23 @@ use tokio::time::Instant;
 
 const STALLED: &str = "agentdex_reader_stalled_threads";
 const FAILED: &str = "agentdex_reader_failures_total";
-/// Maximum number of blocked threads in addition to the working ones: each may use the memory of one document.
+/// Maximum number of blocked threads in addition to the working ones. There is a limit because each may use the memory of one document.
 const STALLED_MAX: usize = 4;
 /// Interval at which a caller that waits for a thread checks for overdue documents.
 const OVERDUE_CHECK_INTERVAL: Duration = Duration::from_millis(500);
-/// Stack of a reading thread: documents are at most 64 levels deep, which needs an eighth of it in a debug build.
+/// Stack size of a reading thread. Documents are at most 64 levels deep, which needs an eighth of the stack in a debug build.
 const STACK_BYTES: usize = 8 * 1_024 * 1_024;
 
 /// Limits on concurrent reading and on its duration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReaderLimits {
-    /// Documents read at the same time.
+    /// Maximum number of documents that are read at the same time.
     pub threads: usize,
-    /// Documents that may wait for a thread.
+    /// Maximum number of documents that wait for a thread.
     pub queue: usize,
-    /// Longest wait for a thread.
+    /// Maximum wait for a thread.
     pub queue_wait: Duration,
-    /// Longest time for one document, from the start of its thread.
+    /// Maximum time for one document, from the time at which its thread begins to read it.
     pub deadline: Duration,
 }
 
@@ -80,9 +79,9 @@ enum AfterJob {
 enum State {
     Reading,
     Ended,
-    /// Abandoned; another thread replaced it.
+    /// Abandoned. Another thread has replaced the blocked one.
     Replaced,
-    /// Abandoned; it occupies its slot until it ends.
+    /// Abandoned. The blocked thread occupies its slot until the job ends.
     NotReplaced,
 }
 
@@ -93,15 +92,15 @@ pub struct ReaderPool(Arc<Shared>);
 struct Shared {
     name: &'static str,
     limits: ReaderLimits,
-    /// Whether the documents are those of clients.
+    /// Whether the documents come from clients.
     is_of_clients: bool,
     sender: mpsc::Sender<Job>,
     receiver: Arc<Mutex<mpsc::Receiver<Job>>>,
-    /// Threads that were started and are not replaced.
+    /// Number of threads that were started and not replaced.
     threads: AtomicUsize,
-    /// One permit for each thread that is free, or may be started.
+    /// One permit for each thread that is free or may still be started.
     free: Semaphore,
-    /// One permit for each document that is read or waits.
+    /// One permit for each document that may be read or may wait.
     admitted: Semaphore,
     stalled: AtomicUsize,
     /// Documents whose callers were dropped, with their deadlines.
@@ -115,13 +114,14 @@ impl std::fmt::Debug for ReaderPool {
 }
 
 impl ReaderPool {
-    /// A pool whose threads start with the first documents. `name` is a label of metrics and the name of the threads. A document
-    /// that was not read is logged as an error.
+    /// Creates a pool. Threads are started when documents arrive. `name` is a label of metrics and the name of the threads. A document that
+    /// was not read is logged as an error.
     pub fn new(name: &'static str, limits: ReaderLimits) -> Self {
         Self::with_owner(name, limits, false)
     }
 
-    /// A pool for documents of clients: a slow one is their own affair, so it is logged at the level DEBUG. A panic stays an error.
+    /// Creates a pool for documents of clients. Slow documents are logged at the level DEBUG, because operators cannot correct them. Panics
+    /// are still logged as errors.
     pub fn of_clients(name: &'static str, limits: ReaderLimits) -> Self {
         Self::with_owner(name, limits, true)
     }
@@ -142,7 +142,7 @@ impl ReaderPool {
         }))
     }
 
-    /// Runs `work` on a thread of the pool. Dropping the future discards the result; the work continues.
+    /// Runs `work` on a thread of the pool. Dropping the future discards the result, but the work continues.
     ///
     /// # Errors
     ///
@@ -156,7 +156,7 @@ impl ReaderPool {
         let admitted = shared.admitted.try_acquire().map_err(|_| ReadError::Busy)?;
         let free = shared.free_thread().await?;
         shared.start_missing_thread()?;
-        // the thread releases the slot, since this future may be dropped
+        // the thread releases the slot, because this future may be dropped
         free.forget();
         let (done, result) = oneshot::channel();
         let state = Arc::new(Mutex::new(State::Reading));
@@ -206,7 +206,7 @@ impl ReaderPool {
     }
 }
 
-/// A caller that waits for its document. If it is dropped, other callers enforce the deadline of the document.
+/// A caller that waits for its document. If it is dropped, other callers of the pool enforce the deadline of the document.
 struct Waiting<'a> {
     shared: &'a Shared,
     job: Option<(Arc<Mutex<State>>, Instant)>,
@@ -235,7 +235,7 @@ impl Shared {
         }
     }
 
-    /// Abandons overdue documents whose callers were dropped.
+    /// Abandons documents that are past their deadlines and whose callers were dropped.
     fn abandon_overdue(&self) {
         let mut orphaned = self.orphaned.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
@@ -275,7 +275,7 @@ impl Shared {
         thread.spawn(move || work_until_closed(&receiver)).map(drop)
     }
 
-    /// The deadline of a job has passed.
+    /// Abandons a job whose deadline has passed.
     fn abandon(&self, state: &Mutex<State>) {
         let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
         if *state != State::Reading {

@@ -1,4 +1,4 @@
-//! Reader threads that are slow, panic, or lose their caller.
+//! Tests of reader threads that are slow, panic, or lose their caller.
 
 use super::*;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -40,7 +40,7 @@ async fn reading_does_not_block_the_runtime() {
     let pool = ReaderPool::new("test", limits(1, 0));
     let (release, waits) = endless();
     let reading = pool.read(move || waits.recv().is_err());
-    // this test's runtime has one thread: the timer runs only if the document does not hold it
+    // the runtime of this test has one thread, so the timer runs only if the document does not block it
     let other = async {
         tokio::time::sleep(Duration::from_millis(10)).await;
         drop(release);
@@ -79,7 +79,7 @@ async fn abandons_a_document_at_its_deadline_and_continues_with_another_thread()
     assert!(pool.read(|| true).await.unwrap());
 }
 
-/// The levels of what is logged.
+/// The levels of the logged events.
 #[derive(Clone, Default)]
 struct Levels(Arc<Mutex<Vec<tracing::Level>>>);
 
@@ -102,7 +102,7 @@ impl tracing::Subscriber for Levels {
 }
 
 #[tokio::test]
-async fn a_slow_document_of_a_client_is_no_error_in_the_log() {
+async fn a_slow_document_of_a_client_is_not_logged_as_an_error() {
     let limits = ReaderLimits { deadline: Duration::from_millis(20), ..limits(1, 0) };
     for (pool, expected) in [
         (ReaderPool::of_clients("test", limits), tracing::Level::DEBUG),

@@ -1,8 +1,8 @@
 //! Reads a document in a separate process, under limits of the operating system.
 //!
-//! The process gets the document on its standard input (one line of JSON, then the bytes) and writes the manifest as
-//! JSON on its standard output. It ends at its limits of memory and processor time. The program that started it ends it after
-//! a longer time, and on Linux the kernel ends it with that program.
+//! The process gets the document on its standard input (one line of JSON, then the bytes) and writes the manifest as JSON on its standard
+//! output. The operating system ends it at its limits of memory and processor time. The program that started it ends it after a longer
+//! time. On Linux the kernel also ends it when that program ends.
 
 use std::io::{self, BufReader, Read as _, Write as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
@@ -17,27 +17,28 @@ use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, setrlimit};
 
 use crate::OwnedDocument;
 
-/// Documents up to this length, with their parts, are read without a process: starting one takes 4 ms, and even a document whose memory
-/// grows with the square of its length takes only 16 MiB at this length.
+/// Maximum bytes of a document, with its parts, that is read without a separate process. Starting a process takes 4 ms. At this length,
+/// even a document whose memory grows with the square of its length takes only 16 MiB.
 const IN_PROCESS_BYTES_MAX: usize = 4 * 1_024;
-/// Data of the process: the document with the parts of one visit (51 MiB), the 128 MiB that reading may take, and the program.
+/// Memory limit of the process: the document with the parts of one visit (51 MiB), the 128 MiB that reading may take, and the program.
 /// Linux counts private writable memory (setrlimit(2), `RLIMIT_DATA`).
 const DATA_BYTES: u64 = 256 * 1_024 * 1_024;
-/// Processor time of the process: the largest document takes one second in a release build, and ten times as much in others.
+/// Limit of the processor time of the process. The largest document takes one second in a release build, and ten times as long in other
+/// builds.
 const CPU_SECONDS: u64 = if cfg!(debug_assertions) { 30 } else { 3 };
-/// Maximum run time of the process, even if it does not use the processor: its processor time on a machine with 20 times its capacity of
-/// work.
+/// Maximum run time of the process, even if it does not use the processor: enough for its processor time on a machine that is overloaded
+/// twentyfold.
 const TIME_MAX: Duration = Duration::from_secs(20 * CPU_SECONDS);
-/// Maximum length of the answer: longer than the JSON of any manifest within the memory limit of a model.
+/// Maximum bytes of the response: more than the JSON of any manifest within the memory limit of a manifest.
 const ANSWER_BYTES_MAX: u64 = 80 * 1_024 * 1_024;
 /// Exit code if the process failed for a reason other than the document (`EX_TEMPFAIL` of sysexits.h).
 const UNAVAILABLE: u8 = 75;
 /// The hidden subcommand of every program that calls [`read_from_stdin`].
 const SUBCOMMAND: &str = "read-document";
-/// Setting of the allocator of the programs: memory counts against the limit when it is used, not when it is reserved. Otherwise the
-/// gigabyte that it reserves at the start would exceed the limit, and allocations inside it would not be limited.
+/// Setting of the allocator: memory counts towards the limit when it is used, not when it is reserved. Otherwise the gigabyte that the
+/// allocator reserves at the start would exceed the limit, and allocations inside it would not be limited.
 const ALLOCATOR_SETTING: (&str, &str) = ("MIMALLOC_ARENA_EAGER_COMMIT", "0");
-/// Signals that stop a service or a terminal session with all its processes; the kernel sends others at a limit.
+/// Signals that stop all processes of a service or a terminal session. At a limit, the kernel sends other signals.
 const STOP_SIGNALS: [i32; 3] = [1, 2, 15];
 
 /// A program that reads one document from its standard input: see [`read_from_stdin`].
@@ -52,7 +53,7 @@ pub struct ReaderProgram {
 /// Why a document was not read.
 #[derive(Debug, thiserror::Error)]
 pub enum Unread {
-    /// The process ended at a limit, or without an answer.
+    /// The process ended at a limit or without a response.
     #[error("{0}")]
     Document(String),
     /// The process could not be run or was stopped, which does not depend on the document.
@@ -67,7 +68,7 @@ impl ReaderProgram {
     ///
     /// If the operating system does not report the path of the running program.
     pub fn this_program() -> io::Result<Self> {
-        // On Linux this link leads to the running program even after an upgrade replaced its file.
+        // on Linux, this link leads to the running program even after an upgrade has replaced its file
         let link = Path::new("/proc/self/exe");
         let path = if link.exists() { link.to_owned() } else { std::env::current_exe()? };
         Ok(Self { path, arguments: vec![SUBCOMMAND.to_owned()] })
@@ -86,7 +87,7 @@ impl ReaderProgram {
         let failed = |error: io::Error| Unread::Process(format!("no process could read it: {error}"));
         let mut child = self.start().map_err(failed)?;
         let answer = exchange_within(time_max, &mut child, document);
-        // ends a process that still writes; fails if it has ended
+        // ends a process that still writes; an error means that it has already ended
         drop(child.kill());
         let status = child.wait().map_err(failed)?;
         match answer.map_err(failed)? {
@@ -105,7 +106,7 @@ impl ReaderProgram {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
-            // Ctrl-C stops visits in order, not the readers of their documents
+            // a separate group, so that Ctrl-C does not end the readers before their visits are stopped in order
             .process_group(0)
             .spawn()
     }
@@ -115,16 +116,16 @@ impl ReaderProgram {
 enum Exchange {
     Answered(Box<Manifest>),
     NotAnswered,
-    /// It was ended because it exceeded its time.
+    /// The process was ended because it exceeded its time.
     OutOfTime,
 }
 
-/// Sends the document and parses the answer; ends the process after a time. Fails if the operating system refuses a thread.
+/// Sends the document and parses the response. Ends the process after a maximum time. Fails if the operating system refuses a thread.
 fn exchange_within(time_max: Duration, child: &mut Child, document: &OwnedDocument) -> io::Result<Exchange> {
     let id = Pid::from_child(child);
     let (end, ended) = channel::<()>();
     thread::scope(|scope| {
-        // No other process has the id of the child until it is waited for.
+        // the id of the child is not reused until the child is waited for
         let timer = thread::Builder::new().spawn_scoped(scope, move || {
             let is_late = ended.recv_timeout(time_max) == Err(RecvTimeoutError::Timeout);
             is_late && kill_process(id, Signal::KILL).is_ok()
@@ -140,10 +141,10 @@ fn exchange_within(time_max: Duration, child: &mut Child, document: &OwnedDocume
     })
 }
 
-/// Sends the document and parses the answer.
+/// Sends the document and parses the response.
 fn exchange(child: &mut Child, document: &OwnedDocument) -> io::Result<Manifest> {
     if let Some(mut input) = child.stdin.take() {
-        // a process that ended reads no more; its answer decides
+        // writing fails if the process has ended; only its response matters
         drop(document.write_to(&mut input));
     }
     let output = child.stdout.take().ok_or_else(|| io::Error::other("no standard output"))?;
@@ -174,8 +175,8 @@ pub fn read_isolated(program: Option<&ReaderProgram>, document: &OwnedDocument) 
     }
 }
 
-/// The other side of [`ReaderProgram`]: sets the limits, reads one document from standard input, writes its manifest as JSON
-/// to standard output.
+/// The main function of a [`ReaderProgram`]: sets the limits, reads one document from standard input, and writes its manifest as JSON to
+/// standard output.
 pub fn read_from_stdin() -> ExitCode {
     match answer() {
         Ok(()) => ExitCode::SUCCESS,
@@ -194,8 +195,8 @@ fn answer() -> io::Result<()> {
     output.flush()
 }
 
-/// Tells the kernel to end this process with the thread that started it and waits for it, so that a hanging reader does not outlive its
-/// program. On systems other than Linux, the program ends it after [`TIME_MAX`].
+/// Requests that the kernel ends this process when the thread that started it ends, so that a hanging reader does not outlive its program.
+/// On systems other than Linux, the program ends it after [`TIME_MAX`].
 #[cfg(target_os = "linux")]
 fn end_with_parent() -> io::Result<()> {
     Ok(rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?)

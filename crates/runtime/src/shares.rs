@@ -1,12 +1,13 @@
 //! Fair shares of limited resources: connections, requests in flight, bytes buffered for clients, streams.
 //!
 //! There is a limit for all clients together and one for each, so that one client cannot exhaust the resource. The first share of a client
-//! may exceed its limit, so that a response larger than that can still be sent. It has at most half of the limit for all clients, and what
-//! all clients have beyond their limits is bounded by what one such share has.
+//! may exceed the client's limit, so that a response larger than the limit can still be sent. Such a share is at most half of the limit for
+//! all clients, and the total by which all clients exceed their limits is at most the excess of one such share.
 //!
-//! If all requests need a resource, a few clients with full shares would leave nothing to others. Therefore the limit of a client shrinks
-//! with the free amount ([`Shares::shrinking`]): ten greedy clients leave a twentieth free, and each further one a little less. Units that
-//! are held for long, such as connections, are given back as well ([`Shares::holds_too_much`]): twenty-five greedy clients leave a tenth.
+//! If all requests need a resource, a few clients with full shares would leave nothing for others. Therefore the limit of a client
+//! decreases with the free amount ([`Shares::shrinking`]): ten clients that take as much as they can leave a twentieth free, and each
+//! further one slightly less. Units that are held for long, such as connections, are also released ([`Shares::holds_too_much`]), so that
+//! twenty-five such clients leave a tenth free.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -14,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Prefix length that identifies a customer network rather than one of its machines.
 const IPV6_CLIENT_BITS: u32 = 64;
-/// Prefix length of the largest network that providers give to one customer, who then has 65,536 clients.
+/// Prefix length of the largest network that providers assign to one customer. It contains 65,536 clients.
 const IPV6_SITE_BITS: u32 = 48;
 
 /// One resource with its limits.
@@ -30,7 +31,7 @@ struct State {
     client_max: usize,
     all: usize,
     by_client: HashMap<IpAddr, usize>,
-    /// The units that the clients of a customer hold together ([`customer`]).
+    /// The number of units that all clients of a customer hold together ([`customer`]).
     by_customer: HashMap<IpAddr, usize>,
 }
 
@@ -41,7 +42,7 @@ pub enum LimitReached {
     Client,
     /// The limit of all clients together.
     All,
-    /// The limit of one share, even if all other shares are free.
+    /// The limit of one share, even if nothing else is held.
     Share,
 }
 
@@ -59,10 +60,10 @@ impl Shares {
         Self::with_limits(all_max, client_max, false)
     }
 
-    /// Limits like [`Self::new`], of which the one for each client shrinks with what is free: a client holds at most a third of what it
-    /// leaves free, so that ten greedy clients leave a twentieth. A limit of more than a quarter of all units shrinks in proportion. The
-    /// clients of one IPv6 /48 together hold at most as much as they leave free. The first share of a client may be larger, if it is one
-    /// unit or leaves as much free as it takes.
+    /// Like [`Self::new`], but the limit of each client decreases with the free amount. A client holds at most a third of what it leaves
+    /// free, so that ten clients that take as much as they can leave a twentieth. A limit of more than a quarter of all units decreases in
+    /// proportion. The clients of one IPv6 /48 together hold at most as much as they leave free. The first share of a client may be larger
+    /// if it is one unit or leaves as much free as it takes.
     pub fn shrinking(all_max: usize, client_max: usize) -> Arc<Self> {
         Self::with_limits(all_max, client_max, true)
     }
@@ -77,7 +78,7 @@ impl Shares {
         self.state().client_max = client_max;
     }
 
-    /// Takes a share for a client, if its limit and the limit for all clients permit.
+    /// Takes a share for a client, if the limits of the client and of all clients allow it.
     pub fn take(self: &Arc<Self>, client: IpAddr, amount: usize) -> Result<Share, LimitReached> {
         let mut share = Share { of: Arc::clone(self), client, amount: 0 };
         share.grow(amount)?;
@@ -89,17 +90,16 @@ impl Shares {
         self.state().all
     }
 
-    /// Whether the customer of a client holds at least the average of the customers that hold a share. False for a client
-    /// without a share.
+    /// Whether the customer of a client holds at least the average of all customers with shares. False for a client without a share.
     pub fn holds_fair_share(&self, client: IpAddr) -> bool {
         let state = self.state();
         let held = state.by_customer.get(&customer(client)).copied().unwrap_or(0);
         state.by_client.contains_key(&client) && held.saturating_mul(state.by_customer.len()) >= state.all
     }
 
-    /// Whether a client or its customer holds more than it could take now, while less than a quarter is free. Who takes part in this gives
-    /// shares back, so that the same limits hold for those that came early, and new clients find something free. Never true for
-    /// a customer's only unit, and for shares that do not shrink.
+    /// Whether a client or its customer holds more than it could take now, while less than a quarter is free. Callers then release shares
+    /// of this client, so that the same limits apply to early clients, and new clients find free units. Never true for a customer's only
+    /// unit, or if limits do not decrease.
     pub fn holds_too_much(&self, client: IpAddr) -> bool {
         let state = self.state();
         let free = self.all_max.saturating_sub(state.all);
@@ -107,7 +107,7 @@ impl Shares {
         self.is_shrinking && free < self.all_max / 4 && held > 1 && !self.leaves_room(&state, client, 0, 0)
     }
 
-    /// Whether the limit of a client is reached, besides an amount that the caller holds for it.
+    /// Whether the limit of a client is reached, not counting an amount that the caller holds for it.
     pub fn is_at_limit(&self, client: IpAddr, besides: usize) -> bool {
         let state = self.state();
         state.by_client.get(&client).is_some_and(|held| held.saturating_sub(besides) >= state.client_max)
@@ -133,7 +133,7 @@ impl Shares {
             is_first || before.saturating_add(more).saturating_mul(rest) <= free.saturating_mul(max)
         };
         let site = ipv6_site(client).and_then(|site| state.by_customer.get(&site));
-        // Clients with a limit of less than a quarter do not shrink it early.
+        // a limit of less than a quarter of all units decreases later
         let client_max = state.client_max.max(self.all_max / 4);
         let site_max = state.client_max.max(self.all_max / 2);
         fits(state.by_client.get(&client), client_max) && fits(site, site_max)
@@ -141,7 +141,7 @@ impl Shares {
 }
 
 impl Share {
-    /// Whether its client should give it back, see [`Shares::holds_too_much`].
+    /// Whether the share should be released, see [`Shares::holds_too_much`].
     pub fn is_too_much(&self) -> bool {
         self.of.holds_too_much(self.client)
     }
@@ -158,7 +158,7 @@ impl Share {
         }
     }
 
-    /// Enlarges the share. A client's only share may grow to what its first share may be.
+    /// Enlarges the share. A client's only share may grow to the limit of a first share.
     pub fn grow(&mut self, more: usize) -> Result<(), LimitReached> {
         if more == 0 {
             return Ok(());
@@ -210,7 +210,7 @@ impl Drop for Share {
     }
 }
 
-/// Subtracts an amount, and forgets who holds nothing.
+/// Subtracts an amount, and removes the entry if nothing is left.
 fn release(held: &mut HashMap<IpAddr, usize>, holder: IpAddr, amount: usize) {
     let left = held.get(&holder).map_or(0, |held| held.saturating_sub(amount));
     if left == 0 {
@@ -236,7 +236,7 @@ pub fn ipv6_site(client: IpAddr) -> Option<IpAddr> {
     }
 }
 
-/// Who takes turns with others: the IPv4 address of a client, or the /48 of an IPv6 client.
+/// The network by which clients take turns: the address of an IPv4 client, or the /48 of an IPv6 client.
 pub fn customer(client: IpAddr) -> IpAddr {
     ipv6_site(client).unwrap_or(client)
 }

@@ -1,4 +1,4 @@
-//! Limits and fair shares of greedy and of modest clients.
+//! Tests of limits and fair shares of clients that take much or little.
 
 use super::*;
 use std::net::Ipv4Addr;
@@ -48,7 +48,7 @@ fn large_first_shares_leave_half_to_clients_within_their_limits() {
 #[test]
 fn the_fair_share_is_the_average_of_clients_with_a_share() {
     let shares = Shares::new(1_000, 1_000);
-    assert!(!shares.holds_fair_share(client(1)), "a client that holds nothing has none");
+    assert!(!shares.holds_fair_share(client(1)), "a client that holds nothing has no fair share");
     let greedy: Vec<_> = (0..90).map(|_| shares.take(client(1), 1).unwrap()).collect();
     assert!(shares.holds_fair_share(client(1)), "alone, it holds everything");
     let _modest: Vec<_> = (0..10).map(|_| shares.take(client(2), 1).unwrap()).collect();
@@ -62,7 +62,7 @@ fn the_fair_share_is_the_average_of_clients_with_a_share() {
     assert!(!shares.holds_fair_share(client(2)), "10 of 100, of two customers");
 }
 
-/// Shares that clients of these addresses hold after each has taken what it gets.
+/// The shares of these clients after each has taken as much as it gets.
 fn all_that_is_granted(shares: &Arc<Shares>, clients: impl IntoIterator<Item = IpAddr>) -> Vec<Share> {
     let granted = |client| std::iter::from_fn(move || shares.take(client, 1).ok());
     clients.into_iter().flat_map(granted).collect()
@@ -88,7 +88,7 @@ fn greedy_clients_that_release_their_excess_leave_a_tenth() {
     let shares = Shares::shrinking(2_000, 500);
     let mut greedy: Vec<(IpAddr, Vec<Share>)> =
         (1..=25).map(|number| (client(number), all_that_is_granted(&shares, [client(number)]))).collect();
-    assert!(2_000 - shares.taken() < 10, "they hold nearly everything");
+    assert!(2_000 - shares.taken() < 10, "together they hold nearly all units");
     assert!(shares.holds_too_much(client(1)) && !shares.holds_too_much(client(100)));
     for _ in 0..600 {
         for (client, held) in &mut greedy {
@@ -100,8 +100,8 @@ fn greedy_clients_that_release_their_excess_leave_a_tenth() {
     }
     let free = 2_000 - shares.taken();
     assert!((200..=230).contains(&free), "{free}");
-    assert!(greedy.iter().all(|(_, held)| held.len() > 60), "each has about the same");
-    assert!(all_that_is_granted(&shares, [client(100)]).len() >= 40, "a new one finds a part");
+    assert!(greedy.iter().all(|(_, held)| held.len() > 60), "each client holds about the same amount");
+    assert!(all_that_is_granted(&shares, [client(100)]).len() >= 40, "a new client gets a share");
 }
 
 #[test]
@@ -113,10 +113,10 @@ fn the_only_unit_of_a_client_is_never_too_much() {
     let shares = Shares::shrinking(40, 10);
     let _site: Vec<Share> = (0..20).map(|network| shares.take(of(network), 1).unwrap()).collect();
     let _others: Vec<Share> = (1..=16).map(|number| shares.take(client(number), 1).unwrap()).collect();
-    assert!(shares.holds_too_much(of(3)), "its customer holds half");
+    assert!(shares.holds_too_much(of(3)), "the customer of the client holds half of all units");
     let counted = Shares::new(4, 4);
     let _all = all_that_is_granted(&counted, [client(1)]);
-    assert!(!counted.holds_too_much(client(1)), "these do not shrink");
+    assert!(!counted.holds_too_much(client(1)), "these limits do not decrease");
 }
 
 #[test]
@@ -133,10 +133,10 @@ fn the_clients_of_one_ipv6_site_hold_at_most_half() {
     assert!(shares.state().by_customer.is_empty(), "networks that hold nothing are forgotten");
     let counted = Shares::new(2_000, 500);
     let held = all_that_is_granted(&counted, (0..4).map(|network| of(1, network)));
-    assert_eq!(held.len(), 2_000, "other shares do not shrink");
+    assert_eq!(held.len(), 2_000, "other limits do not decrease");
     let small = Shares::shrinking(2_000, 2);
     let held = all_that_is_granted(&small, (1..=100).map(client));
-    assert_eq!(held.len(), 200, "a small limit shrinks only when little is free");
+    assert_eq!(held.len(), 200, "a small limit decreases only when little is free");
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn a_new_limit_applies_to_new_shares() {
     assert!(shares.take(client(1), 1).is_ok());
 }
 
-/// A document of more than a quarter of all is read in one share, which then reaches its real length.
+/// A document of more than a quarter of all units is read in one share, which grows to its actual length.
 #[test]
 fn only_share_of_a_client_can_grow_to_the_size_of_a_first_share() {
     let shares = Shares::shrinking(32, 8);

@@ -15,9 +15,9 @@ use tokio_util::sync::CancellationToken;
 
 /// Time limit after the second signal.
 const HARD_STOP_MAX: Duration = Duration::from_secs(5);
-/// Time limit for the last log line: its destination may be blocked.
+/// Time limit for the last log line, because its destination may be blocked.
 const LAST_LINE_MAX: Duration = Duration::from_millis(500);
-/// The exit code of a program that did not end by itself.
+/// Exit code of a program that did not stop in time.
 const EXIT_FORCED: i32 = 1;
 
 /// The stop tokens of a program.
@@ -30,7 +30,7 @@ pub struct Shutdown {
 }
 
 impl Shutdown {
-    /// Handles SIGINT and SIGTERM from now on. The process exits at the latest `drain` after the first one.
+    /// Handles SIGINT and SIGTERM from now on. The process exits at most `drain` after the first signal.
     ///
     /// # Errors
     ///
@@ -41,7 +41,7 @@ impl Shutdown {
         let (soft, hard) = (shutdown.soft.clone(), shutdown.hard.clone());
         thread::Builder::new().name("signals".to_owned()).spawn(move || {
             for _ in signals.forever() {
-                // the log comes last, since its destination may be blocked
+                // log last, because the destination of the log may be blocked
                 if soft.is_cancelled() {
                     hard.cancel();
                     exit_after(HARD_STOP_MAX.min(drain));
@@ -59,8 +59,8 @@ impl Shutdown {
     }
 }
 
-/// Tells the person at a terminal; elsewhere, it is a line of the log below the default level, since a service manager knows
-/// that it sent a signal.
+/// Informs the person at a terminal. Without a terminal, the line is logged below the default level, because a service manager knows that
+/// it sent a signal.
 fn log_stop(what: &'static str) {
     let line = move || {
         if io::stderr().is_terminal() {
@@ -69,11 +69,11 @@ fn log_stop(what: &'static str) {
             tracing::info!("{what}");
         }
     };
-    // without a thread, the line is left out
+    // if no thread can be started, the line is omitted
     drop(thread::Builder::new().name("stop line".to_owned()).spawn(line));
 }
 
-/// Ends the process after a time, unless it has ended by itself.
+/// Ends the process after a time, unless it has already ended.
 fn exit_after(wait: Duration) {
     let timer = thread::Builder::new().name("exit".to_owned()).spawn(move || {
         let (_never, timer) = channel::<()>();

@@ -1,8 +1,8 @@
 //! Detects a worker of the async runtime that is blocked by one task.
 //!
-//! A separate thread samples the runtime's counters once a second. A worker that is not parked, and whose busy time has
-//! not grown for [`SAMPLES_MAX`] samples in a row, has been polling one task all that time: the runtime counts busy time
-//! whenever a worker has polled a few tasks, and before it parks.
+//! A separate thread samples the runtime's counters once a second. If a worker is not parked and its busy time has not changed for
+//! [`SAMPLES_MAX`] samples in a row, it has been polling one task all that time. The runtime updates the busy time whenever a worker has
+//! polled a few tasks, and before it parks.
 
 use std::io;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
 /// was stopped and continued does not count as blocked.
 const SAMPLES_MAX: u32 = 5;
 
-/// Whether the runtime makes progress. Cheap to clone; the default is never blocked.
+/// Whether the runtime makes progress. Cheap to clone. The default value is never blocked.
 #[derive(Debug, Clone, Default)]
 pub struct RuntimeHealth(Arc<AtomicUsize>);
 
@@ -33,7 +33,7 @@ impl RuntimeHealth {
     }
 }
 
-/// The sampling thread; it ends on drop.
+/// The sampling thread. It ends when this is dropped.
 #[derive(Debug)]
 pub struct Watchdog {
     health: RuntimeHealth,

@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 /// Set for the program that is to be stopped.
 const IS_PROGRAM: &str = "AGENTDEX_TEST_PROGRAM";
-/// Printed once signals are handled.
+/// Printed when signals are handled.
 const READY: &str = "program is ready";
 /// Longest time for the program to end on a busy machine; its drain time is far shorter.
 const SOON: Duration = Duration::from_mins(1);

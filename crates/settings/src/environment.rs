@@ -1,8 +1,8 @@
-//! Environment variables that override the file: `AGENTDEX_` and the key, or `AGENTDEX_CRAWLER_` and a key of the table
+//! Environment variables that override the file: `AGENTDEX_` followed by the key, or `AGENTDEX_CRAWLER_` followed by a key of the table
 //! `[crawler]`.
 //!
-//! A variable that is similar to the name of a setting is an error, since it would silently have no effect. Other variables with
-//! this prefix belong to tests, compose files and orchestrators.
+//! A variable with a name that is similar to that of a setting is an error, because it would silently have no effect. Other variables with
+//! this prefix are ignored, because they belong to tests, compose files and orchestrators.
 
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
@@ -14,8 +14,8 @@ const PREFIX: &str = "AGENTDEX_";
 /// Names and values of variables.
 pub type Variables = Vec<(String, String)>;
 
-/// Edit distance up to which a name counts as a misspelt setting. Variables of orchestrators (`AGENTDEX_SERVICE_HOST`) differ
-/// by more.
+/// Edit distance up to which a name counts as a misspelt setting. Variables of orchestrators (`AGENTDEX_SERVICE_HOST`) have larger
+/// distances.
 const DISTANCE_MAX: usize = 2;
 
 /// A variable of this process; `None` if it is absent or not UTF-8.
@@ -33,7 +33,7 @@ pub fn variables() -> Variables {
     variables
 }
 
-/// The table and the key that a variable sets; no table for keys that all programs share.
+/// The table and the key that a variable sets. The table is `None` for keys that all programs share.
 pub(crate) fn table_and_key(name: &str) -> Option<(Option<&'static str>, String)> {
     let key = name.strip_prefix(PREFIX)?.to_ascii_lowercase();
     let known = keys();
@@ -44,11 +44,11 @@ pub(crate) fn table_and_key(name: &str) -> Option<(Option<&'static str>, String)
         let key = key.strip_prefix(&known.table.replace('.', "_"))?.strip_prefix('_')?;
         Some((Some(known.table), key.to_owned()))
     });
-    // `api.limits` before `api`
+    // the shortest key: `api.limits` takes precedence over `api`
     in_table.min_by_key(|(_, key)| key.len())
 }
 
-/// The setting whose variable was misspelled.
+/// The variable of a setting that the name probably misspells.
 pub(crate) fn misspelt(name: &str) -> Option<String> {
     let rest = name.strip_prefix(PREFIX)?;
     let known = keys().into_iter().map(|key| key.variable());
@@ -64,8 +64,8 @@ pub fn is_misspelling(word: &str, known: &str) -> bool {
     strsim::damerau_levenshtein(word, known) <= DISTANCE_MAX
 }
 
-/// Sets the value of a variable in the file's table. A variable has no type: it is tried as a string, then as a TOML value,
-/// then as a comma-separated list of strings.
+/// Sets the value of a variable in the file's table. A variable has no type, so its text is tried as a string, then as a TOML value, then
+/// as a comma-separated list of strings.
 pub(crate) fn overlay<T: DeserializeOwned>(
     file: &Table,
     name: &str,
@@ -107,7 +107,7 @@ fn set(file: &Table, name: &str, value: Value) -> Table {
         let entry = inner.entry(part).or_insert_with(|| Value::Table(Table::new()));
         match entry {
             Value::Table(table) => inner = table,
-            // Deserialising reports that this is not a table.
+            // deserialising reports that this is not a table
             _ => return with,
         }
     }

@@ -1,9 +1,9 @@
-//! Errors in settings. Each says how to correct it.
+//! Errors in settings. Each message says how to correct the error.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Minimum similarity of a misspelling: 0.8 accepts a missing or doubled letter, but no other word.
+/// Minimum similarity of a misspelt key to a known one. With 0.8, a missing or doubled letter is recognised, but other words are not.
 const SIMILARITY_MIN: f64 = 0.8;
 
 /// The settings are invalid.
@@ -47,7 +47,7 @@ impl SettingsError {
     }
 }
 
-/// The message of a parser about the value of a key, with the default as an example of a string.
+/// The message of a parser about the value of a key. If the parser expects a string, the default is added as an example.
 fn of_key(key: &str, message: &str) -> String {
     if let Some(value) = value_instead_of_list(message) {
         return format!("`{key}`: it is a list: write {key} = [{value}]");
@@ -66,8 +66,7 @@ fn value_instead_of_list(message: &str) -> Option<&str> {
     Some(value).filter(|value| value.starts_with('"'))
 }
 
-/// The message of a parser. For an unknown key it names the table where the key belongs, the most similar known key, or all
-/// known keys.
+/// The message of a parser. For an unknown key, it names the table to which the key belongs, the most similar known key, or all known keys.
 fn explained(message: &str) -> String {
     let Some(("unknown field ", rest)) = message.split_once('`').map(|(before, _)| (before, message)) else {
         return message.to_owned();

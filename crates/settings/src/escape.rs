@@ -9,8 +9,8 @@ use std::fmt::{self, Write};
 /// Appended to a value that was cut.
 pub(crate) const CUT_MARK: &str = "…[cut]";
 
-/// Whether a character is escaped: control characters (C0, DEL, C1), line and paragraph separators, marks that reorder
-/// text (bidi), byte order marks, annotation marks and tags, which are invisible.
+/// Whether a character is escaped: control characters (C0, DEL, C1), line and paragraph separators, marks that reorder text (bidi), and
+/// invisible characters (byte order marks, annotation marks and tags).
 pub const fn is_unsafe(letter: char) -> bool {
     matches!(
         letter,
@@ -27,18 +27,18 @@ pub const fn is_unsafe(letter: char) -> bool {
     )
 }
 
-/// One line: unsafe characters are escaped as Rust writes them (`\n`, `\u{1b}`).
+/// Escapes text for one line. Unsafe characters are escaped as in Rust (`\n`, `\u{1b}`).
 pub fn line(text: &str) -> Cow<'_, str> {
     escaped(text, is_unsafe)
 }
 
-/// Several lines: as [`line()`], but keeps line breaks.
+/// Escapes text of several lines, like [`line()`], but keeps line breaks.
 pub fn lines(text: &str) -> Cow<'_, str> {
     escaped(text, |letter| letter != '\n' && is_unsafe(letter))
 }
 
-/// JSON with unsafe characters escaped; a parser reads the same values. JSON itself escapes line breaks in strings, and those
-/// between values stay.
+/// Escapes unsafe characters in JSON. The parsed values do not change. Line breaks between values are kept; those in strings are already
+/// escaped in JSON.
 pub fn json(text: &str) -> Cow<'_, str> {
     let is_unsafe = |letter| letter != '\n' && is_unsafe(letter);
     if !text.chars().any(is_unsafe) {
@@ -56,7 +56,7 @@ pub fn json(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// An address on one line: white space and unsafe characters are percent-encoded, as a browser would send them.
+/// Escapes a URL for one line. White space and unsafe characters are percent-encoded, as a browser would send them.
 pub fn address(text: &str) -> Cow<'_, str> {
     let is_encoded = |letter: char| letter.is_whitespace() || is_unsafe(letter);
     if !text.chars().any(is_encoded) {
@@ -84,7 +84,7 @@ fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// A writer that escapes and cuts what is written through it.
+/// A writer that escapes text and cuts it after a number of characters.
 #[derive(Debug)]
 pub(crate) struct Escaping<W> {
     inner: W,

@@ -1,4 +1,4 @@
-//! The exit codes of every program: one table for the help, the documents and the programs.
+//! The exit codes of all programs, in one table for the help, the documentation and the programs.
 
 /// An error of the program, or of its database, index or network.
 pub const FAILURE: u8 = 1;
@@ -9,7 +9,7 @@ pub const NOT_RECOGNISED: u8 = 3;
 /// `validate`: the document is missing or cannot be read.
 pub const UNREADABLE: u8 = 4;
 
-/// Code, programs and subcommands that exit with it, and what it means.
+/// The code, the programs and subcommands that exit with it, and its meaning.
 const TABLE: [(u8, &str, &str); 7] = [
     (0, "all", "done; a crawl ends with 0 whatever the sites answered"),
     (FAILURE, "all", "an error, which stderr explains"),

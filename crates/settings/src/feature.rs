@@ -1,13 +1,13 @@
-//! Parts of the programs that few people need, and that are compiled only with a Cargo feature.
+//! Optional parts of the programs, which are compiled only with a Cargo feature.
 
-/// A Cargo feature of the package `agentdex`, which the programs of a release have.
+/// A Cargo feature of the package `agentdex`. Released programs are built with all features.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Feature {
     pub name: &'static str,
     pub is_built: bool,
 }
 
-/// A setting needs a feature that this program does not have.
+/// A setting needs a feature with which this program was not built.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "this program was built without the feature `{name}`: build it with `cargo build --release --features {name}`, or use the \

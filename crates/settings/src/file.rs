@@ -8,10 +8,10 @@ use toml::Table;
 use crate::environment::{misspelt, overlay, table_and_key};
 use crate::{SettingsError, Variables};
 
-/// Longest file that is read; the documented one has about 8 KiB.
+/// Maximum bytes of the file. The documented file has about 8 KiB.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
 
-/// The settings of the file, overridden by the variables. Without both, every setting has its default.
+/// Loads the settings of the file, overridden by the variables. Without either, every setting has its default.
 pub fn load<T: DeserializeOwned + Default>(
     path: Option<&Path>,
     variables: &Variables,

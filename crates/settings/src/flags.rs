@@ -1,4 +1,4 @@
-//! The flags that every program shares, and their combination with the file.
+//! The flags that all programs share, and how they are combined with the file.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use crate::log::{LogFormat, LogLevel};
 use crate::secret::secret;
 
 const DATA_DIR_DEFAULT: &str = "./agentdex-data";
-/// The variable that names the database, as for other programs that use one.
+/// The environment variable with the URL of the database. Other programs use the same name.
 const DATABASE_URL_VARIABLE: &str = "DATABASE_URL";
 
 /// Flags of every agentdex program.
@@ -21,7 +21,7 @@ pub struct SharedFlags {
     #[arg(long, global = true, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
     /// Database, as `postgres://user:password@host/name` or `sqlite:PATH` [default: SQLite in the data directory] [env: `DATABASE_URL`, unless empty]
-    // the variable is not read by clap: the demo ignores it, and uses a URL that was typed
+    // clap does not read the variable, because the demo ignores the variable but uses the flag
     #[arg(long, global = true, value_name = "URL")]
     pub database_url: Option<String>,
     /// TOML file with the same settings; AGENTDEX_… variables override it, and flags override both
@@ -39,16 +39,16 @@ pub struct SharedFlags {
 }
 
 impl SharedFlags {
-    /// The names of the fields, which are the argument ids in `clap`.
+    /// The names of the fields, which are also the ids of the arguments in `clap`.
     pub const NAMES: &[&str] = &["data_dir", "database_url", "config", "log_format", "quiet", "verbose"];
 
-    /// The data directory; `in_file` is that of the file.
+    /// The data directory. `in_file` is the value in the file.
     pub fn data_dir(&self, in_file: Option<PathBuf>) -> PathBuf {
         self.data_dir.clone().or(in_file).unwrap_or_else(|| DATA_DIR_DEFAULT.into())
     }
 
-    /// The URL of the database, if one is set: by the flag, by `DATABASE_URL`, or by the file. `in_file` is `database_url` of the
-    /// file, and `url_file` its `database_url_file`, which takes precedence.
+    /// The URL of the database, if it is set by the flag, by `DATABASE_URL`, or in the file. `in_file` is the key `database_url` of the
+    /// file, and `url_file` is its key `database_url_file`, which takes precedence over `database_url`.
     pub fn database_url(
         &self,
         in_file: Option<String>,
@@ -71,7 +71,7 @@ impl SharedFlags {
         Ok(url.filter(|url| !url.is_empty()))
     }
 
-    /// A sentence for errors about the database if `DATABASE_URL` names it although a data directory was typed.
+    /// A sentence for errors about the database, if `DATABASE_URL` is set although a data directory was given as a flag.
     pub fn variable_note(&self) -> Option<&'static str> {
         self.variable_note_with(environment::variable(DATABASE_URL_VARIABLE))
     }
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_typed_data_directory_does_not_replace_the_variable() {
+    fn a_data_directory_flag_does_not_override_the_variable() {
         let note = |dir: Option<&str>, url: Option<&str>, variable: Option<&str>| {
             let flags = SharedFlags {
                 data_dir: dir.map(PathBuf::from),

@@ -1,10 +1,10 @@
-//! All keys, read from the documented file. Each program checks its own; this list is for environment variables, and for
-//! messages about misplaced keys. A test of `agentdex` compares the file with the keys of the programs.
+//! All keys, read from the documented file. Each program checks its own keys. This list is for environment variables, and for messages
+//! about misplaced keys. A test of `agentdex` compares the file with the keys of the programs.
 
-/// Every key with its default and its purpose.
+/// The documented file, which contains every key with its default and its purpose.
 const DOCUMENTED: &str = include_str!("../../../deploy/agentdex.toml");
 
-/// One line of the documented file.
+/// A key in the documented file.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Key {
     /// Empty for keys that all programs share.

@@ -1,8 +1,8 @@
 //! The settings of every program: shared flags, one configuration file, environment variables that override it, secrets
 //! in files, and the log.
 //!
-//! Each program defines the struct of its table and the flags that override it. An unknown key is an error, since a
-//! misspelt limit would have no effect.
+//! Each program defines the struct of its table and the flags that override it. An unknown key is an error, because a misspelt limit would
+//! have no effect.
 
 mod environment;
 mod error;

@@ -1,7 +1,7 @@
 //! The format of a log line: text or JSON, with every value escaped and cut.
 //!
-//! Values in log lines come from sites and clients: addresses, ids, headers, error texts that quote them. They are escaped
-//! where fields are formatted, which covers every call site and the lines of libraries.
+//! Values in log lines come from sites and clients: addresses, ids, headers, and error texts that quote them. They are escaped where fields
+//! are formatted, so that this applies to all call sites and to lines of libraries.
 
 use std::fmt::{self, Write as _};
 
@@ -18,12 +18,12 @@ use tracing_subscriber::registry::LookupSpan;
 
 use crate::escape::{self, CUT_MARK, Escaping};
 
-/// Maximum number of characters of one value: enough for a URL and an error, and too few to fill a disk by a flood of requests.
+/// Maximum number of characters of one value: enough for a URL and an error, but few enough that many requests do not fill a disk.
 const FIELD_CHARS_MAX: usize = 256;
-/// Maximum number of characters of a message: own messages are sentences, those of libraries may quote their input.
+/// Maximum number of characters of a message. Messages of agentdex are sentences, but those of libraries may quote their input.
 const MESSAGE_CHARS_MAX: usize = 1_024;
 
-/// The target of sentences for the person at the terminal; `runtime` uses it when a signal stops the program.
+/// The log target of messages for the person at the terminal. `runtime` uses it when a signal stops the program.
 const NOTICE: &str = "runtime::notice";
 
 /// The name under which `tracing` passes the message of an event.
@@ -70,7 +70,7 @@ where
     }
 }
 
-/// A line of text. A notice for the person at the terminal is its message alone, without time and level.
+/// Formats a line of text. A notice for the person at the terminal contains only its message, without time and level.
 #[derive(Debug)]
 struct TextLine<F>(F);
 
@@ -94,7 +94,7 @@ where
     }
 }
 
-/// Fields of a line of text.
+/// Formats the fields of a line of text.
 #[derive(Debug)]
 struct TextFields;
 
@@ -128,7 +128,7 @@ impl TextVisitor<'_> {
     }
 
     fn record(&mut self, name: &str, value: fmt::Arguments<'_>) {
-        // The metadata of `log` records is in the line already.
+        // the line already contains the metadata of `log` records
         if self.result.is_ok() && !name.starts_with("log.") {
             self.result = self.write(name.strip_prefix("r#").unwrap_or(name), value);
         }
@@ -170,8 +170,8 @@ impl VisitFmt for TextVisitor<'_> {
     }
 }
 
-/// A line of JSON with its values cut. JSON escapes line ends; the other unsafe characters are escaped here, so that a line
-/// is safe on a terminal. A parser gets the value unchanged.
+/// Formats a line of JSON and cuts its values. JSON escapes line ends. The other unsafe characters are escaped here, so that a line is safe
+/// on a terminal. Apart from cuts, parsed values do not change.
 #[derive(Debug)]
 struct JsonLine<F>(F);
 
@@ -290,7 +290,7 @@ mod tests {
                 tracing::info!(id = %value, debug = ?value, "one sentence");
             });
             assert!(log.contains(CUT_MARK) && log.contains("one sentence"), "{log}");
-            // JSON names the span twice, as the current one and in the list
+            // JSON contains the span twice: as the current span and in the list
             assert!(log.len() < 5 * (FIELD_CHARS_MAX + 64), "{} bytes", log.len());
             let message = written(format, Colours::Hidden, || tracing::info!("quotes {value}"));
             assert!(message.len() < MESSAGE_CHARS_MAX + 256, "{} bytes", message.len());

@@ -1,5 +1,5 @@
-//! The log: lines of text or JSON on stderr, at a level that SIGHUP may change. Spans are part of the lines within them,
-//! and are sent to a collector if the operator names one.
+//! The log: lines of text or JSON on stderr, at a level that SIGHUP may change. Each line contains its spans. Spans are also sent to a
+//! collector if the operator names one.
 
 use std::convert::Infallible;
 use std::ffi::OsString;
@@ -24,14 +24,14 @@ use crate::spans::Exporter;
 #[cfg(not(feature = "opentelemetry"))]
 use crate::spans_left_out::Exporter;
 
-/// The crates of agentdex, which log at the configured level. Others log at `warn`, unless it is `trace`.
+/// The crates of agentdex, which log at the configured level. Other crates log at `warn`, unless the level is `trace`.
 const OWN_CRATES: [&str; 6] = ["agentdex", "api", "crawler", "indexer", "settings", "store"];
 /// The target of the line about a changed level.
 const LEVEL: &str = "settings::level";
 /// Lines about the progress of a crawl and about the level, which are wanted wherever warnings are.
 const WANTED: &str = "crawler::progress=info,settings::level=info";
-/// The MCP library warns about mistakes of clients only, which operators cannot correct. The tools log their own
-/// failures. PostgreSQL's notices say without a context what the error of the statement says with one.
+/// Targets that are not logged. The MCP library warns only about mistakes of clients, which operators cannot correct; the tools log their
+/// own failures. PostgreSQL's notices repeat the errors of statements without their context.
 const SILENCED: &str = "rmcp=off,sqlx::postgres::notice=off";
 
 type Reload = Box<dyn Fn(LogLevel) -> Result<(), String> + Send + Sync>;
@@ -58,7 +58,7 @@ impl LogLevel {
         }
     }
 
-    /// The level that logs more, if there is one.
+    /// The next more verbose level, or the same level if there is none.
     pub(crate) const fn next(self) -> Self {
         match self {
             Self::Error => Self::Warn,
@@ -94,7 +94,7 @@ pub fn report(program: &'static str, format: LogFormat, error: &str) {
     }
 }
 
-/// Keeps the log open. Sends the remaining spans when it is dropped, so keep it until the program ends.
+/// Keeps the log open. Dropping it sends the remaining spans, so keep it until the program ends.
 #[derive(Debug)]
 #[must_use = "dropping it ends the sending of spans"]
 pub struct Log {
@@ -112,7 +112,7 @@ pub fn start(program: &'static str, format: LogFormat, level: LogLevel, traces: 
         Some(Err(error)) => (None, Some(error)),
         None => (None, None),
     };
-    // The exporter's own HTTP client also creates spans, which must not be exported.
+    // the HTTP client of the exporter also creates spans, which must not be exported
     let own_crates = || Targets::new().with_targets(OWN_CRATES.map(|name| (name, Level::DEBUG)));
     let spans = exporter.as_ref().map(|exporter| exporter.layer().with_filter(own_crates()));
     match tracing_subscriber::registry().with(lines).with(spans).try_init() {
@@ -130,7 +130,7 @@ pub fn start(program: &'static str, format: LogFormat, level: LogLevel, traces: 
     Log { _exporter: exporter }
 }
 
-/// Logs a panic as one line. The default hook prints the message without escapes, although messages quote documents.
+/// Logs a panic as one line. The default hook does not escape messages, which may quote documents.
 fn log_panic(info: &PanicHookInfo<'_>) {
     let message = info.payload_as_str().unwrap_or("the panic has no message");
     let location = info.location().map(ToString::to_string).unwrap_or_default();
@@ -159,32 +159,32 @@ fn set_level(level: LogLevel) {
     }
 }
 
-/// What SIGHUP asks of a program.
+/// The reaction of a program to SIGHUP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Hangup {
-    /// Its terminal was closed: it stops, as at SIGTERM.
+    /// The terminal of the program was closed, so the program stops as after SIGTERM.
     Stop,
-    /// Its service manager wants it to read the settings again.
+    /// A service manager requests that the program reads the settings again.
     Reload,
 }
 
 impl Hangup {
-    /// A program that began with a terminal belongs to the person who opened that.
+    /// A program that was started in a terminal stops when the terminal is closed.
     const fn of(is_stdin_terminal: bool, is_stderr_terminal: bool) -> Self {
         if is_stdin_terminal || is_stderr_terminal { Self::Stop } else { Self::Reload }
     }
 }
 
-/// Reads the settings at every SIGHUP and sets the level from them. Invalid settings change nothing, and other settings
-/// need a restart. A program that was started in a terminal stops instead: it receives the signal when the terminal is closed.
+/// Reads the settings at every SIGHUP and sets the level from them. Invalid settings change nothing. Changes of other settings need a
+/// restart. A program that was started in a terminal stops instead: it receives the signal when the terminal is closed.
 pub async fn reload_on_hangup<E: std::fmt::Display>(read: impl Fn() -> Result<LogLevel, E>) -> Infallible {
     use tokio::signal::unix::{SignalKind, signal};
-    // a terminal that is closed is none any more
+    // check this at the start, because a closed terminal is no longer recognised as one
     let asks = Hangup::of(std::io::stdin().is_terminal(), std::io::stderr().is_terminal());
     let Ok(mut hangup) = signal(SignalKind::hangup()) else { return std::future::pending().await };
     while hangup.recv().await.is_some() {
         if asks == Hangup::Stop {
-            // a process may send itself a signal, and every program that waits for this one handles it
+            // raise SIGTERM, which all programs that call this function handle
             drop(signal_hook::low_level::raise(signal_hook::consts::SIGTERM));
             continue;
         }

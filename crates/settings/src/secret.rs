@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::SettingsError;
 
-/// Longest secret: a database URL with certificates' paths has a few hundred bytes.
+/// Maximum bytes of a secret. A database URL with paths of certificates has a few hundred bytes.
 const SECRET_BYTES_MAX: usize = 64 * 1024;
 
 /// The content of the file that `key` names, without the line break.

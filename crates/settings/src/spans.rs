@@ -1,7 +1,7 @@
 //! Sends spans to an OpenTelemetry collector: OTLP over HTTP, in batches, on its own thread. Needs the feature `opentelemetry`.
 //!
-//! `OTEL_TRACES_SAMPLER`, `OTEL_EXPORTER_OTLP_HEADERS` and `OTEL_RESOURCE_ATTRIBUTES` work as the OpenTelemetry
-//! specification says. While a collector is unavailable, only spans are lost.
+//! `OTEL_TRACES_SAMPLER`, `OTEL_EXPORTER_OTLP_HEADERS` and `OTEL_RESOURCE_ATTRIBUTES` work as specified by OpenTelemetry. While the
+//! collector is unavailable, spans are lost, but the program continues.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use crate::TracesUrl;
 /// Timeout for sending one batch.
 const EXPORT_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// Sends the spans of a program. Dropping it sends the remaining ones.
+/// Sends the spans of a program. Dropping it sends the remaining spans.
 #[derive(Debug)]
 pub(crate) struct Exporter {
     provider: SdkTracerProvider,

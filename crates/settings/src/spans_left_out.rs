@@ -1,4 +1,4 @@
-//! Stands in for the exporter of spans in programs without the feature `opentelemetry`, whose settings have no [`TracesUrl`].
+//! Replaces the exporter of spans in programs without the feature `opentelemetry`. Settings of such programs contain no [`TracesUrl`].
 
 use tracing_subscriber::layer::Identity;
 

@@ -1,4 +1,4 @@
-//! A panic of a program whose log is started is one log line, for any message.
+//! Tests that a panic results in one log line, for any message, after the log was started.
 
 #![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use settings::log::{self, LogFormat, LogLevel};
 
-/// Text of a document in the message of a panic: a forged line, and terminal controls.
+/// Text of a document in a panic message, with a forged line and terminal controls.
 const HOSTILE: &str = "first\n2026-01-01T00:00:00Z ERROR forged\r\u{1b}[2J\u{9b}31m";
 
 fn panic_in_a_thread(format: LogFormat) {

@@ -10,14 +10,15 @@ use crate::StoreError;
 
 /// Name of the database file in the data directory.
 const SQLITE_FILE: &str = "agentdex.db";
-/// A crawler needs one for each batched statement in flight, not one for each visit, and a small PostgreSQL accepts 100 in all.
+/// Default number of connections. A crawler needs one for each batched statement in progress, not one per visit, and a small PostgreSQL
+/// server accepts 100 in total.
 const CONNECTIONS_DEFAULT: u32 = 8;
-/// Maximum number of lists of sites read at once, each on a connection that no other operation of SQLite waits for.
+/// Maximum number of concurrent reads of site lists. With SQLite, each has a separate connection, so other operations do not wait for it.
 pub const SITE_LISTS_MAX: u32 = 2;
-/// Maximum number of operations that read whole tables at once, with SQLite on connections of their own: one for each of the three answers
-/// of the API that count everything.
+/// Maximum number of concurrent operations that read whole tables: one for each of the three API responses that count whole tables. With
+/// SQLite, they have separate connections.
 pub(crate) const SCANS_MAX: u32 = 3;
-/// Prepared statements of a connection. Each length of a batch is one.
+/// Size of the prepared statement cache of a connection. Each batch length is a separate statement.
 pub(crate) const STATEMENTS_PREPARED: usize = 300;
 /// Slower statements are logged. All but the statistics take milliseconds.
 pub const SLOW_STATEMENT_DEFAULT: Duration = Duration::from_secs(1);

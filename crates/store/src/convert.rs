@@ -20,7 +20,7 @@ use crate::from_row::from_row;
 const ZSTD_LEVEL: i32 = 3;
 /// Maximum size of a column before compression: the largest manifest that a visit accepts, as JSON (half of its memory).
 const DECOMPRESSED_BYTES_MAX: u64 = 80 * 1024 * 1024;
-/// Largest window of a frame: 8 MiB, which every decoder supports (RFC 8878 section 3.1.1.1.2). Ours have 2 MiB.
+/// Maximum window size of a frame: 8 MiB, which every decoder supports (RFC 8878 section 3.1.1.1.2). Frames of this program use 2 MiB.
 const WINDOW_LOG_MAX: u32 = 23;
 
 /// Planned time of a blocked site (year 2255), later than any schedule.
@@ -60,7 +60,7 @@ pub(crate) fn to_u64(value: i64) -> u64 {
     u64::try_from(value).unwrap_or_default()
 }
 
-/// Removes NUL, which TEXT of PostgreSQL cannot hold and servers may send.
+/// Removes NUL, which servers may send and PostgreSQL cannot store in TEXT.
 pub(crate) fn text(value: &str) -> Cow<'_, str> {
     if value.contains('\0') { Cow::Owned(value.replace('\0', "")) } else { Cow::Borrowed(value) }
 }
@@ -69,8 +69,8 @@ pub(crate) fn text_of(value: Option<&String>) -> Option<Cow<'_, str>> {
     value.map(|value| text(value))
 }
 
-/// The frame begins with the size before compression, which `decompressed_bytes` reads.
-/// Refuses what [`decompress`] would refuse to read back.
+/// Compresses bytes into a frame that begins with the uncompressed size, for `decompressed_bytes`. Rejects input that [`decompress`] would
+/// reject.
 pub(crate) fn compress(bytes: &[u8], what: &'static str) -> Result<Vec<u8>, StoreError> {
     if bytes.len() as u64 > DECOMPRESSED_BYTES_MAX {
         let reason = format!("it has {} bytes; the limit is {DECOMPRESSED_BYTES_MAX}", bytes.len());
@@ -80,12 +80,12 @@ pub(crate) fn compress(bytes: &[u8], what: &'static str) -> Result<Vec<u8>, Stor
         .map_err(|error| StoreError::Unstorable { what, reason: error.to_string() })
 }
 
-/// The size before compression that the first bytes of a frame announce; `None` if they do not.
+/// The uncompressed size that the first bytes of a frame state; `None` if they do not state it.
 pub(crate) fn decompressed_bytes(frame_start: &[u8]) -> Option<u64> {
     zstd::zstd_safe::get_frame_content_size(frame_start).ok().flatten()
 }
 
-/// Assumed size of a manifest of a version that did not write it: the most that the capabilities of one document may take.
+/// Assumed size of a manifest from a version that did not record it: the limit on the capabilities of one document.
 const UNRECORDED_BYTES: u64 = 32 * 1024 * 1024;
 
 /// The size of a manifest before compression, from the first bytes of its model.
@@ -118,12 +118,12 @@ fn decoder(frame: &[u8]) -> io::Result<zstd::Decoder<'static, &[u8]>> {
     Ok(decoder)
 }
 
-/// Up to `bytes_max` bytes that a frame begins with. The frame may be cut or damaged.
+/// Up to `bytes_max` bytes from the beginning of a frame, which may be truncated or damaged.
 pub(crate) fn decompressed_start(frame_start: &[u8], bytes_max: u64) -> Vec<u8> {
     let mut start = Vec::new();
     let read = decoder(frame_start).and_then(|decoder| decoder.take(bytes_max).read_to_end(&mut start));
     if let Err(error) = read {
-        tracing::trace!(%error, "a cut frame ends early"); // what was read before the error stays
+        tracing::trace!(%error, "a cut frame ends early"); // data from before the error is kept
     }
     start
 }
@@ -162,7 +162,7 @@ pub(crate) fn log_damaged<T>(result: Result<T, StoreError>) -> Option<T> {
         .ok()
 }
 
-/// Converts the decoded rows of a list. A damaged row is logged and left out, so that the others are still listed.
+/// Converts the decoded rows of a list. Damaged rows are logged and skipped, so that the others are still listed.
 pub(crate) fn intact<R, T>(
     rows: impl IntoIterator<Item = Result<R, StoreError>>,
     mut each: impl FnMut(R) -> Result<T, StoreError>,
@@ -170,7 +170,7 @@ pub(crate) fn intact<R, T>(
     rows.into_iter().filter_map(|row| log_damaged(row.and_then(&mut each))).collect()
 }
 
-/// A page of a list. Rows that follow fill the places of damaged ones, so that only the last page is short.
+/// A page of a list. Damaged rows are replaced by the rows that follow, so only the last page can be short.
 pub(crate) struct Page<T> {
     pub(crate) values: Vec<T>,
     max: i64,
@@ -188,7 +188,7 @@ impl<T> Page<T> {
         (wanted > 0 && !self.is_last).then_some(wanted)
     }
 
-    /// Adds the rows that were wanted. If there are fewer, they are the last.
+    /// Adds the requested rows. Fewer rows than requested means that there are no more.
     pub(crate) fn add<R>(
         &mut self,
         rows: Vec<Result<R, StoreError>>,
@@ -219,7 +219,7 @@ from_row!(ManifestStateColumns {
     changed_at_ms
 });
 
-/// The columns of `manifest` about the current version, besides its number.
+/// The columns of `manifest` about the current version, except its number.
 pub(crate) struct ManifestState {
     pub(crate) status: Status,
     pub(crate) training: PolicyChoice,
@@ -295,8 +295,7 @@ impl<'a> RowRef<'a> {
             .ok_or_else(|| self.damaged(column, &format!("{millis} is not a time in milliseconds")))
     }
 
-    /// A time on which more than its row depends. One that is out of range is logged and counts as the nearest in
-    /// [`TIMES_MS`].
+    /// A time that affects more than its own row. A time out of range is logged and replaced by the nearest time in [`TIMES_MS`].
     pub(crate) fn nearest_time(&self, column: &'static str, millis: i64) -> DateTime<Utc> {
         self.time(column, millis).unwrap_or_else(|error| {
             let (first, last) = TIMES_MS.into_inner();
@@ -417,7 +416,7 @@ mod tests {
         assert_eq!(decompressed_bytes(&compressed[..18.min(compressed.len())]), Some(3_000_000));
         assert_eq!(RowRef::new("table", "row").bytes("column", &compressed).unwrap(), value);
         let earlier = zstd::stream::encode_all(&value[..], ZSTD_LEVEL).unwrap();
-        assert_eq!(decompressed_bytes(&earlier), None, "versions before did not announce it");
+        assert_eq!(decompressed_bytes(&earlier), None, "earlier versions did not state it");
         assert_eq!(decompressed_bytes(b"damaged"), None);
         assert_eq!(RowRef::new("table", "row").bytes("column", &earlier).unwrap(), value);
     }

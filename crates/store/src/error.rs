@@ -1,7 +1,7 @@
-//! Errors of the store. Their texts say what the operator can do.
+//! Errors of the store. Their texts state what the operator can do.
 //!
-//! A lookup that finds nothing is not an error: it is `Ok(None)` or an empty list. [`StoreError::is_transient`] says whether a
-//! retry may help.
+//! A lookup that finds nothing is not an error: it is `Ok(None)` or an empty list. [`StoreError::is_transient`] tells whether a retry may
+//! help.
 
 use std::path::PathBuf;
 
@@ -42,7 +42,7 @@ pub enum StoreError {
         url: String,
         reason: String,
     },
-    /// A program that only reads found no SQLite file. The path is absolute, since a command may run in another folder than the crawl.
+    /// A program that only reads found no SQLite file. The path is absolute, because a command may run in another directory than the crawl.
     #[error(
         "there is no database at {}: run this in the folder of the crawl, name its --data-dir or --database-url, or start a crawl",
         path.display()
@@ -94,7 +94,7 @@ pub enum StoreError {
         path.display()
     )]
     NotWritable { path: PathBuf, reason: String },
-    /// This user may not look into the folder of the database.
+    /// This user has no permission to search the directory of the database.
     #[error("cannot look for the database {}: {reason}; run this as the user that wrote it, or name another --data-dir", path.display())]
     NotSearchable { path: PathBuf, reason: String },
     #[error("{} is not a SQLite database: move it away, or name another --data-dir", path.display())]
@@ -118,7 +118,7 @@ pub enum StoreError {
     FeedOutrun {
         /// The reader's position.
         after: FeedPosition,
-        /// The first entry that is kept.
+        /// Position of the first remaining entry.
         first: FeedPosition,
     },
     /// This program cannot have written the value.
@@ -176,7 +176,7 @@ impl StoreError {
     /// Classifies the error of a first connection. `url` has no password.
     pub(crate) fn of_connecting(url: String, error: &sqlx::Error) -> Self {
         use std::io::ErrorKind;
-        // without the driver's own words, and the line of the server's source code
+        // without the driver's text and the server's source line
         let reason = match error {
             sqlx::Error::Database(error) => error.message().to_owned(),
             sqlx::Error::Io(error) => error.to_string(),

@@ -1,7 +1,6 @@
 //! Errors of the SQL functions, which do not know the name of the operation.
 //!
-//! With [`Fault`], `?` serves both the driver's errors and those of the store; the methods of `Store` turn it into a
-//! [`StoreError`].
+//! With [`Fault`], `?` works for both errors of the driver and errors of the store. The methods of `Store` convert it to a [`StoreError`].
 
 use crate::StoreError;
 use crate::error::POSTGRES_READ_ONLY;

@@ -1,9 +1,9 @@
 //! Reads the fields of a struct from the columns of a row.
 
-/// Implements `sqlx::FromRow` for the rows of both databases. Each field is a column of its name; fields after a semicolon are structs
-/// whose fields are further columns of the row.
+/// Implements `sqlx::FromRow` for the rows of both databases. Each field is read from the column of the same name. Fields after a semicolon
+/// are structs that are read from further columns of the same row.
 ///
-/// The derive macro of sqlx would do the same, but its crate makes the build compile both drivers a second time, for use in the compiler.
+/// The derive macro of sqlx does the same, but with its crate, the build compiles both drivers a second time for the proc macro.
 macro_rules! from_row {
     ($name:ident { $($column:ident),+ $(; $($part:ident),+)? }) => {
         $crate::from_row::from_row!(@impl sqlx::postgres::PgRow, $name, [$($column)+], [$($($part)+)?]);

@@ -23,9 +23,10 @@ pub(crate) struct KnownManifest {
     pub(crate) reader_version: Option<i64>,
     pub(crate) version: i32,
     pub(crate) in_index: bool,
-    /// Its capabilities lack what groups and merges them: it is the only manifest, or a program of an earlier schema wrote it.
+    /// Its capabilities have no stored statements, which are needed to group and merge them, because it is the only manifest or a program
+    /// of an earlier schema wrote it.
     pub(crate) lacks_statements: bool,
-    /// Other manifests declare a capability of it too, or one of its capabilities has the id of another.
+    /// Another manifest declares one of its capabilities, too, or one of its capabilities is served under another id.
     pub(crate) shares_capabilities: bool,
 }
 
@@ -45,10 +46,10 @@ pub(crate) fn is_outdated(reader_version: Option<i64>) -> bool {
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     pub(crate) resources: HashMap<ManifestId, ResourceState>,
-    /// URLs that were seeded or linked and not fetched since, with their misses in a row before.
+    /// URLs that were seeded or linked but not fetched since, with their earlier consecutive misses.
     pub(crate) hints: HashMap<ManifestId, u32>,
     pub(crate) manifests: BTreeMap<ManifestId, KnownManifest>,
-    /// The hosts of a site that has manifests, or whose visit found one.
+    /// The hosts of the site, if it has manifests or the visit found one.
     pub(crate) hosts: HashMap<Host, HostOrigin>,
     /// Stored bytes of a site's documents in the index, if the visit read a document.
     pub(crate) bytes: HashMap<ManifestId, u64>,

@@ -1,7 +1,7 @@
 //! All SQL of agentdex, for PostgreSQL and embedded SQLite, as methods of [`Store`].
 //!
 //! The store keeps seeds, leases, politeness clocks, visits, every version of every manifest, and the ordered feed of changes that the
-//! index follows. It decides nothing about politeness or schedules: the crawler passes those values, and every `now` is an argument.
+//! index follows. It makes no decisions about politeness or schedules: the crawler passes these values, and `now` is always an argument.
 //!
 //! No transaction is open during network requests: a lease is a short statement, and a second, fenced transaction saves the result.
 

@@ -1,7 +1,7 @@
 //! Opens a store with retries: programs that start together with their database wait for it.
 //!
-//! Errors that retries cannot fix (a wrong password, an unknown database, an invalid URL) are returned immediately. A name that
-//! does not resolve is retried, since orchestrators add the database's name when it starts.
+//! Errors that retries cannot fix (a wrong password, an unknown database, an invalid URL) are returned immediately. An unresolved host name
+//! is retried, because orchestrators add the name of the database when it starts.
 
 use async_recursion::async_recursion as boxed;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! Manifests and documents as the database stores them (compressed), and declarations (as JSON). They are unpacked after the connection has
-//! returned to its pool. Large ones are unpacked outside the async runtime, because the processor time is proportional to the size of what
-//! a publisher wrote.
+//! been returned to its pool. Large ones are unpacked outside the async runtime, because the processor time is proportional to the size of
+//! the publisher's document.
 
 use manifest::declaration::Excerpt;
 use manifest::{ContentHash, Manifest};
@@ -13,14 +13,14 @@ use crate::convert::{
 use crate::from_row::from_row;
 use crate::model::{StoredDeclaration, StoredManifest};
 
-/// Largest size before compression at which a value is unpacked on the calling thread, which takes about ten microseconds.
+/// Values up to this uncompressed size are unpacked on the calling thread, which takes about ten microseconds.
 const IN_PLACE_BYTES_MAX: u64 = 16 * 1024;
 
-/// A value of the database that has to be decompressed or parsed.
+/// A stored value that has to be decompressed or parsed.
 pub(crate) trait Packed: Send + 'static {
     type Unpacked: Send + 'static;
 
-    /// Its bytes before compression, to which the time of unpacking is proportional.
+    /// Uncompressed bytes. The time to unpack the value is proportional to them.
     fn bytes(&self) -> u64;
     fn unpack(&self) -> Result<Self::Unpacked, StoreError>;
 }
@@ -69,8 +69,8 @@ async fn off_runtime<T: Send + 'static>(
     }
 }
 
-/// The current version of a manifest with its status, as the database keeps it: compressed. It takes a fraction of the memory of
-/// a [`StoredManifest`].
+/// The current version of a manifest with its status, in the compressed form of the database. Takes a fraction of the memory of a
+/// [`StoredManifest`].
 #[derive(Debug)]
 pub struct PackedManifest {
     pub(crate) id: String,
@@ -147,7 +147,7 @@ impl Packed for PackedVersion {
 pub(crate) struct PackedDocument {
     pub(crate) hash: String,
     pub(crate) body: Vec<u8>,
-    /// SHA-256 of the bytes that were kept.
+    /// SHA-256 of the stored bytes.
     pub(crate) body_hash: Option<String>,
 }
 
@@ -164,7 +164,7 @@ impl Packed for PackedDocument {
         if let Some(kept) = &self.body_hash {
             let found = ContentHash::of(&body);
             if found.as_str() != kept {
-                let reason = format!("its bytes have the SHA-256 {found}, those that were kept had {kept}");
+                let reason = format!("its bytes have the SHA-256 {found} instead of {kept}");
                 return Err(at.damaged("body", &reason));
             }
         }
@@ -172,7 +172,7 @@ impl Packed for PackedDocument {
     }
 }
 
-/// A declaration whose statement is stored, as the database keeps it.
+/// A declaration whose statement is stored, in the form of the database.
 pub(crate) struct PackedDeclaration {
     id: String,
     statement: String,
@@ -207,7 +207,7 @@ mod tests {
     use super::*;
     use crate::convert::compress;
 
-    /// Unpacks to the thread that did it.
+    /// Unpacks to the id of the thread that unpacked it.
     struct Probe(Vec<u8>);
 
     impl Packed for Probe {

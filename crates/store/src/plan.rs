@@ -1,8 +1,8 @@
 //! Plans the changes of a visit before they are written.
 //!
-//! A pure function of the stored state and the findings of the visit. A manifest is removed only by a response, or by the manifest of
-//! another owner that displaces it. A 410 or a robots.txt that forbids the URL removes it immediately; a response without a manifest does
-//! so at the second visit in a row. An error of the network or the server only changes its status.
+//! A pure function of the stored state and the findings of the visit. A manifest is removed only because of a response, or because the
+//! manifest of another owner displaces it. A 410 or a robots.txt that forbids the URL removes it immediately; a response without a manifest
+//! removes it at the second visit in a row. A network or server error only changes its status.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -21,10 +21,10 @@ use crate::model::{FeedChange, FetchRecord, HostOrigin, LinkChanges, NewSource, 
 use crate::room;
 use crate::verdict::{Earlier, Verdict, misses, verdict_of_end, verdict_of_fetch};
 
-/// Maximum number of rows of a site for URLs that were requested or linked. Beyond it, those without a manifest or a stored document are
-/// deleted, the oldest first, down to [`BARE_KEPT`].
+/// Maximum number of rows of a site for requested or linked URLs. Beyond it, rows without a manifest or a stored document are deleted, the
+/// oldest first, until [`BARE_KEPT`] of them are left.
 const RESOURCES_MAX: usize = 2_000;
-/// Rows without a manifest or document that a site keeps, however many manifests it has.
+/// Minimum number of rows without a manifest or document that are kept, regardless of the number of manifests.
 const BARE_KEPT: usize = 100;
 /// Maximum number of rows that one visit deletes. The next one continues.
 const FORGOTTEN_MAX: usize = 10_000;
@@ -87,7 +87,7 @@ pub(crate) struct Part<'a> {
     pub(crate) replaces: Option<ContentHash>,
 }
 
-/// Everything that a visit changes.
+/// All changes of a visit.
 #[derive(Debug, Default)]
 pub(crate) struct Plan<'a> {
     pub(crate) resources: Vec<ResourceState>,
@@ -102,7 +102,7 @@ pub(crate) struct Plan<'a> {
     /// Who names and publishes a manifest, if that is new or changed; new versions contain it as well.
     pub(crate) named: Vec<(ManifestId, StoredNaming)>,
     pub(crate) changes: Vec<Change>,
-    /// Documents for which the site has no room, with the reason. Nothing of them is stored.
+    /// Documents that exceed the limits of the site, with the reason. They are not stored.
     pub(crate) refused: HashMap<ManifestId, &'static str>,
     /// The documents that the site names, if the grouping of declarations into capabilities must be recomputed.
     pub(crate) regroups: Option<SiteNaming>,
@@ -175,7 +175,7 @@ pub(crate) fn plan<'a>(
         }
     }
     let verdict = verdict_of_end(visit.end, visit.status);
-    // the other ends say something about the site's own hosts alone; the end of a domain is that of all names below it (RFC 8020 §2)
+    // other ends apply only to the site's own hosts; if a domain does not exist, no name below it exists (RFC 8020 §2)
     let is_of_all_hosts = matches!(visit.end, VisitEnd::OptedOut | VisitEnd::DnsDead);
     let is_ended = |id: &ManifestId| {
         let is_own = |known: &ResourceState| naming.names_host(&known.url.host());
@@ -193,8 +193,8 @@ pub(crate) fn plan<'a>(
     Ok(plan)
 }
 
-/// Whether a URL has a row after its fetch, whatever the outcome: it had one before, or a document of the site links to it, which may not
-/// be read again until it changes.
+/// Whether a URL keeps or gets a row after its fetch, whatever the outcome: if it already has one, or if a document of the site links to
+/// it, because that document may not be read again until it changes.
 fn is_known(id: &ManifestId, fetch: &FetchRecord, (visit, known): (&VisitRecord, &Known)) -> bool {
     let is_linked = || fetch.linked_from.as_ref().is_some_and(|from| from.site() == visit.site);
     known.resources.contains_key(id) || known.hints.contains_key(id) || is_linked()
@@ -235,7 +235,7 @@ fn plan_displaced(plan: &mut Plan<'_>, displaced: &[ManifestId], at: DateTime<Ut
     }
 }
 
-/// Plans what changed in the links between documents of the site.
+/// Plans the changes of links between documents of the site.
 fn plan_links(plan: &mut Plan<'_>, links: &LinkChanges, known: &Known) {
     let mut change = |url: &ManifestUrl, change: &dyn Fn(&mut ResourceState)| {
         let id = ManifestId::of(url);
@@ -378,7 +378,7 @@ fn plan_read<'a>(
     naming: StoredNaming,
 ) -> Result<(), StoreError> {
     if manifest.id != *id {
-        let reason = format!("its id is {}, but that of its URL {} is {id}", manifest.id, fetch.url);
+        let reason = format!("its id is {}, but the id for its URL {} is {id}", manifest.id, fetch.url);
         return Err(StoreError::Unstorable { what: "manifest", reason });
     }
     let status = if manifest.format() == Format::Malformed { Status::Invalid } else { Status::Fresh };
@@ -449,7 +449,7 @@ fn plan_verdict(
             plan.removals.push((id.clone(), status));
             return;
         }
-        // An invalid document that is confirmed is still invalid.
+        // a confirmed document that was invalid is still invalid
         Verdict::Confirmed if before.status == Status::Invalid => (Status::Invalid, Some(at)),
         Verdict::Confirmed => (Status::Fresh, Some(at)),
         Verdict::StatusOnly(status) | Verdict::Missed(status) => (status, None),
@@ -474,7 +474,7 @@ fn is_read_as_part(fetch: &FetchRecord, manifest: Option<&KnownManifest>) -> boo
     fetch.outcome == FetchOutcome::Found && fetch.manifest.is_none() && manifest.is_some_and(is_other)
 }
 
-/// The resource after the fetch. A body that was read replaces the validators; any other answer keeps them.
+/// The resource after the fetch. A body that was read replaces the validators; any other response keeps them.
 fn resource_after(fetch: &FetchRecord, before: Option<&ResourceState>, misses_in_row: u32) -> ResourceState {
     let is_new_body = fetch.outcome == FetchOutcome::Found;
     let hash_before = before.and_then(|before| before.content_hash.as_ref());
@@ -482,7 +482,7 @@ fn resource_after(fetch: &FetchRecord, before: Option<&ResourceState>, misses_in
         && fetch.content_hash.as_ref().is_some_and(|hash| Some(hash) != hash_before);
     let changed_at =
         if content_changed { Some(fetch.at) } else { before.and_then(|before| before.changed_at) };
-    // a part that somebody named as a manifest during the visit keeps this mark until a visit has requested it
+    // a part that was named as a manifest during the visit keeps this mark until a visit has requested it
     let is_named_since = before.is_some_and(ResourceState::is_named_as_manifest)
         && fetch.manifest.is_none()
         && fetch.discovery != Discovery::Submitted;
@@ -496,7 +496,7 @@ fn resource_after(fetch: &FetchRecord, before: Option<&ResourceState>, misses_in
         return ResourceState {
             content_hash: content_hash.clone(),
             changed_at,
-            // The site may link to a document that only others linked to before.
+            // the site may now link to a document to which only other sites linked before
             discovery,
             linked_from: fetch.linked_from.clone(),
             ..before.clone()

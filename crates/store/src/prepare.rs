@@ -113,7 +113,7 @@ pub(crate) fn robots_rows(records: &[RobotsRecord]) -> Result<Vec<(String, Robot
     records.iter().map(row).collect()
 }
 
-/// The compressed reports of the fetches, and their counts by outcome. Documents that the store refused are too large for it.
+/// The compressed reports of the fetches, and their counts by outcome. Refused documents are reported as too large.
 pub(crate) fn reports(
     visit: &VisitRecord,
     refused: &HashMap<ManifestId, &'static str>,
@@ -182,8 +182,8 @@ struct TypeRow<'a> {
 }
 
 impl CapabilityBatch {
-    /// A capability that a document declares twice counts once; of a type that is both declared and inferred, the declared
-    /// one counts.
+    /// Batches without duplicates: of a capability that a document declares twice, one row is kept; of a type that is both declared and
+    /// inferred, the declared row.
     fn new(manifest: &Manifest) -> Result<Self, StoreError> {
         let mut rows = BTreeMap::new();
         let mut types = BTreeSet::new();
@@ -199,7 +199,7 @@ impl CapabilityBatch {
                 types.insert((text(&semantic_type.name), id, semantic_type.source == TypeSource::Declared));
             }
         }
-        // Reversed, the declared row of a type comes before the inferred one, and the first row wins.
+        // In reverse order, the declared row of a type comes before the inferred one, and the first row is used.
         let types = types.into_iter().rev().map(|(name, capability_id, declared)| TypeRow {
             name: name.into_owned(),
             capability_id,

@@ -1,5 +1,5 @@
-//! Limits on what a site has in the index. Anybody can store documents at a site that hosts those of users, and any site can link to any
-//! number of them. So documents that the site itself does not name have a separate limit.
+//! Limits on the indexed documents of a site. Anyone can store documents at a site that hosts content of users, and any site can link to
+//! any number of them. So documents that the site itself does not name have a separate limit.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,12 +12,13 @@ use crate::known::Known;
 use crate::model::FetchRecord;
 
 const MIB: u64 = 1024 * 1024;
-/// Maximum stored bytes of the documents that a site itself publishes, with their models. Nothing else counts here.
+/// Maximum stored bytes of the documents that a site itself publishes, with their models. Other documents do not count towards this limit.
 const BYTES_PUBLISHED_MAX: u64 = 256 * MIB;
-/// Maximum stored bytes of the other documents that the site names, with those that complete its manifests. Users may have written them.
+/// Maximum stored bytes of the other documents that the site names, which users may have written, and of documents that complete its
+/// manifests.
 const BYTES_LINKED_MAX: u64 = 1024 * MIB;
-/// Maximum number of manifests in the index that the site itself does not name. Beyond it, manifests of an owner with fewer replace those
-/// of the owner with the most.
+/// Maximum number of manifests in the index that the site itself does not name. When it is reached, a manifest of an owner with fewer
+/// manifests replaces one of the owner with the most.
 const MANIFESTS_OF_OTHERS_MAX: usize = 500;
 /// Maximum stored bytes of these manifests, with the same replacement. Small changes may exceed it by a tenth.
 const BYTES_OF_OTHERS_MAX: u64 = 256 * MIB;
@@ -67,12 +68,12 @@ enum Standing {
     Others(Owner),
 }
 
-/// Whose share of the room of others a document takes. Of the users of a host nothing is known but the sites that link to their documents;
-/// submissions are alike.
+/// The owner of a document that only others name, for fair shares of the limit. The users of a host are unknown, so the site that links to
+/// a document counts as the user; all submissions together count as one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Owner {
-    /// The name directly below the domain where the document is ([`customer_of`]): all names below it are those of one customer. `None` at
-    /// the hosts of the site itself, where each linking site is an owner like a customer.
+    /// The name directly below the domain where the document is ([`customer_of`]): all names below it belong to the same customer. `None`
+    /// at the hosts of the site itself, where each linking site is treated like a customer.
     customer: Option<String>,
     linked_by: Option<SiteName>,
 }
@@ -106,7 +107,7 @@ struct Added {
     is_in_index: bool,
 }
 
-/// A manifest of others in the index that may leave it.
+/// An indexed manifest of others that may be displaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Displaceable {
     owner: Owner,
@@ -116,10 +117,10 @@ struct Displaceable {
     bytes: u64,
 }
 
-/// The documents of a visit for which its site has no room, and the manifests that others displace from the index.
+/// The documents of a visit that exceed the limits of the site, and the manifests that are displaced from the index.
 #[derive(Debug, Default)]
 pub(crate) struct Allotted {
-    /// With the reason.
+    /// Refused documents, each with the reason.
     pub(crate) refused: HashMap<ManifestId, &'static str>,
     pub(crate) displaced: Vec<ManifestId>,
 }
@@ -131,13 +132,13 @@ struct Room {
     of_others: Share,
     /// Documents that only others name, by owner.
     owners: BTreeMap<Owner, Share>,
-    /// The same by [`Owner::whole`].
+    /// Documents that only others name, by [`Owner::whole`].
     customers: BTreeMap<Owner, Share>,
     displaceable: Vec<Displaceable>,
 }
 
 impl Room {
-    /// The room that is taken before a visit, counted by who names each document after it. Documents that the visit `read` are not
+    /// The usage before a visit, grouped by who names each document after the visit. Documents that the visit has `read` cannot be
     /// displaced.
     fn taken(known: &Known, naming: &SiteNaming, read: &BTreeMap<ManifestId, &FetchRecord>) -> Self {
         let mut room = Self::default();
@@ -223,9 +224,9 @@ impl Room {
         (after.bytes > BYTES_OF_OTHERS_MAX && !has_room).then_some(TOO_MANY_BYTES_OF_OTHERS)
     }
 
-    /// Removes the newest manifest of the customer with the most, if that customer still has at least as much afterwards as the one of
-    /// `owner` will have; within one customer, the same holds for those who link. No owner takes the room of the others, and who came first
-    /// keeps no more than those who come later.
+    /// Removes the newest manifest of the customer with the most, if this customer still has at least as much afterwards as the customer of
+    /// `owner` will have. Within one customer, the same rule applies to linking sites. So no owner can use up the limit, and early owners
+    /// keep no more than later ones.
     fn displace(&mut self, owner: &Owner, added: Share) -> Option<Displaceable> {
         let is_full = self.of_others.plus(added).manifests > MANIFESTS_OF_OTHERS_MAX && added.manifests > 0;
         let size = |share: Share| {
@@ -268,8 +269,8 @@ impl Displaceable {
     }
 }
 
-/// Allots the room of a site to the documents of a visit. Documents that are already stored come first, so that new ones do not prevent
-/// their changes. `stored_bytes` returns the bytes that a document takes in the store.
+/// Applies the limits of a site to the documents of a visit. Stored documents come first, so that new documents do not prevent their
+/// changes. `stored_bytes` returns the bytes that a document takes in the store.
 pub(crate) fn allot(
     read: &BTreeMap<ManifestId, &FetchRecord>,
     known: &Known,
@@ -340,7 +341,7 @@ mod tests {
             assert_eq!(room.take(&evil, new(0)), Ok(Vec::new()));
         }
         assert_eq!(room.take(&evil, new(0)), Err(TOO_MANY));
-        assert_eq!(room.take(&evil, change(9)), Ok(Vec::new()), "a change of one of them");
+        assert_eq!(room.take(&evil, change(9)), Ok(Vec::new()), "a change of an indexed document");
         for _ in 0..2 * MANIFESTS_OF_OTHERS_MAX {
             assert_eq!(room.take(&Standing::Published, new(0)), Ok(Vec::new()));
             assert_eq!(room.take(&Standing::Linked, new(0)), Ok(Vec::new()));
@@ -384,9 +385,9 @@ mod tests {
             for _ in 0..26 {
                 assert!(room.take(&last, new(1)).is_ok_and(|displaced| displaced.len() == 1));
             }
-            assert_eq!(room.take(&last, new(1)), Err(TOO_MANY), "they have the same");
+            assert_eq!(room.take(&last, new(1)), Err(TOO_MANY), "both owners have the same share");
             let submission = Standing::Others(Owner { customer: None, linked_by: None });
-            assert!(room.take(&submission, new(1)).is_ok(), "and others have their share");
+            assert!(room.take(&submission, new(1)).is_ok(), "other owners still have their share");
         }
     }
 
@@ -406,7 +407,7 @@ mod tests {
         assert_eq!(room.take(&linked_at(Some("t1"), "good.example"), new(1)), Ok(vec![newest]));
     }
 
-    /// All names below one directly below the domain are those of one customer.
+    /// A name directly below the domain and all names below it belong to one customer.
     #[test]
     fn names_below_a_customers_name_are_no_further_owners() {
         let naming = SiteNaming::new(SiteName::parse("a.example").unwrap(), HashMap::new(), []);
@@ -431,7 +432,7 @@ mod tests {
         assert_eq!(room.take(&few, new(BYTES_OF_OTHERS_MAX / 16 + 1)), Ok(newest.to_vec()));
         let before = room.of_others;
         assert_eq!(room.take(&few, new(BYTES_OF_OTHERS_MAX)), Err(TOO_MANY_BYTES_OF_OTHERS));
-        assert_eq!(room.of_others, before, "nothing leaves for what has no room");
+        assert_eq!(room.of_others, before, "a refused document displaces nothing");
         assert_eq!(room.displaceable.len(), 14);
     }
 
@@ -458,11 +459,11 @@ mod tests {
             let mut room = Room::default();
             assert_eq!(room.take(&standing, new(max)), Ok(Vec::new()));
             assert_eq!(room.take(&standing, new(1)), Err(reason));
-            assert_eq!(room.take(&standing, change(0)), Ok(Vec::new()), "it takes no more than before");
+            assert_eq!(room.take(&standing, change(0)), Ok(Vec::new()), "the size does not grow");
             for other in
                 [Standing::Published, Standing::Linked].into_iter().filter(|other| *other != standing)
             {
-                assert_eq!(room.take(&other, new(1)), Ok(Vec::new()), "{other:?} has room of its own");
+                assert_eq!(room.take(&other, new(1)), Ok(Vec::new()), "{other:?} has its own limit");
             }
         }
     }

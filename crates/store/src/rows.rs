@@ -183,7 +183,7 @@ pub(crate) struct HostClock {
 
 from_row!(HostClock { next_ok_at_ms, not_before_ms, requests_today, requests_day });
 
-/// Columns of `robots` besides its keys; all null if robots.txt was never requested.
+/// Columns of `robots` except its keys; all null if robots.txt was never requested.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RobotsRow {
     #[serde(with = "dictionary")]
@@ -217,7 +217,8 @@ from_row!(RobotsRow {
     last_modified
 });
 
-/// Longest robots.txt that is read with its host, before and after compression: a lease loads those of hundreds of sites.
+/// Maximum size of a robots.txt that is loaded with its host, before and after compression, because leasing loads the files of hundreds of
+/// sites.
 pub(crate) const MAIN_ROBOTS_BYTES_MAX: u64 = 64 * 1024;
 
 impl RobotsRow {

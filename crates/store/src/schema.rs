@@ -1,5 +1,5 @@
-//! Migrates a database to the schema of this program. A newer schema is accepted as long as it was only expanded, so that an
-//! upgrade can be rolled back.
+//! Migrates a database to the schema of this program. A newer schema is accepted if its migrations only added to it, so that an upgrade can
+//! be rolled back.
 
 use std::borrow::Cow;
 
@@ -42,7 +42,7 @@ impl Schema {
 
 /// The migrations that `build.rs` lists: version, description and SQL.
 ///
-/// `sqlx::migrate!` would read the same files, but its crate compiles both drivers a second time, for the compiler.
+/// `sqlx::migrate!` reads the same files, but with its crate, the build compiles both drivers a second time for the proc macro.
 pub(crate) fn migrator<const COUNT: usize>(
     migrations: [(i64, &'static str, &'static str); COUNT],
 ) -> Migrator {
@@ -54,7 +54,7 @@ pub(crate) fn migrator<const COUNT: usize>(
     Migrator::with_migrations(migrations.into_iter().map(migration).collect())
 }
 
-/// Migrates under the driver's lock. A database that is up to date is not written to, so a replica can be opened.
+/// Migrates under the driver's lock. Does not write to a database that is up to date, so that a replica can be opened.
 pub(crate) async fn migrate<C: Migrate>(
     connection: &mut C,
     migrations: &Migrator,
@@ -86,7 +86,7 @@ pub(crate) fn known(migrations: &Migrator) -> i64 {
     migrations.iter().map(|migration| migration.version).max().unwrap_or_default()
 }
 
-/// Compares the migrations of a database with those of this program.
+/// Compares the migrations of a database with the migrations of this program.
 pub(crate) async fn state<C: Migrate>(connection: &mut C, migrations: &Migrator) -> SchemaState {
     let applied = connection.list_applied_migrations(&migrations.table_name).await.unwrap_or_default();
     let found = applied.iter().map(|migration| migration.version).max().unwrap_or_default();

@@ -1,9 +1,8 @@
 //! SQLite: the store of one machine.
 //!
-//! One connection writes. Its transactions take the write lock when they begin (`BEGIN IMMEDIATE`), so a writer waits for
-//! the lock instead of failing in the middle; other processes on the same file do the same. A few connections read in
-//! parallel (write-ahead log). Lists of sites and operations that read whole tables have connections of their own. A
-//! statement that reads ends when its caller is gone.
+//! One connection writes. Its transactions take the write lock when they begin (`BEGIN IMMEDIATE`), so a writer waits for the lock instead
+//! of failing in the middle; so do other processes that use the same file. A few connections read in parallel (write-ahead log). Lists of
+//! sites and operations that read whole tables have separate connections. A reading statement is interrupted when its caller is dropped.
 
 use std::fs::File;
 use std::ops::{Deref, DerefMut};
@@ -32,7 +31,7 @@ use crate::schema::Schema;
 #[path = "sql/mod.rs"]
 pub(crate) mod sql;
 
-/// One writer needs no faster way than a JSON batch.
+/// With a single writer, a JSON batch is fast enough.
 pub(crate) use sql::seed::sites_put_json as sites_put;
 
 pub(crate) type Connection = sqlx::SqliteConnection;
@@ -84,7 +83,7 @@ pub(crate) fn unhex_of(digits: &str) -> String {
     format!("unhex({digits})")
 }
 
-/// SQLite takes the next number from the largest.
+/// Empty, because SQLite derives the next number from the largest one.
 pub(crate) const AFTER_IMPORT: &[&str] = &[];
 
 pub(crate) static MIGRATIONS: LazyLock<Migrator> =
@@ -92,13 +91,14 @@ pub(crate) static MIGRATIONS: LazyLock<Migrator> =
 
 /// How long a writer waits for the lock. Saving a visit takes milliseconds, purging a large site seconds.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
-/// Cache of the writer. With a smaller one it would spill pages in the middle of a batch.
+/// Page cache of the writer. A smaller cache would spill pages in the middle of a batch.
 const WRITER_CACHE_KIB: u32 = 32 * 1024;
-/// Pages of 4 KiB in the log before a checkpoint. Clocks write the same pages repeatedly, and a checkpoint copies each once.
+/// Number of 4 KiB pages in the log before a checkpoint. Clocks write the same pages repeatedly, and a checkpoint copies each page only
+/// once.
 const LOG_PAGES: u32 = 8_000;
-/// Reads are short; more connections than cores of a small machine gain nothing.
+/// Maximum number of read connections. Reads are short, so more connections than a small machine has cores would not help.
 const READERS_MAX: u32 = 4;
-/// Instructions of a statement between two checks of the time: well below a millisecond.
+/// Number of instructions between two checks of the time limit: well below a millisecond.
 const CHECK_INSTRUCTIONS: i32 = 1_000;
 
 #[derive(Debug)]
@@ -107,7 +107,7 @@ pub(crate) struct Pool {
     readers: SqlitePool,
     lists: SqlitePool,
     scans: SqlitePool,
-    /// For the last position of the feed, which tells whether the database answers: nothing slow uses this connection.
+    /// Reads the last position of the feed, which shows whether the database responds. No slow statement uses this connection.
     feed_heads: SqlitePool,
 }
 
@@ -216,7 +216,7 @@ impl Pool {
             return Ok(SchemaState { found: 0, known });
         }
         let mut connection = options.connect().await.map_err(|error| unusable(path, &error))?;
-        // fails on a file that cannot be read or is not a database, to distinguish it from a database without tables
+        // fails if the file cannot be read or is not a database; a database without tables passes
         let readable = sqlx::query("PRAGMA schema_version").fetch_one(&mut connection).await;
         readable.map_err(|error| unusable(path, &error))?;
         Ok(crate::schema::state(&mut connection, &MIGRATIONS).await)
@@ -247,7 +247,7 @@ impl Pool {
     /// A transaction that reads from one snapshot.
     pub(crate) async fn snapshot(&self) -> Outcome<Transaction<'static, Sqlite>> {
         let mut transaction = self.readers.begin().await?;
-        // The handler of the previous caller would interrupt this one.
+        // the handler of the previous caller would interrupt this transaction
         transaction.lock_handle().await?.remove_progress_handler();
         Ok(transaction)
     }
@@ -313,7 +313,7 @@ mod tests {
     use crate::config::DatabaseUrl;
     use crate::fault::Fault;
 
-    /// Runs without end.
+    /// A statement that never ends.
     const ENDLESS: &str =
         "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT COUNT(*) FROM n";
     const TEST_TIMEOUT: Duration = Duration::from_secs(20);
@@ -341,7 +341,7 @@ mod tests {
             );
             assert!(tokio::time::timeout(Duration::from_millis(50), at_once).await.is_err());
         }
-        // Every connection is usable again.
+        // all connections can be used again
         let others = async {
             for _ in 0..abandoned {
                 for connection in [pool.read().await, pool.list(None).await, pool.scan(None).await] {
@@ -363,7 +363,7 @@ mod tests {
         let short = Some(Duration::from_millis(20));
         for connection in [pool.list(short).await, pool.scan(short).await] {
             let ended = tokio::time::timeout(TEST_TIMEOUT, run(ENDLESS, connection.unwrap())).await;
-            let fault: Fault = ended.expect("it is interrupted").unwrap_err();
+            let fault: Fault = ended.expect("the statement was not interrupted").unwrap_err();
             let error = fault.during_limited("test");
             assert!(matches!(error, StoreError::Interrupted { .. }), "{error:?}");
         }

@@ -6,7 +6,7 @@ use policy::{FetchOutcome, Status, VisitEnd};
 use crate::known::Known;
 use crate::model::FetchRecord;
 
-/// Number of consecutive visits without the manifest after which it leaves the index.
+/// Number of consecutive visits without the manifest after which it is removed from the index.
 const MISSES_TO_REMOVE: u32 = 2;
 
 /// The result of a visit for one manifest in the index.
@@ -14,18 +14,18 @@ const MISSES_TO_REMOVE: u32 = 2;
 pub enum Verdict {
     /// The manifest is there.
     Confirmed,
-    /// Nothing was learned about it.
+    /// The visit gave no information about it.
     Unknown,
     /// It stays, with this status.
     StatusOnly(Status),
-    /// It stays, with this status, and leaves the index if the next response has no manifest either.
+    /// It stays with this status, and is removed from the index if the next response has no manifest either.
     Missed(Status),
-    /// It leaves the index, with this status.
+    /// It is removed from the index, with this status.
     Removed(Status),
 }
 
 impl Verdict {
-    /// The meaning of a response for a manifest that the last visits found.
+    /// The verdict for a first response with this outcome, for a manifest that the last visits found.
     pub fn of_first(outcome: FetchOutcome) -> Self {
         verdict_of_fetch(outcome, 1)
     }
@@ -43,7 +43,7 @@ const fn is_miss(outcome: FetchOutcome) -> bool {
         )
 }
 
-/// What is known of a URL before a fetch.
+/// The state of a URL before a fetch.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Earlier {
     misses_in_row: u32,
@@ -61,8 +61,9 @@ impl Earlier {
     }
 }
 
-/// The misses in a row after a fetch with this outcome. Errors neither add to them nor reset them, unless a link leads to a document that
-/// was never received, or left the index before it was linked again: such a link is followed a few times, whatever its responses are.
+/// The number of consecutive misses after a fetch with this outcome. Errors neither increase nor reset it. Exception: a link to a document
+/// that was never received, or that had left the index before it was linked again, is followed only a few times, so every response counts
+/// as a miss.
 pub(crate) fn misses(fetch: &FetchRecord, outcome: FetchOutcome, earlier: Earlier) -> u32 {
     let Earlier { misses_in_row: so_far, was_received } = earlier;
     let is_link = !matches!(fetch.discovery, Discovery::Listed | Discovery::Submitted);

@@ -1,9 +1,9 @@
-//! A model of the protocol by which a fleet shares sites and addresses, checked for every order of events.
+//! Model checking of the protocol by which a fleet shares sites and addresses, for every order of events.
 //!
-//! Two workers, two sites at one address, or one site without limits of its address. Each step is one transaction of the
-//! store or one action of a worker; between any two steps other workers may act, time may pass, and a worker may be killed,
-//! started or stalled, as if it were disconnected from the database or did not run. Tests leave out parts of the protocol and require that the
-//! checker finds a violation: a model that cannot fail proves nothing.
+//! Two workers, two sites at one address, or one site without limits of its address. Each step is one transaction of the store or one
+//! action of a worker; between any two steps other workers may act, time may pass, and a worker may be killed, started or stalled, as if it
+//! were disconnected from the database or did not run. Other tests leave out parts of the protocol and require that the checker finds a
+//! violation, because a model that cannot fail proves nothing.
 
 use stateright::{Checker, HasDiscoveries, Model, Property};
 
@@ -12,16 +12,16 @@ const WORKERS: usize = 2;
 const GAP: u8 = 1;
 /// Maximum duration of a request.
 const REQUEST: u8 = 1;
-/// A request leaves less than this after its clock was written.
+/// A request is sent less than this time after its clock was written.
 const LEAVES_WITHIN: u8 = 2;
-/// The clock that is written before a request covers its departure.
+/// The clock that is written before a request. It covers the latest time at which the request may be sent.
 const CLOCK: u8 = GAP + LEAVES_WITHIN - 1;
-/// Lifetime of a membership without a heartbeat: longer than until a request has left and ended.
+/// Lifetime of a membership without a heartbeat: long enough for a request to be sent and to end.
 const LIFE: u8 = LEAVES_WITHIN + REQUEST;
 /// Lifetime of a lease that is not renewed.
 const LEASE: u8 = LEAVES_WITHIN + REQUEST;
 
-/// A part of the protocol that a test can leave out.
+/// A part of the protocol that a test can disable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     /// No clock is written under an expired membership.
@@ -36,7 +36,7 @@ enum Part {
     FenceOfLeases,
     /// A clock renews the lease that it is written under.
     RenewalOfLeases,
-    /// A request leaves soon after its clock, or not at all.
+    /// A request is sent soon after its clock was written, or not at all.
     Departure,
 }
 
@@ -50,9 +50,9 @@ struct Protocol {
 /// The limits that apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Limits {
-    /// Those of the address, which has an owner.
+    /// The limits of the address, which has an owning worker.
     OfAddress,
-    /// Those of the site alone, as in the operator's own networks.
+    /// Only the limits of the site, as in the operator's own networks.
     OfSite,
 }
 
@@ -64,7 +64,7 @@ enum Stage {
     Leased,
     /// This worker owns the address and has read its clock.
     Met,
-    /// The clock is written; the request may leave for this long.
+    /// The clock is written; the request may be sent within this time.
     Cleared(u8),
     /// The response arrives within this time.
     InFlight(u8),
@@ -108,7 +108,7 @@ struct State {
     /// Remaining gap of the address, by its clock in the store.
     clock: u8,
     sites: Vec<Site>,
-    /// What the server observes: the time since the last request, and whether a gap was ever too short.
+    /// Observed by the server: the time since the last request, and whether a gap was ever too short.
     unasked: u8,
     too_soon: bool,
     overlapped: bool,
@@ -128,7 +128,7 @@ enum Step {
     Meet(usize),
     WriteClock(usize),
     Send(usize),
-    /// The request could not leave in time, and needs another clock.
+    /// The request could not be sent in time and needs another clock.
     Retry(usize),
     Answer(usize),
     Save(usize),
@@ -149,7 +149,7 @@ impl State {
         }
     }
 
-    /// The worker owns nothing any more, and visits forget the clock of the address.
+    /// The worker no longer owns any group, and its visits forget the clock of the address.
     fn disown(&mut self, worker: usize) {
         self.workers[worker].owns = false;
         if matches!(self.stage(worker), Some(Stage::Met | Stage::Cleared(0))) {
@@ -182,7 +182,7 @@ impl State {
         self.release(worker);
     }
 
-    /// States after a violation need not be explored.
+    /// Whether a rule was violated. Later states need not be explored.
     fn is_wrong(&self) -> bool {
         self.too_soon || self.overlapped || self.sites.iter().any(|site| site.saves > 1)
     }
@@ -199,7 +199,7 @@ impl State {
                 false
             }
             Step::Start(worker) => !self.workers[worker].is_up,
-            // the second worker is slow at times and never killed; either may be the owner
+            // only the first worker is killed; the second one is sometimes slow; either may be the owner
             Step::Kill(worker) => worker == 0 && self.workers[worker].is_up,
             Step::Join(worker) => self.workers[worker].is_up && !self.workers[worker].is_member,
             Step::Beat(worker) => self.workers[worker].is_member,
@@ -243,7 +243,7 @@ impl Protocol {
         self.left_out != Some(part)
     }
 
-    /// Whether the address may be used as far as its limits are concerned.
+    /// Whether the limits of the address permit a request.
     fn may_use(self, worker: &Worker) -> bool {
         worker.owns || self.limits == Limits::OfSite
     }

@@ -1,4 +1,4 @@
-//! Which errors of a PostgreSQL server are retried, tested with a server that answers every connection with one error.
+//! Tests which errors of a PostgreSQL server are retried, with a server that answers every connection with the same error.
 
 #![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 
@@ -42,7 +42,7 @@ async fn retries_while_a_server_starts_or_is_full() {
         assert!(is_away && error.is_transient(), "{code}: {error}");
         let waiting = Store::open_when_available(&config);
         let waited = tokio::time::timeout(Duration::from_secs(1), waiting).await;
-        assert!(waited.is_err(), "{code} was not waited for");
+        assert!(waited.is_err(), "{code} was not retried");
     }
 }
 

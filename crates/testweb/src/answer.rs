@@ -1,7 +1,7 @@
-//! The answer of a virtual host on one path: correct, or misbehaving like real servers.
+//! Defines the answer of a virtual host on one path: correct, or misbehaving like real servers.
 //!
-//! An [`Answer`] is plain data, built before the web starts or while it runs. Ordinary bodies get validators by default,
-//! since most tests revisit.
+//! An [`Answer`] is plain data, built before the web starts or while it runs. Ordinary bodies have validators by default, because most
+//! tests visit a site again.
 
 use std::{hash::Hasher, net::SocketAddr, time::Duration};
 
@@ -51,7 +51,7 @@ pub(crate) enum Content {
     Close,
     /// No response, while the connection stays open.
     Silence,
-    /// Each of the first answers a number of times; then the last one.
+    /// Each of the first answers for a number of requests, then the last one for all others.
     Sequence { first: Vec<(u32, Answer)>, last: Box<Answer> },
 }
 
@@ -130,8 +130,8 @@ impl Answer {
             .header("content-encoding", "br")
     }
 
-    /// These bytes below HTTP: a broken status line, headers without colon, NUL, an invalid length…
-    /// The connection is closed after them. The host supports HTTP/1.1 only.
+    /// Sends these bytes instead of an HTTP response: a broken status line, headers without colon, NUL, an invalid length… The connection
+    /// is closed after them. The host supports HTTP/1.1 only.
     pub fn raw(bytes: impl Into<Bytes>) -> Self {
         Self::of(Content::Raw(bytes.into()))
     }
@@ -151,7 +151,7 @@ impl Answer {
         Self::of(Content::Silence)
     }
 
-    /// This answer for the first `count` requests of any client, then the next one. Can be chained.
+    /// Sends this answer for the first `count` requests of all clients, then `then`. Can be chained.
     #[must_use]
     pub fn times(self, count: u32, then: Self) -> Self {
         let (first, last) = match then.content {
@@ -162,7 +162,7 @@ impl Answer {
         Self::of(Content::Sequence { first, last })
     }
 
-    /// Adds a header; bytes that HTTP forbids in a value need [`Answer::raw`].
+    /// Adds a header. For bytes that HTTP forbids in a value, use [`Answer::raw`].
     ///
     /// # Panics
     /// If the name or the value is invalid in HTTP.
@@ -210,7 +210,7 @@ impl Answer {
         self
     }
 
-    /// No ETag and no Last-Modified: the body is sent in full each time.
+    /// Removes ETag and Last-Modified, so that the body is sent in full each time.
     #[must_use]
     pub fn without_validators(mut self) -> Self {
         self.etag = None;
@@ -258,7 +258,7 @@ impl Answer {
         self
     }
 
-    /// Closes the connection after an [`Answer::raw`] without the `close_notify` of TLS, as if it broke.
+    /// Closes the connection after an [`Answer::raw`] without the `close_notify` of TLS, as if the connection was interrupted.
     #[must_use]
     pub fn without_close_notify(mut self) -> Self {
         self.is_cut = true;
@@ -272,7 +272,7 @@ impl Answer {
         self
     }
 
-    /// Whether the answer is written below HTTP, which only works on HTTP/1.1.
+    /// Whether the answer bypasses the HTTP layer, which works only with HTTP/1.1.
     pub(crate) fn needs_http1(&self) -> bool {
         match &self.content {
             Content::Raw(_) => true,
@@ -300,7 +300,7 @@ impl Answer {
 }
 
 impl From<&str> for Answer {
-    /// Text that begins like JSON or HTML is served as such, other text as plain text.
+    /// Text that begins like JSON or HTML gets that media type. Other text is plain text.
     fn from(body: &str) -> Self {
         let body = body.to_owned();
         match body.trim_start().as_bytes().first() {
@@ -315,7 +315,7 @@ fn status_code(status: u16) -> StatusCode {
     StatusCode::from_u16(status).expect("a status code between 100 and 999")
 }
 
-/// A strong ETag that depends on nothing but the bytes. `DefaultHasher::new` has fixed keys.
+/// A strong ETag that depends only on the bytes. `DefaultHasher::new` has fixed keys.
 fn etag_of(body: &[u8]) -> String {
     let mut hasher = std::hash::DefaultHasher::new();
     hasher.write(body);

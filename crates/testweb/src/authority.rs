@@ -1,6 +1,6 @@
-//! The test web's certificate authority, which signs a leaf certificate at the first handshake of each name.
+//! The certificate authority of the test web. It signs a leaf certificate at the first handshake of each name.
 //!
-//! All leaves share one key, so a leaf costs one signature, which makes tens of thousands of names cheap.
+//! All leaves share one key, so each leaf costs only one signature, and tens of thousands of names are cheap.
 
 use std::{
     collections::HashMap,
@@ -16,7 +16,7 @@ use rustls::{crypto::ring, pki_types::PrivateKeyDer, sign::CertifiedKey};
 
 use crate::Certificate;
 
-/// The name on a certificate for another host.
+/// The name in a certificate for another host.
 const ANOTHER_NAME: &str = "another.example";
 
 pub(crate) struct Authority {
@@ -46,7 +46,7 @@ impl Authority {
         self.trusted.pem()
     }
 
-    /// The leaf of a name, from the cache or signed now.
+    /// The leaf certificate of a name, from the cache or newly signed.
     pub(crate) fn leaf(&self, name: &str, kind: Certificate) -> Option<Arc<CertifiedKey>> {
         let mut leaves = self.leaves.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (name.to_owned(), kind);

@@ -14,7 +14,7 @@ use tokio::time::Sleep;
 
 use crate::{answer::Pace, log::OpenHit};
 
-/// A body in transfer. It has the record of the hit, which is closed when the body is sent or dropped.
+/// A body that is being sent. It holds the record of the hit, which is closed when the body is sent or dropped.
 pub(crate) struct ResponseBody {
     segments: VecDeque<(Bytes, u64)>,
     hit: Option<OpenHit>,
@@ -23,12 +23,12 @@ pub(crate) struct ResponseBody {
     content_length: ContentLength,
 }
 
-/// Whether the head has the length of the body.
+/// Whether the head contains the length of the body.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ContentLength {
-    /// The head has the exact length.
+    /// The head contains the exact length.
     Exact,
-    /// The head has no length, or another one.
+    /// The head contains no length, or another one.
     Other,
 }
 
@@ -118,7 +118,7 @@ impl Body for ResponseBody {
     }
 }
 
-/// The delay of a slow answer; nothing else in the test web sleeps.
+/// The delay of a slow answer. Nothing else in the test web sleeps.
 pub(crate) fn sleep(delay: Duration) -> Sleep {
     tokio::time::sleep(delay)
 }

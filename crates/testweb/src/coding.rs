@@ -10,7 +10,7 @@ use hyper::body::Bytes;
 /// Decoded size of the repeated block of a bomb: 10 GiB take 10,240 blocks.
 const BOMB_BLOCK_BYTES: u64 = 1024 * 1024;
 
-/// Brotli window of 4 MiB and the usual quality of a server that compresses once.
+/// Brotli window of 4 MiB. The quality below is usual for servers that compress a file once.
 #[cfg(feature = "brotli")]
 const BROTLI_WINDOW_LOG2: u32 = 22;
 #[cfg(feature = "brotli")]
@@ -43,8 +43,8 @@ fn brotli_from(body: impl Read) -> Bytes {
     coded.into()
 }
 
-/// One valid gzip stream, as segments: a header, a repeated flushed deflate block, a last block, the trailer.
-/// A full flush ends on a byte boundary and resets the window, so the block can be repeated.
+/// One valid gzip stream as segments: a header, a repeated flushed deflate block, a last block, and the trailer. The block can be repeated,
+/// because a full flush ends on a byte boundary and resets the window.
 pub(crate) fn gzip_bomb(decoded_bytes: u64) -> Vec<(Bytes, u64)> {
     let blocks = decoded_bytes / BOMB_BLOCK_BYTES;
     let rest = decoded_bytes % BOMB_BLOCK_BYTES;

@@ -1,5 +1,4 @@
-//! The records of requests and connections. They are the basis of the politeness audit: the server makes them, independently of the
-//! crawler.
+//! The records of requests and connections. The politeness audit uses them, because the server records them independently of the crawler.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -13,7 +12,7 @@ use crate::Answer;
 /// Headers by which a bot wall is recognised.
 const BOT_WALL_HEADERS: [&str; 2] = ["cf-mitigated", "x-amzn-waf-action"];
 
-/// Longest body of a POST that is recorded.
+/// Maximum bytes of the body of a POST that is recorded.
 const POSTED_BYTES_MAX: usize = 64 * 1024;
 
 /// One request and its response.
@@ -21,7 +20,7 @@ const POSTED_BYTES_MAX: usize = 64 * 1024;
 pub struct Hit {
     /// Number of the request, in the order in which requests began.
     pub id: u64,
-    /// Number of the connection it came over.
+    /// Number of the connection over which the request was received.
     pub connection: u64,
     /// When the head of the request had been read, in microseconds since the web began (monotonic).
     pub started_us: u64,
@@ -45,11 +44,11 @@ pub struct Hit {
     pub path: String,
     /// The headers that concern politeness.
     pub request: RequestHeaders,
-    /// Status sent; absent if the connection was reset, closed or stalled instead.
+    /// The status that was sent. Absent if the connection was reset, closed or stalled instead.
     pub status: Option<u16>,
     /// The headers that concern politeness.
     pub response: ResponseHeaders,
-    /// Bytes of body sent, as coded on the wire.
+    /// Bytes of the body that were sent on the wire.
     pub body_bytes: u64,
     /// Whether the whole response was sent.
     pub complete: bool,
@@ -79,7 +78,7 @@ pub struct RequestHeaders {
     pub if_modified_since: Option<String>,
     /// `Referer`, which a crawler has no reason to send.
     pub referer: Option<String>,
-    /// `Cookie`, which a crawler has no reason to send either.
+    /// `Cookie`, which a crawler has no reason to send.
     pub cookie: Option<String>,
     /// `Signature-Agent` of Web Bot Auth.
     pub signature_agent: Option<String>,
@@ -210,7 +209,7 @@ pub(crate) async fn posted_body(head: &request::Parts, body: Incoming) -> Option
     Some(std::str::from_utf8(&body.to_bytes()).ok()?.into())
 }
 
-/// The decoded robots.txt of an answer, for the record; after redirects its path may differ.
+/// The decoded robots.txt of an answer. The path may differ from `/robots.txt` after redirects.
 pub(crate) fn robots_body(path: &str, answer: &Answer) -> Option<Arc<str>> {
     let crate::answer::Content::Body { plain, .. } = &answer.content else {
         return None;

@@ -1,6 +1,6 @@
-//! One virtual host: its name, address, certificate, and its answers by path.
+//! Defines a virtual host: its name, address, certificate, and its answers by path.
 //!
-//! Clones share everything, so twenty thousand hosts from one template cost little.
+//! Clones share their data, so twenty thousand hosts from one template are cheap.
 
 use std::{collections::HashMap, net::Ipv4Addr, sync::Arc};
 
@@ -8,7 +8,7 @@ use hyper::body::Bytes;
 
 use crate::Answer;
 
-/// A virtual host. Paths are matched without their query; other paths answer 404, or the catch-all.
+/// A virtual host. Paths are matched without their query. Other paths get the catch-all answer or 404.
 #[derive(Clone, Debug)]
 pub struct Host {
     pub(crate) name: Arc<str>,
@@ -27,7 +27,7 @@ pub(crate) enum SocketRule {
     ByRule,
     /// The host listens on this address.
     At(Ipv4Addr),
-    /// The host has a port without a listener.
+    /// The host has a port on which nothing listens.
     Refusing,
 }
 
@@ -99,7 +99,7 @@ impl Host {
         self.route(path, Answer::ok(content_type, body))
     }
 
-    /// Serves an answer on a path; the last one set on a path counts.
+    /// Serves an answer on a path. It replaces an earlier answer for the same path.
     #[must_use]
     pub fn route(mut self, path: &str, answer: impl Into<Answer>) -> Self {
         self.set(path, answer.into());
@@ -118,7 +118,7 @@ impl Host {
         self.route(path, Answer::redirect(status, location))
     }
 
-    /// Answers every path without its own answer, robots.txt included.
+    /// Answers every path that has no answer of its own, including robots.txt.
     #[must_use]
     pub fn catch_all(mut self, answer: impl Into<Answer>) -> Self {
         let answer = answer.into();
@@ -156,7 +156,7 @@ impl Host {
         self
     }
 
-    /// Is listed on a port that refuses connections.
+    /// Gives the host a port that refuses connections.
     #[must_use]
     pub fn refusing_connections(mut self) -> Self {
         self.socket = SocketRule::Refusing;
@@ -176,7 +176,7 @@ impl Host {
         Arc::clone(self.routes.get(path).unwrap_or(&self.otherwise))
     }
 
-    /// Some answers exist in one version of HTTP.
+    /// Restricts the host to HTTP/1.1 if an answer requires it.
     fn use_only_protocol(&mut self, answer: &Answer) {
         if answer.needs_http1() {
             self.protocols = Protocols::Http1;

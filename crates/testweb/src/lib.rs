@@ -1,8 +1,8 @@
 //! A web of virtual HTTPS hosts on loopback, selected by SNI, with a log of every hit.
 //!
-//! The demo and every test with a crawl use it: hosts that behave, and hosts that misbehave in every way that a crawler has
-//! to survive. It has its own certificate authority and serves HTTP/1.1 and HTTP/2 without a framework, so that it can
-//! also send invalid responses. It does not judge politeness: it records what happened.
+//! The demo and all tests that crawl use it. It has hosts that behave correctly, and hosts that misbehave in every way that a crawler has
+//! to survive. It has its own certificate authority and serves HTTP/1.1 and HTTP/2 without a framework, so that it can also send invalid
+//! responses. It records all requests, but does not judge their politeness.
 //!
 //! ```no_run
 //! # async fn example() -> anyhow::Result<()> {

@@ -1,4 +1,4 @@
-//! The log of every hit and connection: in memory, and optionally as JSONL in a file.
+//! Logs every hit and connection in memory, and optionally as JSONL in a file.
 //!
 //! Hits and connections are recorded when they end, and returned in the order in which they began.
 
@@ -87,14 +87,14 @@ impl Log {
         self.connections().into_iter().filter(|connection| connection.requests == 0).collect()
     }
 
-    /// Removes the records in memory, so that a second pass is judged separately.
+    /// Removes the records in memory, so that a second pass can be checked separately.
     pub fn clear(&self) {
         let mut records = self.records();
         records.hits.clear();
         records.connections.clear();
     }
 
-    /// Waits until the log satisfies a condition. There is no time limit: the caller sets a timeout.
+    /// Waits until the log satisfies a condition. There is no time limit, so the caller must set a timeout.
     pub async fn wait_until(&self, condition: impl Fn(&Self) -> bool) {
         loop {
             let changed = self.changed.notified();

@@ -1,4 +1,4 @@
-//! Finds the host of a name: hosts that were added, and hosts that a template makes at the first request.
+//! Finds the host of a name among hosts that were added and hosts that a template creates at their first request.
 
 use std::{
     collections::HashMap,
@@ -11,13 +11,13 @@ use std::{
 
 use crate::{Host, host::SocketRule};
 
-/// The port of an obsolete service (tcpmux): connections to it are refused on any machine.
+/// The port of an obsolete service (tcpmux), on which connections are refused on practically every machine.
 const REFUSING_PORT: u16 = 1;
 
-/// The first address of hosts that have one each.
+/// The first address, if each host has its own.
 const FIRST_ADDRESS: u32 = u32::from_be_bytes([127, 1, 0, 1]);
 
-/// The addresses of hosts that do not choose one.
+/// The addresses of hosts without a chosen address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Addresses {
     /// All on this loopback address.
@@ -26,10 +26,10 @@ pub enum Addresses {
     OneEach,
 }
 
-/// Makes the host of an index.
+/// Creates the host of an index.
 pub(crate) type MakeHost = Box<dyn Fn(usize) -> Host + Send + Sync>;
 
-/// `count` hosts whose names are a pattern with the index in rule of `{}`.
+/// `count` hosts whose names are a pattern with the index in place of `{}`.
 pub(crate) struct Template {
     count: usize,
     before: String,

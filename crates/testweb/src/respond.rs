@@ -1,4 +1,4 @@
-//! Turns an [`Answer`] into a response to one request: conditional requests (RFC 9110 §13), content coding (§12.5.3), HEAD.
+//! Converts an [`Answer`] to the response to one request. Handles conditional requests (RFC 9110 §13), content coding (§12.5.3) and HEAD.
 
 use http::{
     HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header, request, uri::PathAndQuery,
@@ -12,7 +12,7 @@ use crate::{
     log::OpenHit,
 };
 
-/// A response whose body is not yet bound to the record of the hit.
+/// A response whose body does not yet hold the record of the hit.
 pub(crate) struct Reply {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
@@ -76,7 +76,7 @@ impl Reply {
     }
 }
 
-/// The path of a request without its query, and with it.
+/// The path of a request, without and with its query.
 pub(crate) fn paths_of<B>(request: &Request<B>) -> (String, String) {
     let uri = request.uri();
     let whole = uri.path_and_query().map_or_else(|| uri.path().to_owned(), ToString::to_string);
@@ -121,7 +121,7 @@ fn headers_of(answer: &Answer, coding: Option<&'static str>) -> HeaderMap {
     headers
 }
 
-/// A strong `ETag` names one coded form (RFC 9110 §8.8.3.3).
+/// The ETag of a coded body. It differs for each coding, because a strong `ETag` identifies one coded form (RFC 9110 §8.8.3.3).
 fn coded_etag(etag: &str, coding: Option<&str>) -> String {
     match (coding, etag.strip_suffix('"')) {
         (Some(coding), Some(opened)) => format!("{opened}-{coding}\""),

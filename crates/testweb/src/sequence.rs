@@ -1,4 +1,4 @@
-//! Counts the requests of paths whose answers depend on the count.
+//! Counts the requests for paths whose answers depend on the count.
 
 use std::{
     collections::HashMap,
@@ -12,7 +12,7 @@ use crate::{Answer, answer::Content};
 pub(crate) struct Sequences(Mutex<HashMap<(String, String), u32>>);
 
 impl Sequences {
-    /// The answer to the next request; counts it.
+    /// Counts a request, and returns the answer to it.
     pub(crate) fn current(&self, host: &str, path: &str, answer: Arc<Answer>) -> Arc<Answer> {
         let Content::Sequence { first, last } = &answer.content else {
             return answer;

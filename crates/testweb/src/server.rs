@@ -1,4 +1,4 @@
-//! Connections: the handshake by SNI, then HTTP below axum, one task each.
+//! Serves connections, each in its own task: the handshake, which depends on the SNI, then HTTP with hyper.
 
 use std::{
     convert::Infallible,
@@ -123,7 +123,7 @@ impl Server {
             let (server, client) = (Arc::clone(self), Arc::clone(&client));
             move |request| Arc::clone(&server).answer(Arc::clone(&client), request)
         });
-        // Errors at the end of a connection are expected; the log has its requests.
+        // errors at the end of a connection are expected; the log contains its requests
         if is_http2 {
             conn::http2::Builder::new(TokioExecutor::new()).serve_connection(stream, service).await.ok();
         } else {
@@ -218,13 +218,13 @@ fn host_part(authority: &str) -> &str {
     authority.rsplit_once(':').map_or(authority, |(host, _port)| host)
 }
 
-/// The status in raw bytes, where they have one.
+/// The status in raw bytes, if they contain one.
 fn status_in(bytes: &[u8]) -> Option<u16> {
     let line = bytes.split(|byte| *byte == b'\n').next()?;
     std::str::from_utf8(line).ok()?.split(' ').nth(1)?.trim().parse().ok()
 }
 
-/// Ends or holds a connection in the middle of its handshake.
+/// Closes, resets or stalls a connection in the middle of its handshake.
 async fn fail_handshake(mut start: StartHandshake<TcpStream>, handshake: Handshake) {
     match handshake {
         Handshake::Reset => reset_on_close(&start.io),

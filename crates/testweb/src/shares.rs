@@ -1,14 +1,14 @@
-//! A web on which one site in a hundred declares something, at the paths at which counted sites publish.
+//! A web on which one site in a hundred has manifests, at the paths at which counted sites publish.
 //!
-//! The count (`shares.txt` of the path table) lists sets of paths with the number of sites that have them. Every hundredth site
-//! of the web is one of the counted sites; [`SITES`] sites hold each of them once. Nothing is random.
+//! The count (`shares.txt` of the path table) lists sets of paths with the number of sites that have them. Every hundredth site of the web
+//! is one of the counted sites, and a web of [`SITES`] sites contains each of them once. Nothing is random.
 
 use crate::{Answer, Host};
 
 const SHARES: &str = include_str!("../../policy/src/plan/shares.txt");
-/// One in this many sites declares something.
+/// One in this many sites has manifests.
 pub const SITES_PER_DECLARING: usize = 100;
-/// Sites of a web that has each counted site once.
+/// Number of sites of a web that contains each counted site once.
 pub const SITES: usize = 89 * SITES_PER_DECLARING;
 
 /// The paths at which each counted site publishes.
@@ -22,7 +22,7 @@ fn counted() -> Vec<Vec<&'static str>> {
         .collect()
 }
 
-/// The paths at which each site of a web publishes; empty for the sites that declare nothing.
+/// The paths at which each site of a web publishes; empty for sites without manifests.
 pub fn paths(sites: usize) -> impl Iterator<Item = Vec<&'static str>> {
     let counted = counted();
     (0..sites).map(move |site| match (site % SITES_PER_DECLARING, counted.len()) {

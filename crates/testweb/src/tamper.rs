@@ -1,6 +1,6 @@
-//! The stream between TLS and HTTP, which lets a host send bytes that HTTP would never send, or nothing at all.
+//! The stream between TLS and HTTP. It allows a host to send bytes that the HTTP layer would never send, or nothing.
 //!
-//! Once a plan is set, the output of the HTTP layer is discarded.
+//! After a plan was set, the output of the HTTP layer is discarded.
 
 use std::{
     future::Future,
@@ -30,7 +30,7 @@ pub(crate) struct Plan {
 pub(crate) enum Takeover {
     /// Write these bytes, then close.
     Write(Bytes, Option<Pace>),
-    /// Write these bytes, then close without telling TLS.
+    /// Write these bytes, then close the connection without `close_notify`.
     WriteAndBreak(Bytes, Option<Pace>),
     /// Reset it.
     Reset,
@@ -52,7 +52,7 @@ impl Tampering {
     }
 }
 
-/// A TLS stream whose writing side can be taken over.
+/// A TLS stream whose output can be replaced by a [`Plan`].
 pub(crate) struct TamperedStream {
     inner: TlsStream<TcpStream>,
     tampering: Tampering,
@@ -66,7 +66,7 @@ impl TamperedStream {
         Self { inner, tampering, delay: None, is_broken: false }
     }
 
-    /// Executes the plan, if there is one; ready with an error when the connection has to end.
+    /// Executes the plan, if there is one. Returns an error when the connection has to end.
     fn poll_plan(&mut self, context: &mut Context<'_>) -> Poll<Option<io::Error>> {
         let tampering = self.tampering.clone();
         let mut plan = tampering.plan();

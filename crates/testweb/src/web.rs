@@ -1,4 +1,4 @@
-//! A running web: built from hosts, served until it is dropped, changed while it runs.
+//! A running web. It is built from hosts, can be changed while it runs, and is served until it is dropped.
 
 use std::{
     fmt::Write as _,
@@ -19,7 +19,7 @@ use crate::{
     server::Server,
 };
 
-/// Attempts to find a port that is free on every address.
+/// Maximum number of attempts to find a port that is free on every address.
 const PORT_ATTEMPTS: u32 = 20;
 
 /// The configuration of a web.
@@ -38,7 +38,7 @@ pub struct Web {
     tasks: TaskTracker,
 }
 
-/// Starts a web; the same as [`WebBuilder::start`].
+/// Starts a web, like [`WebBuilder::start`].
 pub async fn serve(web: WebBuilder) -> anyhow::Result<Web> {
     web.start().await
 }
@@ -48,7 +48,7 @@ impl WebBuilder {
         Self { names: Names::new(Addresses::Shared(Ipv4Addr::LOCALHOST)), log_file: None, port: 0 }
     }
 
-    /// The addresses of hosts; 127.0.0.1 for all by default.
+    /// Sets the addresses of hosts. By default, all are on 127.0.0.1.
     ///
     /// # Panics
     /// If the address is not a loopback address: the test web is never open to the network.
@@ -74,8 +74,8 @@ impl WebBuilder {
         hosts.into_iter().fold(self, Self::host)
     }
 
-    /// Adds `count` hosts named by a pattern with `{}` for the index, each made at its first request.
-    /// The name comes from the pattern; that of the returned host is ignored.
+    /// Adds `count` hosts, each created at its first request. The name of a host is the pattern with the index in place of `{}`. The name
+    /// of the host that `make` returns is ignored.
     ///
     /// # Panics
     /// If the pattern has no `{}`.
@@ -97,7 +97,7 @@ impl WebBuilder {
         self
     }
 
-    /// Writes every hit and connection to this file too, one JSON object per line.
+    /// Also writes every hit and connection to this file, one JSON object per line.
     #[must_use]
     pub fn log_file(mut self, path: impl Into<PathBuf>) -> Self {
         self.log_file = Some(path.into());
@@ -135,7 +135,7 @@ impl WebBuilder {
 }
 
 impl Web {
-    /// A web without hosts, to be filled.
+    /// The configuration of a web without hosts.
     pub fn builder() -> WebBuilder {
         WebBuilder::new()
     }
@@ -181,7 +181,7 @@ impl Web {
         &self.server.log
     }
 
-    /// Adds a file to a host or changes it, from the next request on. The host need not exist yet.
+    /// Adds or changes a file of a host, from the next request on. The host need not exist yet.
     pub fn set_file(&self, host: &str, path: &str, content_type: &str, body: impl Into<Bytes>) {
         self.set(host, path, Answer::ok(content_type, body));
     }
@@ -191,7 +191,7 @@ impl Web {
         self.server.names.change(host, |host| host.set(path, answer.into()));
     }
 
-    /// Removes a path from a host; it then answers like any other unknown path.
+    /// Removes a path from a host. The host then answers it like any other unknown path.
     pub fn remove(&self, host: &str, path: &str) {
         self.server.names.change(host, |host| host.remove(path));
     }
@@ -201,7 +201,7 @@ impl Web {
         self.server.names.add(host);
     }
 
-    /// Removes a host that was added by name; handshakes for it then fail.
+    /// Removes a host that was added by name. Handshakes for it then fail.
     pub fn remove_host(&self, host: &str) {
         self.server.names.remove(host);
     }
@@ -231,13 +231,13 @@ pub struct WebFiles {
 
 async fn accept(listener: TcpListener, server: Arc<Server>, tasks: TaskTracker, stop: CancellationToken) {
     loop {
-        // An accept fails if the client has disconnected or files have run out; the next one may succeed.
+        // accepting fails if the client has disconnected or no file descriptor is left; the next attempt may succeed
         let Ok((stream, peer)) = listener.accept().await else {
             tokio::task::yield_now().await;
             continue;
         };
         let Ok(local) = stream.local_addr() else { continue };
-        // The listener accepts only 127.0.0.0/8; clients of the network get no response.
+        // serve only clients in 127.0.0.0/8, so that clients in the network get no response
         if peer.ip().is_loopback() {
             let serving = Arc::clone(&server).serve(stream, peer, local);
             tasks.spawn(stop.clone().run_until_cancelled_owned(serving));

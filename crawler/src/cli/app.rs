@@ -1,6 +1,6 @@
 //! The program: parses, resolves and dispatches commands, and reports errors in one sentence.
 //!
-//! `settings::exit` has the exit codes.
+//! `settings::exit` defines the exit codes.
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -43,7 +43,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Reports the error that ends the program. `note` is about where the database is named.
+/// Reports the error that ends the program. `note` is added to the hint about a missing database.
 fn report_error(error: &anyhow::Error, note: Option<&str>, format: LogFormat) -> ExitCode {
     let is_missing = error.downcast_ref::<StoreError>().is_some_and(StoreError::is_missing);
     let note = note.map(|note| format!(" ({note})")).unwrap_or_default();
@@ -58,7 +58,7 @@ pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
-/// Whether the command line or the settings are wrong, such as those that name a database that does not exist.
+/// Whether the command line or the settings are wrong, for example because they name a database that does not exist.
 pub fn is_usage(error: &anyhow::Error) -> bool {
     error.is::<UsageError>()
         || error.downcast_ref::<CrawlError>().is_some_and(CrawlError::is_usage)
@@ -112,7 +112,7 @@ pub async fn perform(command: Command, settings: Settings) -> anyhow::Result<()>
 }
 
 fn without_database(command: &Command, settings: &Settings) -> anyhow::Result<()> {
-    // `main` reads documents, before there are settings.
+    // `main` handles `ReadDocument` before the settings are parsed
     if matches!(command, Command::Keys { command: None }) { commands::keys(settings) } else { Ok(()) }
 }
 
@@ -138,7 +138,7 @@ async fn crawl(settings: Settings, flags: SharedFlags) -> anyhow::Result<()> {
     crawled
 }
 
-/// Checks before anything is created that there are seeds: without any, only the sites of an earlier crawl can be visited.
+/// Checks that there are seeds before anything is created. Without seeds, only the sites of an earlier crawl can be visited.
 async fn check_seeds(settings: &Settings) -> Result<(), CrawlError> {
     for source in &settings.crawl.seeds {
         source.check_readable()?;

@@ -24,7 +24,8 @@ use crate::{UsageError, clock, site_of};
 /// Maximum number of findings shown of one manifest.
 const FINDINGS_MAX: usize = 50;
 
-/// How often `check` looks for the visit of another process, and the interval: two minutes, the longest visit without waits.
+/// How many times `check` polls for the end of another process's visit, and at which interval: for two minutes, the duration of the longest
+/// visit without waits.
 const OTHER_VISIT_POLLS: u32 = 240;
 const OTHER_VISIT_POLL_INTERVAL: Duration = Duration::from_millis(500);
 
@@ -49,7 +50,7 @@ pub(super) async fn check(settings: Settings, store: Store, domain: &str) -> any
     let summary = checked?;
     let is_elsewhere = summary.sites_visited == 0 && summary.parked.is_empty() && !cancel.soft.is_cancelled();
     if is_elsewhere && output == OutputFormat::Text {
-        output::line(&format!("{site}: another crawler has it; waiting for the end of its visit"))?;
+        output::line(&format!("{site}: another crawler is visiting it; waiting for the end of that visit"))?;
     }
     let visit = visit_since(&store, &site, began, if is_elsewhere { OTHER_VISIT_POLLS } else { 0 });
     let visit = cancel.soft.run_until_cancelled(visit).await.transpose()?.flatten();
@@ -69,7 +70,7 @@ pub(super) async fn check(settings: Settings, store: Store, domain: &str) -> any
             format!("{named}: {}; {requests}", visit.end.description())
         }
         (None, None) => format!(
-            "{site}: another crawler has it; `{} explain {site}` shows its visit when it has ended",
+            "{site}: another crawler is visiting it; when the visit has ended, `{} explain {site}` shows it",
             super::app::program()
         ),
     })?;
@@ -96,7 +97,7 @@ pub(super) fn check_names(command: &Command, settings: &Settings) -> Result<(), 
     }
 }
 
-/// The site or URL that a person wants to have visited.
+/// Parses the site or URL that is to be visited.
 fn seed_to_check(settings: &Settings, domain: &str) -> Result<Seed, UsageError> {
     let egress = &settings.crawl.egress;
     let seed = seed_of(domain, egress.own_networks.site_scope())?;
@@ -104,7 +105,7 @@ fn seed_to_check(settings: &Settings, domain: &str) -> Result<Seed, UsageError> 
     Ok(seed)
 }
 
-/// Refuses a host of the demo that this process cannot find.
+/// Refuses a host of the demo that this process cannot resolve.
 ///
 /// # Errors
 ///
@@ -119,13 +120,13 @@ pub fn refuse_demo_host(host: &Host, egress: &EgressSettings) -> Result<(), Usag
     Ok(())
 }
 
-/// Whether no name server of the web knows the host, and the operator names neither its address nor name servers.
+/// Whether public name servers do not know the host, and the operator has configured neither its address nor other name servers.
 fn is_only_in_a_demo(host: &Host, egress: &EgressSettings) -> bool {
     let is_reserved = host.as_str().rsplit('.').next() == Some("example");
     is_reserved && egress.hosts.find(host).is_none() && egress.name_servers.is_empty()
 }
 
-/// Says at how many paths a visit that found nothing had an answer; `None` if there were none.
+/// A sentence with the number of paths that answered a visit that found nothing. `None` if no path answered.
 fn nothing_found(site: &SiteName, visit: &VisitReport) -> Option<String> {
     let answered = visit.fetches.iter().filter(|fetch| fetch.outcome.is_response()).count() as u64;
     let paths = counted(answered, "path");
@@ -134,7 +135,7 @@ fn nothing_found(site: &SiteName, visit: &VisitReport) -> Option<String> {
     })
 }
 
-/// The visit that has ended since `began`; waits for it.
+/// Waits for a visit that ends after `began`, and returns it.
 async fn visit_since(
     store: &Store,
     site: &SiteName,
@@ -194,7 +195,7 @@ pub(super) fn keys(settings: &Settings) -> anyhow::Result<()> {
     Ok(output::json(&signer.directory())?)
 }
 
-/// Lists what a pass would request. Without a database no site is known, and none is created.
+/// Lists what a pass would request. If there is no database, only the seeds are planned. Creates no database.
 pub(super) async fn dry_run(settings: &Settings) -> anyhow::Result<()> {
     let store = match Store::open_existing(&settings.shared.store).await {
         Ok(store) => Some(store),
@@ -215,8 +216,8 @@ pub(super) async fn dry_run(settings: &Settings) -> anyhow::Result<()> {
     Ok(output::text(&report::dry_run_text(&plan))?)
 }
 
-/// Excludes sites and deletes what was read from them. Like the following commands it names the database, since a crawl with
-/// another one continues to visit them.
+/// Blocks sites and deletes what was read from them. The output of this and of the following commands names the database, because a crawl
+/// with another database continues to visit the sites.
 pub(super) async fn block(
     store: &Store,
     database: &DatabaseUrl,
@@ -300,13 +301,13 @@ pub(super) async fn unsuspend(
     Ok(())
 }
 
-/// A hint at a mistyped name, before a site is blocked or suspended that nothing is known of.
+/// A hint that the name may be mistyped, if the site to block or suspend is not in the database.
 async fn unknown_note(store: &Store, site: &SiteName) -> Result<&'static str, StoreError> {
     let is_known = store.site_report(site, 1).await?.is_some();
-    Ok(if is_known { "" } else { "; this site was not known here before: check the name" })
+    Ok(if is_known { "" } else { "; this site was not in the database: check the name" })
 }
 
-/// Why a site whose block or suspension was lifted is still not visited, if so.
+/// Why a site is still not visited after its block or its suspension was lifted. Empty if it is visited.
 async fn unvisited_note(store: &Store, site: &SiteName) -> Result<String, StoreError> {
     let known = store.site_report(site, 1).await?;
     let program = super::app::program();
@@ -317,19 +318,20 @@ async fn unvisited_note(store: &Store, site: &SiteName) -> Result<String, StoreE
         }
         Some(known) if known.summary.next_visit_at.is_none() => {
             format!(
-                "; no list that was read names it, so it is not visited: {program} check {site} visits it, and a list adds it when it is read"
+                "; no list names it, so it is not visited: {program} check {site} visits it, and a list adds it when it is read"
             )
         }
         _ => String::new(),
     })
 }
 
-/// All or none: a typo in the last name does not leave the first ones changed.
+/// Parses all names or none, so that a typo in the last name does not leave the first sites changed.
 fn sites(domains: &[String]) -> Result<Vec<SiteName>, UsageError> {
     domains.iter().map(|domain| site_under_any_scheme(domain)).collect()
 }
 
-/// The site of a domain or a URL that is not requested: a site is known, and excluded, under every scheme.
+/// The site of a domain or a URL, for commands that send no request. Also accepts `http`, because a site has the same name under both
+/// schemes.
 pub(super) fn site_under_any_scheme(domain: &str) -> Result<SiteName, UsageError> {
     let https = domain.strip_prefix("http://").map(|rest| format!("https://{rest}"));
     site_of(https.as_deref().unwrap_or(domain)).map_err(|error| UsageError(error.to_string()))

@@ -38,7 +38,7 @@ fn length(count: u64, unit: &str) -> Option<Duration> {
     count.checked_mul(seconds).map(Duration::from_secs)
 }
 
-/// A duration in the largest units that keep it short: `1 d 4 h`, `3 m 5 s`, `250 ms`.
+/// Formats a duration with at most two units: `1 d 4 h`, `3 m 5 s`, `250 ms`.
 pub(crate) fn in_words(duration: Duration) -> String {
     let seconds = duration.as_secs();
     match seconds {

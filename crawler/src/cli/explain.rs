@@ -1,6 +1,6 @@
-//! `explain DOMAIN`: what was fetched, which rule decided, and the next visit, in words.
+//! `explain DOMAIN`: shows what was fetched, which rules applied, and when the next visit is.
 //!
-//! The store has the facts; the rules that decide the next visit also explain it.
+//! The data comes from the store. The same rules that schedule the next visit also explain it.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -26,9 +26,9 @@ use super::report::{counted, plural};
 use crate::clock;
 use crate::output::{self, OutputFormat};
 use crate::priors::PathPriors;
-use crate::visit::{ParkedPlan, next_paths, parked_plan, parked_robots, says_nothing};
+use crate::visit::{ParkedPlan, is_without_evidence, next_paths, parked_plan, parked_robots};
 
-/// Fetches without a result that are shown as one entry; fewer are shown one by one.
+/// Minimum number of fetches without a result that are shown as one entry. Fewer are shown one by one.
 const FOLDED_MIN: usize = 3;
 
 /// Shows the timeline of a site.
@@ -88,7 +88,7 @@ pub(super) async fn run(
     Ok(())
 }
 
-/// Puts the robots.txt files that a parked visit has read in the place of those of earlier visits; returns their texts.
+/// Replaces the robots.txt records of earlier visits by those that a parked visit has read. Returns the texts of the files.
 fn show_parked_robots(report: &mut SiteReport) -> BTreeMap<Host, Arc<[u8]>> {
     let mut bodies = BTreeMap::new();
     for mut record in parked_robots(&report.state) {
@@ -106,7 +106,7 @@ fn show_parked_robots(report: &mut SiteReport) -> BTreeMap<Host, Arc<[u8]>> {
 struct Explained {
     #[serde(flatten)]
     report: SiteReport,
-    /// Absent before the first visit, and once every path was requested.
+    /// Absent before the first visit, and after all paths were requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     paths: Option<NextPaths>,
 }
@@ -118,12 +118,12 @@ struct NextPaths {
     next: Vec<&'static str>,
     /// Later visits request these.
     later: Vec<&'static str>,
-    /// Why they were left, as text.
+    /// Why they were left for later visits, as text.
     reason: String,
 }
 
 impl NextPaths {
-    /// `last_end` is how the last visit ended: one that ended early left paths for this reason, whatever the plan was.
+    /// `last_end` is how the last visit ended. If it ended early, this is why it left paths, whatever its plan was.
     fn of(plan: &PathPlan, last_end: Option<VisitEnd>) -> Self {
         let names = |rows: &[&'static PlannedPath]| rows.iter().map(|row| row.path).collect();
         let early = last_end.filter(|end| !matches!(end, VisitEnd::Completed | VisitEnd::NothingNew));
@@ -287,8 +287,8 @@ fn file_lines(file: &RobotsFile) -> Vec<String> {
         ));
     }
     lines.extend(file.notes().iter().map(|note| {
-        let place = note.line.map_or_else(|| "file".to_owned(), |line| format!("line {line}"));
-        format!("  {place}: {} ({})", note.kind.in_words(), note.text)
+        let location = note.line.map_or_else(|| "file".to_owned(), |line| format!("line {line}"));
+        format!("  {location}: {} ({})", note.kind.in_words(), note.text)
     }));
     lines
 }
@@ -307,7 +307,7 @@ fn robots_in_words(site: &SiteState, record: &RobotsRecord) -> String {
     let cause = cause.map(|cause| format!(" ({cause})")).unwrap_or_default();
     let now = clock::now();
     let used = match CopyUse::at(record.expires_at, now) {
-        CopyUse::Current if !says_nothing(site, record, now) => {
+        CopyUse::Current if !is_without_evidence(site, record, now) => {
             format!("valid until {}", time(record.expires_at))
         }
         _ => "requested again at the next visit".to_owned(),
@@ -337,7 +337,7 @@ fn visit_lines(visit: &VisitReport) -> Vec<String> {
     lines
 }
 
-/// Fetches that found nothing for the same reason are one entry, at the place of the first of them.
+/// Lists fetches. Fetches that found nothing for the same reason share one entry, at the position of the first of them.
 fn fetches_lines(fetches: &[FetchReport]) -> Vec<String> {
     let mut lines = Vec::new();
     let mut shown = HashSet::new();
@@ -360,7 +360,7 @@ fn fetches_lines(fetches: &[FetchReport]) -> Vec<String> {
     lines
 }
 
-/// Properties of a fetch that found nothing; fetches with equal ones are listed together.
+/// Properties of a fetch that found nothing. Fetches with equal properties are listed together.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Absence {
     origin: String,
@@ -440,7 +440,7 @@ fn fetch_lines(fetch: &FetchReport) -> Vec<String> {
 fn decision(fetch: &FetchReport) -> String {
     use FetchOutcome as Outcome;
     match (fetch.outcome, fetch.fresh_until) {
-        (Outcome::Fresh, _) => "not requested, since its copy is fresh".to_owned(),
+        (Outcome::Fresh, _) => "not requested, because its copy is fresh".to_owned(),
         (outcome, until) if outcome.is_present() => {
             let what = if outcome == Outcome::NotModified { "the copy is still valid" } else { "stored" };
             match (until, fetch.etag.is_some() || fetch.last_modified.is_some()) {
@@ -456,21 +456,22 @@ fn decision(fetch: &FetchReport) -> String {
     }
 }
 
-/// The effect of an outcome on a manifest that the last visits found, as the store decides it.
+/// The effect of an outcome on a manifest that an earlier visit found. It is the effect that the store applies.
 fn effect_of(outcome: FetchOutcome) -> String {
     let effect = match Verdict::of_first(outcome) {
         Verdict::Confirmed => "stored".to_owned(),
-        Verdict::Unknown => "a document that was known here stays as it is".to_owned(),
-        Verdict::StatusOnly(status) => format!("a document that was known here stays, marked as {status}"),
+        Verdict::Unknown => "a known document is kept as it is".to_owned(),
+        Verdict::StatusOnly(status) => format!("a known document is kept and marked as {status}"),
         Verdict::Missed(_) => {
-            "nothing is stored; a document that was known here is removed at the second such visit in a row"
-                .to_owned()
+            "nothing is stored; a known document is removed after the second such visit in a row".to_owned()
         }
-        Verdict::Removed(_) => "a document that was known here is removed at once".to_owned(),
+        Verdict::Removed(_) => "a known document is removed immediately".to_owned(),
     };
     match outcome {
         FetchOutcome::NotReached | FetchOutcome::OverBudget => format!("not requested; {effect}"),
-        FetchOutcome::RateLimited => format!("no request here before the delay is over; {effect}"),
+        FetchOutcome::RateLimited => {
+            format!("no request is sent to this host before the delay is over; {effect}")
+        }
         _ => effect,
     }
 }
@@ -484,11 +485,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_effect_of_each_outcome_is_that_of_the_store() {
+    fn describes_the_effect_of_each_outcome_that_the_store_applies() {
         use FetchOutcome as Outcome;
         let expected: [(&str, &[Outcome]); 5] = [
             (
-                "removed at the second such visit in a row",
+                "removed after the second such visit in a row",
                 &[Outcome::Blocked, Outcome::RedirectedAway, Outcome::RedirectRefused, Outcome::RedirectLoop],
             ),
             (
@@ -499,8 +500,8 @@ mod tests {
                 "marked as stale",
                 &[Outcome::RateLimited, Outcome::ServerError, Outcome::TooLarge, Outcome::Quarantined],
             ),
-            ("stays as it is", &[Outcome::NotReached, Outcome::OverBudget]),
-            ("removed at once", &[Outcome::Gone, Outcome::RobotsDenied]),
+            ("kept as it is", &[Outcome::NotReached, Outcome::OverBudget]),
+            ("removed immediately", &[Outcome::Gone, Outcome::RobotsDenied]),
         ];
         for (words, outcomes) in expected {
             for outcome in outcomes {
@@ -517,7 +518,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cause_of_a_missing_robots_txt_is_in_words() {
+    fn describes_why_a_robots_txt_is_missing() {
         let record = |cause: &str| RobotsRecord {
             host: Host::parse("drowsy.example").unwrap(),
             kind: RobotsKind::Unreachable,
@@ -547,7 +548,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_left_by_a_visit_that_ended_early_or_by_the_plan() {
+    fn explains_paths_left_by_an_early_end_or_by_the_plan() {
         let plan = |remaining| PathPlan { requested: Vec::new(), left: Vec::new(), remaining };
         let unlikely = plan(Remaining::Unlikely { chance_ppm: 654 });
         let submitted = plan(Remaining::Requested(FullTableReason::Submitted));
@@ -558,8 +559,8 @@ mod tests {
                 Some(VisitEnd::RateLimited),
                 "the last visit ended early: the site asked for a delay",
             ),
-            (&unlikely, Some(VisitEnd::Completed), "about one site in 1529 has something there"),
-            (&unlikely, None, "about one site in 1529 has something there"),
+            (&unlikely, Some(VisitEnd::Completed), "about one site in 1529 has a manifest there"),
+            (&unlikely, None, "about one site in 1529 has a manifest there"),
             (&submitted, Some(VisitEnd::NothingNew), "since the site was submitted or checked"),
         ] {
             let reason = NextPaths::of(plan, last_end).reason;

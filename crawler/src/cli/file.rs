@@ -1,5 +1,5 @@
-//! The configuration file: the flags' names in TOML, with `_` for `-`. An unknown key is an error, since a misspelt limit
-//! would not apply.
+//! The configuration file. Its keys are the names of the flags, with `_` in place of `-`. An unknown key is an error, because a misspelt
+//! limit would have no effect.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -199,14 +199,14 @@ pub enum Command {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DatabaseUse {
     None,
-    /// It has no effect on a crawl in any other database, so it creates none.
+    /// An existing database. The command affects only crawls with this database, so it does not create one.
     Existing,
-    /// It stores something, and creates a database if there is none.
+    /// Any database. The command stores something, and creates the database if it does not exist.
     New,
 }
 
 impl Command {
-    /// The database that it needs.
+    /// The database that this subcommand needs.
     pub(super) const fn database(&self) -> DatabaseUse {
         match self {
             Self::Keys { command: None } | Self::ReadDocument => DatabaseUse::None,

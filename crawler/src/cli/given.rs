@@ -1,20 +1,20 @@
-//! One setting of the flags and the configuration file together.
+//! Combines the flag and the key of the configuration file for one setting.
 
 use super::file::ConfigFile;
 
-/// A setting of the flags or the file, with the name under which it was set, for errors.
+/// A setting from a flag or from the file. Error messages use the name under which it was set.
 pub(super) struct Given<T> {
     pub(super) name: String,
     pub(super) value: Option<T>,
 }
 
-/// The flag wins over the file.
+/// The flag takes precedence over the file.
 pub(super) fn given<T>(flag: &str, typed: Option<T>, filed: Option<T>, file: &ConfigFile) -> Given<T> {
     let name = if typed.is_none() && filed.is_some() { file.name_of(flag) } else { flag.to_owned() };
     Given { name, value: typed.or(filed) }
 }
 
-/// The same for a list, which is not given if it is empty.
+/// The same for a list. An empty list counts as not set.
 pub(super) fn given_list<'a, T>(
     flag: &str,
     typed: &'a [T],

@@ -39,13 +39,13 @@ pub(super) fn why_left(remaining: Remaining) -> String {
         Remaining::Enough { chance_ppm } => {
             let chance = chance_in_words(chance_ppm);
             return format!(
-                "a visit without a reason for more requests {} paths at most, although {chance} has something there",
+                "a visit without a reason for more requests {} paths at most, although {chance} has a manifest there",
                 policy::plan::PATHS_SPECULATIVE_MAX
             );
         }
         Remaining::Likely { chance_ppm } | Remaining::Unlikely { chance_ppm } => chance_ppm,
     };
-    format!("{} has something there and nothing at the paths before", chance_in_words(chance_ppm))
+    format!("{} has a manifest there and none at the paths before", chance_in_words(chance_ppm))
 }
 
 fn chance_in_words(chance_ppm: u32) -> String {
@@ -66,16 +66,15 @@ mod tests {
         let table = [
             (
                 Remaining::Unlikely { chance_ppm: 765 },
-                "about one site in 1307 has something there and nothing at the paths before",
+                "about one site in 1307 has a manifest there and none at the paths before",
             ),
             (
                 Remaining::Unlikely { chance_ppm: 0 },
-                "hardly any site has something there and nothing at the paths before",
+                "hardly any site has a manifest there and none at the paths before",
             ),
             (
                 Remaining::Enough { chance_ppm: 5_000 },
-                "a visit without a reason for more requests 9 paths at most, although about one site in 200 has \
-                 something there",
+                "a visit without a reason for more requests 9 paths at most, although about one site in 200 has a manifest there",
             ),
             (Remaining::Requested(FullTableReason::Submitted), "they are requested in the same visit"),
         ];

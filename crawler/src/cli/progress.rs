@@ -10,9 +10,9 @@ use super::duration::in_words;
 use super::report::{counted, end_label};
 use crate::worker::{CrawlState, STATE_EVERY};
 
-/// The rate is a mean over this time: a visit takes about as long.
+/// The rate is the mean over this time, which is about the duration of a visit.
 const WINDOW: Duration = Duration::from_mins(1);
-/// Number of ends of visits that are listed, the most common first.
+/// Maximum number of different ends of visits that are listed, the most common first.
 const ENDS_SHOWN: usize = 4;
 
 /// The rate of requests in the last minute.
@@ -29,9 +29,9 @@ pub(super) struct Shown {
     pub(super) sites_known: Option<u64>,
     /// Whether a visit is open. If none is, only the mean rate still changes.
     pub(super) has_open: bool,
-    /// Whether the sites that are left are not visited by this process: they are not due, or other processes visit them.
+    /// Whether this process visits none of the remaining sites: they are not due, or other processes visit them.
     pub(super) is_idle: bool,
-    /// Whether sites were visited again: visits are counted then.
+    /// Whether sites were visited more than once. The text then counts visits instead of sites.
     pub(super) has_revisited: bool,
     /// Whether the crawl goes on after its pass: the visits since then are counted, of a number of sites that changes.
     pub(super) follows_pass: bool,
@@ -43,9 +43,9 @@ pub(super) struct Shown {
 }
 
 impl Rate {
-    /// Takes the number of requests sent; returns the requests a second.
+    /// Records the number of requests sent, and returns the requests per second.
     fn update(&mut self, requests: u64, now: Instant) -> f64 {
-        // the first requests count too: the first state is that of the first second
+        // count the first requests too: the first state describes the first second
         if let (true, Some(start)) = (self.samples.is_empty(), now.checked_sub(STATE_EVERY)) {
             self.samples.push_back((start, 0));
         }
@@ -67,7 +67,7 @@ impl Rate {
         // sites that become known during the crawl are counted when they are visited
         let open = u64::try_from(state.open).unwrap_or(u64::MAX);
         let sites_known = state.sites_known.map(|known| known.max(done.saturating_add(open)));
-        // a crawl that goes on visits sites again
+        // a crawl that continues visits known sites again
         let has_revisited = state.sites_known.is_some_and(|known| known > 0 && known < done);
         let is_idle = state.open == 0 && state.parked == 0 && sites_known.is_some_and(|known| known > done);
         Shown {
@@ -88,10 +88,10 @@ impl Rate {
     }
 }
 
-/// An estimate of the time left: the requests still to be sent, at the rate of the last minute, and at least the time that the longest open
-/// visit needs with the delays of its site. A visit that has not begun is assumed to need as many requests as those that have. `None` while
-/// nothing is known, while no visit is open, and while fewer are open than could be: then only parked visits are left, or other processes make the
-/// visits.
+/// Estimates the time left: the remaining requests at the rate of the last minute, but at least the time that the longest open visit needs
+/// because of the delays of its site. A visit that has not begun is assumed to need as many requests as the others. `None` while nothing is
+/// known, while no visit is open, and while fewer visits are open than allowed. In the last two cases only parked visits are left, or other
+/// processes visit the remaining sites.
 fn time_left(state: &CrawlState<'_>, sites_left: u64, requests_per_second: f64) -> Option<Duration> {
     if state.open == 0 {
         return None;
@@ -102,7 +102,7 @@ fn time_left(state: &CrawlState<'_>, sites_left: u64, requests_per_second: f64) 
     let begun = state.summary.sites_visited + activity.begun;
     let each = (activity.requests + activity.planned).checked_div(begun).filter(|each| *each > 0);
     let of_others = if not_begun == 0 { 0 } else { not_begun.saturating_mul(each?) };
-    // this process would have begun more if they were its own: other processes visit them, or they are not due yet
+    // this process would have begun these visits if it could: other processes visit the sites, or they are not due yet
     let open = u64::try_from(state.open).unwrap_or(u64::MAX);
     if sites_left > open.saturating_add(parked) && !state.is_full {
         return None;
@@ -182,13 +182,14 @@ impl Shown {
         details
     }
 
-    /// What a line of progress with these details says, without what changes by itself: a line that says the same is not repeated.
+    /// The parts of a progress line that indicate progress, without those that change on their own. A line is not repeated while these
+    /// parts are unchanged.
     pub(super) fn news(&self, details: &str) -> String {
         let head = if self.has_open { self.head() } else { self.sites_done.to_string() };
         format!("{head}; {details}")
     }
 
-    /// The share of sites that are done.
+    /// The number of sites that are done, and the rate.
     pub(super) fn head(&self) -> String {
         let (done, pace) = (self.sites_done, self.pace());
         match self.sites_known {
@@ -251,19 +252,23 @@ mod tests {
         // 16 visits of 10 requests have ended
         let rest = ActivityCounts { requests: 180, begun: 4, planned: 20, longest, ..nothing };
         let later = shown(&mut rate, 16, rest, start + Duration::from_secs(50));
-        assert_eq!(later.time_left, Some(longest), "what is left waits for its sites, whatever the rate was");
+        assert_eq!(
+            later.time_left,
+            Some(longest),
+            "the remaining requests wait for the delays of their sites, whatever the rate was"
+        );
         assert_ne!(later.news("same"), first.news("same"));
         let resting = |requests_per_second| Shown { has_open: false, requests_per_second, ..later.clone() };
         assert_eq!(
             resting(12.0).news("same"),
             resting(6.0).news("same"),
-            "the rate of a crawl without visits is no news"
+            "a changed rate alone does not repeat the line of a crawl without visits"
         );
         assert!(later.details().ends_with("; ended: 16 completed"), "{}", later.details());
     }
 
     #[test]
-    fn visits_are_counted_once_sites_are_visited_again() {
+    fn counts_visits_when_sites_are_visited_again() {
         let activity = ActivityCounts { requests: 300, begun: 4, planned: 20, ..ActivityCounts::default() };
         let text = |done| {
             let start = Instant::now();
@@ -316,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_of_parked_visits_and_of_names_that_do_not_exist_is_unknown() {
+    fn estimates_no_time_for_parked_visits_and_unresolved_names() {
         let (mut rate, start) = (Rate::default(), Instant::now());
         let summary = Summary { sites_visited: 2, ..Summary::default() };
         for (known, parked, requests) in [(3, 1, 20), (3, 0, 0)] {
@@ -356,7 +361,7 @@ mod tests {
 
     /// Of 37 sites that were due at the start, another process has visited all but one.
     #[test]
-    fn a_process_without_visits_estimates_no_time_for_those_of_others() {
+    fn estimates_no_time_for_visits_of_other_processes() {
         let summary = Summary { sites_visited: 1, requests: 26, ..Summary::default() };
         let activity = ActivityCounts { requests: 26, ..ActivityCounts::default() };
         let state = CrawlState {
@@ -370,7 +375,7 @@ mod tests {
         let shown = Rate::default().shown(&state, Instant::now());
         assert_eq!(shown.time_left, None);
         assert_eq!(shown.head(), "1 site done by this process, 37 known, 26.0 requests/s");
-        // it visits the last one of its sites, and others have theirs
+        // this process visits its last site, and other processes visit the rest
         let begun = ActivityCounts { requests: 5, begun: 1, planned: 3, ..ActivityCounts::default() };
         let summary = Summary::default();
         let state = CrawlState {

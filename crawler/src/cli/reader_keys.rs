@@ -10,7 +10,7 @@ use super::app::program;
 use crate::output::{self, OutputFormat};
 use crate::{UsageError, clock};
 
-/// Longest name of a reader.
+/// Maximum bytes of the name of a reader.
 const NAME_BYTES_MAX: usize = 64;
 
 #[derive(Debug, Clone, Subcommand)]

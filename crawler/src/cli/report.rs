@@ -1,4 +1,4 @@
-//! The summary of a crawl, and of a dry run, for people.
+//! Formats the summary of a crawl or of a dry run as text.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,12 +12,12 @@ use crate::dry_run::DryRun;
 use crate::seeds::SeedReport;
 use crate::summary::Summary;
 
-/// Rejected lines and parked sites shown; the JSON has all that were kept.
+/// Maximum number of rejected lines and of parked sites in the text. The JSON contains all that were kept.
 const SHOWN_MAX: usize = 10;
 
 /// Maximum number of reasons for failures shown.
 const REASONS_MAX: usize = 3;
-/// Advice about failed visits, without what only the owner of a site can change.
+/// Advice to the operator about failed visits. Problems that only the owner of a site can fix have none.
 const ADVICE: [(VisitEnd, &str); 7] = [
     (
         VisitEnd::DnsDead,
@@ -43,7 +43,7 @@ const ADVICE: [(VisitEnd, &str); 7] = [
     (VisitEnd::Blocked, "Such sites deny access to crawlers; --contact-url lets their owners identify you."),
 ];
 
-/// Advice if no name was resolved, which is more likely the fault of this machine than of all names.
+/// Advice if no name was resolved. Then the cause is more likely this machine than the names.
 const NOTHING_RESOLVED: &str = "Check whether the name servers resolve any name: `agentdex doctor --only dns`, with --name-servers if you named any. If they did \
      not, visit the sites again at once with --revisit 0s.";
 
@@ -52,14 +52,14 @@ pub(super) fn advice(end: VisitEnd) -> Option<&'static str> {
     ADVICE.iter().find(|(known, _)| *known == end).map(|(_, advice)| *advice)
 }
 
-/// Where the next command is shown.
+/// Where the text is shown. Only a terminal shows samples and the next command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Audience {
     Terminal,
     Pipe,
 }
 
-/// The results of a crawl as text, without a hint at the next command.
+/// The results of a crawl as text, without the next command.
 pub fn summary_text(summary: &Summary) -> String {
     text(summary, Audience::Pipe, "")
 }
@@ -188,8 +188,7 @@ pub fn pass_reasons(summary: &Summary) -> Vec<String> {
     reasons(ends, &visited, names)
 }
 
-/// The most common of these ends of visits for which there is advice, as sentences. `visited` is the number of all visits, with its
-/// noun.
+/// A sentence for each of the most common ends of visits for which there is advice. `visited` is the number of all visits, with its noun.
 pub fn failure_reasons(ends: impl IntoIterator<Item = (VisitEnd, u64)>, visited: &str) -> Vec<String> {
     reasons(ends, visited, |_, _| String::new())
 }
@@ -301,11 +300,11 @@ pub(super) fn end_label(slug: &'static str) -> &'static str {
     slug.parse::<VisitEnd>().map_or(slug, VisitEnd::label)
 }
 
-/// Outcomes with their numbers.
+/// Outcomes with their counts, as text.
 pub(super) struct CountedOutcomes {
-    /// Those of requests.
+    /// Outcomes of requests.
     pub(super) requested: Vec<String>,
-    /// Those of documents that were not requested.
+    /// Outcomes of documents that were not requested.
     pub(super) unrequested: Vec<String>,
 }
 
@@ -335,7 +334,7 @@ fn most_common<T: std::str::FromStr>(counts: &BTreeMap<&'static str, u64>) -> Ve
     sorted
 }
 
-/// A line with a list, unless that is empty.
+/// Writes a line with a list, unless the list is empty.
 fn listed(out: &mut String, title: &str, list: &[String]) -> std::fmt::Result {
     if list.is_empty() { Ok(()) } else { writeln!(out, "{title}: {}", list.join(", ")) }
 }
@@ -393,9 +392,9 @@ mod tests {
         }
     }
 
-    /// Names of a list that ships are not mistyped.
+    /// The names of the shipped list have no typos.
     #[test]
-    fn many_names_of_which_none_is_resolved_point_to_this_machine() {
+    fn advises_to_check_this_machine_if_no_name_is_resolved() {
         let unresolved = [(VisitEnd::DnsDead, 58), (VisitEnd::DnsFailed, 2)];
         let reasons = failure_reasons(unresolved, "60 sites");
         assert_eq!(reasons, [NOTHING_RESOLVED]);
@@ -406,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn parked_visits_are_listed_with_the_time_at_which_they_continue() {
+    fn lists_parked_visits_with_their_resume_times() {
         let parked = crate::summary::ParkedSite {
             site: site("drowsy.example"),
             resume_at: chrono::DateTime::UNIX_EPOCH + chrono::TimeDelta::days(20_000),
@@ -419,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_and_outcomes_are_words() {
+    fn formats_ends_and_outcomes_as_words() {
         let summary = Summary {
             sites_visited: 4,
             ends: [("dns_dead", 3), ("catch_all", 1)].into(),
@@ -439,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn says_that_no_site_was_reached_and_why_before_the_advice() {
+    fn reports_why_no_site_was_reached_before_the_advice() {
         let told = |ends: &[(&'static str, u64)], rejected_count| {
             let text = summary_text(&Summary {
                 sites_visited: ends.iter().map(|(_, count)| count).sum(),

@@ -1,4 +1,4 @@
-//! What `--seeds` names: files, stdin, URLs of lists, and registries.
+//! Parses the sources that `--seeds` names: files, stdin, URLs of lists, and registries.
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use super::given::Given;
 use super::settings::UsageError;
 use crate::config::SeedSource;
 
-/// The name of the list of seeds that ships with the program, unless a file has it.
+/// The name of the shipped list of seeds, unless a file has this name.
 const STARTER: &str = "starter";
 
 /// The sources that `--seeds` or `seeds` of the configuration file names.

@@ -1,5 +1,5 @@
-//! The settings that the flags, the environment and the configuration file give together. Flags win over the file, the file over
-//! defaults; everything is checked here, before anything is opened or sent.
+//! Combines the flags, the environment and the configuration file. Flags take precedence over the file, and the file over defaults. All
+//! settings are checked here, before anything is opened or sent.
 
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU32;
@@ -37,11 +37,11 @@ use runtime::ReaderProgram;
 const HOUSEKEEPING_DEFAULT: &str = "23 * * * *";
 /// Readers poll the feed at least once a day.
 const RETAINED_MIN: Duration = Duration::from_hours(24);
-/// With a shorter interval, a site in the operator's own networks would be visited without a pause.
+/// With a shorter interval, a site in the operator's own networks would be visited continuously.
 const REVISIT_EVERY_MIN: Duration = Duration::from_secs(1);
 /// Default port of name servers.
 const DNS_PORT: u16 = 53;
-/// More visits would need more file descriptors than a process has.
+/// More visits would need more file descriptors than a process can have.
 const CONCURRENCY_MAX: u32 = 50_000;
 
 /// A wrong argument, described in one sentence.
@@ -86,13 +86,13 @@ pub struct Settings {
     pub output: OutputFormat,
     /// Listen address of the crawler's metrics.
     pub metrics: Option<SocketAddr>,
-    /// Nothing is sent.
+    /// Whether the program only lists requests and sends none.
     pub dry_run: bool,
 }
 
 impl Settings {
-    /// The settings of a crawl that runs until it is stopped. Site owners must be able to reach its operator. Without a contact
-    /// it visits only the operator's own networks.
+    /// The settings of a crawl that runs until it is stopped. Site owners must be able to reach its operator, so without a contact it
+    /// visits only the operator's own networks.
     ///
     /// # Errors
     ///
@@ -143,7 +143,8 @@ impl Settings {
         }
     }
 
-    /// The same before a visit of one host, unless the hosts file has only addresses in the operator's own networks for it.
+    /// Gives the same warning before a visit to one host, unless the hosts file maps the host only to addresses in the operator's own
+    /// networks.
     pub(crate) fn warn_about_contact_to(&self, host: &Host) {
         let egress = &self.crawl.egress;
         let is_own =
@@ -264,7 +265,7 @@ fn crawl_config(
     })
 }
 
-/// This program, which reads long documents in a process of its own.
+/// The path of this program, which starts itself in a separate process to read long documents.
 fn reader_program() -> Result<ReaderProgram, UsageError> {
     ReaderProgram::this_program().map_err(|error| {
         UsageError(format!(
@@ -273,7 +274,8 @@ fn reader_program() -> Result<ReaderProgram, UsageError> {
     })
 }
 
-/// The delay. Public addresses never get less than the floor, so a shorter delay needs networks to which it applies.
+/// The delay. At public addresses it is never below the minimum, so a shorter delay is accepted only together with networks to which it
+/// applies.
 fn delay(flags: &CrawlFlags, file: &ConfigFile, own: &OwnNetworks) -> Result<Duration, UsageError> {
     let given = given("--delay", flags.delay.as_deref(), file.crawler.delay.as_deref(), file);
     let delay = read_duration(&given)?.unwrap_or(DELAY_DEFAULT);
@@ -288,7 +290,7 @@ fn delay(flags: &CrawlFlags, file: &ConfigFile, own: &OwnNetworks) -> Result<Dur
     Ok(delay)
 }
 
-/// How long a site is leased. At public addresses a lease outlasts every request that is sent under it.
+/// How long a site is leased. At public addresses, every request that is sent under a lease ends before the lease does.
 fn lease(flags: &CrawlFlags, file: &ConfigFile, own: &OwnNetworks) -> Result<Duration, UsageError> {
     let given = given("--lease", flags.lease.as_deref(), file.crawler.lease.as_deref(), file);
     let lease = read_duration(&given)?.unwrap_or(LEASE_DURATION_DEFAULT);
@@ -306,8 +308,8 @@ fn lease(flags: &CrawlFlags, file: &ConfigFile, own: &OwnNetworks) -> Result<Dur
     Ok(lease)
 }
 
-/// The operator's interval between visits. At public addresses it is never shorter than the floor, so a shorter one needs
-/// networks to which it applies.
+/// The operator's interval between visits. At public addresses it is never below the minimum, so a shorter one is accepted only together
+/// with networks to which it applies.
 fn revisit_every(
     flags: &CrawlFlags,
     file: &ConfigFile,
@@ -415,7 +417,7 @@ fn egress_settings(
     })
 }
 
-/// The text of the file with additional certificates. Certificates that cannot be read are reported here, with the file.
+/// The text of the file with additional certificates. An error names the file if a certificate cannot be read.
 fn additional_roots(flags: &CrawlFlags, file: &ConfigFile) -> Result<Option<Vec<u8>>, UsageError> {
     let given = given("--ca-file", flags.ca_file.as_deref(), file.crawler.ca_file.as_deref(), file);
     let Some(path) = given.value else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! Checks of the flags and the configuration file that a crawl starts with.
+//! Tests of the flags and the configuration file of a crawl.
 
 use super::super::flags::OperatorFlags;
 use super::super::seed_sources::seed_source;
@@ -93,7 +93,7 @@ fn errors_about_the_file_name_its_key() {
 }
 
 #[test]
-fn a_file_without_a_certificate_is_named() {
+fn names_the_file_without_a_certificate() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("ca.pem");
     std::fs::write(&path, "no certificate").unwrap();
@@ -102,7 +102,7 @@ fn a_file_without_a_certificate_is_named() {
 }
 
 #[test]
-fn short_delays_are_for_own_networks() {
+fn accepts_short_delays_only_for_own_networks() {
     let flags = |allow: &[&str]| CrawlFlags {
         delay: Some("10ms".to_owned()),
         allow_addresses: allow.iter().map(|network| (*network).to_owned()).collect(),
@@ -115,7 +115,7 @@ fn short_delays_are_for_own_networks() {
 }
 
 #[test]
-fn short_leases_are_for_own_networks() {
+fn accepts_short_leases_only_for_own_networks() {
     let flags = |lease: &str, allow: &[&str]| CrawlFlags {
         lease: Some(lease.to_owned()),
         allow_addresses: allow.iter().map(|network| (*network).to_owned()).collect(),
@@ -130,7 +130,7 @@ fn short_leases_are_for_own_networks() {
 }
 
 #[test]
-fn short_intervals_between_visits_are_for_own_networks() {
+fn accepts_short_visit_intervals_only_for_own_networks() {
     let flags = |interval: &str, allow: &[&str]| CrawlFlags {
         revisit_every: Some(interval.to_owned()),
         allow_addresses: allow.iter().map(|network| (*network).to_owned()).collect(),

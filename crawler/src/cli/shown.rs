@@ -1,4 +1,4 @@
-//! The flags that a subcommand shows in its help: those that it uses. The others are accepted but hidden.
+//! The help of a subcommand shows only the flags that it uses. The others are accepted but hidden.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use ::settings::SharedFlags;
 use super::flags::Flags;
 
 const SHARED: &[&str] = SharedFlags::NAMES;
-/// Flags that decide how requests are sent.
+/// Flags that determine how requests are sent.
 pub const REQUEST_FLAGS: &[&str] = &[
     "delay",
     "hosts",
@@ -50,7 +50,7 @@ pub(super) fn parse() -> Flags {
     typed(&mut command(), &SUBCOMMAND_FLAGS, std::env::args_os()).unwrap_or_else(|error| error.exit())
 }
 
-/// Parses a command line. Flags of a crawl before a subcommand in `used` would have no effect: they are an error.
+/// Parses a command line. Flags of a crawl before a subcommand in `used` are an error, because they would have no effect.
 ///
 /// # Errors
 ///
@@ -120,7 +120,7 @@ fn explained(whole: &mut clap::Command, mut error: clap::Error, words: &[OsStrin
     if let (Some(ContextValue::String(typed)), Some(suggested)) =
         (error.get(ContextKind::InvalidArg), suggested)
     {
-        // the usage is that with the suggested flag, as if it were required
+        // the usage belongs to the suggested flag, as if it were required
         let is_far_fetched = !::settings::is_misspelling(typed, &suggested);
         error.remove(ContextKind::Usage);
         if is_far_fetched {
@@ -157,7 +157,7 @@ fn instead_of_subcommand(whole: &clap::Command, name: &str, words: &[OsString]) 
     Some(format!("`{name}` is not a command of {}: {line}", whole.get_name()))
 }
 
-/// Why --format is refused after a subcommand that prints only text or only JSON. One with --output takes it for that.
+/// Why --format is refused after a subcommand that has only one output format. A subcommand with --output accepts --format in place of it.
 fn format_without_effect(
     whole: &clap::Command,
     used: &[(&str, &[&[&str]])],
@@ -173,7 +173,7 @@ fn format_without_effect(
         .then(|| format!("--format has no effect on `{name}`, whose output has one form: remove it"))
 }
 
-/// A subcommand that --seeds has taken for a file, which does not exist.
+/// A subcommand that was parsed as a file of --seeds. No such file exists.
 fn subcommand_read_as_seeds(whole: &clap::Command, matches: &clap::ArgMatches) -> Option<String> {
     let seeds = matches.try_get_many::<PathBuf>("seeds").ok().flatten()?;
     let mut names = seeds.filter(|path| !path.exists()).filter_map(|path| path.to_str());
@@ -217,7 +217,7 @@ mod tests {
         assert_eq!(
             SUBCOMMAND_FLAGS.len(),
             whole.get_subcommands().count(),
-            "every subcommand says what it uses"
+            "each subcommand must list the flags that it uses"
         );
     }
 
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_subcommand_after_the_seeds_is_not_a_file() {
+    fn refuses_a_subcommand_that_is_parsed_as_a_seed_file() {
         for words in [["crawler", "--seeds", "domains.txt", "status"], ["crawler", "--seeds", "status", "-q"]]
         {
             let error = typed::<Flags>(&mut command(), &SUBCOMMAND_FLAGS, words).unwrap_err().to_string();

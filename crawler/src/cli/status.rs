@@ -16,13 +16,13 @@ use crate::summary::SiteAndHost;
 
 /// Maximum number of parked visits shown.
 const PARKED_MAX: u32 = 10;
-/// Workers shown.
+/// Maximum number of workers shown.
 const WORKERS_MAX: u32 = 100;
-/// Failing and slow sites shown, of each.
+/// Maximum number of failing sites shown, and of slow sites.
 const SITES_MAX: u32 = 10;
 
-/// Sites whose mean time to the first byte is at least this are shown as slow. From here on the delay, which is five times the
-/// response time, is longer than the default.
+/// Sites whose mean time to the first byte is at least this are shown as slow. For these sites the delay, which is five times the response
+/// time, is at least the default.
 const SLOW_MIN: Duration = Duration::from_millis(600);
 
 /// Everything that `status` shows.
@@ -30,9 +30,9 @@ const SLOW_MIN: Duration = Duration::from_millis(600);
 struct Status {
     #[serde(flatten)]
     stats: Stats,
-    /// Seconds for which the oldest due visit has been due.
+    /// Seconds since the oldest due visit became due.
     lag_seconds: u64,
-    /// When the next visit is due, or has been due since.
+    /// When the next visit becomes due. In the past if it is already due.
     next_due_at: Option<DateTime<Utc>>,
     workers: Vec<WorkerLoad>,
     failing: Vec<Failing>,
@@ -41,7 +41,7 @@ struct Status {
     slowest: Vec<SlowSite>,
 }
 
-/// A failing site, with the host that failed at the last visit if the site has another name.
+/// A failing site, with the host that failed in the last visit if its name differs from that of the site.
 #[derive(Debug, Serialize)]
 struct Failing {
     #[serde(flatten)]
@@ -50,11 +50,11 @@ struct Failing {
     host: Option<Host>,
 }
 
-/// Shows the state of the crawl. The text names the database, which a variable of the terminal may have chosen.
+/// Shows the state of the crawl. The text names the database, because an environment variable may have set it unnoticed.
 pub(super) async fn run(store: &Store, database: &DatabaseUrl, format: OutputFormat) -> anyhow::Result<()> {
     let now = clock::now();
     let stats = store.stats(now).await?;
-    // one more than is shown tells that there are more
+    // reads one more than is shown, to know whether there are more
     let failing = store.sites_failing(SITES_MAX + 1).await?;
     let report = Status {
         lag_seconds: lag(&stats, now).as_secs(),
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn says_that_more_sites_fail_than_are_shown() {
+    fn reports_that_more_sites_fail_than_are_shown() {
         let failing = |name: &str, failures_in_row| Failing {
             site: FailingSite {
                 site: manifest::SiteName::parse(name).unwrap(),

@@ -23,9 +23,9 @@ const PROGRESS: &str = "crawler::progress";
 const LINE_EVERY: Duration = Duration::from_secs(10);
 /// How often the bar is drawn; its spinner shows that the program runs.
 const TICK: Duration = Duration::from_millis(250);
-/// Skipped lines of the lists of seeds that are shown at the start.
+/// Maximum number of skipped lines of the seed lists that are shown at the start.
 const SKIPPED_MAX: usize = 3;
-/// How long the bar shows what the whole crawl waits for.
+/// How long the bar shows the cause for which the whole crawl waits.
 const NOTE_SHOWN: Duration = Duration::from_secs(3);
 /// The bar before the sites are counted.
 const SPINNER: &str = "{spinner} {elapsed_precise} {wide_msg}";
@@ -51,9 +51,9 @@ enum Output {
 /// State kept between two updates.
 struct State {
     rate: Rate,
-    /// When the last line was written; short crawls need none.
+    /// When the last line was written. Initially the start, so that short crawls write none.
     written_at: Instant,
-    /// What the last line said; one that says the same is not written.
+    /// The last line without its changing parts. A line is not written if these are equal.
     written: String,
     /// The cause for which the whole crawl waits, and the start of the wait.
     note: Option<(String, Instant)>,
@@ -138,7 +138,7 @@ impl Watch {
         }
     }
 
-    /// Calls `print`, which writes to the terminal, without the bar.
+    /// Hides the bar while `print` writes to the terminal.
     pub fn suspend<T>(&self, print: impl FnOnce() -> T) -> T {
         match &self.output {
             Output::Bar(bar) => bar.suspend(print),
@@ -215,8 +215,8 @@ impl Watch {
     }
 }
 
-/// How many seeds were read. The summary of a pass lists the lines that were skipped; a crawl that keeps running has none before it is
-/// stopped, so the first of them are listed at its start.
+/// How many seeds were read. The summary of a pass lists the skipped lines. A daemon has no summary until it is stopped, so it lists the
+/// first skipped lines at the start.
 fn seeded(report: &SeedReport, mode: Mode) -> Vec<String> {
     let counts = report.counts();
     if mode != Mode::Daemon {
@@ -247,7 +247,7 @@ mod tests {
     use crate::seeds::Rejected;
 
     #[test]
-    fn the_first_skipped_lines_are_shown_at_the_start() {
+    fn shows_the_first_skipped_lines_at_the_start() {
         let rejected = |line| Rejected {
             source: "domains.txt".to_owned(),
             line,

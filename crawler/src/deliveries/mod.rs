@@ -1,4 +1,4 @@
-//! Delivers the changes of watched sites to webhooks, and the challenges that receivers have to answer before.
+//! Delivers the changes of watched sites to webhooks. Before that, sends the challenges that receivers have to answer.
 //!
 //! A receiver is requested like any site ([`StandaloneRequests`]): leased, robots.txt first, at checked addresses, with the clocks of
 //! its host, without redirects. An attempt is stored before the request, and its result after it. If a worker is killed in between,
@@ -26,22 +26,23 @@ use crate::visit::{Message, StandaloneError, StandaloneRequests, Stop, Tools};
 use crate::{clock, metrics};
 use egress::{Failure, Reply};
 
-/// How often changes and due messages are looked for.
+/// Poll interval for changes and due messages.
 const POLL_INTERVAL: Duration = Duration::from_secs(5);
-/// After this time another worker may send a message that this one has begun to send. A request with its robots.txt takes two
-/// minutes at most.
+/// Time after which another worker may send a message that this worker has begun to send. A request with its robots.txt takes at most two
+/// minutes.
 const SENDING_MAX: TimeDelta = TimeDelta::minutes(10);
-/// Messages with changes that are sent at once, to different receivers.
+/// Maximum number of messages with changes that are sent concurrently, to different receivers.
 const CHANGES_AT_ONCE: u32 = 8;
-/// Challenges that are sent at once. Anybody may cause one, so slow receivers of challenges delay no changes.
+/// Maximum number of challenges that are sent concurrently. Anyone can cause a challenge, so they have their own limit, and slow receivers
+/// do not delay changes.
 const CHALLENGES_AT_ONCE: u32 = 4;
-/// After this time a round sends no further message, so that new changes are looked for.
+/// Time after which a round starts no further message, so that the next round can find new changes.
 const ROUND_MAX: Duration = Duration::from_mins(1);
-/// Watches that get a message in one round.
+/// Maximum number of watches for which one round creates a message.
 const WATCHES_OF_ROUND: u32 = 100;
-/// Changes of one message: about thirty kilobytes.
+/// Maximum number of changes in one message: about 30 KB.
 const CHANGES_MAX: u32 = 100;
-/// Shortest time after which a message is tried again that could not be sent.
+/// Minimum time before a message that could not be sent is tried again.
 const POSTPONED_MIN: TimeDelta = TimeDelta::seconds(5);
 /// Random bytes of the id of a message.
 const ID_BYTES: usize = 16;
@@ -59,17 +60,17 @@ pub(crate) async fn run(tools: Tools, worker: WorkerId, stop: CancellationToken)
     }
 }
 
-/// Delivers what is due. An error is logged: the next round tries again.
+/// Delivers what is due. Logs errors, because the next round tries again.
 pub(crate) async fn deliver_due(tools: &Tools, worker: &WorkerId, stop: &CancellationToken) {
     if let Err(error) = round(tools, worker, stop).await {
-        tracing::warn!(%error, "changes were not delivered, and are tried again");
+        tracing::warn!(%error, "changes were not delivered; the delivery is tried again");
     }
 }
 
 async fn round(tools: &Tools, worker: &WorkerId, stop: &CancellationToken) -> Result<(), StoreError> {
     let store = &tools.store;
     for id in store.watches_ended(WATCHES_OF_ROUND).await? {
-        tracing::info!(watch = id, "a watch ended, since its site opted out or is suspended");
+        tracing::info!(watch = id, "a watch ended because its site opted out or is suspended");
         store.watch_delete(&id).await?;
     }
     for watch in store.watches_behind(WATCHES_OF_ROUND).await? {
@@ -80,7 +81,8 @@ async fn round(tools: &Tools, worker: &WorkerId, stop: &CancellationToken) -> Re
     sent.into_iter().collect()
 }
 
-/// Sends the messages of a kind that are due. Each place sends one after the other, so a slow receiver delays one place.
+/// Sends the due messages of a kind. Each of the concurrent senders sends one message after the other, so a slow receiver delays one
+/// sender.
 async fn send_due(
     tools: &Tools,
     worker: &WorkerId,
@@ -97,11 +99,11 @@ async fn send_due(
         }
         Ok(())
     };
-    let places = match kind {
+    let senders = match kind {
         MessageKind::Changes => CHANGES_AT_ONCE,
         MessageKind::Challenge => CHALLENGES_AT_ONCE,
     };
-    let due = if is_over() { Vec::new() } else { claim(tools, kind, places).await? };
+    let due = if is_over() { Vec::new() } else { claim(tools, kind, senders).await? };
     join_all(due.into_iter().map(send_from)).await.into_iter().collect()
 }
 
@@ -110,7 +112,7 @@ async fn claim(tools: &Tools, kind: MessageKind, max: u32) -> Result<Vec<DueDeli
     tools.store.deliveries_claim(kind, now, now + SENDING_MAX, max).await
 }
 
-/// Stores a message with the next changes of a watch.
+/// Stores a message with the next changes for a watch.
 async fn compose(tools: &Tools, watch: &WatchBehind) -> Result<(), StoreError> {
     let changes = tools.store.feed_of_site_after(&watch.site, watch.position, CHANGES_MAX).await?;
     let (Some(first), Some(last)) = (changes.first(), changes.last()) else { return Ok(()) };
@@ -137,7 +139,7 @@ fn changes_body(watch: &WatchBehind, changes: &[FeedEntry], at: DateTime<Utc>) -
     json!({"type": "agentdex.changes", "timestamp": at, "data": data}).to_string()
 }
 
-/// The body of a message. That of a challenge is the same in each attempt, too.
+/// The body of a message. It is the same in each attempt, also for a challenge.
 fn body_of(delivery: &DueDelivery) -> String {
     match &delivery.content {
         DueContent::Changes(body) => body.clone(),
@@ -219,7 +221,7 @@ fn headers(delivery: &DueDelivery, body: &str, at: DateTime<Utc>) -> HeaderMap {
     fields.into_iter().filter_map(|(name, text)| Some((name, HeaderValue::try_from(text).ok()?))).collect()
 }
 
-/// What a response says about a message.
+/// The effect of a response on a message.
 #[derive(Debug, PartialEq, Eq)]
 enum Verdict {
     Accepted,
@@ -243,7 +245,7 @@ fn verdict(content: &DueContent, reply: &Reply) -> Verdict {
     if status == StatusCode::OK && webhook::is_confirmed_by(challenge, body) {
         Verdict::Accepted
     } else {
-        Verdict::Failed("it answered the challenge with something else than 200 and the challenge".to_owned())
+        Verdict::Failed("its response to the challenge was not 200 with the challenge as its body".to_owned())
     }
 }
 

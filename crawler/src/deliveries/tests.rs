@@ -1,4 +1,4 @@
-//! Deliveries over a web and a store of their own, with a clock that tests set ahead.
+//! Tests of deliveries. Each test has its own test web and store, and sets the clock ahead.
 
 use manifest::{ManifestUrl, SiteName};
 use policy::OwnNetworks;
@@ -39,7 +39,7 @@ fn manifest(action: &str) -> String {
     )
 }
 
-/// A receiver that answers the challenge, and then so.
+/// A receiver that answers the challenge, and all later requests with `then`.
 fn receiver(then: Answer) -> Host {
     Host::new(RECEIVER).route(PATH, confirming().times(1, then))
 }
@@ -87,12 +87,12 @@ fn config(web: &Web, hosts: &str) -> CrawlConfig {
 }
 
 impl Fixture {
-    /// A web of a shop and these hosts, and a watch of the shop for [`RECEIVER`].
+    /// A test web with the shop and these hosts, and a watch of the shop for [`RECEIVER`].
     async fn with(hosts: impl IntoIterator<Item = Host>) -> Self {
         Self::at(hosts, |hosts| hosts).await
     }
 
-    /// The same, after a change of the file of hosts.
+    /// The same, with `change` applied to the hosts file.
     async fn at(hosts: impl IntoIterator<Item = Host>, change: impl Fn(String) -> String) -> Self {
         let shop = Host::new(SITE).robots("").file("/agent.json", "application/json", manifest("buy_book"));
         let web = Web::builder().hosts([shop]).hosts(hosts).start().await.unwrap();
@@ -137,7 +137,7 @@ impl Fixture {
         deliver_due(&self.tools, &self.config.worker, &CancellationToken::new()).await;
     }
 
-    /// Delivers after a time.
+    /// Sets the clock ahead by `wait`, then delivers.
     async fn deliver_after(&self, wait: TimeDelta) {
         clock::advance(wait);
         self.deliver().await;
@@ -241,7 +241,7 @@ async fn a_message_is_repeated_with_its_id_and_a_new_time() {
     assert!(fixture.lines().await.is_empty() && fixture.state().await.unwrap().failing_since.is_none());
 }
 
-/// Strangers make watches for hosts of theirs that answer no request.
+/// Others create watches for their own hosts, which answer no request.
 #[tokio::test]
 async fn receivers_that_never_answer_challenges_delay_no_changes() {
     let slow = |number: u8| format!("hooks.slow{number}.example");
@@ -267,7 +267,7 @@ async fn receivers_that_never_answer_challenges_delay_no_changes() {
     assert_eq!(body(&fixture.posts()[1])["type"], "agentdex.changes");
 }
 
-/// The process ends after the receiver has answered, and before the result is stored.
+/// The process is killed after the receiver has answered and before the result is stored.
 #[tokio::test]
 async fn a_message_is_delivered_again_after_a_kill() {
     let fixture = Fixture::with([receiver(accepting())]).await;
@@ -332,7 +332,7 @@ async fn a_receiver_that_answers_410_ends_its_watch() {
     assert!(fixture.lines().await.is_empty());
 }
 
-/// Somebody names a URL of a victim, whose server answers every request in some way.
+/// A watch names a URL of a third party, whose server answers requests in different ways.
 #[tokio::test]
 async fn a_third_party_gets_three_challenges_and_no_changes() {
     for answer in
@@ -347,7 +347,7 @@ async fn a_third_party_gets_three_challenges_and_no_changes() {
         let posts = fixture.posts();
         assert!(posts.len() <= 3 && !posts.is_empty(), "{}", posts.len());
         assert!(posts.iter().all(|post| body(post)["type"] == "agentdex.challenge"), "{posts:?}");
-        assert_eq!(fixture.state().await, None, "it is forgotten");
+        assert_eq!(fixture.state().await, None, "the watch is deleted");
     }
 }
 
@@ -479,7 +479,7 @@ async fn events_name_the_host_of_a_receiver_without_its_path() {
     assert!(!events.contains(PATH), "{events}");
 }
 
-/// The receiver of a watch is a host that was requested, like others.
+/// The receiver of a watch is stored like any other host that was requested.
 #[tokio::test]
 async fn the_record_of_a_receiver_does_not_name_its_watch() {
     let fixture = Fixture::confirmed(accepting()).await;

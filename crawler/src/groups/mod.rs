@@ -1,9 +1,9 @@
 //! The address groups that this process owns: the addresses that its visits may contact.
 //!
-//! A crawler with its own database owns every address. In a fleet, each group has one owner, so that the limits of an
-//! address are in the memory of one process. The members of the fleet decide which groups a worker should own. It takes
-//! them when they are free, and releases them when it has no request in flight there. A worker that was declared
-//! dead has lost them all: every clock is written under a membership, and none under an expired one.
+//! A crawler with its own database owns every address. In a fleet, each group has one owner, so that the limits of an address are in the
+//! memory of one process. The list of members determines which groups a worker should own. The worker takes these groups when they are
+//! free, and releases other groups when it has no request in flight there. A worker that was declared dead has lost all of its groups: each
+//! clock is written under a membership, and no clock is written under an expired one.
 
 mod table;
 
@@ -21,10 +21,10 @@ use egress::REQUEST_TIME_MAX;
 /// A worker without a heartbeat for this long is declared dead: long enough that its last request has ended, even if the clocks of two
 /// machines differ by half a minute, and short enough that a fleet soon takes over the groups of a lost worker.
 const LIFE_MAX: Duration = Duration::from_mins(2);
-/// The latest departure of a request after its clock was written: longer than a connection and its handshake take.
+/// Maximum time between writing the clock of a request and sending the request: longer than a connection and its handshake take.
 pub(crate) const LEAVES_WITHIN_MAX: Duration = Duration::from_secs(15);
 const CLOCKS_DIFFER_MAX: Duration = Duration::from_secs(30);
-/// Shortest lease for the sites of others: a request has left and ended before its lease has.
+/// Minimum lease for the sites of others. Each request is sent and has ended before its lease expires.
 pub(crate) const LEASE_FLOOR: Duration = LIFE_MAX;
 const _: () = assert!(
     LEAVES_WITHIN_MAX.as_secs() + REQUEST_TIME_MAX.as_secs() + CLOCKS_DIFFER_MAX.as_secs()
@@ -32,12 +32,12 @@ const _: () = assert!(
 );
 /// Heartbeats per lifetime of a membership. Every written clock is a heartbeat too.
 const HEARTBEATS_PER_LIFE: u32 = 3;
-/// How soon a fleet notices a worker that joins.
+/// Maximum interval of heartbeats, and so the time after which a fleet notices a worker that joins.
 const HEARTBEAT_INTERVAL_MAX: Duration = Duration::from_secs(5);
 /// Heartbeat interval while groups move from one worker to another.
 const HEARTBEAT_INTERVAL_UNSETTLED: Duration = Duration::from_secs(1);
 
-/// How long a lease and a membership last after the clock that renewed them.
+/// How long a lease and a membership last after a written clock has renewed them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Lifetimes {
     pub(crate) lease: Duration,
@@ -49,7 +49,7 @@ impl Lifetimes {
         Self { lease, member: lease.min(LIFE_MAX) }
     }
 
-    /// The time after its clock within which a request may leave. The rest of the lifetimes is for its answer.
+    /// Time after its clock within which a request may be sent. The rest of the lifetimes is for its response.
     pub(crate) fn leaves_within(self) -> Duration {
         (self.member / 2).min(LEAVES_WITHIN_MAX)
     }
@@ -67,7 +67,7 @@ struct SharedGroups {
     table: Mutex<GroupTable>,
 }
 
-/// The ownership of a group. An ownership that ended and began again is a different one.
+/// The ownership of a group. If a group is released and taken again, this is another ownership.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ownership {
     pub(crate) group: u16,
@@ -78,14 +78,14 @@ pub(crate) struct Ownership {
 pub(crate) struct GroupUse {
     shared: Arc<SharedGroups>,
     group: u16,
-    /// The membership to write the clock of the request under.
+    /// The membership under which the clock of the request is written.
     pub(crate) member: MemberId,
 }
 
 /// The result of a heartbeat.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct HeartbeatResult {
-    /// Groups of other workers were taken over.
+    /// Whether groups of other workers were taken over.
     pub(crate) gained: bool,
 }
 
@@ -95,7 +95,7 @@ impl Groups {
         Self(None)
     }
 
-    /// A worker among others; it owns nothing before its first [`Groups::heartbeat`].
+    /// The groups of a worker in a fleet. The worker owns nothing before its first [`Groups::heartbeat`].
     pub(crate) fn shared(worker: WorkerId, share: Share, lease: Duration) -> Self {
         let table = Mutex::new(GroupTable::new(share));
         Self(Some(Arc::new(SharedGroups { worker, share, life: Lifetimes::of(lease).member, table })))
@@ -126,7 +126,7 @@ impl Groups {
         Some(GroupUse { shared: Arc::clone(shared), group: ownership.group, member })
     }
 
-    /// Takes a single group that has no owner, for a worker without a share.
+    /// Takes one group that has no owner, for a worker that is not assigned a share.
     pub(crate) async fn take_unowned(
         &self,
         store: &Store,
@@ -168,7 +168,7 @@ impl Groups {
         })
     }
 
-    /// Drops all groups; the store deletes the worker.
+    /// Drops all groups. The caller deletes the worker from the store.
     pub(crate) fn leave(&self) {
         if let Some(shared) = &self.0 {
             shared.table().forget();

@@ -12,12 +12,12 @@ use tokio::time::Instant;
 struct Group {
     /// The epoch since which this worker owns the group.
     since: Option<u64>,
-    /// This worker should own it, by the members of the fleet.
+    /// Whether this worker should own the group, according to the members of the fleet.
     assigned: bool,
     /// Whether the group is to be released or has an unknown owner: no new request begins in it.
     leaving: bool,
     in_use: u32,
-    /// End of the gap after the last request, before which it is not released: the next owner does not know of that request.
+    /// End of the gap after the last request. The group is not released before, because the next owner does not know of that request.
     gap_until: Option<Instant>,
 }
 
@@ -118,7 +118,7 @@ impl GroupTable {
         let ours = self.members.iter().position(|member| Some(member.id) == self.member);
         for (group, group_state) in (0..ADDRESS_GROUPS).zip(&mut self.groups) {
             group_state.assigned = ours.is_some() && worker_for(group, &names) == ours;
-            // a group that is leaving returns only when the store confirms it
+            // a group that is being released is used again only after the store has confirmed it
             group_state.leaving |= group_state.since.is_some() && !group_state.assigned;
         }
     }

@@ -1,4 +1,4 @@
-//! The table of address groups: when groups move, and that none moves while it is used.
+//! Tests of the table of address groups: when groups change owners, and that no group does while it is in use.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ fn member(id: i64) -> Member {
     Member { id: MemberId(id), name: WorkerId::new(&format!("worker{id}")) }
 }
 
-/// A table of worker 1, alone in the fleet, that owns everything.
+/// The table of worker 1, the only member of the fleet, which owns all groups.
 fn owner_of_all() -> GroupTable {
     let mut table = GroupTable::new(Share::Full);
     table.join(MemberId(1));
@@ -53,15 +53,15 @@ fn releases_a_group_after_its_request_and_the_gap_of_its_address() {
 }
 
 #[test]
-fn a_group_that_comes_back_has_a_new_ownership() {
+fn gives_a_group_that_is_taken_again_a_new_ownership() {
     let mut table = owner_of_all();
     let (alone, both) = ([member(1)], [member(1), member(2)]);
     let moving = table.plan(&both, Instant::now()).unwrap().given_up;
     let epoch = table.ownership(0).or(table.groups[0].since).unwrap();
-    // the answer of the store is lost, so the owner of the groups is unknown and none of them is used
+    // the response of the store is lost, so the owner of the groups is unknown and no group is used
     let again = table.plan(&alone, Instant::now());
     assert!(moving.iter().all(|group| table.ownership(*group).is_none()));
-    assert!(again.is_some(), "the store is asked for the owned groups");
+    assert!(again.is_some(), "the owned groups are read from the store");
     let all: Vec<u16> = (0..ADDRESS_GROUPS).collect();
     assert_eq!(table.set_owned(&all), moving.len());
     assert!(moving.iter().all(|group| table.ownership(*group).is_some_and(|since| since != epoch)));

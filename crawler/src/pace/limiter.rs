@@ -1,7 +1,7 @@
 //! Rate limits that all visits of a process share: one entry per address, platform, and public suffix.
 //!
-//! A slot takes all of its keys at once or none, so that two visits cannot wait for each other. Visits queue for keys in order
-//! of arrival. Only the visit at the head of a queue watches the clock, and sleeps until the time that the clock names.
+//! A slot takes all of its keys at once or none, so that two visits cannot deadlock. Visits queue for keys in order of arrival. Only the
+//! visit at the head of a queue reads the clocks and sleeps until they allow a request.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -18,7 +18,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::{clock, metrics};
 
-/// Entries after which idle ones are dropped; about 20 MB.
+/// Number of entries, about 20 MB, above which idle ones are dropped.
 const IDLE_ENTRIES_MAX: usize = 100_000;
 /// Longest wait of a visit that keeps its connection.
 const QUEUE_WAIT_MAX: Duration = Duration::from_secs(15);
@@ -67,11 +67,11 @@ struct Entry {
     released: Arc<Notify>,
     /// Held by the visit at the head of the queue; fair.
     head: Arc<Semaphore>,
-    /// Visits in the queue, with the one at its head.
+    /// Number of visits in the queue, including the one at its head.
     queued: u32,
     /// The latest time that was assigned to a rejected visit.
     assigned_until: Option<DateTime<Utc>>,
-    /// How long the last reservation was waited for, of a suffix that other workers use too.
+    /// How long the last visit waited for its reservation, for a suffix that other workers use too.
     reservation_wait: Option<TimeDelta>,
 }
 
@@ -138,11 +138,11 @@ pub(super) struct Limiter(Arc<Mutex<HashMap<Key, Entry>>>);
 pub(super) struct Slot {
     limiter: Limiter,
     keys: Vec<Key>,
-    /// Kept while the visit waits for more than these keys.
+    /// Set while the visit waits for something besides these keys.
     position: Option<QueuePosition>,
 }
 
-/// A position in the queues of some keys; left when dropped.
+/// A position in the queues of some keys. Dropping it leaves the queues.
 #[derive(Debug)]
 struct QueuePosition {
     limiter: Limiter,
@@ -160,11 +160,11 @@ impl Drop for QueuePosition {
     }
 }
 
-/// The answer to a request for a slot.
+/// The result of a request for a slot.
 #[derive(Debug)]
 pub(super) enum SlotAnswer {
     Granted(Slot),
-    /// The queue is too long; this visit has a later time of its own.
+    /// The queue is too long. This visit is assigned its own later time.
     Crowded {
         until: DateTime<Utc>,
         scope: Scope,
@@ -240,7 +240,7 @@ impl Limiter {
         times.max_by_key(|(until, _)| *until).unwrap_or((now, Scope::Address))
     }
 
-    /// Keeps how long a reservation was waited for.
+    /// Records how long a visit waited for a reservation.
     pub(super) fn observe_wait(&self, key: &Key, wait: Duration) {
         entry(&mut self.lock(), key).reservation_wait = TimeDelta::from_std(wait).ok();
     }
@@ -281,7 +281,7 @@ impl Limiter {
         (decision, Some(Slot { limiter: self.clone(), keys: keys.to_vec(), position: None }))
     }
 
-    /// Takes over the clock that another process wrote.
+    /// Applies a clock that another process wrote.
     pub(super) fn load(&self, key: &Key, next_ok_at: DateTime<Utc>) {
         let mut entries = self.lock();
         let state = &mut entry(&mut entries, key).state;
@@ -331,7 +331,7 @@ fn observe(platform: &'static str, rate: &mut PlatformRate, sample: Sample) {
 }
 
 impl Slot {
-    /// Counts the gap from the time at which the request leaves.
+    /// Starts the gap at the time at which the request is sent.
     pub(super) fn delay_from(&self, leaves_at: DateTime<Utc>) {
         let mut entries = self.limiter.lock();
         for key in &self.keys {
@@ -339,7 +339,7 @@ impl Slot {
         }
     }
 
-    /// Makes the next visit the head of the queue.
+    /// Leaves the queue, so that the next visit moves to its head.
     pub(super) fn leave_queue(&mut self) {
         self.position = None;
     }

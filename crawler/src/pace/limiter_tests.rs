@@ -1,4 +1,5 @@
-//! One request per address, adaptive rates of platforms, queues, and decisions that stay fast in a crowd.
+//! Tests of the limiter: one request at a time per address, adaptive rates of platforms, queues, and the speed of decisions with many
+//! hosts.
 
 use std::collections::BinaryHeap;
 use std::time::Duration;
@@ -60,7 +61,8 @@ fn groups_addresses_by_budget_network_and_platform() {
     assert_eq!(key("104.16.132.229"), Key::Platform("cloudflare"));
 }
 
-/// Sends requests to a platform as soon as its rate allows, with these answers; returns how many started in a minute.
+/// Sends requests to a platform as soon as its rate allows. Each response gives `sample`. Returns the number of requests that began within
+/// a minute.
 fn a_minute(limiter: &Limiter, keys: &[Key], from: DateTime<Utc>, sample: Option<Sample>) -> usize {
     let mut now = from;
     let mut started = 0;
@@ -88,26 +90,26 @@ fn adapts_the_rate_of_a_platform_to_its_answers() {
         a_minute(&limiter, &keys, noon() + TimeDelta::minutes(minute), Some(fine(100)));
     }
     let fastest = a_minute(&limiter, &keys, noon() + TimeDelta::minutes(10), Some(fine(100)));
-    assert!((1_100..=1_201).contains(&fastest), "never more than twenty a second: {fastest}");
+    assert!((1_100..=1_201).contains(&fastest), "at most twenty requests a second: {fastest}");
     for minute in 11..13 {
         a_minute(&limiter, &keys, noon() + TimeDelta::minutes(minute), Some(Sample::Failure));
     }
     let slowest = a_minute(&limiter, &keys, noon() + TimeDelta::minutes(13), Some(Sample::Failure));
-    assert!(slowest <= 31, "one in two seconds: {slowest}");
+    assert!(slowest <= 31, "about one request in two seconds: {slowest}");
 }
 
 /// Each queued visit wakes once.
 #[tokio::test]
 async fn queued_visits_wake_once_in_order() {
     const VISITS: usize = 4;
-    let (limiter, looks) = (Limiter::default(), Arc::new(Mutex::new(0_usize)));
+    let (limiter, reads) = (Limiter::default(), Arc::new(Mutex::new(0_usize)));
     let mut visits = tokio::task::JoinSet::new();
     for _ in 0..VISITS {
-        let (limiter, looks) = (limiter.clone(), Arc::clone(&looks));
+        let (limiter, reads) = (limiter.clone(), Arc::clone(&reads));
         visits.spawn(async move {
             let keys = [Key::of_address("93.184.216.34".parse().unwrap())];
             let taken = limiter.acquire(&keys, |states, now| {
-                *looks.lock().unwrap() += 1;
+                *reads.lock().unwrap() += 1;
                 next_request_at(states, Network::Global, now)
             });
             let SlotAnswer::Granted(slot) = taken.await else { panic!("four fit the queue") };
@@ -121,17 +123,21 @@ async fn queued_visits_wake_once_in_order() {
     let mut started = visits.join_all().await;
     started.sort_unstable();
     assert!(started.windows(2).all(|pair| pair[1] - pair[0] >= TimeDelta::milliseconds(500)));
-    let looks = *looks.lock().unwrap();
-    assert!(looks <= 3 * VISITS, "{looks} looks at the clocks for {VISITS} slots");
+    let reads = *reads.lock().unwrap();
+    assert!(reads <= 3 * VISITS, "the clocks were read {reads} times for {VISITS} slots");
 }
 
-/// Visits that would wait too long are rejected at once, each with a time of its own.
+/// Visits that would wait too long are rejected immediately, and each is assigned its own time.
 #[tokio::test]
 async fn gives_each_visit_beyond_the_queue_its_own_retry_time() {
     const POSITIONS: usize = 30;
     let (limiter, keys) = (Limiter::default(), [Key::of_address("93.184.216.34".parse().unwrap())]);
     let positions: Vec<QueuePosition> = std::iter::from_fn(|| limiter.enqueue(&keys)).take(1_000).collect();
-    assert_eq!(positions.len(), POSITIONS, "as many gaps as a connection is kept for");
+    assert_eq!(
+        positions.len(),
+        POSITIONS,
+        "as many visits as gaps fit into the time for which a connection is kept"
+    );
     let decide = |states: &[ScopeState], now| next_request_at(states, Network::Global, now);
     let mut rejected = Vec::new();
     for _ in 0..20 {
@@ -154,20 +160,20 @@ async fn a_cancelled_visit_leaves_the_queue() {
     let SlotAnswer::Granted(first) = limiter.acquire(&keys, decide).await else {
         panic!("the address is free")
     };
-    let impatient = tokio::time::timeout(Duration::from_millis(50), limiter.acquire(&keys, decide)).await;
-    assert!(impatient.is_err(), "the first request is in flight");
+    let second = tokio::time::timeout(Duration::from_millis(50), limiter.acquire(&keys, decide)).await;
+    assert!(second.is_err(), "the first request is in flight");
     limiter.finish(&keys, clock::now(), Some(fine(50)));
     drop(first);
     assert!(matches!(limiter.acquire(&keys, decide).await, SlotAnswer::Granted(_)));
 }
 
-/// 20,000 hosts with one address: the address keeps its gap, and deciding stays fast.
+/// 20,000 hosts share one address: the gap of the address is kept, and decisions stay fast.
 #[test]
 fn keeps_the_gap_of_an_address_with_20_000_hosts_and_decides_fast() {
     const HOSTS: usize = 20_000;
     let limiter = Limiter::default();
     for index in 0..HOSTS {
-        // other addresses that the process has met
+        // other addresses that this process has requested
         let other = Key::of_address(
             [93, 0, u8::try_from(index / 256).unwrap(), u8::try_from(index % 256).unwrap()].into(),
         );

@@ -1,9 +1,8 @@
-//! Decides when the next request may leave, by the clocks that `policy::delay` compares.
+//! Decides when the next request may be sent, from the clocks that `policy::delay` compares.
 //!
-//! A visit owns the clocks of its hosts and its site. All visits of the process share the clocks of addresses and public
-//! suffixes, which the database keeps for other processes; permits at a public suffix are reserved there. No request is sent
-//! before its clock is written, so that a crawler that is killed cannot repeat it too early. While the database is unavailable,
-//! requests wait.
+//! A visit owns the clocks of its hosts and its site. All visits of the process share the clocks of addresses and public suffixes. The
+//! database stores these clocks for other processes. Permits at a public suffix are reserved in the database. No request is sent before its
+//! clock is written, so that a crawler that is killed cannot repeat it too early. While the database is unavailable, requests wait.
 
 mod limiter;
 mod permit;
@@ -40,9 +39,9 @@ use crate::retry::retry_while_unavailable;
 use crate::{clock, metrics};
 use egress::LeaveCheck;
 
-/// Time within which a request has left whose sender was killed, and its answer arrives, nearly always.
+/// Assumed time from writing a clock to the end of the response, if the sender was killed. Nearly all requests take less.
 const ANSWER_TIME_ASSUMED: Duration = LEAVES_WITHIN_MAX;
-/// The same in the operator's own networks, for nearly every answer.
+/// The same for the operator's own networks.
 const ANSWER_TIME_ASSUMED_OWN: Duration = Duration::from_millis(500);
 /// The pace of a process; cheap to clone.
 #[derive(Clone)]
@@ -68,8 +67,8 @@ pub(crate) struct AuthorityClock {
     requests_today: u32,
     day: i32,
     last_latency: Option<Duration>,
-    /// When the last response of this visit ended. The gap after it is known later: that response may have been the robots.txt
-    /// that asks for a longer one.
+    /// When the last response of this visit ended. The gap is computed later, because that response may be the robots.txt that requires a
+    /// longer gap.
     last_end_at: Option<DateTime<Utc>>,
     /// Requests so far, which vary the jitter.
     requests: u64,
@@ -85,7 +84,7 @@ impl AuthorityClock {
         Self { host, next_ok_at, requests_today, day, last_latency: None, last_end_at: None, requests: 0 }
     }
 
-    /// Sends no request to this host before `at`: its Retry-After, which does not apply to the other hosts of the site.
+    /// Delays requests to this host until `at`, because of its Retry-After. The other hosts of the site are not affected.
     pub(crate) fn wait_until(&mut self, at: DateTime<Utc>) {
         self.next_ok_at = self.next_ok_at.max(Some(at));
     }
@@ -111,7 +110,7 @@ impl SiteClock {
 /// The addresses of a host, and their gap.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
-    /// A request is sent to the first, whose permit it has.
+    /// A request is sent to the first address; its permit is for that address.
     pub(crate) addresses: Vec<IpAddr>,
     pub(crate) network: Network,
     pub(crate) crawl_delay: Option<Duration>,
@@ -157,7 +156,7 @@ impl Pace {
         Ok(())
     }
 
-    /// Acquires a permit; where many visits want one address, waits in their queue.
+    /// Acquires a permit. If many visits use the same address, waits in their queue.
     pub(crate) async fn acquire(
         &self,
         target: &Target,
@@ -171,7 +170,7 @@ impl Pace {
             let scopes: Vec<ScopeState> = own.iter().chain(shared).copied().collect();
             next_request_at(&scopes, target.network, now)
         };
-        // its own clocks come first, so that no visit queues before it is ready
+        // check the visit's own clocks first, so that it does not queue before it may send
         let keys = shared_keys(target, &authority.host);
         let now = clock::now();
         match decide(&[], now) {
@@ -201,9 +200,9 @@ impl Pace {
         })
     }
 
-    /// Waits for the rate of the process, writes the clocks of the request, and returns when it is to be sent. Where the database
-    /// takes longer than was allowed for, later clocks are written. They are written only while the lease of the site is held
-    /// and, in a fleet, the membership under which this worker owns the address.
+    /// Waits for the rate limit of the process, writes the clocks of the request, and returns at the time at which it is to be sent. If the
+    /// database takes longer than allowed for, writes later clocks. Clocks are written only while this worker holds the lease of the site
+    /// and, in a fleet, the membership under which it owns the address.
     pub(crate) async fn write_clocks(
         &self,
         target: &Target,
@@ -250,14 +249,14 @@ impl Pace {
         }
     }
 
-    /// Whether a request may still leave whose clock was written at this moment. Its answer ends while the lease and the
-    /// membership last.
+    /// Whether a request may still be sent whose clock was written at `since`. Its response then ends before the lease and the membership
+    /// expire.
     pub(crate) fn leave_check(&self, since: Moment, lost: CancellationToken) -> LeaveCheck {
         let leaves_within = self.0.lifetimes.leaves_within();
         LeaveCheck::new(move || !lost.is_cancelled() && since.elapsed() < leaves_within)
     }
 
-    /// Starts the gaps after an answer.
+    /// Starts the gaps after a response.
     pub(crate) fn finish(
         &self,
         target: &Target,
@@ -287,7 +286,7 @@ impl Pace {
         self.0.writer.write(write).await.map(|_| ())
     }
 
-    /// When the last of `requests` to a host will be answered, if no other host and no other visit delays them.
+    /// When the last of `requests` to a host will be answered, if neither other hosts nor other visits delay them.
     pub(crate) fn answered_at(
         &self,
         target: &Target,
@@ -339,7 +338,8 @@ fn shared_keys(target: &Target, host: &Host) -> Vec<Key> {
     addresses.chain(Key::of_private_suffix(host)).collect()
 }
 
-/// The gap counts from the answer. A visit that is resumed after a kill does not know when that arrived, and assumes this.
+/// The time from sending a request to the end of the gap after its response. A visit that is resumed after a kill does not know when the
+/// response arrived, so a duration is assumed.
 fn until_answered(gap: Duration, network: Network, authority: &AuthorityClock) -> Duration {
     let assumed = match network {
         Network::Global => ANSWER_TIME_ASSUMED,
@@ -379,7 +379,7 @@ fn write_of(
     }
 }
 
-/// The address under which a clock is kept: one for all addresses that share a budget.
+/// The address under which a clock is stored. It is the same for all addresses that share a budget.
 fn clock_address(address: IpAddr) -> IpAddr {
     budget_network(address).network()
 }

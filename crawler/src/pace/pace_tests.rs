@@ -1,4 +1,4 @@
-//! Permits at a suffix and at an address together, with a store.
+//! Tests of permits that need both a suffix and an address, with a store.
 
 use store::{SuffixPermitOutcome, SuffixPermitRequest, WorkerId};
 use tokio_util::task::TaskTracker;
@@ -56,7 +56,7 @@ async fn waiting_for_a_suffix_does_not_delay_others_at_the_same_address() {
     fixture.reserve_suffix().await;
     let began = Instant::now();
     let others = async {
-        // the one below the suffix arrived first
+        // the visit below the suffix arrives first
         tokio::time::sleep(Duration::from_millis(100)).await;
         for name in ["a.example", "b.example"] {
             drop(fixture.permit(name).await);
@@ -70,7 +70,7 @@ async fn waiting_for_a_suffix_does_not_delay_others_at_the_same_address() {
         "its permit came after {:?}",
         began.elapsed()
     );
-    // the gap of the platform counts from when that request leaves
+    // the gap of the platform begins when that request is sent
     let leaves_at = permit.suffix.as_ref().unwrap().reservation.at;
     drop(permit);
     drop(fixture.permit("c.example").await);
@@ -78,7 +78,7 @@ async fn waiting_for_a_suffix_does_not_delay_others_at_the_same_address() {
     assert!(clock::now() >= later(leaves_at, gap), "{} after {leaves_at}", clock::now());
 }
 
-/// Thousands of visits wait for their permits and clocks at once, so rare and large futures are boxed.
+/// Thousands of visits wait for permits and clocks at the same time, so large futures that are rarely needed are boxed.
 #[tokio::test]
 async fn waiting_for_a_permit_or_a_clock_takes_little_memory() {
     const BYTES_MAX: usize = 2_048;

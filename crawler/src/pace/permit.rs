@@ -9,10 +9,10 @@ use tokio::sync::mpsc;
 use super::limiter::Slot;
 use crate::clock;
 
-/// A request that leaves later than this after its reserved time would come too close to the next one.
+/// A request that is sent later than this after its reserved time would be too close to the next request.
 pub(super) const LATE_MAX: TimeDelta = TimeDelta::milliseconds(50);
 
-/// Permission for one request; its scopes are free again when it is dropped.
+/// Permission for one request. Dropping it frees its scopes.
 #[derive(Debug)]
 pub(crate) struct Permit {
     pub(super) address: Slot,
@@ -30,13 +30,13 @@ pub(super) struct SuffixPermit {
 #[derive(Debug)]
 pub(super) struct Reservation {
     pub(super) suffix: String,
-    /// When the request leaves.
+    /// When the request is sent.
     pub(super) at: DateTime<Utc>,
     pub(super) number: i64,
     pub(super) released: mpsc::UnboundedSender<i64>,
 }
 
-/// The answer to a request for a permit.
+/// The result of a request for a permit.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "taken apart by its receiver, and nearly always a permit")]
 pub(crate) enum PermitAnswer {
@@ -77,17 +77,17 @@ impl PermitAnswer {
 }
 
 impl Reservation {
-    /// Whether its time is now or in the future.
+    /// Whether the reserved time is now or in the future, with a tolerance of [`LATE_MAX`].
     pub(super) fn is_in_time(&self) -> bool {
         clock::now() <= self.at + LATE_MAX
     }
 
-    /// Whether there is more than `lead` before its time.
+    /// Whether the reserved time is more than `lead` away.
     pub(super) fn is_later_than(&self, lead: Duration) -> bool {
         later(clock::now(), lead) < self.at
     }
 
-    /// Sleeps until `lead` before its time.
+    /// Sleeps until `lead` before the reserved time.
     pub(super) async fn wait(&self, lead: Duration) {
         let until = self.at - TimeDelta::from_std(lead).unwrap_or_default();
         tokio::time::sleep((until - clock::now()).to_std().unwrap_or_default()).await;

@@ -1,7 +1,7 @@
 //! Rate limits for public suffixes such as `github.io`, shared by all workers.
 //!
-//! The sites below a suffix have addresses of many owners, so their permits are reserved in the database: a request reserves one
-//! before it is sent, and releases it when it has ended. It queues for its address as late as possible.
+//! The sites below a suffix have addresses that belong to many workers, so their permits are reserved in the database. A request reserves a
+//! permit before it is sent, and releases it when it has ended. It queues for its address as late as possible.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ use egress::REQUEST_TIME_MAX;
 const WAIT_MAX: Duration = Duration::from_secs(15);
 /// Poll interval while every permit is in use, and shortly before a reserved time.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
-/// A permit that is not released expires after this: longer than until a request has left and ended.
+/// Time after which a permit expires if it is not released: longer than it takes to send a request and to receive its response.
 const LIFE: Duration = Duration::from_secs(90);
 const _: () = assert!(LEAVES_WITHIN_MAX.as_secs() + REQUEST_TIME_MAX.as_secs() < LIFE.as_secs());
 /// Maximum number of permits released by one statement.
@@ -39,7 +39,7 @@ pub(super) struct SuffixPermits {
     released: mpsc::UnboundedSender<i64>,
 }
 
-/// The answer of the database.
+/// The result of a reservation in the database.
 enum ReservationAnswer {
     Reserved(Reservation),
     /// No permit is free before this time.
@@ -60,9 +60,9 @@ impl SuffixPermits {
         Self { store, limiter, write_time, released }
     }
 
-    /// Acquires the part of a permit for the suffix of `key`. The next visit of this process reserves a time only shortly
-    /// before the time of this visit, so each worker has at most one further reservation, however many visits wait. The visit
-    /// joins the queue of the address only shortly before the reserved time, so that others may use the address until then.
+    /// Acquires the part of a permit for the suffix of `key`. The next visit of this process makes its reservation only shortly before the
+    /// reserved time of this visit. So each worker has at most one further reservation, however many visits wait. The visit joins the queue
+    /// of the address only shortly before the reserved time, so that others may use the address until then.
     pub(super) async fn acquire(
         &self,
         key: &Key,
@@ -86,7 +86,7 @@ impl SuffixPermits {
             return Ok(Err(PermitAnswer::Crowded { until, scope }));
         };
         while reservation.is_later_than(lead()) {
-            // the queue at the address may grow meanwhile
+            // poll, because the queue at the address may grow meanwhile
             tokio::time::timeout(POLL_INTERVAL, reservation.wait(lead())).await.ok();
         }
         metrics::waited(Scope::PublicSuffix, queued.elapsed());
@@ -95,8 +95,8 @@ impl SuffixPermits {
         Ok(Ok(SuffixPermit { slot, reservation }))
     }
 
-    /// Joins both parts of a permit. The gap of the address counts from the reserved time. If that time passed in the queue of the
-    /// address, the visit requests another permit.
+    /// Combines both parts of a permit. The gap of the address begins at the reserved time. If that time has passed while the visit waited
+    /// in the queue of the address, the visit must request another permit.
     pub(super) async fn join(&self, address: Slot, mut suffix: SuffixPermit) -> PermitAnswer {
         if !suffix.reservation.is_in_time() {
             return PermitAnswer::Wait { until: clock::now(), scope: Scope::PublicSuffix };
@@ -111,7 +111,7 @@ impl SuffixPermits {
     pub(super) async fn renew(&self, permit: &mut Permit) -> Result<(), StoreError> {
         let Some(SuffixPermit { slot, reservation }) = permit.suffix.take() else { return Ok(()) };
         let suffix = reservation.suffix.clone();
-        // the one that passed is released first
+        // release the reservation that has passed first
         drop(reservation);
         loop {
             let lead = self.write_time.allowed();

@@ -1,4 +1,4 @@
-//! Writes clocks in batches, and reads with each batch whether a site has opted out.
+//! Writes clocks in batches. Each batch also reads whether a site has opted out.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -17,7 +17,7 @@ const BATCH_MAX: usize = 500;
 const WRITE_TIME_MIN: Duration = Duration::from_millis(100);
 pub(super) const WRITE_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// How long the last clock took to be written, in milliseconds.
+/// How long the last write of a clock took, in milliseconds.
 #[derive(Debug, Default)]
 pub(super) struct WriteTime(AtomicU64);
 
@@ -36,8 +36,8 @@ impl WriteTime {
 /// Whether the request may be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Clearance {
-    /// The lease of the site, and in a fleet the ownership of the address, last for at least a lifetime from this moment. It is
-    /// before the database was asked.
+    /// The lease of the site and, in a fleet, the ownership of the address last for at least one lifetime from this time, which was taken
+    /// before the query.
     Granted(Moment),
     /// The owner opted out.
     OptedOut,
@@ -56,8 +56,8 @@ pub(super) struct ClockWriter {
 }
 
 impl ClockWriter {
-    /// The write with the new ends of its lease and its membership. After an outage they are renewed from the present, not from
-    /// the time before it.
+    /// The write with new expiry times of its lease and its membership. They are computed from the current time for each attempt, so that
+    /// they are right after an outage.
     fn renewed(&self, write: &ClockWrite) -> ClockWrite {
         let (now, Lifetimes { lease, member }) = (clock::now(), self.lifetimes);
         let renewed = |membership: Membership| Membership { alive_until: later(now, member), ..membership };
@@ -77,7 +77,7 @@ impl BatchWriter for ClockWriter {
     const ROW: &'static str = "clock";
     const OPERATION: &'static str = "write clocks";
     const BUSY_ROWS_MIN: usize = 8;
-    /// The next crawler needs them.
+    /// Clocks are written even if nobody waits, because the next crawler needs them.
     const IS_CANCELLABLE: bool = false;
 
     fn rows_max(&self) -> usize {

@@ -9,30 +9,31 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 const EXEMPT_BYTES: usize = 256 * 1_024;
 /// Maximum memory of one visit: the largest document with the largest manifest, and half as much again.
 pub(super) const VISIT_BYTES_MAX: usize = 160 * 1_024 * 1_024;
-/// The part of it for documents that were reached by a link. Users of a site may have written them, so the site's own have the rest.
+/// The part of [`VISIT_BYTES_MAX`] for documents that were reached by a link. Users of a site may have written such documents, so the rest
+/// is reserved for the site's own documents.
 const LINKED_BYTES_MAX: usize = VISIT_BYTES_MAX / 2;
 /// Bytes per permit.
 const PERMIT_BYTES: usize = 4 * 1_024;
 /// Memory for all visits of this process.
 const PERMITS: usize = 512 * 1_024 * 1_024 / PERMIT_BYTES;
-/// A body is in memory twice: as received, and combined with its parts.
+/// A body is in memory twice: as it was received, and combined with its parts.
 const BODY_FACTOR: usize = 2;
 /// Parsed rules take at most this many times the bytes of their robots.txt: each rule is kept in normal form, as it was written,
 /// and by the matcher.
 const RULES_FACTOR: usize = 24;
-/// Longest wait for memory. Visits that hold some may wait for more, so the wait must be bounded.
+/// Maximum wait for memory. Visits that hold memory may wait for more, so the wait must be bounded to prevent a deadlock.
 pub(super) const MEMORY_WAIT: Duration = Duration::from_secs(30);
 /// Memory that a visit uses until it is saved; released on drop.
 #[derive(Debug, Default)]
 pub(crate) struct HeldMemory {
     bytes: usize,
-    /// Those for documents that were reached by a link.
+    /// The part of `bytes` for documents that were reached by a link.
     linked_bytes: usize,
     permits: Vec<OwnedSemaphorePermit>,
     document: DocumentInProgress,
 }
 
-/// Where the memory of the document begins that a visit reads.
+/// The memory held when the visit began to read its current document.
 #[derive(Debug, Clone, Copy, Default)]
 struct DocumentInProgress {
     is_linked: bool,
@@ -42,7 +43,7 @@ struct DocumentInProgress {
 }
 
 impl HeldMemory {
-    /// Begins a document: whatever is held for a body or a manifest from here on belongs to it.
+    /// Begins a document. Memory that is held from now on for a body or a manifest belongs to it.
     pub(crate) fn begin_document(&mut self, is_linked: bool) {
         self.document = DocumentInProgress {
             is_linked,
@@ -52,7 +53,7 @@ impl HeldMemory {
         };
     }
 
-    /// Releases what is held for the document in progress.
+    /// Releases the memory that is held for the document in progress.
     pub(crate) fn drop_document(&mut self) {
         let DocumentInProgress { bytes_before, linked_bytes_before, permits_before, .. } = self.document;
         (self.bytes, self.linked_bytes) = (bytes_before, linked_bytes_before);
@@ -63,9 +64,9 @@ impl HeldMemory {
 /// Why a visit gets no more memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NoMemory {
-    /// Other visits use too much for too long.
+    /// Other visits used too much memory for too long.
     Now,
-    /// The documents of this visit are too large together.
+    /// The documents of this visit together are too large.
     InThisVisit,
     /// The document is too large by itself.
     InAnyVisit,
@@ -79,7 +80,7 @@ pub(crate) struct MemoryBudget {
 }
 
 impl MemoryBudget {
-    /// A visit waits for memory up to `wait`.
+    /// `wait` is the maximum wait of a visit for memory.
     pub(crate) fn new(wait: Duration) -> Self {
         Self { permits: Arc::new(Semaphore::new(PERMITS)), wait }
     }
@@ -93,7 +94,7 @@ impl MemoryBudget {
         self.hold_document(held, bytes).await
     }
 
-    /// Memory for the document in progress. One that would not fit without the others is too large by itself.
+    /// Holds memory for the document in progress. If it would not fit even without the other documents, it is too large by itself.
     async fn hold_document(&self, held: &mut HeldMemory, bytes: usize) -> Result<(), NoMemory> {
         let DocumentInProgress { is_linked, bytes_before, .. } = held.document;
         let of_document = held.bytes - bytes_before + bytes;
@@ -109,17 +110,17 @@ impl MemoryBudget {
         Ok(())
     }
 
-    /// Memory for the parsed rules of a robots.txt, by its bytes.
+    /// Holds memory for the parsed rules of a robots.txt of `bytes` bytes.
     pub(crate) async fn hold_rules(&self, held: &mut HeldMemory, bytes: usize) -> Result<(), NoMemory> {
         self.hold(held, bytes * RULES_FACTOR).await
     }
 
-    /// Memory for robots.txt files, which are held once until they are saved.
+    /// Holds memory for robots.txt files, which are kept once until they are saved.
     pub(crate) async fn hold_robots(&self, held: &mut HeldMemory, bytes: usize) -> Result<(), NoMemory> {
         self.hold(held, bytes).await
     }
 
-    /// Memory for links to other sites, which take exactly this much until they are saved.
+    /// Holds memory for links to other sites, which take exactly `bytes` bytes until they are saved.
     pub(crate) async fn hold_links(&self, held: &mut HeldMemory, bytes: usize) -> Result<(), NoMemory> {
         self.hold(held, bytes).await
     }
@@ -191,7 +192,7 @@ mod tests {
         };
         let body = LARGE * BODY_FACTOR;
         let too_large = read(true, LINKED_BYTES_MAX).await;
-        assert_eq!(too_large, (Err(NoMemory::InAnyVisit), 0, 0), "nothing of it is held");
+        assert_eq!(too_large, (Err(NoMemory::InAnyVisit), 0, 0), "no memory is held for it");
         assert_eq!(read(true, 0).await, (Ok(()), body, body));
         assert_eq!(read(true, 0).await, (Ok(()), 2 * body, 2 * body));
         assert_eq!(read(true, 0).await, (Err(NoMemory::InThisVisit), 2 * body, 2 * body));

@@ -1,10 +1,10 @@
 //! Reads documents for visits: off the async runtime, under a deadline, and never again after one crashed a reader.
 //!
-//! Documents of more than a few KiB are read in a process with limits of the operating system, so that no document takes the
-//! memory of the crawler. Before a document is read, the attempt is written to the store; afterwards it is removed. A document
-//! whose attempt was not removed, that passes its deadline, or that ends its reader is read once more in such a process, and
-//! quarantined if that process ends without a result. The operating system ends it at its processor time, so one that passes the
-//! deadline shows a busy machine: the document is read later.
+//! Documents of more than a few KiB are read in a process with limits of the operating system, so that no document takes the memory of the
+//! crawler. Before a document is read, the attempt is written to the store; afterwards it is removed. A document whose attempt was not
+//! removed, that passes its deadline, or that ends its reader is read once more in such a process, and quarantined if that process ends
+//! without a result. The operating system ends the process at its limit of processor time. So if the process passes the deadline, the
+//! machine is busy, and the document is read later.
 
 mod attempts;
 mod memory;
@@ -26,31 +26,31 @@ pub(crate) use self::memory::{HeldMemory, MemoryBudget, NoMemory};
 use crate::batcher::Batcher;
 use crate::clock;
 
-/// Longest time for one document. The largest one takes a second of processor time in a release build; the rest is for
-/// busy machines.
+/// Maximum time for one document. The largest document takes one second of processor time in a release build; the rest is a margin for busy
+/// machines.
 const DEADLINE: Duration = Duration::from_secs(20);
-/// Longest wait for a thread. A visit waits rather than lose what it fetched.
+/// Maximum wait for a thread. Waiting is better than losing a document that was fetched.
 const QUEUE_WAIT: Duration = Duration::from_mins(2);
-/// Maximum number of documents that may wait for a thread: more than the concurrent visits on any machine that was tested. What
-/// bounds the memory of those that wait is [`MemoryBudget`], from which a visit takes that of a document before it is read.
+/// Maximum number of documents that may wait for a thread: more than the concurrent visits on any machine that was tested. Their memory is
+/// bounded by [`MemoryBudget`], from which a visit takes memory before it reads a document.
 const QUEUE_MAX: usize = 100_000;
-/// Maximum number of inputs that are remembered because they failed; beyond it, all are forgotten.
+/// Maximum number of failed inputs that are remembered. If there are more, all are forgotten.
 const FAILED_MAX: usize = 10_000;
 
 /// The result of reading a document.
 #[derive(Debug)]
 pub(crate) enum Reading {
-    /// Any document becomes a manifest, however malformed.
+    /// The document was read. Even a malformed document results in a manifest.
     Read {
         manifest: Box<Manifest>,
-        /// About how much memory it takes.
+        /// Approximate memory of the manifest.
         memory_bytes: usize,
     },
     /// The document is quarantined, for this reason.
     Quarantined(String),
 }
 
-/// Why a document was not read; never because of the document.
+/// Why a document was not read. The cause is never the document.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReadingError {
     /// This machine has no capacity for it now.
@@ -72,14 +72,14 @@ pub(crate) struct Reader {
     pub(crate) memory: MemoryBudget,
 }
 
-/// Pages and robots.txt files that stalled a thread or failed in this process, by their hashes.
+/// Hashes of pages and robots.txt files that passed the deadline or failed in this process.
 #[derive(Clone, Default)]
 struct FailedInputs(Arc<Mutex<HashSet<ContentHash>>>);
 
 impl FailedInputs {
     fn contains(&self, bytes: &[u8]) -> bool {
         let hashes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // usually there are none, and nothing is hashed
+        // usually there are none, so do not compute the hash
         !hashes.is_empty() && hashes.contains(&ContentHash::of(bytes))
     }
 
@@ -137,8 +137,8 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// Only where the store refuses the attempt, or this machine has no capacity: every thread is blocked for longer than
-    /// [`QUEUE_WAIT`], or no second reader can be run.
+    /// Only if the store refuses the attempt, or this machine has no capacity: all threads are busy for longer than [`QUEUE_WAIT`], or a
+    /// second reader cannot be started.
     pub(crate) async fn read(
         &self,
         site: &SiteName,
@@ -163,11 +163,11 @@ impl Reader {
         }
     }
 
-    /// Parses other input than a document, such as the links of a page.
+    /// Parses input other than a document, such as the links of a page.
     ///
     /// # Errors
     ///
-    /// When it was not done in time, or no thread became free.
+    /// If the work was not done in time, or no thread became free.
     pub(crate) async fn run<T, F>(&self, work: F) -> Result<T, ReadError>
     where
         T: Send + 'static,
@@ -176,7 +176,7 @@ impl Reader {
         self.pool.read(work).await
     }
 
-    /// The same, but short work runs on the current thread, since another thread would take longer.
+    /// The same, but runs short work on the current thread, because passing it to another thread would take longer.
     ///
     /// # Errors
     ///
@@ -189,8 +189,8 @@ impl Reader {
         if is_short { Ok(work()) } else { Box::pin(self.run(work)).await }
     }
 
-    /// Parses a page or a robots.txt. Bytes that passed the deadline once, or whose parser failed, fail at once until this
-    /// process ends: they do not take another thread in each visit.
+    /// Parses a page or a robots.txt. If the same bytes have passed the deadline or failed to parse before, this process returns an error
+    /// immediately, so that they do not block a thread in each visit.
     ///
     /// # Errors
     ///
@@ -242,7 +242,7 @@ impl Reader {
         }
     }
 
-    /// Reads a document whose reader did not finish, in a separate process.
+    /// Reads a document in a separate process, after its first reader did not finish.
     async fn verify(
         &self,
         attempt: ReadAttempt,

@@ -1,4 +1,4 @@
-//! Quarantine of documents, and what runs on the reader threads.
+//! Tests of the quarantine of documents, and of the work on the reader threads.
 
 use std::path::PathBuf;
 
@@ -56,7 +56,7 @@ async fn quarantines_a_document_that_passes_its_deadline_on_every_site() {
     let first = reason(read(&stalled, "a.example", &slow).await);
     assert!(first.contains("did not end"), "{first}");
     let elsewhere = reason(read(&stalled, "b.example", &slow).await);
-    assert_eq!(elsewhere, first, "it is not read a second time");
+    assert_eq!(elsewhere, first, "the document is not read again");
 }
 
 #[tokio::test]
@@ -81,10 +81,10 @@ async fn quarantines_a_document_that_ends_two_readers_and_no_other() {
     let missing = fixture(DEADLINE, Some("/nonexistent/program")).await;
     let site = SiteName::parse("a.example").unwrap();
     let unread = missing.reader.read(&site, document("a.example", &long)).await;
-    assert!(matches!(unread, Err(ReadingError::Busy(_))), "that says nothing of the document: {unread:?}");
+    assert!(matches!(unread, Err(ReadingError::Busy(_))), "the cause is not the document: {unread:?}");
 }
 
-/// A crawler that is killed while it reads a document cannot write anything any more.
+/// The attempt is stored before the document is read, because a crawler that is killed cannot store it later.
 #[tokio::test]
 async fn the_attempt_is_stored_while_the_document_is_read() {
     let Fixture { mut reader, store, dir } = fixture(DEADLINE, None).await;
@@ -100,7 +100,7 @@ async fn the_attempt_is_stored_while_the_document_is_read() {
     };
     tokio::select! {
         read = reader.read(&site, document("a.example", &long)) => panic!("it was read: {read:?}"),
-        () = started => {} // and the future of the reading is dropped
+        () = started => {} // the future that reads the document is dropped
     }
     let restarted = Reader::start(store, Some(counted("exit 1")), &TaskTracker::new());
     let reason = reason(restarted.read(&site, document("a.example", &long)).await.unwrap());
@@ -109,9 +109,9 @@ async fn the_attempt_is_stored_while_the_document_is_read() {
     assert_eq!(runs.lines().count(), 2, "after an unfinished attempt a document is read once, not twice");
 }
 
-/// A process that is not given processor time passes the deadline, whatever it reads.
+/// A process that gets no processor time passes the deadline, whatever it reads.
 #[tokio::test]
-async fn a_process_that_is_late_on_a_busy_machine_quarantines_nothing() {
+async fn a_process_that_passes_its_deadline_on_a_busy_machine_does_not_quarantine_the_document() {
     let mut late = fixture(Duration::from_millis(50), None).await;
     late.reader.program =
         Some(ReaderProgram { path: PathBuf::from("/bin/sleep"), arguments: vec!["1".to_owned()] });
@@ -146,7 +146,7 @@ async fn does_long_work_on_the_reader_threads() {
 }
 
 #[tokio::test]
-async fn a_page_that_stalled_or_failed_is_not_parsed_again() {
+async fn does_not_parse_a_page_again_that_stalled_or_failed() {
     let Fixture { reader, .. } = fixture(Duration::from_millis(500), None).await;
     let (release, released) = std::sync::mpsc::channel::<()>();
     let stalled = reader.run_unless_failed(b"<stalls>", move || released.recv().ok().map(|()| 0)).await;

@@ -1,4 +1,4 @@
-//! A list in a zip archive, as Tranco and others publish theirs: its first file, decompressed line by line.
+//! Reads a list in a zip archive, as published by Tranco and others: the first file of the archive, decompressed line by line.
 //!
 //! Memory holds the archive itself, a table of its files, and the 32 KiB window of the decompressor, but never the whole list.
 
@@ -6,21 +6,21 @@ use std::io::{self, Cursor, Read};
 
 use zip::ZipArchive;
 
-/// Largest archive that is read; Tranco's list of a million names has 10 MB.
+/// Maximum bytes of an archive. Tranco's list of a million names has 10 MB.
 pub(super) const ARCHIVE_BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// Maximum number of files in an archive, whose table the library builds in memory; archives of lists contain one.
+/// Maximum number of files in an archive, because the library keeps the table of files in memory. Archives of lists contain one file.
 const FILES_MAX: usize = 1_000;
 /// First bytes of each entry in the table of files.
 const FILE_SIGNATURE: &[u8] = b"PK\x01\x02";
 /// Maximum number of bytes of the list for one byte of the archive: domains compress about 3:1.
 const RATIO_MAX: u64 = 50;
-/// Bytes of a list that are accepted at any ratio.
+/// Lists up to this number of bytes are accepted at any compression ratio.
 const LIST_BYTES_MIN: u64 = 1024 * 1024;
 
 /// An archive in memory.
 pub(super) type Archive = ZipArchive<Cursor<Vec<u8>>>;
 
-/// Reads an archive whose table of files has an acceptable length.
+/// Opens an archive. Refuses one with too many files.
 pub(super) fn open(source: impl Read, bytes_max: u64) -> Result<Archive, String> {
     let mut bytes = Vec::new();
     source.take(bytes_max + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
@@ -53,7 +53,7 @@ fn broken(error: &zip::result::ZipError) -> String {
     format!("it is not a usable zip archive: {error}")
 }
 
-/// A source that fails beyond a maximum length.
+/// A source that returns an error after a maximum length.
 struct Capped<R> {
     source: R,
     left: u64,

@@ -1,13 +1,14 @@
-//! Dumps of certificate-transparency logs in JSON: one document, or one object a line, as crt.sh and certstream write them.
+//! Reads dumps of certificate-transparency logs in JSON: one document, or one object per line, as crt.sh and certstream write them.
 //!
 //! The names of certificates are the strings under a few known members, at any depth. The text is scanned byte by byte, so a
 //! dump of any size or depth takes the memory of one string.
 
 use std::io::{self, BufRead, Bytes};
 
-/// Members whose strings are names of hosts.
+/// JSON members whose strings are host names.
 const MEMBERS: [&str; 6] = ["all_domains", "common_name", "dns_names", "name_value", "names", "domains"];
-/// Maximum number of bytes of a string that are kept; crt.sh lists the names of one certificate in one string, and a name has 253.
+/// Maximum number of bytes of a string that are kept. crt.sh lists all names of a certificate in one string, and a name has at most 253
+/// bytes.
 const STRING_BYTES_MAX: usize = 64 * 1024;
 
 /// Calls `each` with every name.
@@ -37,7 +38,7 @@ fn pass_names(text: Option<String>, is_name: bool, each: &mut impl FnMut(&str)) 
     text.split_whitespace().for_each(each);
 }
 
-/// The rest of a string after its opening quote. Escapes that no name of a host has become spaces or question marks.
+/// Reads the rest of a string after its opening quote. Escapes that cannot be part of a host name become spaces or question marks.
 fn string<R: BufRead>(bytes: &mut Bytes<R>) -> io::Result<String> {
     let mut text = Vec::new();
     while let Some(byte) = bytes.next().transpose()? {

@@ -1,4 +1,4 @@
-//! A compressed list, as Common Crawl publishes its lists: decompressed as it is read.
+//! Decompresses a gzip list while it is read. Common Crawl publishes such lists.
 
 use std::cell::Cell;
 use std::io::{self, BufRead, Read};
@@ -6,18 +6,18 @@ use std::rc::Rc;
 
 use flate2::bufread::MultiGzDecoder;
 
-/// How a gzip file begins.
+/// First bytes of a gzip file.
 const SIGNATURE: &[u8] = b"\x1f\x8b";
 /// Maximum number of bytes of a list for one byte of the file: lists of names compress about 4:1.
 const RATIO_MAX: u64 = 50;
-/// Bytes of a list that are accepted at any ratio.
+/// Lists up to this number of bytes are accepted at any compression ratio.
 const LIST_BYTES_MIN: u64 = 1024 * 1024;
 
 pub(super) fn is_gzip(first: &[u8]) -> bool {
     first.starts_with(SIGNATURE)
 }
 
-/// The list in a file; fails if it expands to many times its size.
+/// The decompressed list. Reading fails if it expands to more than [`RATIO_MAX`] times its size.
 pub(super) fn list(source: impl BufRead) -> impl Read {
     let compressed = Rc::new(Cell::new(0));
     let counted = Counted { source, bytes: Rc::clone(&compressed) };
@@ -49,7 +49,7 @@ impl<R: BufRead> BufRead for Counted<R> {
     }
 }
 
-/// Fails when a list is many times as long as what was read of its file.
+/// Returns an error if a list expands to more than [`RATIO_MAX`] times the bytes that were read of its file.
 struct Limited<R> {
     list: R,
     bytes: u64,

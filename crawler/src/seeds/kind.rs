@@ -1,11 +1,11 @@
-//! The kind of a source, by its first bytes and its name, and the names in a line of each kind.
+//! Detects the kind of a source by its first bytes and its name, and extracts the names from a line of each kind.
 
 use std::io::{self, BufRead};
 use std::path::Path;
 
-/// How Common Crawl names the files of its web graphs.
+/// First characters of the file names of Common Crawl's web graphs.
 const COMMON_CRAWL_FILE: &str = "cc-main-";
-/// How its lists with ranks begin.
+/// First bytes of Common Crawl's lists with ranks.
 const COMMON_CRAWL_HEADER: &[u8] = b"#harmonicc_pos";
 
 /// The format of a source.
@@ -16,7 +16,7 @@ pub(super) enum Kind {
     Xml,
     /// JSON of certificate-transparency logs.
     Certificates,
-    /// A list of hosts or domains of Common Crawl, in reverse notation.
+    /// A list of hosts or domains of Common Crawl, with reversed names such as `org.example`.
     CommonCrawl,
     /// A document with links, such as a list on GitHub.
     Markdown,
@@ -59,12 +59,12 @@ impl Kind {
         }
     }
 
-    /// Whether the names were collected from elsewhere, not written by the operator. In an archive, its lines show it.
+    /// Whether the names were collected from elsewhere, not written by the operator. For a list in an archive, the lines show this.
     pub(super) const fn is_collected(self) -> bool {
         matches!(self, Self::Xml | Self::Certificates | Self::CommonCrawl | Self::Markdown)
     }
 
-    /// The names in a line, as lines of a plain list.
+    /// The names in a line, each in the syntax of a plain list.
     pub(super) fn names(self, line: &str) -> Vec<String> {
         match self {
             Self::CommonCrawl => common_crawl(line).into_iter().collect(),
@@ -74,7 +74,7 @@ impl Kind {
     }
 }
 
-/// A line is `id, name`, perhaps with a count, or the four columns of two ranks before the name.
+/// A line is `id, name`, optionally with a count, or the name after the four columns of two ranks.
 fn common_crawl(line: &str) -> Option<String> {
     if line.starts_with('#') {
         return None;
@@ -129,7 +129,7 @@ mod tests {
 
     /// The search continues after a URL, so each byte belongs to at most one URL.
     #[test]
-    fn urls_of_a_line_have_no_more_bytes_than_the_line() {
+    fn urls_of_a_line_are_together_at_most_as_long_as_the_line() {
         for line in [
             "http://".repeat(4_000),
             "https://x".repeat(3_000),

@@ -4,13 +4,13 @@
 //! lines may end in CRLF, and a byte order mark is skipped. Any other line is reported with its number and
 //! reason, and skipped. A URL adds its host, and a request for its path. `*.example.org` of a certificate is `example.org`.
 //!
-//! A plain line is the word of the operator: its host is its site's own. Lines with a rank or a wildcard, and all other kinds, are
-//! names that were collected from elsewhere; of their URLs only the hosts count.
+//! A plain line is a statement of the operator that the host belongs to its site. Lines with a rank or a wildcard, and all other kinds,
+//! contain names that were collected from elsewhere; only the hosts of their URLs are used.
 //!
-//! The first bytes of a list and its name show its kind: a zip archive (Tranco's) contains such a list, gzip is any of these
-//! compressed, XML is an OPML file or a sitemap, of which the hosts count, as do those of the links in Markdown; JSON is a dump
-//! of certificates; Common Crawl writes names in reverse. Every source is read as a stream, up to a number of names; of a list
-//! from the web, less is read than of a file of the operator.
+//! The first bytes of a source and its name determine its kind. A zip archive (Tranco's) contains a list. gzip contains any of the other
+//! kinds. XML is an OPML file or a sitemap; its hosts are used, like those of the links in Markdown. JSON is a dump of certificates. Common
+//! Crawl writes names in reverse. Every source is read as a stream, up to a maximum number of names. The limits of a list from the web are
+//! lower than those of a file of the operator.
 
 mod archive;
 mod certificates;
@@ -31,7 +31,7 @@ pub use self::report::{Rejected, SeedReport, SourceReport};
 
 /// Maximum length of a line; the longest URL that is stored has 8 KiB.
 const LINE_BYTES_MAX: u64 = 16 * 1024;
-/// Length of a line after which nothing more of its source is read: it is not a list.
+/// Length of a line after which its source is not read further, because it is not a list.
 const LINE_SKIPPED_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// Maximum number of reported lines; a file with more bad lines is not a list of seeds.
 const REJECTED_KEPT_MAX: usize = 1_000;
@@ -78,7 +78,7 @@ pub enum SeedError {
     Unfetched { name: String, reason: String },
 }
 
-/// How much of one source is read.
+/// Limits on reading one source.
 #[derive(Debug, Clone, Copy)]
 struct SourceLimits {
     names: u64,
@@ -114,12 +114,12 @@ pub struct SeedReader<'a> {
 }
 
 impl<'a> SeedReader<'a> {
-    /// Accepts the names of this scope; lines with others are rejected. Reading ends with an error once `is_stopped`.
+    /// Accepts names within `scope` and rejects lines with other names. Reading ends with an error as soon as `is_stopped` returns true.
     pub fn new(scope: SiteScope, is_stopped: &'a dyn Fn() -> bool) -> Self {
         Self { scope, seen: HashSet::new(), report: SeedReport::default(), is_stopped }
     }
 
-    /// Reads one source of the operator, handing over each new seed.
+    /// Reads one source of the operator, and passes each new seed to `each`.
     pub fn read(
         &mut self,
         name: &str,
@@ -129,7 +129,7 @@ impl<'a> SeedReader<'a> {
         self.read_within(&LOCAL, name, source, each)
     }
 
-    /// Reads a list from the web, of which less is read.
+    /// Reads a list from the web, with lower limits.
     pub(crate) fn read_fetched(
         &mut self,
         name: &str,
@@ -229,7 +229,7 @@ impl<'a> SeedReader<'a> {
         Ok(())
     }
 
-    /// One line, or one name of a file that has no lines.
+    /// Processes one line, or one name of a file without lines.
     fn line(
         &mut self,
         name: &str,
@@ -270,7 +270,7 @@ impl<'a> SeedReader<'a> {
 
     fn take(&mut self, seed: Seed, each: &mut impl FnMut(Seed)) {
         let key = fingerprint(seed.url.as_ref().map_or_else(|| seed.host.as_str(), ManifestUrl::as_str));
-        // what the operator wrote counts, also after another list that has the name
+        // a name that the operator wrote is passed on even if another list has already named it
         let (is_known, is_new) = match seed.origin {
             SeedOrigin::File => (self.seen.contains(&!key), self.seen.insert(key)),
             _ if self.seen.contains(&key) => (true, false),
@@ -301,7 +301,7 @@ struct Tally {
     entries: u64,
     used: u64,
     rejected: u64,
-    /// There are more names or lines than the limits of one source allow.
+    /// Whether there are more names or lines than the limits of one source allow.
     is_cut: bool,
     first_rejected: Option<(u64, String)>,
 }
@@ -322,7 +322,7 @@ impl Tally {
     }
 }
 
-/// A source that ends with an error after a number of bytes, or when its reader is stopped.
+/// A source that returns an error after a maximum number of bytes, or when its reader is stopped.
 struct Guarded<'a, R> {
     source: R,
     left: u64,
@@ -356,8 +356,8 @@ fn damaged(name: &str, reason: String) -> SeedError {
     SeedError::Damaged { name: name.to_owned(), reason }
 }
 
-/// An 8-byte fingerprint of a name, so that a list of a hundred million fits in memory; of that many names, one in
-/// several hundred lists would lose one to a collision.
+/// An 8-byte fingerprint of a name, so that a list of a hundred million fits in memory; among several hundred lists of that size, about one
+/// would lose a name because of a collision.
 pub(crate) fn fingerprint(key: &str) -> u64 {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();
@@ -365,7 +365,7 @@ pub(crate) fn fingerprint(key: &str) -> u64 {
     hasher.finish()
 }
 
-/// Lines with their numbers; an overlong one is cut, so that a binary file costs no memory.
+/// Lines with their numbers. Overlong lines are cut, so that a binary file does not fill the memory.
 struct Lines<R> {
     source: R,
     number: u64,
@@ -418,7 +418,7 @@ fn is_collected(line: &str, seed: &Seed) -> bool {
     seed.rank.is_some() || line.starts_with("*.")
 }
 
-/// The host of a seed, without what the operator says about it.
+/// Turns a seed into a collected one: keeps its host, and drops its URL.
 fn collected(seed: Seed) -> Seed {
     Seed { url: None, origin: SeedOrigin::Collected, ..seed }
 }
@@ -439,7 +439,7 @@ fn parse_host(name: &str, scope: SiteScope) -> Result<Seed, NameError> {
     Ok(Seed::of_host(host))
 }
 
-/// `http` is read as `https`: lists are older than certificates, and only https is visited.
+/// `http` is read as `https`, because many lists still contain `http` URLs and only `https` is visited.
 fn parse_url(text: &str, scope: SiteScope) -> Result<Seed, NameError> {
     let https = text.strip_prefix("http://").map(|rest| format!("https://{rest}"));
     let url = ManifestUrl::parse(https.as_deref().unwrap_or(text))?;

@@ -1,4 +1,4 @@
-//! What reading lists of seeds came to, for people.
+//! The result of reading lists of seeds, as text.
 
 use std::fmt;
 
@@ -26,7 +26,7 @@ pub struct SourceReport {
     pub kind: &'static str,
     /// Names that were read, duplicates included.
     pub names: u64,
-    /// The source has more names or lines than the limits of one source allow.
+    /// Whether the source has more names or lines than the limits of one source allow.
     pub is_cut: bool,
 }
 
@@ -38,9 +38,9 @@ pub struct SeedReport {
     pub sources: Vec<SourceReport>,
     pub duplicates: u64,
     pub rejected_count: u64,
-    /// The first of those rejected.
+    /// The first rejected lines.
     pub rejected: Vec<Rejected>,
-    /// Seeds that were not added, since their sites have the maximum number of hosts.
+    /// Number of seeds that were not added, because their sites have the maximum number of hosts.
     pub refused: u64,
     /// Sites that no list names any more, with `--follow-seeds`.
     pub sites_forgotten: u64,
@@ -49,7 +49,7 @@ pub struct SeedReport {
 }
 
 impl SeedReport {
-    /// How many seeds were read, and how many lines were skipped if any was.
+    /// How many seeds were read and, if lines were skipped, how many.
     pub(crate) fn counts(&self) -> String {
         let counted = |count: u64, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
         let read = format!("{} read", counted(self.read, "seed"));

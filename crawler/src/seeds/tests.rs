@@ -1,4 +1,4 @@
-//! Lists in every syntax, and errors in lists.
+//! Tests of lists in every syntax, and of errors in lists.
 
 use std::io::Read as _;
 
@@ -19,7 +19,7 @@ fn read(text: &[u8]) -> (Vec<Seed>, SeedReport) {
 }
 
 #[test]
-fn reads_every_schedule_syntax() {
+fn reads_every_line_syntax() {
     let text = "\u{feff}example.org\r\n# comment\r\n\r\n1,tranco.example\nBÜCHER.example  # books\n\
                 https://api.shop.example/agents.json\nhttp://old.example\nshop.example/agent.json\n";
     let (seeds, report) = read(text.as_bytes());
@@ -42,7 +42,7 @@ fn reads_every_schedule_syntax() {
     assert_eq!((report.read, report.rejected_count), (6, 0));
 }
 
-/// Anybody can be in a ranking, a web graph, a log of certificates or a page of links.
+/// Anyone can get a name into a ranking, a web graph, a log of certificates or a page of links.
 #[test]
 fn only_plain_lines_without_a_rank_count_as_listed_by_the_operator() {
     let origins = |name: &str, bytes: &[u8]| {
@@ -74,7 +74,7 @@ fn only_plain_lines_without_a_rank_count_as_listed_by_the_operator() {
 }
 
 #[test]
-fn a_line_of_the_operator_applies_even_after_another_list() {
+fn uses_a_line_of_the_operator_even_after_another_list_named_the_host() {
     let mut reader = SeedReader::new(SiteScope::Public, &|| false);
     let mut seeds = Vec::new();
     for list in [&b"1,a.example\n"[..], b"a.example\n", b"a.example\n2,a.example\n"] {
@@ -226,7 +226,7 @@ fn reads_archived_lists_without_holding_them_in_memory() {
     let lines: Vec<String> = (0..60_000).map(|line| format!("{},same.example\n", rank(line))).collect();
     let list = lines.concat();
     let bytes = archive_of([list.as_bytes()]);
-    assert!(list.len() < 40 * bytes.len(), "the list has a lifelike ratio");
+    assert!(list.len() < 40 * bytes.len(), "the list has a realistic compression ratio");
     let spent = allocation_counter::measure(|| {
         let mut reader = reader();
         reader.read("list", bytes.as_slice(), |_| ()).unwrap();
@@ -376,8 +376,8 @@ fn the_length_of_a_fetched_list_is_bounded_after_decompression() {
     assert!(refused.contains("the archive is larger than"), "{refused}");
 }
 
-/// A fetched list may take 128 MiB in addition to its bytes. Half of that is for the batches and for the names that
-/// `--follow-seeds` remembers; this reads a thirtieth of the largest list.
+/// A fetched list may take 128 MiB in addition to its bytes. Half of that is for the batches and for the names that `--follow-seeds`
+/// remembers. The test reads a thirtieth of the largest list.
 #[test]
 fn a_fetched_list_stays_within_the_memory_budget() {
     let part = FETCHED_NAMES_MAX / 30;
@@ -392,7 +392,7 @@ fn a_fetched_list_stays_within_the_memory_budget() {
     }
 }
 
-/// Lists whose cost could grow faster than their length, by the number of their units.
+/// Lists whose cost could grow faster than their length. The function makes a list of `n` units.
 type List = (&'static str, fn(usize) -> Vec<u8>);
 
 const HOSTILE_LISTS: &[List] = &[

@@ -1,4 +1,5 @@
-//! Requests one task until there is a final answer: redirects under the robots.txt of their target, 304, failures.
+//! Sends the requests of one task until there is a final response. Handles redirects, under the robots.txt of their target, 304 responses,
+//! and failures.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -29,22 +30,23 @@ use crate::reading::{NoMemory, Reading};
 use egress::{Body, Failure, Reply};
 use runtime::OwnedDocument;
 
-/// Reason for a document that is dropped now and read by a later visit.
+/// Reason for a document that this visit drops and a later visit reads.
 pub(super) const TOO_MUCH: &str =
     "the documents of this site are too large together for one visit; a later visit reads it";
 /// Reason for a dropped document that is too large for any visit.
-const TOO_LARGE: &str = "the document takes more memory than a visit has for it";
+const TOO_LARGE: &str = "the document takes more memory than one visit may use";
 /// Reasons for a received document that is not kept.
 const SEARCH_DENIED: &str =
     "the response denies the use of the document for search (Content-Usage or Content-Signal)";
 const SEARCH_DENIED_BY_DOCUMENT: &str = "the document denies its use for search (content signals)";
 /// Maximum number of characters of a Location that the site owner is shown.
 const SHOWN_LOCATION_CHARS_MAX: usize = 200;
-/// Time limit for reading a document after a stop. Nearly every document is read within it, and need not be requested again.
+/// Time limit for reading a document after a stop signal. Nearly all documents are read within it, and so need not be requested again.
 const READING_AFTER_STOP_MAX: Duration = Duration::from_secs(2);
 
 impl Visit<'_> {
-    /// Sends requests and follows redirects until there is a final answer. `None` if the next redirect is followed later in the visit.
+    /// Sends requests and follows redirects until there is a final response. `None` if the next redirect is to be followed later in the
+    /// visit.
     pub(super) async fn answer(
         &mut self,
         task: &mut Task,
@@ -77,7 +79,7 @@ impl Visit<'_> {
                 },
             };
             if let ControlFlow::Break(fetched) = step {
-                // A 304 leaves headers that it does not repeat unchanged.
+                // Headers that a 304 response does not repeat keep their values.
                 let kept = fetched.cache.as_ref().filter(|_| fetched.outcome == FetchOutcome::NotModified);
                 let stated = kept.map_or(stated, |cache| cache.usage());
                 let training = most_restrictive(task.training, stated.training);
@@ -108,8 +110,9 @@ impl Visit<'_> {
         self.reject(fetched, FetchOutcome::RobotsDenied, reason);
     }
 
-    /// Whether a task is put off after a redirect from `before`, in a visit without turns: users of the site or others name it, and the next
-    /// host is another one, whose requests it would end if it fails. In the other visits it is followed at once.
+    /// Whether to follow a redirect from `before` later in the visit. This applies in a visit without turns to a URL that users of the site
+    /// or others name, if it redirects to another host: a failure there would end all requests to that host. All other redirects are
+    /// followed immediately.
     fn is_followed_later(&self, task: &Task, before: &ManifestUrl) -> bool {
         let (from, to) = (before.host(), task.current().host());
         let are_own = || self.own_hosts.contains(&from) && self.own_hosts.contains(&to);
@@ -117,7 +120,7 @@ impl Visit<'_> {
         may_end && !self.progress.plan.has_turns() && !are_own()
     }
 
-    /// Drops a document that was read last, with its memory.
+    /// Drops the document that was read last, and releases its memory.
     pub(super) fn reject(&mut self, fetched: &mut Fetched, outcome: FetchOutcome, reason: String) {
         if fetched.body.is_some() {
             self.requester.memory.drop_document();
@@ -147,7 +150,7 @@ impl Visit<'_> {
         Ok(ControlFlow::Break(Box::new(Fetched { robots_rule: Some(rule), ..fetched })))
     }
 
-    /// Judges a final answer. Reader threads parse its document, or the links of its page.
+    /// Determines the outcome of a final response. Reader threads parse its document, or the links of its page.
     async fn judged(
         &mut self,
         task: &Task,
@@ -240,16 +243,16 @@ impl Visit<'_> {
         Ok(())
     }
 
-    /// Reserves memory for a body. If the visit has none left for it, returns the result of the task. The visit waits while other visits
-    /// hold too much.
+    /// Reserves memory for a body. Waits while other visits hold too much. If this visit has too little memory left, returns the result of
+    /// the task.
     async fn hold_body(&mut self, body: &mut Body) -> Result<Option<Judged>, Interrupt> {
         let held = self.tools.reader.memory.hold_body(&mut self.requester.memory, body.bytes.len()).await;
-        // from here on, the budget of the visit counts these bytes
+        // these bytes now count towards the memory of the visit
         body.release_permit();
         without_memory(held)
     }
 
-    /// Reads the document of an answer. Meanwhile, its bytes are moved out of the body.
+    /// Reads the document of a response. While it is read, its bytes are not in the body.
     async fn read_document(
         &mut self,
         task: &Task,
@@ -275,8 +278,8 @@ impl Visit<'_> {
         })
     }
 
-    /// Reads the entries in the JSON-LD of a home page, if there are any, as the document at its URL. The bytes of the entries replace
-    /// those of the page.
+    /// If the JSON-LD of a home page contains entries, reads them as the document at this URL. The bytes of the entries then replace those
+    /// of the page.
     async fn read_page_entries(
         &mut self,
         task: &Task,
@@ -294,7 +297,7 @@ impl Visit<'_> {
         }
     }
 
-    /// Reads a document and reserves memory for its manifest. If the visit has none left for it, returns the result of the task.
+    /// Reads a document and reserves memory for its manifest. If the visit has too little memory left, returns the result of the task.
     pub(super) async fn read_within_memory(
         &mut self,
         document: &Arc<OwnedDocument>,
@@ -350,8 +353,8 @@ impl Visit<'_> {
     }
 }
 
-/// Completes when the time for reading after a stop is over. The attempt stays in the store, so the next visit reads the document in a
-/// separate process.
+/// Completes when the time limit for reading after a stop has passed. The attempt stays in the store, so the next visit reads the document
+/// in a separate process.
 async fn stopped_while_reading(stop: &Stop) {
     stop.soft.cancelled().await;
     tokio::time::sleep(READING_AFTER_STOP_MAX).await;
@@ -361,7 +364,7 @@ fn without_memory(held: Result<(), NoMemory>) -> Result<Option<Judged>, Interrup
     held.err().map(refused).transpose()
 }
 
-/// Documents that are too large only together count as not requested, since none of them is at fault.
+/// If documents are only together too large, the document counts as not requested, because no single document is at fault.
 fn refused(none: NoMemory) -> Result<Judged, Interrupt> {
     match none {
         NoMemory::InThisVisit => Ok(Judged::of(FetchOutcome::NotReached, TOO_MUCH)),
@@ -399,7 +402,8 @@ fn not_modified(
     }
 }
 
-/// Validators are sent only to the URL that gave them: another target of a redirect may have the same ones, or confirm a date alone.
+/// The validators of a copy, as request headers. They are sent only to the URL that gave them, because another target of a redirect may use
+/// equal validators for another document.
 fn conditions(task: &Task, known: Option<&ResourceState>, stored: Option<&CacheRecord>) -> HeaderMap {
     let has_copy = known.is_some_and(|known| known.content_hash.is_some());
     let target = task.final_url();

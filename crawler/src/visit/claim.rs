@@ -1,11 +1,11 @@
 //! Checks the claim to a site: the TXT record first, and the file only if no record proves a key.
 //!
-//! The record is queried before any request, so that no response of the site prevents it. The request for the file follows the same rules
-//! as other requests, but comes first, since a site may ask for delays with which a visit takes weeks. If the visit requests the file
-//! again, it does so after other results. The result does not affect how the site is read, unless the site asks for a delay. It is saved
-//! while the visit waits. If responses of the domain end a visit before the check, the visit counts as one that did not find the proof:
-//! otherwise a domain that changes hands could keep its former owner. Results that others can cause, such as a response of another host or
-//! a failure of the name servers, do not count.
+//! The record is queried before any request, so that no response of the site can prevent the query. The request for the file follows the
+//! same rules as other requests, but is sent first, because a site may ask for delays with which a visit takes weeks. A further request for
+//! the file is sent after other requests. The result does not affect how the site is read, unless the site asks for a delay. It is saved
+//! while the visit waits. If responses of the domain end a visit before the check, the visit counts as one that did not find the proof.
+//! Otherwise a former owner could keep the claim to a domain that now belongs to someone else. Results that others can cause, such as a
+//! response of another host or a failure of the name servers, do not count.
 
 use chrono::{DateTime, Utc};
 use manifest::{Discovery, Host, ManifestUrl};
@@ -20,7 +20,7 @@ use super::task::{Role, Task};
 use crate::clock;
 use crate::retry::retry_while_unavailable;
 
-/// The task that checks the claim to a site, if a visit that began at `started_at` must check it.
+/// The task that checks the claim to a site. `None` if a visit that began at `started_at` need not check it.
 pub(super) fn task(site: &SiteState, started_at: DateTime<Utc>, now: DateTime<Utc>) -> Option<Task> {
     site.claim.as_ref().filter(|claim| claim.is_open_in_visit(started_at, now))?;
     let url = ManifestUrl::on_host(&site.name.apex(), claim::FILE_PATH).ok()?;
@@ -58,7 +58,7 @@ impl Visit<'_> {
         self.progress.results_at_claim_file = self.progress.findings.fetched.len();
         let next = match fetched.outcome {
             FetchOutcome::RateLimited => NextStep::Stop(VisitEnd::RateLimited),
-            // this response says nothing about the other paths
+            // this response does not affect the other paths
             _ => NextStep::Continue,
         };
         match of_file(self.site, &authority, &fetched, self.progress.claim_records) {
@@ -82,7 +82,8 @@ impl Visit<'_> {
         }
     }
 
-    /// How responses of the domain or its `www.` host ended the requests planned there, if they did. `end` is the end of the whole visit.
+    /// How responses of the domain or its `www.` host ended the requests to that host, or `None` if they did not. `end` is the end of the
+    /// whole visit.
     fn end_at_main_host(&self, end: VisitEnd) -> Option<VisitEnd> {
         let is_main = |host: &Host| is_main_host(self.site.name.as_str(), host.as_str());
         let mut ended = self.progress.plan.ended.iter();
@@ -105,7 +106,7 @@ impl Visit<'_> {
             && self.progress.claim.is_none()
     }
 
-    /// Verifies tokens; `None` before this instance has issued one.
+    /// Returns the verifier of tokens. `None` if this instance has not issued a token yet.
     async fn claim_authority(&self) -> Result<Option<ClaimAuthority>, Interrupt> {
         let store = &self.tools.store;
         let secret =
@@ -164,7 +165,7 @@ fn no_record(site: &SiteState, records: Option<usize>) -> String {
     }
 }
 
-/// Whether the file comes from the site itself: another host of a site may belong to somebody else, and so may another path.
+/// Whether the file was served at its path by a main host of the site. Another host or path may belong to somebody else.
 fn is_own(site: &SiteState, fetched: &Fetched) -> bool {
     let url = fetched.final_url.as_deref().unwrap_or(&fetched.url);
     is_main_host(site.name.as_str(), url.host().as_str()) && url.path_and_query() == claim::FILE_PATH

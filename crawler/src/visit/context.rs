@@ -21,7 +21,7 @@ use crate::priors::PathPriors;
 use crate::reading::{Reader, ReadingError};
 use egress::Egress;
 
-/// How long a visit waits when this machine lacks capacity for it: threads, memory for a body, or open files.
+/// How long a visit waits if this machine has no capacity for it: no free thread, memory for a body, or file descriptor.
 const BUSY_DELAY: TimeDelta = TimeDelta::minutes(1);
 
 /// State that all visits of a process share.
@@ -67,19 +67,19 @@ impl Tools {
     }
 }
 
-/// How a visit is stopped from outside.
+/// Signals that stop a visit from outside.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Stop {
-    /// Stop after the request in flight.
+    /// Stops the visit after the request in flight.
     pub(crate) soft: CancellationToken,
-    /// Stop at once, because the lease of the site is lost.
+    /// Stops the visit immediately, because the lease of the site is lost.
     pub(crate) lost: CancellationToken,
 }
 
-/// How much of a site a visit requests.
+/// What a visit requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Scope {
-    /// Known documents, planned paths, and what they link to.
+    /// Known documents, planned paths, and the URLs to which these link.
     Site,
     /// One document, and the parts that complete it.
     Document(ManifestUrl),
@@ -101,11 +101,11 @@ pub(super) enum Interrupt {
     Store(StoreError),
 }
 
-/// Reason of a visit that waits for memory.
+/// Reason of a parked visit that waits for memory.
 pub(super) const NO_MEMORY: &str = "documents of other sites occupy the memory of the crawler";
 
 impl Interrupt {
-    /// The visit waits because this machine is busy, and loses nothing.
+    /// Parks the visit because this machine is busy. Nothing that was fetched is lost.
     pub(super) fn busy(reason: impl Into<String>) -> Self {
         Self::Park { until: clock::now() + BUSY_DELAY, reason: reason.into() }
     }

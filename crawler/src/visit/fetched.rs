@@ -1,4 +1,4 @@
-//! The result of one task, in its saved form and in that of a parked visit.
+//! The result of one task, as it is saved and as it is stored with a parked visit.
 
 use std::net::IpAddr;
 
@@ -60,7 +60,7 @@ pub(crate) struct Fetched {
     pub(crate) body: Option<Document>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) served: Option<Box<Served>>,
-    /// What robots.txt and the response say about training models with the document.
+    /// The preference of robots.txt and the response on training models with the document.
     #[serde(default, skip_serializing_if = "PolicyChoice::is_unset")]
     pub(crate) training: PolicyChoice,
     pub(crate) at: DateTime<Utc>,
@@ -68,7 +68,7 @@ pub(crate) struct Fetched {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) address: Option<IpAddr>,
     pub(crate) bytes: u64,
-    /// Read from the body, again after an interruption.
+    /// Read from the body. After an interruption it is read again.
     #[serde(skip)]
     pub(crate) manifest: Option<Box<Manifest>>,
     /// The links of a page; taken as soon as the page is recorded.
@@ -77,7 +77,7 @@ pub(crate) struct Fetched {
 }
 
 impl Fetched {
-    /// The result of a task without an answer.
+    /// The result of a task without a response.
     pub(crate) fn unanswered(
         task: &Task,
         outcome: FetchOutcome,
@@ -110,13 +110,13 @@ impl Fetched {
         }
     }
 
-    /// Drops the document. The reason becomes the result.
+    /// Drops the document, and sets the outcome and its reason.
     pub(crate) fn reject(&mut self, outcome: FetchOutcome, reason: String) {
         (self.manifest, self.body, self.hash, self.cache) = (None, None, None, None);
         (self.outcome, self.reason) = (outcome, Some(reason));
     }
 
-    /// Whether it is neither of the site itself nor a part of its manifests.
+    /// Whether the document is neither named by the site itself nor a part of its manifests.
     pub(crate) fn is_link(&self) -> bool {
         self.named_by.is_link(self.role)
     }

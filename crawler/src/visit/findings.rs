@@ -24,14 +24,14 @@ const FETCHED_MORE: usize = 4;
 /// Maximum bytes of the documents of a parked visit: the size of the largest document. All of them are written each time the visit is
 /// parked.
 const PARKED_DOCUMENT_BYTES_MAX: usize = manifest::DOCUMENT_BYTES_MAX;
-/// Reason for dropping documents beyond that.
+/// Reason for dropping documents beyond [`PARKED_DOCUMENT_BYTES_MAX`].
 const TOO_LARGE_TO_PARK: &str = "the visit had to wait, and carries at most 16 MiB of documents from one request to the next; a later visit reads it";
 
 /// Maximum number of links beyond the limits of a visit that are recorded for the next visit. The next visit begins with this many. Further
 /// links are found again when their document is read again.
 const LEFT_WITHOUT_ROOM_MAX: usize = KNOWN_WAITING_MAX;
 /// Reason for leaving a link for which there was no room.
-const NO_ROOM: &str = "the visit had no room for it; the next one requests it";
+const NO_ROOM: &str = "it is beyond the limits of this visit; the next visit requests it";
 /// Reason for leaving a link to a later visit.
 pub(super) const LEFT: &str =
     "its host asks for a long delay, is slow or answers with failures; a later visit requests it";
@@ -56,7 +56,7 @@ impl Findings {
         Self { paths_checked, ..Self::default() }
     }
 
-    /// Keeps the result of a task; `slot` is its row of the path table.
+    /// Records the result of a task. `slot` is the row of its path in the path table.
     pub(crate) fn record(&mut self, slot: Option<u8>, fetched: Fetched) {
         if let (Some(slot), Some(class)) = (slot, PathClass::of(fetched.outcome)) {
             let day = plan::day_number(fetched.at);
@@ -68,7 +68,7 @@ impl Findings {
         self.fetched.push(fetched);
     }
 
-    /// Keeps the denials of documents that this visit has not recorded as denied.
+    /// Records denials, except for documents that this visit has already recorded as denied.
     pub(crate) fn deny(&mut self, denied: Vec<Fetched>) {
         let is_denied = |fetched: &&Fetched| fetched.outcome == FetchOutcome::RobotsDenied;
         let before: HashSet<ManifestUrl> =
@@ -86,11 +86,11 @@ impl Findings {
         seeds::add(&mut self.seeds, more);
     }
 
-    /// The URL of the original, if a result that the site itself does not name is a copy of a document of the site. Other sites, clients
-    /// and users may name a document under any number of URLs, for example by adding queries. The original is at the same host, or the site
-    /// publishes it where no link is needed to find it, so that the copy of one customer never displaces the document of another one. A
-    /// document at a usual path is never a copy of one that is not. If a document of the site links to the URL, the result is a copy only
-    /// if the original has the same path.
+    /// The URL of the original, if a result that the site itself does not name is a copy of a document of the site. This matters because
+    /// other sites, clients and users may name a document by any number of URLs, for example by adding queries. The original is at the same
+    /// host, or the site publishes it where no link is needed to find it, so that the copy of one customer never displaces the document of
+    /// another one. A document at a usual path is never a copy of one that is not. If a document of the site links to the URL, the result
+    /// is a copy only if the original has the same path.
     pub(crate) fn original_of<'a>(
         &'a self,
         copy: &Fetched,
@@ -122,7 +122,7 @@ impl Findings {
         }
         let mut left = self.left_so_far(site, own);
         for task in tasks {
-            if is_new_link(&task, site) && take_place(&mut left, &task) {
+            if is_new_link(&task, site) && count_if_within_limit(&mut left, &task) {
                 self.record_left(&task, reason);
             } else if known(site, &task.url).is_none()
                 && let Some(from) = task.linked_from.as_deref()
@@ -142,7 +142,8 @@ impl Findings {
         let mut room = LEFT_WITHOUT_ROOM_MAX.saturating_sub(self.not_reached(site).count());
         for task in tasks {
             let is_recorded = self.fetched.iter().any(|fetched| fetched.url == task.url);
-            if room > 0 && !is_recorded && is_new_link(&task, site) && take_place(&mut left, &task) {
+            if room > 0 && !is_recorded && is_new_link(&task, site) && count_if_within_limit(&mut left, &task)
+            {
                 room -= 1;
                 self.record_left(&task, NO_ROOM);
             }
@@ -154,12 +155,12 @@ impl Findings {
         let mut left = Counts::default();
         for known in site.resources.iter().filter(|known| known.outcome == FetchOutcome::NotReached) {
             let task = known_task(site, known);
-            left.add(&of_left(Task { named_by: own.word_on(&task), ..task }));
+            left.add(&as_left_link(Task { named_by: own.named_by_for_task(&task), ..task }));
         }
         for fetched in self.not_reached(site) {
             let task = Task::new(fetched.url.clone(), BodyKind::Manifest, fetched.discovery);
             let linked_from = fetched.linked_from.clone();
-            left.add(&of_left(Task { named_by: fetched.named_by, linked_from, ..task }));
+            left.add(&as_left_link(Task { named_by: fetched.named_by, linked_from, ..task }));
         }
         left
     }
@@ -199,8 +200,8 @@ impl Findings {
         }
     }
 
-    /// Drops documents beyond [`PARKED_DOCUMENT_BYTES_MAX`], those with the lowest standing first, and among these the last ones. The next
-    /// visit requests them without conditions.
+    /// Drops documents beyond [`PARKED_DOCUMENT_BYTES_MAX`], first those with the lowest precedence of [`NamedBy`], and among these the
+    /// last ones. The next visit requests them without conditions.
     pub(crate) fn drop_large_documents(&mut self) {
         let mut bytes = self.document_bytes(|_| true);
         while bytes > PARKED_DOCUMENT_BYTES_MAX
@@ -222,9 +223,9 @@ impl Findings {
         self.fetched.iter().filter(|fetched| is_counted(fetched)).map(Fetched::body_bytes).sum()
     }
 
-    /// Also treats a part of a manifest as a manifest of its own, because a source with at least the same standing links to its URL as one.
-    /// The manifest that names the part still includes it. Returns whether the part was not received in this visit, and so has to be
-    /// requested again.
+    /// Also treats a part of a manifest as a separate manifest, because a source with at least the same precedence of [`NamedBy`] links to
+    /// its URL as a manifest. The part still completes the manifest that names it. Returns whether the part must be requested again,
+    /// because this visit did not receive it.
     pub(crate) fn treat_part_as_manifest(&mut self, linked: &Task) -> bool {
         let is_first = !self.manifests().any(|fetched| fetched.url == linked.url);
         let is_part = |fetched: &&mut Fetched| fetched.role == Role::Part && fetched.url == linked.url;
@@ -319,15 +320,15 @@ pub(super) fn is_outdated(site: &SiteState, url: &ManifestUrl) -> bool {
     !site.outdated.is_empty() && site.outdated.contains(&ManifestId::of(url))
 }
 
-/// Whether the operator or the site names a document, as far as the store or this visit knows.
+/// Whether the operator or the site names a document, according to the store and this visit.
 pub(super) fn is_of_site(fetched: &Fetched, own: &OwnHosts) -> bool {
     let is_named = fetched.named_by != NamedBy::Others || fetched.discovery == Discovery::Listed;
     is_named || own.names(&fetched.url)
 }
 
-/// Counts a link as left, if there is room for it. Returns whether there was.
-fn take_place(left: &mut Counts, task: &Task) -> bool {
-    let task = of_left(task.clone());
+/// Counts a link as left if the limit is not reached. Returns whether it was counted.
+fn count_if_within_limit(left: &mut Counts, task: &Task) -> bool {
+    let task = as_left_link(task.clone());
     let has_room = left.has_room(&task, Room::of(task.named_by).left);
     if has_room {
         left.add(&task);
@@ -335,8 +336,8 @@ fn take_place(left: &mut Counts, task: &Task) -> bool {
     has_room
 }
 
-/// A link as it counts against the limits on links that are left: redirects of the site itself count like links of its documents.
-fn of_left(task: Task) -> Task {
+/// Prepares a link for the limits on left links, where redirects of the site itself count like links of its documents.
+fn as_left_link(task: Task) -> Task {
     Task { named_by: task.named_by.max(NamedBy::Document), ..task }
 }
 

@@ -1,4 +1,4 @@
-//! What a visit keeps of its results.
+//! Tests of which results a visit keeps.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -86,7 +86,7 @@ fn finds_the_original_of_a_copy_on_the_site_and_in_the_visit() {
 }
 
 #[test]
-fn a_copy_at_the_host_of_one_customer_is_no_original_of_the_document_of_another() {
+fn a_document_of_one_customer_is_not_the_original_of_a_copy_of_another() {
     const OWN: &str = "https://a.example/.well-known/agent.json";
     const FIRST: &str = "https://t1.a.example/agent.json";
     const SECOND: &str = "https://t2.a.example/agent.json";
@@ -143,9 +143,9 @@ fn links_in_documents_of_the_site_are_left_for_a_later_visit() {
     assert_eq!(findings.fetched.len(), LEFT_WITHOUT_ROOM_MAX);
 }
 
-/// Users of the site list links in each visit at a host that always fails. Then a catalog of the site lists some.
+/// In each visit, documents of users list links at a host that always fails. Then a catalog of the site lists links at that host.
 #[test]
-fn links_of_users_leave_places_for_those_of_the_site_and_of_other_users() {
+fn left_links_of_one_user_do_not_displace_links_of_the_site_or_of_other_users() {
     const CATALOG: &str = "https://a.example/agents.json";
     let upload = |number: usize| format!("https://a.example/u/{number}.json");
     let link = |from: &str, named_by, path: String| Task {
@@ -181,7 +181,7 @@ fn links_of_users_leave_places_for_those_of_the_site_and_of_other_users() {
             let (left, unread) = leave(&mut site, links.collect());
             all += left;
             assert!(left <= 10, "one document");
-            assert_eq!(unread, [url(&from)], "its other links are read again");
+            assert_eq!(unread, [url(&from)], "the other links of this document are read again");
         }
     }
     assert_eq!(all, 40);
@@ -251,7 +251,7 @@ fn is_fresh_until_the_first_manifest_becomes_stale() {
 }
 
 #[test]
-fn manifests_of_others_decide_nothing_about_the_site() {
+fn manifests_that_others_name_do_not_affect_the_site() {
     const THEIRS: &str = "https://t1.a.example/.well-known/agent-card.json";
     const LISTED: &str = "https://t1.a.example/listed.json";
     let fresh = |named_by, at| named(named_by, fetched(at, FetchOutcome::Fresh));
@@ -278,14 +278,14 @@ fn manifests_of_others_decide_nothing_about_the_site() {
     ]);
     let gone = of([fetched(ONE, FetchOutcome::NotFound), fresh(NamedBy::Document, LISTED)]);
     assert_eq!(gone.manifest_presence(&listed, &own(&listed)), ManifestPresence::Present);
-    assert_eq!(gone.fresh_until(&listed, &own(&listed)), None, "a link alone delays no visit");
+    assert_eq!(gone.fresh_until(&listed, &own(&listed)), None, "a link alone does not delay the next visit");
     let both = state(vec![until(ONE, Discovery::Root, None), theirs()]);
     let stale_theirs = of([fresh(NamedBy::Site, ONE), named(NamedBy::Others, found(THEIRS, b"{}"))]);
     assert_eq!(stale_theirs.fresh_until(&both, &own(&both)), Some(next_year));
 }
 
 #[test]
-fn drops_documents_with_the_least_standing_first() {
+fn drops_documents_with_the_lowest_precedence_first() {
     let sized = |named_by, mib: usize| {
         let body = Some(Document(vec![b'x'; mib * MIB]));
         let at = format!("https://a.example/{named_by:?}/{mib}.json");
@@ -303,7 +303,7 @@ fn drops_documents_with_the_least_standing_first() {
     assert_eq!(kept, [true, false, true, true, false]);
 }
 
-/// Which documents are dropped is chance: it changes nothing of what is stored, and the next visit reads them.
+/// Dropping a document does not affect what is stored about it, and the next visit reads it.
 #[test]
 fn a_parked_visit_keeps_the_first_documents_and_the_next_one_reads_the_others() {
     let sized = |mib: usize| {
@@ -342,7 +342,10 @@ fn bounds_links_to_other_sites_in_number_and_bytes() {
     for findings in [short_links, long_links] {
         let written = serde_json::to_string(&findings).unwrap();
         assert!(written.len() < MIB + 64 * 1024, "{}", written.len());
-        assert!(written.matches(&from.to_string()).count() <= 1, "written once for all of its links");
+        assert!(
+            written.matches(&from.to_string()).count() <= 1,
+            "its URL is written once for all of its links"
+        );
         let read: Findings = serde_json::from_str(&written).unwrap();
         assert_eq!(read.seeds, findings.seeds);
         assert!(seeds::held_bytes(&findings.seeds) < 4 * MIB);

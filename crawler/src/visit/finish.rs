@@ -1,4 +1,4 @@
-//! The record of a visit: the status of the site, what changed, and the time of the next visit.
+//! Ends a visit: determines the status of the site, what changed, and the time of the next visit.
 
 use policy::schedule::{self, ManifestPresence, NextVisit, NextVisitReason, SiteHistory};
 use policy::{Seed, VisitEnd};
@@ -14,7 +14,7 @@ use crate::clock;
 use egress::VERSION;
 
 impl Visit<'_> {
-    /// Reads the documents that wait for their parts. If the visit has to wait here, it ends in the same way when it is resumed.
+    /// Reads the documents that were waiting for their parts. If the visit has to be parked here, it ends with `end` when it is resumed.
     pub(super) async fn prepare_end(&mut self, end: VisitEnd) -> Interrupt {
         self.progress.ended_as = Some(end);
         if end == VisitEnd::CatchAll {
@@ -78,7 +78,7 @@ impl Visit<'_> {
         let manifest_presence = findings.manifest_presence(site, own);
         let failed = end.is_failure();
         let found_nothing = !failed && manifest_presence == ManifestPresence::Absent;
-        // it repeats what the last visit was told, by a copy of robots.txt or a delay: its interval does not grow
+        // without a request, only a stored robots.txt or delay was applied again, so the interval does not grow
         let is_repeated = self.progress.traffic.requests == 0
             && matches!(end, VisitEnd::RobotsDenied | VisitEnd::RobotsUnreachable | VisitEnd::RateLimited);
         SiteHistory {

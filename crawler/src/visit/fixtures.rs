@@ -4,7 +4,7 @@ use manifest::{Discovery, Host, ManifestId, ManifestUrl};
 use policy::FetchOutcome;
 use store::{HostOrigin, HostState, ResourceState};
 
-/// A known manifest. Like every answer, it is stored with its caching headers.
+/// A known manifest. Like every response, it is stored with its caching headers.
 pub(super) fn manifest(at: &str, discovery: Discovery, linked_from: Option<&str>) -> ResourceState {
     let url = |text: &str| ManifestUrl::parse(text).unwrap();
     ResourceState {
@@ -25,7 +25,7 @@ pub(super) fn manifest(at: &str, discovery: Discovery, linked_from: Option<&str>
     }
 }
 
-/// A host that received no request.
+/// A host to which no request was sent.
 pub(super) fn host(name: &str, origin: HostOrigin) -> HostState {
     HostState {
         host: Host::parse(name).unwrap(),

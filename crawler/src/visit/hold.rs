@@ -4,8 +4,8 @@ use futures::FutureExt as _;
 
 use crate::reading::{HeldMemory, MemoryBudget, NoMemory};
 
-/// Reads a document and reserves memory for the result. If no memory is free, the result is dropped, and the document is read again after
-/// the wait. So a waiting visit holds no uncounted memory.
+/// Reads a document and reserves memory for the result. If no memory is free, drops the result, waits, and reads the document again. So a
+/// waiting visit holds no memory that is not counted.
 pub(super) async fn read_within<T, E, R>(
     memory: &MemoryBudget,
     held: &mut HeldMemory,
@@ -39,7 +39,7 @@ mod tests {
     const BYTES: usize = 100 * 1_024 * 1_024;
 
     #[tokio::test]
-    async fn manifests_that_wait_for_memory_take_none() {
+    async fn drops_manifests_while_their_visits_wait_for_memory() {
         let memory = MemoryBudget::new(Duration::from_millis(400));
         let (read_so_far, manifest) = (AtomicUsize::new(0), Arc::new(()));
         let read = || async {
@@ -73,7 +73,7 @@ mod tests {
         };
         let before = read_so_far.load(Ordering::Relaxed);
         let (result, ()) = tokio::join!(read_within(&memory, last, read, |_| BYTES), ends);
-        assert!(result.unwrap().is_ok(), "there is memory once other visits end");
+        assert!(result.unwrap().is_ok(), "memory is free after other visits have ended");
         assert_eq!(read_so_far.load(Ordering::Relaxed), before + 2);
     }
 }

@@ -1,4 +1,4 @@
-//! Judges the answer to a request for a manifest, by status, headers and body alone.
+//! Determines the outcome of a request for a manifest from the status, the headers and the body of its response.
 
 use chrono::{DateTime, Utc};
 use http::header::{
@@ -16,10 +16,10 @@ use super::task::{Role, Task};
 
 /// Headers that are shown to the site owner because they influenced a decision.
 const SHOWN_HEADERS: [HeaderName; 6] = [CONTENT_TYPE, CACHE_CONTROL, ETAG, LAST_MODIFIED, RETRY_AFTER, LINK];
-/// Longest header value that is shown.
+/// Maximum number of characters of a header value that are shown.
 const SHOWN_CHARS_MAX: usize = 300;
 
-/// A judged answer.
+/// The outcome of a final response, with its reason.
 #[derive(Debug)]
 pub(crate) struct Judged {
     pub(crate) outcome: FetchOutcome,
@@ -33,16 +33,16 @@ impl Judged {
     }
 }
 
-/// A judgement by status, headers and the first bytes of a final answer.
+/// A judgement by the status, the headers and the first bytes of a final response.
 #[derive(Debug)]
 pub(crate) enum FirstJudgement {
-    /// Final.
+    /// The outcome is known without reading the document.
     Judged(Judged),
     /// The document has to be read.
     Document,
 }
 
-/// Judges a final answer as far as possible without reading its document.
+/// Judges a final response as far as possible without reading its document.
 pub(crate) fn first_judgement(task: &Task, reply: &Reply) -> FirstJudgement {
     let outcome = FetchOutcome::of_response(reply.head.status.as_u16(), &reply.head.headers);
     let (None, Some(body)) = (outcome, &reply.body) else {
@@ -92,7 +92,7 @@ pub(crate) fn judge_manifest(bytes: &[u8], manifest: Box<Manifest>) -> Judged {
     }
 }
 
-/// How a document was served, as its findings refer to it.
+/// The properties of the response to which the findings of a document refer.
 pub(crate) fn served(task: &Task, reply: &Reply, at: DateTime<Utc>) -> Served {
     let text = |name: &HeaderName| reply.head.text(name).map(str::to_owned);
     Served {

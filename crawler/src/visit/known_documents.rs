@@ -1,4 +1,4 @@
-//! Known documents of a site: which of them visits request again, and which of them one visit requests.
+//! Selects the known documents of a site that visits request again, and those that one visit requests.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -16,15 +16,15 @@ use super::turns::{Chosen, Limits, Owned, Turns, in_shares};
 
 /// A resource that was missing this often in a row is requested only if the path table or a new link names it.
 const MISSES_MAX: u32 = 3;
-/// Maximum number of known documents per visit of one owner ([`OwnHosts::owner_of`]).
+/// Maximum number of known documents of one owner ([`OwnHosts::owner_of`]) per visit.
 pub(super) const KNOWN_OF_ONE_MAX: usize = 10;
-/// Maximum number of known documents, still to be requested for the first time or to be downloaded in full, with which a visit begins.
+/// Maximum number of known documents with which a visit begins although no visit has requested them or downloaded them in full.
 pub(super) const KNOWN_WAITING_MAX: usize = 20;
 /// Maximum number of known documents at paths of the table of the main hosts, with which each visit begins.
 const KNOWN_USUAL_MAX: usize = 20;
-/// In each visit of this number, URLs whose last request failed have their usual place: after everything else, a daily budget might never
-/// leave a request for them. What was received once and is gone is requested again then: the document that links to it may never change,
-/// and so never name it anew.
+/// In every `AGAIN_EVERY`th visit, URLs whose last request failed are requested in their normal order. Documents that are gone are
+/// requested again too, because the document that links to them may never change, and so never name them again. Other visits request URLs
+/// whose last request failed after all others, where the daily budget might never suffice for them.
 const AGAIN_EVERY: u32 = 8;
 /// Shares of known documents in a turn, by who names them. A daily budget ends each visit to a large site, and no kind of document should
 /// be left out in every visit.
@@ -32,13 +32,15 @@ const SHARES: [(NamedBy, usize); 3] = [(NamedBy::Document, 3), (NamedBy::Further
 
 /// Known documents of one visit, in their order.
 pub(super) struct KnownDocuments<'a> {
-    /// Those that the site itself publishes.
+    /// Documents that the site itself publishes.
     pub(super) published: Vec<&'a ResourceState>,
-    /// All others, in turns of those to which these link, those to which those link, and those that only others name.
+    /// All other documents, in turns: documents to which published ones link, documents to which those link, and documents that only others
+    /// name.
     pub(super) others: Vec<(NamedBy, &'a ResourceState)>,
 }
 
-/// The known documents that a visit requests. What users may have written takes no turn of what the site itself publishes.
+/// The known documents that a visit requests. Documents that users may have written do not use turns of documents that the site itself
+/// publishes.
 pub(super) fn of_this_visit<'a>(
     site: &'a SiteState,
     own_hosts: &'a OwnHosts,
@@ -49,7 +51,7 @@ pub(super) fn of_this_visit<'a>(
     let mut by_naming: BTreeMap<NamedBy, Vec<Owned<'a>>> = BTreeMap::new();
     for known in requested_in_turns(site) {
         let task = known_task(site, known);
-        match own_hosts.word_on(&task) {
+        match own_hosts.named_by_for_task(&task) {
             NamedBy::Site => published.push(known),
             NamedBy::Document => linked.push(known),
             named_by => {
@@ -67,19 +69,19 @@ pub(super) fn of_this_visit<'a>(
     let mut published = turns.merged(waiting_and_next(&turns, published));
     published.sort_by_cached_key(|known| own_hosts.links_away(&known.url));
     let mut linked = waiting_and_next(&turns, linked);
-    // the delays of other hosts do not come first
-    let place = |known: &&ResourceState| {
+    // main hosts first, so that their requests do not wait for the delays of other hosts
+    let sort_key = |known: &&ResourceState| {
         let is_elsewhere = !is_main_host(site.name.as_str(), known.url.host().as_str());
         (is_elsewhere, own_hosts.links_away(&known.url))
     };
-    linked.sure.sort_by_cached_key(place);
-    linked.unsure.sort_by_cached_key(place);
+    linked.sure.sort_by_cached_key(sort_key);
+    linked.unsure.sort_by_cached_key(sort_key);
     let (sure, unsure) = [linked, further, of_others].map(|of| (of.sure, of.unsure)).into_iter().unzip();
     let others = turns.merged(Chosen { sure: in_turns_of_all(sure), unsure: in_turns_of_all(unsure) });
     KnownDocuments { published, others }
 }
 
-/// Merges what is known beyond what the site itself publishes: those of each list in turn, by [`SHARES`].
+/// Merges the lists of known documents that the site itself does not publish, in turns according to [`SHARES`].
 fn in_turns_of_all(lists: Vec<Vec<&ResourceState>>) -> Vec<(NamedBy, &ResourceState)> {
     let mut lists = lists.into_iter();
     in_shares(SHARES.map(|(named_by, share)| {
@@ -88,8 +90,8 @@ fn in_turns_of_all(lists: Vec<Vec<&ResourceState>>) -> Vec<(NamedBy, &ResourceSt
     }))
 }
 
-/// Those of the documents of the site that this visit requests. If they are more than there is room for, each visit requests those at usual
-/// paths, some of those that wait for their first request or to be read whole, and the next ones of the rest.
+/// Selects the documents of the site that this visit requests. If there are more than the limit allows, each visit requests the documents
+/// at usual paths, some of those that were not requested yet or not read in full, and the next ones of the rest.
 fn waiting_and_next<'a>(turns: &Turns<'a>, documents: Vec<&'a ResourceState>) -> Chosen<&'a ResourceState> {
     let is_usual = |known: &&ResourceState| {
         let is_main = is_main_host(turns.site.name.as_str(), known.url.host().as_str());
@@ -109,7 +111,7 @@ fn waiting_and_next<'a>(turns: &Turns<'a>, documents: Vec<&'a ResourceState>) ->
     turns.of_all(known, usize::MAX)
 }
 
-/// The known documents that visits request in turns. A link that no visit reached may be at a host that none has met.
+/// The known documents that visits request in turns. A link that no visit has reached may be at a host that is not in the store.
 fn requested_in_turns(site: &SiteState) -> impl Iterator<Item = &ResourceState> {
     let hosts: HashSet<&Host> = site.hosts.iter().map(|state| &state.host).collect();
     site.resources.iter().filter(move |known| {
@@ -118,7 +120,7 @@ fn requested_in_turns(site: &SiteState) -> impl Iterator<Item = &ResourceState> 
     })
 }
 
-/// Those that the site names.
+/// The known documents that the site names and that visits request in turns.
 pub(super) fn in_turns<'a>(
     site: &'a SiteState,
     own_hosts: &OwnHosts,
@@ -126,8 +128,8 @@ pub(super) fn in_turns<'a>(
     requested_in_turns(site).filter(|known| own_hosts.names(&known.url))
 }
 
-/// The known documents whose next request comes after all others, since the last one failed: another failure may end the visit of their
-/// host, or of what the same document links to there, or use up its time.
+/// The known documents that are requested after all others, because their last request failed. Another failure may use up the time of the
+/// visit, or end all requests to the host, or those for other links of the same document to that host.
 pub(super) fn retries(site: &SiteState) -> impl Iterator<Item = &ResourceState> {
     site.resources.iter().filter(|known| is_retry(site, known))
 }
@@ -136,21 +138,22 @@ pub(super) fn is_retry(site: &SiteState, known: &ResourceState) -> bool {
     known.outcome.is_failure() && !site.visits.is_multiple_of(AGAIN_EVERY)
 }
 
-/// Whether visits request a known document again, unless it has no turn.
+/// Whether visits request a known document again when it has its turn.
 fn is_planned(site: &SiteState, known: &ResourceState) -> bool {
-    !is_named_by_others(known) && is_asked_again(site, known)
+    !is_named_by_others(known) && is_requested_again(site, known)
 }
 
-/// Named, not found by looking: no row of the path table, and not linked by a document of any site.
+/// Whether only a submission or a list names a URL: it is not in the path table, and no document links to it.
 pub(super) fn is_named_by_others(known: &ResourceState) -> bool {
     known.manifest_id.is_none()
         && matches!(known.discovery, Discovery::Submitted | Discovery::Listed)
         && plan::find(&known.url.path_and_query()).is_none()
 }
 
-/// Parts come with their manifest, unless a submission or another site names them too, and documents that have been missing for long are
-/// skipped, but for every eighth visit. What another site linked to and was no manifest is a hint once more if that link counts again.
-pub(super) fn is_asked_again(site: &SiteState, resource: &ResourceState) -> bool {
+/// Whether visits request a document again. Parts are requested with their manifest, unless a submission or another site also names them.
+/// Documents that were missing several times are requested only in every eighth visit. A URL that another site links to, and that was not a
+/// manifest, is requested again only for a renewed link.
+pub(super) fn is_requested_again(site: &SiteState, resource: &ResourceState) -> bool {
     let is_part =
         resource.linked_from.is_some() && resource.outcome.is_present() && !resource.is_named_as_manifest();
     let is_first_request = resource.outcome == FetchOutcome::NotReached;
@@ -161,8 +164,8 @@ pub(super) fn is_asked_again(site: &SiteState, resource: &ResourceState) -> bool
     resource.manifest_id.is_some() || may_become_one || !is_part && is_looked_for
 }
 
-/// Whether a URL to which another site links, and which never led to a document, is requested again for this link: a few times in a row, a
-/// day apart. The link is read anew only if its document changes.
+/// Whether a URL to which another site links, and which never led to a document, is requested again for this link: a few times in a row, at
+/// intervals of a day. Otherwise the link would be used again only after its document has changed.
 pub(super) fn is_linked_again(site: &SiteState, known: &ResourceState, now: DateTime<Utc>) -> bool {
     let was_requested = known.outcome != FetchOutcome::NotReached && !known.outcome.is_present();
     was_requested
@@ -174,7 +177,7 @@ pub(super) fn is_linked_again(site: &SiteState, known: &ResourceState, now: Date
         && now - known.fetched_at >= HINT_INTERVAL
 }
 
-/// Whether a document was missing too often in a row to be requested for what the store knows of it.
+/// Whether a document was missing so often in a row that it is not requested because of its stored state alone.
 pub(super) const fn is_given_up(resource: &ResourceState) -> bool {
     resource.misses_in_row >= MISSES_MAX
 }

@@ -1,7 +1,7 @@
-//! The links of an answer: Link headers, `<link>` elements, Agentmap lines, and the links of manifests.
+//! Extracts the links of a response: Link headers, `<link>` elements, Agentmap lines, and the links of manifests.
 //!
-//! Pure. A target on the same site is requested in the same visit, under its own robots.txt; one on another site becomes a seed
-//! of that site. Only https on port 443 is followed.
+//! These are pure functions. A target on the same site is requested in the same visit, under the robots.txt of its host. A target on
+//! another site becomes a seed of that site. Only https on port 443 is followed.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use egress::Head;
 
 use super::task::{Role, Task, body_of_link, body_of_path};
 
-/// Relations that lead to a manifest (RFC 8288 names and those that the dialects register).
+/// Link relations that lead to a manifest (names from RFC 8288 and those that the dialects define).
 const MANIFEST_RELS: [&str; 12] = [
     "agent-manifest",
     "agent",
@@ -32,19 +32,19 @@ const MANIFEST_RELS: [&str; 12] = [
     "mcp",
     "woa",
 ];
-/// Labels below a host whose TXT records lead to manifests.
+/// Labels of TXT records below a host that lead to manifests.
 pub(crate) const TEXT_LABELS: [&str; 2] = ["_atp", "_agent"];
-/// Labels below a host whose SVCB records name a host with entries, and one with a registry (ARD 0.91 §5.1).
+/// Labels of SVCB records below a host. The first names a host with entries, the second a host with a registry (ARD 0.91 §5.1).
 pub(crate) const SERVICE_LABELS: [&str; 2] = ["_entries._agents", "_search._agents"];
-/// The manifest of a host that an SVCB record names: the record itself has no path.
+/// The path of the manifest at a host that an SVCB record names, because the record itself has no path.
 const SERVICE_PATH: &str = "/.well-known/ard.json";
-/// Maximum number of links that are read from a document in one visit. More would block the async runtime for too long. [`Plan`] bounds those
-/// that are followed.
+/// Maximum number of links that are read from a document in one visit. More would block the async runtime for too long. [`Plan`] limits how
+/// many are followed.
 ///
 /// [`Plan`]: super::plan::Plan
 const LINKS_READ_MAX: usize = 2_100;
 
-/// Tasks and seeds that follow from an answer.
+/// Tasks and seeds that result from a response.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct FollowUps {
     pub(crate) tasks: Vec<Task>,
@@ -56,7 +56,7 @@ impl FollowUps {
         if task.url.port() != 443 {
             return;
         }
-        // sites of private networks may link to their own hosts; their links to other sites follow the public rules
+        // sites of private networks may link to their own hosts, but their links to other sites must be public
         if task.url.site() == from.site() {
             let linked_from = is_kept(from).then(|| Box::new(from.clone()));
             self.tasks.push(Task { linked_from, ..task });
@@ -65,7 +65,7 @@ impl FollowUps {
         }
     }
 
-    /// Adds the target of a reference in the document `from`, of the first [`LINKS_READ_MAX`] to its own site.
+    /// Adds the target of a reference in the document `from`. Of links to its own site, adds only the first [`LINKS_READ_MAX`].
     fn add_reference(
         &mut self,
         (from, base): (&ManifestUrl, &ManifestUrl),
@@ -93,14 +93,14 @@ impl FollowUps {
         }
     }
 
-    /// Moves links that no visit has followed to the front; the other links have had their turn. Parts stay before all links, since their
-    /// manifest is read with them.
+    /// Moves links that no visit has followed before those that were followed. Parts stay before all links, because their manifest is read
+    /// with them.
     pub(super) fn put_unknown_first(&mut self, site: &SiteState) {
         let known: HashSet<&ManifestUrl> = site.resources.iter().map(|known| &known.url).collect();
         self.tasks.sort_by_cached_key(|task| (task.role != Role::Part, known.contains(&task.url)));
     }
 
-    /// Adds the tasks and seeds of further answers.
+    /// Adds the tasks and seeds of further responses.
     pub(super) fn extend(&mut self, more: impl Iterator<Item = Self>) {
         for more in more {
             self.tasks.extend(more.tasks);
@@ -116,13 +116,13 @@ impl FollowUps {
     }
 }
 
-/// Whether a URL is short enough to be kept with every link.
+/// Whether a URL is short enough to be stored with every link.
 pub(super) fn is_kept(url: &ManifestUrl) -> bool {
     url.as_str().len() <= LINK_BYTES_MAX
 }
 
 /// The links of a home page: its Link headers first, then its head. They count as links of `from`, the URL that was requested, even if it
-/// redirects: its host decides who names the targets. References are relative to `url`, the address of the page.
+/// redirects, because its host determines by whom the targets are named. References are relative to `url`, the URL of the page.
 pub(crate) fn of_page((from, url): (&ManifestUrl, &ManifestUrl), head: &Head, body: &[u8]) -> FollowUps {
     let mut follow_ups = of_headers((from, url), head);
     let page = web::read_head(body);
@@ -134,7 +134,7 @@ pub(crate) fn of_page((from, url): (&ManifestUrl, &ManifestUrl), head: &Head, bo
     follow_ups
 }
 
-/// The targets of the Link headers of an answer, with the same meaning of `from` and `url`.
+/// The targets of the Link headers of a response. `from` and `url` are the same as for [`of_page`].
 pub(crate) fn of_headers((from, url): (&ManifestUrl, &ManifestUrl), head: &Head) -> FollowUps {
     let mut follow_ups = FollowUps::default();
     let links = head.texts(&LINK).flat_map(web::link_header);
@@ -159,7 +159,7 @@ pub(crate) fn of_robots(host: &Host, file: &RobotsFile) -> FollowUps {
     follow_ups
 }
 
-/// The target of a TXT record: `v=atp1; manifest=/.well-known/agent.json` (ATP), or `url=…` in the `_agent` ones.
+/// The target of a TXT record: `v=atp1; manifest=/.well-known/agent.json` (ATP), or `url=…` in records at `_agent`.
 pub(crate) fn of_text_record(url: &ManifestUrl, text: &str) -> FollowUps {
     let mut follow_ups = FollowUps::default();
     let references = text.split(';').filter_map(|part| {
@@ -175,7 +175,7 @@ pub(crate) fn of_text_record(url: &ManifestUrl, text: &str) -> FollowUps {
     follow_ups
 }
 
-/// The manifest of the target of an SVCB record. A registry is not searched; its host is visited like any other.
+/// The manifest at the target of an SVCB record. A registry is not searched; its host is visited like any other.
 pub(crate) fn of_service_record(url: &ManifestUrl, target: &str) -> FollowUps {
     let mut follow_ups = FollowUps::default();
     let reference =
@@ -190,19 +190,19 @@ pub(super) fn are_read_whole(manifest: &Manifest) -> bool {
     followed(manifest).nth(LINKS_READ_MAX).is_none()
 }
 
-/// The links of a manifest that are followed, with their places.
+/// The links of a manifest that are followed, with their positions.
 fn followed(manifest: &Manifest) -> impl Iterator<Item = (usize, &Link, Follow)> {
     let followed = manifest.links.iter().filter_map(|link| Some((link, link.follow?)));
     followed.enumerate().map(|(place, (link, follow))| (place, link, follow))
 }
 
-/// The links of a manifest, of which one visit reads [`LINKS_READ_MAX`]: the first ones.
+/// The first [`LINKS_READ_MAX`] links of a manifest.
 pub(crate) fn of_manifest(manifest: &Manifest) -> FollowUps {
     of_manifest_in_visit(manifest, 0)
 }
 
-/// The links of a manifest that the visit after so many others reads. If there are more than [`LINKS_READ_MAX`], each visit reads the next
-/// ones, and the parts among the first ones: parts are read with their manifest, so they are the same in each visit.
+/// The links of a manifest that the visit after `visits` others reads. If there are more than [`LINKS_READ_MAX`], each visit reads the next
+/// ones. Only the parts among the first [`LINKS_READ_MAX`] are read in each visit, because a manifest is read together with its parts.
 pub(super) fn of_manifest_in_visit(manifest: &Manifest, visits: u32) -> FollowUps {
     let mut follow_ups = FollowUps::default();
     let turns = followed(manifest).count().div_ceil(LINKS_READ_MAX).max(1);
@@ -220,7 +220,7 @@ pub(super) fn of_manifest_in_visit(manifest: &Manifest, visits: u32) -> FollowUp
             manifest::Format::Pointer => Discovery::Pointer,
             _ => Discovery::CatalogEntry,
         };
-        // a part is known by the URL of its manifest
+        // a part is stored with the URL of its manifest
         if follow == Follow::Merge && !is_kept(&manifest.url) {
             continue;
         }
@@ -228,7 +228,7 @@ pub(super) fn of_manifest_in_visit(manifest: &Manifest, visits: u32) -> FollowUp
             Follow::Merge => Role::Part,
             Follow::Manifest => Role::Manifest,
         };
-        // a part on another site would need the lease of that site, so it becomes a seed of it
+        // requesting a part on another site would need the lease of that site, so it becomes a seed of that site
         let body = body_of_link(link, &url);
         follow_ups.add(&manifest.url, Task { role, ..Task::new(url, body, discovery) });
     }
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn links_of_a_page_are_those_of_the_url_that_was_requested() {
+    fn links_of_a_page_count_as_links_of_the_requested_url() {
         let (from, at) = (url("https://tenant.a.example/"), url("https://a.example/u/evil.html"));
         let page = b"<link rel=ard href=two.json><link rel=ard href=/u/evil.html>";
         let follow_ups = of_page((&from, &at), &head("<one.json>; rel=ard"), page);
@@ -314,7 +314,11 @@ mod tests {
         assert_eq!(link("https://b.test/a.json"), 1);
         assert_eq!(FollowUps::of_redirect(url("https://b.test/"), &from).seeds.len(), 1);
         let inside = url("https://a.internal/");
-        assert_eq!(headers_of(&inside, &head("</a.json>; rel=ard")).tasks.len(), 1, "its own documents");
+        assert_eq!(
+            headers_of(&inside, &head("</a.json>; rel=ard")).tasks.len(),
+            1,
+            "documents of the same site are requested"
+        );
     }
 
     #[test]
@@ -433,11 +437,11 @@ mod tests {
         manifest.links = (0..LINKS_READ_MAX).map(link).collect();
         let most = cost(&manifest);
         manifest.links = (0..20 * LINKS_READ_MAX).map(link).collect();
-        assert_eq!(cost(&manifest), most, "what comes later costs nothing");
+        assert_eq!(cost(&manifest), most, "further links cost nothing");
     }
 
     #[test]
-    fn the_links_of_a_large_catalog_have_turns() {
+    fn visits_read_the_links_of_a_large_catalog_in_turns() {
         const LINKS: usize = 2 * LINKS_READ_MAX + 40;
         let page = url("https://a.example/catalog.json");
         let mut manifest = manifest_at(&page);

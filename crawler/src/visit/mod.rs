@@ -47,7 +47,7 @@ use store::{
 };
 
 pub(crate) use self::context::{Scope, Stop, Tools};
-pub(crate) use self::requester::{Message, says_nothing};
+pub(crate) use self::requester::{Message, is_without_evidence};
 pub(crate) use self::standalone::{StandaloneError, StandaloneRequests};
 
 use self::answer::TOO_MUCH;
@@ -62,18 +62,20 @@ use crate::clock;
 use crate::reading::HeldMemory;
 use egress::Session;
 
-/// Longest wait for the rest of a visit that found a new manifest. Also the longest total wait for URLs that the site itself does not name
-/// or that are at hosts of others. Beyond it, the visit ends and its findings are saved, or the URL is left for a later visit.
+/// Maximum wait of a visit that has found a new manifest; if it would have to wait longer, it ends and its findings are saved. Also the
+/// maximum total wait for URLs that the site itself does not name or that are at hosts of others; beyond it, such URLs are left for a later
+/// visit.
 const WAIT_UNSAVED_MAX: TimeDelta = TimeDelta::hours(1);
-/// Number of further waits, beyond [`WAIT_UNSAVED_MAX`] in total, for links of the site's own documents at its own hosts. One of them is
-/// longer than that only because of the Crawl-delay: otherwise these links would never be requested at a site that asks for a delay of a
-/// day. Any other long wait would delay saving the site's own documents, and users of the site may cause it.
+/// Number of further waits, beyond [`WAIT_UNSAVED_MAX`] in total, for links of the site's own documents at its own hosts. One of these
+/// waits may exceed [`WAIT_UNSAVED_MAX`] only because of the Crawl-delay. Without this exception, these links would never be requested at a
+/// site that asks for a delay of a day. Any other long wait would delay saving the site's own documents, and could be caused by users of
+/// the site.
 const WAITS_AT_OWN_HOSTS_MAX: u32 = 10;
 /// Shorter waits at the site's own hosts are not counted.
 const WAIT_AT_OWN_HOSTS_MIN: TimeDelta = TimeDelta::minutes(1);
-/// Longest wait for links at one host that is not the site's own, so that it does not take the time of the others.
+/// Maximum wait for links at one host that is not the site's own, so that this host does not use up the time of others.
 const WAIT_AT_HOST_MAX: TimeDelta = TimeDelta::minutes(20);
-/// Longest wait for a host of others that asked for it before this visit.
+/// Maximum wait for a host of others whose delay is from before this visit.
 const WAIT_OF_EARLIER_VISIT_MAX: TimeDelta = TimeDelta::minutes(1);
 
 /// How a visit ended or was interrupted.
@@ -83,13 +85,13 @@ pub(crate) enum Outcome {
     Ended(Box<VisitRecord>),
     /// The visit is to be parked and resumed later.
     Parked(Box<ParkedVisit>),
-    /// The worker that owns the next address resumes it.
+    /// The visit is to be resumed by the worker that owns the next address.
     HandedOver(Box<HandOver>),
     /// The lease is lost: nothing may be written.
     Dropped,
 }
 
-/// An outcome with the data needed to save it.
+/// An outcome with the data that is needed to save it.
 #[derive(Debug)]
 pub(crate) struct Visited {
     pub(crate) outcome: Outcome,
@@ -104,7 +106,7 @@ struct Visit<'a> {
     tools: &'a Tools,
     site: &'a SiteState,
     own_hosts: Arc<OwnHosts>,
-    /// Known documents that are requested in turns: a link does not add them to this visit.
+    /// Known documents that visits request in turns. A link to one of them does not add it to this visit.
     in_turns: HashSet<&'a ManifestUrl>,
     /// Known documents that are requested after all others.
     retries: HashSet<&'a ManifestUrl>,
@@ -117,7 +119,8 @@ struct Visit<'a> {
     seeds_memory_bytes: usize,
     /// Whether memory is held for the findings from before the visit was parked.
     is_resumed: bool,
-    /// Whether another worker began the visit, or the site was in another address group before. Resolved addresses are then kept.
+    /// Whether another worker began the visit, or the site was in another address group at first. In that case, resolved addresses are
+    /// kept.
     has_history: bool,
 }
 
@@ -138,7 +141,7 @@ pub(crate) struct ParkedPlan {
     pub(crate) left: usize,
 }
 
-/// The rest of a site's parked visit; `None` if no visit is parked, or if it only has to be concluded.
+/// The rest of a site's parked visit. `None` if no visit is parked, or if the visit has sent all requests and only has to be concluded.
 pub(crate) fn parked_plan(site: &SiteState) -> Option<ParkedPlan> {
     let resume_at = site.parked.as_ref()?.resume_at;
     let progress = Progress::resume(site, resume_at)?;
@@ -162,7 +165,7 @@ pub(crate) fn parked_robots(site: &SiteState) -> Vec<RobotsRecord> {
         .collect()
 }
 
-/// How the next visit divides the paths that were never requested, after a visit that left some of them.
+/// The paths that the next visit requests, and those that it leaves for later visits, if earlier visits have left some.
 pub(crate) fn next_paths(site: &SiteState, priors: &Priors) -> Option<PathPlan> {
     let is_left = |row: &&PlannedPath| site.paths_checked.get(row.slot).is_none();
     if site.paths_checked.is_empty() {
@@ -195,7 +198,7 @@ pub(crate) async fn visit(
     };
     let mut token = visit.requester.token.clone();
     let memory = std::mem::take(&mut visit.requester.memory);
-    // concluding a visit is boxed: thousands of visits wait at the point before, and would reserve its stack space
+    // the future that concludes a visit is boxed, because thousands of visits wait before this point and would reserve memory for it
     let interrupt = match interrupt {
         Interrupt::Park { .. } | Interrupt::HandOver { .. } | Interrupt::End(VisitEnd::Interrupted)
             if visit.is_resumed && !visit.progress.may_be_parked() =>
@@ -256,7 +259,7 @@ impl<'a> Visit<'a> {
         }
     }
 
-    /// Works through the plan.
+    /// Sends the requests of the plan.
     async fn work(&mut self) -> Result<VisitEnd, Interrupt> {
         self.hold_resumed().await?;
         self.is_resumed = true;
@@ -312,7 +315,7 @@ impl<'a> Visit<'a> {
         is_limited && self.requester.not_before() > Some(clock::now())
     }
 
-    /// Leaves the links at hosts that failed, such as those whose robots.txt could not be read.
+    /// Leaves the links at hosts that failed, for example because their robots.txt could not be read.
     fn leave_at_failed_hosts(&mut self, task: &Task) {
         let Progress { plan, findings, .. } = &mut self.progress;
         let failed: HashSet<Host> =
@@ -326,9 +329,9 @@ impl<'a> Visit<'a> {
         findings.leave(left, LEFT, (self.site, &*self.own_hosts));
     }
 
-    /// Stops the visit when the time for what the site itself names, with the parts of its manifests, is used up. When the time or the
-    /// memory for everything else is, or the time of one owner, only the rest of that is left for a later visit, and whatever still
-    /// leads to more of it.
+    /// Stops the visit when the time for URLs that the site itself names, including the parts of its manifests, is used up. When the time
+    /// or the memory for all other URLs is used up, or the time of one owner, only those URLs and the ones that lead to more of them are
+    /// left for a later visit.
     fn observe_time(&mut self, task: &Task) -> NextStep {
         let site = (self.site, self.own_hosts.as_ref());
         let Progress { plan, traffic, findings, links_exceed_memory, .. } = &mut self.progress;
@@ -345,16 +348,16 @@ impl<'a> Visit<'a> {
         }
         for named_by in Room::LINKS {
             if traffic.active_for.get(&named_by).is_some_and(|time| *time >= Room::of(named_by).time) {
-                let is_alike = |task: &Task| task.is_link() && task.named_by == named_by;
-                findings.leave(plan.take(is_alike), LEFT, site);
+                let is_of_same_kind = |task: &Task| task.is_link() && task.named_by == named_by;
+                findings.leave(plan.take(is_of_same_kind), LEFT, site);
             }
         }
         plan.rules(task).observe_time(traffic.active.saturating_sub(traffic.active_for_links()))
     }
 
-    /// Whether a task is left for a later visit instead of waiting for it. This applies to tasks that the site itself does not name, and to
-    /// hosts that are not its own. They are left if the waits for all such tasks together become too long, or if the host asked for the
-    /// delay in an earlier visit, so that they do not delay the end of the visit. A host without earlier requests has asked for no delay.
+    /// Whether a task is left for a later visit, so that waiting for it does not delay the end of this visit. Applies to tasks that the
+    /// site itself does not name, and to hosts that are not its own. Such a task is left if the waits for all such tasks together become
+    /// too long, or if the host asked for the delay in an earlier visit. A host without earlier requests has not asked for a delay.
     fn is_left(&self, task: &Task, until: DateTime<Utc>) -> bool {
         let host = task.current().host();
         let is_own = self.own_hosts.contains(&host);
@@ -384,8 +387,8 @@ impl<'a> Visit<'a> {
         exceeds(WAIT_UNSAVED_MAX, waits.time) || is_shared && exceeds(WAIT_AT_HOST_MAX, at_host)
     }
 
-    /// Whether the visit still waits for a link of the site's own documents at its own hosts: if the wait is short, or if the site's
-    /// robots.txt asks for it.
+    /// Whether the visit waits for a link of the site's own documents at its own hosts: if the wait is short, or if the site's robots.txt
+    /// requires it.
     fn has_turn(&self, task: &Task, wait: TimeDelta) -> bool {
         let host = task.current().host();
         let crawl_delay = self.requester.crawl_delay(&host).unwrap_or_default();
@@ -419,7 +422,7 @@ impl<'a> Visit<'a> {
     }
 
     /// Leaves a task for a later visit, with all tasks that would wait until then at the same host. If only the robots.txt of this host was
-    /// requested, the next visit follows at the end of its delay.
+    /// requested, the next visit is scheduled for the end of its delay.
     fn leave(&mut self, task: Task, until: DateTime<Utc>) {
         let host = task.current().host();
         let is_of_site = matches!(task.named_by, NamedBy::Site | NamedBy::Document);
@@ -464,7 +467,7 @@ impl<'a> Visit<'a> {
     }
 
     /// Hands the visit over to the worker that owns the next address, with the progress and the resolved addresses. A visit that has only
-    /// resolved its site has nothing to hand over.
+    /// resolved its site has no progress to hand over.
     async fn hand_over(mut self) -> Outcome {
         let due_at = self.progress.due_at.unwrap_or_else(clock::now);
         if self.progress.traffic.requests == 0 && !self.has_history {

@@ -1,4 +1,4 @@
-//! The hosts and documents that a site itself names. Only responses of its own hosts are evidence about the site.
+//! Determines the hosts and documents that a site itself names. Only responses of its own hosts are evidence about the site.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,13 +9,14 @@ use store::{HostOrigin, HostState, ResourceState, SiteState, is_main_host};
 
 use super::task::{NamedBy, Task};
 
-/// Hosts whose responses are evidence about their site. Anybody can name any host below a domain, so a link or a submission is not enough
-/// ([`SiteNaming::names_host`]). A manifest or a redirect is not enough either: the host may belong to a customer of the site.
+/// Hosts whose responses are evidence about their site. A link or a submission does not make a host one of these, because anyone can name
+/// any host below a domain ([`SiteNaming::names_host`]). A manifest or a redirect is not enough either: the host may belong to a customer
+/// of the site.
 ///
-/// It is built once for each visit. Findings of a visit take effect when it ends.
+/// It is built once per visit, so findings of the visit take effect when it ends.
 pub(super) struct OwnHosts {
     naming: SiteNaming,
-    /// Documents that were found by a link of another document.
+    /// Documents that were found through a link in another document.
     linked: HashSet<ManifestUrl>,
     path_checks_of: Option<Host>,
 }
@@ -29,7 +30,7 @@ impl OwnHosts {
         Self::with_sources(site, site.resources.iter().map(found_by).collect())
     }
 
-    /// The hosts and documents that the site names if its documents have these sources.
+    /// The same, if the documents of the site were found in these sources.
     pub(super) fn with_sources(site: &SiteState, found: HashMap<ManifestUrl, FoundBy>) -> Self {
         let listed = site.hosts.iter().filter(|state| state.origin == HostOrigin::Listed);
         let is_linked = |found_by: &FoundBy| is_of_document(found_by.discovery);
@@ -37,22 +38,22 @@ impl OwnHosts {
         let linked = linked.collect();
         let listed = listed.map(|state| state.host.clone());
         let naming = SiteNaming::new(site.name.clone(), found, listed);
-        let place = |state: &&HostState| {
+        let sort_key = |state: &&HostState| {
             let (site, host) = (site.name.as_str(), state.host.as_str());
             (!is_main_host(site, host), host != site, host.to_owned())
         };
         let searched = site.hosts.iter().filter(|state| state.is_seeded() && naming.names_host(&state.host));
-        let path_checks_of = searched.min_by_key(place).map(|state| state.host.clone());
+        let path_checks_of = searched.min_by_key(sort_key).map(|state| state.host.clone());
         Self { naming, linked, path_checks_of }
     }
 
-    /// Whether the site's list of path checks ([`SiteState::paths_checked`]) is about a host. It is about one of the site's own, if
-    /// possible a main one.
+    /// Whether the site's list of path checks ([`SiteState::paths_checked`]) applies to a host. It applies to one of the site's own hosts,
+    /// if possible to a main one.
     pub(super) fn has_path_checks(&self, host: &Host) -> bool {
         self.path_checks_of.as_ref() == Some(host)
     }
 
-    /// Whether a host is the site's own. A host that this visit was the first to find is not.
+    /// Whether a host is the site's own. False for hosts that this visit was the first to find.
     pub(super) fn contains(&self, host: &Host) -> bool {
         self.naming.names_host(host)
     }
@@ -67,24 +68,23 @@ impl OwnHosts {
         self.contains(host) || task.is_some_and(is_of_site)
     }
 
-    /// The standing of the links in the robots.txt, the DNS records and the home page of a host.
-    pub(super) fn word_of(&self, host: &Host) -> NamedBy {
+    /// By whom the links in the robots.txt, the DNS records and the home page of a host count as named.
+    pub(super) fn named_by_host(&self, host: &Host) -> NamedBy {
         if self.contains(host) { NamedBy::Site } else { NamedBy::Others }
     }
 
-    /// The standing of the links in the document of a task, even if the site began to name the document after the task was planned as one
-    /// of others.
-    pub(super) fn word_of_document(&self, task: &Task) -> NamedBy {
+    /// By whom the links in the document of a task count as named, even if the site began to name the document after the task was planned.
+    pub(super) fn named_by_document(&self, task: &Task) -> NamedBy {
         let named_by = match () {
             () if task.discovery == Discovery::Listed => NamedBy::Site,
-            () if self.names(&task.url) => self.word_on(task).min(task.named_by),
+            () if self.names(&task.url) => self.named_by_for_task(task).min(task.named_by),
             () => task.named_by,
         };
         named_by.of_links()
     }
 
-    /// The standing of the URL of a task that is stored or in the path table.
-    pub(super) fn word_on(&self, task: &Task) -> NamedBy {
+    /// By whom the URL of a task counts as named, if the URL is stored or in the path table.
+    pub(super) fn named_by_for_task(&self, task: &Task) -> NamedBy {
         let is_own = self.contains(&task.url.host());
         // a visit requests URLs below `/.well-known/` that are not in the path table only because of such a link
         let is_linked = is_of_document(task.discovery) && !(is_own && is_in_table(&task.url));
@@ -99,8 +99,8 @@ impl OwnHosts {
         }
     }
 
-    /// Whether the site itself publishes a document: at a path of the table at an own host, or where the robots.txt, the DNS records or the
-    /// home page of one lead. Documents behind other links may be written by users.
+    /// Whether the site itself publishes a document: at a path of the table at an own host, or at a URL to which the robots.txt, the DNS
+    /// records or the home page of an own host lead. Documents behind other links may have been written by users.
     pub(super) fn publishes(&self, url: &ManifestUrl) -> bool {
         let is_own = self.contains(&url.host());
         is_own && (is_in_table(url) || self.names(url) && !self.linked.contains(url))
@@ -116,8 +116,8 @@ impl OwnHosts {
         self.contains(&url.host()) && is_usual(url) || self.links_away(url) == Some(0)
     }
 
-    /// Whose turn and time a task takes that users of the site or others name: those of the document with the link, of the site that links
-    /// to a document at an own host, or of the customer who has the host. Empty for what has no owner.
+    /// The owner whose turns and time a task uses if users of the site or others name it: the document with the link, the site that links
+    /// to a document at an own host, or the customer to whom the host belongs. Empty if the task has no owner.
     pub(super) fn owner_of(&self, task: &Task) -> String {
         let (host, from) = (task.url.host(), task.linked_from.as_deref());
         match task.named_by {
@@ -135,7 +135,7 @@ impl OwnHosts {
         self.naming.names(url)
     }
 
-    /// The number of links to a document from what the site itself publishes; `None` if the site does not name it.
+    /// The number of links that lead to a document from documents that the site itself publishes. `None` if the site does not name it.
     pub(super) fn links_away(&self, url: &ManifestUrl) -> Option<usize> {
         self.naming.links_away(url)
     }
@@ -145,7 +145,7 @@ fn is_in_table(url: &ManifestUrl) -> bool {
     plan::find(&url.path_and_query()).is_some()
 }
 
-/// Whether a document is the source of such a link, not a host.
+/// Whether such a link is in a document, not in the robots.txt, the DNS records or the home page of a host.
 pub(super) fn is_of_document(discovery: Discovery) -> bool {
     matches!(discovery, Discovery::CatalogEntry | Discovery::Pointer | Discovery::Submitted)
 }
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_that_were_met_or_are_unknown_are_not_the_sites_own() {
+    fn hosts_that_were_only_visited_or_are_unknown_are_not_the_sites_own() {
         let own = own();
         for (at, named_by) in [
             (UPLOAD, NamedBy::Site),
@@ -195,12 +195,12 @@ mod tests {
             (MET, NamedBy::Others),
             ("https://unknown.a.example/", NamedBy::Others),
         ] {
-            assert_eq!(own.word_of(&ManifestUrl::parse(at).unwrap().host()), named_by, "{at}");
+            assert_eq!(own.named_by_host(&ManifestUrl::parse(at).unwrap().host()), named_by, "{at}");
         }
     }
 
     #[test]
-    fn links_of_a_document_have_less_standing_than_what_the_site_itself_names() {
+    fn links_of_a_document_have_lower_precedence_than_what_the_site_itself_names() {
         let own = own();
         for (at, planned_as, named_by) in [
             (UPLOAD, NamedBy::Others, NamedBy::Others),
@@ -212,10 +212,10 @@ mod tests {
             ("https://a.example/.well-known/agent.json", NamedBy::Others, NamedBy::Document),
             ("https://a.example/.well-known/x.json", NamedBy::Others, NamedBy::Further),
         ] {
-            assert_eq!(own.word_of_document(&task(at, planned_as)), named_by, "{at}");
+            assert_eq!(own.named_by_document(&task(at, planned_as)), named_by, "{at}");
         }
         let listed = Task { discovery: Discovery::Listed, ..task(UPLOAD, NamedBy::Others) };
-        assert_eq!(own.word_of_document(&listed), NamedBy::Document);
+        assert_eq!(own.named_by_document(&listed), NamedBy::Document);
     }
 
     #[test]
@@ -254,8 +254,8 @@ mod tests {
             ("https://a.example/.well-known/x.json", Some(CATALOG), NamedBy::Document),
             ("https://a.example/.well-known/agent.json", Some(UPLOAD), NamedBy::Site),
         ] {
-            assert_eq!(own.word_on(&known(at, from)), named_by, "{at} from {from:?}");
-            assert_eq!(own.word_of_document(&known(at, from)), named_by.of_links(), "{at}");
+            assert_eq!(own.named_by_for_task(&known(at, from)), named_by, "{at} from {from:?}");
+            assert_eq!(own.named_by_document(&known(at, from)), named_by.of_links(), "{at}");
         }
         let publishes =
             [CATALOG, OF_PAGE, UPLOAD, CARD].map(|at| own.publishes(&ManifestUrl::parse(at).unwrap()));

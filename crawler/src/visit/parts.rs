@@ -1,4 +1,4 @@
-//! Manifests that other documents complete (ARWS tools, a plugin's OpenAPI). They are read together if any of them changed.
+//! Reads manifests together with the documents that complete them (ARWS tools, a plugin's OpenAPI) if any of them changed.
 //!
 //! The manifest and its parts are requested separately, each with its own validators. If one of them changed, the bytes of the others come
 //! from this visit or from the store, and the manifest is read again with all of them. Manifests that an earlier version of the reader read
@@ -58,7 +58,7 @@ impl Visit<'_> {
         };
         let tasks = links::of_manifest(&stored.manifest).tasks.into_iter();
         let parts = tasks.filter(|task| task.role == Role::Part && !is_given_up(&task.url)).collect();
-        let named_by = self.own_hosts.word_of_document(task);
+        let named_by = self.own_hosts.named_by_document(task);
         self.follow(FollowUps { tasks: parts, seeds: Vec::new() }, named_by);
         Ok(())
     }
@@ -74,7 +74,7 @@ impl Visit<'_> {
             return Ok(StoredCopy::Missing);
         };
         let Some(hash) = known.content_hash.as_ref() else { return Ok(StoredCopy::Missing) };
-        // a visit may wait long with the result, but must not hold the bytes
+        // drop the bytes, because a visit may hold the result for long
         Ok(match self.stored_copy(hash).await? {
             StoredCopy::Whole(_) => StoredCopy::Whole(()),
             StoredCopy::Missing => StoredCopy::Missing,
@@ -82,8 +82,9 @@ impl Visit<'_> {
         })
     }
 
-    /// Decides the role in which a known document is requested. A manifest in the index is read as a manifest, and keeps its source, even
-    /// if another one names it as its part. A document that was never received is a part if the document that links to it says so.
+    /// Determines the role in which a known document is requested. A manifest in the index is read as a manifest and keeps its source, even
+    /// if another manifest names it as a part. A document that was never received is a part if the document that links to it names it as
+    /// one.
     pub(super) async fn keep_role(
         &mut self,
         task: &mut Task,
@@ -119,8 +120,8 @@ impl Visit<'_> {
     }
 
     /// Decides how to request a known part that a link names as a manifest. If its stored copy is a manifest, or there is no copy, the
-    /// document is requested without conditions and is indexed. A copy that is not a manifest stays a part: it is read again when it
-    /// changes, and is not transferred in each visit. If only others name it as a manifest, it stays a part of the site's.
+    /// document is requested without conditions and is indexed. A copy that is not a manifest stays a part, so that it is downloaded only
+    /// when it changes. If only others name it as a manifest, it also stays a part of the site's manifest.
     pub(super) async fn read_part_as_manifest(
         &mut self,
         task: &mut Task,
@@ -167,7 +168,7 @@ impl Visit<'_> {
             let is_outdated = !is_received && outdated_left > 0 && is_outdated(self.site, &url);
             outdated_left -= usize::from(is_outdated);
             let is_found = is_received || is_outdated;
-            // keys of manifests that only others name do not affect the time of the next visit
+            // keys of manifests that only others name must not affect the time of the next visit
             let decides = is_of_site(whole, &self.own_hosts);
             if is_found && whole.manifest.is_none() {
                 self.read_with_parts(index, &url, &[]).await?;
@@ -247,12 +248,12 @@ impl Visit<'_> {
                 self.progress.findings.keep_reading(index, &part_url);
                 return Ok(());
             }
-            // without bytes the reader reports that the document could not be fetched
+            // if there are no bytes, the reader reports that the document could not be fetched
             parts.push((part_url, part_bytes.unwrap_or_default()));
         }
         let served = self.served_of(index, url).await?;
         let at = self.progress.findings.fetched.get(index).map(|whole| whole.at);
-        // an unchanged document was confirmed in this visit, and its keys are judged at this time
+        // an unchanged document was confirmed by this visit, so its keys are checked at the time of this visit
         let served = Served { at: at.map(|at| at.to_rfc3339_opts(SecondsFormat::Secs, true)), ..served };
         let Some(whole) = self.progress.findings.fetched.get(index) else { return Ok(()) };
         let document = Arc::new(OwnedDocument {
@@ -279,7 +280,7 @@ impl Visit<'_> {
             Ok(Reading::Read { manifest, .. }) => {
                 if whole.manifest.is_none() && !judge::is_manifest(&document.bytes, &manifest) {
                     if whole.outcome == FetchOutcome::Found {
-                        // a link to a part as a manifest does not turn it into one
+                        // a link that names the part as a manifest does not make it a manifest
                         whole.role = Role::Part;
                     } else {
                         // this version of the reader does not take it for a manifest: the next answer decides
@@ -299,8 +300,8 @@ impl Visit<'_> {
         Ok(())
     }
 
-    /// Whether the last reading of a manifest is kept while a part of it is missing: if the manifest is in the index, and none of its keys
-    /// has expired.
+    /// Whether a manifest is kept as it was last read while one of its parts is missing. It is if the manifest is in the index and none of
+    /// its keys has expired.
     async fn keeps_reading(&self, url: &ManifestUrl) -> Result<bool, StoreError> {
         if known(self.site, url).is_none_or(|known| known.manifest_id.is_none()) {
             return Ok(false);
@@ -315,8 +316,8 @@ impl Visit<'_> {
     async fn parts_of(&self, index: usize, url: &ManifestUrl) -> Result<Vec<usize>, StoreError> {
         let named = self.named_parts(index, url).await?;
         let is_part = |part: &Fetched| {
-            let was_asked_as_part = part.role == Role::Part && part.linked_from.as_deref() == Some(url);
-            was_asked_as_part || named.contains(&part.url)
+            let was_requested_as_part = part.role == Role::Part && part.linked_from.as_deref() == Some(url);
+            was_requested_as_part || named.contains(&part.url)
         };
         let fetched = self.progress.findings.fetched.iter().enumerate();
         Ok(fetched.filter(|(_, part)| is_part(part)).map(|(index, _)| index).collect())
@@ -346,8 +347,8 @@ impl Visit<'_> {
         Ok(self.stored_manifest(url).await?.map(|stored| named(&stored.manifest)).unwrap_or_default())
     }
 
-    /// Whether a manifest has to be read again because of a part. A part that was received and has no copy in the store may differ from
-    /// that of the last reading.
+    /// Whether a manifest has to be read again because of a part. A part that was received and has no copy in the store may differ from the
+    /// part with which the manifest was last read.
     async fn has_changed(&self, part: usize) -> Result<bool, StoreError> {
         let Some(part) = self.progress.findings.fetched.get(part) else { return Ok(false) };
         let resource = known(self.site, &part.url);
@@ -366,15 +367,15 @@ impl Visit<'_> {
         part.outcome.is_absent() && was_missed()
     }
 
-    /// Whether a part must not be used any more, for the same reasons for which a manifest leaves the index: robots.txt or the response
-    /// denies it, or its server denied access twice in a row.
+    /// Whether a part must not be used any more, for the same reasons for which a manifest is removed from the index: robots.txt or the
+    /// response denies its use, or its server denied access twice in a row.
     fn is_denied(&self, part: &Fetched) -> bool {
         let was_missed = || known(self.site, &part.url).is_some_and(|known| known.misses_in_row > 0);
         part.outcome == FetchOutcome::RobotsDenied || (part.outcome == FetchOutcome::Blocked && was_missed())
     }
 
-    /// A manifest contains its parts, so a training preference of one of them applies to the whole. A part that was not requested has the
-    /// preference of its last response.
+    /// Applies the training preferences of parts to the manifest that contains them. For a part that was not requested, the preference of
+    /// its last response applies.
     fn restrict_training(&mut self, index: usize, url: &ManifestUrl, parts: &[usize]) {
         let fetched = &self.progress.findings.fetched;
         let of_fetched = parts.iter().filter_map(|part| fetched.get(*part)).map(|part| part.training);
@@ -394,7 +395,7 @@ impl Visit<'_> {
         }
     }
 
-    /// The bytes of a fetched document, or of a copy that is still valid; none if the document is gone.
+    /// The bytes of a fetched document, or of a copy that is still valid. `None` if the document is gone.
     async fn bytes_of(&self, index: usize) -> Result<Option<Vec<u8>>, StoreError> {
         let Some(fetched) = self.progress.findings.fetched.get(index) else { return Ok(None) };
         if let Some(body) = &fetched.body {
@@ -484,7 +485,10 @@ mod tests {
             visit.progress.findings.record(None, received);
             let link =
                 Task { role: Role::Manifest, linked_from: Some(Box::new(url("/agents.json"))), ..part };
-            assert!(!visit.progress.findings.treat_part_as_manifest(&link), "it was received");
+            assert!(
+                !visit.progress.findings.treat_part_as_manifest(&link),
+                "the part was received in this visit"
+            );
         }
         assert!(visit.read_together().await.is_ok());
         let read = visit.progress.findings.fetched.iter();

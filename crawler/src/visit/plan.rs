@@ -1,4 +1,4 @@
-//! The remaining requests of a visit, and the hosts that it has finished.
+//! Manages the remaining requests of a visit, and the hosts at which its requests have ended.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::ControlFlow;
@@ -15,8 +15,8 @@ use super::task::{NamedBy, Role, Task, Turn};
 use crate::seeds::fingerprint;
 
 /// Maximum number of requests of a visit at one host that is not the site's own. It applies to each document that the site itself publishes
-/// and to all other documents together, and separately to known and to new links. The host's own documents share its daily budget and must
-/// get requests too.
+/// and to all other documents together, and separately to known and to new links. The limit exists because the documents of the host itself
+/// share the daily budget of the host.
 pub(super) const LINKS_AT_OTHERS_MAX: usize = 10;
 /// Maximum number of links followed from one document. The next visit requests the document without validators and follows the next links.
 const LINKS_FOLLOWED_MAX: usize = 50;
@@ -25,24 +25,24 @@ const LINKS_FOLLOWED_MAX: usize = 50;
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Plan {
     queue: Queue,
-    /// The number of completed turns of the queue, plus an offset that differs from visit to visit. `None` if this visit has no turns: then
-    /// all known documents come before new URLs, which may fail and end the other requests at their host.
+    /// The number of completed turns of the queue, plus an offset that differs from visit to visit. `None` if this visit has no turns. Then
+    /// it requests all known documents before new URLs, because new URLs may fail and end all requests to their host.
     #[serde(default)]
     turn: Option<usize>,
     /// The task in progress with the redirects that it has followed. It is requested again when the visit is interrupted.
     #[serde(default)]
     pub(crate) current: Option<Task>,
-    /// Fingerprints of every URL that is or was in the queue; rebuilt when the visit is resumed.
+    /// Fingerprints of all URLs that are or were in the queue. Rebuilt when the visit is resumed.
     #[serde(skip)]
     planned: HashSet<u64>,
     /// Number of URLs that were ever queued, by the source that named them.
     #[serde(default, skip_serializing_if = "Counts::is_empty")]
     counts: Counts,
-    /// How many links were followed at a host of others, by fingerprint of host and source: a document that the site itself publishes, or
-    /// all others.
+    /// How many links to a host of others were followed, by fingerprint of host and source. The source is a document that the site itself
+    /// publishes, or all other documents together.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     at_others: BTreeMap<String, usize>,
-    /// The rules for responses, by fingerprint of host and source ([`source_of`]). They are at most as many as the tasks.
+    /// The rules for responses, by fingerprint of host and source ([`source_of`]). There are at most as many as tasks.
     rules: BTreeMap<String, Box<VisitRules>>,
     pub(crate) ended: BTreeMap<Host, VisitEnd>,
     /// Hosts that asked for a delay in response to a URL that the site itself does not name. No more such URLs are added at these hosts.
@@ -57,22 +57,23 @@ impl Plan {
         Self { turn: has_turns.then(|| usize::try_from(visits / 2).unwrap_or_default()), ..Self::default() }
     }
 
-    /// Adds a task after those of its rank, once per URL.
+    /// Adds a task after the others of its rank, unless its URL was already planned.
     pub(crate) fn add(&mut self, task: Task) {
         if self.is_new(&task, Room::of(task.named_by).begun) {
             self.queue.insert_last(task);
         }
     }
 
-    /// Adds tasks of the site itself, after its other tasks, once per URL.
+    /// Adds tasks of the site itself after its other tasks, unless their URLs were already planned.
     pub(crate) fn add_own(&mut self, tasks: Vec<Task>) {
         for task in tasks {
             self.add(task);
         }
     }
 
-    /// Adds the tasks of a response in their order, once per URL. Parts, and tasks that the site itself or only others named, become the
-    /// first of their rank; links of the site's documents become the last. Returns the tasks for which there was no room.
+    /// Adds the tasks of a response in their order, unless their URLs were already planned. Parts, and tasks that the site itself or only
+    /// others named, are inserted before the others of their rank; links of the site's documents after them. Returns the tasks beyond the
+    /// limits.
     pub(crate) fn add_next(&mut self, tasks: Vec<Task>) -> Vec<Task> {
         let (mut new, mut without_room) = (Vec::new(), Vec::new());
         for task in tasks {
@@ -121,17 +122,17 @@ impl Plan {
         tasks.extract_if(.., is_beyond).collect()
     }
 
-    /// Adds a task before those of its rank, even if its URL was already requested.
+    /// Adds a task before the others of its rank, even if its URL was already requested.
     pub(crate) fn put_next(&mut self, task: Task) {
         self.queue.insert_first(task);
     }
 
-    /// Adds a task after those of its rank, even if its URL was already requested.
+    /// Adds a task after the others of its rank, even if its URL was already requested.
     pub(crate) fn put_last(&mut self, task: Task) {
         self.queue.insert_last(task);
     }
 
-    /// Whether known documents and what is new take turns in this visit.
+    /// Whether known documents and new URLs take turns in this visit.
     pub(crate) const fn has_turns(&self) -> bool {
         self.turn.is_some()
     }
@@ -154,7 +155,7 @@ impl Plan {
             self.put_back(task);
         }
         let queued: HashSet<u64> = self.queue.tasks().map(|task| fingerprint_of(&task.url)).collect();
-        // when a host ends, known documents that were never planned there get a result too
+        // hosts that have ended are left out, because documents that were never planned there also have results
         let fetched = fetched.filter(|url| !self.ended.contains_key(&url.host())).map(fingerprint_of);
         let planned = queued.into_iter().chain(fetched).collect();
         self.planned = planned;
@@ -174,7 +175,7 @@ impl Plan {
         std::iter::from_fn(|| queue.pop_next(turn)).find(|task| !ended.contains_key(&task.url.host()))
     }
 
-    /// Puts back a task that was interrupted. It is the next one.
+    /// Puts a task that was interrupted back to the front of the queue.
     pub(crate) fn put_back(&mut self, task: Task) {
         self.queue.push_front(Task { turn: Turn::Begun, ..task });
     }
@@ -183,12 +184,12 @@ impl Plan {
         self.queue.tasks()
     }
 
-    /// Tasks that are not done, the current one included.
+    /// The number of tasks that are not done, including the current one.
     pub(crate) fn left(&self) -> usize {
         self.queue.len() + usize::from(self.current.is_some())
     }
 
-    /// The planned paths at a host, of the tasks for which `is_counted` holds.
+    /// The paths of the planned tasks at a host for which `is_counted` returns true.
     pub(crate) fn paths_at(&self, host: &Host, is_counted: impl Fn(NamedBy) -> bool) -> Vec<String> {
         self.queue.paths_at(host, is_counted)
     }
@@ -198,11 +199,10 @@ impl Plan {
         self.rules.entry(source_of(task)).or_default()
     }
 
-    /// Ends the requests to one host, or breaks with the end of the visit if it applies to the whole site. After a response that is no
-    /// evidence about the site, only the tasks that the same source named at the host are dropped and returned. If the host itself cannot
-    /// be reached, all tasks of this standing ([`NamedBy`]) at the host are dropped. A host that asks for a delay gets no further request
-    /// for URLs that the site itself does not name. If it does so in response to a URL that the site names, it gets no further request at
-    /// all.
+    /// Ends the requests to one host, or breaks with the end of the visit if it applies to the whole site. If the response is not evidence
+    /// about the site, only the tasks at the host that the same source named are dropped and returned. If the host itself cannot be
+    /// reached, all tasks of the same [`NamedBy`] at the host are dropped. A host that asks for a delay gets no further requests for URLs
+    /// that the site itself does not name. If the response was to a URL that the site names, the host gets no further requests at all.
     pub(crate) fn apply(&mut self, task: &Task, next: NextStep) -> ControlFlow<VisitEnd, Vec<Task>> {
         let host = task.url.host();
         let is_evidence = task.named_by == NamedBy::Site;
@@ -216,7 +216,7 @@ impl Plan {
             }
             NextStep::Stop(VisitEnd::OptedOut) => return ControlFlow::Break(VisitEnd::OptedOut),
             NextStep::Stop(end) if !is_evidence => {
-                // a redirect may lead to another host, which fails
+                // after a redirect, the host that failed may be another one
                 let asked = task.current().host();
                 let is_limited = end == VisitEnd::RateLimited;
                 if is_limited {
@@ -224,10 +224,10 @@ impl Plan {
                 }
                 let is_of_host = task.hops.is_empty() && is_end_of_host(end);
                 let is_dropped = |other: &Task| {
-                    let is_same_standing = other.named_by == task.named_by && other.url.host() == host;
+                    let is_same_naming = other.named_by == task.named_by && other.url.host() == host;
                     let is_of_limited =
                         is_limited && other.named_by != NamedBy::Site && other.url.host() == asked;
-                    is_of_limited || is_same_standing && (is_of_host || other.linked_from == task.linked_from)
+                    is_of_limited || is_same_naming && (is_of_host || other.linked_from == task.linked_from)
                 };
                 return ControlFlow::Continue(self.take(is_dropped));
             }
@@ -236,32 +236,32 @@ impl Plan {
         ControlFlow::Continue(Vec::new())
     }
 
-    /// Drops the other tasks at one host. The first end of a host is kept.
+    /// Drops the other tasks at one host. If the host has already ended, its first end is kept.
     pub(crate) fn end_host(&mut self, host: Host, end: VisitEnd) {
         self.ended.entry(host).or_insert(end);
     }
 
-    /// Removes all other tasks, and returns them.
+    /// Removes the tasks for which `is_kept` returns false, and returns them.
     pub(crate) fn keep(&mut self, is_kept: impl Fn(&Task) -> bool) -> Vec<Task> {
         let (kept, rest): (Vec<Task>, Vec<Task>) = self.queue.tasks().partition(is_kept);
         self.queue = kept.into_iter().collect();
         rest
     }
 
-    /// Drops the tasks of these URLs.
+    /// Drops the tasks that have these URLs.
     pub(crate) fn drop_urls(&mut self, urls: &HashSet<&ManifestUrl>) {
         if !urls.is_empty() {
             self.queue = self.queue.tasks().filter(|task| !urls.contains(&task.url)).collect();
         }
     }
 
-    /// Removes and returns the tasks for which `is_taken` holds, among those that the site itself does not name.
+    /// Removes and returns the tasks that the site itself does not name and for which `is_taken` returns true.
     pub(crate) fn take(&mut self, is_taken: impl Fn(&Task) -> bool) -> Vec<Task> {
         self.queue.take(is_taken)
     }
 }
 
-/// Whether an end applies to every path of a host: there is no connection, or no budget.
+/// Whether an end applies to every path of a host, because there is no connection or the budget is used up.
 const fn is_end_of_host(end: VisitEnd) -> bool {
     matches!(
         end,
@@ -273,8 +273,8 @@ const fn is_end_of_host(end: VisitEnd) -> bool {
     )
 }
 
-/// A fingerprint of the host of a task and of the source that named its URL: the site itself, a document, or all other sources of the same
-/// standing. It is short, since it is written with each request.
+/// A fingerprint of the host of a task and of the source that named its URL: the site itself, a document, or all other sources with the
+/// same [`NamedBy`]. It is short, because it is written with each request.
 fn source_of(task: &Task) -> String {
     let from = task.linked_from.as_deref().filter(|_| task.named_by != NamedBy::Site);
     let from = from.map(ManifestUrl::as_str).unwrap_or_default();

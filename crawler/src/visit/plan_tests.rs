@@ -1,4 +1,4 @@
-//! Room, order and ends of a plan.
+//! Tests of the limits, the order and the ends of a plan.
 
 use policy::FetchOutcome;
 
@@ -57,12 +57,12 @@ fn plans_at_most_the_daily_budget_of_a_site() {
     }
     plan.add_own(tasks("row"));
     assert_eq!(plan.tasks().count(), TASKS_BEGUN_MAX);
-    assert_eq!(plan.add_next(tasks("new")).len(), TASKS_BEGUN_MAX, "a quarter is for new links");
+    assert_eq!(plan.add_next(tasks("new")).len(), TASKS_BEGUN_MAX, "a quarter of the limit is for new links");
     assert_eq!(rest(plan).len(), TASKS_MAX);
 }
 
 #[test]
-fn tasks_of_others_leave_room_for_those_of_the_site() {
+fn tasks_of_others_do_not_displace_tasks_of_the_site() {
     let mut plan = Plan::default();
     for number in 0..200 {
         plan.add(by_others(&format!("https://t.a.example/{number}")));
@@ -71,7 +71,11 @@ fn tasks_of_others_leave_room_for_those_of_the_site() {
     plan.resume([].iter());
     let linked = |number| by_others(&format!("https://t.a.example/linked/{number}"));
     let room = TASKS_OF_OTHERS_MAX - Room::of(NamedBy::Others).begun;
-    assert_eq!(plan.add_next((0..room).map(linked).collect()), [], "for links of what is known");
+    assert_eq!(
+        plan.add_next((0..room).map(linked).collect()),
+        [],
+        "the rest is for links of known documents"
+    );
     let more = by_others("https://t.a.example/more");
     assert_eq!(plan.add_next(vec![more.clone()]), [more]);
     assert_eq!(plan.add_next(vec![task("https://a.example/linked")]), []);
@@ -86,7 +90,7 @@ fn tasks_of_others_leave_room_for_those_of_the_site() {
 }
 
 #[test]
-fn links_leave_room_for_what_the_site_itself_names_and_further_links_for_those() {
+fn links_do_not_displace_urls_that_the_site_names_and_further_links_do_not_displace_links() {
     let linked = |named_by, from: &str, role, path: String| Task {
         named_by,
         role,
@@ -123,7 +127,7 @@ fn links_leave_room_for_what_the_site_itself_names_and_further_links_for_those()
 
 /// The catalog of the site lists manifests with parts, and users' catalogs with many links.
 #[test]
-fn a_part_takes_no_room_of_links_and_is_requested_directly_after_its_manifest() {
+fn parts_do_not_count_as_links_and_are_requested_directly_after_their_manifest() {
     let linked = |named_by, from: &str, role, path: &str| Task {
         named_by,
         role,
@@ -160,7 +164,7 @@ fn a_part_takes_no_room_of_links_and_is_requested_directly_after_its_manifest() 
 }
 
 #[test]
-fn documents_have_ten_requests_at_a_host_of_others() {
+fn limits_requests_of_one_document_at_a_host_of_others_to_ten() {
     let is_own = |host: &Host| host.as_str() == "a.example";
     let links = |from: &str, named_by, at: &str, numbers: std::ops::Range<usize>| {
         let linked = numbers.map(|number| Task {
@@ -191,12 +195,16 @@ fn documents_have_ten_requests_at_a_host_of_others() {
         let mut of_another = links("https://a.example/x.json", named_by, at, 50..51);
         let is_beyond = expected < 30 && named_by != NamedBy::Document;
         let beyond = plan.take_beyond_host(&mut of_another, is_own);
-        assert_eq!(beyond.len(), usize::from(is_beyond), "{from} to {at}: users have ten together");
+        assert_eq!(
+            beyond.len(),
+            usize::from(is_beyond),
+            "{from} to {at}: documents of users share one limit of ten"
+        );
     }
 }
 
 #[test]
-fn results_without_a_request_at_a_host_that_has_ended_take_no_room_after_an_interruption() {
+fn after_an_interruption_results_without_a_request_do_not_count_towards_the_limit() {
     let mut plan = Plan::default();
     plan.end_host(Host::parse("b.a.example").unwrap(), VisitEnd::RobotsDenied);
     let denied: Vec<ManifestUrl> =
@@ -206,7 +214,7 @@ fn results_without_a_request_at_a_host_that_has_ended_take_no_room_after_an_inte
 }
 
 #[test]
-fn says_where_links_of_a_document_find_no_room() {
+fn returns_links_of_a_document_beyond_the_limit() {
     let links = |numbers: std::ops::Range<usize>| {
         numbers.map(|number| task(&format!("https://a.example/{number:03}"))).collect::<Vec<_>>()
     };
@@ -214,12 +222,12 @@ fn says_where_links_of_a_document_find_no_room() {
     let last = links(LINKS_FOLLOWED_MAX..LINKS_FOLLOWED_MAX + 1);
     assert_eq!(plan.add_next(links(0..LINKS_FOLLOWED_MAX + 1)), last);
     assert_eq!(plan.add_next(links(0..LINKS_FOLLOWED_MAX)), [], "they are planned");
-    assert_eq!(plan.add_next(links(0..LINKS_FOLLOWED_MAX + 1)), [], "the next visit has room for it");
+    assert_eq!(plan.add_next(links(0..LINKS_FOLLOWED_MAX + 1)), [], "the next visit follows the link");
     assert_eq!(rest(plan).len(), LINKS_FOLLOWED_MAX + 1);
 }
 
 #[test]
-fn a_link_of_the_site_leaves_a_url_of_the_operators_list_as_it_is() {
+fn a_link_of_the_site_does_not_change_a_url_of_the_operators_list() {
     let mut plan = Plan::default();
     let listed = Task { discovery: Discovery::Listed, ..by_others("https://a.example/x.json") };
     plan.add(listed.clone());
@@ -303,7 +311,7 @@ fn failures_of_urls_of_others_drop_urls_of_the_same_source_at_the_host() {
 }
 
 #[test]
-fn failing_links_of_one_document_skip_no_links_of_another() {
+fn failing_links_of_one_document_do_not_drop_links_of_another() {
     let from = |document: &str, task: Task| Task {
         linked_from: Some(Box::new(url(&format!("https://a.example/{document}")))),
         ..task
@@ -332,7 +340,11 @@ fn failing_links_of_one_document_skip_no_links_of_another() {
             assert_eq!(dropped_after(end, &failed), std::slice::from_ref(&upload), "{end}");
         }
         let both = [upload.clone(), catalog.clone()];
-        assert_eq!(dropped_after(VisitEnd::Unreachable, &failed), both, "no link reaches the host");
+        assert_eq!(
+            dropped_after(VisitEnd::Unreachable, &failed),
+            both,
+            "the host is unreachable for all links"
+        );
         let elsewhere = Task { hops: vec![url("https://t.a.example/x")], ..failed };
         let dropped = dropped_after(VisitEnd::Unreachable, &elsewhere);
         assert_eq!(dropped, std::slice::from_ref(&upload), "the target of a redirect");
@@ -361,7 +373,7 @@ fn a_host_with_a_delay_gets_only_requests_that_the_site_itself_names() {
 }
 
 #[test]
-fn links_of_what_others_named_are_first_among_the_tasks_of_others() {
+fn links_in_documents_of_others_come_first_among_the_tasks_of_others() {
     let mut plan = Plan::default();
     for task in [task("https://a.example/own"), by_others("https://a.example/theirs")] {
         plan.add(task);
@@ -374,13 +386,13 @@ fn links_of_what_others_named_are_first_among_the_tasks_of_others() {
     let links = ["https://a.example/1", "https://a.example/theirs", "https://a.example/2"];
     plan.add_next(links.map(linked).into());
     let tasks: Vec<Task> = plan.tasks().collect();
-    assert_eq!(tasks[3], by_others("https://a.example/theirs"), "their link changes nothing");
+    assert_eq!(tasks[3], by_others("https://a.example/theirs"), "a link of others does not change the task");
     let urls = ["own", "1", "2", "theirs"].map(|path| format!("https://a.example/{path}"));
     assert_eq!(rest(plan), urls);
 }
 
 #[test]
-fn responses_to_urls_that_were_named_in_different_ways_are_counted_by_themselves() {
+fn counts_responses_separately_by_who_named_their_urls() {
     let (own, theirs) = (task("https://a.example/own"), by_others("https://a.example/theirs"));
     let linked = by_document("https://a.example/linked");
     let mut plan = Plan::default();
@@ -409,11 +421,11 @@ fn a_link_of_the_site_is_recorded_at_a_queued_url_that_others_named() {
     );
     let tasks: Vec<Task> = std::iter::from_fn(|| plan.next(&Scope::Site)).collect();
     let theirs = linked(by_others("https://a.example/theirs"));
-    assert_eq!(tasks, [task("https://a.example/own"), theirs], "in its place");
+    assert_eq!(tasks, [task("https://a.example/own"), theirs], "at the position of the first task");
 }
 
 #[test]
-fn known_documents_have_half_of_the_requests_and_each_kind_of_new_url_its_turn() {
+fn known_documents_get_half_of_the_requests_and_kinds_of_new_urls_take_turns() {
     let of = |kind: &str, named_by, turn, number: usize| Task {
         named_by,
         turn,

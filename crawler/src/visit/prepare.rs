@@ -1,6 +1,6 @@
 //! The initial plan of a visit, in this order: the proof of a claim, known manifests that the site itself publishes, the paths that
-//! `policy::plan` chooses, home pages, and then all other [`known_documents`] in turns. Hosts and URLs that only others name come last, and
-//! what failed.
+//! `policy::plan` chooses, home pages, and then all other [`known_documents`] in turns. Hosts and URLs that only others name come last,
+//! together with URLs whose last request failed.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -12,7 +12,8 @@ use store::{Hint, HostOrigin, HostState, PathSlots, ResourceState, SiteState, is
 
 use super::claim;
 use super::known_documents::{
-    self, KnownDocuments, is_asked_again, is_linked_again, is_named_by_others, is_of_another_site, known_task,
+    self, KnownDocuments, is_linked_again, is_named_by_others, is_of_another_site, is_requested_again,
+    known_task,
 };
 use super::own_hosts::OwnHosts;
 use super::plan::Plan;
@@ -22,29 +23,29 @@ use super::task::{NamedBy, Role, Task, Turn, body_of_path};
 use super::traffic::Traffic;
 use super::turns::{in_shares, in_turn, in_turn_by};
 
-/// Maximum number of URLs that other sites link to and that one visit requests, of those that yielded no manifest. As many of what others
-/// name have room before the paths at the hosts that they name.
+/// Maximum number of URLs per visit to which other sites link and at which no manifest was found yet. The same number of URLs that others
+/// name is requested before the paths at the hosts that they name.
 const LINKED_BY_OTHERS_MAX: usize = 10;
 
 /// Maximum number of hosts of one site per visit: the daily budget of the site allows only a few requests to each.
 const HOSTS_MAX: usize = 50;
 
-/// Maximum number of hosts per visit that links or submissions name and that have no manifest. Hosts with manifests do not count; up to
-/// [`HOSTS_MAX`] of them are requested in addition.
+/// Maximum number of hosts per visit that links or submissions name and that have no manifest. Up to [`HOSTS_MAX`] hosts with manifests are
+/// requested in addition.
 const HOSTS_NAMED_MAX: usize = 10;
 
-/// Number of hosts with manifests that only others name by which each visit begins later.
+/// Number of hosts by which each visit moves its starting position in the list of hosts with manifests that only others name.
 const HOSTS_STEP: usize = 4;
-/// Number of paths of one such host that are requested before the next host has its turn.
+/// Number of paths of one such host that are requested before paths of the next host.
 const ROWS_AT_A_TIME: usize = 4;
-/// Number of turns of the paths at a host without a list of checks: as many as there are slots. It is a prime, so that no number of
-/// hosts that take turns keeps a path out.
+/// Number of turns of the paths at a host without a list of path checks: the number of slots. It is a prime, so that each path gets a turn,
+/// whatever number of hosts take turns.
 pub(super) const PATH_TURNS: u64 = 19;
-/// How many of these turns pass with each visit: about as many paths as a visit requests again.
+/// Number of these turns by which each visit advances: about the number of paths that a visit requests again.
 const PATHS_IN_A_TURN: u64 = 3;
-/// Stands for collected lists among the sites that name hosts in turn. No site has this name.
+/// Represents collected lists among the sites that name hosts in turns. No site has this name.
 const COLLECTED: &str = "lists";
-/// Stands for submitted and listed URLs that yielded nothing before, in the same turns. No site has this name.
+/// Represents submitted and listed URLs at which nothing was found before, in the same turns. No site has this name.
 const AGAIN: &str = "again";
 
 /// The plan at the beginning of a visit.
@@ -57,7 +58,7 @@ pub(crate) fn begin(site: &SiteState, own_hosts: &OwnHosts, priors: &Priors, now
     }
     let known = known_documents::of_this_visit(site, own_hosts, now);
     for task in of_site(site, own_hosts, priors, &known) {
-        progress.plan.add(Task { named_by: own_hosts.word_on(&task), ..task });
+        progress.plan.add(Task { named_by: own_hosts.named_by_for_task(&task), ..task });
     }
     let known =
         known.others.into_iter().map(|(named_by, known)| Task { named_by, ..known_task(site, known) });
@@ -80,8 +81,8 @@ pub(crate) fn begin(site: &SiteState, own_hosts: &OwnHosts, priors: &Priors, now
     progress
 }
 
-/// The tasks of the site itself: known documents, then paths of the table, at the main hosts first, whose requests do not wait for the
-/// delays of other hosts. Home pages are last.
+/// The tasks of the site itself: known documents, then paths of the table, then home pages. The main hosts are first, so that their
+/// requests do not wait for the delays of other hosts.
 fn of_site(site: &SiteState, own_hosts: &OwnHosts, priors: &Priors, known: &KnownDocuments<'_>) -> Vec<Task> {
     let is_main = |url: &ManifestUrl| is_main_host(site.name.as_str(), url.host().as_str());
     let KnownDocuments { published, others } = known;
@@ -99,22 +100,22 @@ fn of_site(site: &SiteState, own_hosts: &OwnHosts, priors: &Priors, known: &Know
     main.into_iter().chain(main_rows).chain(others).chain(other_rows).chain(pages).collect()
 }
 
-/// The own hosts of this visit.
+/// The site's own hosts that this visit requests.
 fn own<'a>(site: &'a SiteState, own: &OwnHosts) -> impl Iterator<Item = &'a HostState> {
     let own = site.hosts.iter().filter(|state| own.contains(&state.host));
-    // The delays of other hosts do not come before the domain itself.
+    // main hosts first, so that their requests do not wait for the delays of other hosts
     let (main, others): (Vec<&HostState>, Vec<&HostState>) =
         own.partition(|state| is_main_host(site.name.as_str(), state.host.as_str()));
     main.into_iter().chain(in_turn(others, HOSTS_MAX, site.visits))
 }
 
-/// Whether there is something to request at a host: it is searched, or a document of it was received.
+/// Whether there is something to request at a host: the paths of the table, or a document that was received before.
 fn is_requested(state: &HostState, received: &HashSet<Host>) -> bool {
     state.is_seeded() || received.contains(&state.host)
 }
 
-/// The paths that a visit left for later, at the site's own hosts, now that there is a reason to request them. Includes paths that the
-/// visit has already requested or planned.
+/// All paths of the table at the site's own hosts, for a visit that left some for later and now has a reason to request them. Includes
+/// paths that the visit has already requested or planned.
 pub(crate) fn remaining(
     site: &SiteState,
     own_hosts: &OwnHosts,
@@ -139,21 +140,23 @@ pub(crate) fn home_pages(site: &SiteState, own_hosts: &OwnHosts) -> Vec<Task> {
     hosts.filter_map(|state| Task::of_path(&state.host, row?)).collect()
 }
 
-/// How the next visit divides the path table at the site's main host; `None` if it has no own host that is searched.
+/// The paths of the table that the next visit requests and those that it leaves, at the site's main host. `None` if none of the site's own
+/// hosts is searched.
 pub(crate) fn outlook(site: &SiteState, priors: &Priors) -> Option<PathPlan> {
     let own_hosts = OwnHosts::of(site);
     let state = site.hosts.iter().find(|state| own_hosts.has_path_checks(&state.host))?;
     Some(plan_of((site, &own_hosts), &state.host, full_table(site, &own_hosts, &state.host), priors))
 }
 
-/// Hints, which may name hosts that were not seeded, and submitted or listed URLs that have not yielded a manifest. Each linking site in turn
-/// names one; so do submissions and lists, and those that yielded nothing before. Another one is first in each visit. What another site linked
-/// to and yielded nothing is a hint again after a day, whether that link is read anew or not.
+/// Tasks for URLs that others name: hints, which may be at hosts that were not seeded, and submitted or listed URLs at which no manifest
+/// was found yet. The linking sites take turns, and so do submissions, lists, and URLs at which nothing was found before. Each visit begins
+/// with another source. A URL to which another site links and at which nothing was found becomes a hint again after a day, even if the link
+/// was not read again.
 fn named_by_others(site: &SiteState, now: DateTime<Utc>) -> Vec<Task> {
     let again = site
         .resources
         .iter()
-        .filter(|known| is_named_by_others(known) && is_asked_again(site, known) && !is_settled(known));
+        .filter(|known| is_named_by_others(known) && is_requested_again(site, known) && !is_settled(known));
     let again = again.map(|known| (AGAIN.to_owned(), known_task(site, known)));
     let with_owner = |named: &Hint| {
         let from = named.linked_from.as_ref().filter(|from| is_of_another_site(site, Some(from)));
@@ -176,8 +179,8 @@ fn named_by_others(site: &SiteState, now: DateTime<Utc>) -> Vec<Task> {
     in_turns.into_iter().filter(is_within).collect()
 }
 
-/// The paths at hosts that only others name: those without a manifest and those with one in turns, some paths of each host at a time, so
-/// that no host uses up the room of the others.
+/// The paths at hosts that only others name. Hosts without a manifest and hosts with one take turns, with a few paths each time, so that no
+/// host displaces the others.
 fn searched(site: &SiteState, own_hosts: &OwnHosts, priors: &Priors) -> Vec<Task> {
     let hosts_of = |is_counted: fn(&ResourceState) -> bool| -> HashSet<Host> {
         site.resources.iter().filter(|known| is_counted(known)).map(|known| known.url.host()).collect()
@@ -200,14 +203,14 @@ fn searched(site: &SiteState, own_hosts: &OwnHosts, priors: &Priors) -> Vec<Task
     rounds.flat_map(at_a_time).cloned().collect()
 }
 
-/// A submitted URL whose document is not a manifest, or is a copy of one, is requested once.
+/// Whether a submitted URL is not requested again, because its document is not a manifest or is a copy of one.
 fn is_settled(known: &ResourceState) -> bool {
     known.discovery == Discovery::Submitted && known.outcome == FetchOutcome::NotAManifest
 }
 
-/// Hosts that only others name and that have no manifest, up to [`HOSTS_NAMED_MAX`]. The sites that link to them take turns, as far as
-/// it is known who links: as long as a URL of the host is. Those of collected lists have a turn too, and hosts that a submission
-/// names share one turn with the rest. In each visit the next ones of each turn are searched.
+/// Hosts that only others name and that have no manifest, up to [`HOSTS_NAMED_MAX`]. The sites that link to them take turns. Who links to a
+/// host is known as long as a URL at the host is stored. Collected lists also have a turn, and hosts that a submission names share one turn
+/// with all other hosts. Each visit requests the next hosts of each turn.
 fn in_turn_of_linking_sites<'a>(site: &'a SiteState, hosts: Vec<&'a HostState>) -> Vec<&'a HostState> {
     let of_hints = site.hints.iter().map(|hint| (&hint.url, hint.linked_from.as_ref()));
     let of_resources = site.resources.iter().map(|known| (&known.url, known.linked_from.as_ref()));
@@ -238,7 +241,7 @@ pub(crate) fn only(url: &ManifestUrl, now: DateTime<Utc>) -> Progress {
     progress
 }
 
-/// A host that only a redirect led to is not searched.
+/// The paths of the table at a host. None for a host that is known only from a redirect.
 fn rows_of(site: &SiteState, own_hosts: &OwnHosts, state: &HostState, priors: &Priors) -> Vec<Task> {
     if !state.is_seeded() {
         return Vec::new();
@@ -257,7 +260,7 @@ fn plan_of(
     let present: HashSet<u8> = manifests_at(site, host)
         .filter_map(|known| Some(plan::find(&known.url.path_and_query())?.slot))
         .collect();
-    // a site has one list of checks, which is about one host; at the others, paths take turns by visits
+    // a site has one list of path checks, for one host; at the other hosts, paths take turns from visit to visit
     let turn = Seed::of(host.as_str()).below(PATH_TURNS) + PATHS_IN_A_TURN * u64::from(site.visits);
     let last = |slot: u8| {
         let (class, day) = if own_hosts.has_path_checks(host) {
@@ -266,10 +269,10 @@ fn plan_of(
         } else if site.visits == 0 {
             return None;
         } else {
-            let place = (u64::from(slot) + turn) % PATH_TURNS;
-            (PathClass::Absent, u16::try_from(place).unwrap_or_default())
+            let slot_turn = (u64::from(slot) + turn) % PATH_TURNS;
+            (PathClass::Absent, u16::try_from(slot_turn).unwrap_or_default())
         };
-        // whether a host has a document at a path is said by its documents
+        // whether a path has a document is determined by the stored documents
         let class = match class {
             _ if present.contains(&slot) => PathClass::Present,
             PathClass::Present => PathClass::Absent,
@@ -277,12 +280,12 @@ fn plan_of(
         };
         Some(LastCheck { class, day })
     };
-    plan::paths(standing(site, own_hosts, host), reason, priors, last)
+    plan::paths(host_knowledge(site, own_hosts, host), reason, priors, last)
 }
 
-/// The reason, known from the store, for which a visit requests every path that was never requested.
+/// The reason in the store why a visit requests all paths that were never requested, if there is one.
 fn full_table(site: &SiteState, own_hosts: &OwnHosts, host: &Host) -> Option<FullTableReason> {
-    // manifests that others name are evidence about the hosts that they name, not about the site
+    // manifests that others name are evidence about their hosts, not about the site
     let is_counted = |known: &&ResourceState| {
         own_hosts.names(&known.url) || !own_hosts.contains(host) && known.url.host() == *host
     };
@@ -315,7 +318,7 @@ fn manifests_at<'a>(site: &'a SiteState, host: &'a Host) -> impl Iterator<Item =
     site.resources.iter().filter(|known| known.url.host() == *host && known.manifest_id.is_some())
 }
 
-fn standing(site: &SiteState, own_hosts: &OwnHosts, host: &Host) -> HostKnowledge {
+fn host_knowledge(site: &SiteState, own_hosts: &OwnHosts, host: &Host) -> HostKnowledge {
     // documents that others name at an own host are not evidence about it
     let is_counted = |known: &&ResourceState| !own_hosts.contains(host) || own_hosts.names(&known.url);
     let mut manifests = manifests_at(site, host).filter(is_counted);

@@ -1,4 +1,4 @@
-//! What a visit begins with, and whose turn it is.
+//! Tests of the initial plan of a visit and of its turns.
 
 use std::collections::HashSet;
 
@@ -21,7 +21,7 @@ fn url(text: &str) -> ManifestUrl {
 }
 
 #[test]
-fn manifests_that_only_others_name_come_last_and_as_theirs() {
+fn manifests_that_only_others_name_come_last_and_count_as_named_by_others() {
     let evil = Some("https://evil.example/.well-known/ai-catalog.json");
     let site = SiteState {
         hosts: vec![
@@ -79,7 +79,7 @@ fn sites_that_link_to_a_site_take_turns() {
         linked_from: Some(url(&format!("https://{from}/catalog.json"))),
         discovery: Discovery::CatalogEntry,
     };
-    // in the order of the store, by URL
+    // sorted by URL, as in the store
     let hints: Vec<Hint> =
         (0..900).map(|number| hint("many.example", number)).chain([hint("few.example", 900)]).collect();
     let mut firsts = HashSet::new();
@@ -100,9 +100,9 @@ fn sites_that_link_to_a_site_take_turns() {
     assert_eq!(firsts.len(), 2, "another site is first in another visit");
 }
 
-/// The catalog with the link may never change, so that nothing reads the link anew.
+/// The catalog with the link may never change, and then its link is not read again.
 #[test]
-fn a_link_of_another_site_that_yielded_nothing_is_requested_in_three_visits_a_day_apart() {
+fn a_link_of_another_site_without_a_document_is_requested_in_three_visits_a_day_apart() {
     let evil = Some("https://evil.example/.well-known/ai-catalog.json");
     let own = Some("https://a.example/.well-known/ai-catalog.json");
     let hours = TimeDelta::hours;
@@ -141,7 +141,7 @@ fn a_link_of_another_site_that_yielded_nothing_is_requested_in_three_visits_a_da
     assert_eq!(
         named,
         [("/busy.json".to_owned(), Turn::Retry), ("/missing.json".to_owned(), Turn::Known)],
-        "the plan makes hints of them, but for those that failed"
+        "the plan turns them into hints, except those that failed"
     );
     let tasks: Vec<Task> =
         begun(&site).tasks().filter(|task| task.url.path().ends_with("missing.json")).collect();
@@ -158,7 +158,7 @@ fn planned(site: &SiteState) -> Vec<String> {
     std::iter::from_fn(|| plan.next(&Scope::Site)).map(|task| task.url.to_string()).collect()
 }
 
-/// A site with this many hosts that only others name, and those that `more` adds.
+/// A site with `count` hosts that only others name, and the hosts in `more`.
 fn site_with_named(count: usize, visits: u32, more: &[&str]) -> SiteState {
     let named = (0..count).map(|number| format!("a{number:03}.a.example"));
     let named = named.chain(more.iter().map(|name| (*name).to_owned()));
@@ -171,7 +171,7 @@ fn site_with_named(count: usize, visits: u32, more: &[&str]) -> SiteState {
 }
 
 #[test]
-fn no_number_of_named_hosts_displaces_the_manifests_of_others() {
+fn any_number_of_named_hosts_does_not_displace_manifests_of_others() {
     let tenants = ["t1.a.example", "t2.a.example"];
     let manifests = tenants.map(|name| format!("https://{name}/agent.json"));
     let submitted = |number| Hint {
@@ -213,7 +213,7 @@ fn a_host_with_many_manifests_does_not_displace_other_hosts() {
     assert!(many.iter().all(|url| requested.contains(url)), "every document has its turn");
 }
 
-/// What the next visit of a site plans; it requests all of it.
+/// The URLs that the next visit to a site plans. The visit requests all of them.
 fn visited(site: &mut SiteState) -> Vec<String> {
     let planned = planned(site);
     site.visits += 1;
@@ -240,7 +240,7 @@ fn site_with_known(count: usize, visits: u32) -> SiteState {
 }
 
 #[test]
-fn known_documents_of_a_site_take_turns_and_leave_room_for_new_links() {
+fn known_documents_of_a_site_take_turns_and_do_not_displace_new_links() {
     let mut requested = HashSet::new();
     let mut site = site_with_known(300, 0);
     for visits in 0..10 {
@@ -261,11 +261,14 @@ fn known_documents_of_a_site_take_turns_and_leave_room_for_new_links() {
     assert!(known.iter().all(|known| requested.contains(known.url.as_str())), "each has its turn");
     let few = planned(&site_with_known(KNOWN_OF_SITE_MAX - 1, 7));
     let known = site_with_known(KNOWN_OF_SITE_MAX - 1, 7).resources;
-    assert!(known.iter().all(|known| few.contains(&known.url.to_string())), "few need no turns");
+    assert!(
+        known.iter().all(|known| few.contains(&known.url.to_string())),
+        "a small number of documents needs no turns"
+    );
 }
 
 #[test]
-fn a_visit_continues_with_the_documents_at_which_a_budget_ended_the_last_one() {
+fn a_visit_continues_where_the_daily_budget_ended_the_previous_one() {
     let mut site = site_with_known(60, 1);
     let requested_at = crate::clock::now() + TimeDelta::days(1);
     site.resources.iter_mut().take(39).for_each(|known| known.fetched_at = requested_at);
@@ -281,7 +284,7 @@ fn a_visit_continues_with_the_documents_at_which_a_budget_ended_the_last_one() {
             assert!(place(39) < place(59) && place(59) < place(0), "{planned:?}");
         } else {
             let is_last = (0..59).all(|known| place(known) < place(59));
-            assert!(is_last, "what is new may fail: every second visit begins with what is in the index");
+            assert!(is_last, "new URLs may fail, so every second visit begins with indexed documents");
         }
     }
 }
@@ -305,11 +308,14 @@ fn documents_named_by_others_take_turns_by_age_and_failures_come_last() {
     assert!(place(&at(2)) < place(&at(3)) && place(&at(3)) < place(&at(1)), "{planned:?}");
     assert!(place(card) < place(&at(0)), "{planned:?}");
     let is_before = |other: &String| place(other) < place(&at(0));
-    assert!([at(2), at(3), at(1)].iter().all(is_before), "a failure may end what others name: {planned:?}");
+    assert!(
+        [at(2), at(3), at(1)].iter().all(is_before),
+        "a failure may end all requests for URLs that others name: {planned:?}"
+    );
 }
 
 #[test]
-fn failed_links_come_after_documents_of_lower_standing() {
+fn failed_links_come_after_documents_of_lower_precedence() {
     let catalog = "https://a.example/agents.json";
     let nested = "https://a.example/team/catalog.json";
     let mut site = SiteState {
@@ -373,13 +379,13 @@ fn a_visit_ends_with_the_documents_that_failed_in_the_last_one() {
         assert_eq!(last[7..], ["000.json", "001.json"], "{outcome}: {last:?}");
         let is_before_others =
             |eighth: u32| numbers(8 * eighth)[..7].iter().any(|number| number == "000.json");
-        assert!((1..9).any(is_before_others), "a budget does not keep them out for ever");
+        assert!((1..9).any(is_before_others), "a daily budget does not exclude them forever");
     }
 }
 
 /// The catalogs that link to them never change.
 #[test]
-fn documents_that_were_gone_are_requested_again_at_times() {
+fn documents_that_are_gone_are_requested_again_in_some_visits() {
     for from in ["https://a.example/agents.json", "https://evil.example/x.json"] {
         for was_received in [true, false] {
             let mut site = site_with_known(1, 0);
@@ -397,7 +403,7 @@ fn documents_that_were_gone_are_requested_again_at_times() {
     }
 }
 
-/// A catalog lists more documents than a visit has requests.
+/// A catalog lists more documents than a visit may request.
 #[test]
 fn a_large_catalog_is_read_in_a_few_visits() {
     let mut site = site_with_known(60, 0);
@@ -453,7 +459,7 @@ fn documents_of_users_do_not_displace_published_documents() {
     assert!((0..200).all(|number| requested.contains(&deep(0, number))), "every document has its turn");
 }
 
-/// Catalogs of teams with few documents each: more than a visit requests.
+/// Catalogs of teams list a few documents each, in total more than a visit requests.
 #[test]
 fn documents_of_many_linking_documents_have_their_turns() {
     let catalog = "https://a.example/agents.json";
@@ -482,7 +488,7 @@ fn documents_of_many_linking_documents_have_their_turns() {
 
 /// Five catalogs of a user link to known documents at the host of another customer, whose card others name.
 #[test]
-fn links_of_users_leave_the_daily_budget_of_a_customers_host_to_its_own_documents() {
+fn links_of_users_do_not_use_up_the_daily_budget_of_a_customers_host() {
     let catalog = "https://a.example/agents.json";
     let upload = |number: usize| format!("https://a.example/u/{number}.json");
     let uploads = (0..5).map(|number| manifest(&upload(number), Discovery::CatalogEntry, Some(catalog)));
@@ -505,9 +511,9 @@ fn links_of_users_leave_the_daily_budget_of_a_customers_host_to_its_own_document
     }
 }
 
-/// A daily budget ends each visit before the documents of the catalog are through.
+/// A daily budget ends each visit before all documents of the catalog were requested.
 #[test]
-fn each_standing_has_its_share_of_a_visit() {
+fn each_kind_of_document_gets_its_share_of_a_visit() {
     let catalog = "https://a.example/agents.json";
     let at = |kind: &str, number: usize| format!("https://a.example/{kind}/{number:02}.json");
     let of = |kind: &'static str, count: usize, from: &'static str| {
@@ -562,7 +568,7 @@ fn unrequested_documents_do_not_take_turns_from_others() {
 }
 
 #[test]
-fn links_that_found_no_room_are_requested_in_the_next_visit() {
+fn links_beyond_the_limit_are_requested_in_the_next_visit() {
     for visits in 0..5 {
         let mut site = site_with_known(300, visits);
         for waiting in &mut site.resources[290..295] {
@@ -577,7 +583,7 @@ fn links_that_found_no_room_are_requested_in_the_next_visit() {
 }
 
 #[test]
-fn a_link_to_a_known_document_takes_no_room_of_new_ones() {
+fn a_link_to_a_known_document_does_not_count_towards_the_limit_of_new_links() {
     let site = site_with_known(300, 0);
     let own_hosts = OwnHosts::of(&site);
     let in_turns: HashSet<&ManifestUrl> = in_turns(&site, &own_hosts).map(|known| &known.url).collect();
@@ -591,7 +597,7 @@ fn a_link_to_a_known_document_takes_no_room_of_new_ones() {
         assert_eq!(progress.follow(follow_ups, NamedBy::Document, &in_turns, |_| true), []);
         progress.plan.tasks().collect::<Vec<_>>()
     };
-    assert_eq!(follow(link.clone()).len(), before, "it has its turn");
+    assert_eq!(follow(link.clone()).len(), before, "the known document keeps its turn");
     let planned = follow(Task { role: Role::Part, ..link });
     assert!(planned.iter().any(|task| task.url == unplanned), "a part of another manifest");
 }

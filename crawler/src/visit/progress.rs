@@ -1,4 +1,4 @@
-//! The progress of a visit, as it is written to the store: enough to resume the visit in any process.
+//! The progress of a visit, as it is written to the store. It contains everything that is needed to resume the visit in any process.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::Duration;
@@ -18,23 +18,23 @@ use super::seeds;
 use super::task::{NamedBy, Role, Task};
 use super::traffic::Traffic;
 
-/// Bytes by which the written progress usually grows with an answer.
+/// Bytes by which the written progress usually grows with each response.
 const WRITTEN_MORE_BYTES: usize = 768;
-/// A visit that was interrupted longer ago than this starts over, since its results may be outdated.
+/// A visit that was interrupted longer ago than this starts over, because its results may be outdated.
 const INTERRUPTED_AGE_MAX: TimeDelta = TimeDelta::days(1);
-/// Maximum bytes of documents, robots.txt files and seeds that are written with each request; nearly all visits have far less.
+/// Maximum bytes of documents, robots.txt files and seeds that are written with each request; nearly all visits have far fewer.
 const KEPT_BODY_BYTES_MAX: usize = 256 * 1024;
 /// Maximum bytes of JSON that are written with each request: the bytes above as base64, and as much again for long URLs.
 const WRITTEN_BYTES_MAX: usize = 3 * KEPT_BODY_BYTES_MAX;
 
 /// Time after which a visit requests the file of a claim again, if it is still in progress and the check has no result.
 const CLAIM_FILE_AGAIN_AFTER: TimeDelta = TimeDelta::days(7);
-/// Minimum number of other results between two requests for the file of a claim, so that it gets at most a fifth of the requests. Anybody
-/// may request checks, and at a site with long delays they must not replace all other requests.
+/// Minimum number of other results between two requests for the file of a claim, so that at most a fifth of the requests are for this file.
+/// Anyone may request checks, and at a site with long delays they must not replace all other requests.
 const RESULTS_BETWEEN_CLAIM_FILES: usize = 4;
 
-/// Maximum bytes of documents and robots.txt files that one visit writes each time it is parked, all times together: 1 MiB at 128 delays,
-/// or the largest at eight.
+/// Maximum bytes of documents and robots.txt files that one visit writes each time it is parked, all times together: for example 1 MiB at
+/// each of 128 delays, or the largest documents at each of eight.
 const PARKED_BYTES_MAX: usize = 128 * 1024 * 1024;
 
 /// Whether another visit was requested while this one was in progress or parked.
@@ -43,7 +43,7 @@ const PARKED_BYTES_MAX: usize = 128 * 1024 * 1024;
 pub(crate) enum VisitRequest {
     #[default]
     None,
-    /// The other visit follows this one, which does not repeat its requests.
+    /// Yes. The other visit follows this one, which does not repeat its requests.
     DuringVisit,
 }
 
@@ -87,13 +87,13 @@ pub(crate) struct Progress {
     /// The result of a check of the claim, until it is saved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) claim: Option<Claim>,
-    /// How many TXT records of the claim there are, once the name servers answered.
+    /// Number of TXT records of the claim. `None` until the name servers have answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) claim_records: Option<usize>,
-    /// When the file of the claim was requested last.
+    /// When the file of the claim was last requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) claim_file_at: Option<DateTime<Utc>>,
-    /// How many results the visit had when the file of the claim was requested last.
+    /// Number of results that the visit had when the file of the claim was last requested.
     #[serde(default)]
     pub(crate) results_at_claim_file: usize,
     /// How the visit ended, if only its documents remain to be read.
@@ -101,10 +101,10 @@ pub(crate) struct Progress {
     pub(crate) ended_as: Option<VisitEnd>,
     #[serde(default, skip_serializing_if = "WaitsForLinks::is_none")]
     pub(crate) waits_for_links: WaitsForLinks,
-    /// Whether the documents behind links are too large together, so that this visit requests no more of them.
+    /// Whether the documents behind links together exceed the memory limit, so that this visit requests no more of them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) links_exceed_memory: bool,
-    /// When the delays of skipped hosts of others end at which only robots.txt was requested.
+    /// When the delays end of hosts of others that were skipped after only their robots.txt was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) rest_from: Option<DateTime<Utc>>,
     /// The host whose response ended the whole visit.
@@ -113,7 +113,7 @@ pub(crate) struct Progress {
     /// Bytes of documents and robots.txt files that were written when the visit was parked, all times together.
     #[serde(default)]
     parked_bytes: usize,
-    /// Length of the JSON that was written last.
+    /// Bytes of the JSON that was last written.
     #[serde(skip)]
     written_bytes: usize,
     #[serde(flatten)]
@@ -149,7 +149,7 @@ impl Progress {
     }
 
     /// The progress of a parked or interrupted visit; `None` if there is none, or another version wrote it. If the visit must check a
-    /// claim, its next request is that for the proof.
+    /// claim, the request for the proof is its next one.
     pub(crate) fn resume(site: &SiteState, now: DateTime<Utc>) -> Option<Self> {
         let parked = site.parked.as_ref().map(|parked| &parked.progress).filter(|state| !state.is_null());
         let state = parked.or(site.interrupted.as_ref())?;
@@ -160,7 +160,7 @@ impl Progress {
         if parked.is_none() && is_stale {
             return None;
         }
-        // robots.txt also forbids known documents that were not in the plan
+        // leave out denials, because robots.txt may also deny known documents that were not in the plan
         let requested = progress.findings.fetched.iter();
         let requested = requested.filter(|fetched| fetched.outcome != FetchOutcome::RobotsDenied);
         progress.plan.resume(requested.map(|fetched| &fetched.url));
@@ -171,8 +171,9 @@ impl Progress {
         Some(progress)
     }
 
-    /// Whether the file of the claim may be requested now. After the first request, another one needs a later check or a week, and a number
-    /// of other results. The check may still be open, because the file proves nothing about a record while name servers fail.
+    /// Whether the file of the claim may be requested now. Another request is allowed if a later check was requested or a week has passed,
+    /// and if there were enough other results in between. The check may still be open after the first request, because a file without a
+    /// proof is not a final result while the name servers fail.
     fn may_request_claim_file(&self, site: &SiteState, now: DateTime<Utc>) -> bool {
         let Some(at) = self.claim_file_at else { return true };
         let asked_at = site.claim.as_ref().and_then(|claim| claim.asked_at);
@@ -182,8 +183,8 @@ impl Progress {
         others_had_their_turn && (asked_at > Some(at) || now - at >= CLAIM_FILE_AGAIN_AFTER)
     }
 
-    /// Notes whether another visit was requested since this progress was written: the site is then due at a different time than planned for
-    /// the rest of this visit.
+    /// Records whether another visit was requested since this progress was written. In that case the site is due at a different time than
+    /// planned for the rest of this visit.
     pub(crate) fn compare_due_at(&mut self, site: &SiteState, due_at: DateTime<Utc>) {
         let planned = site.parked.as_ref().map(|parked| parked.resume_at).or(self.due_at);
         if planned.is_some_and(|planned| planned != due_at) {
@@ -191,14 +192,14 @@ impl Progress {
         }
     }
 
-    /// Takes the result of a check of the claim, to save it while the visit waits. A later check queries the records again.
+    /// Takes the result of a check of the claim, so that it can be saved while the visit waits. A later check queries the records again.
     pub(crate) fn take_claim(&mut self) -> Option<Claim> {
         let claim = self.claim.take()?;
         self.claim_records = None;
         Some(claim)
     }
 
-    /// The progress as JSON, to be written with a request. `None` if it is too large to be written with each of them.
+    /// The progress as JSON, to be written with a request. `None` if it is too large to be written with each request.
     pub(crate) fn write_json(&mut self, now: DateTime<Utc>) -> Option<String> {
         if self.body_bytes() + seeds::written_bytes(&self.findings.seeds) > KEPT_BODY_BYTES_MAX {
             return None;
@@ -236,9 +237,9 @@ impl Progress {
         serde_json::to_value(&*self)
     }
 
-    /// Plans the requests that an answer leads to, and keeps its links to other sites. `named_by` is the standing of the links. Links add
-    /// no request for documents of `in_turns`, which visits request in turns, unless they are parts. At a host of others, for which
-    /// `is_own` is false, one document leads to only a few requests. Returns the tasks for which there was no room.
+    /// Plans the requests that result from a response, and keeps its links to other sites. `named_by` says by whom the links count as
+    /// named. Links add no request for documents of `in_turns`, which visits request in turns, unless they are parts. One document causes
+    /// only a few requests at a host for which `is_own` returns false. Returns the tasks beyond the limits.
     pub(crate) fn follow(
         &mut self,
         follow_ups: FollowUps,
@@ -261,8 +262,8 @@ impl Progress {
         without_room
     }
 
-    /// How the visit ended: completed if any host was completed, else in the same way as the first host. Only the site's own hosts count,
-    /// if any of them was requested.
+    /// How the visit ended: completed if any host was completed, otherwise like the first host. If any of the site's own hosts was
+    /// requested, only these hosts count.
     pub(crate) fn overall_end(&self, is_own: impl Fn(&Host) -> bool) -> VisitEnd {
         let (fetched, ended) = (&self.findings.fetched, &self.plan.ended);
         let hosts: BTreeSet<Host> = fetched.iter().map(|fetched| fetched.url.host()).collect();

@@ -1,4 +1,4 @@
-//! What is written of a visit, and read again.
+//! Tests of writing the progress of a visit and reading it again.
 
 use std::sync::Arc;
 
@@ -65,7 +65,7 @@ fn a_part_that_is_linked_as_a_manifest_is_read_as_both() {
 }
 
 #[test]
-fn a_link_to_a_part_of_higher_standing_changes_neither() {
+fn a_link_to_a_part_of_higher_precedence_does_not_change_the_part() {
     let is_repeated = |part_of: NamedBy, linked_by: NamedBy| {
         let mut progress = begun();
         progress.plan.add(task("https://a.example/own"));
@@ -85,7 +85,7 @@ fn a_link_to_a_part_of_higher_standing_changes_neither() {
         assert_eq!(tasks.len(), 1 + usize::from(is_manifest), "{tasks:?}");
         let repeated = tasks.iter().position(|task| task.url.path() == "/part.json");
         let place = usize::from(linked_by != NamedBy::Site);
-        assert_eq!(repeated, is_manifest.then_some(place), "nothing is before the site: {tasks:?}");
+        assert_eq!(repeated, is_manifest.then_some(place), "the tasks of the site come first: {tasks:?}");
         assert!(repeated.is_none_or(|at| tasks[at].named_by == linked_by), "{tasks:?}");
         is_manifest
     };
@@ -122,12 +122,12 @@ fn writes_its_parts_as_one_object_and_reads_them_again() {
 }
 
 #[test]
-fn known_documents_that_robots_txt_forbids_take_no_place_of_a_resumed_visit() {
+fn denials_of_known_documents_do_not_count_towards_the_limit_of_a_resumed_visit() {
     let mut progress = begun();
     let denied = |number| fetched(&format!("https://a.example/d/{number}.json"), FetchOutcome::RobotsDenied);
     progress.findings.deny((0..200).map(denied).collect());
     progress.findings.deny((0..201).map(denied).collect());
-    assert_eq!(progress.findings.fetched.len(), 201, "each once");
+    assert_eq!(progress.findings.fetched.len(), 201, "each document has one result");
     let written = progress.write_json(crate::clock::now()).unwrap();
     let written: serde_json::Value = serde_json::from_str(&written).unwrap();
     let mut read = Progress::resume(&site(Some(written)), crate::clock::now()).unwrap();
@@ -229,7 +229,7 @@ fn a_visit_ends_like_its_hosts() {
 }
 
 #[test]
-fn hosts_named_by_others_decide_only_if_no_own_host_was_requested() {
+fn hosts_named_by_others_count_only_if_no_own_host_was_requested() {
     let is_own = |host: &Host| host.as_str() == "a.example";
     let mut progress = begun();
     progress.findings.record(None, fetched("https://b.a.example/1", FetchOutcome::NotFound));

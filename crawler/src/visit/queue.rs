@@ -1,5 +1,5 @@
-//! The queue of a visit, in the order of the ranks of its tasks, which have turns. Most tasks are rows of the path table, which are kept as row numbers:
-//! thousands of waiting visits hold queues, and write them with nearly every request.
+//! The queue of a visit. Tasks are in the order of their ranks, and ranks may take turns. Most tasks are rows of the path table, so they
+//! are stored as row numbers: thousands of waiting visits hold queues, and write them with nearly every request.
 
 use std::collections::VecDeque;
 
@@ -18,7 +18,7 @@ pub(crate) struct Queue(VecDeque<Segment>);
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 enum Segment {
-    /// Paths of one host that follow each other, by their rows.
+    /// Consecutive tasks for paths of one host, as rows of the path table.
     Rows(Host, VecDeque<u8>),
     Task(Box<Task>),
 }
@@ -32,7 +32,7 @@ impl Queue {
         }
     }
 
-    /// Adds a task after those of its rank.
+    /// Adds a task after the others of its rank.
     pub(crate) fn insert_last(&mut self, task: Task) {
         let rank = task.rank();
         let after = self.0.split_off(self.first_where(|other| other > rank));
@@ -40,7 +40,7 @@ impl Queue {
         self.0.extend(after);
     }
 
-    /// Adds a task before those of its rank.
+    /// Adds a task before the others of its rank.
     pub(crate) fn insert_first(&mut self, task: Task) {
         let rank = task.rank();
         let mut from = Self(self.0.split_off(self.first_where(|other| other >= rank)));
@@ -60,8 +60,8 @@ impl Queue {
         }
     }
 
-    /// The next task: the first one of the site itself or of a part, else the first one of the rank whose turn it is, else the first one of
-    /// all. `turn` is the number of turns that are over, if there are turns.
+    /// Removes and returns the next task: the first one of the site itself or of a part, otherwise the first one of the rank whose turn it
+    /// is, otherwise the first one in the queue. `turn` is the number of completed turns, or `None` without turns.
     pub(crate) fn pop_next(&mut self, turn: &mut Option<usize>) -> Option<Task> {
         if self.0.front()?.rank() >= RANK_OF_KNOWN
             && let Some(turn) = turn
@@ -83,7 +83,7 @@ impl Queue {
             match self.0.pop_front()? {
                 Segment::Task(task) => return Some(*task),
                 Segment::Rows(host, mut slots) => {
-                    // rows of another version's table are skipped
+                    // skip rows that only the table of another version contains
                     let next = std::iter::from_fn(|| slots.pop_front()).find_map(|slot| task_of(&host, slot));
                     if !slots.is_empty() {
                         self.0.push_front(Segment::Rows(host, slots));
@@ -104,7 +104,7 @@ impl Queue {
         self.0.iter().map(length).sum()
     }
 
-    /// The tasks, rebuilt from their rows.
+    /// All tasks, with those for paths rebuilt from their rows.
     pub(crate) fn tasks(&self) -> impl Iterator<Item = Task> {
         self.0.iter().flat_map(|segment| match segment {
             Segment::Rows(host, slots) => slots.iter().filter_map(|slot| task_of(host, *slot)).collect(),
@@ -112,7 +112,7 @@ impl Queue {
         })
     }
 
-    /// Removes the tasks of a kind that the site itself does not name, and returns them.
+    /// Removes and returns the tasks that the site itself does not name and for which `is_taken` returns true.
     pub(crate) fn take(&mut self, is_taken: impl Fn(&Task) -> bool) -> Vec<Task> {
         let mut taken = Vec::new();
         for segment in std::mem::take(&mut self.0) {
@@ -149,7 +149,7 @@ impl Queue {
         }
     }
 
-    /// Paths that are planned at a host, of the tasks that are counted.
+    /// The paths of the planned tasks at a host for which `is_counted` returns true.
     pub(crate) fn paths_at(&self, host: &Host, is_counted: impl Fn(NamedBy) -> bool) -> Vec<String> {
         let mut paths = Vec::new();
         for segment in &self.0 {
@@ -200,7 +200,7 @@ fn row(slot: u8) -> Option<&'static PlannedPath> {
     PATHS.iter().find(|row| row.slot == slot)
 }
 
-/// The row of a task that contains nothing beyond its row.
+/// The row from which a task can be rebuilt completely, if there is one.
 fn row_of(task: &Task, host: &Host) -> Option<&'static PlannedPath> {
     let row = row(task.slot?)?;
     let Task {
@@ -214,7 +214,7 @@ fn row_of(task: &Task, host: &Host) -> Option<&'static PlannedPath> {
         validators,
         named_by,
         training,
-        turn: _, // what the site itself names has its place anyway
+        turn: _, // the turn does not matter for tasks of the site itself
     } = task;
     let path = url.as_url().as_str().strip_prefix("https://")?.strip_prefix(host.as_str())?;
     let is_plain = hops.is_empty()
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn tasks_wait_in_the_order_of_their_ranks() {
+    fn returns_tasks_in_the_order_of_their_ranks() {
         let task = |path: &str, named_by, role| {
             let url = ManifestUrl::parse(&format!("https://a.example/{path}")).unwrap();
             Task { role, named_by, ..Task::new(url, BodyKind::Manifest, Discovery::CatalogEntry) }
@@ -321,7 +321,7 @@ mod tests {
 
     /// Earlier versions wrote whole tasks.
     #[test]
-    fn a_queued_part_becomes_a_manifest_for_a_link_of_at_least_its_standing() {
+    fn a_queued_part_becomes_a_manifest_for_a_link_of_at_least_its_precedence() {
         let at = |role, named_by| {
             let url = ManifestUrl::parse("https://a.example/tools.json").unwrap();
             Task { role, named_by, ..Task::new(url, BodyKind::Manifest, Discovery::Pointer) }

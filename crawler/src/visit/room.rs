@@ -1,5 +1,5 @@
-//! Limits on the requests of a visit, and on the links that a site keeps for later visits, by who named them. URLs that users of the site
-//! and others name count separately, so that they displace nothing of the site.
+//! Limits on the requests of a visit, and on the links that a site keeps for later visits, by who named the URLs. URLs that users of the
+//! site and others name are counted separately, so that they do not displace URLs of the site.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,31 +10,31 @@ use serde::{Deserialize, Serialize};
 use super::task::{NamedBy, Role, Task};
 use crate::seeds::fingerprint;
 
-/// The limits for URLs of one standing. Parts count only with their manifest ([`PARTS_MAX`]).
+/// The limits for URLs with the same [`NamedBy`]. Parts are limited per manifest only ([`PARTS_MAX`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Room {
     /// Tasks in the plan of a visit. For URLs of the site itself, and for links of its documents, it is the daily request budget of a site.
     pub(super) tasks: usize,
-    /// How many of them may be known or in the path table. The rest is reserved for links that no visit has followed.
+    /// How many of [`Self::tasks`] may be known documents or paths of the table. The rest is reserved for links that no visit has followed.
     pub(super) begun: usize,
-    /// Those of them that are known documents, which take turns. What may yield nothing has an eighth more.
+    /// How many of [`Self::begun`] may be known documents, which take turns. Documents that may yield nothing may exceed this by an eighth.
     pub(super) known: usize,
-    /// How many of each number may come from links of one document.
+    /// How many of these may be links of one document.
     pub(super) of_one: usize,
     /// Number of links that are kept for later visits.
     pub(super) left: usize,
-    /// Time in a visit for requests for links and for URLs that others name, without waits. Their answers may be slow on purpose.
+    /// Maximum time per visit for these requests, without waits. The limit exists because their servers may be slow on purpose.
     pub(super) time: Duration,
 }
 
-/// Maximum number of parts of one manifest: its API description, and as many documents with keys as are requested.
+/// Maximum number of parts of one manifest: its API description and the documents with keys.
 pub(super) const PARTS_MAX: usize = 5;
 
-/// The part of the time for further links, or for what others name, after which one owner has no more of it.
+/// Maximum part of the time for further links, or for URLs that others name, that one owner may use.
 pub(super) const TIME_OF_ONE_MAX: Duration = Duration::from_secs(5);
 
 impl Room {
-    /// The standings of links.
+    /// The values of [`NamedBy`] that apply to links.
     pub(super) const LINKS: [NamedBy; 3] = [NamedBy::Document, NamedBy::Further, NamedBy::Others];
 
     pub(super) const fn of(named_by: NamedBy) -> Self {
@@ -51,12 +51,12 @@ impl Room {
     }
 }
 
-/// Numbers of tasks.
+/// Counts of tasks.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Counts {
-    /// Numbers by standing.
+    /// Counts by who named the URL.
     named: BTreeMap<NamedBy, usize>,
-    /// Numbers by linking document, as a fingerprint ([`source_of`]).
+    /// Counts by the fingerprint of the linking document ([`source_of`]).
     linked: BTreeMap<String, usize>,
 }
 
@@ -65,7 +65,7 @@ impl Counts {
         self.named.is_empty() && self.linked.is_empty()
     }
 
-    /// Whether another task would be within its limits, and within `max` tasks of the same standing.
+    /// Whether another task would be within its limits, and within `max` tasks with the same [`NamedBy`].
     pub(super) fn has_room(&self, task: &Task, max: usize) -> bool {
         let of_one = || self.linked.get(&source_of(task)).copied().unwrap_or_default();
         let is_within = |max: usize| task.linked_from.is_none() || of_one() < max;
@@ -90,7 +90,7 @@ impl Counts {
     }
 }
 
-/// A fingerprint of the document that links to the URL of a task, for its parts and for its other links. It is short, since it is written
+/// A fingerprint of the document that links to the URL of a task. It differs for parts and other links. It is short, because it is written
 /// with each request.
 fn source_of(task: &Task) -> String {
     let from = task.linked_from.as_deref().map(ManifestUrl::as_str).unwrap_or_default();

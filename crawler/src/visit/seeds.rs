@@ -1,4 +1,4 @@
-//! Links to other sites that a visit has found: their limits and their serialization.
+//! Limits and serialization of the links to other sites that a visit has found.
 //!
 //! The links of one document share its URL, in memory and in JSON.
 

@@ -1,4 +1,4 @@
-//! Documents of users that fail, are slow or many: those of others have their share of each visit.
+//! Tests that failing, slow or numerous documents of some users do not displace the documents of others.
 
 use store::Seed;
 use testweb::Answer;
@@ -38,7 +38,7 @@ async fn visited(fixture: &Fixture) -> Vec<String> {
     requested
 }
 
-/// A document of the catalog fails in each visit, at the host where everything else is.
+/// In each visit, one document of the catalog fails. All other documents are at the same host.
 #[tokio::test]
 async fn a_failing_document_does_not_prevent_other_requests() {
     const DEAD: &str = "/a/dead.json";
@@ -76,7 +76,7 @@ async fn a_failing_document_does_not_prevent_other_requests() {
 
 /// The catalog gets new documents in each visit, all of which fail.
 #[tokio::test]
-async fn new_documents_that_fail_keep_the_known_ones_from_no_second_visit() {
+async fn new_documents_that_fail_do_not_prevent_requests_for_known_ones_in_every_second_visit() {
     let known = ["/d/0.json", "/d/1.json", "/d/2.json"];
     for answer in [Answer::status(503), Answer::status(500)] {
         let host = known.into_iter().enumerate().fold(testweb::Host::new(NAME), |host, (number, path)| {
@@ -100,7 +100,7 @@ async fn new_documents_that_fail_keep_the_known_ones_from_no_second_visit() {
     }
 }
 
-/// A client submits a path of the domain that answers 503, and a card at the host of a customer.
+/// A client submits a path of the domain that answers 503, and an agent card at the host of a customer.
 #[tokio::test]
 async fn a_failure_of_a_url_of_others_delays_only_the_host_that_answered() {
     const CUSTOMER: &str = "t1.slow.example";
@@ -124,7 +124,7 @@ async fn a_failure_of_a_url_of_others_delays_only_the_host_that_answered() {
     assert_eq!(report.summary.manifests, 2);
 }
 
-/// The home page links to a manifest at a host of the site that answers 503 from then on.
+/// The home page links to a manifest at another host of the site. After the first visit, that host answers 503.
 #[tokio::test]
 async fn a_failure_of_another_own_host_ends_only_this_host() {
     const API: &str = "api.slow.example";
@@ -155,7 +155,7 @@ async fn a_failure_of_another_own_host_ends_only_this_host() {
     }
 }
 
-/// A document of a user links to one more path of the main host in each visit, all of which ask for a delay.
+/// In each visit, a document of a user links to one more path of the main host. All of these paths ask for a delay.
 #[tokio::test]
 async fn failing_new_links_delay_new_urls_of_others_in_few_visits() {
     const UPLOAD: &str = "/u/e.json";
@@ -176,7 +176,7 @@ async fn failing_new_links_delay_new_urls_of_others_in_few_visits() {
     assert!(requested.iter().any(|path| path.starts_with("/busy/")), "{requested:?}");
 }
 
-/// A document of a customer redirects to a path of the main host that asks for a delay, in every second visit.
+/// In every second visit, a document of a customer redirects to a path of the main host that asks for a delay.
 #[tokio::test]
 async fn failing_redirects_delay_known_documents_in_few_visits() {
     const CUSTOMER: &str = "t1.slow.example";
@@ -208,7 +208,7 @@ async fn failing_redirects_delay_known_documents_in_few_visits() {
     assert!(visits_with_known >= 6, "in {visits_with_known} of 8 visits");
 }
 
-/// The target might otherwise have no request within the daily budget.
+/// Otherwise the daily budget might never suffice for a request to the target.
 #[tokio::test]
 async fn a_redirect_to_another_host_is_followed_in_the_same_visit() {
     const CUSTOMER: &str = "t1.slow.example";
@@ -232,7 +232,7 @@ async fn a_redirect_to_another_host_is_followed_in_the_same_visit() {
     assert!(redirect < target && target.is_some(), "{redirect:?} {target:?}");
 }
 
-/// Another site goes on linking to a document that fails at first. Its catalog is read in each visit, or never changes.
+/// Another site keeps linking to a document that fails at first. The catalog with the link is read in each visit, or never changes.
 #[tokio::test]
 async fn a_link_of_another_site_is_requested_three_times() {
     const AT: &str = "/u/g.json";
@@ -261,7 +261,7 @@ async fn a_link_of_another_site_is_requested_three_times() {
 }
 
 #[tokio::test]
-async fn a_slow_owner_leaves_time_to_the_others() {
+async fn a_slow_owner_does_not_use_up_the_time_of_others() {
     let fixture = begun(testweb::Host::new(NAME), catalog_of([])).await;
     let stop = Stop::default();
     let session = fixture.tools.egress.session(fixture.leased.token.site.clone());
@@ -283,7 +283,7 @@ async fn a_slow_owner_leaves_time_to_the_others() {
 }
 
 #[tokio::test]
-async fn the_time_of_slow_links_is_that_of_their_standing() {
+async fn limits_the_time_of_each_kind_of_link_separately() {
     let fixture = begun(testweb::Host::new(NAME), catalog_of([])).await;
     let stop = Stop::default();
     for used_up in Room::LINKS {

@@ -1,4 +1,4 @@
-//! Visits to a site that asks for long delays, under a clock that the test sets ahead.
+//! Tests of visits to a site that asks for long delays. The tests set the clock ahead.
 
 use policy::claim::{ClaimAuthority, FILE_PATH, Proof, TOKEN_PREFIX};
 use policy::key::KEY_BYTES;
@@ -12,12 +12,12 @@ pub(super) const NAME: &str = "slow.example";
 pub(super) const MANIFEST: &str = "/agent.json";
 pub(super) const AWP: &str = r#"{"awp_version":"0.1","domain":"slow.example","intent":"Sell books","actions":[
     {"id":"buy_book","description":"Buy a book","method":"POST","endpoint":"/api/books"}]}"#;
-/// How late a visit is resumed.
+/// Delay with which a due visit is resumed.
 const LATE: TimeDelta = TimeDelta::seconds(60);
-/// Twice as many as a visit to all paths of the table needs.
+/// Maximum number of openings: twice as many as a visit to all paths of the table needs.
 const OPENINGS_MAX: usize = 100;
 
-/// What happened while a visit was not parked.
+/// What happened between the start or the resumption of a visit and its end or its parking.
 pub(super) struct Opening {
     began_at: DateTime<Utc>,
     ended_at: DateTime<Utc>,
@@ -25,7 +25,7 @@ pub(super) struct Opening {
     is_parked: bool,
 }
 
-/// A site with a manifest whose robots.txt is this.
+/// A site with a manifest and this robots.txt.
 async fn slow_site(robots: Answer) -> Fixture {
     let host = testweb::Host::new(NAME).route("/robots.txt", robots).file(MANIFEST, "application/json", AWP);
     let fixture = fixture(host).await;
@@ -33,7 +33,7 @@ async fn slow_site(robots: Answer) -> Fixture {
     fixture
 }
 
-/// Leases the site, which is due, continues or begins its visit, and saves the outcome.
+/// Leases the due site, begins or resumes its visit, and saves the outcome.
 pub(super) async fn open(fixture: &Fixture) -> Opening {
     let (store, began_at) = (&fixture.tools.store, clock::now());
     let request = LeaseRequest {
@@ -125,7 +125,7 @@ pub(super) fn submitted(at: &str) -> Seed {
     Seed { host: url.host(), url: Some(url), rank: None, origin: SeedOrigin::Submitted, revisit_now: true }
 }
 
-/// Opens the visit until it ends; returns what was requested in each opening.
+/// Opens the visit repeatedly until it ends. Returns the requests of each opening.
 pub(super) async fn open_until_the_end(fixture: &Fixture) -> Vec<Opening> {
     let mut openings = Vec::new();
     while openings.len() < OPENINGS_MAX {
@@ -140,9 +140,9 @@ pub(super) async fn open_until_the_end(fixture: &Fixture) -> Vec<Opening> {
     panic!("{:?}", fixture.paths());
 }
 
-/// Only what others named is left when the visit is resumed for the last time, and robots.txt forbids it.
+/// When the visit is resumed for the last time, only URLs that others named are left, and robots.txt forbids them.
 #[tokio::test]
-async fn disallowed_links_of_others_do_not_deny_the_site() {
+async fn disallowed_links_of_others_do_not_mark_the_site_as_denied() {
     let robots = "User-agent: *\nCrawl-delay: 60\nDisallow: /private/\n";
     let fixture = slow_site(Answer::text(robots)).await;
     let private = (0..4).map(|number| submitted(&format!("https://{NAME}/private/{number}.json")));
@@ -160,7 +160,7 @@ async fn disallowed_links_of_others_do_not_deny_the_site() {
     assert!(!fixture.paths().iter().any(|path| path.starts_with("/private/")));
 }
 
-/// The usual paths are forbidden, and a document to which others link is not.
+/// robots.txt forbids the usual paths, but not a document to which others link.
 #[tokio::test]
 async fn an_allowed_document_is_requested_where_robots_forbids_the_usual_paths() {
     let fixture = slow_site(Answer::text("User-agent: *\nDisallow: /\nAllow: /agents/\n")).await;
@@ -176,7 +176,7 @@ async fn an_allowed_document_is_requested_where_robots_forbids_the_usual_paths()
 
 /// The catalog of the site lists documents at the host of a customer, or others submit them. This host asks for a delay of 50 minutes.
 #[tokio::test]
-async fn delays_of_a_customers_host_hold_a_visit_for_an_hour_at_most() {
+async fn delays_of_a_customers_host_prolong_a_visit_by_at_most_an_hour() {
     const CUSTOMER: &str = "t1.slow.example";
     let listed: Vec<String> = (0..5).map(|number| format!("https://{CUSTOMER}/u/{number}.json")).collect();
     for is_listed in [true, false] {
@@ -208,7 +208,7 @@ async fn delays_of_a_customers_host_hold_a_visit_for_an_hour_at_most() {
 }
 
 /// The catalog of the site lists a document at the host of a customer, or a path of the site redirects there. This host asks for a delay
-/// for which no visit waits.
+/// that is longer than any visit waits.
 #[tokio::test]
 async fn a_customers_host_with_a_long_delay_is_requested_in_the_next_visit() {
     const CUSTOMER: &str = "t1.slow.example";
@@ -251,9 +251,9 @@ async fn a_customers_host_with_a_long_delay_is_requested_in_the_next_visit() {
     }
 }
 
-/// What documents link to has used up its time.
+/// The time for URLs to which documents link is used up.
 #[tokio::test]
-async fn slow_links_end_no_visit_and_are_left() {
+async fn slow_links_are_left_for_later_and_do_not_end_the_visit() {
     let linked: Vec<String> = (0..20).map(|number| format!("/u/{number}.json")).collect();
     let links: Vec<String> =
         linked.iter().map(|path| format!(r#"{{"href":"https://{NAME}{path}"}}"#)).collect();
@@ -357,11 +357,11 @@ async fn waits_for_links_are_bounded_for_each_host() {
     };
     let [t1, t2] = ["t1.slow.example", "t2.slow.example"].map(|host| task(host, NamedBy::Others));
     assert!(!waits(&t1, TimeDelta::minutes(50)) && waits(&t1, TimeDelta::minutes(15)));
-    assert!(!waits(&t1, TimeDelta::minutes(15)), "its time is used up");
-    assert!(waits(&t2, TimeDelta::minutes(15)), "the other host has time of its own");
+    assert!(!waits(&t1, TimeDelta::minutes(15)), "the time of this host is used up");
+    assert!(waits(&t2, TimeDelta::minutes(15)), "the other host has its own time");
     let own = task(NAME, NamedBy::Document);
-    assert!(!waits(&own, TimeDelta::hours(2)), "the visit is saved first");
-    assert!((0..60).all(|_| waits(&own, TimeDelta::seconds(59))), "short waits are no turns");
+    assert!(!waits(&own, TimeDelta::hours(2)), "the visit is saved instead of waiting");
+    assert!((0..60).all(|_| waits(&own, TimeDelta::seconds(59))), "short waits are not counted");
     let turns = (0..20).filter(|_| waits(&own, TimeDelta::minutes(10))).count();
     assert_eq!(turns, usize::try_from(WAITS_AT_OWN_HOSTS_MAX).unwrap());
     let t3 = task("t3.slow.example", NamedBy::Others);
@@ -378,7 +378,7 @@ async fn a_file_proves_a_claim_to_a_site_with_a_delay_of_a_day() {
         format!("{TOKEN_PREFIX}{}\n", issued.token)
     };
     let ask = async || {
-        // a check in the same millisecond would count as the answer
+        // a check that is requested in the same millisecond would count as done
         clock::advance(TimeDelta::seconds(1));
         assert!(store.claim_ask(site, clock::now(), clock::now()).await.unwrap());
     };
@@ -393,7 +393,7 @@ async fn a_file_proves_a_claim_to_a_site_with_a_delay_of_a_day() {
     let first = owner().await.expect("the claim is saved while the visit waits");
     assert_eq!(first.proof, Proof::File);
 
-    // of a check that is requested while the visit waits, the file comes after some other paths
+    // if a check is requested while the visit waits, its file is requested after some other paths
     fixture.web.set_file(NAME, FILE_PATH, "text/plain", proof(2));
     ask().await;
     for number in 0..=4 {
@@ -406,7 +406,7 @@ async fn a_file_proves_a_claim_to_a_site_with_a_delay_of_a_day() {
     assert_ne!(owner().await.expect("an owner").key_hash, first.key_hash);
 }
 
-/// How many openings the visit needs until the manifest is requested; a check of the claim is requested before each, or never.
+/// Number of openings until the manifest is requested. A check of the claim is requested before each of them, or never.
 async fn openings_until_the_manifest(is_checked: bool) -> usize {
     let fixture = slow_site(Answer::text("User-agent: *\nCrawl-delay: 86400\n")).await;
     let (store, site) = (&fixture.tools.store, &fixture.leased.site.name);
@@ -424,10 +424,10 @@ async fn openings_until_the_manifest(is_checked: bool) -> usize {
 }
 
 #[tokio::test]
-async fn checks_of_a_claim_that_anybody_requests_do_not_take_the_place_of_manifests() {
+async fn requested_checks_of_a_claim_do_not_displace_manifests() {
     let (usual, checked) =
         (openings_until_the_manifest(false).await, openings_until_the_manifest(true).await);
-    // the first file, and one after each four results; each request needs the robots.txt again
+    // the file is requested first, and again after every four results; each request needs robots.txt again
     assert!(checked <= usual + usual / 4 + 4, "{checked} instead of {usual}");
 }
 
@@ -458,7 +458,7 @@ async fn an_open_check_of_a_claim_does_not_repeat_its_request_after_each_delay()
     let later = |days| parked.resume_at + TimeDelta::days(days);
     assert_ne!(next(&resumed, later(1)).as_deref(), Some(FILE_PATH));
     resumed.claim.as_mut().expect("a claim").asked_at = Some(later(2));
-    assert_eq!(next(&resumed, later(3)).as_deref(), Some(FILE_PATH), "requested since");
+    assert_eq!(next(&resumed, later(3)).as_deref(), Some(FILE_PATH), "a check was requested since then");
 }
 
 #[tokio::test]

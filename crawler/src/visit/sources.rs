@@ -1,7 +1,7 @@
-//! The findings of a visit about links to the known documents of a site.
+//! Collects what a visit finds out about links to the known documents of a site.
 //!
-//! A document is stored with one source, a document or host that links to it. If the source belongs to the site, the site names the
-//! document. So a source that no longer has the link must be replaced.
+//! A document is stored with one source: a document or a host that links to it. If the source belongs to the site, the document counts as
+//! named by the site. So a source that no longer contains the link must be replaced.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -16,13 +16,14 @@ use super::links::FollowUps;
 use super::own_hosts::{OwnHosts, is_of_document};
 use super::task::{NamedBy, Role, Task};
 
-/// Maximum number of sources of one document that are compared, of documents and of hosts each. Nearer documents are requested first, so
-/// they come first.
+/// Maximum number of sources of one document that are compared: this many documents, and this many hosts. Documents with fewer links
+/// between them and the site are requested first, so they are among these.
 const SOURCES_MAX: usize = 4;
-/// Maximum number of documents between a document with another source and one that the site names: as many as naming follows.
+/// Maximum number of documents between a document with another source and one that the site names: the number that [`policy::naming`]
+/// follows.
 const SOURCES_BETWEEN_MAX: usize = 16;
 
-/// A source whose links were all read.
+/// A source of which all links were read.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum ReadWhole<'a> {
     Document(&'a ManifestUrl),
@@ -32,7 +33,7 @@ pub(super) enum ReadWhole<'a> {
 }
 
 impl ReadWhole<'_> {
-    /// Whether a known document is stored as linked from here.
+    /// Whether this is the stored source of a known document.
     fn is_source_of(self, known: &ResourceState) -> bool {
         let Some(from) = &known.linked_from else { return false };
         match (self, known.discovery) {
@@ -45,16 +46,16 @@ impl ReadWhole<'_> {
     }
 }
 
-/// Links to known documents. They are at most as many as the site has documents.
+/// Links to known documents. There are at most as many as the site has documents.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Sources {
     /// Documents to which their source no longer links.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     unlinked: BTreeSet<ManifestUrl>,
-    /// Further sources of the site for each document that has some.
+    /// Further sources of documents that belong to the site.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     linked: BTreeMap<ManifestUrl, Vec<(Discovery, ManifestUrl)>>,
-    /// Documents with links for which the visit had no room.
+    /// Documents with links beyond the limits of the visit.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     unfollowed: BTreeSet<ManifestUrl>,
 }
@@ -91,31 +92,31 @@ impl Sources {
         }
     }
 
-    /// Adds the source of a task to those of its document.
+    /// Adds the source of a task to the sources of its document.
     fn add(&mut self, task: &Task) {
         let Some(from) = task.linked_from.as_deref() else { return };
         let sources = self.linked.entry(task.url.clone()).or_default();
         let source = (task.discovery, from.clone());
-        let is_alike =
+        let is_of_same_kind =
             |(discovery, _): &&(Discovery, _)| is_of_document(*discovery) == is_of_document(source.0);
-        if sources.iter().filter(is_alike).count() < SOURCES_MAX && !sources.contains(&source) {
+        if sources.iter().filter(is_of_same_kind).count() < SOURCES_MAX && !sources.contains(&source) {
             sources.push(source);
         }
     }
 
-    /// Whether a document lost its source, and no other one was read so far.
+    /// Whether a document lost its source, and no other source was found so far.
     pub(super) fn has_lost(&self) -> bool {
         self.unlinked.iter().any(|url| !self.linked.contains_key(url))
     }
 
-    /// Notes that a document has links for which the visit had no room.
+    /// Records that a document has links beyond the limits of the visit.
     pub(super) fn add_unfollowed(&mut self, url: &ManifestUrl) {
         self.unfollowed.insert(url.clone());
     }
 
-    /// The changes to the store once all links of the visit are known: documents that get another source, documents that lost theirs, and
-    /// documents to request without conditions in the next visit. If a document has no source left, the latter are all documents that were
-    /// not read: one of them may link to it.
+    /// The changes to the store after all links of the visit are known: documents that get another source, documents that lost their
+    /// source, and documents that the next visit must request without conditions. If a document has no source left, these are all documents
+    /// that were not read, because one of them may link to it.
     pub(super) fn conclude(self, site: &SiteState, fetched: &[Fetched]) -> LinkChanges {
         let relinked = self.relinked(site, fetched);
         let Self { unlinked, linked: _, unfollowed } = self;
@@ -137,7 +138,7 @@ impl Sources {
     }
 
     /// The nearest other source for each document that lost its source, whose source the site does not name, or that the site publishes by
-    /// the other source alone. A document that gets one may be the source of the next.
+    /// the other source alone. A document that gets a new source may in turn be the source of another one.
     fn relinked(
         &self,
         site: &SiteState,
@@ -194,7 +195,7 @@ impl Sources {
     }
 }
 
-/// The number of links from what the site publishes to a source; `None` if the site does not name it.
+/// The number of links that lead from a published document to a source. `None` if the site does not name the source.
 fn links_to((discovery, from): &(Discovery, ManifestUrl), own: &OwnHosts) -> Option<usize> {
     if is_of_document(*discovery) {
         own.links_away(from).map(|links| links + 1)
@@ -208,9 +209,9 @@ fn is_part(known: &ResourceState) -> bool {
     known.manifest_id.is_none() && known.outcome.is_present()
 }
 
-/// Keeps the source of a known document where only others name it in this visit: the one by which the operator or the site names it, and the
-/// first one of a manifest in the index, so that no link of others takes the document from its owner. A link of a document does not replace
-/// the robots.txt, the DNS records or the home page as the source: these say what the site itself publishes.
+/// Keeps the stored source of a known document if only others name the document in this visit. Applies if the operator or the site named
+/// it, and to manifests in the index, so that links of others cannot change the owner of the document. A link of a document does not
+/// replace the robots.txt, the DNS records or the home page as the source: these say what the site itself publishes.
 pub(super) fn keep_source(task: &mut Task, known: &ResourceState, own: &OwnHosts) {
     let has_source = || !is_part(known) && (own.names(&known.url) || known.manifest_id.is_some());
     let is_word = |discovery, from| own.is_word_of_site(discovery, from);
@@ -329,7 +330,7 @@ mod tests {
             sources.compare((&site(), &[]), ReadWhole::Document(&catalog), none);
             let written = serde_json::to_value(&sources).unwrap();
             let sources: Sources = serde_json::from_value(written).unwrap();
-            // even if the visit does not request it
+            // even if the visit does not request the document
             for results in [vec![fetched(UPLOAD, FetchOutcome::Found)], Vec::new()] {
                 let changes = sources.clone().conclude(&site(), &results);
                 assert_eq!(changes.unlinked.is_empty(), is_taken_over);
@@ -343,10 +344,10 @@ mod tests {
         NewSource { url: url(at), discovery, linked_from: url(from) }
     }
 
-    /// The catalog no longer links to a document, and so not to that document's links either. The second catalog and robots.txt link to
-    /// both.
+    /// The catalog no longer links to a document, so the links of that document are lost too. The second catalog and robots.txt link to
+    /// both documents.
     #[test]
-    fn links_of_a_visit_decide_in_any_order() {
+    fn the_order_of_links_in_a_visit_does_not_matter() {
         const LINKED: &str = "https://a.example/u/linked.json";
         const ROBOTS: &str = "https://a.example/robots.txt";
         let (catalog, second, upload, host) = (url(CATALOG), url(SECOND), url(UPLOAD), url(ROBOTS).host());
@@ -390,7 +391,11 @@ mod tests {
             (&links([entry(LINKED, UPLOAD)]), NamedBy::Document),
         );
         sources.compare((&site, &[]), ReadWhole::Document(&catalog), (&links([]), NamedBy::Document));
-        assert_eq!(sources.clone().conclude(&site, &[]).relinked, [], "the site dropped what links to it");
+        assert_eq!(
+            sources.clone().conclude(&site, &[]).relinked,
+            [],
+            "the site no longer contains the linking document"
+        );
         sources.compare(
             (&site, &[]),
             ReadWhole::Document(&second),
@@ -400,11 +405,11 @@ mod tests {
             source(LINKED, Discovery::CatalogEntry, UPLOAD),
             source(UPLOAD, Discovery::CatalogEntry, SECOND),
         ];
-        assert_eq!(sources.conclude(&site, &[]).relinked, both, "one after the other");
+        assert_eq!(sources.conclude(&site, &[]).relinked, both, "the second document follows from the first");
     }
 
     #[test]
-    fn the_site_names_what_others_named_and_the_visit_requested_first() {
+    fn links_of_the_site_apply_to_urls_that_others_named_and_the_visit_has_requested() {
         let second = url(SECOND);
         let evil = task(UPLOAD, Discovery::CatalogEntry, Some("https://evil.example/a.json"));
         let evil = Task { named_by: NamedBy::Others, ..evil };
@@ -470,7 +475,7 @@ mod tests {
 
     /// Otherwise such a document could cause all documents of the site to be downloaded in full in every visit.
     #[test]
-    fn a_link_that_a_document_of_others_loses_causes_no_request() {
+    fn a_lost_link_of_a_document_of_others_causes_no_request() {
         let upload = url("https://a.example/u/other.json");
         let mut site = site();
         let linked =
@@ -505,9 +510,13 @@ mod tests {
         assert_eq!(after(named, upload), kept);
         assert_eq!(after(named, SECOND).1, Some(url(SECOND)), "a link of the site");
         let gone = ResourceState { manifest_id: None, outcome: FetchOutcome::NotFound, ..named.clone() };
-        assert_eq!(after(&gone, upload), kept, "also if it comes back after it was missing");
+        assert_eq!(
+            after(&gone, upload),
+            kept,
+            "the source is kept if the document returns after it was missing"
+        );
         let part = ResourceState { manifest_id: None, ..named.clone() };
-        assert_eq!(after(&part, upload).1, Some(url(upload)), "a part comes with its manifest");
+        assert_eq!(after(&part, upload).1, Some(url(upload)), "a part is requested with its manifest");
         assert_eq!(after(&theirs, upload).1, Some(url(evil)), "its first source");
         assert_eq!(after(&listed, CATALOG), (Discovery::Listed, None, NamedBy::Others));
     }

@@ -1,10 +1,10 @@
 //! Requests to a site outside a visit: a list of seeds, a page of a registry.
 //!
-//! They use the code of visits and follow the same rules: the site is leased, robots.txt comes first, clocks are written before the
-//! request, budgets, Crawl-delay, Retry-After and opt-outs apply, and robots.txt and clocks are saved. They are not a visit: a parked visit
-//! of the site is resumed as planned.
+//! They use the code of visits and follow the same rules: the site is leased, robots.txt is requested first, clocks are written before the
+//! request, budgets, Crawl-delay, Retry-After and opt-outs apply, and robots.txt and clocks are saved. They do not count as a visit: a
+//! parked visit to the site is resumed as planned.
 //!
-//! In a fleet, the worker sends them even if another one owns the address, and follows the clocks in the store.
+//! In a fleet, a worker sends them even if another worker owns the address. It follows the clocks in the store.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ use egress::{Cause, Failure, Reply, Session};
 /// Delay before another attempt to lease a site that another worker holds.
 const HELD_DELAY: Duration = Duration::from_secs(1);
 
-/// How long a site is leased for one request. The clock of the request renews the lease, which is given back at the end.
+/// How long a site is leased for one request. Writing the clock of the request renews the lease, and the lease is released at the end.
 const LEASE_DURATION: Duration = Duration::from_mins(15);
 
 /// Why a request was not answered.
@@ -49,11 +49,11 @@ pub(crate) enum StandaloneError {
     Store(#[from] StoreError),
 }
 
-/// Sends such requests, to any number of sites.
+/// Sends requests outside visits, to any number of sites.
 pub(crate) struct StandaloneRequests {
     tools: Tools,
     worker: WorkerId,
-    /// Longest wait before one request.
+    /// Maximum wait before one request.
     wait_max: Duration,
     stop: Stop,
     started: HashMap<SiteName, SiteRequests>,
@@ -77,7 +77,7 @@ impl StandaloneRequests {
         Self { tools, worker, wait_max, stop, started: HashMap::new() }
     }
 
-    /// Where the responses are parsed.
+    /// The reader that parses the responses.
     pub(crate) const fn reader(&self) -> &Reader {
         &self.tools.reader
     }
@@ -136,20 +136,20 @@ impl StandaloneRequests {
         let attempt = request(&mut requester, &mut progress, url, kind, message).await;
         requester.save_clocks(&mut progress.traffic).await;
         let session = requester.into_session();
-        // these files are in the store, where a visit may replace them before the next request
+        // take the files out of the progress: they are in the store, where a visit may replace them before the next request
         let robots: Vec<_> =
             std::mem::take(&mut progress.traffic.robots).into_values().map(|record| *record).collect();
         self.started.insert(site.clone(), SiteRequests { session, progress });
         let store = &self.tools.store;
         match retry_while_unavailable("release lease", || store.standalone_end(&token, &robots)).await {
-            // another worker holds the site now, without this robots.txt
+            // another worker holds the site now, so this robots.txt is not stored
             Ok(()) | Err(StoreError::LeaseLost { .. }) => {}
             Err(error) => return Err(error.into()),
         }
         attempt
     }
 
-    /// Leases a site for one request, whatever visit is planned; `None` while another worker holds it.
+    /// Leases a site for one request, independent of its planned visit. `None` while another worker holds it.
     async fn lease(&self, site: &SiteName) -> Result<Option<LeasedSite>, StandaloneError> {
         let store = &self.tools.store;
         let now = clock::now();

@@ -22,14 +22,14 @@ use super::task::{NamedBy, Role, Task, Turn, Validators};
 use crate::clock;
 use crate::config::TextRecords;
 
-/// Maximum number of known documents that one visit removes because the robots.txt of their host forbids them, besides those that it would
-/// request. Each is written with the progress of the visit, so there is a limit; the next visit continues.
+/// Maximum number of known documents, besides those that the visit would request, that one visit removes because the robots.txt of their
+/// host forbids them. There is a limit because each removal is written with the progress of the visit. The next visit continues.
 const DENIED_MAX: usize = 1_000;
 /// Reason for keeping a readable document when an unreadable one is received.
 const MAY_BE_CUT: &str = "the document cannot be read, and may have been cut off; it replaces the one before if it still cannot at the next visit";
 
 impl Visit<'_> {
-    /// Executes one task; returns how the visit continues.
+    /// Executes one task, and returns how the visit continues.
     pub(super) async fn step(&mut self, task: &mut Task) -> Result<NextStep, Interrupt> {
         let is_claim = task.role == Role::Claim;
         if is_claim && self.progress.claim.is_some() {
@@ -64,11 +64,11 @@ impl Visit<'_> {
         };
         let is_first_request = !self.progress.traffic.robots_applied.contains(&host);
         if let NextStep::Stop(end) = Box::pin(self.apply_robots(&host, &verdict, task)).await? {
-            // like a failed name, this is evidence about the host, whichever task came first
+            // this is evidence about the host, whichever task found it
             self.progress.plan.end_host(host, end);
             return Ok(NextStep::Continue);
         }
-        // the visit keeps the rules of one host; a redirect may lead to another
+        // release the rules: the visit keeps the rules of only one host, and a redirect may lead to another
         drop(verdict);
         if is_first_request && self.tools.text_records == TextRecords::Queried {
             Box::pin(self.follow_records(task)).await;
@@ -101,7 +101,7 @@ impl Visit<'_> {
             return Ok(NextStep::Continue);
         }
         let mut decisions = self.requester.decisions(verdict, self.paths_of_evidence(host, task)).await?;
-        // a host with one allowed path does not end, whoever named the path
+        // a host with at least one allowed path does not end, whoever named the path
         let mut planned = self.progress.plan.paths_at(host, |_| true);
         planned.push(task.url.path_and_query());
         let planned = self.requester.decisions(verdict, planned).await?;
@@ -112,7 +112,7 @@ impl Visit<'_> {
         if let NextStep::Stop(_) = next {
             self.deny_known(host, verdict, usize::MAX, |_, _| true).await?;
         } else {
-            // paths beyond the shared work limit are decided at their own request, and the current task right after this
+            // paths beyond the shared work limit are decided when they are requested, and the current task is decided below
             let is_denied = |known: &ResourceState, decision: &RobotsDecision| {
                 let is_disallowed = matches!(decision, RobotsDecision::Disallowed(_));
                 is_disallowed && known.manifest_id.is_some() && known.url != task.url
@@ -121,13 +121,14 @@ impl Visit<'_> {
             // Without a file there are no links.
             let follow_ups = verdict.file().map(|file| links::of_robots(host, file));
             let (read, follow_ups) = (ReadWhole::Robots(host), follow_ups.unwrap_or_default());
-            self.follow_word_of_host(FullTableReason::Agentmap, task, Some(read), follow_ups);
+            self.follow_links_of_host(FullTableReason::Agentmap, task, Some(read), follow_ups);
         }
         Ok(next)
     }
 
-    /// The paths that decide whether the robots.txt of a host forbids everything: those that the site itself names and that this visit has
-    /// requested or will request; if there are none, those of the path table. So URLs that others name never end the requests to a host.
+    /// The paths that determine whether the robots.txt of a host forbids everything: paths that the site itself names and that this visit
+    /// has requested or will request, or the path table if there are none. URLs that others name are not included, so they cannot end the
+    /// requests to a host.
     fn paths_of_evidence(&self, host: &Host, task: &Task) -> Vec<String> {
         let Progress { plan, findings, .. } = &self.progress;
         let is_site = |named_by| named_by == NamedBy::Site;
@@ -145,15 +146,16 @@ impl Visit<'_> {
     }
 
     /// Follows the links of the robots.txt, the DNS records or the home page of the host of `task`. They are links of the site if the host
-    /// is its own. `read` is the source whose links were all read. A host to which they lead becomes the site's own after this visit.
-    fn follow_word_of_host(
+    /// is its own. `read` is the source if all of its links were read. Hosts to which the links lead become the site's own after this
+    /// visit.
+    fn follow_links_of_host(
         &mut self,
         reason: FullTableReason,
         task: &Task,
         read: Option<ReadWhole<'_>>,
         follow_ups: FollowUps,
     ) -> bool {
-        let named_by = self.own_hosts.word_of(&task.url.host());
+        let named_by = self.own_hosts.named_by_host(&task.url.host());
         self.request_remaining(reason, named_by, !follow_ups.tasks.is_empty());
         if let Some(read) = read {
             self.compare_links(read, (&follow_ups, named_by));
@@ -165,8 +167,8 @@ impl Visit<'_> {
         self.follow(FollowUps { tasks: own, seeds: Vec::new() }, named_by) && has_room
     }
 
-    /// Compares the links that were read with the known sources. If a document lost its own, the home page is requested too: it may
-    /// have the link now.
+    /// Compares the links that were read with the known sources. If a document lost its source, the home page is requested too, because it
+    /// may contain the link now.
     fn compare_links(&mut self, read: ReadWhole<'_>, links: (&FollowUps, NamedBy)) {
         let Findings { sources, fetched, .. } = &mut self.progress.findings;
         sources.compare((self.site, fetched), read, links);
@@ -175,14 +177,14 @@ impl Visit<'_> {
         }
     }
 
-    /// Plans requests for the links of a response. Returns whether there was room for all of them. Links of the site without room are
-    /// recorded for the next visit.
+    /// Plans requests for the links of a response. Returns whether all of them were within the limits. Links of the site beyond the limits
+    /// are recorded for the next visit.
     pub(super) fn follow(&mut self, mut follow_ups: FollowUps, named_by: NamedBy) -> bool {
         for task in follow_ups.tasks.iter_mut().filter(|task| self.retries.contains(&task.url)) {
             task.turn = Turn::Retry;
         }
         if named_by == NamedBy::Others {
-            // what is in the index has a turn of its own, which no link of others changes
+            // an indexed document has its own turn, which links of others must not change
             let in_index = self.site.resources.iter().filter(|known| known.manifest_id.is_some());
             let in_index: HashSet<&ManifestUrl> = in_index.map(|known| &known.url).collect();
             follow_ups.tasks.retain(|task| task.role == Role::Part || !in_index.contains(&task.url));
@@ -194,7 +196,7 @@ impl Visit<'_> {
         has_room
     }
 
-    /// Plans the paths that were left for later, if a document that the site itself names is a reason.
+    /// Plans the paths that were left for later if the reason is given by a document that the site itself names.
     fn request_remaining(&mut self, reason: FullTableReason, named_by: NamedBy, is_given: bool) {
         if is_given && named_by == NamedBy::Site {
             let tasks = prepare::remaining(self.site, &self.own_hosts, &self.tools.priors.now(), reason);
@@ -214,11 +216,11 @@ impl Visit<'_> {
         found.extend(of_texts.map(|text| links::of_text_record(&task.url, text)));
         found.extend(of_services.map(|target| links::of_service_record(&task.url, target)));
         let read = is_whole.then_some(ReadWhole::Records(&host));
-        self.follow_word_of_host(FullTableReason::Linked, task, read, found);
+        self.follow_links_of_host(FullTableReason::Linked, task, read, found);
     }
 
-    /// Records the denial of up to `max` known documents of a host that its robots.txt forbids, whether or not this visit would request
-    /// them, and requests none of these. URLs without a document are skipped, since nothing of them is indexed.
+    /// Records denials for up to `max` known documents of a host that its robots.txt forbids, whether or not this visit would request them,
+    /// and removes them from the plan. Skips URLs without a document, because they have nothing in the index.
     async fn deny_known(
         &mut self,
         host: &Host,
@@ -239,7 +241,7 @@ impl Visit<'_> {
                 linked_from: known.linked_from.clone().map(Box::new),
                 ..Task::new(known.url.clone(), policy::BodyKind::Manifest, known.discovery)
             };
-            let task = Task { named_by: self.own_hosts.word_on(&task), ..task };
+            let task = Task { named_by: self.own_hosts.named_by_for_task(&task), ..task };
             let fetched = Fetched::unanswered(&task, decision.outcome()?, None, now);
             Some(Fetched { robots_rule: Some(decision.to_string()), ..fetched })
         });
@@ -250,12 +252,12 @@ impl Visit<'_> {
         Ok(())
     }
 
-    /// The row of the path table that the result of a task is a check of.
+    /// The row of the path table that a task checks, if the host is the one with path checks.
     fn slot_checked(&self, task: &Task) -> Option<u8> {
         task.slot.filter(|_| self.own_hosts.has_path_checks(&task.url.host()))
     }
 
-    /// Uses a fresh copy without a request. Its parts may be stale.
+    /// Uses a fresh copy instead of sending a request. Follows its parts, which may be stale.
     async fn use_fresh_copy(&mut self, task: &Task, known: &ResourceState) -> Result<NextStep, Interrupt> {
         if known.outcome.is_present() {
             let until = known.fresh_until.map(|until| until.format("%Y-%m-%d %H:%M:%S UTC").to_string());
@@ -267,8 +269,8 @@ impl Visit<'_> {
         Ok(NextStep::Continue)
     }
 
-    /// Whether a document cannot be read although the manifest in the index can, for the first time in a row. The answer may have been cut
-    /// off.
+    /// Whether a document is unreadable for the first time in a row, although the index has a readable manifest. The response may have been
+    /// cut off.
     async fn may_be_cut(&self, fetched: &Fetched, known: Option<&ResourceState>) -> Result<bool, StoreError> {
         let is_malformed = |manifest: &Manifest| manifest.format() == Format::Malformed;
         let is_first = known.is_some_and(|known| known.manifest_id.is_some() && known.misses_in_row == 0);
@@ -279,7 +281,7 @@ impl Visit<'_> {
         Ok(stored.is_some_and(|stored| !is_malformed(&stored.manifest)))
     }
 
-    /// Records the result of a task, follows its links, and decides whether the visit continues.
+    /// Records the result of a task, follows its links, and determines whether the visit continues.
     async fn conclude(
         &mut self,
         task: &Task,
@@ -300,7 +302,7 @@ impl Visit<'_> {
             fetched.reject(FetchOutcome::NotAManifest, MAY_BE_CUT.to_owned());
         }
         let is_found = |url: &ManifestUrl| self.own_hosts.is_found_without_links(url);
-        // a document in the index stays there, even if the same document is published elsewhere later
+        // an indexed document stays in the index, even if the same document is later published elsewhere
         let is_in_index = known.is_some_and(|known| known.manifest_id.is_some());
         if matches!(task.named_by, NamedBy::Further | NamedBy::Others)
             && task.discovery != Discovery::Listed
@@ -314,12 +316,12 @@ impl Visit<'_> {
         if let Some(follow_ups) = fetched.page.take() {
             let host = task.url.host();
             let read = Some(ReadWhole::Page(&host));
-            has_room &= self.follow_word_of_host(FullTableReason::Linked, task, read, *follow_ups);
+            has_room &= self.follow_links_of_host(FullTableReason::Linked, task, read, *follow_ups);
         }
         if let Some(manifest) = &fetched.manifest {
             let (reason, is_found) = (FullTableReason::ManifestFound, fetched.outcome.is_present());
             self.request_remaining(reason, task.named_by, is_found);
-            let named_by = self.own_hosts.word_of_document(task);
+            let named_by = self.own_hosts.named_by_document(task);
             let mut follow_ups = links::of_manifest_in_visit(manifest, self.site.visits);
             follow_ups.put_unknown_first(self.site);
             let is_whole = links::are_read_whole(manifest);
@@ -343,8 +345,8 @@ impl Visit<'_> {
     }
 }
 
-/// Whether the document was a manifest that has left the index, for example because it was denied for a while. It returns only if it is
-/// received completely. A copy of another manifest has never been in the index.
+/// Whether the document was a manifest that was removed from the index, for example because it was denied for a while. It is indexed again
+/// only if it is received completely. A copy of another manifest has never been in the index.
 fn has_left_index(site: &SiteState, known: &ResourceState, task: &Task) -> bool {
     let is_copy = || {
         let others = site.resources.iter().filter(|other| other.manifest_id.is_some());
@@ -357,7 +359,7 @@ fn has_left_index(site: &SiteState, known: &ResourceState, task: &Task) -> bool 
         && !is_copy()
 }
 
-/// Whether a document that a link names as a manifest was so far received only as a part of another one.
+/// Whether a document that a link names as a manifest was received only as a part of another manifest so far.
 fn is_known_part(site: &SiteState, known: &ResourceState, task: &Task) -> bool {
     task.role == Role::Manifest
         && known.manifest_id.is_none()

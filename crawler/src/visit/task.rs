@@ -6,17 +6,17 @@ use policy::plan::PlannedPath;
 use policy::{BodyKind, plan};
 use serde::{Deserialize, Serialize};
 
-/// The purpose of an answer.
+/// The purpose of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Role {
-    /// A manifest of its own.
+    /// A separate manifest.
     Manifest,
-    /// Completes the manifest that links to it.
+    /// A document that completes the manifest that links to it.
     Part,
-    /// A page; only its links are read.
+    /// A page, of which only the links are read.
     Page,
-    /// A path that cannot exist; its response shows how the host answers missing paths.
+    /// A path that should not exist. Its response shows how the host answers missing paths.
     Canary,
     /// The proof that somebody controls the domain.
     Claim,
@@ -29,7 +29,7 @@ pub(crate) struct Task {
     /// Redirects followed so far, without `url`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) hops: Vec<ManifestUrl>,
-    /// What robots.txt says about training models with the documents at the URLs before the last hop.
+    /// The preference on training models that applies to the URLs before the last hop.
     #[serde(default, skip_serializing_if = "PolicyChoice::is_unset")]
     pub(crate) training: PolicyChoice,
     pub(crate) body: BodyKind,
@@ -45,7 +45,7 @@ pub(crate) struct Task {
     /// Who named the URL.
     #[serde(default, skip_serializing_if = "NamedBy::is_site")]
     pub(crate) named_by: NamedBy,
-    /// Whose turn it takes.
+    /// The kind of turn that the task takes.
     #[serde(default, skip_serializing_if = "Turn::is_new_link")]
     pub(crate) turn: Turn,
 }
@@ -63,9 +63,9 @@ pub(crate) enum Turn {
     Hint,
     /// A path at a host that only others name.
     Path,
-    /// Its last request failed: it comes after everything else. Another failure may end the rest of what documents link to.
+    /// A URL whose last request failed. It comes after everything else, because another failure may end the requests for other links.
     Retry,
-    /// It was begun: an interrupted request, or one that the last response asks for.
+    /// A task that was begun: an interrupted request, or one that the last response requires.
     Begun,
 }
 
@@ -76,8 +76,8 @@ impl Turn {
     }
 }
 
-/// The ranks of a turn of the queue, one after the other. Known documents have half of the requests, and no kind of new URL is left out
-/// when a budget ends each visit.
+/// The order of ranks in the turns of the queue. Known documents get half of the requests, and each kind of new URL gets requests even if a
+/// budget ends each visit early.
 pub(super) const TURNS: [u8; 12] = [
     RANK_OF_KNOWN,
     3,
@@ -92,30 +92,30 @@ pub(super) const TURNS: [u8; 12] = [
     RANK_OF_KNOWN,
     6,
 ];
-/// The rank of known documents that the site itself does not publish, which is the first one with turns.
+/// The rank of known documents that the site itself does not publish. It is the first rank that takes turns.
 pub(super) const RANK_OF_KNOWN: u8 = 2;
 
-/// Who named a URL, by decreasing standing.
+/// Who named a URL, by decreasing precedence.
 ///
-/// Only responses to what the site itself names are evidence about the site. Everything else was reached by a link in a document, whose
-/// author may be a user of the site, or was named by somebody else. A response to it ends or delays only what the same source named at the
-/// same host.
+/// Only responses to URLs that the site itself names are evidence about the site. Other URLs come from a document whose author may be a
+/// user of the site, or from somebody else. Their responses end or delay only requests for URLs that the same source named at the same
+/// host.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum NamedBy {
     /// The path table, the robots.txt, the DNS records or the home page of an own host, at an own host; or the operator.
     #[default]
     Site,
-    /// A document that the site itself publishes links to it. Or the site itself names it, but at a host that is not its own.
+    /// A document that the site itself publishes, or the site itself if the URL is at a host that is not its own.
     Document,
-    /// A document links to it that was itself reached by a link.
+    /// A document that was itself reached through a link.
     Further,
-    /// Only a submission or another site ([`policy::naming`]), or a list whose URL has yielded no manifest yet.
+    /// Only a submission or another site ([`policy::naming`]), or a list, if no manifest was found at the URL yet.
     Others,
 }
 
 impl NamedBy {
-    /// The standing of the links of a document with this standing.
+    /// By whom the links in a document count as named, if the document is named in this way.
     pub(crate) const fn of_links(self) -> Self {
         match self {
             Self::Site => Self::Document,
@@ -124,7 +124,7 @@ impl NamedBy {
         }
     }
 
-    /// Whether a task with this standing is neither one of the site itself nor a part of its manifests.
+    /// Whether a task that is named in this way is neither one of the site itself nor a part of its manifests.
     pub(crate) const fn is_link(self, role: Role) -> bool {
         !matches!((self, role), (Self::Site, _) | (Self::Document, Role::Part))
     }
@@ -185,8 +185,8 @@ impl Task {
         Some(Self { slot: Some(row.slot), role, ..Self::new(url, row.body, discovery) })
     }
 
-    /// The rank of the task in the queue. What the site itself names has rank 0 and parts have rank 1; both come before everything else.
-    /// The other ranks have turns ([`TURNS`]), but for the last one, 8.
+    /// The rank of the task in the queue. Tasks that the site itself names have rank 0 and parts have rank 1; both come before all others.
+    /// The other ranks take turns ([`TURNS`]), except the last one, 8.
     pub(crate) const fn rank(&self) -> u8 {
         match (self.named_by, self.role, self.turn) {
             (NamedBy::Site, ..) | (_, _, Turn::Begun) => 0,
@@ -201,7 +201,7 @@ impl Task {
         }
     }
 
-    /// Whether the task is neither of the site itself nor a part of its manifests.
+    /// Whether the task is neither one of the site itself nor a part of its manifests.
     pub(crate) const fn is_link(&self) -> bool {
         self.named_by.is_link(self.role)
     }
@@ -222,7 +222,7 @@ impl Task {
     }
 }
 
-/// The limit on the body of a URL, if only its path is known.
+/// The kind of body of a URL, which determines its size limit, if only the path is known.
 pub(crate) fn body_of_path(url: &ManifestUrl) -> BodyKind {
     if let Some(row) = plan::find(&url.path_and_query()) {
         return row.body;
@@ -236,7 +236,7 @@ pub(crate) fn body_of_path(url: &ManifestUrl) -> BodyKind {
     }
 }
 
-/// The limit on the body of a document to which a manifest links.
+/// The kind of body of a document to which a manifest links.
 pub(crate) fn body_of_link(link: &Link, url: &ManifestUrl) -> BodyKind {
     let media_type = link.media_type.as_deref().unwrap_or_default();
     let says_openapi =

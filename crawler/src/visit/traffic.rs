@@ -1,4 +1,4 @@
-//! Totals of the requests of a visit: counts, times, robots.txt records and resolved addresses.
+//! Records of the requests of a visit: counts, times, robots.txt files and resolved addresses.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
@@ -16,7 +16,8 @@ use egress::Timings;
 
 /// Maximum bytes of the robots.txt files of a parked visit. The others are fetched again.
 const PARKED_ROBOTS_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// How long the next worker uses resolved addresses. A name that resolves differently each time would otherwise be handed over endlessly.
+/// How long the next worker uses resolved addresses. Without reuse, a visit to a name that resolves differently each time would be handed
+/// over endlessly.
 const RESOLVED_AGE_MAX: TimeDelta = TimeDelta::minutes(10);
 /// If the delay of a host of others is longer than this, a visit may leave the host after requesting only its robots.txt.
 const LONG_DELAY_MIN: TimeDelta = TimeDelta::minutes(5);
@@ -31,15 +32,15 @@ pub(crate) struct Resolved {
 /// The part of a visit's progress that its requests write.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Traffic {
-    /// Time spent on requests and on queries of name servers, without waits for permits.
+    /// Time spent on requests and on DNS queries, without waits for permits.
     pub(crate) active: Duration,
-    /// The shares of it for links and for URLs that others name.
+    /// The parts of [`Self::active`] for links and for URLs that others name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) active_for: BTreeMap<NamedBy, Duration>,
     /// The same by owner ([`owner_key`]).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     active_for_owners: BTreeMap<String, Duration>,
-    /// Boxed, since a map allocates space for eleven hosts, and nearly every site has one.
+    /// Boxed, because a map allocates space for eleven entries, and nearly every site has one host.
     pub(crate) robots: BTreeMap<Host, Box<RobotsRecord>>,
     /// Hosts whose robots.txt was applied to the plan. A file that is fetched again is applied again.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
@@ -47,7 +48,7 @@ pub(crate) struct Traffic {
     /// When the visit began, if earlier visits left hosts of others because of their delays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) began_at: Option<DateTime<Utc>>,
-    /// Hosts whose last request was that for their robots.txt.
+    /// Hosts whose last request was the one for robots.txt.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) robots_last: BTreeSet<Host>,
     /// Redirects of robots.txt files that were followed before the visit was interrupted.
@@ -70,8 +71,8 @@ pub(crate) struct Traffic {
 }
 
 impl Traffic {
-    /// The traffic of a new visit. At hosts of others that asked for a long delay and received no request since their robots.txt, the copy
-    /// of robots.txt counts for one request.
+    /// The traffic of a new visit. If hosts of others asked for a long delay and received no request after the one for robots.txt, their
+    /// copy of robots.txt may be used for one request.
     pub(crate) fn after_earlier_visits(
         site: &SiteState,
         is_own: impl Fn(&Host) -> bool,
@@ -107,30 +108,30 @@ impl Traffic {
         self.active_for_owners.get(&owner_key(named_by, owner)).copied().unwrap_or_default()
     }
 
-    /// The time for links and for what others name, all together.
+    /// The total time for links and for URLs that others name.
     pub(crate) fn active_for_links(&self) -> Duration {
         self.active_for.values().sum()
     }
 
-    /// Adds the duration of name server queries. The site may run the name servers, so their time counts.
+    /// Adds the duration of DNS queries. It counts because the site may run the name servers.
     pub(crate) fn count_resolution(&mut self, took: Duration) {
         self.active = self.active.saturating_add(took);
         self.phases.dns_ms = self.phases.dns_ms.saturating_add(millis(took));
     }
 
-    /// Notes that an address accepted no connection.
+    /// Records that an address accepted no connection.
     pub(crate) fn add_unreachable(&mut self, address: IpAddr) {
         self.unreachable.insert(address);
     }
 
-    /// The addresses of a host that may accept a connection; all of them if none did.
+    /// The addresses of a host that may accept a connection, or all addresses if none of them did.
     pub(crate) fn reachable(&self, addresses: &[IpAddr]) -> Vec<IpAddr> {
         let (unreachable, others): (Vec<IpAddr>, Vec<IpAddr>) =
             addresses.iter().partition(|address| self.unreachable.contains(*address));
         if others.is_empty() { unreachable } else { others }
     }
 
-    /// Keeps resolved addresses for the next worker.
+    /// Stores resolved addresses for the next worker.
     pub(crate) fn keep_addresses(&mut self, addresses: BTreeMap<Host, Vec<SocketAddr>>, now: DateTime<Utc>) {
         self.resolved = Some(Resolved { at: now, addresses });
     }
@@ -168,7 +169,7 @@ fn is_left_after_robots(state: &HostState) -> bool {
     state.robots.as_ref().is_some_and(|record| is_left(record.fetched_at))
 }
 
-/// A fingerprint of an owner. It is short, since it is written with each request.
+/// A fingerprint of an owner. It is short, because it is written with each request.
 fn owner_key(named_by: NamedBy, owner: &str) -> String {
     format!("{:016x}", fingerprint(&format!("{named_by:?} {owner}")))
 }

@@ -1,4 +1,4 @@
-//! Which of many hosts and known documents are next: no number of them keeps the others from their turn.
+//! Determines which of many hosts and known documents are next, so that each gets a turn, however many there are.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,18 +11,18 @@ use super::WAIT_OF_EARLIER_VISIT_MAX;
 use super::known_documents::is_retry;
 use super::own_hosts::OwnHosts;
 
-/// Documents that may yield nothing have the rest of each limit, and at least this part of it in addition. In visits that mix them with
-/// the others, one of them is requested for each `PART_OF_UNSURE - 1` others.
+/// The inverse of the share of documents that may yield nothing. They get what the other documents leave of each limit, but at least this
+/// share in addition to the limit. In visits that mix them with the others, one of them is requested for every `PART_OF_UNSURE - 1` others.
 const PART_OF_UNSURE: usize = 8;
 
-/// The hosts of this visit. Names below a domain cost their owner nothing, so there may be any number of them; each visit
-/// looks at the next ones.
+/// The items of this visit. There may be any number of hosts, because names below a domain are free for its owner, so each visit uses the
+/// next ones.
 pub(super) fn in_turn<T: Clone>(items: Vec<T>, max: usize, visits: u32) -> impl Iterator<Item = T> {
     in_turn_by(items, max, max, visits)
 }
 
-/// Up to `max` items. Each visit begins `step` items later, or a few more if their number and `step` have a common divisor, so that each
-/// item is first in one of as many visits as there are items.
+/// Up to `max` items. Each visit begins `step` items later, or slightly more if the number of items and `step` have a common divisor. So
+/// within as many visits as there are items, each item is first once.
 pub(super) fn in_turn_by<T: Clone>(
     items: Vec<T>,
     step: usize,
@@ -45,7 +45,7 @@ const fn are_coprime(mut a: usize, mut b: usize) -> bool {
     a == 1
 }
 
-/// Merges lists: as many items of each in turn as it says.
+/// Merges lists in turns. Each turn takes as many items of each list as its share says.
 pub(super) fn in_shares<T, const N: usize>(lists: [(usize, Vec<T>); N]) -> Vec<T> {
     let mut lists = lists.map(|(share, list)| (share, list.into_iter()));
     let mut merged = Vec::new();
@@ -57,15 +57,15 @@ pub(super) fn in_shares<T, const N: usize>(lists: [(usize, Vec<T>); N]) -> Vec<T
     merged
 }
 
-/// A known document, and whose turn it takes.
+/// A known document, and the seed of the owner whose turns it takes.
 pub(super) type Owned<'a> = (Seed, &'a ResourceState);
 
-/// How many known documents of a list a visit requests.
+/// Limits on the known documents of a list that a visit requests.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
     pub(super) max: usize,
     pub(super) of_one_owner: usize,
-    /// At one host that is not the site's own.
+    /// Maximum number at one host that is not the site's own.
     pub(super) at_one_host: usize,
 }
 
@@ -79,18 +79,19 @@ impl Limits {
 /// Known documents in order.
 #[derive(Debug)]
 pub(super) struct Chosen<T> {
-    /// Those in the index whose last request did not fail.
+    /// Documents in the index whose last request did not fail.
     pub(super) sure: Vec<T>,
-    /// Those that may yield nothing: they never had a manifest, their last request failed, or their host asked for a delay that is not over.
+    /// Documents that may yield nothing: they never contained a manifest, their last request failed, or their host asked for a delay that
+    /// is not over.
     pub(super) unsure: Vec<T>,
 }
 
-/// The order in which a visit chooses and requests known documents. Every second visit continues where the last ones ended: the document
-/// that was requested longest ago is first, whoever named it, so that the waiting time depends only on the number of documents. In the
-/// other visits the owners take turns in a random order, so that an owner with many documents leaves time for the others. Documents in the
-/// index come before URLs that may yield nothing. In every second visit and in every eighth visit, one such URL is requested for every
-/// seven documents, in half of the visits by age before these seven; in the other visits, all of them come last. So failures, however many,
-/// never take the turn of a manifest, and links that were left for a later visit are requested in the end.
+/// The order in which a visit chooses and requests known documents. Every second visit requests the document first that was requested
+/// longest ago, whoever named it, so that the waiting time depends only on the number of documents. In the other visits, the owners take
+/// turns in a random order, so that an owner with many documents does not use up the time of the others. Documents in the index come before
+/// URLs that may yield nothing. In every second visit and in every eighth visit, one such URL is requested for every seven documents. In
+/// half of the visits by age, it comes before these seven documents. In the other visits, all such URLs come last. So any number of
+/// failures does not displace a manifest, and links that were left for a later visit are requested eventually.
 pub(super) struct Turns<'a> {
     pub(super) site: &'a SiteState,
     pub(super) own_hosts: &'a OwnHosts,
@@ -115,7 +116,7 @@ impl<'a> Turns<'a> {
         Self { site, own_hosts, now, delayed: delayed.map(|state| &state.host).collect() }
     }
 
-    /// Whose turn it is in this visit.
+    /// The seed of an owner, which determines the order of turns in this visit.
     pub(super) fn owner(&self, name: &str) -> Seed {
         Seed::of(name).with_counter(self.site.visits.into())
     }
@@ -147,8 +148,8 @@ impl<'a> Turns<'a> {
         self.merged(self.of_all(documents, max))
     }
 
-    /// The same in two lists. In the visits by age, links that no visit reached count as sure: otherwise a site with more documents than a
-    /// visit has requests would be read only a few links at a time.
+    /// The same, but returns two lists. In the visits by age, links that no visit has reached count as sure. Otherwise a site with more
+    /// documents than a visit may request would be read only a few links at a time.
     pub(super) fn of_all(&self, documents: Vec<&'a ResourceState>, max: usize) -> Chosen<&'a ResourceState> {
         let owner = self.owner("");
         let documents = documents.into_iter().map(|known| (owner, known)).collect();
@@ -158,11 +159,12 @@ impl<'a> Turns<'a> {
         })
     }
 
-    /// What was chosen in the order of this visit.
+    /// The chosen documents in the order of this visit.
     pub(super) fn merged<T>(&self, chosen: Chosen<T>) -> Vec<T> {
         let Chosen { mut sure, unsure } = chosen;
         match self.site.visits % 8 {
-            // what is in the index may use up the time or the memory of each visit; what failed or is gone has its place in the eighth
+            // indexed documents may use up the time or the memory of every visit, so documents that failed or are gone get requests in the
+            // eighth
             1 | 5 => in_shares([(1, unsure), (PART_OF_UNSURE - 1, sure)]),
             0 | 3 | 7 => in_shares([(PART_OF_UNSURE - 1, sure), (1, unsure)]),
             _ => {
@@ -184,7 +186,7 @@ impl<'a> Turns<'a> {
         !self.delayed.is_empty() && self.delayed.contains(&known.url.host())
     }
 
-    /// The first of some documents within the limits, after those that were chosen `before`.
+    /// The first of these documents within the limits, counting those that were chosen `before`.
     fn within(
         &self,
         documents: Vec<Owned<'a>>,
@@ -213,26 +215,26 @@ impl<'a> Turns<'a> {
     }
 
     fn in_order(&self, mut documents: Vec<Owned<'a>>) -> Vec<Owned<'a>> {
-        documents.sort_by_cached_key(|(_, known)| self.place_of(known));
+        documents.sort_by_cached_key(|(_, known)| self.sort_key_of(known));
         if self.is_by_age() {
             return documents;
         }
         take_turns(documents.into_iter().map(|(owner, known)| (owner, (owner, known))))
     }
 
-    fn place_of(&self, known: &ResourceState) -> (bool, i64, ManifestUrl) {
+    fn sort_key_of(&self, known: &ResourceState) -> (bool, i64, ManifestUrl) {
         let is_fresh = known.fresh_until.is_some_and(|until| self.now < until);
-        let place = if self.is_by_age() {
+        let order = if self.is_by_age() {
             known.fetched_at.timestamp_millis()
         } else {
             let chance = Seed::of(known.url.as_str()).with_counter(self.site.visits.into());
             i64::try_from(chance.below(u64::MAX >> 1)).unwrap_or_default()
         };
-        (is_fresh, place, known.url.clone())
+        (is_fresh, order, known.url.clone())
     }
 }
 
-/// What is left of a limit for what may yield nothing.
+/// The rest of a limit for documents that may yield nothing: at least an eighth of the limit.
 const fn left(max: usize, taken: usize) -> usize {
     let (left, least) = (max.saturating_sub(taken), max / PART_OF_UNSURE);
     if left > least { left } else { least }

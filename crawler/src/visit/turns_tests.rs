@@ -1,4 +1,4 @@
-//! No number of hostile documents keeps another one from its turn.
+//! Tests that any number of hostile documents does not displace other documents.
 
 use std::collections::{HashMap, HashSet};
 
@@ -32,7 +32,7 @@ fn by_others(at: &str) -> ResourceState {
     manifest(at, Discovery::CatalogEntry, Some(EVIL))
 }
 
-/// A link that led to no document, or to which no visit came.
+/// A link that led to no document, or that no visit has requested.
 fn bare(at: &str, from: Option<&str>, outcome: FetchOutcome) -> ResourceState {
     let misses_in_row = u32::from(outcome != FetchOutcome::NotReached);
     let known = manifest(at, Discovery::CatalogEntry, from);
@@ -48,9 +48,9 @@ fn planned(site: &SiteState) -> Vec<Task> {
     std::iter::from_fn(|| plan.next(&Scope::Site)).collect()
 }
 
-/// A document of one customer links to ever more URLs at the host of another one.
+/// In each visit, a document of one customer links to more URLs at the host of another one.
 #[test]
-fn links_that_lead_to_nothing_take_no_turn_of_a_manifest() {
+fn links_that_lead_to_nothing_do_not_displace_manifests() {
     let from = "https://q0.a.example/c.json";
     let outcomes = [FetchOutcome::NotFound, FetchOutcome::NotReached];
     let junk = (0..200).map(|number| {
@@ -85,7 +85,7 @@ fn links_that_lead_to_nothing_take_no_turn_of_a_manifest() {
     }
 }
 
-/// The answers of a web with hostile customers; each visit has time for few requests.
+/// Simulates a site with hostile customers. Each visit has time for few requests only.
 struct Simulation {
     site: SiteState,
     now: DateTime<Utc>,
@@ -116,7 +116,8 @@ impl Simulation {
         Self { site, now }
     }
 
-    /// One visit: hostile hosts fail in every second one, and junk ends what is planned at its host. Returns what was requested.
+    /// Simulates one visit. Hostile hosts fail in every second visit, and junk ends all planned requests to its host. Returns the requested
+    /// URLs.
     fn visit(&mut self) -> Vec<String> {
         let (visits, now) = (self.site.visits, self.now);
         for honest in 0..HONEST {
@@ -157,7 +158,7 @@ impl Simulation {
 fn waiting_time_depends_only_on_the_number_of_documents() {
     let mut simulation = Simulation::new();
     let documents = HONEST + SLOW + FAILING + DELAYED;
-    // an eighth of the requests is for what may yield nothing
+    // an eighth of the requests is for URLs that may yield nothing
     let in_order = REQUESTS - REQUESTS.div_ceil(8);
     let waits_max = 2 * documents.div_ceil(in_order) + 2;
     let mut last = [0; HONEST];
@@ -174,7 +175,7 @@ fn waiting_time_depends_only_on_the_number_of_documents() {
 
 /// Many customers have documents in the index. One more has none, and the document of another one has new links.
 #[test]
-fn what_is_known_leaves_room_for_hosts_and_links_that_others_newly_name() {
+fn known_documents_do_not_displace_hosts_and_links_that_others_newly_name() {
     let customer = |number: usize| format!("q{number:02}.a.example");
     let cards = (0..25).flat_map(|number| {
         ["c.json", "card.json"].map(|path| by_others(&format!("https://{}/{path}", customer(number))))
@@ -205,7 +206,7 @@ fn what_is_known_leaves_room_for_hosts_and_links_that_others_newly_name() {
     assert!(missing.is_empty(), "{missing:?}");
 }
 
-/// A path had a document at another host in the last visit, and the list of checks is one for all hosts of the site.
+/// In the last visit, a path had a document at another host. All hosts of the site share one list of path checks.
 #[test]
 fn a_document_at_one_host_does_not_hide_its_path_at_others() {
     let hosts: Vec<String> = (0..25).map(|number| format!("q{number:02}.a.example")).collect();
@@ -229,9 +230,10 @@ fn a_document_at_one_host_does_not_hide_its_path_at_others() {
     assert!(missing.is_empty(), "{missing:?}");
 }
 
-/// The site's own hosts have one list of checks. One host has a document at a path, and another one publishes one there later.
+/// The site's own hosts share one list of path checks. One host has a document at a path, and later another host publishes one at the same
+/// path.
 #[test]
-fn a_document_at_one_host_hides_its_path_at_no_own_host() {
+fn a_document_at_one_own_host_does_not_hide_its_path_at_other_own_hosts() {
     let at = |host: &str, path: &str| manifest(&format!("https://{host}{path}"), Discovery::WellKnown, None);
     let card = "/.well-known/agent-card.json";
     for (with_card, other) in [
@@ -267,9 +269,9 @@ fn a_document_at_one_host_hides_its_path_at_no_own_host() {
     }
 }
 
-/// A visit looks at the first two of any number of items.
+/// A visit uses the first two of any number of items.
 #[test]
-fn each_item_is_among_the_first_at_times() {
+fn each_item_is_among_the_first_in_some_visit() {
     for (count, step) in (1..50).flat_map(|count| [1, 4, 10].map(|step| (count, step))) {
         let items: Vec<usize> = (0..count).collect();
         let first = |visits| in_turn_by(items.clone(), step, 10, visits).take(2).collect::<Vec<_>>();
@@ -300,9 +302,9 @@ fn urls_that_others_name_have_turns_among_known_documents() {
     );
 }
 
-/// The catalog of the site links to a host that no visit has met, and the time for it was used up.
+/// The catalog of the site links to a host that no visit has requested, because the time for links was used up.
 #[test]
-fn a_link_that_was_left_at_a_host_that_no_visit_met_is_requested() {
+fn a_link_that_was_left_at_a_host_without_requests_is_requested() {
     let catalog = "https://a.example/agents.json";
     let at = "https://h3.a.example/card.json";
     let left = bare(at, Some(catalog), FetchOutcome::NotReached);

@@ -1,5 +1,5 @@
-//! Hands visits over to the workers that own their next addresses, in batches: in a first pass nearly every site
-//! reaches its owner that way.
+//! Hands visits over to the workers that own their next addresses. Uses batches, because in a first pass nearly every site is handed over
+//! to the owner of its address.
 
 use store::{HandOver, LeaseToken, Store, StoreError};
 
@@ -12,7 +12,7 @@ const BATCH_MAX: usize = 500;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HandOverAnswer {
     HandedOver,
-    /// Nothing was written.
+    /// The lease was lost, so nothing was written.
     LeaseLost,
 }
 

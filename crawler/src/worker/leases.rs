@@ -1,4 +1,4 @@
-//! Leases of this process and their renewal. A lease that cannot be renewed ends its visit.
+//! Renews the leases of this process. If a lease cannot be renewed, its visit ends.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +16,7 @@ type Key = (SiteName, i64);
 #[derive(Debug, Clone, Default)]
 pub(super) struct HeldLeases(Arc<Mutex<HashMap<Key, (LeaseToken, CancellationToken)>>>);
 
-/// A lease that a visit holds; no longer renewed when this is dropped, however the visit ends.
+/// A lease that a visit holds. Dropping this ends its renewal, however the visit ends.
 #[derive(Debug)]
 pub(super) struct HeldLease {
     /// Cancelled when the lease is lost.
@@ -33,8 +33,8 @@ impl HeldLeases {
         HeldLease { lost, key, held: self.clone() }
     }
 
-    /// Renews all of them, and ends the visits whose leases are lost. While the database is unavailable, visits continue, but
-    /// each of their requests waits until its clock is written, which renews its lease.
+    /// Renews all held leases, and ends the visits whose leases are lost. While the database is unavailable, visits continue, but each of
+    /// their requests waits until its clock is written, which renews its lease.
     pub(super) async fn renew(
         &self,
         store: &Store,
@@ -93,7 +93,7 @@ mod tests {
         store.sites_lease(&request, now).await.unwrap().remove(0).token
     }
 
-    /// A process that was stalled for longer than a lease leases its own site again.
+    /// A process that stalled for longer than a lease leases its own site again.
     #[tokio::test]
     async fn a_second_lease_of_a_site_ends_the_first() {
         let dir = tempfile::tempdir().unwrap();
@@ -109,7 +109,7 @@ mod tests {
         held.renew(&store, LEASE, later).await.unwrap();
         assert_eq!((first.lost.is_cancelled(), second.lost.is_cancelled()), (true, false));
         drop(first);
-        // the second one is still renewed
+        // the second lease is still renewed
         let last = later + TimeDelta::minutes(3);
         held.renew(&store, LEASE, last).await.unwrap();
         assert!(!second.lost.is_cancelled());

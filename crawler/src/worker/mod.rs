@@ -1,7 +1,7 @@
 //! Runs a number of concurrent visits: leases sites, visits them and saves the results, until nothing is due or it is stopped.
 //!
-//! One loop owns everything; a visit is one task of a `JoinSet`. Leases are renewed in the meantime. Stopping is soft
-//! first: visits end after the request in flight and are parked; then hard: tasks are dropped and leases released.
+//! One loop owns all state, and each visit is a task of a `JoinSet`. The loop also renews the leases. After a soft stop, visits end after
+//! the request in flight and are parked. After a hard stop, tasks are dropped and leases released.
 
 mod hand_overs;
 mod leases;
@@ -31,9 +31,9 @@ use crate::metrics;
 use crate::summary::{ParkedSite, Summary};
 use crate::visit::Tools;
 
-/// Maximum number of sites leased by one statement: a few milliseconds' work for a database.
+/// Maximum number of sites leased by one statement, which takes a database a few milliseconds.
 const LEASE_BATCH_MAX: usize = 200;
-/// Renewals within the duration of a lease: two may fail in a row.
+/// Number of renewals within the duration of a lease. Two may fail in a row.
 const HEARTBEATS_PER_LEASE: u32 = 3;
 /// Interval of [`Progress::State`].
 pub(crate) const STATE_EVERY: Duration = Duration::from_secs(1);
@@ -43,15 +43,15 @@ const IDLE_POLL: Duration = Duration::from_secs(1);
 const NO_HEARTBEAT: Duration = Duration::from_hours(24);
 /// Delay after an error of the database.
 const OUTAGE_DELAY: Duration = Duration::from_secs(1);
-/// Time for visits to end after a soft stop: the longest request and its saving.
+/// Time for visits to end after a soft stop: enough for the longest request and for saving its result.
 const DRAIN_MAX: Duration = Duration::from_secs(45);
-/// How long a crawl may take to end after the first signal: the drain, the visits that are saved then, and the clocks.
+/// How long a crawl may take to end after the first signal: the drain, and then saving the visits and the clocks.
 pub const STOP_MAX: Duration = Duration::from_secs(75);
 /// Maximum number of parked visits of earlier runs that a pass takes over.
 const PARKED_LISTED_MAX: u32 = 10_000;
 
-/// How a crawl is stopped. Soft: visits end after the request in flight, and are parked. Hard: everything is dropped,
-/// and leases are released.
+/// How a crawl is stopped. After a soft stop, visits end after the request in flight and are parked. After a hard stop, all tasks are
+/// dropped and leases are released.
 pub use runtime::Shutdown as Cancel;
 
 pub use self::progress::{CrawlState, Progress};
@@ -77,14 +77,14 @@ struct Work {
     running: JoinSet<Done>,
     held: HeldLeases,
     parked: BTreeMap<SiteName, ParkedSite>,
-    /// Sites that are due after this belong to the next pass.
+    /// Sites that become due after this time belong to the next pass.
     due_before: Option<DateTime<Utc>>,
     next_poll_at: Instant,
     /// When the leases are renewed again.
     next_renewal_at: Instant,
     /// When the next heartbeat is due.
     next_heartbeat_at: Instant,
-    /// Another process held sites since the queue was last empty.
+    /// Whether another process held sites since the queue was last empty.
     others_hold_sites: bool,
     /// Counts the sites that are due, which may take long.
     count: JoinSet<Option<u64>>,
@@ -125,7 +125,7 @@ impl<'a> Worker<'a> {
             if Instant::now() >= work.next_heartbeat_at {
                 self.update_groups(&mut work).await;
             }
-            // own leases are renewed first: with a time before that, none of them counts as expired
+            // renew the leases of this worker first, and take the time before that, so that none of them counts as expired
             let now = clock::now();
             let leased =
                 if self.renew_leases(&mut work, now).await { self.lease(&mut work, now).await? } else { 0 };
@@ -165,8 +165,8 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// Sends a heartbeat, and takes or releases addresses. Parked visits at an address that was
-    /// another worker's may be resumed here.
+    /// Sends a heartbeat, and takes or releases addresses. This worker may then resume parked visits at addresses that another worker owned
+    /// before.
     async fn update_groups(&self, work: &mut Work) {
         let (groups, store) = (&self.tools.groups, &self.tools.store);
         let heartbeat = groups.heartbeat(store).await;
@@ -186,7 +186,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Visits that wait, of this run and of others.
+    /// Parked visits, of this run and of others.
     async fn parked(&self) -> Result<BTreeMap<SiteName, ParkedSite>, StoreError> {
         let parked = self.tools.store.parked_list(PARKED_LISTED_MAX).await?;
         let is_wanted = |site: &SiteName| self.only.as_ref().is_none_or(|only| only.contains(site));
@@ -258,12 +258,12 @@ impl<'a> Worker<'a> {
             return false;
         }
         if clock::now() > leases_end_at {
-            // sites of others may have become free since the last poll, which may be long ago on a busy machine
+            // sites of other processes may have become free since the last poll, which may be long ago on a busy machine
             work.next_poll_at = Instant::now();
             return std::mem::take(&mut work.others_hold_sites);
         }
         match self.tools.store.stats(clock::now()).await {
-            // sites of others are free now: one more poll
+            // sites of other processes are free now, so poll once more
             Ok(stats) if stats.sites_leased == 0 && !self.others_have_due(work).await => {
                 work.next_poll_at = Instant::now();
                 std::mem::take(&mut work.others_hold_sites)
@@ -278,7 +278,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Whether there are parked visits that this worker does not know: those of a worker that has ended.
+    /// Whether there are parked visits that this worker does not know, such as those of a worker that has ended.
     async fn finds_new_parked(&self, work: &mut Work, until: DateTime<Utc>) -> bool {
         match self.parked().await {
             Ok(parked) => {
@@ -289,7 +289,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Whether sites of this pass are due that were not leased: those of other workers, which may have ended.
+    /// Whether sites of this pass are due and not leased. They belong to other workers, which may have ended.
     async fn others_have_due(&self, work: &Work) -> bool {
         if self.tools.groups.is_unshared() {
             return false;
@@ -300,7 +300,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Fills the free slots; returns how many visits began.
+    /// Starts visits in the free slots, and returns how many began.
     async fn lease(&self, work: &mut Work, now: DateTime<Utc>) -> Result<usize, StoreError> {
         let free = self.concurrency.saturating_sub(work.running.len()).min(LEASE_BATCH_MAX);
         // a single free slot is not worth a statement, unless nothing else runs
@@ -364,8 +364,8 @@ impl<'a> Worker<'a> {
             .await
     }
 
-    /// Resumes parked visits that are due. One that another worker holds, even if it has ended, or whose address is
-    /// another worker's, is tried again, unless it is no longer parked.
+    /// Resumes parked visits that are due. If another worker, which may have ended, holds the site or owns its address, the visit is tried
+    /// again later, unless it is no longer parked.
     async fn resume(
         &self,
         work: &mut Work,
@@ -384,7 +384,7 @@ impl<'a> Worker<'a> {
             let mut waiting = self.parked().await?;
             for site in ready {
                 match waiting.remove(&site) {
-                    // the site was set aside
+                    // the visit was postponed
                     Some(parked) if parked.resume_at > again_at => drop(work.parked.insert(site, parked)),
                     Some(_) => {}
                     None => drop(work.parked.remove(&site)),
@@ -395,7 +395,7 @@ impl<'a> Worker<'a> {
     }
 
     fn start(&self, work: &mut Work, mut leased: LeasedSite) {
-        // what an operator checks is requested like a submitted site, whatever list names it
+        // a site that the operator checks is treated like a submitted site, whatever list names it
         leased.site.is_submitted |= self.only.is_some();
         let goes_on = leased.site.parked.is_some() || leased.site.interrupted.is_some();
         self.tools.events.write(Event::VisitBegan { site: &leased.token.site, goes_on });
@@ -446,7 +446,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Waits for visits to end after a soft stop. A hard stop, or too long a wait, drops them.
+    /// Waits for visits to end after a soft stop. Drops them after a hard stop or after [`DRAIN_MAX`].
     async fn drain(&mut self, work: &mut Work) {
         let deadline = Instant::now() + DRAIN_MAX;
         while !work.running.is_empty() {
@@ -471,12 +471,12 @@ impl Work {
         self.parked.values().filter(move |parked| parked.resume_at <= now).map(|parked| &parked.site)
     }
 
-    /// Parked visits that resume until then.
+    /// The number of parked visits that resume at `until` or before.
     fn parked_until(&self, until: DateTime<Utc>) -> usize {
         self.parked.values().filter(|parked| parked.resume_at <= until).count()
     }
 
-    /// When to poll the queue again, at the latest.
+    /// The latest time at which to poll the queue again.
     fn wake_at(&self) -> Instant {
         let now = clock::now();
         let first_parked = self.parked.values().map(|parked| parked.resume_at).min();

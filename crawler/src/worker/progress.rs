@@ -25,11 +25,11 @@ pub enum Progress<'a> {
     State(&'a CrawlState<'a>),
     /// A visit waits.
     Parked(&'a ParkedSite),
-    /// Nothing is due; parked visits are waited for.
+    /// Nothing is due, and the crawl waits for parked visits.
     Waiting { parked: usize, until: DateTime<Utc> },
-    /// Nothing is due; other processes hold sites. They may have ended.
+    /// Nothing is due, but other processes hold sites. These processes may have ended.
     Held { sites: u64, until: DateTime<Utc> },
-    /// The database is unavailable; nothing is lost.
+    /// The database is unavailable. Nothing is lost.
     Outage(&'a StoreError),
     /// The database is available again after this time.
     OutageOver { lasted: Duration },
@@ -39,7 +39,7 @@ pub enum Progress<'a> {
 #[derive(Debug, Clone, Copy)]
 pub struct CrawlState<'a> {
     pub summary: &'a Summary,
-    /// Sites that were due at the start, once they are counted.
+    /// Number of sites that were due at the start. `None` until they are counted.
     pub sites_known: Option<u64>,
     /// Visits in progress.
     pub open: usize,

@@ -1,4 +1,4 @@
-//! One visit as a task: visit, then save. Saving is retried while the database is unavailable.
+//! The task of one visit: visits the site, then saves the result. Saving is retried while the database is unavailable.
 
 use chrono::TimeDelta;
 use manifest::SiteName;
@@ -36,7 +36,7 @@ pub(super) enum Done {
 /// Delay before a visit is retried that failed because of this crawler: a full disk or a bad row is not fixed immediately.
 const RETRY_OWN_FAILURE: TimeDelta = TimeDelta::hours(1);
 
-/// Visits and saves. The span is of the highest level, so that every line written within it names the visit.
+/// Visits and saves. The span has the highest level, so that every log line within it names the visit.
 #[tracing::instrument(
     name = "visit",
     level = "error",
@@ -70,7 +70,7 @@ pub(super) async fn visit_and_save(
     }
 }
 
-/// Parks the site for later; if that fails too, its lease expires.
+/// Parks the visit for later. If that fails too, the lease expires.
 async fn fail(tools: &Tools, token: LeaseToken, error: StoreError) -> Done {
     let resume_at = clock::now() + RETRY_OWN_FAILURE;
     let reason = "the visit failed because of an error in the crawler".to_owned();

@@ -1,4 +1,4 @@
-//! Saves visits that end together in one transaction.
+//! Saves visits that end at about the same time in one transaction.
 
 use std::sync::Arc;
 
@@ -8,11 +8,11 @@ use tokio_util::task::TaskTracker;
 use crate::batcher::{BatchWriter, Batcher};
 use crate::retry::retry_while_unavailable;
 
-/// Maximum number of visits saved by one transaction. More would keep rows locked for longer and gain little on a server; an embedded
-/// database is locked whole, and clocks are written between transactions, so small transactions would not keep up.
+/// Maximum number of visits saved by one transaction. On a server, more would keep rows locked for longer and gain little. An embedded
+/// database is locked as a whole, and clocks are written between transactions, so it needs larger transactions.
 const BATCH_MAX: usize = 16;
 const BATCH_MAX_EMBEDDED: usize = 128;
-/// Transactions at the same time on a server; an embedded database takes one at a time.
+/// Number of concurrent transactions on a server. An embedded database allows one at a time.
 const WRITERS: usize = 4;
 
 /// Saves visits in batches, and one by one after a batch has failed. Cheap to clone.

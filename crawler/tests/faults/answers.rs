@@ -73,7 +73,7 @@ async fn malformed_answers_are_classified() {
         let head: String = raw.chars().take(60).collect();
         assert_eq!(found, *wanted, "{what}: {head:?}");
     }
-    // a fault ends the visit early: robots.txt, the path, and the requests that the rules still allow
+    // a fault ends the visit early: it requests robots.txt, the path, and what the rules still allow
     for index in 0..table.len() {
         let paths = crawl.paths(&format!("bad{index}.example"));
         assert!(paths.iter().filter(|path| *path == FIRST).count() <= 1, "{paths:?}");
@@ -119,7 +119,7 @@ const CAPS: [(&str, &str, u16, u64); 5] = [
 /// Permitted deviation from the cap in bytes.
 const TOLERANCE: u64 = 64 * KIB;
 
-/// Hosts with endless bodies, one for each cap, and the hits on them.
+/// Visits hosts with endless bodies, one for each cap. Returns the hits on them.
 async fn endless(paced: impl Fn(Answer) -> Answer) -> (Vec<testweb::Hit>, Crawl) {
     let host = |(index, (path, kind, status, _)): (usize, &(&str, &str, u16, u64))| {
         let answer = paced(Answer::endless(kind)).with_status(*status);
@@ -154,7 +154,7 @@ async fn bodies_are_cut_at_their_caps() {
     assert_eq!(crawl.report("endless0.example").await.visits[0].end, VisitEnd::Completed);
 }
 
-/// A server that sends as fast as it can also fills the socket buffers of both ends, which the systems bound.
+/// A server that sends as fast as it can also fills the socket buffers of both ends. The operating systems limit these buffers.
 #[tokio::test]
 async fn bounds_data_that_servers_send_ahead() {
     // what the sockets of both ends may hold: 6 MiB of `tcp_rmem` and 4 MiB of `tcp_wmem` on Linux
@@ -208,7 +208,7 @@ async fn redirects_obey_robots_of_their_target() {
         assert_eq!(crawl.paths(&format!("robots{index}.example")), ["/robots.txt"], "{target}");
     }
     let knock = tokio::time::timeout(Duration::ZERO, private.accept()).await;
-    assert!(knock.is_err(), "the private listener has a connection");
+    assert!(knock.is_err(), "a connection to the private listener was opened");
     assert!(crawl.hits("shop.example").is_empty());
 }
 
@@ -299,7 +299,7 @@ async fn robots_answers_by_the_table() {
 
 /// Retry-After in every form: no request for the full time, by the stored clock.
 #[tokio::test]
-async fn retry_after_in_every_form_is_kept() {
+async fn keeps_retry_after_in_every_form() {
     let date = |seconds: u64| {
         httpdate::fmt_http_date(
             std::time::SystemTime::from(crate::support::now()) + Duration::from_secs(seconds),
@@ -333,19 +333,19 @@ async fn retry_after_in_every_form_is_kept() {
         assert!((*least_s..=*most_s + 1).contains(&wait_s), "{value:?}: {wait_s} s");
         assert_eq!(crawl.paths(&format!("busy{index}.example")), ["/robots.txt", FIRST], "{value:?}");
     }
-    // an operator requests another visit of everything: no request is sent
+    // the operator requests another visit to all sites, but no request is sent
     crawl.pass_again().await;
     assert_eq!(crawl.web.log().hit_count(), 0);
 }
 
-/// Fifty thousand names below one domain are one site; its visit costs no more than with fifty names.
+/// Fifty thousand names below one domain are one site; its visit sends no more requests than one with fifty names.
 #[tokio::test]
 async fn fifty_thousand_names_below_a_domain_are_one_site() {
     let (few, many) = (requests_to_names(50).await, requests_to_names(50_000).await);
     assert!(many <= few, "{many} requests, {few} with fifty names");
 }
 
-/// Number of requests of the visit to a site with this number of names.
+/// Number of requests of the visit to a site with `count` names.
 async fn requests_to_names(count: usize) -> u64 {
     let web = Web::builder().many(count, "n{}.shop.example", |_| Host::new("any.example"));
     let web = web.start().await.unwrap();

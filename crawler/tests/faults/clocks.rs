@@ -9,7 +9,7 @@ use crate::skipped::skipped;
 use crate::support::shop;
 
 const DELAY: Duration = Duration::from_millis(150);
-/// Paths of the library on Debian, by architecture.
+/// Paths of libfaketime on Debian, by architecture.
 const LIBRARIES: [&str; 3] = [
     "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1",
     "/usr/lib/aarch64-linux-gnu/faketime/libfaketime.so.1",

@@ -14,7 +14,7 @@ const SITES: usize = 12;
 const DELAY: Duration = Duration::from_millis(100);
 /// How long the disk stays full.
 const FULL: Duration = Duration::from_secs(4);
-/// Requests whose clocks were already written may still begin.
+/// Requests whose clocks were written before the disk was full may still begin within this time.
 const GRACE_US: u64 = 500_000;
 
 /// A small file system in memory under `data`, which is filled when `fill` appears and cleared when `clear` does.
@@ -39,7 +39,7 @@ async fn may_mount() -> bool {
     command.stderr(Stdio::null()).status().await.is_ok_and(|status| status.success())
 }
 
-/// Pass criteria: no request without its clock on the disk, and the crawl continues by itself.
+/// Pass criteria: no request is sent before its clock is on the disk, and the crawl continues without intervention.
 #[tokio::test]
 async fn waits_while_the_disk_is_full() {
     if !may_mount().await {
@@ -77,7 +77,7 @@ async fn waits_while_the_disk_is_full() {
     let hits = log.hits();
     let during = hits.iter().filter(|hit| (full_us + GRACE_US..cleared_us).contains(&hit.started_us));
     let during: Vec<_> = during.map(|hit| (&hit.host, &hit.path)).collect();
-    assert!(during.is_empty(), "requests left while the disk was full: {during:?}");
+    assert!(during.is_empty(), "requests were sent while the disk was full: {during:?}");
     for name in &names {
         for pair in log.hits_on(name).windows(2) {
             let gap = Duration::from_micros(pair[1].started_us.saturating_sub(pair[0].ended_us));

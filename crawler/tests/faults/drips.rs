@@ -21,7 +21,7 @@ const REQUEST_MAX: Duration = Duration::from_secs(20);
 const OPEN_VISIT_KIB_MAX: u64 = 150;
 /// Memory of an idle crawler with an open database.
 const LOADED_KIB_MAX: u64 = 40 * 1024;
-/// Permitted difference of memory between two halves of the same crawl: the allocator's slack, and visits being saved.
+/// Permitted growth of memory between two halves of the same crawl, caused by the allocator and by visits that are being saved.
 const GROWTH_PERCENT_MAX: u64 = 10;
 const SLACK_KIB: u64 = 8 * 1024;
 
@@ -94,8 +94,8 @@ async fn stops_servers_that_send_one_byte_per_second() {
     let memory = judge_memory(&peaks, open);
     println!("{memory}");
     println!("{drips} dripping sites, {most_at_once} requests at once, the longest took {longest:?}");
-    // a visit makes three requests, two of them slow; the machine decides how many begin in a second
-    assert!(most_at_once * 4 >= open, "only {most_at_once} requests were ever under way at once");
+    // a visit sends three requests, two of them slow; how many begin per second depends on the machine
+    assert!(most_at_once * 4 >= open, "at most {most_at_once} requests were in flight at the same time");
 }
 
 /// Maximum number of concurrent requests.
@@ -110,11 +110,11 @@ fn most_at_once<'a>(hits: impl Iterator<Item = &'a testweb::Hit>) -> usize {
     usize::try_from(highest.max().unwrap_or_default()).unwrap_or_default()
 }
 
-/// Describes the memory usage; fails if it grew.
+/// Describes the memory usage. Panics if it grew.
 fn judge_memory(peaks: &BTreeMap<usize, u64>, open: usize) -> String {
     let highest = |from: usize, to: usize| peaks.range(from..to).map(|(_, kib)| *kib).max();
     if peaks.is_empty() {
-        return "memory is not judged: this system does not tell it under /proc".to_owned();
+        return "memory is not checked: this system does not report it under /proc".to_owned();
     }
     // a visit ends after its third request
     let (first, second) = (highest(0, 3 * open), highest(9 * open / 2, usize::MAX));

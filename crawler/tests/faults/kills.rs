@@ -15,7 +15,7 @@ use crate::support::AWP;
 
 const KILLS_DEFAULT: usize = 6;
 const DELAY: Duration = Duration::from_millis(80);
-/// Requests of one run of the crawler.
+/// Number of requests after which a run of the crawler is killed.
 const HITS_PER_RUN: usize = 40;
 const ARGUMENTS: [&str; 10] =
     ["--seeds", "seeds", "--delay", "80ms", "--lease", "1s", "--concurrency", "8", "--format", "json"];

@@ -1,6 +1,6 @@
-//! Faults to survive: each row of the fault table is a test with a pass criterion, checked in the server's log.
+//! Fault tests: each row of the fault table is a test with a pass criterion, which is checked in the server's log.
 //!
-//! Some are small here; `tests/faults full` runs them at full size.
+//! Some run at a small size here; `tests/faults full` runs them at full size.
 
 #![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 

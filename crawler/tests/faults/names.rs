@@ -22,7 +22,7 @@ const A: u16 = 1;
 const TXT: u16 = 16;
 const SERVFAIL: u8 = 2;
 const NXDOMAIN: u8 = 3;
-/// Time of both tries of a lookup on a slow machine.
+/// Maximum time of both attempts of a lookup on a slow machine.
 const LOOKUP_MAX: Duration = Duration::from_secs(14);
 
 /// Response of the name server for a name.
@@ -32,14 +32,14 @@ enum Zone {
     Code(u8),
     /// No record of any type.
     Empty,
-    /// One address after another, then always the last one.
+    /// Returns these addresses one after another, then always the last one.
     Addresses(Vec<Ipv4Addr>),
     /// The complete response over TCP only.
     Truncated(Ipv4Addr),
     Text(String),
 }
 
-/// A name server on a loopback port; dropping it ends its tasks.
+/// A name server on a loopback port. Dropping it ends its tasks.
 struct Responder {
     address: SocketAddr,
     asked: Arc<Mutex<HashMap<(String, u16), usize>>>,
@@ -191,7 +191,7 @@ async fn distinguishes_failing_name_servers_from_dead_names() {
     }
 }
 
-/// A web on the standard port, if this machine permits it; each test has its own address.
+/// A test web on port 443, if this machine permits it. Each test has its own address.
 async fn web_on_443(address: Ipv4Addr, host: Host) -> Option<Web> {
     let web = Web::builder().addresses(Addresses::Shared(address)).port(443).host(host);
     web.start().await.ok()
@@ -213,7 +213,7 @@ async fn ignores_a_name_that_resolves_differently_during_a_visit() {
     crawl.config.egress.own_networks = OwnNetworks::new(["127.53.0.0/16".parse().unwrap()]);
     let summary = crawl.pass().await;
     assert_eq!((summary.sites_visited, summary.manifests_added), (1, 1), "{summary:?}");
-    assert_eq!(responder.asked("rebind.example", A), 1, "one resolution holds for the whole visit");
+    assert_eq!(responder.asked("rebind.example", A), 1, "the name is resolved once per visit");
     let summary = crawl.pass_again().await;
     assert_eq!((summary.requests, crawl.web.log().hit_count()), (0, 0), "{summary:?}");
     assert_eq!(crawl.report("rebind.example").await.visits[0].end, VisitEnd::AddressRefused);
@@ -240,7 +240,11 @@ async fn retries_truncated_dns_answers_over_tcp_and_follows_txt_records() {
     let mut crawl = crawl_with(&responder, web, &["long.example"]).await;
     let summary = crawl.pass().await;
     assert_eq!((summary.sites_visited, summary.manifests_added), (1, 0), "{summary:?}");
-    assert_eq!(responder.asked("_atp.long.example", TXT), 0, "only where the operator wants it");
+    assert_eq!(
+        responder.asked("_atp.long.example", TXT),
+        0,
+        "TXT records are queried only if the operator enables it"
+    );
     crawl.config.text_records = TextRecords::Queried;
     let summary = crawl.pass_again().await;
     assert_eq!(summary.manifests_added, 1, "{summary:?}");
@@ -269,13 +273,13 @@ async fn a_txt_record_proves_a_claim_for_any_response_of_the_site() {
     assert!(crawl.store.claim_ask(&site, now, now).await.unwrap());
     crawl.pass().await;
     assert_eq!(crawl.paths("closed.example"), ["/robots.txt"]);
-    assert_eq!(responder.asked("_agentdex.closed.example", TXT), 1, "once in a visit");
+    assert_eq!(responder.asked("_agentdex.closed.example", TXT), 1, "queried once per visit");
     let claim = crawl.store.claim_find(&site).await.unwrap().unwrap();
     assert_eq!(claim.owner.unwrap().proof, claim::Proof::Dns);
 }
 
 #[tokio::test]
-async fn a_failure_of_the_name_servers_is_no_missed_proof() {
+async fn a_failure_of_the_name_servers_does_not_count_as_a_missing_proof() {
     let address = Ipv4Addr::new(127, 53, 0, 5);
     let host = Host::new("owned.example").file("/agent.json", "application/json", AWP);
     let Some(web) = web_on_443(address, host).await else {

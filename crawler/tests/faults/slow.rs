@@ -1,4 +1,4 @@
-//! Slow servers: each request ends within its limit, and its slot is free again.
+//! Slow servers: each request ends within its limit, and its slot is released.
 
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ async fn slow_servers_do_not_delay_others() {
     crawl.config.concurrency = OPEN_MAX;
     let summary = crawl.pass().await;
     assert_eq!((summary.sites_visited, summary.failed), (sites as u64, 0), "{summary:?}");
-    assert_eq!(summary.manifests_added, EACH as u64, "the good ones were not held up");
+    assert_eq!(summary.manifests_added, EACH as u64, "slow sites did not delay the others");
     for hit in crawl.web.log().hits() {
         let took = Duration::from_micros(hit.ended_us - hit.started_us);
         assert!(took <= REQUEST_MAX, "{}{} took {took:?}", hit.host, hit.path);

@@ -1,4 +1,4 @@
-//! Wrong arguments, and a pass that reaches no site.
+//! Tests of wrong arguments, and of a pass that reaches no site.
 
 use std::process::Stdio;
 
@@ -40,7 +40,7 @@ async fn read_only_commands_create_no_database() {
 }
 
 #[tokio::test]
-async fn check_says_that_a_site_of_the_demo_is_not_on_the_web() {
+async fn check_reports_that_a_site_of_the_demo_is_not_on_the_web() {
     let fixture = Fixture::with([]).await;
     let checked = fixture.run(&["check", "skyhop.example"]).await;
     let stderr = text(&checked.stderr);
@@ -72,7 +72,7 @@ async fn keys_of_readers_are_shown_once_listed_and_revoked() {
     assert!(key.starts_with("agentdex-reader-") && key.len() == 80, "{key}");
     let listed = text(&fixture.run(&["keys", "list"]).await.stdout);
     assert!(listed.starts_with("partner  7 requests a second, since 2"), "{listed}");
-    assert!(!listed.contains(&key), "a key is shown once");
+    assert!(!listed.contains(&key), "a key is shown only once");
     for (words, part) in [
         (["keys", "add", "partner"], "keys revoke partner"),
         (["keys", "add", "a b"], "letters, digits"),
@@ -125,7 +125,7 @@ async fn a_crawl_without_seeds_creates_no_database() {
 }
 
 #[tokio::test]
-async fn check_says_that_nothing_was_found() {
+async fn check_reports_that_nothing_was_found() {
     let fixture = Fixture::with([Host::new("empty.example")]).await;
     let checked = fixture.run(&["check", "empty.example", "--delay", "0s"]).await;
     let (result, log) = (text(&checked.stdout), text(&checked.stderr));

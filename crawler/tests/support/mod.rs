@@ -23,7 +23,7 @@ pub(crate) struct Crawl {
 }
 
 impl Crawl {
-    /// A web of these hosts, all of them seeded, with no gap between requests.
+    /// A crawl of a test web with these hosts, which are all seeded, without a gap between requests.
     pub(crate) async fn of(hosts: impl IntoIterator<Item = Host>) -> Self {
         let hosts: Vec<Host> = hosts.into_iter().collect();
         let seeds: Vec<String> = hosts.iter().map(|host| host.name().to_owned()).collect();
@@ -31,7 +31,7 @@ impl Crawl {
         Self::on(web, &seeds.join("\n")).await
     }
 
-    /// This web, with these seeds.
+    /// A crawl of `web` with these seeds.
     pub(crate) async fn on(web: Web, seeds: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open_in_data_dir(dir.path()).await.unwrap();

@@ -1,4 +1,4 @@
-//! Where the program `crawler` is.
+//! Finds the program `crawler`.
 
 use std::path::PathBuf;
 

@@ -1,7 +1,7 @@
 //! Detects the language of a text, and stems its words.
 //!
-//! Text is stemmed in its own language, since English rules truncate words of other languages arbitrarily. Text of an unknown
-//! language is treated as English, as most manifests are.
+//! Text is stemmed in its own language, because English rules truncate words of other languages arbitrarily. Text of an unknown language is
+//! treated as English, the language of most manifests.
 
 use std::borrow::Cow;
 
@@ -17,15 +17,15 @@ pub(crate) enum Stemming {
     #[default]
     English,
     Other(Algorithm),
-    /// The language has no stemmer: words stay as they are.
+    /// The language has no stemmer: words are not changed.
     Plain,
 }
 
 /// Separates a stem from the tag of its language in a term, which no word contains.
 const LANGUAGE_MARK: char = '~';
 
-/// Shortest text whose language is detected, in characters (chosen on tool descriptions: shorter ones are detected as Latin
-/// or Esperanto).
+/// Minimum length of a text for language detection, in characters. Chosen with tool descriptions: shorter ones are detected as Latin or
+/// Esperanto.
 const DETECTION_CHARS_MIN: usize = 60;
 
 /// Maximum number of words that are checked for English.
@@ -80,7 +80,7 @@ impl Stemming {
         }
     }
 
-    /// Whether a term is a stem of this language, which is marked.
+    /// Whether a term is a stem with the mark of this language.
     pub(crate) fn marks(self, term: &str) -> bool {
         let tag = term.rsplit_once(LANGUAGE_MARK).map(|(_, tag)| tag);
         tag.is_some_and(|tag| Self::for_language(tag) == self)
@@ -101,8 +101,8 @@ impl Stemming {
     }
 }
 
-/// A text with a larger share of English function words is English. Tool descriptions are terse and full of names, so a
-/// letter-based detector classifies many as Latin or Dutch; texts in other languages have less than a twentieth.
+/// A text with a larger share of English function words is classified as English. Tool descriptions are terse and full of names, so a
+/// letter-based detector classifies many as Latin or Dutch. In texts of other languages, the share is below 5 %.
 const ENGLISH_SHARE_MIN: f32 = 0.1;
 
 /// The primary subtag of the language of a text: the declared one, else the detected one, else English.

@@ -1,4 +1,4 @@
-//! Turns text into terms, the same way for capabilities and for queries.
+//! Converts text to terms, in the same way for capabilities and for queries.
 //!
 //! Identifiers are split into words (`bookFlight`, `book_flight`, `book.flight` and `flight2` have two each), folded to lower
 //! case without Latin accents, and stemmed in their language. A word keeps its offsets in the text, which snippets need.

@@ -1,7 +1,7 @@
 //! Words that are not searched for.
 //!
-//! Stop words are removed from capabilities and queries; they include words of polite conversation. Chat verbs count little in
-//! queries that have other words, since `get` or `find` means something in the name of a capability.
+//! Stop words are removed from capabilities and queries; they include words of polite conversation. Chat verbs such as `get` and `find`
+//! have a low weight in queries with other words. They are not removed, because they are meaningful in the name of a capability.
 
 use std::sync::LazyLock;
 

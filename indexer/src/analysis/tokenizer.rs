@@ -1,4 +1,4 @@
-//! A tantivy tokenizer over the same words, for snippets.
+//! A tantivy tokenizer that splits text into the same words, for snippets.
 
 use std::collections::BTreeSet;
 
@@ -9,20 +9,20 @@ use super::language::Stemming;
 use super::stop::is_stop_word;
 use super::words::words;
 
-/// Tokens with offsets; those that may match are stemmed, the others have no text.
+/// Returns tokens with offsets. Tokens that may match are stemmed; the others have empty text.
 #[derive(Debug, Clone)]
 pub(crate) struct CapabilityTokenizer {
     /// The wanted terms.
     terms: FxHashSet<String>,
-    /// Prefixes of the wanted stems. Stemming takes most of the time of a snippet, and an English stem has the prefix of its
-    /// word.
+    /// Prefixes of the wanted stems. Stemming takes most of the time of a snippet, so words with other prefixes are not stemmed: an English
+    /// stem begins like its word.
     prefixes: Vec<String>,
-    /// The other languages that have wanted terms.
+    /// Languages other than English with wanted terms.
     languages: Vec<Stemming>,
 }
 
 impl CapabilityTokenizer {
-    /// For terms of English and of some of the languages.
+    /// Builds a tokenizer for terms in English and in some of the languages.
     pub(crate) fn new<'a>(languages: &[Stemming], terms: impl Iterator<Item = &'a str>) -> Self {
         let terms: FxHashSet<String> = terms.map(str::to_owned).collect();
         let prefixes: BTreeSet<String> = terms.iter().map(|term| prefix(term).to_owned()).collect();

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use unicode_normalization::UnicodeNormalization;
 
-/// Longest word that becomes a term, in characters; longer ones are keys and hashes.
+/// Maximum length of a word that becomes a term, in characters. Longer ones are keys and hashes.
 const WORD_CHARS_MAX: usize = 40;
 
 /// A folded word, and its byte range in the text.
@@ -168,7 +168,7 @@ fn fold_char(c: char) -> impl Iterator<Item = char> {
     kept.into_iter()
 }
 
-/// The form in which whole names are compared: words joined by a space.
+/// The form for comparing whole names: words joined by a space.
 pub(crate) fn fold_exact(text: &str) -> String {
     let mut folded = String::with_capacity(text.len());
     for word in words(text) {

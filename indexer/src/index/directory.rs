@@ -19,7 +19,7 @@ pub(crate) struct Generations {
     dir: PathBuf,
 }
 
-/// Held by the one process that writes.
+/// The lock of the writing process.
 #[derive(Debug)]
 pub(crate) struct WriterLock {
     _file: File,
@@ -45,7 +45,7 @@ impl Generations {
 
     /// Makes an empty sub-directory for the next generation. The caller holds the lock.
     ///
-    /// Removes what a writer that was killed has left. Its number is not reused, since a reader may still have that generation open.
+    /// Removes the remains of a writer that was killed. Its number is not reused, because a reader may still have that generation open.
     pub(crate) fn prepare_next(&self) -> Result<PathBuf, IndexError> {
         let last = self.all().iter().filter_map(|name| number_of(name)).max().unwrap_or(0);
         self.remove_others()?;
@@ -142,7 +142,11 @@ mod tests {
         let killed = generations.prepare_next().unwrap();
         let second = generations.prepare_next().unwrap();
         assert!(!killed.exists() && second != killed);
-        assert_eq!(generations.all().len(), 2, "the current one stays while the next is written");
+        assert_eq!(
+            generations.all().len(),
+            2,
+            "the current generation is kept while the next one is written"
+        );
         assert_eq!(generations.current().unwrap(), first);
     }
 

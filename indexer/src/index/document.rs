@@ -1,8 +1,8 @@
 //! The document of a capability.
 //!
-//! The weights are those that ranked best on public tool-retrieval sets: words of the name count four times, of the
-//! title three times, of parameter names and the site twice, everything else once. Text that tries to instruct the
-//! reader is indexed like any other and ranked a little lower.
+//! The weights gave the best ranking on public tool-retrieval sets: words of the name count four times, of the title three times, of
+//! parameter names and the site twice, and all others once. Text that tries to instruct the reader is indexed like other text but ranked
+//! slightly lower.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashSet};
@@ -45,16 +45,16 @@ const TITLE_WEIGHT: usize = 3;
 const PARAMETER_WEIGHT: usize = 2;
 const SITE_WEIGHT: usize = 2;
 
-/// Maximum number of terms of one capability: longer texts are usually written to match every query.
+/// Maximum number of terms of one capability. Longer texts are usually written to match every query.
 const TERMS_MAX: usize = 1_500;
 /// Maximum number of terms of the manifest's own text.
 const ABOUT_TERMS_MAX: usize = 400;
-/// Minimum number of distinct stems of a text that has a sketch; shorter texts are copies only if they are equal.
+/// Minimum number of distinct stems for a sketch. Texts with fewer stems count as copies only if they are equal.
 const SKETCHED_STEMS_MIN: usize = 16;
 /// Maximum number of words whose character grams are indexed.
 const GRAM_WORDS_MAX: usize = 40;
-/// Penalty of documents that only others name: more than the sum of all quality factors, so that a site's own declaration of the same text
-/// comes first.
+/// Penalty for documents that only others name: larger than the sum of all quality factors, so that a site's own declaration with the same
+/// text ranks higher.
 const NAMED_BY_OTHERS_PENALTY: f64 = 0.3;
 /// Maximum bytes of a description in a row; the whole text is in the store.
 const ROW_DESCRIPTION_BYTES_MAX: usize = 2_000;
@@ -66,12 +66,12 @@ pub(crate) struct ManifestText<'a> {
     given: Option<&'a Examples>,
     /// Words of the site's name, not stemmed.
     site_words: Vec<String>,
-    /// The manifest's own description, stemmed for the previous capability; the next one usually has the same language.
+    /// The description of the manifest, stemmed for the previous capability. Cached because the next one usually has the same language.
     about: RefCell<Option<(Stemming, Rc<str>)>>,
 }
 
 impl<'a> ManifestText<'a> {
-    /// `None` if the manifest does not belong in the index.
+    /// `None` if the manifest must not be indexed.
     pub(crate) fn of(stored: &'a StoredManifest) -> Option<Self> {
         let is_present = matches!(stored.status, Status::Fresh | Status::Stale | Status::Unreachable);
         if !is_present || !stored.manifest.format().is_indexable() {
@@ -81,13 +81,13 @@ impl<'a> ManifestText<'a> {
         Some(Self { stored, given: None, site_words, about: RefCell::default() })
     }
 
-    /// Adds the examples of the operator to those of the publishers.
+    /// Adds the operator's examples to the publishers' examples.
     pub(crate) fn with_examples(self, given: &'a Examples) -> Self {
         Self { given: Some(given), ..self }
     }
 
     /// The document of a declaration and, if it leads a capability of several declarations, the id of that capability. `None` for a
-    /// declaration that does not lead. `spam` has the bits of the reasons why the declaration is spam.
+    /// declaration that is not the leading one. `spam` contains the reasons why the declaration is spam, as bits.
     pub(crate) fn document<'s>(
         &self,
         fields: &Fields,
@@ -178,7 +178,7 @@ impl<'a> ManifestText<'a> {
         }
     }
 
-    /// The times of a capability, and what its declarations add: the first time that any was seen, and the last change.
+    /// Adds the times of a capability over all its declarations: when the first one was seen, and the latest change.
     fn add_declarations(&self, fields: &Fields, declarations: &[&Following], document: &mut TantivyDocument) {
         let changed = declarations.iter().map(|declaration| declaration.changed_at);
         let changed_at = changed.fold(self.stored.changed_at, Ord::max);
@@ -192,15 +192,15 @@ impl<'a> ManifestText<'a> {
         }
     }
 
-    /// The row of the response, its description short enough for an index.
+    /// The row of the response, with a shortened description.
     fn row(&self, capability: &Capability) -> Hit {
         let mut row = Hit::of(self.stored, capability);
         row.description = row.description.map(|text| shortened(&text, ROW_DESCRIPTION_BYTES_MAX));
         row
     }
 
-    /// Factors for the quality of a declaration. No labelled data can tune them, so each bonus is at most a tenth and only reorders results
-    /// with nearly the same score. The penalties of deprecated capabilities and of documents that only others name are larger.
+    /// Factors for the quality of a declaration. There is no labelled data to tune them, so each bonus is at most a tenth and only reorders
+    /// results with nearly equal scores. The penalties of deprecated capabilities and of documents that only others name are larger.
     fn prior(&self, capability: &Capability, row: &Hit) -> f64 {
         let conformance = match self.stored.manifest.level() {
             ConformanceLevel::Conforms => 0.10,
@@ -222,7 +222,7 @@ impl<'a> ManifestText<'a> {
         let typed = if row.semantic_types.is_empty() { 0.0 } else { 0.02 };
         let flaws = [capability.deprecated, capability.degraded, capability.addresses_reader];
         let penalty: f64 = flaws.iter().filter(|flaw| **flaw).map(|_| 0.05).sum();
-        // The successor of a deprecated capability ranks first, even if it has fewer words of the request.
+        // the successor of a deprecated capability ranks higher, even if it contains fewer words of the request
         let penalty = if capability.deprecated { penalty + 0.2 } else { penalty };
         let penalty = if self.stored.is_of_site() { penalty } else { penalty + NAMED_BY_OTHERS_PENALTY };
         1.0 + conformance + liveness + origin + invocable + typed - penalty
@@ -268,7 +268,7 @@ impl<'a> CapabilityText<'a> {
         }
     }
 
-    /// Name and description, or the title if there is none; equal for copies.
+    /// Name and description, or the title if there is no description. Equal for copies.
     fn own(&self) -> String {
         let Capability { description, title, .. } = self.capability;
         let description = description.as_deref().or(title.as_deref()).unwrap_or_default();
@@ -293,7 +293,7 @@ impl<'a> CapabilityText<'a> {
         texts
     }
 
-    /// Names and descriptions of the declarations that differ from the capability's own, each once.
+    /// Names and descriptions of further declarations that differ from the capability's own, without duplicates.
     fn texts_of_other_declarations(&self) -> BTreeSet<&str> {
         let Capability { name, description, title, .. } = self.capability;
         let excerpt = Excerpt::description_of(self.capability);
@@ -424,7 +424,7 @@ impl Terms {
         }
     }
 
-    /// Adds the terms that the capability does not have, once each, so that searches for them match it. Ranking treats them as words of
+    /// Adds terms that the capability does not contain, once each, so that searches for them match. Ranking treats them as words of
     /// examples.
     fn add_missing(&mut self, terms: &str) {
         let known: HashSet<&str> = self.all.split(' ').collect();
@@ -446,7 +446,7 @@ impl Terms {
         for _ in 0..weight {
             push_term(&mut self.all, &term);
         }
-        // A single character is searched for too.
+        // single characters can also be searched for
         for character in dense_characters(word) {
             if self.characters.insert(character) {
                 push_term(&mut self.all, character.encode_utf8(&mut [0; 4]));
@@ -456,7 +456,7 @@ impl Terms {
     }
 }
 
-/// A name without case and separators: `bookFlight` and `book_flight` become equal.
+/// A name without separators, in lower case: `bookFlight` and `book_flight` become equal.
 fn without_separators(name: &str) -> String {
     fold_exact(name).chars().filter(|c| c.is_alphanumeric()).collect()
 }

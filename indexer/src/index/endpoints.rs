@@ -1,4 +1,4 @@
-//! The endpoints for agents that a document of a site declares: MCP servers and A2A agents.
+//! The agent endpoints that a document of a site declares: MCP servers and A2A agents.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::schema::Fields;
 /// Protocols of endpoints that agents connect to as a whole, not call by call.
 pub(crate) const AGENT_PROTOCOLS: [Protocol; 2] = [Protocol::Mcp, Protocol::A2a];
 
-/// Adds the protocols of a capability's document to its document of the index.
+/// Adds the protocols that a capability's manifest declares to its index document.
 pub(super) fn add(
     fields: &Fields,
     manifest: &Manifest,

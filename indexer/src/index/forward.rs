@@ -1,6 +1,6 @@
 //! The forward index for re-ranking: the stems of a capability and the character grams of its names, as numbers in columns.
 //!
-//! A stem is hashed to 24 bits: with a hundred stems and a hundred words of a request, the probability of a collision is one in a
+//! A stem is hashed to 24 bits. With a hundred stems and a hundred words of a request, the probability of a collision is about one in a
 //! thousand.
 
 use manifest::SiteName;
@@ -35,7 +35,7 @@ pub(crate) struct Stem {
     pub(crate) count: u32,
 }
 
-/// Maximum number of stems of one text, with repeats: the most important are first.
+/// Maximum number of stems of one text, including repeats. Texts begin with the most important stems.
 const fn stems_max(part: Part) -> usize {
     match part {
         Part::Own => 400,
@@ -43,7 +43,7 @@ const fn stems_max(part: Part) -> usize {
     }
 }
 
-/// The distinct stems of a text of stems joined by spaces, as the column holds them.
+/// Encodes the distinct stems of a text, which are joined by spaces, for the column.
 pub(crate) fn encoded(text: &str, part: Part) -> Vec<u64> {
     let stems = text.split(' ').filter(|stem| !stem.is_empty()).take(stems_max(part));
     let mut numbers: Vec<u32> = stems.map(stem_number).collect();
@@ -134,7 +134,7 @@ pub(crate) fn number_of_address(called: &SiteName, of: AddressOf) -> u64 {
     }
 }
 
-/// Whether two numbers are of addresses of one site.
+/// Whether two numbers belong to addresses of one site.
 pub(crate) const fn is_same_address(one: u64, other: u64) -> bool {
     (one ^ other) & !(OWN_ADDRESS | PUBLISHED_ADDRESS) == 0
 }

@@ -1,8 +1,8 @@
-//! Which terms are of documents that are not deleted.
+//! Finds the terms of documents that are not deleted.
 //!
-//! The dictionary of a segment keeps the terms of its deleted documents until it is merged, which may be never for a large one.
-//! Check a term of a dictionary before it is shown: it may be the name of a site that was removed. Check it before the best terms
-//! are chosen, or those of one large site leave nothing.
+//! The dictionary of a segment keeps the terms of its deleted documents until it is merged, which may be never for a large one. Check a
+//! term before it is shown, because it may be the name of a removed site. Check it before the best terms are chosen; otherwise the terms of
+//! one large removed site could displace all others.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub(crate) struct LiveTerms<'s> {
     inverted: Arc<InvertedIndexReader>,
     /// `None` if no document is deleted.
     alive: Option<&'s AliveBitSet>,
-    /// Deleted documents that may still be examined.
+    /// Number of deleted documents that may still be examined.
     work_left: usize,
 }
 
@@ -27,7 +27,7 @@ impl<'s> LiveTerms<'s> {
         Ok(Self { inverted, alive: segment.alive_bitset(), work_left: deleted_max })
     }
 
-    /// Whether a document that is not deleted has the term. False if it is not found out before the work is exhausted.
+    /// Whether a document that is not deleted contains the term. False if the work limit is reached before one is found.
     pub(crate) fn contain(&mut self, info: &TermInfo) -> tantivy::Result<bool> {
         let Some(alive) = self.alive else { return Ok(true) };
         let mut postings = self.inverted.read_postings_from_terminfo(info, IndexRecordOption::Basic)?;
@@ -41,7 +41,7 @@ impl<'s> LiveTerms<'s> {
         Ok(false)
     }
 
-    /// The same for a term by its text. False if no document has it.
+    /// The same for a term given by its text. False if no document has it.
     pub(crate) fn contain_text(&mut self, term: &Term) -> tantivy::Result<bool> {
         match self.inverted.get_term_info(term)? {
             Some(info) => self.contain(&info),

@@ -1,8 +1,8 @@
 //! The fields of the index.
 //!
-//! Text is analysed before it reaches tantivy: a field receives its terms joined by spaces. One field, `all`, holds every
-//! word of a capability with the important ones repeated, since a sum over several fields ranks worse; bigrams, which
-//! count less, have their own field. Values that rank capabilities but select none are in columns.
+//! Text is analysed before it is passed to tantivy: a field receives its terms joined by spaces. The field `all` contains every word of a
+//! capability, with important words repeated, because a sum over several fields ranks worse. Bigrams, which have a lower weight, have their
+//! own field. Values that are used only for ranking are in columns.
 
 use tantivy::Index;
 use tantivy::schema::{
@@ -18,14 +18,14 @@ pub const SCHEMA_VERSION: u32 = 14;
 pub(crate) const RANKING_VERSION: u16 = 12;
 
 const TERMS_TOKENIZER: &str = "terms";
-/// Keeps a value whole.
+/// Keeps a value as a single token.
 const WHOLE_TOKENIZER: &str = "whole";
 
 /// Separates a suggestion from its kind in the `suggest` field; sorts before every letter.
 pub(crate) const SUGGESTION_MARK: char = '\u{1}';
 
-/// Separates a later part of a suggestion, which is indexed so that a prefix of it matches, from the whole text; sorts before
-/// every letter too.
+/// Separates a later part of a suggestion, which is indexed so that its prefixes match, from the whole text. Also sorts before every
+/// letter.
 pub(crate) const REST_MARK: char = '\u{2}';
 
 /// Declares the fields, each with the method that adds it and its options. Every filter has a field too.
@@ -79,7 +79,7 @@ fields! {
     /// Completions, each with its kind.
     suggest: add_text_field(whole()),
     host: add_text_field(whole()),
-    /// Protocols of the endpoints for agents that the manifest declares.
+    /// Protocols of the agent endpoints that the manifest declares.
     endpoint: add_text_field(whole()),
     invocable: add_bool_field(INDEXED),
     updated_ms: add_i64_field(FAST | INDEXED),
@@ -102,7 +102,7 @@ fields! {
     prior: add_f64_field(FAST),
     /// Why the capability's own document makes it spam, as bits; absent for most.
     spam: add_u64_field(FAST),
-    /// What a manifest adds to the knowledge about its site, as JSON; only on one of its documents.
+    /// Facts of a manifest about its site, as JSON; only in one document of each manifest.
     site_facts: add_bytes_field(FAST),
     /// Encoded stems of the capability, its examples and its manifest: for re-ranking.
     stems: add_u64_field(FAST),

@@ -1,4 +1,4 @@
-//! Capabilities that several documents declare: each is one document of the index, made from the leading declaration.
+//! Capabilities that several documents declare: each becomes one index document, built from the leading declaration.
 
 use std::collections::BTreeSet;
 
@@ -49,7 +49,7 @@ impl Following {
         }
     }
 
-    /// About what it takes in memory.
+    /// Approximate bytes in memory.
     pub(crate) fn bytes(&self) -> usize {
         let facets = self.facets.iter().map(|(_, value)| value);
         let texts = facets.chain(&self.exact).chain(&self.texts);
@@ -57,7 +57,7 @@ impl Following {
     }
 }
 
-/// The capability of a leading declaration, as it is indexed.
+/// The indexed capability of a leading declaration.
 pub(super) fn merged(
     id: &CapabilityId,
     leader: (&StoredManifest, &Capability),

@@ -22,14 +22,14 @@ use crate::error::IndexError;
 use crate::examples::Examples;
 use crate::spam::{PublisherFacts, judge};
 
-/// Memory for documents that are not yet on disk, over all threads of the writer.
+/// Memory for documents that are not on disk yet, for all writer threads together.
 const WRITER_MEMORY_BYTES: usize = 128 << 20;
-/// Size of a block of rows. Blocks are decompressed as a whole, and each row of a page is in another one.
+/// Size of a block of stored rows. Blocks are decompressed as a whole, and the rows of a result page are in different blocks.
 const ROW_BLOCK_BYTES: usize = 4_096;
-/// Indexing threads: two keep up with one database; more would take the cores from searches.
+/// Number of indexing threads. Two keep up with one database; more would take cores away from searches.
 const WRITER_THREADS: usize = 2;
-/// Share of deleted documents at which a segment is merged. A crawl replaces documents all the time, and deleted ones distort
-/// the statistics of the ranking.
+/// Share of deleted documents at which a segment is merged. A crawl constantly replaces documents, and deleted ones distort the statistics
+/// of the ranking.
 const DELETED_RATIO_MAX: f32 = 0.25;
 
 /// A writer of an existing index, and the feed position of the index.
@@ -57,7 +57,7 @@ pub(crate) fn open_for_writing(
     if payload.examples != examples.version() {
         return Err(IndexError::ExamplesOther { dir });
     }
-    // tantivy panics on files that are shorter than their own footer.
+    // tantivy panics if a file is shorter than its footer
     let damaged = catch_unwind(AssertUnwindSafe(|| index.validate_checksum()))
         .map_err(|_| corrupt("a file is cut short".to_owned()))?
         .map_err(|error| IndexError::opening(&dir, &error))?;
@@ -106,7 +106,7 @@ impl Writer {
         Ok(Self { inner, fields, feed_id: feed_id.to_owned(), examples: Arc::clone(examples) })
     }
 
-    /// Replaces the capabilities that a manifest leads, and returns how many these are.
+    /// Replaces the capabilities whose leading declarations are in the manifest; returns their number.
     pub(crate) fn replace(&self, stored: &StoredManifest, shared: &Shared) -> Result<usize, IndexError> {
         self.remove(&stored.manifest.id);
         let documents = self.documents_of(stored, shared)?;
@@ -115,7 +115,7 @@ impl Writer {
         Ok(count)
     }
 
-    /// The documents of a manifest, as [`Self::replace`] adds them. Those that another manifest led are deleted.
+    /// Builds the documents of a manifest for [`Self::replace`]. Documents whose leading declaration was in another manifest are deleted.
     pub(crate) fn documents_of(
         &self,
         stored: &StoredManifest,
@@ -137,7 +137,7 @@ impl Writer {
         Ok(documents)
     }
 
-    /// Adds what a manifest tells about its publisher to its first document.
+    /// Adds the facts of a manifest about its publisher to its first document.
     fn add_publisher(
         &self,
         stored: &StoredManifest,
@@ -194,7 +194,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Capabilities that the last commit holds.
+    /// Number of capabilities in the last commit.
     pub(crate) fn documents(&self) -> Result<u64, IndexError> {
         let segments = self.inner.index().searchable_segment_metas();
         let segments = segments.map_err(IndexError::engine("count its documents"))?;

@@ -17,18 +17,18 @@ static COMMON: LazyLock<FxHashSet<String>> = LazyLock::new(|| {
     lines.flat_map(words).map(|word| word.text).collect()
 });
 
-/// The English ones, which are on the first line.
+/// The common English words, which are on the first line.
 static ENGLISH: LazyLock<FxHashSet<String>> = LazyLock::new(|| {
     let line = WORDS.lines().find(|line| !line.starts_with('#')).unwrap_or_default();
     words(line).map(|word| word.text).collect()
 });
 
-/// Whether a word, folded, is one of them, or a word of any language that requests are known to have.
+/// Whether a folded word is a common word, or a word of any language that is known to occur in requests.
 pub(crate) fn is_common_word(word: &str) -> bool {
     COMMON.contains(word) || is_english_word(word) || !translations(word, Stemming::English).is_empty()
 }
 
-/// Whether a word, folded, is an English one that requests are known to have.
+/// Whether a folded word is an English word that is known to occur in requests.
 pub(super) fn is_english_word(word: &str) -> bool {
     let stem = Stemming::English.stem(word);
     ENGLISH.contains(word)

@@ -1,7 +1,7 @@
-//! Corrections of words that no capability has: completed to known words, or replaced by a similar one.
+//! Corrections of words that no capability contains: completions to known words, or a similar known word.
 //!
-//! A correction is searched for in addition to the word, never instead of it: replacing words costs more on correct
-//! requests than it gains on misspelt ones.
+//! A correction is searched for in addition to the word, never instead of it: replacing words would harm correct requests more than it
+//! would help misspelt ones.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -15,30 +15,30 @@ use crate::analysis::is_stop_word;
 use crate::error::{IndexError, SearchError};
 use crate::index::{Fields, LiveTerms};
 
-/// Maximum number of words of one phrasing for which corrections are searched, found or not: each search costs as much as a
+/// Maximum number of words of one phrasing for which corrections are searched, whether or not any are found. Each search costs as much as a
 /// short request.
 const ATTEMPTS_MAX: usize = 4;
 /// The same for all phrasings of a request.
 pub(crate) const REQUEST_ATTEMPTS_MAX: usize = 8;
-/// Maximum number of short words that a suggestion replaces: each costs a walk over the dictionary.
+/// Maximum number of short words that a suggestion replaces. Each requires a scan of the dictionary.
 pub(crate) const SHORT_WORDS_MAX: usize = 2;
-/// Longest words that are corrected by two letters: the automaton of a longer one costs more than it finds.
+/// Maximum length of words that are corrected by two letters. For longer words, the automaton is too expensive.
 const TWO_EDITS_CHARS_MAX: usize = 20;
-/// Shortest words that are completed or corrected by one letter, and that are corrected by two letters.
+/// Minimum lengths of words that are completed or corrected by one letter, and of words that are corrected by two letters.
 const ONE_EDIT_CHARS_MIN: usize = 4;
 const TWO_EDITS_CHARS_MIN: usize = 8;
 /// Maximum number of words considered in one segment: a word has few similar ones, and a hostile word must not cost more.
 const CANDIDATES_MAX: usize = 200;
-/// Maximum number of deleted documents that are examined in one segment, so that the words of a removed site hide no others.
+/// Maximum number of deleted documents that are examined in one segment to skip the words of removed sites.
 const DELETED_MAX: usize = 20_000;
 /// Maximum number of completions of one word; the most frequent are taken.
 const COMPLETIONS_MAX: usize = 3;
-/// Maximum number of letters that a completion adds: "tram" may mean "tramway", but hardly a longer compound.
+/// Maximum number of letters that a completion adds: "tram" may mean "tramway", but rarely a longer compound.
 const MISSING_CHARS_MAX: usize = 6;
 
-/// Corrections of the words that are not in the index and are no words of a language. The most likely one of a word comes
-/// first. `attempts_left` is reduced by the words for which corrections were searched. `check_deadline` is called before each word; its
-/// error ends the search.
+/// Corrections of words that are neither in the index nor known words of a language. The most likely one of a word comes first.
+/// `attempts_left` is reduced by the words for which corrections were searched. `check_deadline` is called before each word; its error ends
+/// the search.
 pub(crate) fn corrections(
     searcher: &Searcher,
     fields: &Fields,
@@ -71,7 +71,7 @@ fn is_correctable(word: &str) -> bool {
     word.chars().count() >= ONE_EDIT_CHARS_MIN && word.chars().all(char::is_alphabetic)
 }
 
-/// Whether some capability has the word in this form, although none has its stem.
+/// Whether some capability contains the word in this form, although none contains its stem.
 fn is_written(searcher: &Searcher, fields: &Fields, word: &PlanWord) -> Result<bool, IndexError> {
     let term = Term::from_field_text(fields.word, &word.text);
     Ok(searcher.doc_freq(&term).map_err(IndexError::engine("look a word up"))? > 0)
@@ -98,7 +98,7 @@ pub(crate) fn replacements(
     Ok(two.into_iter().collect())
 }
 
-/// Whether no capability has a word that is one letter too short to be corrected.
+/// Whether a word is unknown and one letter too short to be corrected.
 pub(crate) fn is_unknown_short(word: &PlanWord) -> bool {
     word.count == 0
         && word.text.chars().count() + 1 == ONE_EDIT_CHARS_MIN
@@ -149,11 +149,11 @@ fn completions(searcher: &Searcher, fields: &Fields, word: &str) -> Result<Vec<S
     Ok(words.into_iter().map(|(text, _)| text).collect())
 }
 
-/// How similar a word has to be.
+/// The similarity that a word must have.
 struct Similarity<'a> {
     edits: u8,
-    /// The letters that it may begin with. People rarely mistype the first one other than by swapping it with the second,
-    /// and without a prefix the walk over the dictionary costs more than the search.
+    /// The possible first letters. People rarely mistype the first letter except by swapping it with the second, and without a known first
+    /// letter, scanning the dictionary would cost more than the search.
     initials: &'a [char],
 }
 

@@ -31,7 +31,7 @@ const INTENTS: [(&[&str], &[&str]); 21] = [
     (&["set", "up"], &["create"]),
     (&["sign", "up"], &["register", "subscribe"]),
 ];
-/// Last words of expressions whose two words may have others between them, if the first one begins the text.
+/// Last words of two-word expressions that may be separated by other words if the text begins with the first word.
 const APART: [&str; 2] = ["open", "close"];
 
 /// Expressions of a future time, and words in the names of capabilities about the future.
@@ -102,19 +102,19 @@ const CHANGING: [&str; 22] = [
 /// Verbs of capabilities that end or undo something.
 const ENDING: [&str; 6] = ["cancel", "delete", "remove", "erase", "revoke", "terminate"];
 
-/// Verbs that say little about the wanted capability, since most things can be bought, and their weight.
+/// Verbs that say little about the wanted capability because most things can be bought, with their weight.
 const TRADING: [&str; 2] = ["buy", "purchase"];
 const TRADING_WEIGHT: f32 = 0.5;
 /// Verbs that distinguish the actions on one object, and their weight.
 const DECIDING: [&str; 8] = ["cancel", "delete", "remove", "revoke", "withdraw", "return", "renew", "block"];
 const DECIDING_WEIGHT: f32 = 1.5;
 
-/// Whether a word, folded, is a verb that distinguishes the actions on one object.
+/// Whether a folded word is a verb that distinguishes the actions on one object.
 pub(super) fn is_deciding(word: &str) -> bool {
     DECIDING.contains(&word)
 }
 
-/// Factor of the weight of a word, folded.
+/// Factor for the weight of a folded word.
 pub(super) fn verb_weight(word: &str) -> f32 {
     if TRADING.contains(&word) {
         TRADING_WEIGHT
@@ -135,9 +135,9 @@ static ENDING_STEMS: LazyLock<Vec<String>> = LazyLock::new(|| ENDING.iter().map(
 /// The intents of a text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Intent {
-    /// Stems of capabilities that answer it.
+    /// Stems of capabilities that match the intent.
     pub(super) wanted: Vec<String>,
-    /// Stems that a capability does not have in its name if it answers the request.
+    /// Stems that are not in the name of a capability that matches the request.
     pub(super) unwanted: Vec<String>,
     pub(super) only_reads: bool,
 }
@@ -170,7 +170,7 @@ pub(super) struct Times {
 }
 
 impl Times {
-    /// A text that mentions both the future and the past, or neither, is no evidence.
+    /// No evidence if the text mentions both future and past, or neither.
     pub(super) fn of(text: &str) -> Self {
         let asked: Vec<String> = words(text).take(WORDS_MAX).map(|word| word.text).collect();
         let has_any = |expressions: &[&[&str]]| expressions.iter().any(|of| has(&asked, of));

@@ -7,16 +7,17 @@ use manifest::model::UnknownValue;
 use crate::analysis::words;
 use crate::filter::{FacetKey, Filters};
 
-/// Longest phrasing, in bytes. Requests to agents carry pasted documents (the longest of the public tool-retrieval sets
-/// has 18,686 bytes); parsing one is cheap, since only the first words count.
+/// Maximum length of a phrasing, in bytes. Requests to agents may contain pasted documents (the longest in the public tool-retrieval sets
+/// has 18,686 bytes). Parsing them is cheap, because only the first words are used.
 pub(crate) const QUERY_BYTES_MAX: usize = 32_768;
 /// Maximum number of phrasings of one request.
 pub(crate) const PHRASINGS_MAX: usize = 5;
 /// Maximum number of phrases and exclusions of one phrasing; later ones count as words.
 const OPERATORS_MAX: usize = 8;
-/// Beside more words than these, quotation marks quote a value and mean no phrase: "the post with the id \"x\"".
+/// If a phrasing has more other words than this, quotation marks are taken as quoting a value, not as a phrase: "the post with the id
+/// \"x\"".
 const WORDS_BESIDE_PHRASES_MAX: usize = 3;
-/// Maximum number of words of a phrase or an exclusion: longer quotations are sentences, which no capability repeats word by word.
+/// Maximum number of words of a phrase or an exclusion. Longer quotations are sentences, which no capability contains verbatim.
 const PHRASE_WORDS_MAX: usize = 6;
 
 /// One phrasing, parsed.
@@ -33,9 +34,9 @@ pub(crate) struct ParsedQuery {
 /// Words that belong together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Phrase {
-    /// The phrasing has no other words: results must have the phrase.
+    /// The phrasing has no other words, so results must contain the phrase.
     Strict(String),
-    /// Among other words: required only if some capability has it.
+    /// The phrasing has other words, so the phrase is required only if some capability contains it.
     IfPresent(String),
 }
 
@@ -169,7 +170,7 @@ mod tests {
             assert_eq!((parsed.excluded.len() == 1, parsed.phrases.len() == 1), (is_condition, is_condition));
         }
         let parsed = parse(&format!("hotel -{}", "a_b_".repeat(4_000))).unwrap();
-        assert!(parsed.excluded.is_empty(), "the words of an identifier count");
+        assert!(parsed.excluded.is_empty(), "the words of an identifier are not exclusions");
     }
 
     #[test]

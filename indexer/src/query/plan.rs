@@ -1,7 +1,7 @@
 //! The terms of a phrasing with their weights, and the parts of a long one.
 //!
-//! Repeated words count once. Words of conversation are left out unless the phrasing has no others. A phrasing of several
-//! sentences is also scored sentence by sentence, since each may request another capability.
+//! Repeated words count once. Words of conversation are left out unless the phrasing has no others. A phrasing of several sentences is also
+//! scored sentence by sentence, because each sentence may request another capability.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -22,24 +22,23 @@ const PART_WORDS_MIN: usize = 2;
 
 /// Weights of a bigram, a correction and a synonym; a word of the phrasing has 1.
 const BIGRAM_WEIGHT: f32 = 0.3;
-/// Weights of a word of conversation, of a term of an expression, and of a term that the request does not ask for.
+/// Weights of a conversational word, of a term from an expression, and of an unwanted term.
 const TALK_WEIGHT: f32 = 0.3;
 const INTENT_WEIGHT: f32 = 0.5;
 const OPPOSITE_WEIGHT: f32 = -1.0;
-/// Shortest part of a word that is searched for in two parts.
+/// Minimum length of each part of a word that is also searched as two words.
 const PART_CHARS_MIN: usize = 3;
-/// Maximum number of words of a request that are also searched joined with the next word.
+/// Maximum number of words of a request that are also searched as one word joined with the next.
 const JOINED_WORDS_MAX: usize = 8;
 /// Weight of a bigram of words that are written together, as in "bookFlight" or "S3".
 const JOINED_WEIGHT: f32 = 1.0;
 const CORRECTION_WEIGHT: f32 = 0.8;
 const SYNONYM_WEIGHT: f32 = 0.15;
-/// Weight of a synonym of a word that no capability has.
+/// Weight of a synonym of a word that no capability contains.
 const UNKNOWN_SYNONYM_WEIGHT: f32 = 0.3;
-/// Weight of a synonym of a verb that decides: interfaces say "delete" where people say "remove".
+/// Weight of a synonym of a verb that distinguishes actions: interfaces use "delete" where people write "remove".
 const DECIDING_SYNONYM_WEIGHT: f32 = 1.0;
-/// Weights of the closest English word for a word of another language: alone, and together with words that some capability has.
-/// Weight of the other English words.
+/// Weights of English translations: the closest one if no other word matches a capability, the closest one otherwise, and all others.
 const TRANSLATION_WEIGHT: f32 = 0.8;
 const NEAR_TRANSLATION_WEIGHT: f32 = 0.4;
 const FAR_TRANSLATION_WEIGHT: f32 = 0.3;
@@ -56,12 +55,12 @@ pub(crate) enum Role {
     Variant,
     Bigram,
     Correction,
-    /// An English word for one of another language.
+    /// An English translation of a word of another language.
     Translation,
     Synonym,
-    /// A word of conversation, or what an expression asks for; ranks candidates, but selects none.
+    /// A conversational word, or a term from an expression. It ranks candidates but does not select any.
     Talk,
-    /// A term that the request does not ask for, if it is in the name. It ranks candidates, but selects none.
+    /// An unwanted term, if it is in the name. It ranks candidates but does not select any.
     Opposite,
 }
 
@@ -88,13 +87,13 @@ pub(crate) struct Plan {
     pub(crate) terms: Vec<QueryTerm>,
     /// For each part of a phrasing of several parts, indexes of its terms in `terms`.
     pub(crate) parts: Vec<Vec<usize>>,
-    /// Words that count, distinct.
+    /// The distinct words that are used.
     pub(crate) words: Vec<PlanWord>,
-    /// Words of conversation that can name a topic.
+    /// Conversational words that can name a topic.
     topical: Vec<String>,
     /// How the words were stemmed.
     pub(crate) stemming: Stemming,
-    /// Whether the request asks to look and not to change anything.
+    /// Whether the request is read-only.
     pub(crate) only_reads: bool,
 }
 
@@ -105,13 +104,13 @@ struct Analysis<'a> {
     weights: &'a WordWeights,
 }
 
-/// A word that counts.
+/// A word of the request that is used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PlanWord {
     /// The word as written, after case folding.
     pub(crate) text: String,
     pub(crate) stem: String,
-    /// How many capabilities have it, in any form.
+    /// Number of capabilities that contain it, in any form.
     pub(crate) count: u64,
 }
 
@@ -137,7 +136,7 @@ impl Plan {
             let indexes: Vec<usize> = (first..plan.terms.len()).collect();
             let is_small = plan.words_in(&indexes) < PART_WORDS_MIN;
             match parts.last_mut() {
-                // A part that only repeats earlier words has no terms.
+                // a part that only repeats earlier words has no new terms
                 Some(before) if is_small || before.is_empty() || indexes.is_empty() => before.extend(indexes),
                 _ => parts.push(indexes),
             }
@@ -153,7 +152,7 @@ impl Plan {
         plan
     }
 
-    /// How many terms select candidates.
+    /// Number of terms that select candidates.
     pub(crate) fn terms_that_select(&self) -> usize {
         self.terms.iter().filter(|term| term.role.selects()).count()
     }
@@ -201,8 +200,8 @@ impl Plan {
         self.terms.push(QueryTerm { text, role, weight, word });
     }
 
-    /// Searches for words of conversation that can name a topic ("plan", "next") if no capability has another word.
-    /// `count_of` returns the number of capabilities that have a term.
+    /// If no capability contains any other word, also searches for conversational words that can name a topic ("plan", "next"). `count_of`
+    /// returns the number of capabilities with a term.
     pub(crate) fn add_topical<E>(&mut self, count_of: impl Fn(&str) -> Result<u64, E>) -> Result<(), E> {
         if self.words.iter().any(|word| word.count > 0) {
             return Ok(());
@@ -219,7 +218,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Adds what a text asks for beyond its words.
+    /// Adds the terms of the text's intent.
     pub(crate) fn add_intent(&mut self, text: &str) {
         let Intent { wanted, unwanted, only_reads } = Intent::of(text);
         self.only_reads = only_reads;
@@ -234,7 +233,8 @@ impl Plan {
         }
     }
 
-    /// Adds what the time of a text says, unless it has the word itself. It counts beside a synonym, which selects candidates.
+    /// Adds the terms for the time that a text mentions, unless it already contains them. A synonym with the same stem does not count,
+    /// because it selects candidates.
     pub(crate) fn add_times(&mut self, text: &str) {
         let Times { wanted, unwanted } = Times::of(text);
         for (stems, role, weight) in
@@ -288,9 +288,8 @@ impl Plan {
         Ok(())
     }
 
-    /// Adds the forms that the words have in the other languages of the index, of those that some capability has.
-    /// `count_of` returns the number of capabilities that have a term, `rarity_of` the weight of a word with that number: all
-    /// forms of a word count like one.
+    /// Adds the forms of the words in the other languages of the index that some capability contains. `count_of` returns the number of
+    /// capabilities with a term, `rarity_of` the weight for that number. All forms of a word together count as one word.
     pub(crate) fn add_variants<E>(
         &mut self,
         languages: &[Stemming],
@@ -313,7 +312,7 @@ impl Plan {
                     counted.push((count, form));
                 }
             }
-            // The most frequent form represents the word; of equal ones the first.
+            // the most frequent form represents the word; if several are equally frequent, the first
             counted.sort_by_key(|(count, _)| Reverse(*count));
             counted.truncate(FORMS_MAX);
             word.count = counted.iter().map(|(count, _)| count).sum();
@@ -340,7 +339,8 @@ impl Plan {
         }
     }
 
-    /// Adds English words for those of other languages that no capability has. They count less together with words that some have.
+    /// Adds English translations of words that no capability contains. Their weight is lower if some capability contains another word of
+    /// the request.
     pub(crate) fn add_translations(&mut self) {
         let words = self.words.clone();
         let is_known = words.iter().any(|word| word.count > 0);
@@ -359,7 +359,7 @@ impl Plan {
         }
     }
 
-    /// Makes the next term one of the part that has a word.
+    /// Adds the next term to the part that contains a word.
     fn add_to_part_of(&mut self, word: usize) {
         let next = self.terms.len();
         let own = self.terms.iter().position(|term| term.role == Role::Word && term.word == word);

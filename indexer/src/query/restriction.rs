@@ -1,4 +1,4 @@
-//! Filters as restrictions on documents. None of them scores.
+//! Filters as restrictions on documents. They do not affect scores.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::error::{IndexError, SearchError};
 use crate::filter::{FacetKey, Filters};
 use crate::index::Fields;
 
-/// Maximum number of distinct values of one filter: the API accepts fifty, and the operators of a phrasing add theirs.
+/// Maximum number of distinct values of one filter. The API accepts fifty, and operators in a phrasing may add more.
 const VALUES_MAX: usize = 100;
 
 /// Maximum number of types that all `namespace:*` of one filter expand to.
@@ -53,7 +53,7 @@ pub(crate) fn restrictions(
         add(Some(key), Restriction::AnyOf(terms));
     }
     if !filters.without_sites.is_empty() {
-        // The operator's blocked sites, which may be many.
+        // the operator's blocked sites; there may be many, so the limit on values does not apply
         let sites = filters.without_sites.iter().map(|site| site.to_lowercase()).collect();
         add(None, Restriction::NoneOf(terms(fields.facet(FacetKey::Site), &sites)));
     }
@@ -91,7 +91,7 @@ fn terms(field: Field, values: &BTreeSet<String>) -> Vec<Term> {
     values.iter().map(|value| Term::from_field_text(field, value)).collect()
 }
 
-/// `travel:flight-booking` as it is, `travel:*` as every type with this prefix.
+/// `travel:flight-booking` stays a single type; `travel:*` becomes all types with this prefix.
 fn types(
     searcher: &Searcher,
     field: Field,

@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn wider_words_stand_for_narrower_ones_only() {
+    fn wider_words_are_synonyms_of_narrower_ones_only() {
         assert!(synonyms("mug").iter().any(|stem| stem == "potteri"));
         assert!(!synonyms("potteri").iter().any(|stem| stem == "mug"));
     }

@@ -1,4 +1,4 @@
-//! English words of interfaces for everyday words of other languages: most manifests are in English, many requests are not.
+//! English words of interfaces for everyday words of other languages, because most manifests are in English but many requests are not.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -90,7 +90,7 @@ mod tests {
         assert!(first("zebra").is_none());
     }
 
-    /// A word of the table that English has too would change English requests.
+    /// If a word of the table were also an English word, it would change English requests.
     #[test]
     fn english_words_have_no_translation() {
         for word in

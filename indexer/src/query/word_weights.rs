@@ -1,7 +1,6 @@
 //! Weights of the words of requests, learned from requests with known results.
 //!
-//! A weight states how specific a word is: "weather" is specific, "interesting" is not. Words without a weight count as average
-//! ones.
+//! A weight states how specific a word is: "weather" is specific, "interesting" is not. Words without a weight have average weight.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -54,7 +53,7 @@ mod tests {
         let lines = LEARNED.lines().filter(|line| !line.starts_with('#')).count();
         let weights = WordWeights::built_in();
         assert_eq!(weights.by_stem.len(), lines);
-        assert!(!LEARNED.contains("\nqx"), "made-up names of sites have no weight");
+        assert!(!LEARNED.contains("\nqx"), "invented site names have no weight");
         assert!(weights.by_stem.values().all(|weight| (0.2..=1.4).contains(weight)));
     }
 }

@@ -1,9 +1,8 @@
-//! Scores every document that has any of some terms, counts them, and collects the best.
+//! Scores and counts all documents that contain any of the given terms, and collects the best.
 //!
-//! Results, scores and ties are those of tantivy's collectors, in a fraction of the time (docs/BENCHMARKS.md): the postings of a
-//! range of documents are added up term by term and block by block, where tantivy passes each document through several
-//! calls; the score that a document must exceed carries over from one segment to the next; and the locations of terms are
-//! cached.
+//! Results, scores and the order of ties are the same as with tantivy's collectors, but in a fraction of the time (docs/BENCHMARKS.md): the
+//! postings of a range of documents are added up term by term and block by block, where tantivy makes several calls per document; the
+//! minimum score carries over from one segment to the next; and the locations of terms are cached.
 
 use std::sync::Arc;
 
@@ -20,7 +19,7 @@ use super::opened::OpenedIndex;
 use super::term_cache::TermLocations;
 use crate::query::{QueryTerm, Role};
 
-/// Documents that are added up together: their scores fit the L1 cache. The deadline is checked between two ranges.
+/// Number of documents whose scores are added up together: their scores fit into the L1 cache. The deadline is checked between ranges.
 pub(super) const RANGE: u32 = 4_096;
 const SCORES: usize = RANGE as usize;
 /// Documents per machine word of bits.
@@ -35,15 +34,15 @@ pub(super) trait Collect {
     fn add(&mut self, score: Score, address: DocAddress);
 }
 
-/// A term that documents are scored by.
+/// A term by which documents are scored.
 struct ScoredTerm<'a> {
     locations: Arc<TermLocations>,
     role: Role,
     bm25: Bm25<'a>,
 }
 
-/// Passes the admitted documents that have any of the terms to a collector, and returns how many there are. `check_deadline` is called
-/// before each range; its error ends the search.
+/// Passes the admitted documents that contain any of the terms to a collector, and returns their number. `check_deadline` is called before
+/// each range; its error ends the search.
 pub(super) fn accumulate<'a>(
     opened: &OpenedIndex,
     terms: impl Iterator<Item = &'a QueryTerm>,
@@ -84,7 +83,7 @@ fn scored<'a>(opened: &'a OpenedIndex, term: &QueryTerm) -> tantivy::Result<Scor
     Ok(ScoredTerm { locations, role: term.role, bm25: bm25.times(term.weight) })
 }
 
-/// The first document of the next range: of the group of `next`, or of the first group after it that has an admitted document.
+/// The first document of the next range: the start of the group of `next`, or of the first later group with an admitted document.
 fn first_admitted(admitted: Option<&FixedBitSet>, next: DocId) -> Option<DocId> {
     let group = next / GROUP;
     let Some(admitted) = admitted else { return Some(group * GROUP) };
@@ -182,7 +181,7 @@ impl RangeScores {
         self.found[at / GROUP as usize] |= 1 << (at % GROUP as usize);
     }
 
-    /// Passes the admitted documents on, returns how many there are, and resets the scores.
+    /// Passes the admitted documents to the collector, resets the scores, and returns the number of documents.
     fn drain_into(
         &mut self,
         collector: &mut impl Collect,

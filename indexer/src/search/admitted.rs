@@ -1,4 +1,4 @@
-//! The documents that satisfy the conditions of a request, and those that have its words, as bits.
+//! The documents that satisfy the conditions of a request, and those that contain its words, as bit sets.
 //!
 //! Filters are terms, whose bits [`super::term_bits`] caches. Phrases, times and exclusions are evaluated among the documents
 //! that pass the filters.
@@ -75,7 +75,7 @@ impl Admitted {
                 Restriction::Since(from) => times.push(Documents::Since(from)),
             }
         }
-        // After the terms: the fewer documents are left, the fewer have to be checked.
+        // after the terms, so that fewer documents have to be checked
         wanted.extend(times);
         wanted.extend(conditions.required.iter().map(Documents::WithText));
         unwanted.extend(conditions.excluded.iter().map(Documents::WithText));
@@ -124,7 +124,7 @@ enum Documents<'a> {
 }
 
 impl Documents<'_> {
-    /// A superset of the documents that are in `some`.
+    /// A superset of the documents that satisfy it among `some`.
     fn among(
         &self,
         some: &FixedBitSet,
@@ -181,7 +181,7 @@ mod tests {
     use super::*;
     use crate::query::FilterPart;
 
-    /// Runs a search, first to count the checks of the deadline, then once for each of the first ones with an error at that check.
+    /// Runs a search once to count its deadline checks, then again for each of the first checks, with an error at that check.
     fn checks(run: impl Fn(&dyn Fn() -> tantivy::Result<()>) -> tantivy::Result<()>) -> usize {
         let checks = Cell::new(0);
         let with_room_for = |most: usize| {
@@ -216,7 +216,7 @@ mod tests {
         assert_eq!(checks(|check| with_words(&opened, words.iter(), check).map(drop)), segments * 2);
     }
 
-    /// Whatever the condition, the deadline is checked again after a bounded number of documents and terms.
+    /// For every kind of condition, the deadline is checked after a bounded number of documents and terms.
     #[test]
     fn checks_the_deadline_at_intervals_of_documents_under_every_kind_of_condition() {
         let dir = tempfile::tempdir().unwrap();

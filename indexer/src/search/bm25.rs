@@ -1,7 +1,7 @@
 //! BM25 with the same results as tantivy's.
 //!
-//! tantivy computes a table over the lengths of documents for each term of each request, although it is the same for every
-//! term of a field. Here it is computed once for each commit.
+//! tantivy computes a table over the lengths of documents for each term of each request, although it is the same for all terms of a field.
+//! This module computes it once per commit.
 
 use std::sync::Arc;
 
@@ -62,7 +62,7 @@ impl Statistics {
     }
 
     fn bm25<'a>(&self, lengths: &'a Lengths, frequency: u64) -> Bm25<'a> {
-        // The index may be empty, and callers score a word that no document has like a rare one.
+        // the index may be empty, and callers score unknown words like rare ones
         let documents = self.documents.max(frequency);
         #[expect(clippy::cast_precision_loss, reason = "as tantivy computes it")]
         let ratio = ((documents - frequency) as f32 + 0.5) / (frequency as f32 + 0.5);

@@ -46,8 +46,8 @@ impl FieldPostings {
     }
 }
 
-/// Values besides the text that decide the rank of a document. They are adjacent in memory, since the columns of the index
-/// would cost four scattered reads of a file.
+/// Values other than the text that determine the rank of a document. They are adjacent in memory, because reading them from the columns of
+/// the index would need four scattered file reads.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct DocumentTraits {
     /// Hash of the id.
@@ -66,7 +66,7 @@ pub(crate) struct DocumentTraits {
 }
 
 impl Columns {
-    /// The columns of every segment; those of unchanged segments are shared with the previous commit.
+    /// The columns of every segment. Unchanged segments share their columns with the previous commit.
     pub(super) fn of(
         searcher: &Searcher,
         fields: &Fields,

@@ -1,7 +1,7 @@
 //! The best completions of frequent prefixes, computed once for each segment.
 //!
-//! Segments never change, so a commit costs one pass over the dictionaries of its new segments. Rare prefixes have no list,
-//! since walking over their entries is as fast.
+//! Segments never change, so a commit only needs one pass over the dictionaries of its new segments. Rare prefixes have no list, because
+//! scanning their entries is just as fast.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -16,19 +16,19 @@ use crate::index::Fields;
 
 /// Maximum number of completions of one prefix.
 pub(super) const SUGGESTIONS_MAX: usize = 50;
-/// Prefixes with at most this many entries in a segment have no list: walking over them takes some hundredths of a millisecond.
+/// Prefixes with at most this many entries in a segment have no list: scanning the entries takes some hundredths of a millisecond.
 const UNLISTED_MAX: usize = 200;
-/// Longest prefix with a list, in characters; few longer ones are frequent.
+/// Maximum length of a prefix with a list, in characters; few longer ones are frequent.
 const PREFIX_CHARS_MAX: usize = 16;
 
-/// An entry of the dictionary, and how many sites have it.
+/// An entry of the dictionary, and its number of sites.
 pub(super) type Entry = (Arc<str>, u32);
 
 /// The lists of every segment of one commit.
 #[derive(Debug, Default)]
 pub(crate) struct Suggestions {
     by_segment: HashMap<SegmentId, Arc<Lists>>,
-    /// Suggestions by prefix, since the commit.
+    /// Suggestions by prefix, computed since the last commit.
     pub(super) cached: Mutex<HashMap<String, Vec<Suggestion>>>,
 }
 
@@ -73,19 +73,19 @@ impl Lists {
     }
 }
 
-/// The prefixes of the last entry, shortest first. Entries arrive in order, so a prefix that the next entry does not have is
-/// complete.
+/// The prefixes of the last entry, shortest first. Entries arrive in order, so a prefix is complete when the next entry does not begin with
+/// it.
 #[derive(Default)]
 struct PrefixStack {
     /// The last entry, and the byte offsets at which its prefixes end.
     last: String,
     ends: Vec<usize>,
-    /// One for each prefix; reused.
+    /// The best entries of each prefix; allocations are reused.
     best: Vec<BestEntries>,
     lists: Lists,
 }
 
-/// Count, index and text of an entry; the more frequent one is greater, the first one of equal ones.
+/// Count, index and text of an entry. Greater means more frequent; among equally frequent entries, the first is the greatest.
 type RankedEntry = (u32, Reverse<usize>, Arc<str>);
 
 /// The most frequent entries of one prefix.

@@ -1,4 +1,4 @@
-//! The conditions on every result besides its words: filters, phrases and exclusions.
+//! The conditions that every result has to satisfy in addition to matching words: filters, phrases and exclusions.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ impl Conditions {
         self.filters.is_empty() && self.required.is_empty() && self.excluded.is_empty()
     }
 
-    /// The filters, except those of one facet.
+    /// The filters, except the filters of one facet.
     pub(super) fn filters(&self, without: Option<FacetKey>) -> impl Iterator<Item = &Restriction> {
         let is_included = move |part: &&FilterPart| without.is_none() || part.facet != without;
         self.filters.iter().filter(is_included).map(|part| &part.restriction)
@@ -31,15 +31,15 @@ impl Conditions {
 
 /// A condition on the text of a document.
 pub(super) enum TextCondition {
-    /// It has any of the terms.
+    /// Contains any of the terms.
     AnyOf(BTreeSet<Term>),
-    /// It has each of the terms.
+    /// Contains all of the terms.
     AllOf(BTreeSet<Term>),
-    /// It has the terms next to each other, in this order.
+    /// Contains the terms next to each other, in this order.
     Phrase(Vec<Term>),
 }
 
-/// The condition of a quoted phrase: its words are adjacent as written, stop words included. A single word matches in any form.
+/// The condition of a quoted phrase: its words, including stop words, are adjacent as written. A single word matches in any form.
 pub(super) fn phrase(opened: &OpenedIndex, text: &str) -> Option<TextCondition> {
     let fields = &opened.fields;
     let written: Vec<String> = words(text).map(|word| word.text).collect();
@@ -71,7 +71,7 @@ pub(super) fn exclusion(opened: &OpenedIndex, text: &str) -> Option<TextConditio
     }
 }
 
-/// The only word of a text, stop words not counted; `None` if it has none or several.
+/// The only word of a text, ignoring stop words; `None` if there are none or several.
 fn only_word(text: &str) -> Option<String> {
     let mut words = words(text).map(|word| word.text).filter(|word| !is_stop_word(word));
     words.next().filter(|_| words.next().is_none())

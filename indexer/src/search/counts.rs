@@ -13,7 +13,7 @@ pub(super) struct Counts {
 
 impl Counts {
     pub(super) fn add(&mut self, value: &str, count: u64) {
-        // Most values are in every segment already: allocate only for new ones.
+        // most values already have an entry from another segment; allocate only for new ones
         match self.by_name.get_mut(value) {
             Some(sum) => *sum += count,
             None => {
@@ -28,7 +28,7 @@ impl Counts {
         }
     }
 
-    /// How many sites have a value, as far as they were counted, at most `max`.
+    /// The number of counted sites with a value, at most `max`.
     pub(super) fn sites_of(&self, value: &str, max: usize) -> usize {
         self.sites.get(value).map_or(0, FxHashSet::len).min(max)
     }

@@ -1,8 +1,8 @@
 //! Cursors: the start of the next page.
 //!
-//! The first pages have the re-ranked documents; their cursors contain the documents that were already returned, so that none is repeated
-//! even if a commit has moved it. Later pages, and every other sort order, carry the position of the last document. A cursor is bound to
-//! its query, and to the versions of schema and ranking.
+//! The first pages contain the re-ranked documents. Their cursors list the documents that were already returned, so that no document is
+//! repeated even if a commit has moved it. Cursors of later pages, and of other sort orders, contain the position of the last document. A
+//! cursor is bound to its query, and to the versions of schema and ranking.
 
 use data_encoding::BASE64URL_NOPAD;
 
@@ -10,10 +10,11 @@ use super::order::{Key, Position};
 use crate::error::CursorError;
 use crate::index::{RANKING_VERSION, SCHEMA_VERSION};
 
-/// Longest cursor. It holds the returned documents, or the longest name, whose 200 characters take up to 34 bytes each when folded.
+/// Maximum length of a cursor in bytes. It contains the returned documents, or a name of up to 200 characters, each of which takes up to 34
+/// bytes when folded.
 pub const CURSOR_BYTES_MAX: usize = 10_240;
-/// Maximum number of re-ranked documents on all pages of a query. A single commit has fewer, but commits between the pages may add
-/// some. Documents beyond this number are sorted by their text scores, so that the pages end.
+/// Maximum number of re-ranked documents on all pages of a query. A single commit has fewer, but commits between pages may add some.
+/// Documents beyond this number are sorted by their text scores, so that paging ends.
 pub(super) const SEEN_MAX: usize = 1_000;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

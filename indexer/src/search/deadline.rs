@@ -6,7 +6,7 @@ use tantivy::TantivyError;
 
 use crate::error::SearchError;
 
-/// Documents that are processed between two checks: some tenths of a millisecond.
+/// Number of documents processed between two checks, which takes some tenths of a millisecond.
 const DOCUMENTS_BETWEEN_CHECKS: usize = 4_096;
 
 /// When a search has to end.
@@ -31,7 +31,7 @@ impl Deadline {
         if self.is_over() { Err(self.error()) } else { Ok(()) }
     }
 
-    /// [`Self::check`] as an error of tantivy, which [`Self::bound`] turns back.
+    /// [`Self::check`] with an error of tantivy, which [`Self::bound`] converts back.
     pub(super) fn tantivy_check(self) -> tantivy::Result<()> {
         if self.is_over() { Err(TantivyError::InternalError("out of time".to_owned())) } else { Ok(()) }
     }

@@ -1,4 +1,4 @@
-//! The candidate selection expressed as a tantivy query. Benchmarks compare its speed with that of a search, and tests compare the results.
+//! The candidate selection expressed as a tantivy query. Benchmarks compare its speed with a search, and tests compare the results.
 
 use std::ops::Bound;
 

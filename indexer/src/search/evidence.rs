@@ -1,15 +1,15 @@
 //! How much of a request a result covers.
 //!
-//! `coverage` asks whether the words of the request are in a result at all. `evidence` also asks where: a word that a long
-//! description mentions once is weak evidence, a word of the name is strong.
+//! `coverage` measures whether the words of the request are in a result at all. `evidence` also considers where: a word that a long
+//! description mentions once is weak evidence, a word of the name is strong evidence.
 
 use super::bm25::K1;
 use super::rank::Ranked;
 use super::term_scores::TermScores;
 use crate::query::{Plan, QueryTerm, Role};
 
-/// Minimum evidence of a relevant result, for requests of at most `EVIDENCE_WORDS_MAX` words and for longer ones, which contain many words
-/// beside what they ask for. Chosen on the tuning half of the labelled requests; docs/BENCHMARKS.md has the effect.
+/// Minimum evidence of a relevant result, for requests of at most `EVIDENCE_WORDS_MAX` words and for longer ones, which contain many other
+/// words. Chosen on the tuning half of the labelled requests; docs/BENCHMARKS.md has the effect.
 const EVIDENCE_MIN: f32 = 0.2;
 const EVIDENCE_WORDS_MAX: usize = 2;
 const LONG_EVIDENCE_MIN: f32 = 0.1;
@@ -22,7 +22,7 @@ const SCORE_SHARE_MIN: f32 = 0.6;
 /// about this share.
 const PROMINENT: f32 = 0.6;
 
-/// How much of each word of a request one candidate has.
+/// How well a candidate matches each word of a request.
 struct WordShares {
     found: Vec<f32>,
     importance: Vec<f32>,
@@ -66,8 +66,8 @@ impl WordShares {
     }
 }
 
-/// The share of the request that a candidate covers, weighted by the rarity of the words; a word that no capability has counts
-/// like the rarest. Of a long request the best part decides.
+/// The share of the request that a candidate covers, weighted by the rarity of the words. A word that no capability contains counts like
+/// the rarest one. For a long request, the best part is used.
 pub(super) fn coverage(plan: &Plan, term_scores: &TermScores, row: usize) -> f32 {
     let mut shares = WordShares::of(plan);
     for (value, column) in term_scores.row(row).iter().zip(&term_scores.columns) {
@@ -78,8 +78,8 @@ pub(super) fn coverage(plan: &Plan, term_scores: &TermScores, row: usize) -> f32
     shares.best_part(plan)
 }
 
-/// The share of the request that a candidate covers: like [`coverage`], but a word counts by how prominent it is in the
-/// candidate, and by the weight that it has in the request.
+/// The share of the request that a candidate covers: like [`coverage`], but weighted by how prominent each word is in the candidate, and by
+/// its weight in the request.
 pub(super) fn evidence(plan: &Plan, term_scores: &TermScores, row: usize) -> f32 {
     let mut shares = WordShares::of(plan);
     for (value, column) in term_scores.row(row).iter().zip(&term_scores.columns) {
@@ -91,7 +91,7 @@ pub(super) fn evidence(plan: &Plan, term_scores: &TermScores, row: usize) -> f32
     shares.best_part(plan)
 }
 
-/// Number of leading relevant results. A result with unknown evidence counts if a later result is relevant.
+/// Number of first results that are relevant. A result with unknown evidence counts if a later result is relevant.
 pub(super) fn relevant(plans: &[Plan], ranked: &[Ranked], evidence: impl Fn(&Ranked) -> Option<f32>) -> u64 {
     let best = ranked.iter().take(BEST_AMONG).filter_map(&evidence).fold(0.0, f32::max);
     let is_long = plans.iter().any(|plan| plan.words.len() > EVIDENCE_WORDS_MAX);

@@ -36,20 +36,20 @@ use crate::query::{
 use crate::request::{ExploreRequest, Grouping, LIMIT_MAX, SearchRequest, Sort};
 use crate::spam::SPAM_FACTOR;
 
-/// Below this coverage the best result is irrelevant. Chosen on the dev queries of the public sets: at 0.05 none of the right
-/// results is lost, at 0.12 one in twenty of the most conversational set.
+/// Below this coverage, the best result is irrelevant. Chosen with the dev queries of the public sets: at 0.05, no correct result is lost;
+/// at 0.12, one in twenty is lost in the most conversational set.
 const COVERAGE_MIN: f32 = 0.05;
-/// Number of leading results that are searched for one that can be undone; the best of these moves to the front.
+/// Number of first results among which a reversible one is looked up; the best of these moves to the front.
 const REVERSIBLE_AMONG: usize = 10;
-/// Maximum number of results of a group that are listed; the others are counted.
+/// Maximum number of listed results of a group; the others are only counted.
 const MEMBERS_MAX: usize = 5;
-/// Maximum number of results of a page that are explained: the cost is that of a search over one document, for each phrasing.
+/// Maximum number of explained results of a page. Each costs as much as a search over one document, for each phrasing.
 const EXPLAINED_MAX: usize = 10;
 /// Maximum number of bytes of an explanation, as JSON.
 const EXPLANATION_BYTES_MAX: usize = 16 * 1024;
-/// Maximum number of bytes of an explanation without the scores of its words: two names of sites are among them.
+/// Maximum number of bytes of an explanation without the scores of its words; this part contains two site names.
 const SCORE_BYTES_MAX: usize = 1_280;
-/// Maximum number of characters of a capability's own text that similar ones are searched by.
+/// Maximum number of characters of a capability's own text that are used to search for similar capabilities.
 const SIMILAR_CHARS_MAX: usize = 600;
 
 #[expect(clippy::redundant_closure_for_method_calls, reason = "the method has one lifetime, the closure any")]
@@ -62,7 +62,7 @@ pub(super) fn search(
     execute(opened, vectors, request, phrasings, |executor| executor.answer())
 }
 
-/// Counts the relevant results of a search with words, and all results of one without.
+/// Counts the relevant results of a search with words, or all results of a search without words.
 pub(super) fn explore(
     opened: &OpenedIndex,
     request: &ExploreRequest,
@@ -84,7 +84,7 @@ pub(super) fn explore(
     })
 }
 
-/// Searches by the name and description of a capability, and leaves it out.
+/// Searches by the name and description of a capability, and excludes this capability.
 #[expect(clippy::redundant_closure_for_method_calls, reason = "the method has one lifetime, the closure any")]
 pub(super) fn similar(
     opened: &OpenedIndex,
@@ -221,21 +221,21 @@ impl<'a> SearchExecutor<'a> {
                 return Ok(answer);
             }
         }
-        // Later documents are not grouped, so sites end with the candidates.
+        // later documents are not grouped, so with grouping by site, the results end with the candidates
         if self.request.group_by != Grouping::Site && (!window.is_complete || is_beyond) {
             self.add_rest(&mut answer, seen, window, &highlighter)?;
         }
         Ok(answer)
     }
 
-    /// Whether a result covers enough of the request, or has its exact name.
+    /// Whether any result covers enough of the request, or has exactly the requested name.
     fn has_good_result(&self, window: &Window) -> bool {
         let is_poor = window.coverage < COVERAGE_MIN && self.conditions.required.is_empty();
         !window.ranked.is_empty() && (!is_poor || window.ranked.iter().any(|hit| hit.candidate.is_exact))
     }
 
-    /// Moves the best result that can be undone before one that cannot: the request asks to look. What only others name is not moved
-    /// before what a site declares itself, and spam not at all.
+    /// If the first result cannot be undone, moves the best reversible result to the front, because the request is read-only. A document
+    /// that only others name is not moved before one that a site declares itself, and spam is never moved.
     fn put_reversible_first(&self, ranked: &mut [Ranked]) -> Result<(), IndexError> {
         let Some(best) = ranked.first().filter(|hit| !hit.candidate.is_exact).map(|hit| hit.score) else {
             return Ok(());
@@ -405,8 +405,8 @@ impl<'a> SearchExecutor<'a> {
         Ok(Some(Group { by: self.request.group_by, others: ranked.members.len() as u64, members }))
     }
 
-    /// The first phrasing with its misspelt words replaced. If there is one, words replace unknown short ones too, for which a search is
-    /// not corrected.
+    /// The first phrasing with its misspelt words replaced. If there are any, short unknown words, which a search does not correct, are
+    /// also replaced.
     fn did_you_mean(&self) -> Result<Option<String>, IndexError> {
         let (Some(plan), Some(corrections)) = (self.plans.first(), self.corrections.first()) else {
             return Ok(None);

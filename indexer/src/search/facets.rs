@@ -1,5 +1,5 @@
-//! Counts results by the values of a filter: for a search each facet as if its own filter were not set, for an exploration
-//! exactly what matches.
+//! Counts results by the values of a filter. A search counts each facet as if its own filter were not set; an exploration counts exactly
+//! the matching results.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -20,15 +20,15 @@ use crate::request::FacetRequest;
 
 /// Maximum number of values of one facet in a search response.
 const VALUES_MAX: usize = 50;
-/// Maximum number of values of one segment whose names are read: publishers invent values freely. The rarest beyond are counted
-/// together.
+/// Maximum number of values of one segment whose names are read, because publishers may invent any number of values. The rarest values
+/// beyond it are counted together.
 const NAMES_MAX: usize = 10_000;
-/// Longest value of free text that is listed, in characters. Longer ones are sentences rather than names.
+/// Maximum length of a listed free-text value, in characters. Longer ones are sentences rather than names.
 const FREE_TEXT_CHARS_MAX: usize = 64;
-/// Documents whose values are read at once.
+/// Number of documents whose values are read together.
 const DOCUMENTS_AT_ONCE: usize = 1_024;
 
-/// The documents to count, by segment: those that have the words of a request and satisfy its conditions.
+/// The documents to count, by segment: documents that contain the words of a request and satisfy its conditions.
 pub(super) struct FacetCounter<'a> {
     pub(super) opened: &'a OpenedIndex,
     pub(super) with_words: &'a [FixedBitSet],
@@ -39,8 +39,8 @@ pub(super) struct FacetCounter<'a> {
 }
 
 impl FacetCounter<'_> {
-    /// Counts each facet as if its own filter were not set. The values of the `relevant` documents come first, since the others
-    /// may only share a word with the request.
+    /// Counts each facet as if its own filter were not set. The values of the `relevant` documents come first, because other documents may
+    /// only share a word with the request.
     pub(super) fn count_without_own_filter(
         &self,
         keys: &[FacetKey],
@@ -154,7 +154,7 @@ impl Found {
     fn add(&mut self, site: Option<u64>) {
         self.documents += 1;
         let Some(site) = site.filter(|_| self.sites.len() < SITES_MAX) else { return };
-        // Documents of a site often follow each other.
+        // documents of one site are often adjacent
         if self.sites.last() != Some(&site) && !self.sites.contains(&site) {
             self.sites.push(site);
         }
@@ -186,7 +186,7 @@ fn values_found(column: &StrColumn, documents: &[DocId], sites: Option<&Column<u
     (0..).zip(found).filter(|(_, of_value)| of_value.documents > 0).collect()
 }
 
-/// Adds counts by ordinal, in order, to counts by name: the first in rank up to `names_max`.
+/// Adds counts by ordinal, which are in order, to counts by name: the highest-ranked values up to `names_max`.
 fn add_by_name(
     column: &StrColumn,
     mut found: Vec<(u64, Found)>,
@@ -209,10 +209,10 @@ fn add_by_name(
     Ok(())
 }
 
-/// The values of relevant documents first, then the others; among both, those of most sites, then of most documents.
+/// The values of relevant documents first, then the others. Both are sorted by number of sites, then by number of documents.
 fn relevant_first(key: FacetKey, counts: &Counts, relevant: &Counts) -> Vec<FacetCount> {
     let ranked = |(value, count): (&String, &u64)| {
-        // Documents that were found by meaning alone are not counted.
+        // documents that were found only by their vectors are not counted
         let among = relevant.by_name.get(value).copied().unwrap_or_default().min(*count);
         let sites = [relevant, counts].map(|counts| counts.sites_of(value, SITES_MAX));
         let rank = [Reverse(sites[0] as u64), Reverse(among), Reverse(sites[1] as u64), Reverse(*count)];
@@ -224,7 +224,7 @@ fn relevant_first(key: FacetKey, counts: &Counts, relevant: &Counts) -> Vec<Face
     values.filter(|value| is_listed(key, &value.value)).take(VALUES_MAX).collect()
 }
 
-/// The values of most sites, then of most documents, that at least `count_min` documents have, and the sum of the others.
+/// The values with at least `count_min` documents, sorted by number of sites, then by number of documents, and the sum of the others.
 fn most_frequent(key: FacetKey, counts: &Counts, values_max: usize, count_min: u64) -> FacetBuckets {
     let ranked = |(value, count): (&String, &u64)| {
         let rank = (Reverse(counts.sites_of(value, SITES_MAX)), Reverse(*count));
@@ -245,7 +245,7 @@ fn most_frequent(key: FacetKey, counts: &Counts, values_max: usize, count_min: u
     FacetBuckets { values: listed, other_count }
 }
 
-/// Whether a value is listed: a list of values has no place for the mark that a row has beside a text that addresses a model.
+/// Whether a value is listed. A value that addresses a model is not listed, because values cannot be marked as rows can.
 fn is_listed(key: FacetKey, value: &str) -> bool {
     let is_name = value.chars().count() <= FREE_TEXT_CHARS_MAX && !value.contains("://");
     (is_name || !key.filter().is_free_text) && !manifest::addresses_reader(value)
@@ -262,7 +262,7 @@ mod tests {
 
     const COUNT: u64 = 30_000;
 
-    /// How many of the sample documents have each method, of those that are admitted.
+    /// The expected number of admitted sample documents for each method.
     fn expected(is_admitted: impl Fn(u64) -> bool) -> Vec<FacetCount> {
         let alive = |number: &u64| !is_deleted(*number) && is_admitted(*number);
         let has = |number: &u64, name: &str| methods(*number).contains(&name);
@@ -276,7 +276,7 @@ mod tests {
         counts
     }
 
-    /// A value that relevant documents have comes first, and no count changes.
+    /// Values of relevant documents come first, and counts do not change.
     #[track_caller]
     fn assert_relevant_first(counter: &FacetCounter<'_>, has_own_filter: bool) {
         let rows_of = |relevant: Option<&[DocAddress]>| {

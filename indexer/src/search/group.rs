@@ -1,4 +1,4 @@
-//! Groups results under the best one: near copies of one declaration, or all results of a site.
+//! Groups results under the best one: near copies of a declaration, or all results of a site.
 //!
 //! Near copies call one site. They are grouped under the declaration of this site, if possible one at a usual path, or under the best one of
 //! the site that serves them. So a copy that calls another site hides no capability, and a user of a site does not lead its own.
@@ -8,14 +8,14 @@ use super::rank::{Candidate, Ranked};
 use crate::index::{is_own_address, is_published_address, is_same_address};
 use crate::request::Grouping;
 
-/// Best results that are compared with each other.
+/// Number of best results that are compared with each other.
 const COMPARED_MAX: usize = 100;
-/// Bits of their fingerprints in which near copies differ at most, of 64: with the same name, and with another one. Texts that
-/// have nothing in common differ in 32.
+/// Maximum number of the 64 fingerprint bits in which near copies may differ: with the same name, and with different names. Unrelated texts
+/// differ in 32 bits on average.
 const SAME_NAME_BITS: u32 = 8;
 const OTHER_NAME_BITS: u32 = 3;
 
-/// The best result of each group, in the order of the results, with the others of its group.
+/// The best result of each group, in the order of the results, with the other members of its group.
 pub(super) fn grouped(ranked: Vec<Ranked>, by: Grouping) -> Vec<Ranked> {
     match by {
         Grouping::None => ranked,
@@ -60,7 +60,7 @@ fn by_copies(ranked: Vec<Ranked>) -> Vec<Ranked> {
     leaders.into_iter().map(|(_, leader)| leader).collect()
 }
 
-/// Puts the original in the place of a copy that ranks higher.
+/// Replaces a copy that ranks higher by its original.
 fn lead(leader: &mut Ranked, original: Candidate) {
     leader.members.insert(0, std::mem::replace(&mut leader.candidate, original));
 }

@@ -69,7 +69,7 @@ pub struct Searcher {
 struct Inner {
     generations: Generations,
     embedder: Option<Arc<QueryEmbedder>>,
-    /// Replaced as a whole, so that commit, vectors and generation always belong together.
+    /// Replaced as a whole, so that commit, vectors and generation are always consistent.
     state: RwLock<Arc<SearchState>>,
     /// Held while the next state is prepared; searches do not wait for it.
     reloading: Mutex<()>,
@@ -87,8 +87,7 @@ impl Searcher {
         Self::open_with(dir, &WordWeights::built_in(), None)
     }
 
-    /// Opens the index below a directory with other word weights than the built-in ones, and with the vectors next to it if
-    /// there is an embedder.
+    /// Opens the index below a directory with these word weights, and with the vectors next to it if there is an embedder.
     pub fn open_with(
         dir: &Path,
         word_weights: &Arc<WordWeights>,
@@ -101,7 +100,7 @@ impl Searcher {
         Ok(Self { inner: Arc::new(Inner { generations, embedder, state, reloading: Mutex::default() }) })
     }
 
-    /// Opens a newer commit, generation or file of vectors if there is one. True if searches see something new.
+    /// Opens a newer commit, generation or file of vectors if there is one. True if searches now use it.
     pub fn reload(&self) -> Result<bool, IndexError> {
         let _one_at_a_time = self.inner.reloading.lock().unwrap_or_else(PoisonError::into_inner);
         let before = self.state();

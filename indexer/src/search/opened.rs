@@ -20,12 +20,12 @@ use crate::filter::FacetKey;
 use crate::index::{Fields, Generations, Payload, register_tokenizers};
 use crate::query::{QueryTerm, Role, WordWeights};
 
-/// Maximum number of language tags that are read in a segment: publishers declare any text as a language.
+/// Maximum number of language tags read per segment, because publishers may declare any text as a language.
 const LANGUAGE_TAGS_MAX: usize = 1_000;
 /// Maximum number of attempts at opening an index while the writer commits or swaps it.
 const ATTEMPTS_MAX: u32 = 5;
 
-/// Identifies the state of the index from which an answer came; changes with every visible commit.
+/// Identifies the state of the index that produced an answer; changes with every visible commit.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct IndexGeneration {
     pub feed_id: String,
@@ -36,7 +36,7 @@ pub struct IndexGeneration {
     pub vectors: u64,
 }
 
-/// Everything that a search reads, immutable.
+/// All data that a search reads; immutable.
 pub(crate) struct OpenedIndex {
     path: PathBuf,
     index: Index,
@@ -49,7 +49,7 @@ pub(crate) struct OpenedIndex {
     pub(crate) words: TermCache,
     pub(crate) bigrams: TermCache,
     pub(crate) word_weights: Arc<WordWeights>,
-    /// The languages of its capabilities that have stems of their own.
+    /// The languages of its capabilities that have a stemmer, except English.
     pub(crate) languages: Vec<Stemming>,
     /// One entry for each segment.
     pub(crate) columns: Vec<Arc<Columns>>,
@@ -84,7 +84,7 @@ impl OpenedIndex {
             Self::first(path, index, generation(payload, opstamp), word_weights)
                 .map_err(|error| IndexError::opening(dir, &error))
         };
-        // tantivy panics on files that are shorter than their own footer.
+        // tantivy panics if a file is shorter than its footer
         catch_unwind(open).unwrap_or_else(|_| Err(corrupt("a file is cut short".to_owned())))
     }
 
@@ -139,7 +139,7 @@ impl OpenedIndex {
         Ok(None)
     }
 
-    /// The commit that the reader was reloaded to. What belongs to unchanged segments is shared.
+    /// The commit to which the reader was reloaded. Data of unchanged segments is shared.
     fn next(&self, generation: IndexGeneration) -> tantivy::Result<Self> {
         let (searcher, fields) = (self.reader.searcher(), self.fields);
         warm(&self.index, &searcher, &fields, &self.searcher);
@@ -184,7 +184,7 @@ impl OpenedIndex {
     }
 }
 
-/// The stemmings of the languages of an index, apart from English.
+/// The stemmings of the languages of an index, except English.
 fn languages(searcher: &tantivy::Searcher, fields: &Fields) -> tantivy::Result<Vec<Stemming>> {
     let mut found = Vec::new();
     for segment in searcher.segment_readers() {

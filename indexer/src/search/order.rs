@@ -1,7 +1,7 @@
-//! Pages in a total order: by score, time or name, ties by id.
+//! Paging in a total order: by score, time or name; ties are broken by id.
 //!
-//! Cursors follow this order for the results after the re-ranked ones, and in every sort order but relevance. Each page costs
-//! one pass over the matches, however deep it is.
+//! Cursors use this order for the results after the re-ranked ones, and for every sort order except relevance. Each page needs one pass
+//! over the matches, regardless of its depth.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -29,7 +29,7 @@ pub(super) struct Position {
     pub(super) tie: u64,
 }
 
-/// The sort number of a score, smaller for a higher score. The bits of floats that are not negative sort like the floats.
+/// The sort number of a score, smaller for a higher score. The bits of non-negative floats sort like the floats.
 fn number_of_score(score: Score) -> u64 {
     u64::from(!score.max(0.0).to_bits())
 }
@@ -39,7 +39,7 @@ fn number_of_time(time_ms: i64) -> u64 {
 }
 
 impl Key {
-    /// The score that the key was made of.
+    /// The score from which the key was computed.
     pub(super) fn score(&self) -> Score {
         match self {
             Self::Number(bits) => Score::from_bits(!u32::try_from(*bits).unwrap_or(u32::MAX)),
@@ -58,7 +58,7 @@ pub(super) fn short_tie(tie: u64) -> u32 {
 struct TopAfter<'a> {
     limit: usize,
     after: Option<(u64, u64)>,
-    /// Short ties of documents that are left out.
+    /// Short ties of documents to skip.
     skip: &'a HashSet<u32>,
     best: Vec<(u64, u64, DocAddress)>,
     /// The position of the last document of the page, once `limit` documents were found. Later positions are not on the page.
@@ -227,7 +227,7 @@ impl Keys {
                 Ordering::Greater => high = middle,
             }
         }
-        // Not in this segment: everything from `low` on comes after it.
+        // not in this segment: all names from `low` on come after it
         if low == 0 { (0, 0) } else { (low - 1, u64::MAX) }
     }
 }

@@ -1,4 +1,4 @@
-//! The phrasings of a request, parsed, and the conditions that they and the filters set.
+//! The parsed phrasings of a request, and the conditions from phrasings and filters.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -42,7 +42,7 @@ pub(super) fn conditions(
     Ok(conditions)
 }
 
-/// Adds all strict phrases, and those of the other phrases that occur in a document.
+/// Adds all strict phrases, and the other phrases that occur in a document.
 fn add_phrases(
     opened: &OpenedIndex,
     conditions: &mut Conditions,

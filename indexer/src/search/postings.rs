@@ -1,4 +1,4 @@
-//! Looks terms up in a few documents, in their postings.
+//! Checks a few documents for terms, using the postings of the terms.
 
 use std::collections::BTreeSet;
 
@@ -37,7 +37,7 @@ pub(super) fn bigram_scores(
     Ok(scores)
 }
 
-/// How many of some documents have any of the terms.
+/// The number of these documents that contain any of the terms.
 pub(super) fn count_with_any<'a>(
     opened: &OpenedIndex,
     terms: impl Iterator<Item = &'a QueryTerm>,

@@ -1,5 +1,5 @@
-//! The publishers of each segment: what is needed to find sites that look alike, link to each other or list names, in memory; their
-//! other facts are read from a column.
+//! The publishers of each segment. The data for finding sites that look alike, link to each other or list names is in memory; other facts
+//! are read from a column.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::index::{Fields, site_number};
 use crate::query::is_common_word;
 use crate::spam::{Label, MANIFESTS_MAX, PublisherFacts};
 
-/// Minimum number of names of other publishers that most capabilities of a document have, for the document to list them.
+/// A document counts as a list of names if most of its capabilities contain at least this many names of other publishers.
 pub(super) const BRANDS_MIN: usize = 8;
 
 /// Maximum number of sites whose facts are kept in memory while a commit is compared, about 2 KiB each.
@@ -24,9 +24,9 @@ pub(super) struct SegmentPublishers {
     facts: Option<BytesColumn>,
     /// Hash of the site, and the document that has the facts.
     manifests: Vec<(u64, DocId)>,
-    /// Key of the name of a site, and the site. Common words are left out: a site does not own them.
+    /// Key of the name of a site, and the site. Common words are left out, because they do not identify a site.
     pub(super) names: Vec<(u32, u64)>,
-    /// Each key that names which look like this one have, and the site.
+    /// Keys of similar-looking names for the name of a site, and the site.
     pub(super) near: Vec<(u32, u64)>,
     /// A site, and a site that it links to.
     pub(super) links: Vec<(u64, u64)>,
@@ -34,7 +34,7 @@ pub(super) struct SegmentPublishers {
     pub(super) listed: Vec<(u64, Box<[u32]>)>,
 }
 
-/// The hash by which the documents of a site are known.
+/// The hash that identifies the site of a document.
 pub(super) fn number_of(site: &SiteName) -> u64 {
     site_number(site.as_str(), NamedBy::Site)
 }
@@ -117,7 +117,7 @@ impl<'a> Publishers<'a> {
         Self { segments, known: FxHashMap::default() }
     }
 
-    /// The facts of all manifests of a site, up to a number; `None` if the commit has none.
+    /// The facts of all manifests of a site, up to a limit; `None` if the commit has none.
     pub(super) fn facts(&mut self, site: u64) -> tantivy::Result<Option<Arc<PublisherFacts>>> {
         if let Some(known) = self.known.get(&site) {
             return Ok(known.clone());

@@ -1,7 +1,8 @@
 //! Orders the candidates.
 //!
-//! score = (text score + share of the site's best scores) × prior, and less for spam. The text score mixes the whole request with its best part.
-//! Results that crowd a page (many of one site, copies of one text) are then demoted below others of nearly the same score.
+//! score = (text score + share of the site's best scores) × prior, reduced for spam. The text score combines the score of the whole request
+//! with the score of its best part. Results that crowd a page (many results of one site, copies of one text) are then demoted below others
+//! with nearly the same score.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -16,27 +17,27 @@ use crate::query::Plan;
 use crate::request::Grouping;
 use crate::spam::SPAM_FACTOR;
 
-/// Share of the whole request against its best part.
+/// Weight of the whole request; the rest is the weight of its best part.
 const WHOLE_SHARE: f32 = 0.6;
-/// Maximum that character grams add: they find compounds and inflections that stemming misses.
+/// Maximum share that character grams add. They match compounds and inflections that stemming misses.
 const GRAM_SHARE: f32 = 0.2;
 /// Share of the mean of a site's best scores that is added to each of its capabilities.
 const SITE_SHARE: f32 = 0.25;
 const SITE_BEST: usize = 3;
-/// Capabilities of one site at their full score; each further one is demoted by another factor.
+/// Number of capabilities of one site with their full score; each further one is multiplied by `CROWD_FACTOR` once more.
 const SITE_CROWD: usize = 5;
 const CROWD_FACTOR: f32 = 0.8;
 /// Maximum number of results of one site among every ten, while there are results of other sites.
 const SITE_CAP: usize = 6;
 const SITE_CAP_AMONG: usize = 10;
-/// Factor of a copy of a text that ranks higher.
+/// Factor for a copy of a text that ranks higher.
 const COPY_FACTOR: f32 = 0.7;
 /// Maximum number of words of a phrasing whose scores an explanation lists.
 const EXPLAINED_WORDS_MAX: usize = 16;
 /// Added to exact matches; larger than every text score.
 const EXACT_BONUS: f32 = 4.0;
 
-/// A document with everything that decides its rank.
+/// A document with all values that determine its rank.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Candidate {
     /// Row in the [`TermScores`].
@@ -49,7 +50,7 @@ pub(super) struct Candidate {
     pub(super) is_exact: bool,
     /// Whether it or its site is spam.
     pub(super) is_spam: bool,
-    /// Cosine of its vector and that of the request, if both have one.
+    /// Cosine similarity of its vector and the request's vector, if both exist.
     pub(super) cosine: Option<f32>,
 }
 
@@ -57,7 +58,7 @@ pub(super) struct Candidate {
 #[derive(Debug, Clone)]
 pub(super) struct Ranked {
     pub(super) candidate: Candidate,
-    /// In units of the best text score, so that the scores of all pages agree.
+    /// In units of the best text score, so that scores are comparable across pages.
     pub(super) score: f32,
     /// Score that the site adds, before the prior is applied.
     site_score: f32,
@@ -68,7 +69,7 @@ pub(super) struct Ranked {
 }
 
 impl Ranked {
-    /// The score without the demotion of results that crowd a page, which are no less relevant.
+    /// The score without demotion for crowding, because crowded results are equally relevant.
     pub(super) fn uncrowded_score(&self) -> f32 {
         self.score / self.crowding
     }
@@ -137,7 +138,7 @@ pub(super) fn rank(candidates: &[Candidate], unit: f32, group_by: Grouping) -> V
     let ranked = |candidate: &Candidate| {
         let traits = candidate.traits;
         let site_score = SITE_SHARE * site_scores.get(&traits.site).copied().unwrap_or(0.0);
-        // Spam has whatever name is searched for.
+        // spam may use any name, so an exact match means nothing
         let bonus = if candidate.is_exact && !candidate.is_spam { EXACT_BONUS } else { 0.0 };
         let factor = if candidate.is_spam { SPAM_FACTOR } else { 1.0 };
         let score = (candidate.text_score + site_score) * traits.prior * factor + bonus;
@@ -148,7 +149,7 @@ pub(super) fn rank(candidates: &[Candidate], unit: f32, group_by: Grouping) -> V
     if group_by != Grouping::None {
         ranked = grouped(ranked, group_by);
     }
-    // One result of each site neither crowds a page nor takes more than its share of it.
+    // with one result per site, no site crowds a page or exceeds its share
     if group_by != Grouping::Site {
         demote_crowds(&mut ranked);
         sort(&mut ranked);
@@ -160,7 +161,7 @@ pub(super) fn rank(candidates: &[Candidate], unit: f32, group_by: Grouping) -> V
     ranked
 }
 
-/// If a site has more than its share among ten results, moves the excess after results of other sites, while there are any.
+/// If a site has more than its share among ten results, moves the excess below results of other sites, as long as there are any.
 fn spread(ranked: Vec<Ranked>) -> Vec<Ranked> {
     let mut spread: Vec<Ranked> = Vec::with_capacity(ranked.len());
     let mut rest: VecDeque<Ranked> = ranked.into();
@@ -186,7 +187,7 @@ fn spread(ranked: Vec<Ranked>) -> Vec<Ranked> {
         still_held.append(&mut held_back);
         held_back = still_held;
     }
-    // A moved result scores no more than the results before it.
+    // a moved result must not have a higher score than the results before it
     let mut highest = f32::MAX;
     for hit in &mut spread {
         hit.score = hit.score.min(highest);
@@ -195,7 +196,7 @@ fn spread(ranked: Vec<Ranked>) -> Vec<Ranked> {
     spread
 }
 
-/// Counts a result of a site, unless the site has its share already.
+/// Counts a result of a site, unless the site has already reached its share. Returns whether it was counted.
 fn has_room(by_site: &mut Vec<(u64, usize)>, site: u64) -> bool {
     match by_site.iter_mut().find(|(of, _)| *of == site) {
         Some((_, count)) if *count >= SITE_CAP => false,
@@ -262,9 +263,9 @@ fn ratio(score: f32, best: f32) -> f32 {
 
 /// The scores of the terms in one candidate.
 pub(super) struct ExplainedTerms {
-    /// Largest first.
+    /// In descending order of size.
     pub(super) terms: Vec<Value>,
-    /// Scores beyond [`EXPLAINED_WORDS_MAX`] words, or beyond the bytes.
+    /// Number of scores that were left out because of [`EXPLAINED_WORDS_MAX`] or the limit of bytes.
     pub(super) left_out: usize,
 }
 

@@ -9,7 +9,7 @@ use super::opened::OpenedIndex;
 use crate::query::{Plan, QueryTerm};
 use crate::spam::SPAM_FACTOR;
 
-/// Documents that are re-ranked.
+/// Number of documents that are re-ranked.
 pub(super) const WINDOW: usize = 200;
 /// Maximum number of terms of a plan that select candidates; further synonyms are left out.
 const SELECTING_TERMS_MAX: usize = 160;
@@ -23,7 +23,8 @@ pub(super) fn is_scored_by_selection(plan: &Plan) -> bool {
     plan.parts.is_empty() && plan.terms_that_select() <= SELECTING_TERMS_MAX
 }
 
-/// The best admitted documents by the words of the plans, the best first and spam behind others of its score, and how many documents have any.
+/// The best admitted documents by the words of the plans, best first, with spam after others of the same score, and the number of documents
+/// that contain any of the words.
 pub(super) fn select(
     opened: &OpenedIndex,
     plans: &[Plan],
@@ -42,7 +43,7 @@ pub(super) fn select(
     Ok((selected, total))
 }
 
-/// Selects by lower scores of spam, so that thousands of such documents do not keep others from being ranked.
+/// Lowers the scores of spam during the selection, so that thousands of spam documents do not crowd out other candidates.
 struct WithoutSpamFirst<'a> {
     opened: &'a OpenedIndex,
     top: TopDocuments,

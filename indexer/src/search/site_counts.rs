@@ -1,4 +1,4 @@
-//! How many sites have a term. One site can publish a text in thousands of capabilities, so their number says little.
+//! Counts the sites with a term. One site can repeat a text in thousands of capabilities, so the number of capabilities is a poor measure.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use tantivy::{DocSet, InvertedIndexReader, SegmentReader, TERMINATED, Term};
 
 use crate::index::Fields;
 
-/// Maximum number of sites of one term that are counted. A term that more sites have counts its capabilities.
+/// Maximum number of sites of one term that are counted. For a term with more sites, its capabilities are counted.
 pub(super) const SITES_MAX: usize = 64;
 
 /// Counts the sites of the terms of a field in one segment.
@@ -20,13 +20,13 @@ pub(super) struct SiteCounts<'s> {
     sites: Column<u64>,
     /// `None` if every document counts.
     alive: Option<&'s AliveBitSet>,
-    /// Documents that may still be read.
+    /// Number of documents that may still be read.
     work_left: usize,
 }
 
 impl<'s> SiteCounts<'s> {
-    /// Counts the sites of all documents, also of deleted ones, and reads at most `documents_max` of them. Terms beyond that count as one
-    /// site, or as the sites found so far.
+    /// Counts the sites of all documents, including deleted ones, but reads at most `documents_max` documents. After that, a term counts as
+    /// one site, or as the sites that were found so far.
     pub(super) fn of(
         segment: &'s SegmentReader,
         fields: &Fields,
@@ -43,7 +43,7 @@ impl<'s> SiteCounts<'s> {
         Self { alive: segment.alive_bitset(), ..self }
     }
 
-    /// How many sites have a term of this segment, at least one. Beyond 64, how many capabilities.
+    /// Number of sites with a term of this segment, at least one. If there are more than 64, the number of capabilities.
     pub(super) fn count(&mut self, info: &TermInfo) -> tantivy::Result<u32> {
         if info.doc_freq <= 1 {
             return Ok(info.doc_freq);
@@ -75,7 +75,7 @@ impl<'s> SiteCounts<'s> {
     }
 }
 
-/// The number that stands for a term with these sites and this many documents.
+/// The popularity of a term with these sites and this many documents.
 pub(super) fn popularity(sites: &HashSet<u64>, documents: u64) -> u64 {
     if sites.len() < SITES_MAX { sites.len() as u64 } else { documents }
 }

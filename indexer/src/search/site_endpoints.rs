@@ -14,7 +14,7 @@ use crate::index::{AGENT_PROTOCOLS, Fields};
 pub(super) struct SiteEndpoints([FxHashSet<u64>; AGENT_PROTOCOLS.len()]);
 
 impl SiteEndpoints {
-    /// Reads the postings of the protocols. Documents that were deleted do not count.
+    /// Reads the postings of the protocols. Deleted documents are ignored.
     pub(super) fn of(
         searcher: &Searcher,
         fields: &Fields,

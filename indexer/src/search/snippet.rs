@@ -1,4 +1,4 @@
-//! The part of a description that matches the request best, as escaped HTML with `<mark>`.
+//! Snippets: the best-matching part of a description, as escaped HTML with `<mark>`.
 
 use std::collections::BTreeMap;
 

@@ -11,7 +11,7 @@ use crate::answer::{SpamCause, SpamSite};
 use crate::error::IndexError;
 use crate::spam::SpamReason;
 
-/// Maximum number of sites with spam in their own documents that are listed: the name of each is read from a row.
+/// Maximum number of listed sites with spam in their own documents. The name of each has to be read from a row.
 const SITES_MAX: usize = 1_000;
 
 /// Why a document is spam; empty for others.

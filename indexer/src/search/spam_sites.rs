@@ -1,7 +1,7 @@
-//! Sites that are spam by comparison with others: look-alikes of known publishers, lists of names of publishers, and siblings.
+//! Detects spam sites by comparison with others: look-alikes of known publishers, lists of publisher names, and sibling sites.
 //!
-//! A commit compares the publishers of its new segments with all others, and judges the pairs that were found again, since a later
-//! commit may change either site. So the cost follows the changes. Sites are compared by what is written in their own documents only.
+//! A commit compares the publishers of its new segments with all others. It judges all found pairs again, because a commit may change
+//! either site. So the cost is proportional to the changes. Only a site's own documents are used for the comparison.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,12 +16,13 @@ use super::publishers::{BRANDS_MIN, Publishers, SegmentPublishers, number_of, pa
 use crate::answer::SpamCause;
 use crate::spam::{Label, Listing, PublisherFacts, SpamReason};
 
-/// A publisher is known if it declares at least this many capabilities, and was seen this long before the other site; or was seen no
-/// later, and is verified by its signature while the other is not. Anybody may sign, so a signature makes nobody older.
+/// A publisher is known, compared with another site, if it declares at least this many capabilities and was seen this long before the other
+/// site. It is also known if it was seen no later and, unlike the other site, is verified by its signature. Anyone can sign, so a signature
+/// does not outweigh age.
 const KNOWN_CAPABILITIES_MIN: u32 = 3;
 const KNOWN_BEFORE_MS: i64 = 30 * 24 * 60 * 60 * 1_000;
-/// Names of others in a document, at least [`BRANDS_MIN`], are also at least one in this many of the words of its capabilities. An
-/// honest integration has a few, in sentences.
+/// A document lists names if it has at least [`BRANDS_MIN`] and at least one in this many words of its capabilities is such a name. An
+/// honest integration mentions a few names, in sentences.
 const BRAND_WORDS_SHARE: usize = 3;
 /// Minimum number of siblings: two domains of one publisher are common.
 const SIBLINGS_MIN: usize = 3;
@@ -31,13 +32,13 @@ const COPY_BITS_MAX: u32 = 3;
 const SAME_KEY_MAX: usize = 16;
 /// Maximum number of pairs of names that a commit compares letter by letter: one publisher may own thousands of similar names.
 const COMPARED_MAX: usize = 100_000;
-/// Maximum number of pairs and sites that are judged at each commit. Further ones are not.
+/// Maximum number of pairs and sites that are judged at each commit; the rest is ignored.
 const JUDGED_MAX: usize = 5_000;
 
-/// The spam sites of a commit, and what the next commit judges again.
+/// The spam sites of a commit, and the pairs and sites that the next commit judges again.
 #[derive(Default)]
 pub(super) struct SpamSites {
-    /// A site whose name looks like that of another one, which it uses.
+    /// Pairs of a site and another site whose name it imitates and uses.
     alike: BTreeSet<(u64, u64)>,
     /// Sites that link to each other; the smaller number first.
     linked: BTreeSet<(u64, u64)>,
@@ -119,8 +120,8 @@ impl SpamSites {
         }
     }
 
-    /// Documents of earlier commits are judged again if they have a name that is new. `known` are the segments of the commit before, of which
-    /// some may be merged now.
+    /// Documents of earlier commits are judged again if they have a name that is new. `known` are the segments of the previous commit, some
+    /// of which may have been merged.
     fn find_listing(
         &mut self,
         all: &Publishers<'_>,
@@ -156,7 +157,7 @@ impl SpamSites {
         Ok(())
     }
 
-    /// Of sites that link to each other and have the same texts, the one that was seen first leads.
+    /// Of sites that link to each other and have the same texts, the one that was seen first is the original.
     fn judge_linked(&mut self, all: &mut Publishers<'_>) -> tantivy::Result<()> {
         let mut groups = Groups::default();
         for (one, other) in std::mem::take(&mut self.linked) {
@@ -230,11 +231,11 @@ fn names_of_others(
     Ok((named, known))
 }
 
-/// Whether a site has a name that looks like another one, and uses the other one as its own.
+/// Whether the name of a site looks like that of another site, and the site uses that name as its own.
 ///
-/// The name of each of two confusable domains counts as that of the other. So of these, the one with more unusual characters is the imitation,
-/// whoever was seen first; if both have as many, the one that does not call itself as its domain. Else somebody could make a
-/// publisher spam that comes later.
+/// For two confusable domains, each name could count as an imitation of the other. So the domain with more unusual characters is the
+/// imitation, regardless of which was seen first. If both have the same number, it is the one whose declared name differs from its domain.
+/// Otherwise an attacker could register a look-alike early and make a later publisher count as spam.
 fn is_alike(site: &PublisherFacts, known: &PublisherFacts) -> bool {
     let (label, known) = (Label::of(&site.site), Label::of(&known.site));
     if !label.looks_like(&known) || !site.own_names.contains(&known.name_key()) {
@@ -255,7 +256,7 @@ fn is_known_to(publisher: &PublisherFacts, other: &PublisherFacts) -> bool {
     publisher.capabilities >= KNOWN_CAPABILITIES_MIN && (is_verified || older_by_ms >= KNOWN_BEFORE_MS)
 }
 
-/// Whether at least half of the compared fingerprints of one site are those of another.
+/// Whether another site has at least half of the compared fingerprints of one site.
 fn has_same_texts(one: &PublisherFacts, other: &PublisherFacts) -> bool {
     let is_there =
         |sketch: &&u64| other.sketches.iter().any(|of| (of ^ **sketch).count_ones() <= COPY_BITS_MAX);
@@ -317,7 +318,7 @@ mod tests {
         }
     }
 
-    /// Anybody can sign the documents of a site that imitates an older one.
+    /// Anyone can sign the documents of a site that imitates an older one.
     #[test]
     fn a_signature_makes_no_site_known_to_an_older_one() {
         let signed = |at| facts("signed.example", at, true);

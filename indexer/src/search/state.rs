@@ -1,7 +1,7 @@
 //! The state that searches read: a commit, its vectors, and the generation that identifies both.
 //!
-//! Vectors belong to texts, so those in memory stay valid when a newer file cannot be read: searches continue with them, and newer
-//! texts are found by their words.
+//! Vectors belong to texts, so the loaded vectors stay valid if a newer file cannot be read: searches continue with them, and newer texts
+//! are found by their words.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -94,7 +94,7 @@ impl LoadedVectors {
         Some(next)
     }
 
-    /// The same vectors for another commit; `None` if they are for this one already.
+    /// The same vectors for another commit; `None` if they are already for this commit.
     fn for_commit(&self, opened: &OpenedIndex) -> Option<Self> {
         let (stamp, search) = self.search.as_ref().filter(|(_, search)| !search.is_for(opened))?;
         Some(Self { search: Some((*stamp, Arc::new(search.for_commit(opened)))), ..self.clone() })

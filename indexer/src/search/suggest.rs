@@ -1,11 +1,11 @@
-//! Suggests completions from the names, types, sites and example requests of the index, by the number of sites that have them.
+//! Suggests completions from the names, types, sites and example requests of the index, ranked by the number of sites with each.
 //!
-//! If none begins with what was typed, those are suggested that have its words and a word that begins with the last one, which is
-//! then corrected if there is still none.
+//! If no entry begins with the typed text, entries are suggested that contain its words and a word beginning with the last one. If there
+//! are none either, the last word is corrected.
 //!
-//! The entries of rare prefixes are read from the dictionary of the `suggest` field; the best of frequent ones are
-//! precomputed ([`super::completions`]). Entries of deleted documents alone are left out before the best ones are chosen, so the removal of a
-//! large site leaves those of others. Suggestions are cached until the next commit.
+//! The entries of rare prefixes are read from the dictionary of the `suggest` field; the best of frequent ones are precomputed
+//! ([`super::completions`]). Entries that occur only in deleted documents are left out before the best ones are chosen, so that the removal
+//! of a large site does not hide other entries. Suggestions are cached until the next commit.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -25,20 +25,21 @@ use crate::error::{IndexError, SearchError};
 use crate::index::{Fields, LiveTerms, REST_MARK, SUGGESTION_MARK};
 use crate::query::replacements;
 
-/// Longest prefix that is completed, in bytes.
+/// Maximum length of a completed prefix, in bytes.
 const PREFIX_BYTES_MAX: usize = 80;
-/// Maximum number of entries of a segment that are read, and of deleted documents that are examined for them: some milliseconds. Only a
-/// prefix that is too long for a list, or whose list has lost most of its entries, may have more; of these the first are read.
+/// Maximum number of entries of a segment that are read, and of deleted documents that are examined for them, which takes some
+/// milliseconds. Only prefixes that are too long for a list, or whose list has lost most of its entries, may have more; then only the first
+/// entries are read.
 const WALK_MAX: usize = 50_000;
-/// Entries that are read between two checks of the time: well below a millisecond.
+/// Number of entries read between two checks of the deadline: well below a millisecond.
 const ENTRIES_BETWEEN_CHECKS: usize = 256;
 /// Maximum number of entries of a segment that are kept; the most frequent are taken.
 const KEPT_MAX: usize = 500;
-/// Minimum number of remaining entries of a list. With fewer, entries that the list left out may be more frequent.
+/// Minimum number of remaining entries of a list. With fewer, entries outside the list may be more frequent.
 const LISTED_MIN: usize = SUGGESTIONS_MAX / 2;
-/// Shortest last word that is completed although no suggestion has another word of the text.
+/// Minimum length of a last word that is completed even if no suggestion contains another word of the text.
 const COMPLETED_CHARS_MIN: usize = 3;
-/// Shortest last word that is corrected.
+/// Minimum length of a last word that is corrected.
 const CORRECTED_CHARS_MIN: usize = 4;
 /// Maximum number of cached prefixes.
 const CACHED_MAX: usize = 2_000;
@@ -67,7 +68,7 @@ pub(super) fn suggest(
     Ok(suggestions)
 }
 
-/// The typed text as the dictionary spells it: types and sites keep their punctuation, everything else is folded like names.
+/// The typed text in the spelling of the dictionary: types and sites keep their punctuation, other text is folded like names.
 fn prefix_of(typed: &str) -> Option<String> {
     let typed = typed.trim_start();
     if typed.len() > PREFIX_BYTES_MAX {
@@ -100,7 +101,8 @@ fn complete_or_correct(
     Ok(Vec::new())
 }
 
-/// Entries that begin with a prefix; if there are none, entries with a word that begins with its last word, and most of its others.
+/// Entries that begin with a prefix; if there are none, entries with a word that begins with its last word, and with most of its other
+/// words.
 fn complete_words(
     opened: &OpenedIndex,
     prefix: &str,
@@ -162,7 +164,7 @@ fn complete(opened: &OpenedIndex, prefix: &str, deadline: Deadline) -> Result<Ve
     Ok(suggestions)
 }
 
-/// The entries of a list that a capability of the segment has which is not deleted.
+/// The entries of a list that occur in a document of the segment that is not deleted.
 fn live_entries<'l>(
     segment: &SegmentReader,
     field: Field,
@@ -198,7 +200,7 @@ fn count_sites(opened: &OpenedIndex, found: &mut [(String, u64)], deadline: Dead
     Ok(())
 }
 
-/// Reads the entries of a segment that begin with a prefix and that a capability has which is not deleted.
+/// Reads the entries of a segment that begin with a prefix and occur in a document that is not deleted.
 fn walk(
     segment: &SegmentReader,
     fields: &Fields,
@@ -238,7 +240,7 @@ fn keep_best(entries: &mut Vec<(String, u64)>) {
     entries.truncate(KEPT_MAX);
 }
 
-/// The most frequent first, then the shortest.
+/// Sorts by frequency, then by length.
 fn sort(found: &mut [(String, u64)]) {
     found.sort_unstable_by(|(a, of_a), (b, of_b)| {
         (Reverse(of_a), a.len(), a).cmp(&(Reverse(of_b), b.len(), b))
@@ -274,7 +276,7 @@ mod tests {
         }
     }
 
-    /// In each segment, more entries of deleted documents come first than a list can have.
+    /// In each segment, the first entries belong to deleted documents, and there are more of them than fit into a list.
     #[test]
     fn entries_of_deleted_capabilities_hide_no_others() {
         let dir = tempfile::tempdir().unwrap();

@@ -1,7 +1,7 @@
-//! The documents of one segment that have a term, as bits.
+//! The documents of one segment with a term, as bit sets.
 //!
-//! Most filters use the same few terms, such as a format or a method that many documents have. Their bits are cached with the
-//! segment, which never changes; any other term has few documents, whose postings are read each time.
+//! Most filters use the same few terms, such as a format or a method that many documents have. Their bit sets are cached with the segment,
+//! which never changes. Other terms have few documents, so their postings are read each time.
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,10 +14,10 @@ use tantivy::{DocId, SegmentReader, Term};
 
 /// Maximum number of terms of one segment whose bits are cached: at most eight bytes a document.
 const TERMS_MAX: NonZeroUsize = NonZeroUsize::new(64).unwrap();
-/// A term is cached if about one document in this many has it: the postings of a rarer one are as fast to read.
+/// A term is cached if at least about one in this many documents contains it. The postings of rarer terms are just as fast to read.
 const CACHED_IF_ONE_IN: usize = 64;
 
-/// The bits of the terms that filters used last.
+/// The bit sets of the terms that filters used most recently.
 pub(super) struct TermBits(pub(super) Mutex<LruCache<Term, Arc<FixedBitSet>>>);
 
 impl Default for TermBits {
@@ -105,7 +105,7 @@ mod tests {
         let method = opened.fields.facet(crate::filter::FacetKey::Method);
         let term = |text: &str| Term::from_field_text(method, text);
         let terms = ["get", "post", "put", "unheard"].map(term);
-        // the writer's threads share out the documents: one may leave a segment of a few
+        // the writer's threads divide the documents, so a segment may be small
         for (segment, columns) in opened.segments().filter(|(segment, _)| segment.max_doc() >= 1_000) {
             let cached = || {
                 let mut cached = columns.term_bits.0.lock().unwrap();

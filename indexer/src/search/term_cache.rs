@@ -8,13 +8,14 @@ use tantivy::postings::TermInfo;
 use tantivy::schema::Field;
 use tantivy::{Searcher, SegmentOrdinal, Term};
 
-/// Maximum number of cached terms: more than requests use. Most are in few segments; if each were in eight, they would take ten megabytes.
+/// Maximum number of cached terms: more than requests use. Most terms are in few segments; if each were in eight, the cache would take ten
+/// megabytes.
 const TERMS_MAX: usize = 20_000;
 
 /// The entries of one term in the dictionaries of the segments.
 #[derive(Debug, Default)]
 pub(super) struct TermLocations {
-    /// Capabilities that have it, including deleted ones in unmerged segments.
+    /// Number of capabilities with the term, including deleted ones in unmerged segments.
     pub(super) frequency: u64,
     by_segment: Vec<(SegmentOrdinal, TermInfo)>,
 }

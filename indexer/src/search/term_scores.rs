@@ -1,9 +1,8 @@
 //! Scores the candidates term by term.
 //!
-//! The parts of a long request, coverage, explanations, and the texts that select no candidates (examples, the manifest) need
-//! the score of each term in each candidate. They are computed for the candidates alone, from the stems in the columns of the
-//! index, with the BM25 that selected the candidates. If the sum is all that is needed, terms that the selection has scored
-//! are left out.
+//! Parts of long requests, coverage, explanations, and texts that do not select candidates (examples, the manifest) need the score of each
+//! term in each candidate. These scores are computed only for the candidates, from the stems in the columns of the index, with the same
+//! BM25 that selected the candidates. If only the sum is needed, terms that the selection has already scored are left out.
 
 use tantivy::{DocAddress, DocId, columnar};
 
@@ -24,8 +23,8 @@ const ABOUT_WEIGHT: f32 = 0.1;
 const EXAMPLE_LENGTH: f32 = 12.0;
 const ABOUT_LENGTH: f32 = 24.0;
 const GRAMS_LENGTH: f32 = 24.0;
-/// Best candidates by their words that are scored if the selection has scored the words: the other terms add too little to move
-/// later ones into the first ten. On the dev queries of the public sets 120 rank no better, and 30 worse.
+/// If the selection has scored the words, only this many of its best candidates are scored for the other terms, which add too little to
+/// move later candidates into the first ten. With the dev queries of the public sets, 120 rank no better and 30 rank worse.
 const RESCORED_MAX: usize = 80;
 
 /// The terms that candidates are scored by.
@@ -43,7 +42,7 @@ pub(super) struct Column {
     pub(super) term: usize,
     pub(super) field_name: &'static str,
     weight: f32,
-    /// Whether the selection scores it too.
+    /// Whether the selection also scores it.
     pub(super) is_selecting: bool,
 }
 
@@ -54,7 +53,8 @@ pub(super) struct TermScores {
     pub(super) columns: Vec<Column>,
     /// Scores in rows, one row for each candidate.
     values: Vec<f32>,
-    /// Score that the selection gave for words that only the examples of a candidate have; words of examples count less.
+    /// Excess score from the selection for words that occur only in the examples of a candidate, because words of examples have a lower
+    /// weight.
     excess: Vec<f32>,
     /// Inverse document frequency of each term of the plan.
     pub(super) rarity: Vec<f32>,
@@ -96,7 +96,7 @@ impl TermScores {
         Ok(scores)
     }
 
-    /// Whether the words of a candidate are scored, rather than left to the selection.
+    /// Whether the words of a candidate were scored here, not only by the selection.
     pub(super) fn has_scored(&self, candidate: usize) -> bool {
         self.scope == TermScope::All || candidate < RESCORED_MAX
     }
@@ -203,7 +203,7 @@ impl TermScores {
     }
 }
 
-/// The values of one document, read at once, since each single read would be a virtual call.
+/// The values of one document, read together, because each single read would be a virtual call.
 fn numbers_of<'a>(column: &columnar::Column<u64>, document: DocId, read: &'a mut Vec<u64>) -> &'a [u64] {
     let rows = column.index.value_row_ids(document);
     read.resize(rows.len(), 0);
@@ -303,7 +303,7 @@ impl<'a> WantedTerms<'a> {
         }
     }
 
-    /// The scores that words have in the selection because an example has them, and nothing else of the capability.
+    /// The scores of words in the selection that occur only in an example of the capability.
     fn excess(&self, cells: &[f32], columns: &[Column], length: u8) -> f32 {
         let has = |at: usize| cells.get(at).is_some_and(|score| *score > 0.0);
         let only_examples = self.stems.iter().filter(|stem| !has(stem.own) && stem.example.is_some_and(has));

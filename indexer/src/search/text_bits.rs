@@ -1,5 +1,5 @@
-//! The documents of one segment that satisfy a condition on their text, as bits. The postings are walked here and not by a tantivy query: a
-//! query runs to its next match, or to the end of the segment, before it returns, so a deadline could not interrupt it.
+//! The documents of one segment that satisfy a condition on their text, as bit sets. Iterates over the postings without a tantivy query,
+//! because a query runs until its next match or the end of the segment, so a deadline could not interrupt it.
 
 use fixedbitset::FixedBitSet;
 use tantivy::postings::Postings;

@@ -1,7 +1,7 @@
-//! Search by meaning: the vectors of capabilities against that of a request.
+//! Vector search: compares the vectors of capabilities with the vector of a request.
 //!
-//! All documents that the conditions admit are compared, so that the result is exact. The nearest ones join the candidates that
-//! the words have selected. The final text score mixes the text score and the cosine, both scaled to 0 to 1 over the candidates.
+//! All documents that satisfy the conditions are compared, so the result is exact. The nearest ones are added to the candidates that were
+//! selected by words. The final text score combines the text score and the cosine, both scaled to the range 0 to 1 over the candidates.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -18,17 +18,18 @@ use super::rank::Candidate;
 use crate::error::SearchError;
 use crate::vectors::{Code, QueryEmbedder, Vectors, VectorsError};
 
-/// Maximum number of documents that join the candidates because of their vectors.
+/// Maximum number of documents that are added to the candidates because of their vectors.
 const NEAREST_MAX: usize = 50;
-/// Maximum number of candidates with those that join because of their vectors.
+/// Maximum number of candidates, including those that are added because of their vectors.
 pub(super) const CANDIDATES_MAX: usize = 255;
-/// Weight of the text score; the rest is that of the cosine. Chosen on the dev queries of the public sets (docs/BENCHMARKS.md).
+/// Weight of the text score; the rest is the weight of the cosine. Chosen with the dev queries of the public sets (docs/BENCHMARKS.md).
 const TEXT_SHARE: f32 = 0.65;
 /// Texts with a smaller cosine are unrelated, even if they are the nearest.
 const COSINE_MIN: f32 = 0.3;
-/// From this cosine on a result is relevant, although it may share no word with the request.
+/// A result with at least this cosine is relevant, even if it shares no word with the request.
 pub(super) const COSINE_GOOD: f32 = 0.4;
-/// Maximum number of documents with one text among the nearest, while there are others: copies would crowd out other texts.
+/// Maximum number of documents with the same text among the nearest, as long as there are others, so that copies do not crowd out other
+/// texts.
 const COPIES_MAX: usize = 3;
 /// A document without a vector.
 const NO_ROW: u32 = u32::MAX;
@@ -37,7 +38,7 @@ const NO_ROW: u32 = u32::MAX;
 pub(super) struct VectorSearch {
     embedder: Arc<QueryEmbedder>,
     vectors: Arc<Vectors>,
-    /// For each document of a segment, the row of its vector. Newer segments are missing.
+    /// The row of the vector of each document, by segment. Newer segments are missing.
     rows: HashMap<SegmentId, Arc<[u32]>>,
 }
 
@@ -63,7 +64,7 @@ impl VectorSearch {
         Ok(OpenedVectors::Usable(empty.for_commit(opened)))
     }
 
-    /// Whether it has rows for the segments of a commit, and for no others.
+    /// Whether it has rows for exactly the segments of a commit.
     pub(super) fn is_for(&self, opened: &OpenedIndex) -> bool {
         let segments = opened.searcher.segment_readers();
         segments.len() == self.rows.len()
@@ -85,8 +86,8 @@ impl VectorSearch {
         Self { embedder: Arc::clone(&self.embedder), vectors: Arc::clone(&self.vectors), rows }
     }
 
-    /// Embeds the phrasings of a request. `None` if there are none, or if the embedder fails, which is logged: the search
-    /// continues by words.
+    /// Embeds the phrasings of a request. `None` if there are none, or if the embedder fails, which is logged; the search then continues by
+    /// words only.
     pub(super) fn embed(&self, phrasings: &[&str]) -> Option<QueryVector<'_>> {
         if phrasings.is_empty() {
             return None;
@@ -156,7 +157,7 @@ struct Neighbor {
 /// Collects the nearest documents.
 struct Nearest {
     found: Vec<Neighbor>,
-    /// Documents with a smaller cosine are not among them.
+    /// Documents with a smaller cosine are not among the nearest.
     cosine_min: f32,
 }
 
@@ -177,7 +178,7 @@ impl Nearest {
         }
     }
 
-    /// Keeps the nearest without surplus copies; these fill up the remaining places.
+    /// Keeps the nearest ones. Surplus copies are kept only if there are not enough other texts.
     fn cut(&mut self) {
         let nearest_first =
             |a: &Neighbor, b: &Neighbor| b.cosine.total_cmp(&a.cosine).then(a.address.cmp(&b.address));
@@ -204,8 +205,7 @@ impl Nearest {
     }
 }
 
-/// Mixes the cosines into the text scores, both scaled over the candidates. A candidate without a cosine keeps its scaled
-/// text score.
+/// Combines the cosines with the text scores, both scaled over the candidates. A candidate without a cosine keeps its scaled text score.
 pub(super) fn mix_cosines(candidates: &mut [Candidate]) {
     let texts = range(candidates.iter().map(|candidate| candidate.text_score));
     let cosines = range(candidates.iter().filter_map(|candidate| candidate.cosine));

@@ -1,7 +1,7 @@
-//! Reads ahead what searches read, so that the first searches after a commit are as fast as later ones.
+//! Preloads the data that searches read, so that the first searches after a commit are as fast as later ones.
 //!
-//! Re-ranking touches a few scattered pages of the columns for each candidate. The first access to a mapped page costs as much as all work
-//! with it, even if the page is in memory.
+//! Re-ranking reads a few scattered pages of the columns for each candidate. The first access to a mapped page takes as long as all
+//! processing of it, even if the page is in memory.
 
 use std::collections::HashSet;
 
@@ -14,9 +14,9 @@ use crate::index::Fields;
 
 /// The smallest page size; larger pages are touched more than once.
 const PAGE_BYTES: usize = 4_096;
-/// Maximum number of bytes of an index that are read ahead: those of two and a half million capabilities.
+/// Maximum number of preloaded bytes of an index: the size of two and a half million capabilities.
 const BYTES_MAX: usize = 2 << 30;
-/// Files that every search reads, the most scattered first. Positions are not among them, since only phrases read them.
+/// Files that every search reads, the most scattered ones first. Positions are not included, because only phrases need them.
 const COMPONENTS: [SegmentComponent; 5] = [
     SegmentComponent::FastFields,
     SegmentComponent::FieldNorms,
@@ -25,14 +25,14 @@ const COMPONENTS: [SegmentComponent; 5] = [
     SegmentComponent::Postings,
 ];
 
-/// Reads ahead a commit that replaces another. If that fails, the commit is served nevertheless.
+/// Preloads a commit that replaces another. If that fails, the commit is served anyway.
 pub(super) fn warm(index: &Index, searcher: &Searcher, fields: &Fields, before: &Searcher) {
     if let Err(error) = read_ahead(index, searcher, fields, Some(before)) {
         tracing::warn!(%error, "cannot preload the new commit: the first searches may be slow");
     }
 }
 
-/// Reads ahead the segments that are not in `before`, and returns how many bytes.
+/// Preloads the segments that are not in `before`; returns the number of bytes.
 pub(super) fn read_ahead(
     index: &Index,
     searcher: &Searcher,

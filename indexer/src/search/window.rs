@@ -22,7 +22,7 @@ use crate::filter::FacetKey;
 use crate::query::Plan;
 use crate::request::Grouping;
 
-/// Results whose best coverage counts.
+/// Number of first results whose best coverage is used.
 const COVERAGE_HITS: usize = 10;
 /// Maximum number of exact matches of one phrasing.
 const EXACT_MAX: usize = 50;
@@ -44,9 +44,9 @@ pub(super) struct Window {
     /// All results, including those that are not candidates.
     pub(super) total: u64,
     pub(super) coverage: f32,
-    /// Number of leading relevant results.
+    /// Number of first results that are relevant.
     pub(super) relevant: u64,
-    /// Whether all documents that have the words are candidates.
+    /// Whether all documents that contain the words are candidates.
     pub(super) is_complete: bool,
 }
 
@@ -57,7 +57,7 @@ impl Window {
         self.ranked.iter().take(relevant).map(|hit| hit.candidate.address).collect()
     }
 
-    /// Leaves out the results that only share a word with the request.
+    /// Removes the results that only share a word with the request.
     pub(super) fn keep_relevant(&mut self) {
         self.ranked.truncate(usize::try_from(self.relevant).unwrap_or(usize::MAX));
         self.total = self.relevant;
@@ -101,7 +101,7 @@ impl WindowQuery<'_> {
         Ok(Window { ranked, total, coverage, relevant, is_complete })
     }
 
-    /// Scores the documents by words. `selected` has the scores of the first ones, which the selection has computed.
+    /// Scores the documents by words. `selected` contains the scores of the first documents, which the selection has computed.
     fn score_texts(&self, addresses: &[DocAddress], selected: &[f32]) -> Result<TextScores, SearchError> {
         let unscored = vec![0.0; addresses.len()];
         let (scope, selected) = match self.plans {
@@ -126,7 +126,7 @@ impl WindowQuery<'_> {
         Ok(texts)
     }
 
-    /// The documents with everything that decides their rank. A document without columns is left out as a whole.
+    /// The documents with all values that determine their rank. A document without columns is left out completely.
     fn candidates(
         &self,
         addresses: &[DocAddress],
@@ -149,7 +149,7 @@ impl WindowQuery<'_> {
         addresses.iter().zip(text_scores).enumerate().filter_map(candidate).collect()
     }
 
-    /// How many of the added candidates have none of the words.
+    /// The number of added candidates that contain none of the words.
     fn count_without_words(&self, joined: &[DocAddress]) -> Result<u64, IndexError> {
         if joined.is_empty() {
             return Ok(0);
@@ -178,8 +178,8 @@ impl WindowQuery<'_> {
         scored.map(|(plan, scores)| evidence(plan, scores, row).max(good_cosine(hit))).reduce(f32::max)
     }
 
-    /// Documents whose id, name or site is a whole phrasing. An id, an identifier or a domain that is known is not the name of other
-    /// capabilities, which may call themselves anything.
+    /// Documents whose id, name or site equals a whole phrasing. If the phrasing is a known id, identifier or domain, capabilities that
+    /// merely use it as their name do not match, because anyone can choose a name.
     fn exact_documents(&self) -> Result<HashSet<DocAddress>, IndexError> {
         let mut found = HashSet::new();
         for text in &self.texts {
@@ -255,12 +255,12 @@ fn seek_from(postings: &mut impl DocSet, document: DocId) -> DocId {
     if postings.doc() < document { postings.seek(document) } else { postings.doc() }
 }
 
-/// The cosine of a result that means the same as the request; 0 for others.
+/// The cosine of a result that is relevant by its cosine alone; 0 for others.
 fn good_cosine(hit: &Ranked) -> f32 {
     hit.candidate.cosine.filter(|cosine| *cosine >= COSINE_GOOD).unwrap_or(0.0)
 }
 
-/// Adds documents that are not there yet, until there are `count_max`.
+/// Adds documents that are not in the list yet, until it has `count_max`.
 fn join(addresses: &mut Vec<DocAddress>, others: impl Iterator<Item = DocAddress>, count_max: usize) {
     let known: HashSet<DocAddress> = addresses.iter().copied().collect();
     let room = count_max.saturating_sub(addresses.len());

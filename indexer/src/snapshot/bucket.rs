@@ -1,8 +1,8 @@
 //! Snapshots in a bucket of S3-compatible storage.
 //!
-//! The objects are those of the directory form, written in the same order: files first, `current.json` last, on the condition that
-//! no other client has written it since it was read, if the storage supports conditions. Credentials, region and endpoint are
-//! those of the `AWS_…` variables that every S3 client reads; they appear in no log and in no error.
+//! The objects are the files of the directory form, written in the same order: files first, `current.json` last, on the condition that no
+//! other client has written it since it was read, if the storage supports conditions. Credentials, region and endpoint come from the
+//! standard `AWS_…` variables; they appear in no log and no error.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -30,8 +30,8 @@ use super::storage::{
     CURRENT, CopiedFile, FILES, Publication, SnapshotStorage, WRITE_CHECK, copy_hashed, file_hashes, usable,
 };
 
-/// Bytes of one request: held in memory, and transferred within a request's half minute at 3 Mbit/s. The 10,000 parts that an
-/// object may have hold 80 GiB.
+/// Size of one part. It is held in memory, and at 3 Mbit/s it is transferred within the 30 s of a request. An object may have 10,000 parts,
+/// which is 80 GiB.
 const PART_BYTES: usize = 8 * 1024 * 1024;
 /// Time limit of one call with all its retries.
 const CALL_TIME_MAX: Duration = Duration::from_mins(2);
@@ -69,7 +69,7 @@ impl Bucket {
         Ok(Self::new(Arc::new(store), location, prefix, cancel))
     }
 
-    /// Any object storage; `location` is its name in errors. Must be called within the runtime that its requests run on.
+    /// Uses any object storage; `location` is its name in errors. Must be called within the runtime on which its requests run.
     pub fn new(
         store: Arc<dyn ObjectStore>,
         location: String,
@@ -249,7 +249,7 @@ impl Publishing<'_> {
         };
         match put(mode) {
             Err(error) if error.is_conflict() => Err(SnapshotError::Locked { location: bucket.location() }),
-            // The storage does not support conditions, or they are turned off.
+            // the storage does not support conditional writes, or they are disabled
             Err(error) if error.is_unsupported() => {
                 put(PutMode::Overwrite).map_err(|error| error.into_error(&bucket.location))
             }

@@ -1,4 +1,4 @@
-//! Failed calls to object storage, as errors that tell the operator what to check.
+//! Converts failed calls to object storage to errors that state what the operator should check.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use object_store::Error;
 
 use super::error::SnapshotError;
 
-/// Longest reason in an error, in characters.
+/// Maximum length of a reason in an error, in characters.
 const REASON_CHARS_MAX: usize = 200;
 
 /// Why a call failed.
@@ -92,7 +92,7 @@ fn chain(error: &Error) -> String {
     text
 }
 
-/// The error code of the response, which may also quote credentials; without a code, the beginning of the message.
+/// The error code of the response, because the message may quote credentials; without a code, the beginning of the message.
 fn reason(error: &Error) -> String {
     let text = chain(error);
     let code = text.split_once("<Code>").and_then(|(_, rest)| rest.split_once("</Code>"));

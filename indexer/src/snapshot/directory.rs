@@ -1,4 +1,4 @@
-//! Snapshots in a directory that several machines share, or that a tool copies.
+//! Snapshots in a directory that several machines share or that another tool copies.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -51,7 +51,7 @@ impl SnapshotStorage for Directory {
         let from = self.files().join(&file.sha256);
         let copied = || {
             let mut out = File::create(to)?;
-            // One byte more than expected detects a longer file.
+            // reads one byte more than expected, to detect a longer file
             let copied = copy_hashed(&mut File::open(&from)?, &mut out, file.bytes.saturating_add(1))?;
             out.sync_all()?;
             Ok(copied)

@@ -12,17 +12,17 @@ use super::storage::SnapshotStorage;
 use crate::error::IndexError;
 use crate::index::{Generations, Payload, register_tokenizers};
 
-/// The manifest of the snapshot that a generation is a copy of.
+/// The manifest of the snapshot from which a generation was copied.
 const FETCHED: &str = "snapshot.json";
 
 /// The result of a fetch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FetchResult {
-    /// This snapshot is served already.
+    /// This snapshot is already served.
     Unchanged(Snapshot),
     New {
         snapshot: Snapshot,
-        /// Bytes that were copied; other files were here already.
+        /// Number of copied bytes; other files already existed here.
         bytes_copied: u64,
     },
 }
@@ -36,8 +36,8 @@ impl FetchResult {
     }
 }
 
-/// Brings the index below `index_dir` to the current snapshot. Blocking. All files are verified before the index is swapped; an
-/// incomplete snapshot changes nothing.
+/// Updates the index below `index_dir` to the current snapshot. Blocking. All files are verified before the index is swapped; an incomplete
+/// snapshot changes nothing.
 pub fn fetch(from: &dyn SnapshotStorage, index_dir: &Path) -> Result<FetchResult, SnapshotError> {
     let snapshot = from.current()?;
     let generations = Generations::new(index_dir);

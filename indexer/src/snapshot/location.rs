@@ -1,4 +1,4 @@
-//! The location of snapshots as an operator writes it: a directory, or a bucket of S3-compatible storage.
+//! The configured location of snapshots: a directory, or a bucket of S3-compatible storage.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ const BUCKETS: Feature = Feature { name: "s3", is_built: cfg!(feature = "s3") };
 const S3: &str = "s3://";
 /// Lengths of a bucket's name, by the rules of S3.
 const NAME_LENGTHS: std::ops::RangeInclusive<usize> = 3..=63;
-/// Longest prefix in bytes: S3 allows 1,024 for a whole key, of which file names take some 80.
+/// Maximum length of a prefix in bytes: S3 allows 1,024 for a whole key, and file names take about 80.
 const PREFIX_BYTES_MAX: usize = 900;
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -46,8 +46,8 @@ pub enum LocationError {
 }
 
 impl SnapshotLocation {
-    /// Opens the storage, without a request yet. Calls to a bucket end when `cancel` does. Must be called within the runtime that
-    /// its requests run on.
+    /// Opens the storage without sending a request. Calls to a bucket end when `cancel` is cancelled. Must be called within the runtime on
+    /// which its requests run.
     pub fn open(&self, cancel: CancellationToken) -> Result<Box<dyn SnapshotStorage>, SnapshotError> {
         match self {
             Self::Directory(dir) => Ok(Box::new(Directory::new(dir))),
@@ -63,7 +63,7 @@ impl SnapshotLocation {
         }
     }
 
-    /// Parses a location. `buckets` is the feature that buckets need.
+    /// Parses a location. Buckets need the feature `buckets`.
     fn parse(text: &str, buckets: Feature) -> Result<Self, LocationError> {
         let wrong = |reason| Err(LocationError::Invalid { text: text.to_owned(), reason });
         if text.is_empty() {

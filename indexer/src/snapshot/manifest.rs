@@ -1,4 +1,4 @@
-//! The manifest of a snapshot, and what makes a manifest invalid.
+//! The manifest of a snapshot, and its validation.
 
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
@@ -15,9 +15,9 @@ use crate::index::SCHEMA_VERSION;
 const FORMAT: u32 = 1;
 /// Maximum number of files. A segment has about eight, and merging keeps some dozens of segments.
 pub(super) const FILES_MAX: usize = 10_000;
-/// Largest manifest in bytes: more than ten thousand files of about 150 bytes each.
+/// Maximum size of a manifest in bytes: more than ten thousand files with about 150 bytes each.
 pub(super) const MANIFEST_BYTES_MAX: u64 = 4 * 1024 * 1024;
-/// Largest file: an object of 10,000 parts of 8 MiB, far more than a segment of this index has.
+/// Maximum size of a file: an object of 10,000 parts of 8 MiB, far more than a segment of this index.
 const FILE_BYTES_MAX: u64 = 10_000 * 8 * 1024 * 1024;
 /// Length of a SHA-256 in hexadecimal.
 pub(super) const HASH_LENGTH: usize = 64;
@@ -62,7 +62,7 @@ impl Snapshot {
         Self::parse(location, &text)
     }
 
-    /// Parses a manifest; rejects one with paths to elsewhere, or of an index that this program cannot serve.
+    /// Parses a manifest. Rejects manifests with unsafe paths, or of an index that this program cannot serve.
     pub(super) fn parse(location: &str, text: &[u8]) -> Result<Self, SnapshotError> {
         let wrong = |reason: String| SnapshotError::Invalid { location: location.to_owned(), reason };
         let snapshot: Self = serde_json::from_slice(text).map_err(|error| wrong(error.to_string()))?;

@@ -1,9 +1,9 @@
 //! Snapshots: the index of one machine, published to a directory or a bucket, from which replicas without an indexer fetch it.
 //!
-//! A snapshot is a manifest, `current.json`, and files by their SHA-256 below `files/`. Segments never change, so a snapshot adds
-//! only new files, and a replica copies only those. The manifest is replaced atomically after all files are written, and the
-//! files of the previous snapshot are kept, so that a reader finds every file of the manifest that it has read. The same holds
-//! for a copy made by a tool that copies `current.json` last. Buckets need the feature `s3`.
+//! A snapshot is a manifest, `current.json`, and files by their SHA-256 below `files/`. Segments never change, so a snapshot adds only new
+//! files, and a replica copies only those. The manifest is replaced atomically after all files are written, and the files of the previous
+//! snapshot are kept, so that a reader finds all files of the manifest that it has read. This also applies to a copy by a tool that copies
+//! `current.json` last. Buckets need the feature `s3`.
 
 #[cfg(feature = "s3")]
 mod bucket;

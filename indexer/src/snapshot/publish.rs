@@ -13,9 +13,9 @@ use super::storage::SnapshotStorage;
 use crate::error::IndexError;
 use crate::index::{Generations, Payload, register_tokenizers};
 
-/// The folder of hard links to the files of one commit, which merges cannot remove.
+/// The directory of hard links to the files of one commit, so that merges cannot remove them.
 const STAGING: &str = "snapshot-staging";
-/// Maximum number of attempts to link one commit; a merge that removes files fails an attempt.
+/// Maximum number of attempts to link one commit. An attempt fails if a merge removes files.
 const ATTEMPTS_MAX: u32 = 5;
 /// Files that tantivy rewrites; all others never change.
 const REWRITTEN: [&str; 2] = ["meta.json", ".managed.json"];
@@ -23,7 +23,7 @@ const REWRITTEN: [&str; 2] = ["meta.json", ".managed.json"];
 /// The result of a publication.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PublishResult {
-    /// The newest snapshot has this commit already.
+    /// The newest snapshot already has this commit.
     Unchanged,
     New {
         snapshot: Snapshot,
@@ -85,7 +85,7 @@ struct Staged {
 
 impl Drop for Staged {
     fn drop(&mut self) {
-        // A leftover is removed before the next snapshot.
+        // leftovers are removed before the next snapshot
         drop(fs::remove_dir_all(&self.dir));
     }
 }
@@ -139,7 +139,7 @@ impl Staged {
     }
 }
 
-/// Links a file, unless a merge has removed it, which opening the index detects.
+/// Links a file. Ignores a file that a merge has removed, because opening the index detects that.
 fn link(
     generation: &Path,
     dir: &Path,

@@ -12,7 +12,7 @@ use super::publish::{PublishResult, publish};
 use super::storage::SnapshotStorage;
 use crate::error::IndexError;
 
-/// Interval between snapshots: replicas lag by this and their own interval, and small commits share a snapshot.
+/// Interval between snapshots. Replicas lag by this plus their own interval, and several small commits share a snapshot.
 const PUBLISH_INTERVAL: Duration = Duration::from_secs(30);
 
 /// Poll interval while there is no index: replicas wait for the first snapshot.

@@ -12,7 +12,7 @@ use super::manifest::{Snapshot, SnapshotFile};
 
 /// The manifest of the newest snapshot.
 pub(super) const CURRENT: &str = "current.json";
-/// The folder of the files, which are named by their hash.
+/// The directory of the files, which are named by their hash.
 pub(super) const FILES: &str = "files";
 /// A file that is written and removed to check the permission to write.
 pub(super) const WRITE_CHECK: &str = "write-check";
@@ -31,7 +31,7 @@ pub trait SnapshotStorage: Send + Sync {
     /// Checks the permission to write with a small file, which is removed again.
     fn check_writable(&self) -> Result<(), SnapshotError>;
 
-    /// Begins a publication. A concurrent one fails here or in [`Publication::end`].
+    /// Begins a publication. A concurrent publication fails here or in [`Publication::end`].
     fn begin(&self) -> Result<Box<dyn Publication + '_>, SnapshotError>;
 }
 
@@ -53,7 +53,7 @@ pub trait Publication {
 
     fn put(&mut self, name: &str, from: &Path) -> Result<CopiedFile, SnapshotError>;
 
-    /// Makes the snapshot the current one, then removes the files that neither it nor the previous one has.
+    /// Makes the snapshot the current one, then removes files that belong neither to it nor to the previous one.
     fn end(self: Box<Self>, snapshot: &Snapshot) -> Result<(), SnapshotError>;
 }
 

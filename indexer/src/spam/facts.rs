@@ -1,7 +1,7 @@
-//! What a document adds to the knowledge about its site: by these facts sites are compared with each other.
+//! Facts of a document about its site, for comparing sites with each other.
 //!
-//! One document of the index carries them for each manifest, as JSON in the column `site_facts`. They are limited, since publishers choose
-//! how long their texts are.
+//! One index document of each manifest contains them, as JSON in the column `site_facts`. Their size is limited, because publishers choose
+//! the length of their texts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,16 +13,16 @@ use super::label::{Label, name_key};
 use super::texts::judged_words;
 use crate::analysis::{is_stop_word, words};
 
-/// Maximum number of names that a publisher gives itself.
+/// Maximum number of names of a publisher.
 const OWN_NAMES_MAX: usize = 24;
 /// Maximum number of words and pairs of words that may be names of others.
 const NAMES_MAX: usize = 64;
-/// Capabilities whose words are counted: the first ones.
+/// Number of first capabilities whose words are counted.
 const COUNTED_MAX: usize = 100;
-/// Maximum number of other sites that a document links to, and of its addresses that are read for them.
+/// Maximum number of linked sites of a document, and of its addresses that are read to find them.
 const LINKS_MAX: usize = 16;
 const ADDRESSES_READ_MAX: usize = 200;
-/// Fingerprints of capabilities that are compared: the smallest ones, which two copies of a document have in common.
+/// Number of compared fingerprints of capabilities: the smallest ones, which are the same for two copies of a document.
 const SKETCHES_MAX: usize = 8;
 /// Maximum number of manifests of a site whose facts are joined.
 pub(crate) const MANIFESTS_MAX: usize = 64;
@@ -34,9 +34,9 @@ pub(crate) struct PublisherFacts {
     pub(crate) capabilities: u32,
     pub(crate) first_seen_ms: i64,
     pub(crate) is_verified: bool,
-    /// Keys of the names that the publisher gives itself, and of their words.
+    /// Keys of the publisher's own names, and of their words.
     pub(crate) own_names: BTreeSet<u32>,
-    /// Whether it gives itself the name of its domain, in exactly these letters.
+    /// Whether one of its own names is the name of its domain, in exactly these letters.
     pub(crate) has_own_name: bool,
     #[serde(flatten)]
     pub(crate) listing: Listing,
@@ -51,15 +51,15 @@ pub(crate) struct PublisherFacts {
 /// its own words.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Listing {
-    /// Keys of the words that most capabilities have, and of pairs of them, that may be names of other publishers.
+    /// Keys of the words that most capabilities contain, and of pairs of such words, which may be names of other publishers.
     pub(crate) names: BTreeSet<u32>,
-    /// Number of different words that most capabilities have.
+    /// Number of distinct words that most capabilities contain.
     pub(crate) words: u32,
 }
 
 impl PublisherFacts {
-    /// The facts of a manifest at a usual path of its site; `None` for others, which a user of the site may have written. `sketches` are
-    /// the fingerprints of its capabilities.
+    /// The facts of a manifest at a usual path of its site; `None` for manifests at other paths, which users of the site may have written.
+    /// `sketches` are the fingerprints of its capabilities.
     pub(crate) fn of(stored: &StoredManifest, sketches: impl Iterator<Item = u64>) -> Option<Self> {
         if !stored.is_of_site() || !policy::naming::is_usual(&stored.manifest.url) {
             return None;
@@ -220,9 +220,12 @@ mod tests {
         };
         assert!(
             PublisherFacts::of(&linked, 0..1).is_none(),
-            "a user may have written what a catalog links to"
+            "users may have written documents to which a catalog links"
         );
         let of_others = StoredManifest { manifest: stored.manifest, named_by: NamedBy::Others, ..linked };
-        assert!(PublisherFacts::of(&of_others, 0..1).is_none(), "what others name says nothing about a site");
+        assert!(
+            PublisherFacts::of(&of_others, 0..1).is_none(),
+            "documents that others name are not evidence about a site"
+        );
     }
 }

@@ -5,11 +5,11 @@ use unicode_security::skeleton;
 
 use crate::analysis::words;
 
-/// Minimum length of a name that others look like: shorter ones have too many honest neighbours.
+/// Minimum length of a name that others can imitate. Shorter names have too many legitimate similar names.
 const CHARS_MIN: usize = 5;
-/// Minimum length of a name that others differ from in one edit.
+/// Minimum length of a name that others can imitate with one edit.
 const EDITED_CHARS_MIN: usize = 8;
-/// Maximum number of characters that are compared: more than a label of a domain has.
+/// Maximum number of compared characters: more than a domain label can have.
 const CHARS_MAX: usize = 80;
 
 /// The name of a site without its public suffix: `skyhop` of `skyhop.example`.
@@ -17,7 +17,7 @@ const CHARS_MAX: usize = 80;
 pub(crate) struct Label {
     /// Without hyphens, in Unicode.
     text: String,
-    /// With one character in the place of all that look like it.
+    /// The name with each character replaced by a common representative of all characters that look like it.
     looks: Vec<char>,
 }
 
@@ -35,7 +35,7 @@ impl Label {
         &self.text
     }
 
-    /// Whether it is long enough to be a name that others use.
+    /// Whether it is long enough to be recognised as a name in texts of others.
     pub(crate) fn is_long(&self) -> bool {
         self.looks.len() >= CHARS_MIN
     }
@@ -45,7 +45,8 @@ impl Label {
         key(self.looks.iter())
     }
 
-    /// Keys of which names that look like each other share one: those of the name, and of the name without each of its characters.
+    /// Keys for finding similar names: the key of the name, and the keys of the name without each of its characters. Names that look alike
+    /// share a key.
     pub(crate) fn near_keys(&self) -> Vec<u32> {
         let mut keys = vec![self.name_key()];
         if self.looks.len() >= EDITED_CHARS_MIN - 1 {
@@ -60,7 +61,7 @@ impl Label {
         keys
     }
 
-    /// Number of characters that are not a to z: what a name has that is made to look like another one.
+    /// Number of characters other than a to z, which names use to imitate other names.
     pub(crate) fn unusual(&self) -> usize {
         self.text.chars().filter(|letter| !letter.is_ascii_lowercase()).count()
     }
@@ -70,7 +71,8 @@ impl Label {
         self.looks == other.looks
     }
 
-    /// Whether it is another name that looks like a known one. Names that differ in hyphens or in the public suffix are the same name.
+    /// Whether it is a different name that looks like a known one. Names that differ only in hyphens or in the public suffix count as the
+    /// same name.
     pub(crate) fn looks_like(&self, known: &Self) -> bool {
         if self.text == known.text || !known.is_long() {
             return false;
@@ -80,7 +82,7 @@ impl Label {
     }
 }
 
-/// A number for a word or a name of several words, the same for names that are written with characters which look alike.
+/// The key of a word or of a name of several words. Names that differ only in look-alike characters have the same key.
 pub(crate) fn name_key(name: &str) -> u32 {
     let joined: String = words(name).map(|word| word.text).collect();
     key(looks(&joined).iter())
@@ -96,7 +98,7 @@ fn key<'a>(letters: impl Iterator<Item = &'a char>) -> u32 {
     bytes.fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
-/// Whether two texts differ in one character that is replaced, added or left out, or in two neighbours that are swapped.
+/// Whether two texts differ in one replaced, added or missing character, or in two swapped adjacent characters.
 fn is_one_edit(a: &[char], b: &[char]) -> bool {
     let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
     let begin = short.iter().zip(long).take_while(|(one, other)| one == other).count();
@@ -135,7 +137,7 @@ mod tests {
             // One name with another suffix or hyphen.
             ("skyhop.test", "skyhop.example", false),
             ("harbour-bank.example", "harbourbank.example", false),
-            // Short names have honest neighbours.
+            // short names have legitimate similar names
             ("skyhops.example", "skyhop.example", false),
             ("b0x.example", "box.example", false),
             ("northstitch.example", "harbourbank.example", false),

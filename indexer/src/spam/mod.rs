@@ -1,7 +1,7 @@
-//! Index spam: what is written to mislead the search. Pure: functions over the texts and names of sites.
+//! Index spam: texts that are written to mislead the search. Pure functions over the texts and names of sites.
 //!
-//! `texts` judges the capabilities of one document, `facts` are what the document adds to the knowledge about its site, and `label`
-//! compares names of sites. `search::spam_sites` compares sites with each other. Nothing is removed: spam has a lower score.
+//! `texts` judges the capabilities of one document, `facts` extracts facts of a document about its site, and `label` compares names of
+//! sites. `search::spam_sites` compares sites with each other. Nothing is removed: spam has a lower score.
 
 mod facts;
 mod label;
@@ -11,7 +11,7 @@ pub(crate) use facts::{Listing, MANIFESTS_MAX, PublisherFacts};
 pub(crate) use label::Label;
 pub(crate) use texts::judge;
 
-/// Factor of the score of spam, whatever the number of reasons: behind others that have a tenth of its words.
+/// Factor for the score of spam, regardless of the number of reasons. Spam ranks below other results with a tenth of its text score.
 pub(crate) const SPAM_FACTOR: f32 = 0.1;
 
 manifest::string_enum! {
@@ -19,7 +19,7 @@ manifest::string_enum! {
     SpamReason, "reason of spam" {
         /// Its texts repeat their words.
         RepeatedWords = "repeated_words",
-        /// The capability is one of many of its document that differ in a few words.
+        /// The capability is one of many in its document that differ only in a few words.
         NearCopies = "near_copies",
         /// The document mostly lists names of other publishers.
         BrandNames = "brand_names",

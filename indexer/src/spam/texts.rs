@@ -1,7 +1,8 @@
 //! Texts that are written to match many requests: repeated words, and capabilities that differ in a few words.
 //!
-//! The thresholds were chosen on 10,000 capabilities of 1,300 published manifests and tools, none of which exceeds them; docs/SEARCH.md
-//! has the numbers. Names, titles, descriptions and tags are judged. Schemas are not: those of one interface repeat words by nature.
+//! The thresholds were chosen on 10,000 capabilities of 1,300 published manifests and tools, none of which exceeds them; docs/SEARCH.md has
+//! the numbers. Names, titles, descriptions and tags are judged. Schemas are not judged, because the schemas of one interface naturally
+//! repeat words.
 
 use std::collections::HashSet;
 use std::hash::BuildHasher;
@@ -14,22 +15,25 @@ use crate::analysis::{is_stop_word, words};
 
 /// Maximum number of words of a capability that are judged.
 const WORDS_MAX: usize = 400;
-/// A word is repeated too often if it occurs at least this often, and is this share of all words. Published: at most 28 % of those with 8.
+/// A word is repeated too often if it occurs at least `REPEATED_MIN` times and makes up at least this percentage of all words. In published
+/// texts with 8 occurrences, the maximum is 28 %.
 const REPEATED_MIN: usize = 8;
 const REPEATED_PERCENT: usize = 35;
-/// All words are repeated too often if a text of this length has each this often, on average. Published: at most 2.95 times.
+/// A text of at least this many words repeats its words too often if each occurs `REPEATED_TEXT_TIMES` times on average. In published
+/// texts, the maximum is 2.95 times.
 const REPEATED_TEXT_WORDS_MIN: usize = 24;
 const REPEATED_TEXT_TIMES: usize = 4;
-/// Minimum number of capabilities that are near copies of each other. Published: none.
+/// Minimum number of capabilities that are near copies of each other. No published document has as many.
 const COPIES_MIN: usize = 20;
-/// The title and description of a near copy have at least this many of the words that half of the document's capabilities have, and at most
-/// this many others. Names and tags do not count: those of one interface are alike, and may be all that a capability has.
+/// The title and description of a near copy contain at least `SHARED_WORDS_MIN` of the words that half of the document's capabilities
+/// contain, and at most `OWN_WORDS_MAX` other words. Names and tags are ignored: they are similar within an interface, and a capability may
+/// have no other texts.
 const SHARED_WORDS_MIN: usize = 6;
 const OWN_WORDS_MAX: usize = 3;
 
 /// The bits of the reasons of each capability of a document, in order. Linear in the length of the texts.
 pub(crate) fn judge(capabilities: &[Capability]) -> Vec<u64> {
-    // Numbers take a fifth of the memory of words.
+    // hashes take a fifth of the memory of words
     let numbers = |words: Vec<String>| words.iter().map(|word| FxBuildHasher.hash_one(word)).collect();
     let texts: Vec<Vec<u64>> = capabilities.iter().map(judged_words).map(numbers).collect();
     let described = capabilities.iter().map(|of| {
@@ -128,7 +132,10 @@ mod tests {
         let all: Vec<String> = (0..COPIES_MIN).map(described).collect();
         let copies: Vec<(&str, &str)> = all.iter().map(|text| ("book", text.as_str())).collect();
         assert!(judged(&copies).iter().all(|bits| *bits == SpamReason::NearCopies.bit()));
-        assert!(judged(&copies[1..]).iter().all(|bits| *bits == 0), "fewer are a catalogue");
+        assert!(
+            judged(&copies[1..]).iter().all(|bits| *bits == 0),
+            "fewer near copies are a legitimate catalogue"
+        );
         let mut with_other = copies;
         with_other.push(("refund", "Pays the fare of a cancelled trip back to the card of the traveller."));
         assert_eq!(judged(&with_other).last(), Some(&0));

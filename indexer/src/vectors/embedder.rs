@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use super::code::Code;
 use crate::error::IndexError;
 
-/// Longest vector: that of large sentence models.
+/// Maximum length of a vector: the length in large sentence models.
 pub const DIMENSION_MAX: usize = 1_024;
-/// Maximum number of vectors of one index. Far fewer are advisable, since a search compares all vectors that match its filters.
+/// Maximum number of vectors of one index. Far fewer are advisable, because a search compares all vectors that match its filters.
 pub const VECTORS_MAX: usize = 1_000_000;
 
-/// Turns texts into vectors, which are close together if the texts have similar meanings.
+/// Embeds texts as vectors that are close together if the texts have similar meanings.
 pub trait Embedder: Send + Sync + std::fmt::Debug {
     /// Length of a vector, 1 to [`DIMENSION_MAX`].
     fn dimension(&self) -> usize;
@@ -19,7 +19,7 @@ pub trait Embedder: Send + Sync + std::fmt::Debug {
     /// Differs between models whose vectors cannot be compared; the same after a restart.
     fn identity(&self) -> [u8; 32];
 
-    /// One vector for each text, in their order, each of norm one. Blocking.
+    /// One vector for each text, in order, each with norm one. Blocking.
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedderError>;
 }
 

@@ -1,4 +1,4 @@
-//! The file of vectors: one quantised vector, called its code, for each text.
+//! The file of vectors: one quantised vector, called a code, for each text.
 //!
 //! A text is identified by its hash in the index, so that copies share a vector, a changed text needs a new one, and a rebuilt
 //! index needs none. The file identifies the model, is always replaced as a whole, and ends with a hash of its content.
@@ -102,7 +102,7 @@ impl Vectors {
         (sum * self.scales.get(row).copied().unwrap_or_default() * to.scale).clamp(-1.0, 1.0)
     }
 
-    /// Rows for the `wanted` texts, in ascending order, from `fresh` ones and from these.
+    /// Rows for the `wanted` texts, in ascending order, from the `fresh` rows and the existing ones.
     pub(crate) fn with(&self, fresh: &[(u64, Code)], wanted: &[u64]) -> Self {
         let mut fresh: Vec<&(u64, Code)> = fresh.iter().collect();
         fresh.sort_unstable_by_key(|(key, _)| *key);
@@ -220,7 +220,7 @@ fn read(file: &File) -> io::Result<Result<Vectors, &'static str>> {
     Ok(Ok(Vectors { identity, dimension, keys, scales, codes }))
 }
 
-/// Hashes what is read or written.
+/// Hashes all bytes that are read or written.
 struct Hashed<T> {
     inner: T,
     hash: Sha256,

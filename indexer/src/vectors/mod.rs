@@ -1,7 +1,7 @@
-//! Vectors of the texts of capabilities, for operators who supply a model.
+//! Vectors of the texts of capabilities, if the operator provides a model.
 //!
-//! They are in one file next to the index and are optional: if they are missing, of another model, or behind the index, searches
-//! use words only. This crate has an [`Embedder`] only if it is built with the feature `embedder`.
+//! They are in one file next to the index and are optional. If they are missing, belong to another model, or lag behind the index, searches
+//! use words only. This crate contains an [`Embedder`] only if it is built with the feature `embedder`.
 
 mod code;
 mod embedder;

@@ -1,4 +1,4 @@
-//! Embeds requests. The next page, another facet and popular requests are embedded once.
+//! Embeds requests, with a cache: further pages, other facets and popular requests are embedded only once.
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +10,7 @@ use super::embedder::{Embedder, EmbedderError, codes};
 
 /// Maximum number of cached requests.
 const REQUESTS_MAX: NonZeroUsize = NonZeroUsize::new(1_000).expect("is not zero");
-/// Longer requests are not cached, since repeated requests are short. With the longest vectors the cache takes two megabytes.
+/// Longer requests are not cached, because repeated requests are short. With the longest vectors, the cache takes two megabytes.
 const REQUEST_BYTES_MAX: usize = 1_000;
 
 pub(crate) struct QueryEmbedder {
@@ -58,7 +58,7 @@ impl QueryEmbedder {
 mod tests {
     use super::*;
 
-    /// Records its calls; a vector is the length of a text.
+    /// Records its calls. The vector of a text is its length.
     #[derive(Debug, Default)]
     struct Lengths {
         calls: Mutex<Vec<String>>,

@@ -13,9 +13,9 @@ use crate::index::Fields;
 pub(super) struct CommitTexts {
     searcher: Searcher,
     fields: Fields,
-    /// Hashes of the texts, ascending, each with a document that has it.
+    /// Hashes of the texts, ascending, each with a document that contains the text.
     pub(super) texts: Vec<(u64, DocAddress)>,
-    /// Texts that exceed [`VECTORS_MAX`].
+    /// Number of texts beyond [`VECTORS_MAX`].
     pub(super) surplus: usize,
 }
 

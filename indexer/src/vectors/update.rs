@@ -1,7 +1,7 @@
-//! Keeps the vectors up to date with the index: adds those of new texts and removes those of texts that are gone.
+//! Keeps the vectors up to date with the index: adds vectors of new texts and removes vectors of removed texts.
 //!
-//! It reads commits, so that indexing never waits for it. It stops between two batches; finished vectors are written, even
-//! after a failure. A text that the model rejects has no vector.
+//! It reads commits, so indexing never waits for it. It stops between batches; finished vectors are written even after a failure. A text
+//! that the model rejects gets no vector.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -25,16 +25,16 @@ const BATCH: usize = 32;
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
 /// Delay after a failure, usually of the disk.
 const RETRY_AFTER: Duration = Duration::from_mins(1);
-/// Shortest interval between two writes of the file, and the bytes that extend it by a second: the file is written as a
-/// whole, so a large one is written rarely.
+/// Minimum interval between two writes of the file; each `BYTES_PER_SECOND` of its size extend the interval by a second. The file is
+/// written as a whole, so a large file is written rarely.
 const WRITE_INTERVAL: Duration = Duration::from_secs(5);
 const BYTES_PER_SECOND: u64 = 2 << 20;
-/// If there are no new vectors, obsolete ones are removed once one in this many is obsolete, or after this time.
+/// Without new vectors, obsolete ones are removed when one in this many is obsolete, or after `OBSOLETE_TIME_MAX`.
 const OBSOLETE_ONE_IN: usize = 8;
 const OBSOLETE_TIME_MAX: Duration = Duration::from_mins(10);
-/// Maximum number of texts that are remembered as rejected; others are tried again in every pass.
+/// Maximum number of texts that are remembered as rejected; further ones are retried in every pass.
 const REJECTED_MAX: usize = 10_000;
-/// A model that cannot embed this text is broken.
+/// A model that cannot embed this text counts as broken.
 const PLAIN: &str = "a plain text";
 
 /// The result of one pass.
@@ -44,7 +44,7 @@ pub struct VectorUpdate {
     pub vectors: usize,
     /// Texts that were embedded in this pass.
     pub embedded: usize,
-    /// Texts without one: the pass was stopped, there are too many, or the model rejected them.
+    /// Texts without a vector: the pass was stopped, there are too many texts, or the model rejected them.
     pub missing: usize,
     /// Texts that the model rejected.
     pub refused: usize,
@@ -300,7 +300,7 @@ fn codes_of(embedder: &dyn Embedder, texts: &[CapabilityText]) -> Result<Vec<Opt
     texts.iter().map(alone).collect()
 }
 
-/// The vectors of this model; none if they are of another model or damaged. A file that cannot be read is an error, since that may
+/// The vectors of this model; none if they are of another model or damaged. A file that cannot be read is an error, because the problem may
 /// be temporary.
 fn read_vectors(index_dir: &Path, embedder: &dyn Embedder) -> Result<Vectors, VectorsError> {
     match Vectors::read(index_dir) {

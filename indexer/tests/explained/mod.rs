@@ -1,4 +1,4 @@
-//! Explanations as values.
+//! Explanations as JSON values.
 
 /// The parts of the score of a result that is explained.
 pub(crate) fn explanation(hit: &indexer::Hit) -> serde_json::Value {

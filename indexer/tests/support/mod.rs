@@ -1,4 +1,4 @@
-//! Manifests for tests, built like the store hands them over.
+//! Manifests for tests, as the store returns them.
 
 use chrono::{DateTime, Utc};
 use manifest::model::{Capability, CapabilityKind, Format, Manifest};
@@ -30,7 +30,7 @@ pub(crate) fn manifest(site: &str, name: &str) -> StoredManifest {
     }
 }
 
-/// Adds a capability and returns it for further setting.
+/// Adds a capability and returns it for further changes.
 pub(crate) fn add<'a>(
     stored: &'a mut StoredManifest,
     native_id: &str,

@@ -7,7 +7,7 @@ use manifest::{Discovery, Host, Manifest, ManifestUrl, SiteName};
 use policy::{FetchOutcome, Status, VisitEnd};
 use store::{FetchRecord, LeaseRequest, NextVisit, PathSlots, Phases, Seed, Store, VisitRecord, WorkerId};
 
-/// A fetch that finds a manifest, or that it is gone. The body is stored if there is one.
+/// A fetch that finds a manifest, or that finds it removed. The body is stored if there is one.
 pub(crate) fn fetched(
     url: &str,
     manifest: Option<Manifest>,

@@ -15,19 +15,19 @@ const FEED_PAGE: usize = 1_000;
 /// Shops with errors that the report explains.
 const EXPLAINED_MAX: usize = 3;
 
-/// Whether the shops are found.
+/// The result of the search for every shop.
 pub(crate) struct ShopCheck {
     pub(crate) shops: usize,
     /// Shops whose robots.txt forbids their manifest.
     pub(crate) closed: usize,
-    /// Shops whose newest manifest is missing, or not the only one, in some API process.
+    /// Shops for which an API process does not return exactly the newest manifest.
     pub(crate) wrong: Vec<String>,
-    /// What `crawler explain` says about some of them.
+    /// The output of `crawler explain` for some of them.
     pub(crate) explained: Vec<String>,
     pub(crate) took: Duration,
 }
 
-/// Waits until every API process shows every shop as it is, for at most `max`.
+/// Waits for at most `max` until every API process returns the current actions of every shop.
 pub(crate) async fn wait_until_found(
     fleet: &mut Fleet,
     sites: &SoakSites,
@@ -54,7 +54,7 @@ pub(crate) async fn wait_until_found(
     }
 }
 
-/// Sites that an API process does not show as they are, with what it shows.
+/// Sites for which an API process does not return the current actions, with its results.
 async fn wrong<'a>(fleet: &Fleet, findable: &[(&'a str, Vec<String>)]) -> Vec<(&'a str, String)> {
     let mut wrong = Vec::new();
     for interface in fleet.interfaces() {
@@ -62,7 +62,7 @@ async fn wrong<'a>(fleet: &Fleet, findable: &[(&'a str, Vec<String>)]) -> Vec<(&
             let answer = get(&format!("{interface}/search?site={site}&format=awp&limit=10")).await;
             let ids = answer.ok().map(|answer| ids(&answer));
             if ids.as_ref() != Some(actions) {
-                wrong.push((*site, format!("{site} on {interface}: {ids:?} and not {actions:?}")));
+                wrong.push((*site, format!("{site} on {interface}: {ids:?} instead of {actions:?}")));
             }
         }
     }
@@ -82,14 +82,14 @@ pub(crate) struct Changes {
 }
 
 pub(crate) async fn changes(fleet: &Fleet) -> anyhow::Result<Changes> {
-    let base = fleet.interfaces().into_iter().next().context("a fleet has an interface")?;
+    let base = fleet.interfaces().into_iter().next().context("the fleet has no API process")?;
     let mut seen = BTreeSet::new();
     let mut changes = Changes::default();
     let mut cursor = None::<String>;
     loop {
         let from = cursor.as_ref().map_or_else(String::new, |cursor| format!("&cursor={cursor}"));
         let page = get(&format!("{base}/changes?limit={FEED_PAGE}{from}")).await?;
-        let entries = page["changes"].as_array().context("a page of the feed")?;
+        let entries = page["changes"].as_array().context("not a page of the feed")?;
         for entry in entries {
             changes.entries += 1;
             changes.doubled += usize::from(!seen.insert(entry.to_string()));

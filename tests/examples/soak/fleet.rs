@@ -1,4 +1,4 @@
-//! The processes: those that run from beginning to end and are measured, and those that are restarted.
+//! The processes of the fleet: some run for the whole test and are measured, others are restarted.
 
 use std::fs::{File, OpenOptions};
 use std::path::PathBuf;
@@ -12,13 +12,13 @@ use tokio::time::{Instant, sleep};
 use crate::load::client;
 use crate::sites::{Random, SoakSites};
 
-/// Pause between two requests to a host.
+/// Delay between two requests to a host.
 pub(crate) const DELAY: Duration = Duration::from_millis(50);
 /// Contact for site owners.
 pub(crate) const CONTACT_EMAIL: &str = "crawler@crawler.example";
 /// Timeout for a process to become ready, or to stop.
 const READY_TIMEOUT: Duration = Duration::from_mins(2);
-/// Names of the processes that run from beginning to end.
+/// Names of the processes that run for the whole test.
 pub(crate) const STEADY: [&str; 3] = ["crawler", "indexer", "api"];
 
 struct Process {
@@ -133,7 +133,7 @@ impl Fleet {
         let mut command = self.command(name)?;
         let log = OpenOptions::new().create(true).append(true).open(self.log_file(name))?;
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn();
-        let child = child.with_context(|| format!("{name} does not start"))?;
+        let child = child.with_context(|| format!("cannot start {name}"))?;
         self.processes.push(Process { name, child });
         Ok(())
     }
@@ -184,7 +184,7 @@ impl Fleet {
         }
     }
 
-    /// Disturbs the fleet: one fault per call, and occasionally several.
+    /// Injects one fault per call, and occasionally several.
     pub(crate) async fn disturb(
         &mut self,
         random: &mut Random,
@@ -230,7 +230,7 @@ impl Fleet {
         }
     }
 
-    /// Between the end of one pass and the next: everything that the sites declare has to be read.
+    /// Starts the next pass once the previous one has ended: everything that the sites declare has to be read.
     pub(crate) fn pass_again(&mut self, sites: &SoakSites) -> anyhow::Result<()> {
         if self.has_ended("crawler-pass")? { self.pass(sites) } else { Ok(()) }
     }
@@ -248,7 +248,7 @@ impl Fleet {
 
     fn note_the_fallen(&mut self) {
         for process in self.processes.iter_mut().filter(|process| process.name != "crawler-pass") {
-            let fallen = format!("{} ended by itself", process.name);
+            let fallen = format!("{} exited unexpectedly", process.name);
             if matches!(process.child.try_wait(), Ok(Some(_))) && !self.stopped.fallen.contains(&fallen) {
                 self.stopped.fallen.push(fallen);
             }
@@ -257,7 +257,7 @@ impl Fleet {
 
     fn take(&mut self, name: &str) -> anyhow::Result<Child> {
         let at = self.processes.iter().position(|process| process.name == name);
-        Ok(self.processes.remove(at.with_context(|| format!("{name} does not run"))?).child)
+        Ok(self.processes.remove(at.with_context(|| format!("{name} is not running"))?).child)
     }
 
     fn kill(&mut self, name: &str) -> anyhow::Result<()> {
@@ -286,7 +286,7 @@ impl Fleet {
                 return Ok(());
             }
             if Instant::now() >= until {
-                self.stopped.fallen.push(format!("{name} did not end when it was asked to"));
+                self.stopped.fallen.push(format!("{name} did not exit after SIGTERM"));
                 child.kill()?;
             }
             sleep(Duration::from_millis(50)).await;

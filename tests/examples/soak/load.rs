@@ -1,5 +1,5 @@
-//! Clients that search all the time, spread as by a load balancer: an API process that refuses the connection is skipped;
-//! anything else that is not a response is a failure.
+//! Clients that search continuously and choose API processes like a load balancer: they skip a process that refuses the connection; any
+//! other missing response is a failure.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 const CLIENTS: usize = 2;
-/// A client's pause between two searches.
+/// Delay between two searches of a client.
 const PAUSE: Duration = Duration::from_millis(100);
 const QUERIES: [&str; 5] =
     ["q=order+parcel", "q=book+flight", "q=delivery&format=awp", "site=shop1.test", "q=order&facets=format"];

@@ -1,9 +1,8 @@
 //! Runs a whole fleet for some minutes against a web that changes and misbehaves, with restarts, kills and broken database
 //! connections, and prints a report. `tests/soak MINUTES [FILE]` builds and starts it.
 //!
-//! It checks: politeness by an audit of the test web's log, failed searches, memory and file descriptors of the processes
-//! that run from beginning to end, warnings in the logs, and whether everything that is declared at the end is found
-//! exactly once.
+//! It checks politeness by an audit of the test web's log, failed searches, memory and file descriptors of the processes that run for the
+//! whole test, warnings in the logs, and that a search finds everything that is declared at the end exactly once.
 
 mod checks;
 mod fleet;
@@ -31,7 +30,7 @@ use sites::{Random, SoakSites};
 const MEASUREMENT_INTERVAL: Duration = Duration::from_secs(5);
 /// Interval of changes of the sites.
 const CHANGE_INTERVAL: Duration = Duration::from_millis(400);
-/// Maximum time after the faults are removed until every shop is found as it is.
+/// Maximum time after the faults are removed until searches return the current actions of every shop.
 const RECOVERY_MAX: Duration = Duration::from_mins(5);
 
 #[tokio::main]

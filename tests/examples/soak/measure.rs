@@ -1,4 +1,4 @@
-//! Memory, file descriptors and lag of the processes that run from beginning to end, sampled repeatedly.
+//! Memory, file descriptors and lag of the processes that run for the whole test, sampled repeatedly.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::load::client;
 /// Growth of memory between the second and the last third that counts as a leak, in per cent and in MiB: both must be exceeded.
 const GROWTH_PERCENT: u64 = 20;
 const GROWTH_MIB: u64 = 32;
-/// Permitted growth of file descriptors between the second and the last third.
+/// Maximum growth of file descriptors between the second and the last third.
 const GROWTH_FILES: u64 = 12;
 
 #[derive(Default)]
@@ -27,7 +27,7 @@ pub(crate) struct Growth {
 #[derive(Default)]
 pub(crate) struct Measurements {
     pub(crate) processes: BTreeMap<&'static str, Series>,
-    /// Numbers of `/metrics` by name, over time.
+    /// Values from `/metrics` by name, over time.
     pub(crate) metrics: BTreeMap<&'static str, Vec<f64>>,
 }
 

@@ -61,7 +61,7 @@ impl Report {
         ]
     }
 
-    /// Counts of what the logs say at warning and above, most frequent first.
+    /// Counts of log messages of level warning and above, most frequent first.
     fn complaints(&self) -> Vec<(String, usize)> {
         let mut counts = BTreeMap::new();
         for line in &self.stopped.log {

@@ -66,8 +66,8 @@ impl SoakSites {
         self.seeds().len()
     }
 
-    /// The actions that a polite crawler finds at each shop: those that it declares now, or none if the last robots.txt that was
-    /// read forbids it. The crawler uses a copy of robots.txt for at least an hour.
+    /// The actions that a polite crawler finds at each shop: those that the shop declares now, or none if the last fetched robots.txt
+    /// forbids its manifest. The crawler uses a copy of robots.txt for at least an hour.
     pub(crate) fn findable(&self) -> Vec<(&str, Vec<String>)> {
         let hits = self.web.log().hits();
         let mut robots: BTreeMap<&str, &str> = BTreeMap::new();
@@ -103,7 +103,7 @@ impl SoakSites {
         }
     }
 
-    /// Opens every shop, with its newest version, and removes the faults.
+    /// Allows every shop with its newest version again, and removes the faults.
     pub(crate) fn restore(&mut self) {
         for (name, version) in &self.versions {
             self.web.set_host(shop(name, *version));
@@ -167,7 +167,7 @@ fn hostile(host: &Host, fault: usize) -> Host {
     }
 }
 
-/// Faults of real sites.
+/// Sites with faults that real sites have.
 fn faulty(name: &str, fault: usize, version: usize) -> Host {
     let host = Host::new(name).robots(OPEN);
     match fault {

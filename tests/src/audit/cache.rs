@@ -1,5 +1,4 @@
-//! No unnecessary requests: fresh copies are used, stored copies are revalidated, each path is requested once in a pass
-//! (RFC 9111).
+//! No unnecessary requests: a crawler uses fresh copies, revalidates stored copies, and requests each path once per pass (RFC 9111).
 
 use std::collections::HashMap;
 
@@ -7,13 +6,13 @@ use testweb::{Hit, hit::ResponseHeaders};
 
 use super::{Measure, Policy, Rule, Violation, history::History};
 
-/// Maximum freshness of a day, so that a wrong max-age does not hide a site.
+/// Maximum freshness: one day, so that a wrong max-age does not hide a site.
 const FRESH_MAX_S: u64 = 24 * 3_600;
 
-/// The state of one path after its responses so far.
+/// The state of one path after the responses so far.
 struct Known<'a> {
     last: &'a Hit,
-    /// The hit whose validators a crawler has stored.
+    /// The hit whose validators the crawler has stored.
     validators: Option<&'a Hit>,
 }
 
@@ -33,7 +32,7 @@ pub(super) fn check(hits: &[&Hit], policy: &Policy, history: &History<'_>) -> Ve
     violations
 }
 
-/// The violations of a repeated request.
+/// Checks a repeated request.
 fn check_repeat(hit: &Hit, known: &Known<'_>, policy: &Policy, history: &History<'_>) -> Vec<Violation> {
     let last = known.last;
     let mut violations = Vec::new();
@@ -67,7 +66,7 @@ fn unconditional(hit: &Hit, kept: &Hit) -> Option<Violation> {
     (!is_sent).then(|| Violation::between(Rule::Unconditional, kept, hit, measured, required))
 }
 
-/// The hit whose validators a crawler has after this response: of files, but not of pages or under `no-store`.
+/// The hit whose validators the crawler has stored after this response: a response with a file, not a page or a response with `no-store`.
 fn kept_validators<'a>(hit: &'a Hit, before: Option<&Known<'a>>) -> Option<&'a Hit> {
     let has_any = hit.response.etag.is_some() || hit.response.last_modified.is_some();
     let is_page = hit.response.content_type.as_deref().is_some_and(|media| media.contains("html"));
@@ -97,7 +96,7 @@ fn is_definite(hit: &Hit) -> bool {
     hit.complete && matches!(hit.status, Some(200..=299 | 301 | 304 | 308 | 404 | 410))
 }
 
-/// Whether a 304 answers an unconditional request, which may then be repeated.
+/// Whether the response to an unconditional request is a 304. The request may then be repeated.
 fn is_unrequested_304(hit: &Hit) -> bool {
     hit.status == Some(304) && hit.request.if_none_match.is_none() && hit.request.if_modified_since.is_none()
 }

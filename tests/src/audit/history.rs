@@ -1,4 +1,4 @@
-//! The hits of a log by scope, each in the order in which they began.
+//! The hits of a log, grouped by scope and ordered by start time.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -9,7 +9,7 @@ use manifest::Host;
 use testweb::Hit;
 use url::Url;
 
-/// A log, grouped.
+/// A log, grouped by scope.
 pub(super) struct History<'a> {
     pub(super) hits: Vec<&'a Hit>,
     pub(super) authorities: BTreeMap<&'a str, Vec<&'a Hit>>,
@@ -49,18 +49,18 @@ impl<'a> History<'a> {
         history
     }
 
-    /// Whether a redirect of the same site pointed here before or after; such a path may be requested in several ways.
+    /// Whether a redirect of the same site points here anywhere in the log. A crawler can reach such a path in several ways.
     pub(super) fn is_redirect_target(&self, hit: &Hit) -> bool {
         self.led_to.contains(&host_and_path(hit))
     }
 
-    /// Whether the redirect of this authority's robots.txt pointed here: then this is still that robots.txt. What another
-    /// authority's robots.txt points at is a request like any other.
+    /// Whether a redirect of this authority's robots.txt points here: then the hit is part of that fetch of robots.txt. The target of
+    /// another authority's robots.txt is an ordinary request.
     pub(super) fn is_robots_by_redirect(&self, hit: &Hit) -> bool {
         self.robots_led_to.contains(&host_and_path(hit))
     }
 
-    /// The first hit on a path from a time on.
+    /// The first hit on a path at or after a time.
     pub(super) fn first_on(&self, host_and_path: &(String, String), from_us: u64) -> Option<&'a Hit> {
         let hits = self.authorities.get(host_and_path.0.as_str())?;
         hits.iter().copied().find(|hit| hit.started_us >= from_us && hit.path == host_and_path.1)

@@ -1,4 +1,4 @@
-//! Identity of the crawler: a User-Agent and From that identify it, GET or HEAD, no Referer and no Cookie.
+//! Identity of the crawler: an identifying User-Agent and From, only GET or HEAD, no Referer and no Cookie.
 
 use testweb::Hit;
 
@@ -35,7 +35,7 @@ pub(super) fn check(hit: &Hit, policy: &Policy) -> Vec<Violation> {
     violations
 }
 
-/// `agentdex/VERSION (+URL…)`, and no browser's name anywhere.
+/// Whether it has the form `agentdex/VERSION (+URL…)` and contains no browser name.
 fn is_honest(user_agent: &str) -> bool {
     let Some((version, comment)) = user_agent.strip_prefix("agentdex/").and_then(|rest| rest.split_once(' '))
     else {

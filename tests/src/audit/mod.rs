@@ -1,9 +1,10 @@
 //! Checks whether a crawl was polite, from the log of the servers alone.
 //!
-//! Each rule is a function over the hits of one scope (an authority, a site, an address, a private suffix) in the order in which they
-//! began. The rules of the host that received a request apply, regardless of the redirect, link or list that led there. All times are the server's monotonic microseconds. An answer ends for the server before the client has read
-//! it, and a request begins for the server after the client has sent it, so that measured gaps are never shorter than
-//! those that the client kept, except after a response that the client aborted (see [`Policy::abort_delay_us`]).
+//! Each rule is a function over the hits of one scope (an authority, a site, an address, a private suffix) in the order of their start. The
+//! rules of the requested host apply, regardless of the redirect, link or list that led to the request. All times are the server's
+//! monotonic clock in microseconds. The server finishes sending a response before the client has read it, and receives a request after the
+//! client has sent it. Measured gaps are therefore never shorter than those of the client, except after a response that the client aborted
+//! (see [`Policy::abort_delay_us`]).
 
 mod cache;
 mod history;
@@ -41,20 +42,20 @@ pub struct Policy {
     pub site_budget: Option<usize>,
     /// The configured `From` header, which every request must have.
     pub from: Option<String>,
-    /// The start of further passes, in the log's microseconds: a path may be requested again in each.
+    /// The start times of further passes, in microseconds of the log: each pass may request a path again.
     pub passes_began_us: Vec<u64>,
-    /// Maximum repeated requests to an authority after kills of a crawler: one for each kill.
+    /// Maximum number of repeated requests to an authority after kills of a crawler: one for each kill.
     pub repeats_allowed: usize,
     /// Maximum delay until the server detects that the client aborted a response.
     pub abort_delay_us: u64,
-    /// Maximum delay of a request on its way to the server. If several may be in flight, the gap applies to departures, but the
-    /// server sees arrivals: after a late one the next ones seem early.
+    /// Maximum delay of a request on its way to the server. If several may be in flight, the gap applies between sends, but the server sees
+    /// arrivals: after a late arrival, the next ones appear too early.
     pub arrival_delay: Duration,
 }
 
-/// The server detects an aborted response at the next packet; on loopback of a busy machine that is within this time.
+/// The server detects an aborted response at the next packet: within this time on the loopback interface of a busy machine.
 const ABORT_DELAY_US: u64 = 50_000;
-/// A new connection with its handshake, on a busy machine.
+/// Time for a new connection with its handshake, on a busy machine.
 const ARRIVAL_DELAY: Duration = Duration::from_millis(500);
 
 impl Default for Policy {

@@ -45,7 +45,7 @@ pub(super) fn check_suffix(hits: &[&Hit], policy: &Policy) -> Vec<Violation> {
     rate.into_iter().chain(flight).flatten().collect()
 }
 
-/// Gaps between departures: each request is due a gap after the previous one was due or arrived.
+/// Checks gaps between sends: each request is due one gap after the time at which the previous one was due or arrived, whichever is later.
 fn departures(hits: &[&Hit], gap: Duration, late: Duration) -> Vec<Violation> {
     let mut due_us: u64 = 0;
     let mut violations = Vec::new();
@@ -64,7 +64,8 @@ fn departures(hits: &[&Hit], gap: Duration, late: Duration) -> Vec<Violation> {
     violations
 }
 
-/// From the end of each answer to the start of the next request: the configured delay or the site's Crawl-delay.
+/// Checks the time from the end of each response to the start of the next request: at least the configured delay and the site's
+/// Crawl-delay.
 fn gaps_after_answers(hits: &[&Hit], rounds: &[Round], policy: &Policy) -> Vec<Violation> {
     let mut violations = Vec::new();
     for pair in hits.windows(2) {
@@ -124,8 +125,8 @@ fn over_budget(hits: &[&Hit], budget: usize) -> Vec<Violation> {
     violations
 }
 
-/// After a response with Retry-After and any status, no request is sent to its authority until its end. That of a main host applies to
-/// all hosts of the site. Another host of the site may belong to a customer, and asks for itself alone.
+/// After a response with Retry-After and any status, no request may be sent to its authority until that time is over. The delay of a main
+/// host applies to all hosts of the site. Another host of the site may belong to a customer, so its delay applies to that host only.
 fn during_retry_after(hits: &[&Hit]) -> Vec<Violation> {
     let until_us = |(refusal, silent_us): &(&Hit, u64)| refusal.ended_us.saturating_add(*silent_us);
     let mut asked: BTreeMap<&str, (&Hit, u64)> = BTreeMap::new();

@@ -30,7 +30,7 @@ pub enum Rule {
     RobotsUnreachable,
     /// One request at a time for each authority.
     InFlight,
-    /// The delay between an answer and the next request to the authority.
+    /// The delay between a response and the next request to the authority.
     AuthorityGap,
     /// The gap between requests to a site.
     SiteGap,
@@ -71,7 +71,7 @@ pub enum Measure {
 /// A hit in a violation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct HitRef {
-    /// Number of the hit in the log.
+    /// Id of the hit in the log.
     pub id: u64,
     /// Host.
     pub host: String,
@@ -90,7 +90,7 @@ pub struct HitRef {
 pub struct Violation {
     /// The rule.
     pub rule: Rule,
-    /// The earlier hit that it is judged by, if there is one.
+    /// The earlier hit that the rule compares it with, if any.
     pub first: Option<HitRef>,
     /// The hit that breaks the rule.
     pub second: HitRef,
@@ -103,9 +103,9 @@ pub struct Violation {
 /// The result of an audit.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// Requests judged.
+    /// Number of checked requests.
     pub requests: usize,
-    /// Requests of each authority.
+    /// Number of requests to each authority.
     pub authorities: BTreeMap<String, usize>,
     /// Violations, in the order of their requests.
     pub violations: Vec<Violation>,
@@ -166,18 +166,17 @@ impl Report {
         })
     }
 
-    /// Whether there is no violation. A log without requests is not clean.
+    /// Whether the log has requests and no violation.
     pub fn is_clean(&self) -> bool {
         self.requests > 0 && self.violations.is_empty()
     }
 
     /// Fails with the whole report if there is a violation.
     ///
-    /// # Panics
-    /// If there is a violation, or nothing to judge.
+    /// # Panics If there is a violation, or no request to check.
     #[track_caller]
     pub fn assert_clean(&self) {
-        assert!(self.is_clean(), "the crawl was not polite, or there was none\n{self}");
+        assert!(self.is_clean(), "the crawl was not polite, or sent no request\n{self}");
     }
 }
 

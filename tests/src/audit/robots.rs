@@ -1,7 +1,8 @@
-//! robots.txt by RFC 9309, as agentdex reads it: first on every authority, never older than 24 hours except for one request after
-//! a long delay, and a failure is never a permission. A path whose use for search is denied by Content-Usage or Content-Signal is disallowed. Two parsers judge the bodies that were sent: that of agentdex and `robotxt`; the stricter one applies. A redirect
-//! to another site permits nothing: the robots.txt that redirects is unreachable, and its target is subject to the
-//! robots.txt of the other authority.
+//! Checks robots.txt by RFC 9309, as agentdex interprets it: fetched first on every authority, never older than 24 hours except for one
+//! request after a long delay, and never permissive after a failure. A path whose use for search is denied by Content-Usage or
+//! Content-Signal is disallowed. Two parsers check the bodies that were sent: agentdex's own and `robotxt`; the stricter result applies. A
+//! redirect to another site permits nothing: the redirecting robots.txt counts as unreachable, and the target is subject to the robots.txt
+//! of the other authority.
 
 use std::time::Duration;
 
@@ -16,8 +17,8 @@ use super::{
 
 /// RFC 9309 §2.4.
 const COPY_AGE_MAX_US: u64 = 24 * HOUR_US;
-/// The same for the first request after that for robots.txt, where its Crawl-delay is long: it leaves less than an hour of the copy, or a
-/// visit does not wait for it, and the next one begins a day later.
+/// The maximum age for the first request after robots.txt if its Crawl-delay is long: the delay uses up nearly the whole lifetime of the
+/// copy, or the visit does not wait for it and the next visit begins a day later.
 const COPY_AGE_DELAYED_MAX_US: u64 = 48 * HOUR_US;
 const LONG_DELAY_MIN: Duration = Duration::from_mins(5);
 const HOUR_US: u64 = 3_600 * 1_000_000;
@@ -26,7 +27,7 @@ const REDIRECTS_MAX: usize = 5;
 /// Bytes that a crawler must read (RFC 9309 §2.5, rounded up).
 const BODY_BYTES_MAX: u64 = 512 * 1024;
 
-/// One fetch of robots.txt with its redirects, and its verdict until the next.
+/// One fetch of robots.txt with its redirects, and its verdict, which applies until the next fetch.
 pub(super) struct Round {
     asked_us: u64,
     known_us: u64,
@@ -59,7 +60,7 @@ pub(super) fn crawl_delay_at(rounds: &[Round], at_us: u64) -> Duration {
     }
 }
 
-/// Checks every request of one authority against the robots.txt that had been sent by then.
+/// Checks every request to one authority against the latest robots.txt that was received before it.
 pub(super) fn check(hits: &[&Hit], rounds: &[Round], history: &History<'_>) -> Vec<Violation> {
     let governed = |hit: &&&Hit| hit.path != "/robots.txt" && !history.is_robots_by_redirect(hit);
     hits.iter().filter(governed).filter_map(|hit| check_one(hit, hits, rounds)).collect()
@@ -97,7 +98,7 @@ fn check_one(hit: &Hit, hits: &[&Hit], rounds: &[Round]) -> Option<Violation> {
     }
 }
 
-/// The age up to which the copy of a round counts for a request. A delay is lengthened by a fifth at most.
+/// The maximum age of the copy of a round for a request. The crawler lengthens a delay by at most a fifth.
 fn copy_age_max_us(round: &Round, verdict: &Verdict, hit: &Hit, hits: &[&Hit]) -> u64 {
     let Verdict::Rules { ours, .. } = verdict else { return COPY_AGE_MAX_US };
     let delay = ours.crawl_delay().map_or(Duration::ZERO, |delay| delay.wait * 6 / 5);
@@ -106,7 +107,7 @@ fn copy_age_max_us(round: &Round, verdict: &Verdict, hit: &Hit, hits: &[&Hit]) -
     if is_next && delay >= LONG_DELAY_MIN { COPY_AGE_DELAYED_MAX_US } else { COPY_AGE_MAX_US }
 }
 
-/// The latest round that had ended at a time, and its verdict or the one it confirms.
+/// The latest round that had ended at a time, with its verdict or the verdict that it confirms.
 fn in_force(rounds: &[Round], at_us: u64) -> Option<(&Round, &Verdict)> {
     let known = rounds.iter().rposition(|round| round.known_us <= at_us)?;
     let verdicts = rounds[..=known].iter().rev().map(|round| &round.verdict);
@@ -137,7 +138,7 @@ fn verdict(hit: &Hit) -> Verdict {
     match hit.status {
         _ if is_wall(hit) => Verdict::Denied,
         Some(304) => Verdict::Unchanged,
-        // 206 and 226 carry a part or a difference, which were not requested
+        // 206 and 226 carry a part or a delta, which the crawler did not request
         Some(206 | 226 | 429) => Verdict::Unreachable,
         Some(200..=299) if read_enough => {
             let body = hit.robots_body.as_deref().unwrap_or_default();

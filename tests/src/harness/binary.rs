@@ -10,7 +10,7 @@ use anyhow::{Context, ensure};
 /// The result of a finished process.
 #[derive(Debug)]
 pub struct Finished {
-    /// Exit code; absent if a signal ended it.
+    /// Exit code; `None` if a signal ended the process.
     pub code: Option<i32>,
     /// Standard output.
     pub stdout: String,
@@ -31,7 +31,7 @@ pub fn binary(name: &str) -> anyhow::Result<Command> {
 /// Tests run in `target/PROFILE/deps`, binaries are in `target/PROFILE`.
 fn binary_path(name: &str) -> anyhow::Result<PathBuf> {
     let test = std::env::current_exe().context("cannot find the path of this test")?;
-    let profile = test.ancestors().nth(2).context("this test is not in a target folder")?;
+    let profile = test.ancestors().nth(2).context("this test is not in a target directory")?;
     Ok(profile.join(format!("{name}{}", std::env::consts::EXE_SUFFIX)))
 }
 
@@ -42,7 +42,7 @@ impl Finished {
         Ok(Self::of(&output))
     }
 
-    /// Reads an output.
+    /// Converts an output.
     pub fn of(output: &Output) -> Self {
         Self {
             code: output.status.code(),

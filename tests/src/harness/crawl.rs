@@ -1,4 +1,4 @@
-//! A folder with the files of a crawl of the test web: seeds, the certificate of the authority, the hosts file, data.
+//! A directory with the files for a crawl of the test web: seeds, the certificate of the authority, the hosts file, data.
 
 use std::{
     path::{Path, PathBuf},
@@ -11,7 +11,7 @@ use testweb::{Web, WebFiles};
 
 use super::binary;
 
-/// A temporary folder for one crawl of a web.
+/// A temporary directory for one crawl of a web.
 pub struct CrawlDir {
     folder: TempDir,
     files: WebFiles,
@@ -21,7 +21,7 @@ pub struct CrawlDir {
 impl CrawlDir {
     /// Writes the files; every host of the web is a seed unless `seeds` names others.
     pub fn of(web: &Web, seeds: &[&str]) -> anyhow::Result<Self> {
-        let folder = tempfile::tempdir().context("cannot make a folder for the test")?;
+        let folder = tempfile::tempdir().context("cannot create a directory for the test")?;
         let files = web.write_files(folder.path())?;
         let all: Vec<String> = web.hosts().into_iter().map(|(name, _)| name).collect();
         let seeds: Vec<&str> =
@@ -35,7 +35,7 @@ impl CrawlDir {
         self.folder.path().join("agentdex-data")
     }
 
-    /// The folder, for further files.
+    /// The directory, for further files.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }

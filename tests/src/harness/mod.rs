@@ -1,4 +1,4 @@
-//! Fixtures of end-to-end tests: a PostgreSQL database each, binaries of the workspace, files for a crawler.
+//! Fixtures of end-to-end tests: a PostgreSQL database for each test, binaries of the workspace, files for a crawler.
 
 mod binary;
 mod crawl;

@@ -46,12 +46,12 @@ impl TestDatabase {
         self.on_server(end).await
     }
 
-    /// From the next connection on, nothing can be written, as on a server that is no longer the primary.
+    /// Makes all new connections read-only, as on a server that is no longer the primary.
     pub async fn refuse_writes(&self) -> anyhow::Result<()> {
         self.on_server(format!("ALTER DATABASE {} SET default_transaction_read_only = on", self.name)).await
     }
 
-    /// From the next connection on, everything can be written again.
+    /// Makes all new connections writable again.
     pub async fn take_writes(&self) -> anyhow::Result<()> {
         self.on_server(format!("ALTER DATABASE {} RESET default_transaction_read_only", self.name)).await
     }
@@ -69,7 +69,7 @@ impl TestDatabase {
 #[expect(clippy::disallowed_methods, reason = "the variable that tests/run sets")]
 fn server() -> anyhow::Result<Url> {
     let url = std::env::var(SERVER_VARIABLE)
-        .with_context(|| format!("{SERVER_VARIABLE} is not set: run the tests by tests/run"))?;
+        .with_context(|| format!("{SERVER_VARIABLE} is not set: run the tests with tests/run"))?;
     Url::parse(&url).with_context(|| format!("{SERVER_VARIABLE} is no URL"))
 }
 

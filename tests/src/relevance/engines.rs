@@ -1,7 +1,7 @@
-//! Ranks the requests of a set: with the index of agentdex, with FTS5 of SQLite, with the full text of PostgreSQL.
+//! Ranks the tools for the requests of a set: with the index of agentdex, SQLite FTS5, and PostgreSQL full-text search.
 //!
-//! The peers get the same words, identifiers split, in columns with weights, and OR queries with stemming; with AND, the
-//! default of both, a whole sentence finds nothing.
+//! The peers index the same words, with split identifiers, in weighted columns, and run OR queries with stemming. With AND, the default of
+//! both, a whole sentence finds nothing.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -49,7 +49,7 @@ fn outcome(request: &Request, scores: Scores, has_relevant: bool) -> Outcome {
     }
 }
 
-/// An index of a set in a separate folder.
+/// An index of a set in a separate directory.
 pub struct OwnIndex {
     dir: tempfile::TempDir,
 }
@@ -65,7 +65,7 @@ impl OwnIndex {
         Ok(Self { dir })
     }
 
-    /// Gives every tool a vector, to be ranked by when the same embedder is given.
+    /// Stores a vector for every tool. Rankings with the same embedder use the vectors.
     pub fn embed(&self, embedder: &dyn Embedder) -> anyhow::Result<()> {
         let kept = vectors::catch_up(self.dir.path(), embedder, &CancellationToken::new())?;
         anyhow::ensure!(kept.missing == 0, "{} tools got no vector", kept.missing);
@@ -115,7 +115,7 @@ fn ids(answer: SearchAnswer) -> Vec<String> {
     answer.hits.into_iter().map(|hit| hit.native_id).collect()
 }
 
-/// A tool as words for a peer, in three columns by importance.
+/// The words of a tool for a peer, in three columns by importance.
 struct Columns {
     name: String,
     about: String,
@@ -147,7 +147,8 @@ fn joined<'a>(texts: impl Iterator<Item = &'a str>) -> String {
     texts.collect::<Vec<_>>().join(" ")
 }
 
-/// Splits identifiers: a space before a capital after a small letter, and for every character that is not a letter or digit.
+/// Splits identifiers: inserts a space between a lower-case and an upper-case letter, and replaces every character that is not a letter or
+/// digit by a space.
 pub fn split(text: &str) -> String {
     let mut words = String::with_capacity(text.len() + 16);
     let mut before = ' ';

@@ -1,4 +1,4 @@
-//! Requests as examples of tools: what they do for other requests, and for a site that claims requests which it does not answer.
+//! Requests as examples of tools: their effect on other requests, and how far a site benefits that claims requests it does not answer.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,15 +9,15 @@ use super::engines::{OwnIndex, scores};
 use super::judge::Scores;
 use super::sets::{PublicSet, Request, Tool, meaningless};
 
-/// Examples of one tool.
+/// Maximum number of examples of one tool.
 const EXAMPLES_MAX: usize = 2;
-/// Requests that the attacker claims.
+/// Number of requests that the attacker claims.
 const CLAIMED: usize = 50;
-/// The site of the attacker, and the number of its first made-up name.
+/// The site of the attacker, and the number of its first invented name.
 const ATTACKER: &str = "qxattacker";
 const NAMES_FROM: usize = 90_000;
 
-/// The effect on the judging half of the requests of one set.
+/// The effect on the evaluated half of the requests of one set.
 #[derive(Debug, Clone, Copy)]
 pub struct Effect {
     pub without: Scores,
@@ -25,12 +25,12 @@ pub struct Effect {
     pub with: Scores,
     /// The same, and an attacker with one tool for each claimed request, which is its example.
     pub attacked: Scores,
-    /// Claimed requests for which a tool of the attacker is first, and among the first ten, as a share.
+    /// Shares of the claimed requests for which a tool of the attacker is first, and among the first ten.
     pub first: f64,
     pub on_page: f64,
 }
 
-/// Half of the requests are examples or judge; the same request is always in the same half.
+/// Whether a request is evaluated; the other half of the requests are examples. The same request is always in the same half.
 pub fn is_judging(text: &str) -> bool {
     let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)

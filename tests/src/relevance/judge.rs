@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// Ranks that are evaluated.
+/// Number of evaluated ranks.
 pub const CUT: usize = 10;
 
-/// The scores of one request, or their mean over many.
+/// The scores of one request, or their mean over many requests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Scores {
     pub ndcg: f64,

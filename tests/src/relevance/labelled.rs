@@ -1,10 +1,10 @@
 //! Labelled requests: short ones, over the demo's sites and over published manifests.
 //!
-//! `tests/relevance/requests.jsonl` has a line per request: `text`, `language` unless it is English, and `grades`, from the key of
-//! a capability to 3 (this is it), 2 (does it too), or 1 (helps). Half of the requests judge, which a hash of the text decides;
-//! rules and weights are chosen by the other half. A key is `SITE#NATIVE_ID` for a capability of the demo or of one
-//! of the twelve made-up sites in other languages (`tests/relevance/sites.jsonl`), which are in one index with it, and
-//! `FOLDER/FILE#NATIVE_ID` for one of the published files, which are optional, beside the workspace.
+//! `tests/relevance/requests.jsonl` has a line per request: `text`, `language` unless it is English, and `grades`, from the key of a
+//! capability to 3 (this is it), 2 (does it too), or 1 (helps). A hash of the text selects half of the requests for evaluation; the other
+//! half is for choosing rules and weights. A key is `SITE#NATIVE_ID` for a capability of the demo or of one of the twelve invented sites in
+//! other languages (`tests/relevance/sites.jsonl`), which share one index with the demo, and `FOLDER/FILE#NATIVE_ID` for a capability of
+//! the published files, which are optional and next to the workspace.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -22,18 +22,18 @@ use super::judge::{CUT, Scores, judge};
 use super::measures::{Measures, Outcome, is_short, measures};
 use super::sets::{Tool, capability, folder, stored};
 
-/// Largest published file that is read, in bytes: larger files are generated lists of thousands of entries.
+/// Maximum size of a published file, in bytes: larger files are generated lists of thousands of entries.
 const FILE_BYTES_MAX: usize = 1 << 20;
-/// How long after the demo the spam sites were seen.
+/// The spam sites were first seen this much later than the demo.
 pub(super) const SEEN_LATER: TimeDelta = TimeDelta::days(60);
-/// Maximum number of sites that rank lower.
+/// Maximum number of sites that are ranked lower.
 const SPAM_MAX: usize = 1_000;
 
 /// One labelled request.
 #[derive(Debug, Clone, Deserialize)]
 pub struct LabelledRequest {
     pub text: String,
-    /// Tag of its language, if it is not English.
+    /// Language tag; `None` for English.
     #[serde(default)]
     pub language: Option<String>,
     /// Empty if no capability of the pool answers the request.
@@ -41,12 +41,12 @@ pub struct LabelledRequest {
 }
 
 impl LabelledRequest {
-    /// Whether it judges, rather than choosing rules and weights.
+    /// Whether it is for evaluation, not for choosing rules and weights.
     pub fn is_judging(&self) -> bool {
         is_judging(&self.text)
     }
 
-    /// Whether the demo contains all its graded capabilities.
+    /// Whether the demo contains all of its graded capabilities.
     pub fn is_of_demo(&self) -> bool {
         self.grades.keys().filter_map(|key| key.split('#').next()).all(|place| !place.contains('/'))
     }
@@ -66,7 +66,7 @@ pub struct Judged {
     pub request: LabelledRequest,
     /// Keys, best first.
     pub found: Vec<String>,
-    /// How many of the first results are above the relevance cut-off.
+    /// Number of leading results above the relevance cut-off.
     pub relevant: u64,
     /// Graded keys that the pool does not have.
     pub unknown: Vec<String>,
@@ -86,8 +86,8 @@ impl Judged {
     }
 }
 
-/// Ranks every request for which there is a pool: those about the demo among its capabilities only, those about published files
-/// among both, if the files are present.
+/// Ranks every request for which there is a pool: requests about the demo only among its capabilities, requests about published files among
+/// both, if the files are present.
 pub fn judge_all(known: &Arc<WordWeights>) -> anyhow::Result<Vec<Judged>> {
     let demo = Pool::of(&demo()?, known)?;
     let published = match folder("corpus") {
@@ -155,7 +155,7 @@ impl Pool {
         Ok(Self { _dir: dir, searcher, keys })
     }
 
-    /// The sites that rank lower as spam.
+    /// The sites that are ranked lower as spam.
     pub(super) fn spam(&self) -> anyhow::Result<Vec<SpamSite>> {
         Ok(self.searcher.spam(SPAM_MAX)?)
     }
@@ -174,17 +174,17 @@ impl Pool {
     }
 }
 
-/// How many of the publishers' own example requests find their capability among the first ten, over the demo and the published
+/// Number of the publishers' own example requests that find their capability among the first ten results, over the demo and the published
 /// files that are present.
 #[derive(Debug, Clone, Copy)]
 pub struct ExamplesFound {
     pub all: usize,
     pub found: usize,
-    /// Without the examples in the index: by the other words of the capability.
+    /// Found without the examples in the index, by the other words of the capability.
     pub found_without: usize,
 }
 
-/// Searches for every example request: no person has labelled these.
+/// Searches for every example request. These have no labels by a person.
 pub fn examples_found() -> anyhow::Result<ExamplesFound> {
     let with = present_manifests()?;
     let mut without = with.clone();
@@ -221,7 +221,7 @@ pub fn present_manifests() -> anyhow::Result<Vec<StoredManifest>> {
     Ok(demo_and(published)?.into_iter().map(|(_, stored)| stored).collect())
 }
 
-/// The made-up sites in other languages (`tests/relevance/sites.jsonl`).
+/// The invented sites in other languages (`tests/relevance/sites.jsonl`).
 fn sites_in_other_languages() -> anyhow::Result<Vec<(String, StoredManifest)>> {
     #[derive(Deserialize)]
     struct Site {
@@ -253,7 +253,7 @@ fn sites_in_other_languages() -> anyhow::Result<Vec<(String, StoredManifest)>> {
     Ok(found)
 }
 
-/// Manifests of the demo and of the sites in other languages with the site that their keys begin with.
+/// Manifests of the demo and of the sites in other languages, each with the site at the start of its keys.
 pub(super) fn demo() -> anyhow::Result<Vec<(String, StoredManifest)>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/testweb/demo");
     let mut found = sites_in_other_languages()?;
@@ -270,13 +270,13 @@ pub(super) fn demo() -> anyhow::Result<Vec<(String, StoredManifest)>> {
     Ok(found)
 }
 
-/// Manifests of the published files, with the file that their keys begin with. Each gets a separate site.
+/// Manifests of the published files, each with the file name at the start of its keys. Each gets a separate site.
 fn of_corpus(root: &Path) -> anyhow::Result<Vec<(String, StoredManifest)>> {
     of_corpus_at(root, |at, _| format!("qz{}", super::sets::meaningless(at)))
 }
 
-/// The published files at sites with the names of their repositories, of which many have the name of a product; `None` if the files are
-/// not present.
+/// The published files, at sites with the names of their repositories, many of which are product names; `None` if the files are not
+/// present.
 pub(super) fn published_at_names_of_publishers() -> anyhow::Result<Option<Vec<(String, StoredManifest)>>> {
     let name = |_: usize, repository: &str| {
         let name = repository.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();

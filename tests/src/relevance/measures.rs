@@ -1,26 +1,26 @@
-//! Measures over the requests of a set, and over parts of them: short requests, other languages, requests without an answer, and
-//! which site answers.
+//! Measures over the requests of a set and over parts of them: short requests, other languages, requests without an answer, and rankings by
+//! site.
 
 use std::collections::BTreeMap;
 
 use super::judge::Scores;
 
-/// Words of a short request at most.
+/// Maximum number of words of a short request.
 const SHORT_WORDS_MAX: usize = 4;
-/// A part with fewer requests has no measures: one request would move them too far.
+/// A part with fewer requests has no measures: one request would change them too much.
 const PART_MIN: usize = 20;
-/// Samples of the requests for a confidence interval.
+/// Number of resamples for a confidence interval.
 const SAMPLES: usize = 1_000;
 
 /// Measures by name, each between 0 and 1; more is better.
 pub type Measures = BTreeMap<String, f64>;
 
-/// What is measured of one request.
+/// The results of one request.
 #[derive(Debug, Clone)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts of a request")]
 pub struct Outcome {
     pub scores: Scores,
-    /// By the sites of the results, if the set has sites.
+    /// Scores by the sites of the results, if the set has sites.
     pub by_site: Option<Scores>,
     /// Whether a result is above the relevance cut-off.
     pub has_relevant: bool,
@@ -34,7 +34,7 @@ type IsIn = fn(&Outcome) -> bool;
 /// A measure of one request.
 type Measure = fn(Scores) -> f64;
 
-/// Whether a request is as short as people type.
+/// Whether a request is as short as typical typed requests.
 pub fn is_short(text: &str) -> bool {
     text.split_whitespace().count() <= SHORT_WORDS_MAX
 }
@@ -74,7 +74,7 @@ pub fn measures(outcomes: &[Outcome]) -> Measures {
     found
 }
 
-/// nDCG, recall, reciprocal rank, the share with the right result first, and with one among the first ten.
+/// Adds nDCG, recall, reciprocal rank, and the shares of requests with a correct result first and among the first ten.
 fn add(found: &mut Measures, part: &str, outcomes: &[&Outcome], scores: fn(&Outcome) -> Option<Scores>) {
     let measures: [(&str, Measure); 5] = [
         ("ndcg", |scores| scores.ndcg),
@@ -108,8 +108,7 @@ pub fn mean_of_sets<'a>(sets: impl Iterator<Item = &'a Measures> + Clone) -> Mea
     all.map(|(name, (_, sum))| (name.clone(), sum / count as f64)).collect()
 }
 
-/// The interval that has the mean over sets of nDCG with 95 % confidence, by drawing requests again (bootstrap). The same
-/// numbers have the same interval.
+/// The 95 % confidence interval of the mean nDCG over the sets, by resampling requests (bootstrap). It is deterministic.
 #[expect(clippy::cast_precision_loss, reason = "counts of requests are small")]
 pub fn interval(sets: &[Vec<f64>]) -> (f64, f64) {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;

@@ -1,7 +1,7 @@
-//! The quality of searches: public tool-retrieval sets and labelled requests, evaluated on any engine.
+//! The quality of searches, evaluated for any engine with public tool-retrieval sets and labelled requests.
 //!
-//! [`sets`] and [`labelled`] read them, [`judge`] scores one request, [`measures`] a set and parts of it, [`engines`] ranks: the
-//! index of agentdex through its query path, and the full text of SQLite and of PostgreSQL over the same words. [`examples`]
+//! [`sets`] and [`labelled`] read them, [`judge`] scores one request, and [`measures`] scores a set and its parts. [`engines`] ranks with
+//! the index of agentdex through its query path, and with the full-text search of SQLite and PostgreSQL over the same words. [`examples`]
 //! uses requests as examples of tools.
 
 pub mod engines;

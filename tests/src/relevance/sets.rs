@@ -1,8 +1,8 @@
-//! Sets of tools and requests: the public tool-retrieval sets, if they are present beside the workspace
-//! (`shared/relevance/SET/{tools,queries}.jsonl`), or any folder of sets in the same form.
+//! Sets of tools and requests: the public tool-retrieval sets, if they are present next to the workspace
+//! (`shared/relevance/SET/{tools,queries}.jsonl`), or any directory of sets in the same format.
 //!
-//! Each tool becomes one capability. Tools of one site become one manifest; a tool without a site gets a separate one
-//! with a meaningless name.
+//! Each tool becomes one capability. The tools of one site become one manifest; a tool without a site gets a separate manifest with a
+//! meaningless name.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,10 +16,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use store::StoredManifest;
 
-/// The sets that the mean is taken over.
+/// The sets whose mean is computed.
 pub const SETS: [&str; 5] = ["metatool", "sealtools", "stabletoolbench", "bfcl", "livemcp"];
 
-/// Beginning of the made-up names of sites; no word begins like this.
+/// Prefix of the invented site names; no word starts with it.
 const MADE_UP: &str = "qx";
 
 /// A tool in the format of the sets.
@@ -67,7 +67,7 @@ pub struct Request {
     /// Empty if no tool answers the request.
     #[serde(default)]
     pub relevant: Vec<String>,
-    /// Tag of its language, if it is not English.
+    /// Language tag; `None` for English.
     #[serde(default)]
     pub language: Option<String>,
 }
@@ -80,7 +80,7 @@ pub struct PublicSet {
     pub requests: Vec<Request>,
 }
 
-/// The folder of a kind of data beside the workspace, if there is one.
+/// The directory of a kind of data next to the workspace, if it exists.
 pub fn folder(kind: &str) -> Option<PathBuf> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.ancestors().map(|parent| parent.join("shared").join(kind)).find(|path| path.is_dir())
@@ -92,7 +92,7 @@ pub fn read_all() -> anyhow::Result<Option<Vec<PublicSet>>> {
     SETS.into_iter().map(|name| PublicSet::read(&folder, name)).collect::<anyhow::Result<_>>().map(Some)
 }
 
-/// All sets of a folder, by name.
+/// All sets in a directory, by name.
 pub fn read_folder(folder: &Path) -> anyhow::Result<Vec<PublicSet>> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(folder).with_context(|| folder.display().to_string())? {
@@ -104,7 +104,7 @@ pub fn read_folder(folder: &Path) -> anyhow::Result<Vec<PublicSet>> {
     names.sort();
     anyhow::ensure!(
         !names.is_empty(),
-        "{} has no set: a folder with tools.jsonl and queries.jsonl",
+        "{} contains no set: a directory with tools.jsonl and queries.jsonl",
         folder.display()
     );
     names.iter().map(|name| PublicSet::read(folder, name)).collect()
@@ -117,7 +117,7 @@ impl PublicSet {
         Ok(Self { name: name.to_owned(), tools: lines(&folder.join("tools.jsonl"))?, requests })
     }
 
-    /// The site of each tool that names one.
+    /// The site of each tool that has one.
     pub fn sites(&self) -> BTreeMap<&str, &str> {
         let named = self.tools.iter().filter(|tool| !tool.site.is_empty());
         named.map(|tool| (tool.id.as_str(), tool.site.as_str())).collect()

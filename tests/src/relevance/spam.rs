@@ -1,8 +1,8 @@
-//! Fifty made-up spam sites, and names of published manifests that are no spam.
+//! Fifty invented spam sites, and published manifests that must not count as spam.
 //!
-//! `tests/relevance/spam.jsonl` has a line per site: its name, why it is spam (nothing for the one of a group of siblings that ranks as
-//! before), the labelled requests that it is written for, the sites that it links to, and its capabilities. `copies` stands for one
-//! capability for each value of `of`.
+//! `tests/relevance/spam.jsonl` has a line per site: its name, the reason why it is spam (none for the one site of a group that keeps its
+//! rank), the labelled requests that it targets, the sites that it links to, and its capabilities. `copies` expands to one capability for
+//! each value of `of`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -49,11 +49,11 @@ struct Copies {
 pub struct SpamJudged {
     pub lines: Vec<SpamLine>,
     pub judged: Vec<Judged>,
-    /// The sites that rank lower.
+    /// The sites that are ranked lower.
     pub spam: Vec<SpamSite>,
 }
 
-/// Ranks the requests about the demo among its capabilities and those of the spam sites, which were seen later.
+/// Ranks the capabilities of the demo and of the spam sites, which were seen later, for the requests about the demo.
 pub fn judge_with_spam() -> anyhow::Result<SpamJudged> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("relevance/spam.jsonl");
     let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
@@ -86,8 +86,8 @@ fn stored(line: &SpamLine) -> anyhow::Result<StoredManifest> {
     Ok(stored)
 }
 
-/// The spam among published manifests that are at names like those of their publishers: `None` if the files are not present. Half of
-/// them were seen long before the others: the even ones, or the odd ones.
+/// The published manifests that count as spam, at sites with names like those of their publishers; `None` if the files are not present.
+/// Half of them, the even or the odd ones, were seen long before the others.
 pub fn spam_among_published(is_even_older: bool) -> anyhow::Result<Option<Vec<SpamSite>>> {
     let Some(published) = labelled::published_at_names_of_publishers()? else { return Ok(None) };
     let mut manifests: BTreeMap<String, StoredManifest> = BTreeMap::new();

@@ -1,7 +1,6 @@
-//! Generates any number of capabilities and requests, reproducibly: real texts in turn, with words removed at random.
+//! Generates any number of capabilities and requests reproducibly: it cycles through real texts and removes random words.
 //!
-//! The texts are those of the public sets and of published manifests, if they are present beside the workspace, and of the
-//! demo's sites.
+//! The texts come from the demo's sites, and from the public sets and published manifests if these are present next to the workspace.
 
 use manifest::Manifest;
 use manifest::model::{SafetyClass, SemanticType, TypeSource};
@@ -14,10 +13,10 @@ use crate::relevance::sets::{self, Field, Request, Tool};
 pub const CAPABILITIES_PER_SITE: usize = 20;
 /// One word in this many is removed.
 const DROPPED_ONE_IN: u64 = 7;
-/// Longest request that counts as a sentence; longer ones are pasted documents.
+/// Maximum length of a request that counts as a sentence; longer ones are pasted documents.
 const SENTENCE_BYTES_MAX: usize = 400;
 
-/// A small generator with a seed (SplitMix64): the same numbers on every machine.
+/// A small seeded pseudo-random generator (SplitMix64) that returns the same numbers on every machine.
 #[derive(Debug, Clone)]
 pub struct Seeded(u64);
 
@@ -26,7 +25,7 @@ impl Seeded {
         Self(seed)
     }
 
-    /// A number below a bound.
+    /// A pseudo-random number below a bound.
     pub fn below(&mut self, bound: usize) -> usize {
         let bound = bound.max(1) as u64;
         usize::try_from(self.number() % bound).unwrap_or_default()

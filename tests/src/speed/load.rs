@@ -1,7 +1,7 @@
 //! A load generator for a server on loopback: many connections, either as fast as responses arrive or at a steady rate.
 //!
-//! At a pace, each request has a time at which it is due, and its time counts from there: a server that falls behind
-//! cannot slow its clients down and look fast.
+//! At a steady rate, each request has a due time, and its latency is measured from that time. So a server that falls behind cannot appear
+//! fast by slowing its clients down.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -35,8 +35,8 @@ pub enum Pace {
     AsAnswered,
     /// At this rate per second, independent of responses.
     PerSecond(f64),
-    /// At this rate per second while a connection is free, timed from sending: for loads above the capacity of a server, which
-    /// slows its clients down.
+    /// At this rate per second while a connection is free, with latencies measured from sending: for loads above the capacity of a server,
+    /// which slow the clients down.
     Offered(f64),
 }
 
@@ -58,13 +58,13 @@ pub struct Outcome {
     pub shed: u64,
     /// Broken connections and missing responses.
     pub failed: u64,
-    /// Requests that were due and never sent, since every connection was busy.
+    /// Requests that were due but never sent because every connection was busy.
     pub unsent: u64,
     /// Successful responses per second.
     pub per_second: f64,
     /// Average bytes of a successful response.
     pub bytes: f64,
-    /// Times of the successful responses.
+    /// Latencies of the successful responses.
     pub times: Times,
 }
 
@@ -120,7 +120,7 @@ fn due_after(number: usize, rate: f64) -> Duration {
 
 /// Requests the paths in turn until the time is over.
 pub async fn drive(load: Load, paths: &[String]) -> anyhow::Result<Outcome> {
-    anyhow::ensure!(!paths.is_empty(), "a load needs paths to ask for");
+    anyhow::ensure!(!paths.is_empty(), "a load needs paths to request");
     let (connections, time, pace) = (load.connections, load.time, load.pace);
     let start = Instant::now();
     let shared =

@@ -12,7 +12,7 @@ pub struct Times {
     pub p50_ms: f64,
     pub p95_ms: f64,
     pub p99_ms: f64,
-    /// One after the other.
+    /// Runs per second, one after the other.
     pub per_second: f64,
 }
 
@@ -37,7 +37,7 @@ pub fn each<T>(
     Ok(Times::of(times))
 }
 
-/// Runs the requests in turn on every core until the time is over; returns runs a second.
+/// Runs the requests in turn on every core until the time is over; returns the runs per second.
 pub fn in_parallel<T: Sync>(
     time: Duration,
     requests: &[T],

@@ -1,5 +1,5 @@
-//! Parts of the speed benchmark: many generated capabilities ([`generated`]), peers over the same words ([`peers`]), a store
-//! of visits ([`stored`]), a load for a server ([`load`]), and timers ([`measure`]).
+//! Parts of the speed benchmark: generated capabilities ([`generated`]), other engines with the same texts ([`peers`]), a store of visits
+//! ([`stored`]), a load generator ([`load`]), and timers ([`measure`]).
 
 pub mod generated;
 pub mod load;

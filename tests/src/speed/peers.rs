@@ -1,5 +1,5 @@
-//! The same capabilities in other engines: a plain index of tantivy, like in its examples, FTS5 of SQLite, the full text
-//! of PostgreSQL, and Xapian where its Python binding is installed.
+//! The same capabilities in other engines: a plain tantivy index as in its examples, SQLite FTS5, PostgreSQL full-text search, and Xapian
+//! if its Python binding is installed.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -46,8 +46,8 @@ pub fn plain(stored: &StoredManifest) -> anyhow::Result<Vec<PlainText>> {
     stored.manifest.capabilities.iter().map(text).collect()
 }
 
-/// Fills a plain index: an id, one text with the engine's own English analysis and positions, a stored row. Returns the
-/// time from the first document to the end of merges.
+/// Fills a plain index: an id, one text with the engine's own English analysis and positions, and a stored row. Returns the time from the
+/// first document to the end of the merges.
 pub fn tantivy_filled(dir: &Path, texts: &[PlainText]) -> anyhow::Result<Duration> {
     let mut builder = Schema::builder();
     let indexing = TextFieldIndexing::default()
@@ -69,7 +69,7 @@ pub fn tantivy_filled(dir: &Path, texts: &[PlainText]) -> anyhow::Result<Duratio
     Ok(start.elapsed())
 }
 
-/// FTS5 in a file.
+/// FTS5 in a database file.
 pub struct Fts5 {
     db: SqliteConnection,
 }
@@ -136,16 +136,16 @@ impl Postgres {
     }
 }
 
-/// Seconds that Xapian took.
+/// Run times of Xapian in seconds.
 #[derive(Debug, Deserialize)]
 pub struct Xapian {
     pub indexing: f64,
-    /// Each request by its kind.
+    /// The time of each request, by kind.
     pub requests: BTreeMap<String, Vec<f64>>,
 }
 
 impl Xapian {
-    /// Runs it in a separate directory; `None` if no installed Python has the binding.
+    /// Runs Xapian in a separate directory; `None` if no installed Python has the binding.
     pub fn measured(
         dir: &Path,
         texts: &[PlainText],
@@ -155,7 +155,7 @@ impl Xapian {
             let tried = Command::new(python).args(["-c", "import xapian"]).output();
             tried.is_ok_and(|tried| tried.status.success())
         };
-        // Only the Python of the distribution has its packages, even if another one comes first in the path.
+        // Only the Python of the distribution has its packages, although another one may come first in the path.
         let Some(python) = ["python3", "/usr/bin/python3"].into_iter().find(has_binding) else {
             return Ok(None);
         };

@@ -1,4 +1,4 @@
-//! Fills a store with generated sites, each as one visit that found one manifest, so that indexing can be measured from there.
+//! Fills a store with generated sites, each with one visit that found one manifest, so that a benchmark can measure indexing from a store.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use store::{
     WorkerId,
 };
 
-/// Sites leased at once.
+/// Number of sites per lease.
 const LEASED_AT_ONCE: usize = 100;
 
 /// Saves a visit for every manifest, in batches.

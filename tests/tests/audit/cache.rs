@@ -4,7 +4,7 @@ use agentdex_tests::audit::{Policy, Rule};
 
 use crate::crafted::{Crafted, SECOND_US};
 
-/// A policy for logs of two passes, the second of which begins with the next hit.
+/// A policy for logs of two passes; the second pass begins with the next hit.
 fn second_pass(first: &Crafted) -> Policy {
     Policy { passes_began_us: vec![first.now_us()], ..Policy::default() }
 }

@@ -1,4 +1,4 @@
-//! Handwritten logs. By default a log is polite: a crawler that identifies itself and waits a second between requests.
+//! Handwritten logs. By default, a log is polite: the crawler identifies itself and waits a second between requests.
 
 use agentdex_tests::audit::{self, Policy, Report, Rule};
 use testweb::{
@@ -10,7 +10,7 @@ pub(crate) const SECOND_US: u64 = 1_000_000;
 pub(crate) const HOUR_US: u64 = 3_600 * SECOND_US;
 /// Duration of each response.
 const RESPONSE_US: u64 = 2_000;
-/// 14 November 2023, 22:13:20 UTC: when the log begins.
+/// The start of the log: 14 November 2023, 22:13:20 UTC.
 pub(crate) const BEGAN_S: u64 = 1_700_000_000;
 
 /// Builds a log.
@@ -37,7 +37,7 @@ impl Crafted {
         self.get_on("site.example", path)
     }
 
-    /// A request now, its response, and a second without requests.
+    /// Adds a request at the current time, its response, and a second without requests.
     pub(crate) fn get_on(mut self, host: &str, path: &str) -> Self {
         let request = RequestHeaders {
             user_agent: Some("agentdex/0.1.0 (+https://github.com/agentdex/agentdex)".to_owned()),
@@ -70,19 +70,19 @@ impl Crafted {
         self.wait(RESPONSE_US + SECOND_US)
     }
 
-    /// Lets time pass.
+    /// Advances the time.
     pub(crate) fn wait(mut self, us: u64) -> Self {
         self.now_us += us;
         self
     }
 
-    /// Moves the next request to this time after the end of the last response.
+    /// Starts the next request this long after the end of the last response.
     pub(crate) fn hurry(mut self, gap_us: u64) -> Self {
         self.now_us = self.hits.last().map_or(0, |hit| hit.ended_us) + gap_us;
         self
     }
 
-    /// Moves the next request into the middle of the last one.
+    /// Starts the next request in the middle of the last one.
     pub(crate) fn overlap(mut self) -> Self {
         self.now_us = self.hits.last().map_or(0, |hit| hit.started_us) + RESPONSE_US / 2;
         self
@@ -114,13 +114,13 @@ impl Crafted {
         audit::check(&self.hits, policy)
     }
 
-    /// The log keeps every rule.
+    /// Asserts that the log breaks no rule.
     #[track_caller]
     pub(crate) fn keeps(&self, policy: &Policy) {
         self.check(policy).assert_clean();
     }
 
-    /// The log breaks this rule `count` times, and no other rule.
+    /// Asserts that the log breaks this rule the given number of times, and no other rule.
     #[track_caller]
     pub(crate) fn breaks(&self, rule: Rule, times: usize, policy: &Policy) {
         let report = self.check(policy);

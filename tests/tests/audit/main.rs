@@ -1,4 +1,4 @@
-//! Tests of the audit with handwritten logs: for each rule one log that breaks it and one that keeps it.
+//! Tests of the audit with handwritten logs: for each rule, one log that breaks it and one that obeys it.
 
 mod cache;
 mod crafted;

@@ -77,7 +77,7 @@ fn limits_a_private_suffix_over_all_its_sites() {
         arrival_delay: Duration::from_millis(late_ms),
         ..Policy::default()
     };
-    // each request a gap after the previous one, without its handshake
+    // each request starts one gap after the previous response, and none arrives late
     let many = |gap_us: u64, suffix: &str| {
         (0..9).fold(Crafted::empty(), |log, index| {
             log.hurry(gap_us).get_on(&format!("site{index}.{suffix}"), "/robots.txt")

@@ -1,4 +1,4 @@
-//! robots.txt: first, obeyed, recent, and never permissive after a failure.
+//! robots.txt: fetched first, obeyed, recent, and never permissive after a failure.
 
 use agentdex_tests::audit::{Policy, Rule};
 
@@ -56,7 +56,7 @@ fn reports_disallowed_requests() {
     Crafted::empty().robots(rules).get("/agent.json?x").breaks(Rule::Disallowed, 1, &policy);
 }
 
-/// Searching is what agentdex requests documents for: a path that may not be searched is disallowed.
+/// agentdex requests documents for search, so a path whose use for search is denied is disallowed.
 #[test]
 fn reports_requests_of_documents_that_may_not_be_searched() {
     let policy = Policy::default();

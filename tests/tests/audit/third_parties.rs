@@ -9,7 +9,7 @@ use crate::crafted::{Crafted, HOUR_US, SECOND_US};
 const VICTIM: &str = "victim.example";
 const ATTACKERS: usize = 5;
 
-/// The robots.txt of another site, requested at the same time, which redirects to this path of the victim.
+/// Adds a request for the robots.txt of another site, which redirects to this path of the victim. The next request follows immediately.
 fn redirect_to(log: Crafted, number: usize, path: &str) -> Crafted {
     let location = format!("https://{VICTIM}{path}");
     let redirected = log.get_on(&format!("site{number}.example"), "/robots.txt").status(302);
@@ -31,7 +31,7 @@ fn all_redirect(body: &str) -> Crafted {
 fn gaps_apply_to_the_requested_host() {
     let report = all_redirect("").check(&Policy::with_delay(Duration::from_secs(3)));
     assert_eq!(report.count(Rule::AuthorityGap), ATTACKERS - 1, "{report}");
-    assert_eq!(report.count(Rule::Duplicate), ATTACKERS - 1, "requested once for each of them: {report}");
+    assert_eq!(report.count(Rule::Duplicate), ATTACKERS - 1, "each attacker causes one request: {report}");
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn retry_after_applies_to_every_way_to_reach_the_host() {
     later.get_on(VICTIM, "/robots.txt").keeps(&policy);
 }
 
-/// A customer's host of one site refuses; the documents of two other sites lead there again.
+/// The host of a site's customer refuses requests; the documents of two other sites link to it again.
 #[test]
 fn retry_after_applies_to_the_requested_host_whatever_site_leads_there() {
     const TENANT: &str = "tenant.victim.example";
@@ -80,7 +80,7 @@ fn retry_after_applies_to_the_requested_host_whatever_site_leads_there() {
     };
     let policy = Policy { passes_began_us: vec![HOUR_US / 2], ..Policy::default() };
     let refused = || asked(led(Crafted::empty(), 0).get_on(TENANT, "/robots.txt"), "3600");
-    // that of another authority does not replace it
+    // the Retry-After of another authority does not replace it
     let other = || asked(refused().get_on("site9.example", "/robots.txt"), "1");
     led(other(), 1).get_on(TENANT, "/robots.txt").breaks(Rule::RetryAfter, 1, &policy);
     led(other(), 1).get_on(VICTIM, "/robots.txt").keeps(&policy);

@@ -1,4 +1,4 @@
-//! Invalid input: one clear sentence with advice, and the documented exit code.
+//! Invalid input: programs print one clear sentence with advice, and exit with the documented code.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
@@ -41,7 +41,7 @@ async fn rejects_missing_and_empty_seed_files() {
     fails(empty, 2, &["empty.txt", "no"]);
 }
 
-/// The folder can be opened, but not read as a list: `agentdex` reports it before it listens.
+/// A directory can be opened, but not read as a list: `agentdex` reports it before it listens.
 #[tokio::test(flavor = "multi_thread")]
 async fn rejects_a_folder_of_seeds_before_it_serves() {
     let world = world().await;
@@ -139,7 +139,7 @@ async fn reports_unknown_configuration_keys() {
 #[tokio::test(flavor = "multi_thread")]
 async fn reports_a_database_that_does_not_respond() {
     let world = world().await;
-    // long-running programs wait for it: see `late_database`
+    // long-running programs wait for the database: see `late_database`
     for (program, flags) in [("crawler", vec!["status"]), ("agentdex", vec!["db", "status"])] {
         let mut command = binary(program).unwrap();
         command
@@ -166,7 +166,7 @@ async fn reports_a_data_directory_that_cannot_be_written() {
     }
 }
 
-/// Each ends before the first request, with an error that names the missing setting.
+/// Each program exits before the first request, with an error that names the setting to change.
 #[tokio::test(flavor = "multi_thread")]
 async fn refuses_impolite_and_useless_settings_before_the_first_request() {
     let world = world().await;
@@ -206,7 +206,7 @@ async fn stderr_contains_only_json_with_a_json_log() {
     }
 }
 
-/// The advice names flags that the program has.
+/// The advice contains only flags of the program.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_second_agentdex_gets_advice_that_it_can_follow() {
     let world = world().await;
@@ -222,7 +222,7 @@ async fn a_second_agentdex_gets_advice_that_it_can_follow() {
             tokio::time::sleep(std::time::Duration::from_millis(50)).await;
         }
     };
-    tokio::time::timeout(crate::world::TIMEOUT, appeared).await.expect("the first one starts");
+    tokio::time::timeout(crate::world::TIMEOUT, appeared).await.expect("the first agentdex did not start");
     let second = output(start());
     first.kill().unwrap();
     first.wait().unwrap();

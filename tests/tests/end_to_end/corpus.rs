@@ -1,6 +1,6 @@
-//! Crawls published files, each on its own host and path, audits the crawl and checks the results.
+//! Crawls published files on test hosts for their repositories, audits the crawl and checks the results.
 //!
-//! Without the files the test prints that it is skipped.
+//! Without the files, the test is skipped with a message.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ fn corpus() -> Option<PathBuf> {
     here.ancestors().map(|folder| folder.join("shared/corpus")).find(|root| root.is_dir())
 }
 
-/// The path below the site's root: the part before `.well-known` or the file name belongs to the repository.
+/// The URL path of a file: it starts at `.well-known` or at the file name; the part before that belongs to the repository.
 fn served_path(path: &str) -> String {
     let path = path.split('#').next().unwrap_or_default();
     match path.find(".well-known") {
@@ -33,7 +33,7 @@ fn served_path(path: &str) -> String {
     }
 }
 
-/// Every file of the index; files of one repository share a host as long as their paths differ.
+/// Every file of the index. Files of one repository share a host if their paths differ.
 fn files(root: &Path) -> Vec<File> {
     let index = std::fs::read_to_string(root.join("index.jsonl")).unwrap();
     let mut hosts: HashMap<(String, usize), Vec<String>> = HashMap::new();
@@ -80,7 +80,7 @@ fn hosts(files: &[File]) -> Vec<Host> {
 #[tokio::test(flavor = "multi_thread")]
 async fn crawls_every_published_file_to_a_format_and_findings() {
     let Some(root) = corpus() else {
-        return report("no corpus found: nothing is crawled");
+        return report("skipped: no corpus found");
     };
     let files = files(&root);
     let hosts = hosts(&files);
@@ -106,16 +106,16 @@ async fn crawls_every_published_file_to_a_format_and_findings() {
     }
     store.close().await;
     report(&format!("{} files on {sites} sites, {} requests: {read:?}", files.len(), world.requests()));
-    report(&format!("{} hold no manifest:\n{}", without_manifest.len(), without_manifest.join("\n")));
-    assert!(read.values().sum::<usize>() * 10 > files.len() * 8, "too few were read: {read:?}");
+    report(&format!("{} contain no manifest:\n{}", without_manifest.len(), without_manifest.join("\n")));
+    assert!(read.values().sum::<usize>() * 10 > files.len() * 8, "too few files were read: {read:?}");
 }
 
-/// The stored manifest equals the result of reading the bytes here.
+/// Asserts that the stored manifest equals the result of reading the file here.
 fn same_as_read_here(file: &File, stored: &Manifest) {
     let here = read_here(file, stored.discovery, Some(&stored.served));
     assert_eq!(stored.format(), here.format(), "{}", file.name);
     if stored.links.iter().all(|link| link.follow != Some(manifest::model::Follow::Merge)) {
-        assert_eq!(*stored, here, "{} is read differently twice", file.name);
+        assert_eq!(*stored, here, "{} has two different results", file.name);
     }
 }
 
@@ -124,7 +124,7 @@ fn read_here(file: &File, discovery: Discovery, served: Option<&manifest::model:
     manifest::read(&Document { bytes, url, final_url: None, discovery, served, linked: &[], force: None })
 }
 
-/// A file without a manifest was fetched, and the reader finds none in it either.
+/// Asserts that a file without a manifest was fetched and that the reader finds no manifest in it either; returns a description.
 async fn why_not(store: &Store, file: &File) -> String {
     let known = store.site_report(&file.url.site(), 1).await.unwrap().unwrap();
     let fetches: &[FetchReport] = &known.visits.first().unwrap().fetches;

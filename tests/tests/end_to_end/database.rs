@@ -13,7 +13,7 @@ use crate::world::{Backend, World, interrupt, output, text_of};
 
 const SITES: usize = 6;
 
-/// Shops, one with a changed manifest and one blocked, with their feed.
+/// A crawled world of shops with their feed: one has a changed manifest, and one is blocked.
 async fn crawled(backend: Backend) -> World {
     let names: Vec<String> = (0..SITES).map(|index| format!("shop{index}.test")).collect();
     let host =
@@ -31,14 +31,14 @@ async fn crawled(backend: Backend) -> World {
     world
 }
 
-/// Where a command finds a database that is not the world's.
+/// A database other than the world's, for commands.
 struct TargetDatabase {
     data: PathBuf,
     database: Option<TestDatabase>,
 }
 
 impl TargetDatabase {
-    /// An empty database on the other backend, or on the same.
+    /// An empty database on either backend.
     async fn empty(world: &World, backend: Backend, name: &str) -> Self {
         let database = match backend {
             Backend::Sqlite => None,
@@ -88,7 +88,7 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// The line of `db status` about the feed.
+/// The feed line of `db status`.
 fn feed_of(status: &str) -> &str {
     status.lines().find(|line| line.starts_with("feed: ")).unwrap()
 }
@@ -109,7 +109,7 @@ pub(crate) async fn moves_a_database_to_the_other_back_end_and_back(backend: Bac
     stdout_of_success(back.agentdex(&["db", "export", text(&third)]));
     assert!(lines == std::fs::read_to_string(&third).unwrap(), "the database differs after the round trip");
 
-    // eight manifests came, changed or left; readers continue after them
+    // the feed has eight changes; readers continue after them
     let status = stdout_of_success(elsewhere.agentdex(&["db", "status"]));
     assert_eq!(feed_of(&status), "feed: entries 1 to 8", "{status}");
     assert_eq!(feed_of(&stdout_of_success(db(&world, &["status"]))), feed_of(&status));
@@ -167,7 +167,7 @@ pub(crate) async fn rejects_an_invalid_import_with_the_reason(backend: Backend) 
     }
 }
 
-/// The commands of the section *Back up and restore*, during a crawl. Visits in progress are repeated.
+/// Runs the commands of the section *Back up and restore* during a crawl. Visits in progress are repeated.
 #[expect(clippy::print_stdout, reason = "a skipped test reports it")]
 pub(crate) async fn backs_up_and_restores_a_live_database(backend: Backend) {
     let needed: &[&str] = match backend {
@@ -188,7 +188,7 @@ pub(crate) async fn backs_up_and_restores_a_live_database(backend: Backend) {
     world.write_seeds(&names);
     let flags = ["--lease", "1s", "--concurrency", "4"];
     let child = world.crawler(&flags).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // a third of the sites is done, and others are in progress
+    // a third of the sites are finished, and others are in progress
     world.web.log().wait_until(|log| log.hit_count() >= 7 * names.len()).await;
     let restored = TargetDatabase::empty(&world, backend, "data-restored").await;
     if let (Some(url), Some(target)) = (&world.database_url, &restored.database) {
@@ -232,11 +232,11 @@ pub(crate) async fn backs_up_and_restores_a_live_database(backend: Backend) {
     );
 }
 
-/// A daemon removes old data on schedule, and names the reader that holds entries back.
+/// A daemon removes old data on schedule, and reports which reader still needs entries.
 pub(crate) async fn housekeeping_removes_only_old_data(backend: Backend) {
     let world = crawled(backend).await;
     world.index();
-    // everything so far happened more than a year ago, and the indexer has read it; another reader has not
+    // everything so far is more than a year old; the indexer has read it, but another reader has not
     world
         .execute(
             "UPDATE feed SET at_ms = at_ms - 40000000000;
@@ -298,7 +298,7 @@ pub(crate) async fn a_damaged_document_is_not_served_and_is_fetched_again(backen
     let found = api.get("/search?q=buy+ticket&limit=1").await;
     let id = found["results"][0]["manifest_id"].as_str().unwrap_or_else(|| panic!("{found}")).to_owned();
     let raw = format!("/manifests/{id}/raw");
-    assert_eq!(api.get(&raw).await["name"], "Museum", "a manifest with parts is checked by its own bytes");
+    assert_eq!(api.get(&raw).await["name"], "Museum", "a manifest with parts is verified by its own bytes");
 
     world.execute("UPDATE document SET body_hash = 'ffff'").await;
     let damaged = api.try_get(&raw).await.unwrap();
@@ -321,7 +321,7 @@ pub(crate) async fn a_damaged_document_is_not_served_and_is_fetched_again(backen
     assert_eq!(
         requests_of(PART),
         [Some(200), Some(200)],
-        "it is fetched without validators although it did not change"
+        "the document is fetched without validators although it did not change"
     );
     world.index();
     assert_eq!(api.search("q=buy+ticket").await.first().map(String::as_str), Some("buy_ticket"));

@@ -1,4 +1,4 @@
-//! A site that declares one operation in several dialects: one result from the crawl to the search.
+//! A site that declares one operation in several dialects gets one search result.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ const AGENTS_JSON: &str = "/.well-known/agents.json";
 const OPEN_API: &str = "/openapi.json";
 const FORMATS: [&str; 4] = ["agents_json", "atp", "awp", "openapi"];
 
-/// The booking of a table in four dialects, which disagree about authentication and about a parameter.
+/// A site that declares a table booking in four dialects, which disagree about authentication and about a parameter.
 fn site() -> Host {
     let awp = json!({
         "awp_version": "0.1", "domain": SHOP, "intent": "Book a table.", "capabilities": {"streaming": false},
@@ -55,7 +55,7 @@ fn site() -> Host {
         .fold(host, |host, (path, document)| host.file(path, "application/json", document.to_string()))
 }
 
-/// The only result for the site, after the documents changed.
+/// The only result for the site, after its documents changed.
 async fn only_result(world: &World) -> (Api, Value) {
     world.crawl(&["--revisit", "0s"]);
     world.index();
@@ -90,7 +90,7 @@ pub(crate) async fn several_documents_declare_one_capability(backend: Backend) {
         assert_eq!(api.get(&format!("/capabilities/{declaration}")).await, capability);
     }
 
-    // They disagree, and the more cautious statement counts.
+    // The documents disagree, and the more cautious statement applies.
     assert!(texts(&result["contradictions"], "fact").is_superset(&["auth_required", "parameter"].into()));
     assert_eq!(result["auth_required"], true);
     let shown = api.get(&format!("/sites/{SHOP}")).await;
@@ -101,7 +101,7 @@ pub(crate) async fn several_documents_declare_one_capability(backend: Backend) {
         (&"required".into(), &id.as_str().into())
     );
 
-    // Without the document that led, another one leads under the same id.
+    // Without the leading document, another one leads under the same id.
     drop(api);
     world.web.set(SHOP, AWP, Answer::status(410));
     let (api, result) = only_result(&world).await;
@@ -110,7 +110,7 @@ pub(crate) async fn several_documents_declare_one_capability(backend: Backend) {
     assert_eq!(texts(&result["declarations"], "format"), BTreeSet::from(["agents_json", "atp", "openapi"]));
     assert_eq!(api.get(&format!("/capabilities/{id}")).await["manifest_id"], result["manifest_id"]);
 
-    // Without all of them, nothing is left.
+    // Without any of the documents, there is no result.
     drop(api);
     for path in [ATP, AGENTS_JSON, OPEN_API] {
         world.web.set(SHOP, path, Answer::status(410));

@@ -1,4 +1,4 @@
-//! Outages of the database during a crawl, every scope of politeness at once, and signed requests.
+//! Outages of the database during a crawl, all politeness scopes together, and signed requests.
 
 use std::process::{Child, Stdio};
 use std::time::Duration;
@@ -14,16 +14,16 @@ const OUTAGE_SECONDS_DEFAULT: u64 = 4;
 /// Number of fail-overs, and the read-only time of each.
 const FAIL_OVERS: usize = 3;
 const READ_ONLY: Duration = Duration::from_secs(2);
-/// Requests whose clocks were written before the outage may still start.
+/// Requests whose clocks were written before the outage may still start within this time.
 pub(crate) const GRACE_US: u64 = 500_000;
 pub(crate) const SITES: usize = 12;
-/// Half a second, minus the delay of the first of two requests on a busy machine.
+/// Half a second, minus the delay of the first request on a busy machine.
 const SUFFIX_GAP_US: u64 = 400_000;
 
 /// The log line of a crawler that waits.
 pub(crate) const WAITING: &str = "waiting for the database";
 
-/// Waits for a crawler, which must have visited every site without a failure; returns its log.
+/// Waits until a crawler exits; it must have visited every site without a failure. Returns its log.
 pub(crate) async fn visited_all(child: Child, sites: usize) -> String {
     let output = tokio::task::spawn_blocking(|| child.wait_with_output()).await.unwrap().unwrap();
     let log = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -40,7 +40,7 @@ pub(crate) fn outage() -> Duration {
     Duration::from_secs(configured.unwrap_or(OUTAGE_SECONDS_DEFAULT))
 }
 
-/// No request starts without its clock in the database, and the crawl continues by itself.
+/// No request starts without its clock in the database, and the crawl continues automatically.
 pub(crate) async fn an_outage_of_the_database_is_waited_out() {
     let names: Vec<String> = (0..SITES).map(|index| format!("shop{index}.test")).collect();
     let web = Web::builder().hosts(names.iter().map(|name| Host::new(name)));
@@ -58,7 +58,7 @@ pub(crate) async fn an_outage_of_the_database_is_waited_out() {
     let log = visited_all(child, SITES).await;
     assert!(log.contains(WAITING), "{log}");
     let (waits, over) = ("the crawl waits for the database", "the database answers again after");
-    assert_eq!(log.contains(waits), log.contains(over), "the end of the wait is said too: {log}");
+    assert_eq!(log.contains(waits), log.contains(over), "the end of a wait must be logged too: {log}");
     let during = world.web.log().hits().into_iter();
     let during: Vec<_> =
         during.filter(|hit| (cut_us + GRACE_US..restored_us).contains(&hit.started_us)).collect();
@@ -75,15 +75,14 @@ pub(crate) async fn a_daemon_exits_with_an_error_when_its_queue_cannot_be_read(b
     world.web.log().wait_until(|log| log.hit_count() >= 4).await;
     world.execute("ALTER TABLE site RENAME TO unreadable").await;
     let ended = tokio::task::spawn_blocking(|| child.wait_with_output());
-    let output = tokio::time::timeout(crate::world::TIMEOUT, ended).await.expect("the daemon ends");
+    let output = tokio::time::timeout(crate::world::TIMEOUT, ended).await.expect("the daemon did not exit");
     let output = output.unwrap().unwrap();
     let log = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{log}");
     assert!(log.contains("ERROR the crawl failed") && log.contains("sites_lease failed"), "{log}");
 }
 
-/// A crawler that is killed right after an outage still keeps the gap to its last requests: their clocks were delayed by the
-/// outage.
+/// The gap after the last requests of a crawler that is killed right after an outage is kept: the outage delayed their clocks.
 pub(crate) async fn an_outage_and_a_kill_do_not_shorten_gaps() {
     const FEW: usize = 3;
     let robots = "User-agent: *\nAllow: /agent.json$\nAllow: /agents.json$\nDisallow: /\n";
@@ -108,14 +107,14 @@ pub(crate) async fn an_outage_and_a_kill_do_not_shorten_gaps() {
     world.assert_polite();
 }
 
-/// A fail-over as seen by a client: every connection breaks, new ones reach a read-only server, and later ones a writable
-/// server. The same is required as for an outage.
+/// A fail-over as seen by a client: every connection breaks, new ones reach a read-only server, and later ones a writable server. The
+/// requirements are the same as for an outage.
 pub(crate) async fn a_fail_over_of_the_database_is_waited_out() {
     let names: Vec<String> = (0..SITES).map(|index| format!("shop{index}.test")).collect();
     let web = Web::builder().hosts(names.iter().map(|name| Host::new(name)));
     let mut world = World::start(Backend::Postgres, web).await;
     world.delay = Duration::from_millis(150);
-    // Seeds that name a path get every path of the table in their first visit.
+    // Seeds with a path get every path of the table in their first visit.
     world.write_seeds(names.iter().map(|name| format!("https://{name}/agent.json")));
     let child = world.crawler(&[]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut read_only_us = Vec::new();
@@ -136,11 +135,12 @@ pub(crate) async fn a_fail_over_of_the_database_is_waited_out() {
     let hits = world.web.log().hits();
     let during: Vec<_> =
         hits.iter().filter(|hit| read_only_us.iter().any(|time| time.contains(&hit.started_us))).collect();
-    assert!(during.is_empty(), "requests started while nothing could be written: {during:?}");
+    assert!(during.is_empty(), "requests started while the database was read-only: {during:?}");
     world.assert_polite();
 }
 
-/// Authority, site, private suffix and address; `--strict` applies them to own networks too, so that they can be tested.
+/// Checks the limits of authority, site, private suffix and address together. `--strict` applies them to the operator's own networks too,
+/// so the test can check them.
 pub(crate) async fn respects_every_scope_at_once(backend: Backend) {
     let closed = "User-agent: *\nDisallow: /\n";
     let crowd = (0..6).map(|index| Host::new(&format!("neighbour{index}.test")).robots(closed));

@@ -1,4 +1,4 @@
-//! What an operator meets in the first hour: programs that are started twice, stopped or given the wrong flags.
+//! Situations of an operator's first hour: programs that are started twice, stopped, or given wrong flags.
 
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -24,8 +24,8 @@ fn signal(child: &Child, signal: &str) {
     assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
 }
 
-/// The files of a demo are those that its sites are reached with, so a second one leaves them, whatever its database is. The
-/// database of the terminal is for real sites.
+/// A demo needs its files to reach its sites, so a second demo must not overwrite them, whatever its database is. The database set in the
+/// environment is for real sites.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_demo_has_a_database_of_its_own_and_a_second_one_leaves_its_files() {
     let world = world().await;
@@ -43,7 +43,7 @@ async fn a_demo_has_a_database_of_its_own_and_a_second_one_leaves_its_files() {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
-    tokio::time::timeout(TIMEOUT, appeared).await.expect("the demo writes its files");
+    tokio::time::timeout(TIMEOUT, appeared).await.expect("the demo did not write its files");
     let read = || files[..3].iter().map(|file| std::fs::read_to_string(file).unwrap()).collect::<Vec<_>>();
     let before = read();
     let more = [demo(&[]), demo(&["--database-url", elsewhere])].map(output);
@@ -54,12 +54,12 @@ async fn a_demo_has_a_database_of_its_own_and_a_second_one_leaves_its_files() {
         let text = text_of(&second);
         assert_eq!(second.status.code(), Some(1), "{text}");
         assert!(text.contains("a demo (process ") && text.contains("name another --data-dir"), "{text}");
-        assert!(!text.contains("PostgreSQL"), "a demo has no use for one: {text}");
+        assert!(!text.contains("PostgreSQL"), "a demo needs no PostgreSQL: {text}");
     }
-    assert!(before == after, "the second demo wrote its own files");
+    assert!(before == after, "the second demo overwrote the files");
 }
 
-/// Another database needs another index: one of other sites is not searched.
+/// An index that was built from another database is not searched.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_index_of_another_database_is_not_searched() {
     let mut world = world().await;
@@ -86,7 +86,7 @@ async fn an_index_of_another_database_is_not_searched() {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
-    let answer = tokio::time::timeout(TIMEOUT, answered).await.expect("the api answers");
+    let answer = tokio::time::timeout(TIMEOUT, answered).await.expect("the api did not respond");
     assert_eq!(answer.status(), 503);
     let text = other.get("/readyz").await.to_string();
     assert!(text.contains("the index was built from another database"), "{text}");
@@ -108,7 +108,7 @@ async fn a_single_pass_says_how_to_see_its_results() {
     }
 }
 
-/// A check that is stopped ends at once and gives its site back.
+/// A check that is stopped ends immediately and releases its site.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_check_that_is_stopped_gives_its_site_back() {
     let world = world().await;
@@ -121,7 +121,7 @@ async fn a_check_that_is_stopped_gives_its_site_back() {
     };
     let stopped = check("400ms").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let requested = world.web.log().wait_until(|log| log.hit_count() >= 2);
-    tokio::time::timeout(TIMEOUT, requested).await.expect("the check requests something");
+    tokio::time::timeout(TIMEOUT, requested).await.expect("the check sent no request");
     signal(&stopped, "-INT");
     let text = text_of(&stopped.wait_with_output().unwrap());
     assert!(text.contains("Stopped. The next check or crawl visits the site."), "{text}");

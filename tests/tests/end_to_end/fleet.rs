@@ -1,4 +1,4 @@
-//! A fleet on one PostgreSQL: sites that share addresses, crawlers that are killed and restarted, and one that loses its
+//! A fleet on one PostgreSQL database: sites that share addresses, crawlers that are killed and restarted, and one that loses its
 //! connection to the database.
 
 use std::process::{Child, Command, Stdio};
@@ -13,42 +13,42 @@ use crate::proxy::Proxy;
 use crate::world::{Backend, World, kill};
 
 const SITES_DEFAULT: usize = 300;
-/// Each is in its own network, and thus in its own address group.
+/// Each address is in its own network, and thus in its own address group.
 const ADDRESSES: usize = 30;
-/// Sites of several hosts whose addresses have several owners, of each kind.
+/// Number of groups of sites whose hosts have addresses of several owners.
 const SPREAD: usize = 8;
 const CRAWLERS: usize = 4;
 const CONCURRENCY: usize = 32;
-/// Crawlers killed; the next starts at once.
+/// Number of killed crawlers; the next one starts immediately.
 const KILLS: usize = 5;
 /// Longer than a lease: the other crawlers take over the sites of the disconnected one.
 const CUT: Duration = Duration::from_secs(8);
 const LEASE: Duration = Duration::from_secs(4);
 /// Required gap between two requests to one address.
 const ADDRESS_GAP: Duration = Duration::from_millis(500);
-/// robots.txt and the allowed paths, twice for a visit of a killed worker.
+/// robots.txt and the allowed paths; twice as many if the worker of a visit is killed.
 const REQUESTS_PER_SITE_MAX: usize = 8;
 /// Additional time on a busy machine.
 const GRACE: Duration = Duration::from_secs(40);
 /// Step of a fixed pseudo-random sequence, so that failures are reproducible.
 const STEP: usize = 7_919;
-/// A few paths of each site, so that each address is busy for a limited time.
+/// Allows a few paths of each site, so that each address is busy for a limited time.
 pub(crate) const ROBOTS: &str = "User-agent: *\nAllow: /agent.json$\nAllow: /agents.json$\nDisallow: /\n";
 
-/// `AGENTDEX_TEST_FLEET_SITES=5000` is the full size.
+/// Number of sites; `AGENTDEX_TEST_FLEET_SITES=5000` sets the full size.
 #[expect(clippy::disallowed_methods, reason = "the setting for the full size of one test")]
 fn sites() -> usize {
     let configured = std::env::var("AGENTDEX_TEST_FLEET_SITES").ok().and_then(|text| text.parse().ok());
     configured.unwrap_or(SITES_DEFAULT)
 }
 
-/// A host at an address that some hosts share.
+/// A host at an address that several hosts share.
 pub(crate) fn host(name: &str, index: usize) -> Host {
     let network = u8::try_from(1 + index % ADDRESSES).expect("fewer addresses than networks");
     Host::new(name).at([127, 0, network, 1].into())
 }
 
-/// Sites whose hosts are at addresses of several owners: two seeded ones, and one whose robots.txt is elsewhere.
+/// Sites whose hosts have addresses of several owners: two seeded ones, and one whose robots.txt is on another host.
 fn spread_sites(index: usize) -> [Host; 4] {
     let robots = format!("https://www.apex{index}.test/robots.txt");
     [
@@ -63,8 +63,8 @@ fn spawn(mut command: Command) -> Child {
     command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
-/// Requires a polite log of the whole fleet, including the rules for addresses; no lost site, no lease beyond its end, and
-/// no leftovers in the database.
+/// Requires that the whole fleet is polite, including the rules for addresses, and that no site is lost or stays leased, and no row of a
+/// worker remains in the database.
 pub(crate) async fn a_fleet_survives_kills_and_a_cut() {
     let single = sites();
     let sites = single + 2 * SPREAD;
@@ -81,11 +81,11 @@ pub(crate) async fn a_fleet_survives_kills_and_a_cut() {
     let mut proxy = Proxy::before(&mut world, Duration::ZERO).await;
 
     let (concurrency, lease) = (CONCURRENCY.to_string(), format!("{}s", LEASE.as_secs()));
-    // at full size an address is busy for longer than a pass waits by default
+    // at full size, an address is busy for longer than the default wait of a pass
     let flags = ["--strict", "--concurrency", &concurrency, "--lease", &lease, "--park-wait", "30m"];
     let behind_proxy = world.crawler(&flags);
     world.database_url = Some(direct.clone());
-    // each command writes the files that the others read, so all are written before the first starts
+    // each command writes files that the others read, so all commands are created before the first one starts
     let commands: Vec<Command> = (0..CRAWLERS - 1 + KILLS).map(|_| world.crawler(&flags)).collect();
     let mut waiting = commands.into_iter();
     let mut cut_off = spawn(behind_proxy);
@@ -104,17 +104,17 @@ pub(crate) async fn a_fleet_survives_kills_and_a_cut() {
         world.kills += 1;
         fleet[victim] = spawn(next);
     }
-    // the last requests of the disconnected crawler may be repeated by those that took its sites over
+    // the crawlers that take over its sites may repeat the last requests of the disconnected crawler
     world.kills += 1;
     let began = Instant::now();
     let ended = tokio::task::spawn_blocking(move || {
         fleet.iter_mut().chain([&mut cut_off]).all(|crawler| crawler.wait().unwrap().success())
     });
     assert!(ended.await.unwrap(), "a crawler failed");
-    // the rest is limited by the busiest address, and otherwise waits only for the leases of killed crawlers
+    // the rest of the pass waits only for the busiest address and for the leases of killed crawlers
     let busy = ADDRESS_GAP * u32::try_from(REQUESTS_PER_SITE_MAX * sites.div_ceil(ADDRESSES)).unwrap();
     let took = began.elapsed();
-    assert!(took < busy + 4 * LEASE + GRACE, "after the last kill it took {took:?}");
+    assert!(took < busy + 4 * LEASE + GRACE, "the pass took {took:?} after the last kill");
 
     let mut database = PgConnection::connect(&direct).await.unwrap();
     let rows = async |database: &mut PgConnection, sql: &'static str| -> i64 {

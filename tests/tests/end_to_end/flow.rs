@@ -80,9 +80,9 @@ pub(crate) async fn a_second_pass_revalidates_and_changes_nothing(backend: Backe
     let before = world.api().await.get("/changes").await;
     let began_us = world.web.log().now_us();
     world.crawl(&["--revisit", "0s"]);
-    let is_asked_again = |hit: &Hit| hit.path == "/agent.json" && hit.started_us >= began_us;
+    let is_requested_again = |hit: &Hit| hit.path == "/agent.json" && hit.started_us >= began_us;
     let requests: Vec<Hit> =
-        world.web.log().hits_on("wingway.test").into_iter().filter(is_asked_again).collect();
+        world.web.log().hits_on("wingway.test").into_iter().filter(is_requested_again).collect();
     assert!(!requests.is_empty(), "the second pass did not request the manifest");
     assert!(
         requests.iter().all(|hit| hit.request.if_none_match.is_some() && hit.status == Some(304)),
@@ -118,7 +118,7 @@ pub(crate) async fn search_omits_a_removed_manifest(backend: Backend) {
     world.assert_polite();
 }
 
-/// Forty shops, so that a pass takes a while.
+/// A world of forty shops, so that a pass takes some time.
 async fn forty_shops(backend: Backend) -> World {
     let names: Vec<String> = (0..40).map(|index| format!("shop{index}.test")).collect();
     let hosts = names
@@ -138,10 +138,10 @@ async fn assert_forty_shops_are_found(world: &World) {
     world.assert_polite();
 }
 
-/// A crawler is killed in the middle of its pass; the next one finishes it, and keeps the delay of each host.
+/// A crawler is killed in the middle of its pass; the next one finishes the pass and obeys the delay of each host.
 pub(crate) async fn the_next_crawler_completes_the_pass_of_a_killed_one(backend: Backend) {
     let mut world = forty_shops(backend).await;
-    // a fleet waits until the leases of the killed worker end; an embedded database detects its end at once
+    // a fleet waits until the leases of the killed worker expire; with an embedded database, its end is detected immediately
     let lease = match backend {
         Backend::Sqlite => "30m",
         Backend::Postgres => "3s",
@@ -153,11 +153,11 @@ pub(crate) async fn the_next_crawler_completes_the_pass_of_a_killed_one(backend:
     world.kills += 1;
     let before = world.requests();
     world.crawl(&["--lease", lease]);
-    assert!(world.requests() > before, "nothing was left to do");
+    assert!(world.requests() > before, "the next crawler sent no request");
     assert_forty_shops_are_found(&world).await;
 }
 
-/// Ctrl-C lets the requests in flight end and releases every site at once; the next run repeats no request.
+/// After Ctrl-C, a crawler completes the requests in flight and releases every site immediately; the next run repeats no request.
 pub(crate) async fn an_interrupted_crawler_drains_and_the_next_continues(backend: Backend) {
     let world = forty_shops(backend).await;
     let first =
@@ -169,14 +169,14 @@ pub(crate) async fn an_interrupted_crawler_drains_and_the_next_continues(backend
     let requests_before = world.requests();
     let again = world.crawl(&["--lease", "30m"]);
     assert_eq!(again["interrupted"], false, "{again}");
-    assert!(world.requests() > requests_before, "nothing was left to do");
+    assert!(world.requests() > requests_before, "the next crawler sent no request");
     assert_forty_shops_are_found(&world).await;
 }
 
-/// Four crawlers share the queue of one PostgreSQL; every site is visited by one of them, once.
+/// Four crawlers share the queue of one PostgreSQL database; exactly one of them visits each site, once.
 pub(crate) async fn four_crawlers_share_one_queue(backend: Backend) {
     let world = forty_shops(backend).await;
-    // each command writes the files that the others read, so all are written before the first starts
+    // each command writes files that the others read, so all commands are created before the first one starts
     let commands: Vec<_> = (0..4).map(|_| world.crawler(&["--concurrency", "4"])).collect();
     let start = |mut command: Command| command.stdout(Stdio::piped()).spawn().unwrap();
     let crawlers: Vec<_> = commands.into_iter().map(start).collect();
@@ -191,7 +191,7 @@ pub(crate) async fn four_crawlers_share_one_queue(backend: Backend) {
     assert_forty_shops_are_found(&world).await;
 }
 
-/// A second crawler on an embedded database would only wait for the first, and is refused.
+/// A second crawler on an embedded database is refused: it would only wait for the first.
 #[tokio::test(flavor = "multi_thread")]
 async fn refuses_a_second_crawler_on_sqlite() {
     let world = forty_shops(Backend::Sqlite).await;

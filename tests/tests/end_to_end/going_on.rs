@@ -18,7 +18,7 @@ async fn wait_for(path: &std::path::Path, text: &str) {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     };
-    tokio::time::timeout(TIMEOUT, written).await.expect("the program does not write it");
+    tokio::time::timeout(TIMEOUT, written).await.expect("the text did not appear in the file");
 }
 
 pub(crate) async fn agentdex_visits_added_seeds_until_it_is_stopped(backend: Backend) {
@@ -41,7 +41,7 @@ pub(crate) async fn agentdex_visits_added_seeds_until_it_is_stopped(backend: Bac
     going_on.stdout(File::create(&printed).unwrap()).stderr(File::create(&log).unwrap());
     let mut going_on = going_on.spawn().unwrap();
     wait_for(&printed, r#""event":"going_on","next_due_at":""#).await;
-    // whichever process takes the site, its visit is shown
+    // the visit is printed, whichever process takes the site
     let files = world.web.write_files(&world.path("")).unwrap();
     let mut check = world.program("agentdex");
     check.args(["check", "first.test", "--allow-addresses", "127.0.0.0/8", "--delay", "20ms"]);
@@ -52,7 +52,7 @@ pub(crate) async fn agentdex_visits_added_seeds_until_it_is_stopped(backend: Bac
     let before = world.requests();
     world.write_seeds(["first.test", "second.test"]);
     let visited = world.web.log().wait_until(|log| log.hit_count() > before);
-    tokio::time::timeout(TIMEOUT, visited).await.expect("the added seed is visited");
+    tokio::time::timeout(TIMEOUT, visited).await.expect("the added seed was not visited");
     wait_for(&log, "a seed file has changed").await;
     wait_for(&log, "; ended: ").await;
     let signalled = Command::new("kill").args(["-TERM", &going_on.id().to_string()]).status().unwrap();
@@ -61,7 +61,7 @@ pub(crate) async fn agentdex_visits_added_seeds_until_it_is_stopped(backend: Bac
     world.assert_polite();
 }
 
-/// A crawl without results says so, at every start, and a second instance names the first before it announces anything.
+/// A crawl without results reports the reason at every start.
 pub(crate) async fn a_crawl_without_results_says_why(backend: Backend) {
     let world =
         World::start(backend, Web::builder().host(Host::new("first.test").refusing_connections())).await;
@@ -96,7 +96,7 @@ pub(crate) async fn a_crawl_without_results_says_why(backend: Backend) {
     assert!(found.contains("The index is empty: nothing has been found yet."), "{found}");
 }
 
-/// The operator's own interval is short enough in its own networks to see it work.
+/// In the operator's own networks, the configured interval can be short enough for this test.
 pub(crate) async fn agentdex_visits_sites_again_after_the_operators_interval(backend: Backend) {
     let shop = Host::new("first.test").file("/agent.json", "application/json", airline("book_flight"));
     let world = World::start(backend, Web::builder().host(shop)).await;
@@ -107,14 +107,14 @@ pub(crate) async fn agentdex_visits_sites_again_after_the_operators_interval(bac
     let visits =
         |log: &testweb::Log| log.hits_on("first.test").iter().filter(|hit| hit.path == "/agent.json").count();
     let revisited = world.web.log().wait_until(|log| visits(log) >= 3);
-    tokio::time::timeout(TIMEOUT, revisited).await.expect("the site is visited again, twice");
+    tokio::time::timeout(TIMEOUT, revisited).await.expect("the site was not visited again twice");
     let signalled = Command::new("kill").args(["-TERM", &going_on.id().to_string()]).status().unwrap();
     assert!(signalled.success() && going_on.wait().unwrap().success(), "it did not stop cleanly");
     let mut explain = world.program("agentdex");
     explain.args(["explain", "first.test"]);
     let explained = text_of(&output(explain));
     assert!(explained.contains("after the interval that is set for all sites"), "{explained}");
-    // A visit after the interval begins with the known manifest.
+    // A repeated visit begins with the known manifest.
     let hits = world.web.log().hits_on("first.test");
     let manifest = hits.iter().filter(|hit| hit.path == "/agent.json");
     let passes_began_us = manifest.skip(1).map(|hit| hit.started_us).collect();
@@ -139,7 +139,7 @@ pub(crate) async fn a_second_start_says_when_the_next_site_is_due(backend: Backe
     world.assert_polite();
 }
 
-/// The subcommands of one person on one machine, without a server.
+/// The subcommands for one user on one machine, without a server.
 pub(crate) async fn agentdex_searches_and_decides_without_a_server(backend: Backend) {
     let shop = |name: &str| Host::new(name).file("/agent.json", "application/json", airline("book_flight"));
     let world = World::start(backend, Web::builder().hosts([shop("first.test"), shop("second.test")])).await;
@@ -165,7 +165,7 @@ pub(crate) async fn agentdex_searches_and_decides_without_a_server(backend: Back
     let json: Value = serde_json::from_slice(&output(json).stdout).unwrap();
     let mut served = world.api().await.get("/search?q=book+flight&limit=1").await;
     served["took_ms"] = json["took_ms"].clone();
-    assert_eq!(json, served, "the same JSON as GET /search");
+    assert_eq!(json, served, "the JSON must equal that of GET /search");
     for (words, expected) in [
         (["status", "--quiet"].as_slice(), "Sites: 2"),
         (&["explain", "first.test"], "Next visit:"),

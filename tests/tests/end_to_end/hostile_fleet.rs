@@ -1,6 +1,7 @@
-//! A fleet under `--strict` among hostile sites: servers that drip, flood, stall and send bombs, beside well-behaved ones.
+//! A fleet with `--strict` on well-behaved and hostile sites: the hostile servers send slowly, endlessly or nothing, stall handshakes, or
+//! send decompression bombs.
 //!
-//! 2,000 well-behaved and 4,000 hostile sites with `tests/faults full`; an ordinary run has a few dozen of each.
+//! `tests/faults full` uses 2,000 well-behaved and 4,000 hostile sites; an ordinary run uses a few dozen of each.
 
 use std::collections::BTreeSet;
 use std::process::{Child, Stdio};
@@ -13,29 +14,29 @@ use tokio::time::Instant;
 use crate::flow::airline;
 use crate::world::{Backend, World};
 
-/// From this size on the required pace applies; smaller runs are dominated by other work on the machine.
+/// The full requirement on the pace applies from this size; other work on the machine dominates smaller runs.
 const FULL: usize = 1_000;
-/// Share of their pace without hostile sites that well-behaved sites keep, in per cent.
+/// Minimum pace of well-behaved sites among hostile ones, in per cent of their pace without hostile sites.
 const PACE_PERCENT_MIN: f64 = 90.0;
 const PACE_PERCENT_MIN_SMALL: f64 = 40.0;
 const GOOD_SITES_DEFAULT: usize = 40;
 const HOSTILE_DEFAULT: usize = 64;
 const CRAWLERS: usize = 2;
-/// The delay between requests to one host. In a full run it is so long that politeness, not the processor, decides when a site
-/// is finished: six thousand sites are visited at once, and the crawlers share two cores with the test web.
+/// The delay between requests to one host. In a full run it is long enough that politeness, not the processor, determines when a site is
+/// finished: six thousand sites are visited concurrently, and the crawlers share two cores with the test web.
 const DELAY: Duration = Duration::from_secs(1);
 const DELAY_FULL: Duration = Duration::from_secs(30);
 /// The limits of `--strict`.
 const SITE_GAP: Duration = Duration::from_secs(1);
 const ADDRESS_GAP: Duration = Duration::from_millis(500);
-/// Memory of an idle crawler, and of each open visit, as in the test of slow servers.
+/// Memory limits of an idle crawler and of each open visit, as in the test of slow servers.
 const LOADED_KIB_MAX: u64 = 40 * 1024;
 const OPEN_VISIT_KIB_MAX: u64 = 150;
 /// Memory for the bodies and heads that are read concurrently, and for the allocator.
 const READING_KIB_MAX: u64 = 128 * 1024;
-/// Interval between two readings of the memory.
+/// Interval between two memory measurements.
 const SAMPLE_EVERY: Duration = Duration::from_millis(200);
-/// A few paths of each site, so that a pass ends soon.
+/// Allows a few paths of each site, so that a pass is short.
 const ROBOTS: &str = "User-agent: *\nAllow: /agent.json$\nAllow: /.well-known/agent.json$\nDisallow: /\n";
 const JSON: &str = "application/json";
 
@@ -73,16 +74,16 @@ fn hostile(index: usize) -> Host {
 }
 
 struct Run {
-    /// Well-behaved sites finished a minute, from the first request to the last of theirs.
+    /// Finished well-behaved sites per minute, from the first to the last request to them.
     pace: f64,
-    /// Highest memory of one crawler.
+    /// Peak memory of one crawler.
     peak_kib: u64,
     violations: audit::Report,
     /// Well-behaved sites whose manifest was received completely.
     read: usize,
 }
 
-/// The highest resident memory of a process so far.
+/// The peak resident memory of a process so far.
 fn peak_kib(pid: u32) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
@@ -92,7 +93,7 @@ fn peak_kib(pid: u32) -> Option<u64> {
 fn spawn(world: &World, places: usize) -> Vec<Child> {
     let places = places.to_string();
     let flags = ["--strict", "--concurrency", &places, "--park-wait", "2m", "-q"];
-    // each command writes the files that the others read, so all are written before the first starts
+    // each command writes files that the others read, so all commands are created before the first one starts
     let commands: Vec<_> = (0..CRAWLERS).map(|_| world.crawler(&flags)).collect();
     let start = |mut command: std::process::Command| {
         command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
@@ -100,7 +101,7 @@ fn spawn(world: &World, places: usize) -> Vec<Child> {
     commands.into_iter().map(start).collect()
 }
 
-/// Waits for all, and returns the highest memory of one of them.
+/// Waits for all crawlers, and returns the highest peak memory.
 async fn watch(mut fleet: Vec<Child>) -> u64 {
     let mut peak = 0;
     loop {
@@ -160,8 +161,8 @@ async fn run(good_sites: usize, hostile_sites: usize) -> Run {
     }
 }
 
-/// Requires that every well-behaved site is read, no rule is broken, memory stays within the limit for as many visits to them, and
-/// well-behaved sites finish at nine tenths of their pace without hostile ones.
+/// Requires that every well-behaved site is read, no rule is broken, memory stays within the limit for the number of open visits, and
+/// well-behaved sites finish at nine tenths or more of their pace without hostile ones.
 #[expect(clippy::print_stdout, reason = "the measurement, for the table of faults")]
 pub(crate) async fn well_behaved_sites_keep_their_pace_among_hostile_ones() {
     let good_sites = count_from("AGENTDEX_TEST_GOOD_SITES", GOOD_SITES_DEFAULT);
@@ -181,13 +182,13 @@ pub(crate) async fn well_behaved_sites_keep_their_pace_among_hostile_ones() {
     );
     for run in [&alone, &among] {
         run.violations.assert_clean();
-        assert_eq!(run.read, good_sites, "well-behaved sites were not read");
+        assert_eq!(run.read, good_sites, "some well-behaved sites were not read");
     }
     let open = u64::try_from(good_sites + hostile_sites).unwrap();
     let most = LOADED_KIB_MAX + OPEN_VISIT_KIB_MAX * open + READING_KIB_MAX;
     assert!(
         among.peak_kib <= most,
-        "{} KiB with at most {open} visits open; {most} are allowed",
+        "{} KiB with at most {open} open visits; the limit is {most} KiB",
         among.peak_kib
     );
     let least = if good_sites >= FULL { PACE_PERCENT_MIN } else { PACE_PERCENT_MIN_SMALL };

@@ -1,4 +1,4 @@
-//! Programs wait for a PostgreSQL that starts after them.
+//! Programs wait for a PostgreSQL server that starts after them.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::world::{Api, Backend, TIMEOUT, World, output, text_of};
 /// The log line of a program that waits.
 const WAITS: &str = "waiting for the database";
 
-/// A server that is started late, by the script of all tests.
+/// A server that the script of the test runner starts late.
 struct LateServer {
     folder: tempfile::TempDir,
     port: u16,
@@ -23,7 +23,7 @@ struct LateServer {
 impl LateServer {
     fn planned() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        // PostgreSQL does not run as root, and its user needs access to the folder
+        // PostgreSQL does not run as root, and its user needs access to the directory
         std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o711)).unwrap();
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         Self { folder, port }
@@ -43,14 +43,14 @@ impl LateServer {
         // the server keeps the inherited descriptors open
         let status =
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap();
-        assert!(status.success(), "the server does not start");
+        assert!(status.success(), "the server did not start");
     }
 }
 
 impl Drop for LateServer {
     fn drop(&mut self) {
         let stopped = Command::new(Self::script()).arg("stop").arg(self.folder.path().join("pg")).status();
-        assert!(stopped.is_ok_and(|status| status.success()), "the server does not stop");
+        assert!(stopped.is_ok_and(|status| status.success()), "the server did not stop");
     }
 }
 
@@ -79,12 +79,12 @@ impl Waiting {
             }
         };
         let waited = tokio::time::timeout(TIMEOUT, logged).await;
-        assert!(waited.is_ok(), "{} does not log \"{words}\"", self.name);
+        assert!(waited.is_ok(), "{} did not log \"{words}\"", self.name);
     }
 
     fn signal(&self, signal: &str) {
         let signalled = Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap();
-        assert!(signalled.success(), "{} had already ended", self.name);
+        assert!(signalled.success(), "{} had already exited", self.name);
     }
 
     async fn assert_clean_end(mut self) {
@@ -171,7 +171,7 @@ pub(crate) async fn programs_wait_for_a_database_that_starts_later() {
     indexer.signal("-TERM");
     indexer.assert_clean_end().await;
 
-    // an error that waiting cannot resolve is reported immediately
+    // a program reports an error immediately if waiting cannot resolve it
     world.database_url = Some(server.url("nowhere"));
     let refused = output(world.crawler(&[]));
     let report = text_of(&refused);

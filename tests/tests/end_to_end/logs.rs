@@ -1,4 +1,4 @@
-//! Client input in log lines: escaped, cut, and never logged as an error.
+//! Client input in log lines is escaped and truncated, and never causes an error line.
 
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use testweb::{Host, Web};
 
 use crate::world::{Backend, TIMEOUT, World, client};
 
-/// Forges a line if line ends are not escaped, clears a terminal, and reorders text.
+/// Input that forges a log line, clears a terminal and reorders text unless it is escaped.
 const FORGED: &str = "1\n2026-01-01T00:00:00.000000Z ERROR forged\r\u{1b}[2J\u{9b}31m\u{2028}\u{202e}";
 /// Maximum log size of a test in bytes; each request has 20 kB.
 const LOG_BYTES_MAX: usize = 512 * 1024;
@@ -53,7 +53,7 @@ impl Logging {
         self.send(request.body(body)).await.unwrap()
     }
 
-    /// Sends one of each mistake and attack of a client.
+    /// Sends each kind of client mistake and attack.
     async fn send_all(&self) {
         let call = |id: &str, method: &str| {
             serde_json::json!({"jsonrpc": "2.0", "id": id, "method": method, "params": {"name": FORGED, "arguments": {}}})
@@ -132,7 +132,7 @@ pub(crate) async fn clients_cannot_forge_log_lines_or_raise_alarms_in_json() {
     }
 }
 
-/// At trace level libraries log their input, which must not leave its line either.
+/// At trace level, libraries log their input, which must not break out of its line either.
 pub(crate) async fn clients_cannot_forge_log_lines_at_trace_level() {
     let log = log_of(&["--log-format", "text", "-vv"]).await;
     assert!(log.contains("forged"), "the input is not logged: {log}");

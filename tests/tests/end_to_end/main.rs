@@ -1,4 +1,4 @@
-//! The whole system against the test web, as separate programs on both backends, every run checked by the politeness audit.
+//! Tests the whole system against the test web: separate programs on both backends, with a politeness audit of every crawl.
 
 #![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
@@ -110,7 +110,7 @@ async fn postgres_well_behaved_sites_keep_their_pace_among_hostile_ones() {
     hostile_fleet::well_behaved_sites_keep_their_pace_among_hostile_ones().await;
 }
 
-/// Only on PostgreSQL: the embedded database has no connection to lose.
+/// Only on PostgreSQL: an embedded database has no connection to lose.
 #[tokio::test(flavor = "multi_thread")]
 async fn postgres_an_outage_of_the_database_is_waited_out() {
     faults::an_outage_of_the_database_is_waited_out().await;

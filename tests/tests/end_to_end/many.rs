@@ -8,7 +8,7 @@ use testweb::{Host, Web};
 use crate::world::{Backend, World};
 
 const SITES: usize = 1_000;
-/// Maximum requests of the second pass, in per cent of the first.
+/// Maximum number of requests of the second pass, in per cent of the first.
 const SECOND_PASS_PERCENT_MAX: usize = 35;
 
 /// Three in ten sites have a manifest, in one of three dialects.
@@ -65,7 +65,7 @@ pub(crate) async fn crawls_a_thousand_sites_politely_and_revisits_them_cheaply(b
     let second = world.requests() - first;
     assert!(
         second * 100 <= first * SECOND_PASS_PERCENT_MAX,
-        "the second pass took {second} requests after {first}"
+        "the second pass sent {second} requests, the first {first}"
     );
     world.assert_polite();
 

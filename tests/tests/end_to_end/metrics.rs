@@ -1,4 +1,4 @@
-//! The metrics of a separate indexer, read as Prometheus does.
+//! The metrics of a separate indexer, read like Prometheus does.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -37,12 +37,12 @@ async fn the_indexer_serves_its_metrics_to_this_machine() {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
-    let page = tokio::time::timeout(TIMEOUT, caught_up).await.expect("the index catches up");
+    let page = tokio::time::timeout(TIMEOUT, caught_up).await.expect("the index did not catch up");
     let foreign = scrape(&address, "rebound.example").await;
     let stopped = Command::new("kill").args(["-TERM", &indexer.id().to_string()]).status().unwrap();
     assert!(stopped.success() && indexer.wait().unwrap().success());
     assert!(page.contains("agentdex_indexer_database_waits_total 0"), "{page}");
-    assert_eq!(foreign.map(|(status, _)| status), Some(403), "names of other machines are refused");
+    assert_eq!(foreign.map(|(status, _)| status), Some(403), "a foreign host name must be refused");
     world.assert_polite();
 }
 
@@ -57,5 +57,5 @@ async fn the_indexer_reports_an_address_that_it_cannot_listen_on() {
     let text = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{text}");
     assert!(text.contains(&format!("cannot serve metrics on {address}")), "{text}");
-    assert!(!world.path("data").exists(), "it ends before it opens the database");
+    assert!(!world.path("data").exists(), "the indexer must exit before it opens the database");
 }

@@ -1,5 +1,5 @@
-//! agentdex crawls itself: the test web serves the descriptions of a running API over TLS, and the crawled capabilities are
-//! searched.
+//! agentdex crawls itself: the test web serves the self-descriptions of a running API over TLS, and the test searches the crawled
+//! capabilities.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::world::{Api, Backend, World};
 /// The public name of the API.
 const HOST: &str = "dex.test";
 
-/// The paths of its descriptions, with the expected dialects.
+/// The paths of the self-descriptions, with the expected dialects.
 const PATHS: [(&str, Option<&str>); 15] = [
     ("/robots.txt", None),
     ("/", None),
@@ -31,7 +31,7 @@ const PATHS: [(&str, Option<&str>); 15] = [
     ("/llms.txt", Some("llms_txt")),
 ];
 
-/// The tools that every dialect with capabilities has to list.
+/// The tools that every dialect with capabilities must list.
 const TOOLS: [&str; 7] = [
     "find_capability",
     "get_capability",
@@ -49,7 +49,7 @@ pub(crate) async fn crawls_its_own_descriptions_without_findings(backend: Backen
     for (path, _) in PATHS {
         world.web.set(HOST, path, served(&described, path).await);
     }
-    // A seed that names a path gets every path of the table in its first visit.
+    // A seed with a path gets every path of the table in its first visit.
     world.write_seeds([format!("https://{HOST}/agent.json").as_str()]);
     world.crawl(&[]);
     world.index();
@@ -112,10 +112,10 @@ fn assert_read_as(site: &Value, path: &str, format: &str) {
         .iter()
         .map(|capability| capability["native_id"].as_str().unwrap().replace('-', "_"))
         .collect();
-    // the tools of the ARWS manifest are the operations of the OpenAPI document; the API catalogue names that document too,
-    // so it is a separate manifest, and each capability is stored once
+    // The tools of the ARWS manifest are the operations of the OpenAPI document. The API catalogue links to that document too, so it is a
+    // separate manifest, and each capability is stored once.
     if ["awp", "atp", "woa", "agents_json", "agents_txt", "openapi"].contains(&format) {
-        // ARWS requires credentials for tools that write, so it lists only those that read
+        // ARWS requires credentials for tools that write, so the manifest lists only tools that read.
         for tool in TOOLS.into_iter().filter(|tool| format != "openapi" || *tool != "submit_site") {
             assert!(names.iter().any(|name| name.starts_with(tool)), "{path} lacks {tool}: {names:?}");
         }

@@ -1,4 +1,4 @@
-//! The owners of addresses as an operator sees them: a line of `explain`, and the metrics of each worker.
+//! How an operator sees the owners of addresses: a line of `explain`, and the metrics of each worker.
 
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -8,12 +8,12 @@ use testweb::{Host, Web};
 use crate::flow::airline;
 use crate::world::{Backend, TIMEOUT, World, client, kill, output};
 
-/// Groups of addresses, as `policy::groups` counts them.
+/// Number of address groups in `policy::groups`.
 const GROUPS: u64 = 4_096;
 const OWNED: &str = "agentdex_crawler_address_groups";
 const HANDED_OVER: &str = "agentdex_crawler_visits_handed_over_total";
 const LOST: &str = "agentdex_crawler_memberships_lost_total";
-/// Sites with unresolved addresses when the second worker starts, each in its own group.
+/// Number of sites whose addresses are unresolved when the second worker starts, each in its own group.
 const SITES: u8 = 16;
 
 struct Worker {
@@ -39,14 +39,14 @@ impl Worker {
         value.map_or(0, |count| count.parse().unwrap())
     }
 
-    /// The end of its name in `explain`.
+    /// The end of the worker's name in `explain`.
     fn name(&self) -> String {
         format!("/{}.", self.child.id())
     }
 
     fn signal(&self, signal: &str) {
         let sent = Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap();
-        assert!(sent.success(), "the worker had already ended");
+        assert!(sent.success(), "the worker had already exited");
     }
 }
 
@@ -56,7 +56,7 @@ impl Drop for Worker {
     }
 }
 
-/// Polls until a condition is met.
+/// Polls until a condition is true.
 async fn wait_for<T: std::fmt::Debug>(ask: impl AsyncFn() -> T, is_it: impl Fn(&T) -> bool) {
     let began = tokio::time::Instant::now();
     loop {
@@ -77,7 +77,7 @@ fn owner_line(world: &World) -> String {
     text.lines().find(|line| line.starts_with("Its address is in group")).unwrap_or_default().to_owned()
 }
 
-/// Each worker owns about half of the groups, and every group has an owner.
+/// Whether each worker owns about half of the groups, and every group has an owner.
 fn is_fair((a, b): &(u64, u64)) -> bool {
     a + b == GROUPS && a.abs_diff(*b) < GROUPS / 4
 }
@@ -88,7 +88,7 @@ pub(crate) async fn explain_and_metrics_name_the_owner_of_an_address() {
         "application/json",
         airline("book_flight"),
     );
-    // visits that last until groups have moved
+    // these visits last until groups have moved to the second worker
     let robots = "User-agent: *\nCrawl-delay: 3\nAllow: /agent.json$\nAllow: /agents.json$\nDisallow: /\n";
     let slow =
         |index| Host::new(&format!("site{index}.test")).at([127, 0, 1 + index, 1].into()).robots(robots);
@@ -109,7 +109,7 @@ pub(crate) async fn explain_and_metrics_name_the_owner_of_an_address() {
     )
     .await;
 
-    // a stopped worker loses its groups, and detects that when it continues
+    // a paused worker loses its groups, and detects this when it continues
     first.signal("-STOP");
     wait_for(async || second.metric(OWNED).await, |count| *count == GROUPS).await;
     wait_for(async || owner_line(&world), |line| line.ends_with(&second.name())).await;
@@ -123,7 +123,7 @@ pub(crate) async fn explain_and_metrics_name_the_owner_of_an_address() {
     wait_for(async || second.metric(OWNED).await, |count| *count == GROUPS).await;
     wait_for(async || owner_line(&world), |line| line.ends_with(&second.name())).await;
     drop(second);
-    // each visit that was stopped or killed may have left a request that is repeated
+    // each paused or killed visit may cause one repeated request
     world.kills += 2;
     world.assert_polite();
 }

@@ -1,4 +1,4 @@
-//! What an instance keeps about its clients: docs/PRIVACY.md.
+//! Checks which data an instance stores about its clients (docs/PRIVACY.md).
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -10,12 +10,12 @@ use testweb::{Host, Web};
 use crate::flow::airline;
 use crate::world::{Api, Backend, World, client};
 
-/// A word of a request that no document has.
+/// A word in a request that occurs in no document.
 const WORD: &str = "zebracrossing";
-/// The client, as a trusted proxy names it.
+/// The client address that a trusted proxy forwards.
 const ADDRESS: &str = "203.0.113.77";
 
-/// The proxy that names it. The metrics are read from another address, whose requests no proxy forwarded.
+/// The address of the trusted proxy. The test reads the metrics directly, from another address.
 const PROXY: &str = "127.0.0.2";
 
 #[expect(clippy::disallowed_methods, reason = "a client of the local api")]
@@ -28,7 +28,7 @@ async fn send(request: RequestBuilder) -> String {
     text
 }
 
-/// Every file below a folder that contains a text.
+/// Every file below a directory that contains a text.
 fn files_with(folder: &Path, text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -53,7 +53,7 @@ pub(crate) async fn searches_and_addresses_of_clients_are_not_stored() {
         command.args(["--trusted-proxies", PROXY]).stderr(Stdio::from(log));
     });
     api.wait_until_ready().await;
-    // The first client installs the crypto provider that each client needs.
+    // Creating a client installs the crypto provider that all clients need.
     drop(client());
     #[expect(clippy::disallowed_methods, reason = "a client of the local api")]
     let proxy = reqwest::Client::builder().local_address(PROXY.parse::<IpAddr>().unwrap()).build().unwrap();
@@ -80,7 +80,7 @@ pub(crate) async fn searches_and_addresses_of_clients_are_not_stored() {
     api.stop();
 
     let data = world.path("data");
-    assert!(!files_with(&data, "newcomer.test").is_empty(), "the submission is stored");
+    assert!(!files_with(&data, "newcomer.test").is_empty(), "the submission was not stored");
     for kept in [WORD, ADDRESS] {
         assert_eq!(files_with(&data, kept), Vec::<String>::new(), "{kept}");
     }

@@ -1,4 +1,4 @@
-//! A proxy in front of the database, whose connections can be cut and which can be slow.
+//! A proxy in front of the database, which can delay data and cut its connections.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -10,13 +10,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::world::World;
 
-/// Bytes that are forwarded at once.
+/// Maximum number of bytes per forwarded chunk.
 const CHUNK_BYTES: usize = 64 * 1024;
 
 pub(crate) struct Proxy {
     address: SocketAddr,
     target: SocketAddr,
-    /// Delay in either direction.
+    /// Delay in each direction.
     delay: Duration,
     cut: CancellationToken,
     tasks: JoinSet<()>,
@@ -39,7 +39,7 @@ impl Proxy {
     fn serve(&mut self, listener: TcpListener) {
         let (target, delay, cut) = (self.target, self.delay, self.cut.clone());
         self.tasks.spawn(async move {
-            // the connections end when their set is dropped with this
+            // dropping the set ends the connections
             let mut connections = JoinSet::new();
             let accepting = async {
                 loop {
@@ -48,7 +48,7 @@ impl Proxy {
                         let server = TcpStream::connect(target).await.unwrap();
                         let ((from_client, to_client), (from_server, to_server)) =
                             (client.into_split(), server.into_split());
-                        // errors are handled by the two ends of the connection
+                        // the two ends of the connection handle errors
                         tokio::select! {
                             _ = forward(from_client, to_server, delay) => {}
                             _ = forward(from_server, to_client, delay) => {}

@@ -1,4 +1,4 @@
-//! SIGHUP: reloads the settings that can change at run time; an invalid file changes nothing.
+//! SIGHUP reloads the settings that can change at run time; an invalid file changes nothing.
 
 use std::fs::File;
 use std::path::Path;
@@ -16,7 +16,7 @@ fn write(file: &Path, limits: &str) {
     std::fs::write(file, text).unwrap();
 }
 
-/// The limit of concurrent reads of other clients, from the response headers.
+/// The burst limit for reads of remote clients, from the response headers.
 #[expect(clippy::disallowed_methods, reason = "a client of the local api")]
 async fn burst(api: &Api) -> String {
     let response =
@@ -30,7 +30,7 @@ async fn wait_for(what: &str, is_so: impl AsyncFn() -> bool) {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
-    tokio::time::timeout(TIMEOUT, waited).await.unwrap_or_else(|_| panic!("{what}: not in time"));
+    tokio::time::timeout(TIMEOUT, waited).await.unwrap_or_else(|_| panic!("{what}: timeout"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -51,7 +51,7 @@ async fn sighup_reloads_the_limits_unless_the_file_is_invalid() {
     write(&file, "reads_burst = 11\nreads_brust = 12");
     api.hang_up();
     let log_text = || std::fs::read_to_string(&log).unwrap();
-    wait_for("the complaint", async || log_text().contains("nothing was changed")).await;
+    wait_for("the error in the log", async || log_text().contains("nothing was changed")).await;
     assert!(log_text().contains("reads_brust"), "{}", log_text());
     assert_eq!(burst(&api).await, "9");
 }

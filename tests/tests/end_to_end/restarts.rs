@@ -1,5 +1,4 @@
-//! Kills at any moment, rolling restarts and snapshots: nothing is lost or duplicated, no request fails, and the crawl stays
-//! polite.
+//! Kills at any time, rolling restarts and snapshots: nothing is lost or duplicated, no request fails, and the crawl stays polite.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Child, Command, Stdio};
@@ -14,19 +13,19 @@ use tokio::task::JoinSet;
 use crate::flow::airline;
 use crate::world::{Api, Backend, World, kill};
 
-/// Kills of each program; `AGENTDEX_TEST_KILLS=100` runs the whole matrix.
+/// Number of kills of each program; `AGENTDEX_TEST_KILLS=100` runs the whole matrix.
 const KILLS_DEFAULT: usize = 6;
 /// Minimum number of sites.
 const SITES: usize = 40;
-/// Sites for each kill: a host gets at most forty requests a day, after which the crawl would stop.
+/// Number of sites for each kill: a host gets at most forty requests a day, after which the crawl would stop.
 const SITES_PER_KILL: usize = 4;
 /// Timeout for the first requests of a round.
 const TIMEOUT: Duration = Duration::from_mins(1);
-/// A log that does not grow for this time is complete.
+/// A request log that does not grow for this time is complete.
 const SETTLED_AFTER: Duration = Duration::from_millis(200);
 /// A pass without a request for this time has ended; requests are 50 ms apart.
 const OVER_AFTER: Duration = Duration::from_secs(10);
-/// Clients that search while replicas restart.
+/// Number of clients that search while replicas restart.
 const CLIENTS: usize = 4;
 
 #[expect(clippy::disallowed_methods, reason = "the only setting of this test")]
@@ -52,7 +51,7 @@ fn quiet(mut command: Command) -> Child {
     command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
-/// Every manifest is present exactly once in the store, in the feed and in the index.
+/// Asserts that every manifest is exactly once in the store, in the feed and in the index.
 async fn assert_complete_without_duplicates(world: &World) {
     world.index();
     let (api, sites) = (world.api().await, sites());
@@ -69,10 +68,10 @@ async fn assert_complete_without_duplicates(world: &World) {
     let distinct: BTreeSet<&&str> = added.iter().collect();
     assert_eq!((added.len(), distinct.len()), (sites, sites), "lost or duplicated in the feed: {changes}");
     let found = api.get("/search?format=awp&limit=1").await;
-    assert_eq!(found["total"], 2 * sites, "two capabilities a site: {}", found["total"]);
+    assert_eq!(found["total"], 2 * sites, "each site has two capabilities: {}", found["total"]);
 }
 
-/// The programs of one round: separate, or all in `agentdex`.
+/// The programs of one round: separate programs, or all in `agentdex`.
 fn programs(world: &World, round: usize) -> Vec<Child> {
     let flags = ["--lease", "1s", "--revisit", "0s"];
     if round.is_multiple_of(3) {
@@ -85,8 +84,8 @@ fn programs(world: &World, round: usize) -> Vec<Child> {
     vec![quiet(world.crawler(&flags)), quiet(world.program("indexer")), quiet(api)]
 }
 
-/// Waits until the requests of a killed program are logged. Requests that a busy server reads late would make the next program
-/// appear impolite.
+/// Waits until the requests of a killed program are logged. Otherwise, requests that a busy server reads late make the next program appear
+/// impolite.
 async fn settle(world: &World) {
     let mut seen = None;
     while seen != Some(world.requests()) {
@@ -101,11 +100,11 @@ async fn wait_for_requests(world: &World, began_at: usize, until: usize) {
         let more = world.web.log().wait_until(|log| log.hit_count() > seen);
         tokio::time::timeout(timeout, more).await.is_ok()
     };
-    assert!(more_than(began_at, TIMEOUT).await, "the crawl makes no progress");
+    assert!(more_than(began_at, TIMEOUT).await, "the crawl made no progress");
     while world.requests() <= until && more_than(world.requests(), OVER_AFTER).await {}
 }
 
-/// Every program is killed at moments spread over its work, while manifests change; the next ones continue.
+/// Every program is killed at times spread over its work, while manifests change; the next programs continue.
 pub(crate) async fn kills_neither_lose_nor_duplicate_manifests(backend: Backend) {
     let mut world = shops(backend).await;
     world.delay = Duration::from_millis(50);
@@ -115,7 +114,7 @@ pub(crate) async fn kills_neither_lose_nor_duplicate_manifests(backend: Backend)
         let (shop, action) = (format!("shop{}.test", round % sites()), format!("book_flight_{round}"));
         world.web.set_file(&shop, "/agent.json", "application/json", airline(&action));
         newest.insert(shop, action);
-        // counted before the start: a pass may be over before all of its programs run
+        // counted before the start, because a pass may end before all of its programs run
         let began_at = world.requests();
         let mut running = programs(&world, round);
         wait_for_requests(&world, began_at, began_at + 7 * round % 60).await;
@@ -123,7 +122,7 @@ pub(crate) async fn kills_neither_lose_nor_duplicate_manifests(backend: Backend)
         world.kills += 1;
         settle(&world).await;
     }
-    // the first pass finishes visits that began before the last changes, the second revisits everything
+    // the first pass finishes visits that began before the last changes; the second revisits everything
     for _ in 0..2 {
         world.crawl(&["--lease", "1s", "--revisit", "0s"]);
     }
@@ -131,12 +130,12 @@ pub(crate) async fn kills_neither_lose_nor_duplicate_manifests(backend: Backend)
     let api = world.api().await;
     for (shop, action) in newest {
         let found = api.search(&format!("site={shop}")).await;
-        assert!(found.contains(&action), "{shop} declares {action}, and there is {found:?}");
+        assert!(found.contains(&action), "{shop} declares {action}, but the search found {found:?}");
     }
     world.assert_polite();
 }
 
-/// The next version has expanded the schema: programs of this version continue, as after a downgrade.
+/// Programs of this version work with the expanded schema of the next version, as after a downgrade.
 pub(crate) async fn the_previous_version_works_with_an_expanded_schema(backend: Backend) {
     let world = shops(backend).await;
     world.crawl(&[]);
@@ -154,8 +153,8 @@ pub(crate) async fn the_previous_version_works_with_an_expanded_schema(backend: 
     world.assert_polite();
 }
 
-/// Sends requests to the replicas in turn, like a load balancer: a replica that refuses the connection is skipped, and any
-/// other error is a failure.
+/// Sends requests to the replicas in turn, like a load balancer: it skips a replica that refuses the connection; any other error is a
+/// failure.
 struct Load {
     stop: Arc<AtomicBool>,
     answered: Arc<AtomicUsize>,
@@ -184,7 +183,7 @@ impl Load {
         Self { stop, answered, clients }
     }
 
-    /// Waits for this many further responses.
+    /// Waits for this number of further responses.
     async fn wait_for_responses(&self, requests: usize) {
         let until = self.answered.load(Ordering::Relaxed) + requests;
         let reached = async {
@@ -192,7 +191,7 @@ impl Load {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
-        tokio::time::timeout(Duration::from_mins(1), reached).await.expect("no replica responds");
+        tokio::time::timeout(Duration::from_mins(1), reached).await.expect("no replica responded");
     }
 
     async fn assert_no_failure(self) {
@@ -202,8 +201,8 @@ impl Load {
     }
 }
 
-/// A connection that the kernel accepted and the program did not before the socket was closed. Load balancers try the next
-/// replica then, as they may for any GET without a response (RFC 9110 §9.2.2).
+/// Whether the kernel accepted the connection, but the program closed its socket without accepting it. Load balancers then try the next
+/// replica, as RFC 9110 §9.2.2 allows for any GET without a response.
 fn was_not_taken(error: &reqwest::Error) -> bool {
     let causes = std::iter::successors(std::error::Error::source(error), |cause| cause.source());
     let mut of_network = causes.filter_map(|cause| cause.downcast_ref::<std::io::Error>());
@@ -234,7 +233,7 @@ async fn ask(replicas: &[String], turn: usize) -> Result<(), String> {
     Err(last)
 }
 
-/// Every process of a fleet is restarted in turn, and the index is rebuilt, under load.
+/// Restarts every process of a fleet in turn and rebuilds the index, under load.
 pub(crate) async fn a_rolling_restart_fails_no_request(backend: Backend) {
     let world = shops(backend).await;
     world.crawl(&[]);

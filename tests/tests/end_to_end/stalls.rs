@@ -1,5 +1,5 @@
-//! Crawlers that do not run for longer than their leases, as when a machine is suspended, swaps, or has too little time for
-//! them: their requests leave under the rules, and what another worker has taken over is left alone.
+//! Crawlers that are paused for longer than their leases, as on a machine that is suspended, swaps or is overloaded: their requests obey
+//! the rules, and they send no request to sites that another worker has taken over.
 
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -11,13 +11,13 @@ use crate::faults::visited_all;
 use crate::fleet::{ROBOTS, host};
 use crate::world::{Backend, World};
 
-/// How often a crawler is stalled; `AGENTDEX_TEST_STALLS=10` with `tests/faults full`.
+/// Number of stalls of a crawler; `tests/faults full` sets `AGENTDEX_TEST_STALLS=10`.
 const STALLS_DEFAULT: usize = 2;
 const SITES: usize = 12;
 /// Requests of a first visit to a site without manifests.
 const REQUESTS_PER_SITE: usize = 10;
 const LEASE: Duration = Duration::from_secs(1);
-/// Longer than two leases: other workers take the sites over and send requests to them.
+/// Longer than two leases, so that other workers take over the sites and send requests to them.
 const STALL: Duration = Duration::from_secs(4);
 /// Timeout of each wait for requests.
 const REQUESTS_WAIT_MAX: Duration = Duration::from_mins(2);
@@ -30,27 +30,27 @@ fn stalls() -> usize {
 
 fn signal(child: &Child, name: &str) {
     let signalled = Command::new("kill").args([name, &child.id().to_string()]).status().unwrap();
-    assert!(signalled.success(), "the crawler has ended");
+    assert!(signalled.success(), "the crawler has exited");
 }
 
 fn spawn(mut command: Command) -> Child {
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// Stalls a crawler (SIGSTOP) at moments that are spread over the requests of all sites.
+/// Stalls a crawler (SIGSTOP) at times spread over the requests of all sites.
 async fn stall(world: &World, crawler: &Child, requests: usize) {
     for stall in 1..=stalls() {
         let hits = stall * requests / (stalls() + 2);
         let reached = world.web.log().wait_until(|log| log.hit_count() >= hits);
         let reached = tokio::time::timeout(REQUESTS_WAIT_MAX, reached).await;
-        assert!(reached.is_ok(), "{hits} requests expected, {} received", world.web.log().hit_count());
+        assert!(reached.is_ok(), "expected {hits} requests, received {}", world.web.log().hit_count());
         signal(crawler, "-STOP");
         tokio::time::sleep(STALL).await;
         signal(crawler, "-CONT");
     }
 }
 
-/// A crawler that is alone continues its visits, and neither begins one a second time nor repeats a request.
+/// A single crawler continues its visits: it neither restarts a visit nor repeats a request.
 pub(crate) async fn a_stalled_crawler_continues_its_visits(backend: Backend) {
     let names: Vec<String> = (0..SITES).map(|index| format!("shop{index}.test")).collect();
     let web = Web::builder().hosts(names.iter().map(|name| Host::new(name)));
@@ -63,7 +63,7 @@ pub(crate) async fn a_stalled_crawler_continues_its_visits(backend: Backend) {
     world.assert_polite();
 }
 
-/// Sites that another worker has taken over get no request of the stalled one, and are saved once. The request before a stall
+/// The stalled worker sends no request to sites that another worker has taken over, and each site is saved once. The request before a stall
 /// may be repeated, as after a kill.
 pub(crate) async fn a_stalled_worker_sends_nothing_after_its_leases() {
     let names: Vec<String> = (0..SITES).map(|index| format!("shop{index}.test")).collect();
@@ -76,10 +76,10 @@ pub(crate) async fn a_stalled_worker_sends_nothing_after_its_leases() {
     world.assert_polite();
 }
 
-/// The same with the limits of addresses, which have an owner.
+/// The same test with limits for addresses, each of which has an owner.
 pub(crate) async fn a_stalled_owner_sends_nothing_after_its_membership() {
     const SITES: usize = 48;
-    /// robots.txt and the one of the two paths that it allows which a first visit requests.
+    /// robots.txt, and the only one of the two allowed paths that a first visit requests.
     const REQUESTS_PER_SITE: usize = 2;
     let names: Vec<String> = (0..SITES).map(|index| format!("shop{index}.test")).collect();
     let hosts = names.iter().enumerate().map(|(index, name)| host(name, index).robots(ROBOTS));
@@ -116,6 +116,10 @@ async fn fleet_with_a_stalled_worker(world: &mut World, more: &[&str], sites: us
     });
     let [first, second] = summaries;
     let visited = tokio::join!(first, second);
-    assert_eq!(visited.0 + visited.1, u64::try_from(sites).unwrap(), "each site is saved once: {visited:?}");
-    assert!(visited.1 > 0, "the other worker visited nothing");
+    assert_eq!(
+        visited.0 + visited.1,
+        u64::try_from(sites).unwrap(),
+        "each site must be saved once: {visited:?}"
+    );
+    assert!(visited.1 > 0, "the other worker visited no site");
 }

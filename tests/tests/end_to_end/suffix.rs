@@ -1,4 +1,4 @@
-//! Sites below a private suffix (`github.io`) at addresses of several workers: the limits of the suffix apply to the whole fleet.
+//! Sites below a private suffix (`github.io`) at addresses of several workers: the limits for the suffix apply to the whole fleet.
 
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use testweb::{Answer, Host, Web};
 
 use crate::world::{Backend, World, kill};
 
-/// Each is in its own network, and thus in its own address group.
+/// Each site is in its own network, and thus in its own address group.
 const SITES: u8 = 24;
 const CRAWLERS: usize = 3;
 /// Long enough that the gap alone would allow more than four requests in flight.
@@ -19,8 +19,8 @@ fn spawn(mut command: Command) -> Child {
     command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
-/// Requires at most two requests a second and four at a time below the suffix over the whole fleet, also across a kill, no lost
-/// site, and no delay of other sites.
+/// Requires at most two requests per second and four at a time below the suffix over the whole fleet, also across a kill, and that no site
+/// is lost and no other site is delayed.
 pub(crate) async fn limits_a_suffix_over_the_whole_fleet() {
     let below = (0..SITES).map(|index| {
         Host::new(&format!("site{index}.github.io"))
@@ -45,7 +45,7 @@ pub(crate) async fn limits_a_suffix_over_the_whole_fleet() {
         |log: &testweb::Log, suffix: &str| log.hits().iter().filter(|hit| hit.host.ends_with(suffix)).count();
     world.web.log().wait_until(|log| count(log, ".github.io") >= usize::from(SITES) / 2).await;
     let others = count(world.web.log(), ".test");
-    assert!(others >= usize::from(SITES), "only {others} requests elsewhere in the meantime");
+    assert!(others >= usize::from(SITES), "only {others} requests to other sites in the meantime");
     kill(&mut fleet[0]);
     world.kills += 1;
     fleet[0] = spawn(next);

@@ -1,4 +1,4 @@
-//! Sites and seed lists that direct a crawler to a victim by robots.txt, manifests and links, checked by the log of all hosts,
+//! Sites and seed lists that direct a crawler to a victim through robots.txt, manifests and links. The test checks the log of all hosts,
 //! including the victims.
 
 use testweb::{Answer, Host, Web};
@@ -8,7 +8,7 @@ use crate::world::{Backend, World, output, text_of};
 const ATTACKERS: usize = 30;
 /// A victim that forbids everything; robots.txt, manifests and links point to it.
 const CLOSED: &str = "closed.test";
-/// A victim that sends Retry-After; the same point to it.
+/// A victim that sends Retry-After; the attackers point to it in the same way.
 const BUSY: &str = "busy.test";
 
 fn attacker(number: usize) -> Host {
@@ -40,9 +40,9 @@ pub(crate) async fn limits_apply_to_the_requested_host(backend: Backend) {
     world.write_seeds((0..ATTACKERS).map(|number| format!("attacker{number}.test")));
     world.crawl(&["--seeds", "https://lists.test/top.txt"]);
     let hits = |host: &str| world.web.log().hits_on(host).len();
-    assert_eq!((hits(CLOSED), hits(BUSY)), (0, 0), "no other visit sends them requests");
+    assert_eq!((hits(CLOSED), hits(BUSY)), (0, 0), "visits to attackers must send no request to the victims");
 
-    // the victims are known sites by now, and all attackers point to them again
+    // the victims are now known sites, and all attackers point to them again
     world.crawl(&["--revisit", "0s"]);
     world.crawl(&["--revisit", "0s"]);
     let read = output(world.crawler(&["--seeds", "https://lists.test/away.txt"]));
@@ -51,6 +51,10 @@ pub(crate) async fn limits_apply_to_the_requested_host(backend: Backend) {
         "{}",
         text_of(&read)
     );
-    assert_eq!((hits(CLOSED), hits(BUSY)), (1, 1), "robots.txt once each, and then their word holds");
+    assert_eq!(
+        (hits(CLOSED), hits(BUSY)),
+        (1, 1),
+        "the crawler requests robots.txt once from each victim and obeys the answer"
+    );
     world.assert_polite();
 }

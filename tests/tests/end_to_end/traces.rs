@@ -12,13 +12,13 @@ use testweb::{Host, Web};
 
 use crate::world::{Api, Backend, World, output, text_of};
 
-/// The batches that programs have sent.
+/// The batches that the programs have sent.
 #[derive(Clone, Default)]
 struct Collector(Arc<Mutex<Vec<Bytes>>>);
 
 impl Collector {
-    /// Listens, and returns the URL for the setting.
-    #[expect(clippy::disallowed_methods, reason = "it ends with the test that started it")]
+    /// Starts the collector, and returns its URL for the setting.
+    #[expect(clippy::disallowed_methods, reason = "the task ends with the test that started it")]
     async fn start(&self) -> String {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/v1/traces", listener.local_addr().unwrap());
@@ -27,7 +27,7 @@ impl Collector {
         url
     }
 
-    /// Whether a batch contains all of these texts, which OTLP does not encode.
+    /// Whether a batch contains all of these texts; OTLP contains strings unencoded.
     fn has(&self, texts: &[&str]) -> bool {
         let batches = self.0.lock().unwrap();
         let holds = |batch: &Bytes, text: &str| batch.windows(text.len()).any(|part| part == text.as_bytes());

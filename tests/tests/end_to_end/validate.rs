@@ -1,4 +1,4 @@
-//! `agentdex validate URL`: one document, fetched like the crawler fetches it, with the rules about response headers.
+//! `agentdex validate URL` fetches one document like the crawler, and applies the rules about response headers.
 
 #[cfg(target_os = "linux")]
 use std::process::Stdio;
@@ -48,7 +48,7 @@ async fn validates_a_url_politely_with_its_response_headers() {
     let paths: Vec<String> = world.web.log().hits_on("shop.test").into_iter().map(|hit| hit.path).collect();
     assert_eq!(paths, ["/robots.txt", "/agent.json"]);
     world.assert_polite();
-    assert!(!world.path("data").exists(), "validating stored something");
+    assert!(!world.path("data").exists(), "validating stored data");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -86,21 +86,21 @@ async fn requests_nothing_that_is_forbidden() {
     assert_eq!(paths, ["/robots.txt", "/robots.txt", "/page.json"]);
 }
 
-/// Whether a process that this one started reads a document now.
+/// Whether a child process of this program is reading a document.
 #[cfg(target_os = "linux")]
 fn has_reader(parent: u32) -> bool {
     let parent = parent.to_string();
     std::fs::read_dir("/proc").unwrap().flatten().any(|process| {
         let file = |name| std::fs::read_to_string(process.path().join(name)).unwrap_or_default();
         let stat = file("stat");
-        // after the name of the program: its state and its parent
+        // the state and the parent follow the name of the program
         let mut fields = stat.rsplit(')').next().unwrap_or_default().split_ascii_whitespace();
         fields.nth(1) == Some(parent.as_str())
             && file("cmdline").split('\0').any(|argument| argument == "read-document")
     })
 }
 
-/// Whether a program starts such a process before it ends.
+/// Whether a program starts such a process before it exits.
 #[cfg(target_os = "linux")]
 async fn reads_in_a_process(mut command: std::process::Command) -> bool {
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
@@ -112,7 +112,7 @@ async fn reads_in_a_process(mut command: std::process::Command) -> bool {
     was_seen
 }
 
-/// Each program runs itself as the reader.
+/// Each program starts itself again as the reader.
 #[cfg(target_os = "linux")]
 #[expect(clippy::disallowed_methods, reason = "a client of the local api")]
 #[tokio::test(flavor = "multi_thread")]

@@ -1,4 +1,4 @@
-//! A database that is slow, full, or locked by another program. The crawler waits, logs it, and continues by itself; no request
+//! A database that is slow, full, or locked by another program. The crawler waits, logs this, and continues automatically; no request
 //! starts before its clock is written.
 
 use std::process::Stdio;
@@ -11,9 +11,9 @@ use crate::faults::{GRACE_US, SITES, WAITING, outage, visited_all};
 use crate::proxy::Proxy;
 use crate::world::{Backend, World};
 
-/// Round trip of a statement on a slow connection.
+/// Round-trip time of a statement on a slow connection.
 const SLOW: Duration = Duration::from_millis(120);
-/// After this time a program logs that it waits for the embedded database.
+/// A program logs after this time that it is waiting for the embedded database.
 const BUSY: Duration = Duration::from_secs(30);
 
 async fn shops(backend: Backend) -> (World, Vec<String>) {
@@ -27,14 +27,14 @@ async fn shops(backend: Backend) -> (World, Vec<String>) {
     (world, names)
 }
 
-/// Fails if a request started in a time range; requests with earlier clocks may start within a grace period.
+/// Fails if a request started in a time range. Requests with earlier clocks may start within a grace period.
 fn assert_no_requests(world: &World, from_us: u64, to_us: u64) {
     let hits = world.web.log().hits().into_iter();
     let during: Vec<_> = hits.filter(|hit| (from_us + GRACE_US..to_us).contains(&hit.started_us)).collect();
-    assert!(during.is_empty(), "requests started while nothing could be written: {during:?}");
+    assert!(during.is_empty(), "requests started while the database was not writable: {during:?}");
 }
 
-/// Every statement is delayed. Requires that the crawl succeeds and no lease is lost.
+/// Delays every statement. Requires that the crawl succeeds and no lease is lost.
 pub(crate) async fn a_slow_database_only_slows_the_crawl() {
     let (mut world, _) = shops(Backend::Postgres).await;
     let direct = world.database_url.clone();
@@ -51,8 +51,8 @@ pub(crate) async fn a_slow_database_only_slows_the_crawl() {
     world.assert_polite();
 }
 
-/// The disk of the server is full: every write of a clock or a visit fails with that error code. Requires no requests until then,
-/// and afterwards every visit saved exactly once and completely.
+/// Simulates a full disk of the server: every write of a clock or a visit fails with that error code. Requires that no request starts
+/// meanwhile, and that afterwards every visit is saved completely and exactly once.
 pub(crate) async fn a_full_disk_of_the_server_is_waited_out() {
     let (world, names) = shops(Backend::Postgres).await;
     let mut command = world.crawler(&[]);
@@ -82,8 +82,8 @@ pub(crate) async fn a_full_disk_of_the_server_is_waited_out() {
     world.assert_polite();
 }
 
-/// Another program holds the write lock of the embedded database. The crawler logs that it waits after half a minute
-/// (`tests/faults full` waits that long).
+/// Another program holds the write lock of the embedded database. After half a minute, the crawler logs that it is waiting (only
+/// `tests/faults full` waits that long).
 pub(crate) async fn a_lock_of_another_program_is_waited_out() {
     let (world, names) = shops(Backend::Sqlite).await;
     let mut command = world.crawler(&[]);

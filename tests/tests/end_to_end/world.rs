@@ -1,4 +1,4 @@
-//! A test web, a database and the three programs, as an operator would run them: separate processes with their flags.
+//! A test web, a database and the three programs, run as an operator would: separate processes with their flags.
 
 use std::cell::RefCell;
 use std::io::Write as _;
@@ -27,7 +27,7 @@ pub(crate) enum Backend {
 pub(crate) struct World {
     pub(crate) web: Web,
     pub(crate) delay: Duration,
-    /// Crawlers that were killed: each may have left one request that is repeated.
+    /// Number of killed crawlers: each may cause one repeated request.
     pub(crate) kills: usize,
     passes_began_us: RefCell<Vec<u64>>,
     /// URL of the database; `None` for the embedded one.
@@ -84,17 +84,17 @@ impl World {
         command
     }
 
-    /// The crawler on the seeds, with the flags to reach the test web.
+    /// The crawler with the seeds and the flags to reach the test web.
     pub(crate) fn crawler(&self, flags: &[&str]) -> Command {
         self.crawling("crawler", flags)
     }
 
-    /// The same for any program that crawls.
+    /// A program that crawls, with the same flags as [`Self::crawler`].
     pub(crate) fn crawling(&self, program: &str, flags: &[&str]) -> Command {
         self.crawling_with(program, "json", flags)
     }
 
-    /// The same with another format of the results.
+    /// Like [`Self::crawling`], with another output format.
     pub(crate) fn crawling_with(&self, program: &str, format: &str, flags: &[&str]) -> Command {
         let mut command = self.program(program);
         let files = self.web.write_files(self.dir.path()).unwrap();
@@ -119,7 +119,7 @@ impl World {
         }
     }
 
-    /// One pass over the seeds; the summary that it printed.
+    /// Runs one pass over the seeds; returns the printed summary.
     pub(crate) fn crawl(&self, flags: &[&str]) -> Value {
         let output = output(self.crawler(flags));
         assert!(output.status.success(), "the crawler failed: {}", text_of(&output));
@@ -159,7 +159,7 @@ impl World {
         audit::check(&self.web.log().hits(), &self.policy()).assert_clean();
     }
 
-    /// The rules for every crawl of this world.
+    /// The audit policy for every crawl of this world.
     pub(crate) fn policy(&self) -> audit::Policy {
         audit::Policy {
             passes_began_us: self.passes_began_us.borrow().clone(),
@@ -190,7 +190,7 @@ impl Api {
         Self { child: command.spawn().unwrap(), base: format!("http://{address}") }
     }
 
-    /// Stops it with SIGTERM and waits for its end.
+    /// Stops the API with SIGTERM and waits until it has exited.
     pub(crate) fn stop(&mut self) {
         let signalled = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status().unwrap();
         assert!(signalled.success(), "the api had already ended");
@@ -203,7 +203,7 @@ impl Api {
         assert!(signalled.success(), "the api had already ended");
     }
 
-    /// Stops it and starts it again on the same port.
+    /// Stops the API and starts it again on the same port.
     pub(crate) async fn restart(&mut self, world: &World) {
         self.stop();
         let mut command = world.program("api");
@@ -238,7 +238,7 @@ impl Api {
 
     #[expect(clippy::disallowed_methods, reason = "a client of the local api")]
     pub(crate) async fn get(&self, path: &str) -> Value {
-        let answer = self.try_get(path).await.expect("the api does not respond");
+        let answer = self.try_get(path).await.expect("the api did not respond");
         let bytes = answer.bytes().await.unwrap();
         serde_json::from_slice(&bytes)
             .unwrap_or_else(|_| panic!("{path}: {}", String::from_utf8_lossy(&bytes)))
@@ -259,12 +259,12 @@ impl Drop for Api {
     }
 }
 
-/// A client for plain HTTP on loopback; it needs a crypto provider nevertheless.
+/// A client for plain HTTP on loopback. It still needs a crypto provider.
 #[expect(clippy::disallowed_methods, reason = "a client of the local api")]
 pub(crate) fn client() -> reqwest::Client {
     static CLIENT: OnceLock<reqwest::Client> = OnceLock::new();
     let make = || {
-        // Another test of this process may have installed it.
+        // Another test in this process may have installed one.
         drop(rustls::crypto::ring::default_provider().install_default());
         reqwest::Client::new()
     };
@@ -284,7 +284,7 @@ pub(crate) fn text_of(output: &Output) -> String {
     )
 }
 
-/// Kills a program at once (SIGKILL) and waits for its end.
+/// Kills a program (SIGKILL) and waits until it has exited.
 pub(crate) fn kill(child: &mut Child) {
     child.kill().unwrap();
     child.wait().unwrap();
@@ -293,9 +293,9 @@ pub(crate) fn kill(child: &mut Child) {
 /// Interrupts a program with SIGINT and returns the summary that it prints.
 pub(crate) fn interrupt(child: Child) -> Value {
     let signalled = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(signalled.success(), "the program had already ended");
+    assert!(signalled.success(), "the program had already exited");
     let ended = child.wait_with_output().unwrap();
-    assert!(ended.status.success(), "it did not stop cleanly: {}", text_of(&ended));
+    assert!(ended.status.success(), "the program did not stop cleanly: {}", text_of(&ended));
     serde_json::from_slice(&ended.stdout)
         .unwrap_or_else(|error| panic!("no summary ({error}): {}", text_of(&ended)))
 }

@@ -23,7 +23,7 @@ pub(crate) fn cycles(graph: &Graph) -> Vec<BTreeSet<String>> {
     cycles
 }
 
-/// The nodes at the end of one or more edges from a node.
+/// The nodes reachable from a node over one or more edges.
 fn reached_from<'g>(graph: &'g Graph, node: &str) -> BTreeSet<&'g String> {
     let mut todo: Vec<&String> = graph[node].iter().collect();
     let mut reached = BTreeSet::new();

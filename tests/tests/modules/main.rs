@@ -1,7 +1,7 @@
-//! The layers inside each crate: no cycles between modules, no page that imports a route, no public function or constant
-//! that no other crate uses.
+//! Checks the layers inside each crate: no cycles between modules, no page that imports a route, no public function or constant that other
+//! crates do not use.
 //!
-//! Each exception has a reason, and fails once it is no longer needed.
+//! Each exception has a reason. The test fails if an exception is no longer needed.
 
 mod graph;
 mod source;
@@ -12,10 +12,10 @@ use std::path::Path;
 use graph::{Graph, cycles, edges_within};
 use source::{Crate, Segments};
 
-/// Maximum number of files that may depend on each other in a cycle: a folder and its parts, documents inside documents.
+/// Maximum number of files in a cycle, such as a module and its submodules, or documents inside documents.
 const CYCLE_FILES_MAX: usize = 10;
 
-/// Crates by folder.
+/// Crates by directory.
 const CRATES: [&str; 12] = [
     "api",
     "crates/agentdex",
@@ -37,12 +37,11 @@ const LIBRARIES: [&str; 4] = ["crates/manifest", "crates/policy", "crates/settin
 /// Cycles between the top-level modules of a crate.
 const MODULE_CYCLES: [(&str, &[&str], &str); 0] = [];
 
-/// Cycles of more than [`CYCLE_FILES_MAX`] files: the crate, and how many files they may have.
+/// Cycles of more than [`CYCLE_FILES_MAX`] files: the crate, the maximum number of files, and the reason.
 const FILE_CYCLES: [(&str, usize, &str); 0] = [];
 
-/// Modules of `api` that answer requests side by side, and the imports between them that are needed: a handler renders a
-/// page, the MCP server and the self-description name the tools, the home page links to the self-description, and a lookup finds the entries
-/// of the own catalog.
+/// Sibling modules of `api` that answer requests, and the allowed imports between them: a handler renders a page, the MCP server and the
+/// self-description list the tools, the home page links to the self-description, and a lookup finds the entries of the API's own catalog.
 const API_SIBLINGS: [&str; 6] = ["ard", "dashboard", "mcp", "routes", "self_description", "tools"];
 const API_SIBLING_IMPORTS: [(&str, &str); 5] = [
     ("ard", "self_description"),
@@ -52,26 +51,26 @@ const API_SIBLING_IMPORTS: [(&str, &str); 5] = [
     ("self_description", "tools"),
 ];
 
-/// Public functions and constants that no other crate names.
+/// Public functions and constants that no other crate uses.
 const UNUSED: [(&str, &[&str], &str); 3] = [
     ("crates/manifest", &["catalogue"], "an example and a test print them for docs/FORMATS.md"),
     (
         "crates/policy",
         &["PATHS_WORK_MAX", "PATH_WORK_MAX"],
-        "the test of the cost of robots.txt compares with them",
+        "the test of the cost of robots.txt uses them as limits",
     ),
     ("crates/store", &["due_now"], "the tests of several crates and the benchmark of the store call it"),
 ];
 
 fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the tests lie in the workspace")
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the tests are in the workspace")
 }
 
 fn read(name: &str) -> Crate {
     Crate::read(&root().join(name).join("src"))
 }
 
-/// The dependencies between modules, as a graph of what `node` makes of their paths.
+/// The dependencies between modules, as a graph whose nodes `node` derives from the module paths.
 fn graph(source: &Crate, node: impl Fn(&Segments) -> String) -> Graph {
     let mut graph = Graph::new();
     for path in source.modules.keys() {
@@ -149,7 +148,7 @@ fn other_crates_use_every_public_function_and_constant() {
     }
 }
 
-/// The checks above find what they look for.
+/// Tests the checks above with a known cycle.
 #[test]
 fn finds_cycles_through_reexports_and_macros() {
     let folder = tempfile::tempdir().expect("a folder");

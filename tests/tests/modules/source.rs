@@ -1,4 +1,4 @@
-//! The modules of a crate as they stand in its source: files, names, and the paths that each file mentions.
+//! The modules of a crate in its source: files, names, and the paths that each file mentions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,7 +11,7 @@ use syn::{Attribute, ImplItem, Item, UseTree, Visibility};
 /// A path in the code: `crate::a::B`.
 pub(crate) type Segments = Vec<String>;
 
-/// Re-exports of re-exports that are followed.
+/// Maximum length of a chain of re-exports.
 const HOPS_MAX: usize = 8;
 
 /// The source of one crate without its tests.
@@ -24,21 +24,21 @@ pub(crate) struct Crate {
 #[derive(Default)]
 pub(crate) struct Module {
     pub(crate) file: PathBuf,
-    /// Names that `use` brings in, re-exports included, with their paths as written.
+    /// Names that `use` imports, including re-exports, with their paths as written.
     uses: Vec<(String, Segments)>,
     globs: Vec<Segments>,
     /// Names that items define.
     defined: BTreeSet<String>,
     /// Paths in the code outside `use`.
     mentioned: BTreeSet<Segments>,
-    /// Every identifier, those of `use` included.
+    /// Every identifier, including those in `use`.
     pub(crate) words: BTreeSet<String>,
-    /// `pub fn` and `pub const`, those of inherent impls included.
+    /// `pub fn` and `pub const`, including items of inherent impls.
     pub(crate) public: Vec<String>,
 }
 
 impl Crate {
-    /// Reads the source below a folder: the library, or the program where there is no library.
+    /// Reads the source below a directory: the library, or the program if there is no library.
     pub(crate) fn read(src: &Path) -> Self {
         let root = ["lib.rs", "main.rs"].map(|name| src.join(name)).into_iter().find(|file| file.exists());
         let mut source = Self { modules: BTreeMap::new() };
@@ -72,7 +72,7 @@ impl Crate {
         self.modules.insert(path, module);
     }
 
-    /// The modules that a module depends on. Re-exporting what is below a module makes no dependency.
+    /// The modules that a module depends on. Re-exporting items of its submodules is no dependency.
     pub(crate) fn dependencies(&self, path: &[String]) -> BTreeSet<Segments> {
         let module = &self.modules[path];
         let used = module.uses.iter().map(|(_, segments)| segments).chain(&module.globs);
@@ -190,7 +190,7 @@ fn is_test(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// The file of a module, and the folder of the modules below it.
+/// The file of a module, and the directory of its submodules.
 fn file_of(attributes: &[Attribute], name: &str, file: &Path, children: &Path) -> (PathBuf, PathBuf) {
     if let Some(named) = path_attribute(attributes) {
         let named = file.with_file_name(named);
@@ -202,7 +202,7 @@ fn file_of(attributes: &[Attribute], name: &str, file: &Path, children: &Path) -
     (if flat.exists() { flat } else { folder.join("mod.rs") }, folder)
 }
 
-/// The file that `#[path = "…"]` names.
+/// The file in `#[path = "…"]`.
 fn path_attribute(attributes: &[Attribute]) -> Option<String> {
     let attribute = attributes.iter().find(|attribute| attribute.path().is_ident("path"))?;
     let value = attribute.meta.require_name_value().ok()?.value.to_token_stream().to_string();
@@ -254,7 +254,7 @@ fn collect_words(tokens: TokenStream, words: &mut BTreeSet<String>) {
     }
 }
 
-/// Every `a::b::c` in tokens, those of macros included.
+/// Every path `a::b::c` in tokens, including those in macros.
 fn paths(tokens: TokenStream) -> BTreeSet<Segments> {
     let (mut found, mut path, mut colons) = (BTreeSet::new(), Segments::new(), 0);
     for token in tokens {

@@ -13,14 +13,14 @@ use super::{TEXT_BYTES_MAX, examples, property};
 use crate::dashboard::labels;
 use crate::dashboard::schema::Row;
 
-/// Characters that stay as they are in a path or a query (RFC 3986 section 2.3).
+/// Characters that need no encoding in a path or a query (RFC 3986 section 2.3).
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 /// The placeholder for the parameters in an envelope.
 const PARAMETERS: &str = "{parameters}";
-/// Why there is no text for a request that no tab could show.
+/// Shown instead of a request that is too long for every tab.
 pub(super) const TOO_LONG: &str = "The request is too long for this page.";
 
-/// The request without secrets, which are variables of the environment instead.
+/// The request with environment variables in place of secrets.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Call {
     Http(HttpCall),
@@ -44,7 +44,7 @@ pub(super) struct HttpCall {
 }
 
 impl Call {
-    /// The call, or the reason why there is none: the declaration is incomplete, or the page could not show it.
+    /// The call, or the reason why none can be shown: the declaration is incomplete, or the call is too long for the page.
     pub(super) fn of(
         manifest: &Manifest,
         capability: &Capability,
@@ -56,7 +56,7 @@ impl Call {
         if call.bytes() > TEXT_BYTES_MAX { Err(TOO_LONG.to_owned()) } else { Ok(call) }
     }
 
-    /// Bytes of the texts that each language writes.
+    /// Bytes of the texts that appear in the snippet of each language.
     fn bytes(&self) -> usize {
         let written = |value: &Value| value.to_string().len();
         match self {
@@ -90,8 +90,10 @@ impl Call {
         match invocation.protocol {
             None | Some(Protocol::Http | Protocol::Woa) => {}
             Some(Protocol::Mcp) if is_no_tool(capability) => {
-                return Err("It is no tool: an MCP client connects to the server and lists what it offers."
-                    .to_owned());
+                return Err(
+                    "It is not a tool: an MCP client connects to the server and lists what it offers."
+                        .to_owned(),
+                );
             }
             Some(Protocol::Mcp) => {
                 let tool = invocation.native.clone().unwrap_or_else(|| capability.native_id.clone());
@@ -124,7 +126,7 @@ impl Call {
     }
 }
 
-/// Whether an MCP server offers the capability otherwise than as a tool, or is the capability itself.
+/// Whether the capability is the MCP server itself, or something on it that is not a tool.
 fn is_no_tool(capability: &Capability) -> bool {
     let is_other = matches!(capability.kind, CapabilityKind::Resource | CapabilityKind::Content);
     is_other && capability.invocation.native.is_none()
@@ -144,7 +146,7 @@ fn values<'a>(
     wanted.map(|row| (row, value(row))).collect()
 }
 
-/// `None` for an address that becomes too long: a value is inserted for each occurrence of its variable.
+/// `None` if the URL becomes too long: a value is inserted at each occurrence of its variable.
 fn http(method: &str, endpoint: &str, values: &[(&Row, Value)], secret: Option<Secret>) -> Option<HttpCall> {
     let default = if matches!(method, "GET" | "HEAD" | "DELETE") { "query" } else { "body" };
     let variables: HashMap<&str, String> =
@@ -167,8 +169,8 @@ fn http(method: &str, endpoint: &str, values: &[(&Row, Value)], secret: Option<S
                 cookies.push((row.name.clone(), text));
             }
             "body" | "formData" => drop(members.insert(row.name.clone(), value.clone())),
-            // it would become another header or cookie, or a command of the terminal; a path without the variable cannot take the
-            // value, and no request has other places
+            // Left out: it would become another header or cookie, or a command of the terminal. A path without the variable cannot take the
+            // value, and a request has no other locations.
             _ => {}
         }
     }
@@ -181,7 +183,7 @@ fn http(method: &str, endpoint: &str, values: &[(&Row, Value)], secret: Option<S
     Some(HttpCall { method: method.to_owned(), url, headers, cookies, body, secret })
 }
 
-/// An address with the values of its variables, and the names of those. `None` beyond [`TEXT_BYTES_MAX`].
+/// The URL with the values of its variables, and the names of these variables. `None` if it is longer than [`TEXT_BYTES_MAX`].
 fn filled<'a>(endpoint: &'a str, variables: &HashMap<&str, String>) -> Option<(String, HashSet<&'a str>)> {
     let (mut url, mut names, mut rest) = (String::new(), HashSet::new(), endpoint);
     while let Some((before, behind)) = rest.split_once('{') {
@@ -222,7 +224,7 @@ fn a2a(endpoint: &str, capability: &Capability, secret: Option<Secret>) -> HttpC
     }
 }
 
-/// The envelope with the parameters in their place.
+/// The envelope with the parameters inserted at the placeholder.
 fn wrapped(envelope: &Value, parameters: &Value) -> Value {
     match envelope {
         Value::Object(members) => {

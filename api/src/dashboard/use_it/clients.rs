@@ -1,4 +1,4 @@
-//! How to connect an MCP server to the clients that people use: Claude, Cursor, VS Code, and others.
+//! How to connect popular clients to an MCP server: Claude, Cursor, VS Code, and others.
 
 use data_encoding::BASE64;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -18,11 +18,11 @@ impl McpServer {
     }
 }
 
-/// A client: what to click, what to run, or what to paste and where.
+/// The instructions for a client: what to click, run or paste.
 pub(crate) struct Client {
     pub(crate) id: &'static str,
     pub(crate) name: &'static str,
-    /// Label and address of a link that the client handles.
+    /// Label and address of a link that opens the client.
     pub(crate) link: Option<(&'static str, String)>,
     pub(crate) steps: &'static str,
     pub(crate) text: String,

@@ -16,10 +16,10 @@ const WORDS_CHARS_MAX: usize = 200;
 #[derive(Debug, PartialEq)]
 pub(crate) struct Credential {
     pub(crate) what: String,
-    /// Label and address of each place.
+    /// Label and URL of each page or endpoint where it can be obtained.
     pub(crate) places: Vec<(&'static str, String)>,
     pub(crate) scopes: Vec<String>,
-    /// How the request carries it.
+    /// Where the request contains the credential.
     pub(crate) carried: String,
 }
 
@@ -38,7 +38,7 @@ pub(super) const API_KEY: &str = "API_KEY";
 pub(super) fn of(manifest: &Manifest, capability: &Capability) -> Vec<Credential> {
     let declared = manifest.authentication_for_agents(capability);
     let mut credentials: Vec<Credential> = Vec::new();
-    // a scheme is declared once for each set of calls
+    // a document may declare the same scheme several times, once for each set of calls
     for credential in declared.into_iter().map(|auth| credential(auth, capability)) {
         if !credentials.contains(&credential) {
             credentials.push(credential);
@@ -52,12 +52,12 @@ pub(super) fn heading(capability: &Capability) -> &'static str {
     if is_optional(capability) { "Works without credentials. Optional" } else { "First obtain" }
 }
 
-/// Whether the publisher says that a call works without credentials.
+/// Whether the publisher states that a call works without credentials.
 fn is_optional(capability: &Capability) -> bool {
     capability.auth.required.as_option() == Some(false)
 }
 
-/// Descriptions of schemes that the declaration does not describe.
+/// A sentence about required schemes that the declaration does not describe.
 pub(super) fn undescribed(manifest: &Manifest, capability: &Capability) -> Option<String> {
     let auth = &capability.auth;
     let is_none = auth.schemes == [AuthScheme::None] || is_optional(capability);
@@ -126,7 +126,7 @@ fn secret(auth: &Auth) -> Option<Secret> {
     };
     let name = |default: &str| named(default, is_token);
     match (auth.scheme, auth.location.as_deref()) {
-        // The caller gives these to a program of its own and sends them nowhere.
+        // The caller passes these to a local program and does not send them.
         (_, Some("environment" | "argument")) => None,
         (AuthScheme::ApiKey, Some("query")) => {
             Some(Secret::Query(named("api_key", |name| !name.contains(escape::is_unsafe))))
@@ -142,8 +142,8 @@ fn secret(auth: &Auth) -> Option<Secret> {
     }
 }
 
-/// The secret of the first scheme that has one, from the declaration or by the scheme's usual place; none for a call that works
-/// without.
+/// The secret of the first scheme that has one, at the declared or else the usual location of the scheme. `None` for a call that works
+/// without credentials.
 pub(super) fn secret_of(manifest: &Manifest, capability: &Capability) -> Option<Secret> {
     if is_optional(capability) {
         return None;

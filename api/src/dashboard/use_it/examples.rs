@@ -1,4 +1,4 @@
-//! Example values of parameters: those that the publisher gives, else values of the stated type.
+//! Example values of parameters: from the publisher if given, otherwise values of the stated type.
 
 use std::collections::HashSet;
 
@@ -112,7 +112,7 @@ fn first<'a>(schema: &'a Value, key: &str) -> Option<&'a Value> {
     schema.get(key)?.as_array()?.first()
 }
 
-/// "For example SK412" gives `SK412`: one word, or the text in quotes.
+/// Returns `SK412` for "For example SK412": one word, or the text in quotes.
 fn in_description(schema: &Value) -> Option<String> {
     let description = schema.get("description")?.as_str()?;
     let lower = description.to_ascii_lowercase();
@@ -129,7 +129,7 @@ fn in_description(schema: &Value) -> Option<String> {
     (!word.is_empty() && is_specific && word.chars().count() <= FOUND_CHARS_MAX).then(|| word.to_owned())
 }
 
-/// A typed text as the type that the schema states; as text if it is not of that type.
+/// Parses the entered text as the type that the schema states. Keeps it as text if that fails.
 pub(super) fn typed(property: Option<&Value>, text: &str) -> Value {
     let kind = property.map_or("", kind);
     let parsed = || serde_json::from_str::<Value>(text).ok();
@@ -147,7 +147,7 @@ fn listed(text: &str) -> Value {
     Value::Array(text.split(',').map(|item| Value::from(item.trim())).collect())
 }
 
-/// A value as it is written into a query, a path or a form.
+/// A value in the format of a query, a path or a form.
 pub(super) fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned)
 }
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_born_in_the_future() {
+    fn example_birth_dates_are_in_the_past() {
         let date = json!({"type": "string", "format": "date-time"});
         assert_eq!(text("birth_date", &date), "1990-03-14T00:00:00Z");
         assert_eq!(text("departure", &date), "2027-03-14T09:30:00Z");

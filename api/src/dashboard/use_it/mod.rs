@@ -1,7 +1,7 @@
-//! "Use it": a capability as something to copy and run, generated from its declaration alone.
+//! "Use it": text to copy and run for a capability, generated only from its declaration.
 //!
-//! A request is built once (`call`) from examples (`examples`) or from what was typed into the form, and written in several
-//! languages (`snippets`). Nothing here sends a request. All publisher text is quoted for the language that it appears in.
+//! A request is built once (`call`) from examples (`examples`) or from the form input, and written in several languages (`snippets`).
+//! Nothing here sends a request. All publisher text is quoted for the language of its snippet.
 
 mod call;
 pub(crate) mod clients;
@@ -25,11 +25,11 @@ use crate::parameters::QueryPairs;
 use crate::text;
 use crate::tool_export::{self, ToolShape};
 
-/// Longest text of one tab, in bytes; a longer definition is linked instead.
+/// Maximum length of the text of one tab, in bytes; a longer definition is linked instead.
 const TEXT_BYTES_MAX: usize = 32 * 1_024;
-/// Maximum number of fields of the form; a capability with more is better called from a program.
+/// Maximum number of fields of the form. A capability with more parameters should be called from a program.
 const FIELDS_MAX: usize = 30;
-/// Longest name that a client shows for a server, in characters.
+/// Maximum length of a server name in a client, in characters.
 const SERVER_NAME_CHARS_MAX: usize = 40;
 /// Prefix of the form's fields in the address of the request.
 const FIELD_PREFIX: &str = "v.";
@@ -59,7 +59,7 @@ pub(crate) struct Field {
 }
 
 pub(crate) struct UseIt {
-    /// A sentence about the other site that the call goes to.
+    /// A sentence that names the other site to which the call is sent.
     pub(crate) elsewhere: Option<String>,
     /// Sentences that a person should read before the call.
     pub(crate) warning: Option<String>,
@@ -77,7 +77,7 @@ pub(crate) struct UseIt {
     pub(crate) is_filled: bool,
 }
 
-/// Everything that a person needs to use a capability.
+/// All that a person needs to use a capability.
 pub(crate) fn use_it(
     stored: &StoredManifest,
     capability: &Capability,
@@ -147,7 +147,7 @@ fn elsewhere(manifest: &Manifest, capability: &Capability) -> Option<String> {
     })
 }
 
-/// The address of the site's own MCP server, by which the capability can be called or found.
+/// The URL of the site's own MCP server, where the capability can be called or listed.
 fn mcp_server(manifest: &Manifest, capability: &Capability) -> Option<McpServer> {
     let of_capability = (capability.invocation.protocol == Some(Protocol::Mcp))
         .then(|| capability.invocation.endpoint())
@@ -198,8 +198,8 @@ fn code(
     }
 }
 
-/// A text that may be pasted into a terminal or an editor: control characters, and those that reorder text, are escaped as in JSON. The
-/// literals of the languages read them as the same characters. Line breaks stay.
+/// Makes a text safe to paste into a terminal or an editor: control characters and characters that reorder text are escaped as in JSON. The
+/// string literals of the languages decode them to the same characters. Line breaks are kept.
 fn copyable(text: &str) -> String {
     settings::escape::json(text).into_owned()
 }

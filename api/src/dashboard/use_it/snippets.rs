@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::call::{Call, HttpCall, escaped};
 use super::credentials::{API_KEY, Secret, TOKEN};
 
-/// Longest body on one line of a command, in characters.
+/// Maximum length of a body on one line of a command, in characters.
 const LINE_CHARS_MAX: usize = 60;
 const ACCEPT_MCP: &str = "application/json, text/event-stream";
 
@@ -64,7 +64,7 @@ fn curl_http(call: &HttpCall) -> String {
     lines.join(" \\\n  ")
 }
 
-/// The address up to the value of a key in its query. The name is escaped, as the Python library does with its parameters.
+/// The URL up to the value of a key in its query. The name is escaped, as the Python library escapes its parameters.
 fn url_before_key(call: &HttpCall, name: &str) -> String {
     let joint = if call.url.contains('?') { '&' } else { '?' };
     format!("{}{joint}{}=", call.url, escaped(name))
@@ -220,7 +220,7 @@ fn typescript_http(call: &HttpCall) -> String {
     )
 }
 
-/// The headers of a call apart from the credential's, as members of an object.
+/// The headers of a call except the credential, as members of an object.
 fn stated_headers(call: &HttpCall) -> Vec<String> {
     call.headers.iter().map(member).collect()
 }
@@ -229,7 +229,7 @@ fn member((name, value): &(String, String)) -> String {
     format!("{}: {}", quoted(name), quoted(value))
 }
 
-/// The cookies of a call apart from the credential's, as the header Cookie has them.
+/// The cookies of a call except the credential, in the format of the header Cookie.
 fn stated_cookies(call: &HttpCall) -> String {
     let cookies: Vec<String> = call.cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
     cookies.join("; ")
@@ -243,7 +243,7 @@ fn secret_cookie(call: &HttpCall) -> Option<String> {
     Some(format!("{stated}{joint}{name}="))
 }
 
-/// A literal of JSON, which Python and TypeScript read as well.
+/// A JSON literal, which is also valid in Python and TypeScript.
 fn quoted(text: &str) -> String {
     Value::from(text).to_string()
 }

@@ -64,7 +64,7 @@ fn typed_values_replace_examples_and_are_quoted() {
     assert!(typescript.contains("lang=en&key=\" + process.env.API_KEY!"), "{typescript}");
 }
 
-/// A parameter is sent in its place or left out, never in another one.
+/// A parameter is sent at its declared location or left out, never sent at another one.
 #[test]
 fn cookies_and_unknown_places_are_not_put_into_the_body() {
     let place = |place: &str| json!({"type": "string", "x-in": place});
@@ -106,7 +106,7 @@ fn curl_sends_one_request_for_brackets_in_an_address() {
     assert!(curl.starts_with("curl -X POST "), "{curl}");
 }
 
-/// The name is the publisher's: none makes several requests, or another address, of the one that is shown.
+/// Publishers choose the name, so no name may turn the shown request into several requests or change its URL.
 #[test]
 fn key_in_a_query_is_one_parameter_of_one_request() {
     for name in
@@ -172,7 +172,7 @@ fn explains_why_a_call_has_no_example() {
     }
 }
 
-/// A link with values is enough to fill a command that a person copies.
+/// Anyone can make a link whose values end up in a command that a person copies.
 #[test]
 fn no_text_to_copy_has_characters_that_a_terminal_interprets() {
     let hostile = "a\u{1b}[201~\nid\r\u{9b}31m\u{202e}\u{7f}\u{feff}";
@@ -224,7 +224,7 @@ fn no_text_to_copy_has_characters_that_a_terminal_interprets() {
     }
 }
 
-/// A variable a thousand times in an address, and examples of 60 KB: no text is written that no tab shows.
+/// With a thousand occurrences of a variable in a URL and examples of 60 KB, a text that no tab can show is not built.
 #[test]
 fn requests_that_no_tab_shows_are_not_built() {
     let long = "x".repeat(60_000);

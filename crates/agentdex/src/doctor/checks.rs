@@ -17,21 +17,22 @@ use crate::size;
 
 /// Timeout of the database: a crawler queries it several times in a visit.
 const DATABASE_WAIT: Duration = Duration::from_secs(10);
-/// A longer round trip slows down every visit.
+/// Maximum round-trip time without a warning; a longer one slows down every visit.
 const ROUND_TRIP_FAIR: Duration = Duration::from_millis(50);
-/// Delays and leases are wrong by the difference of the clocks; a lease lasts three minutes.
+/// Clock differences above which the check warns, or fails. Delays and leases are wrong by the difference, and a lease lasts three minutes.
 const CLOCK_APART_FAIR: TimeDelta = TimeDelta::seconds(2);
 const CLOCK_APART_MAX: TimeDelta = TimeDelta::seconds(30);
-/// An earlier time means that the clock is not set.
+/// If the current time is before this, the clock is not set.
 const CLOCK_MIN: DateTime<Utc> =
     DateTime::from_timestamp(1_767_225_600, 0).expect("the first of January 2026");
 /// A name that always exists.
 const NAME_KNOWN: &str = "iana.org";
 const NAME_WAIT: Duration = Duration::from_secs(12);
-/// 256 visits hold at most a connection each; the database and the index need some dozens.
+/// Limits of open files below which the check warns, or fails. 256 visits have at most one connection each; the database and the index need
+/// some dozens of files.
 const OPEN_FILES_FAIR: u64 = 4_096;
 const OPEN_FILES_MIN: u64 = 1_024;
-/// A rebuild of the index needs its size again; SQLite's log and the logs need space.
+/// Free space below which the check warns, or fails. A rebuild of the index temporarily needs its size again, and the logs need space.
 const FREE_BYTES_FAIR: u64 = 5 * 1024 * 1024 * 1024;
 const FREE_BYTES_MIN: u64 = 512 * 1024 * 1024;
 /// Maximum number of changes by which an index may lag; the indexer reads thousands a second.
@@ -66,7 +67,7 @@ pub(super) async fn all(
     findings
 }
 
-/// Valid settings, with what keeps a crawl from starting.
+/// Valid settings. `obstacles` are reasons why a crawl cannot start.
 pub(super) fn settings(obstacles: &[String]) -> Finding {
     if obstacles.is_empty() {
         return Finding::good(Subject::Settings, "valid for every program");
@@ -101,7 +102,7 @@ async fn open(settings: &Settings, crawl_command: &str, findings: &mut Vec<Findi
     None
 }
 
-/// A database that cannot be used, with one piece of advice: that of the error, if it has one.
+/// A database that cannot be used, with a single piece of advice: from the error if it has one.
 fn unusable_database(url: &DatabaseUrl, error: &StoreError) -> Finding {
     let bad = |found: String, advice: &str| Finding::bad(Subject::Database, found, advice);
     match error {
@@ -137,7 +138,7 @@ fn unusable_database(url: &DatabaseUrl, error: &StoreError) -> Finding {
     }
 }
 
-/// What to do about a database that cannot be used. A file has no server to start.
+/// Advice for a database that cannot be used. For a file, there is no server to start.
 const fn database_advice(url: &DatabaseUrl) -> &'static str {
     match url {
         DatabaseUrl::Postgres(_) => {
@@ -208,7 +209,7 @@ fn files(limit: OpenFiles) -> Finding {
         OpenFiles::Unknown => Finding::good(Subject::Files, "this system does not report a limit"),
         OpenFiles::Unlimited => Finding::good(Subject::Files, "no limit"),
         OpenFiles::AtMost(count) => {
-            let found = format!("{count} may be open at once");
+            let found = format!("{count} may be open at the same time");
             match count {
                 ..OPEN_FILES_MIN => Finding::bad(Subject::Files, found, advice),
                 OPEN_FILES_MIN..OPEN_FILES_FAIR => Finding::doubtful(Subject::Files, found, advice),
@@ -243,7 +244,7 @@ fn disk(dir: &Path, room: std::io::Result<u64>) -> Finding {
     }
 }
 
-/// How to replace an index. An indexer that runs holds its lock.
+/// How to replace an index. A running indexer holds its lock.
 const REBUILD: &str = "stop the indexer or agentdex that writes it, and run indexer rebuild: it makes a new one from the database, and an API continues to answer";
 
 async fn index(dir: &Path, store: Option<&Store>, crawl_command: &str) -> Finding {
@@ -307,7 +308,7 @@ mod tests {
 
     const COMMAND: &str = "agentdex --seeds FILE --contact-email YOU";
 
-    /// A server that nothing listens to: the system's own are not asked.
+    /// Configures a server address without a listener. The name servers of the system must not be queried.
     #[tokio::test]
     async fn queries_the_configured_name_servers() {
         let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -383,7 +384,7 @@ mod tests {
         assert_eq!(findings[0].advice.as_deref(), Some("move the file away, or name another --data-dir"));
     }
 
-    /// A server that refuses a role runs.
+    /// If a server refuses a role, the advice must not be to start it.
     #[test]
     fn a_database_that_cannot_be_used_is_named_once_and_has_one_piece_of_advice() {
         let url = DatabaseUrl::parse("postgres://me:word@host/db").unwrap();

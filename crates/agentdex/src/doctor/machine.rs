@@ -35,7 +35,7 @@ fn read_open_files(limits: &str) -> OpenFiles {
 pub(super) fn free_bytes(dir: &Path) -> std::io::Result<u64> {
     let dir = std::path::absolute(dir)?;
     let existing = dir.ancestors().find(|dir| dir.exists()).unwrap_or_else(|| Path::new("/"));
-    // An unnamed file proves that the directory is writable, and is removed by itself.
+    // an unnamed file proves that the directory is writable, and is removed automatically
     tempfile::tempfile_in(existing)?;
     let disk = rustix::fs::statvfs(existing)?;
     Ok(disk.f_bavail.saturating_mul(disk.f_frsize))

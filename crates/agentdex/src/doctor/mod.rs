@@ -1,4 +1,4 @@
-//! `agentdex doctor`: checks everything that agentdex needs, and says how to correct problems.
+//! `agentdex doctor`: checks everything that agentdex needs, and explains how to correct problems.
 //!
 //! Checks change nothing, except that opening the database migrates an older schema. A SQLite database that does not exist
 //! is not created.
@@ -131,9 +131,9 @@ struct Resolved {
     crawl: CrawlContext,
 }
 
-/// What the checks need to know of the crawl.
+/// Data about the crawl that the checks need.
 pub(crate) struct CrawlContext {
-    /// Those that are used instead of the system's.
+    /// Name servers to use instead of the system's.
     name_servers: Vec<SocketAddr>,
     /// The command that starts it.
     command: String,

@@ -17,7 +17,7 @@ pub(super) fn print(checked: &Checked<'_>, out: &mut impl Write) -> anyhow::Resu
     let failures = cases.values().filter(|findings| is_failure(findings)).count()
         + usize::from(!is_recognised(checked.manifest));
     writeln!(out, r#"<?xml version="1.0" encoding="UTF-8"?>"#)?;
-    // The detection is a test, so that a document without findings has one test. It fails if there is no manifest.
+    // The detection is a test case, so that a document without findings has one. It fails if the document is not a manifest.
     writeln!(
         out,
         r#"<testsuite name="{}" tests="{}" failures="{failures}">"#,

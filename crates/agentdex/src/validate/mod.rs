@@ -21,7 +21,7 @@ use serde_json::json;
 
 pub(crate) use fetch::fetch;
 
-/// Longest document that is read from a file or standard input; the same as for the crawler.
+/// Maximum length of a document from a file or standard input; the same as for the crawler.
 const DOCUMENT_BYTES_MAX: u64 = manifest::DOCUMENT_BYTES_MAX as u64;
 
 /// Check a document: its format, and every deviation from the specification with a fix
@@ -33,8 +33,8 @@ const DOCUMENT_BYTES_MAX: u64 = manifest::DOCUMENT_BYTES_MAX as u64;
 pub(crate) struct ValidateArgs {
     /// A file, an https URL, or `-` for standard input
     ///
-    /// A URL is fetched as the crawler does: robots.txt first, and only if it allows the path. The options about requests
-    /// (--hosts, --ca-file, --allow-addresses, --delay, --contact-url, --contact-email) apply.
+    /// A URL is fetched as by the crawler: robots.txt first, and only if it allows the path. The options about requests (--hosts,
+    /// --ca-file, --allow-addresses, --delay, --contact-url, --contact-email) apply.
     #[arg(value_name = "FILE|URL|-")]
     document: String,
     /// Read the document as this format
@@ -102,7 +102,7 @@ impl Verdict {
         }
     }
 
-    /// The exit code. `settings::exit` has those of errors.
+    /// The exit code. `settings::exit` contains the codes of errors.
     pub(crate) const fn exit_code(self) -> u8 {
         match self {
             Self::Conforms => 0,
@@ -159,7 +159,7 @@ impl ValidateArgs {
         ManifestUrl::parse(&self.document).map(Some).map_err(|error| UsageError(error.to_string()))
     }
 
-    /// The bytes of the file, and what is known of them.
+    /// The bytes of the file, with its assumed URL.
     pub(crate) fn open(&self) -> anyhow::Result<OwnedDocument> {
         let bytes = read_document(&self.document)?;
         let url = self.url.clone().map_or_else(|| assumed_url(&self.document), Ok)?;
@@ -170,14 +170,14 @@ impl ValidateArgs {
     }
 }
 
-/// Endings of files with documents.
+/// Extensions of document files.
 const FILE_ENDINGS: [&str; 6] = ["json", "txt", "md", "yaml", "yml", "xml"];
 
 /// Placeholder for the host of a document that is given as a file. No site has this name, so nothing is compared with the site that serves
 /// the document.
 const ASSUMED_HOST: &str = "site.invalid";
 
-/// Judges the manifest of a document, and prints.
+/// Checks the manifest of a document, and prints the result.
 pub(crate) fn run(
     args: &ValidateArgs,
     source: &OwnedDocument,
@@ -225,20 +225,20 @@ fn read_document(name: &str) -> anyhow::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Whether the name of a missing file is rather that of a site: `example.org`, not `agent.json`.
+/// Whether the name of a missing file looks like a site: `example.org`, not `agent.json`.
 fn is_like_a_site(name: &str) -> bool {
     let ending = name.rsplit('.').next().unwrap_or_default();
     Host::parse(name).is_ok() && !FILE_ENDINGS.iter().any(|file| ending.eq_ignore_ascii_case(file))
 }
 
-/// The URL of a file whose folder is the root of a site: the path is weak evidence for the format.
+/// The URL of a file whose directory is the root of a site: the path is weak evidence for the format.
 fn assumed_url(name: &str) -> anyhow::Result<ManifestUrl> {
     let file =
         Path::new(name).file_name().map_or_else(|| "document.json".into(), |file| file.to_string_lossy());
     let folder = if name.contains(".well-known/") { "/.well-known/" } else { "/" };
     let mut url = url::Url::parse(&format!("https://{ASSUMED_HOST}/"))?;
     url.set_path(&format!("{folder}{file}"));
-    ManifestUrl::try_from(url).with_context(|| format!("cannot make a URL of {name}; give it with --url"))
+    ManifestUrl::try_from(url).with_context(|| format!("cannot build a URL from {name}; give it with --url"))
 }
 
 fn print_json(checked: &Checked<'_>, out: &mut impl Write) -> anyhow::Result<()> {

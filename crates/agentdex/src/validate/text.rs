@@ -61,7 +61,7 @@ pub(super) fn print(checked: &Checked<'_>, out: &mut impl Write) -> anyhow::Resu
     Ok(())
 }
 
-/// The examples of the publisher that find something else first.
+/// The publisher's examples for which another capability is found first.
 fn print_examples(check: &ExampleCheck, out: &mut impl Write) -> std::io::Result<()> {
     if check.checked == 0 {
         return Ok(());

@@ -1,4 +1,4 @@
-//! The fuzzer's way into `agents_txt`.
+//! Fuzz target `agents_txt`.
 
 #![no_main]
 

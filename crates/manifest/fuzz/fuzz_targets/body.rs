@@ -1,4 +1,4 @@
-//! The fuzzer's way into `body`.
+//! Fuzz target `body`.
 
 #![no_main]
 

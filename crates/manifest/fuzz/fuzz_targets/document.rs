@@ -1,4 +1,4 @@
-//! The fuzzer's way into `document`.
+//! Fuzz target `document`.
 
 #![no_main]
 

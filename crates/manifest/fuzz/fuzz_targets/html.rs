@@ -1,4 +1,4 @@
-//! The fuzzer's way into `html`.
+//! Fuzz target `html`.
 
 #![no_main]
 

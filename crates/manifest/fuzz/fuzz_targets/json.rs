@@ -1,4 +1,4 @@
-//! The fuzzer's way into `json`.
+//! Fuzz target `json`.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! The fuzzer's way into `json_ld`.
+//! Fuzz target `json_ld`.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! The fuzzer's way into `keys`.
+//! Fuzz target `keys`.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! The fuzzer's way into `link_header`.
+//! Fuzz target `link_header`.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! The fuzzer's way into `llms_txt`.
+//! Fuzz target `llms_txt`.
 
 #![no_main]
 

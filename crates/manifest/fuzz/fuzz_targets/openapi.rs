@@ -1,4 +1,4 @@
-//! The fuzzer's way into `openapi`.
+//! Fuzz target `openapi`.
 
 #![no_main]
 

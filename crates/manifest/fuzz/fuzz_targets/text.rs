@@ -1,4 +1,4 @@
-//! The fuzzer's way into `text`.
+//! Fuzz target `text`.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! The fuzzer's way into `types`.
+//! Fuzz target `types`.
 
 #![no_main]
 

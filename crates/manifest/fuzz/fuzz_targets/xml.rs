@@ -1,4 +1,4 @@
-//! The fuzzer's way into `xml`.
+//! Fuzz target `xml`.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! The fuzzer's way into `yaml`.
+//! Fuzz target `yaml`.
 
 #![no_main]
 

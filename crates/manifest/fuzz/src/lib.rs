@@ -1,7 +1,7 @@
-//! Fuzz targets: each function reads any bytes in one way and asserts the invariants of every document.
+//! Fuzz targets: each function reads arbitrary bytes with one parser and asserts the invariants of every document.
 //!
-//! The targets call public functions only, so that every failure is a document, a page or a header that a site can serve.
-//! `tests/fuzz_targets.rs` runs them without a fuzzer, over the fixtures and damaged copies.
+//! The targets call public functions only, so that a site could serve every input that fails. `tests/fuzz_targets.rs` runs them without a
+//! fuzzer, on the fixtures and on damaged copies.
 
 use std::fmt::Write as _;
 
@@ -44,7 +44,7 @@ const PATHS: &[&str] = &[
     "/.well-known/ai-catalog.json",
 ];
 
-/// Any document: the first byte selects the path, the second whether a format is forced and headers are known.
+/// Any document: the first byte selects the path; the second decides whether a format is forced and whether headers are known.
 pub fn document(data: &[u8]) {
     let [path, how, bytes @ ..] = data else { return };
     let path = PATHS[usize::from(*path) % PATHS.len()];
@@ -53,7 +53,7 @@ pub fn document(data: &[u8]) {
     assert_invariants(bytes, path, force, (how % 2 == 0).then_some(&served));
 }
 
-/// JSON forced to a format, which the first byte selects.
+/// JSON that is read as the format that the first byte selects.
 pub fn json(data: &[u8]) {
     let [format, bytes @ ..] = data else { return };
     let force = Format::ALL[usize::from(*format) % Format::ALL.len()];
@@ -81,8 +81,7 @@ pub fn llms_txt(data: &[u8]) {
     assert_invariants(data, "/ai.txt", Some(Format::AiTxt), None);
 }
 
-/// Untrusted text where names, descriptions, ids and addresses are expected: cleaning, reduction of markup, words,
-/// addresses, inferred types.
+/// Untrusted text as name, description, id and address: sanitising, removal of markup, words, addresses, inferred types.
 pub fn text(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let quoted = quoted(text);
@@ -153,7 +152,7 @@ pub fn xml(data: &[u8]) {
     }
 }
 
-/// The JSON-LD of a page: the bytes are the page, and the content of a script.
+/// The JSON-LD of a page: the bytes are read as a page, and as the content of a script.
 pub fn json_ld(data: &[u8]) {
     let site = SiteName::parse("fuzz.example").expect("a valid name");
     let script = [b"<script type=\"application/ld+json\">", data, b"</script>"].concat();
@@ -173,7 +172,7 @@ const HEADER: &str =
 const SIGNATURE: &str =
     "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
-/// Documents of keys: the JSON Web Keys of a card and the DID document of a catalog entry; and the header and the signature.
+/// Key documents: the JSON Web Keys of a card and the DID document of a catalog entry. Also the header and the signature.
 pub fn keys(data: &[u8]) {
     let signed = |header: &str, signature: &str| {
         format!(
@@ -198,7 +197,7 @@ pub fn keys(data: &[u8]) {
     }
 }
 
-/// The JSON of a request or of a registry: what is over the budget is never parsed.
+/// The JSON of a request or of a registry: JSON over budget is never parsed.
 pub fn body(data: &[u8]) {
     let parsed = budget::parse_within_budget::<Vec<Vec<String>>>(data, &budget::BODY);
     let is_over = matches!(parsed, Err(budget::BodyError::OverBudget(_)));

@@ -1,7 +1,7 @@
-//! The budget of JSON text, counted in one pass over its bytes.
+//! Counts the budget of JSON text in one pass over its bytes.
 //!
-//! It distinguishes only strings from structure; the parser reports invalid JSON. Memory: one entry for each open
-//! container and four bytes for each container, so the limits of depth and values bound it.
+//! It only distinguishes strings from structure; the parser reports invalid JSON. It allocates one entry for each open container and four
+//! bytes for each container, so the limits on depth and values bound its memory.
 
 use serde::de::DeserializeOwned;
 
@@ -15,7 +15,7 @@ pub(crate) struct CheckedJson {
     pub(crate) outline: Outline,
 }
 
-/// Bytes of JSON text for each container, at least, in most published documents.
+/// Minimum bytes of JSON text per container in most published documents.
 const CONTAINER_BYTES: usize = 64;
 
 /// Counts the cost of JSON text as a tree.
@@ -86,7 +86,7 @@ fn string_bytes(text: &[u8], may_escape_hidden: &mut bool) -> usize {
 /// Number of bytes before the first quote or backslash, searched eight bytes at a time. `None` if there is no such byte.
 fn plain_bytes(text: &[u8]) -> Option<usize> {
     const EACH: u64 = 0x0101_0101_0101_0101;
-    // The lowest bit that is set belongs to the first byte that is zero.
+    // The lowest set bit belongs to the first zero byte.
     let zeros = |word: u64| word.wrapping_sub(EACH) & !word & (EACH << 7);
     let (words, rest) = text.as_chunks::<8>();
     for (index, bytes) in words.iter().enumerate() {
@@ -106,7 +106,7 @@ fn indentation(text: &[u8]) -> usize {
     words.iter().take_while(|bytes| **bytes == [b' '; 8]).count() * 8
 }
 
-/// Whether what follows a string makes it the name of a member.
+/// Whether a string is a member name, by the text that follows it.
 fn is_name(rest: &[u8]) -> bool {
     rest.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b':')
 }

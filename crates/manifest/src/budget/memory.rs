@@ -11,8 +11,8 @@ use serde::ser::{
 use super::{BLOCK_BYTES, BUCKET_BYTES, MEMBER_BYTES, VALUE_BYTES};
 use crate::model::Manifest;
 
-/// About how many bytes of memory a value takes: its texts, and each element and member with its share of the container.
-/// Counting stops soon after `limit`, which bounds the work. A value that is nested too deeply counts as more than the limit.
+/// Estimated bytes of memory of a value: its texts, and each element and member with its share of the container. Counting stops soon after
+/// `limit`, which bounds the work. A value that is nested too deeply counts as more than the limit.
 pub(crate) fn memory_of<T: Serialize + ?Sized>(value: &T, limit: usize) -> usize {
     let mut counted = Counted { bytes: 0, limit, depth: 0 };
     match value.serialize(&mut counted) {
@@ -21,20 +21,20 @@ pub(crate) fn memory_of<T: Serialize + ?Sized>(value: &T, limit: usize) -> usize
     }
 }
 
-/// About how many bytes of memory a manifest takes; more than its JSON has.
+/// Estimated bytes of memory of a manifest. Larger than its JSON.
 pub fn manifest_bytes(manifest: &Manifest) -> usize {
     memory_of(manifest, usize::MAX)
 }
 
 /// Deepest nesting of a model: JSON of more than 127 levels is not read back.
 const DEPTH_MAX: usize = 120;
-/// Bytes that the array needs for each element, besides those of the element.
+/// Bytes of the array for each element, without the element itself.
 const ELEMENT_BYTES: usize = VALUE_BYTES + BLOCK_BYTES;
 /// Bytes of a member besides its name and value, with the colon of its JSON.
 const MEMBER_OVERHEAD_BYTES: usize = MEMBER_BYTES + BUCKET_BYTES + BLOCK_BYTES + 1;
 /// Spare capacity of small containers for further children, and the bracket of their JSON.
 const SPARE_BYTES: usize = 3 * VALUE_BYTES + 1;
-/// Bytes of a number with a fraction: as many as its JSON has, or more.
+/// Bytes of a number with a fraction: at least the length of its JSON.
 const FLOAT_BYTES: usize = 24;
 /// Bytes of null.
 const NULL_BYTES: usize = 4;
@@ -46,7 +46,7 @@ struct Counted {
     depth: usize,
 }
 
-/// There is more than is allowed, or it is nested too deeply.
+/// The value takes more memory than allowed, or is nested too deeply.
 #[derive(Debug)]
 struct TooLarge;
 
@@ -71,7 +71,7 @@ fn text_bytes(text: &str) -> usize {
         0..b' ' => 5,
         _ => 0,
     };
-    // Few texts have escapes, and looking for one takes fewer steps than counting.
+    // Few texts have escapes, and searching for one is cheaper than counting.
     let is_escaped = |byte: u8| byte < b' ' || byte == b'"' || byte == b'\\';
     let has_escapes = text.bytes().fold(false, |found, byte| found | is_escaped(byte));
     let escapes = if has_escapes { text.bytes().map(added).sum::<usize>() } else { 0 };
@@ -104,7 +104,7 @@ impl Counted {
         self.depth -= 1;
     }
 
-    /// The only member of an object that encodes a variant.
+    /// Begins an enum variant, which is encoded as an object with one member.
     fn variant(&mut self, name: &'static str) -> Result<&mut Self, TooLarge> {
         let inner = self.open()?;
         inner.field(name)?;
@@ -115,7 +115,7 @@ impl Counted {
         self.add(ELEMENT_BYTES)
     }
 
-    /// A member whose name is part of the program.
+    /// Counts a struct field, whose name is a static string without escapes.
     const fn field(&mut self, name: &'static str) -> Result<(), TooLarge> {
         self.add(MEMBER_OVERHEAD_BYTES + name.len() + 2)
     }
@@ -270,7 +270,7 @@ impl Serializer for &mut Counted {
     }
 }
 
-/// Implements the traits of containers, whose elements or members are counted in the same way.
+/// Implements the serde traits of containers, which count their elements or members in the same way.
 macro_rules! containers {
     ($($container:ident: $method:ident $(($name:ident: $kind:ty))? closes $levels:literal;)*) => {$(
         impl $container for &mut Counted {

@@ -1,8 +1,8 @@
 //! Cost limits of one document: depth, values, bytes of scalars, bytes of the tree.
 //!
-//! The budget is counted in one linear pass over JSON text, or event by event with a streaming parser (YAML), always before that part is
-//! built. Counting allocates one small entry for each open container. A document over budget is refused with the limit and the measured
-//! value.
+//! The budget is counted in one linear pass over JSON text, or event by event in a streaming parser (YAML), always before the value is
+//! built. Counting allocates one small entry for each open container. A document over budget is refused with an error that states the limit
+//! and the measured value.
 
 mod json;
 mod memory;
@@ -35,9 +35,9 @@ pub struct Limits {
 /// Documents that sites publish.
 ///
 /// - depth: values below 64 levels are dropped and reported one by one; beyond 8,192 levels even that is too expensive.
-/// - nodes: the largest OpenAPI documents published (12 MB) hold about 350,000 values.
+/// - nodes: the largest published OpenAPI documents (12 MB) contain about 350,000 values.
 /// - scalar bytes: no more than the largest document that is read.
-/// - tree bytes: leaves 48 of the 128 MiB that one reading may take to capabilities, findings and the parser itself.
+/// - tree bytes: reading one document may take 128 MiB; this leaves 48 MiB for capabilities, findings and the parser itself.
 pub(crate) const DOCUMENT: Limits = Limits {
     depth: 8_192,
     nodes: 600_000,
@@ -45,16 +45,16 @@ pub(crate) const DOCUMENT: Limits = Limits {
     tree_bytes: 80 * 1_024 * 1_024,
 };
 
-/// Documents in YAML. The YAML reader recurses, so the depth limit is that of JSON values.
+/// Documents in YAML. The YAML reader recurses, so it has the same depth limit as JSON values.
 pub(crate) const YAML: Limits = Limits { depth: crate::json::DEPTH_MAX, nodes: 400_000, ..DOCUMENT };
 
-/// Maximum number of values of a manifest other than OpenAPI: the largest published one seen holds 1,700, and the 5,000 capabilities that
-/// are read have twelve each.
+/// Maximum number of values of a manifest other than OpenAPI: the largest published one has 1,700, and this allows twelve for each of the
+/// 5,000 capabilities that are read.
 ///
 /// A small value can become a large entry of the model, so this bounds the model too: 2 KiB a value.
 pub(crate) const MANIFEST_NODES_MAX: usize = 60_000;
 
-/// Bodies of responses: registries, agents.
+/// Response bodies of registries and agents.
 ///
 /// - depth: the default recursion limit of `serde_json`.
 /// - nodes and scalar bytes: ten times a registry page with a thousand entries.
@@ -62,7 +62,7 @@ pub(crate) const MANIFEST_NODES_MAX: usize = 60_000;
 pub const BODY: Limits =
     Limits { depth: 128, nodes: 200_000, scalar_bytes: 4 * 1_024 * 1_024, tree_bytes: 32 * 1_024 * 1_024 };
 
-/// Bodies of requests: searches, calls of tools.
+/// Request bodies: searches, tool calls.
 ///
 /// - tree bytes: the text of the largest document, and 1 MiB for other values.
 pub const REQUEST: Limits = Limits { tree_bytes: 5 * 1_024 * 1_024, ..BODY };
@@ -129,7 +129,7 @@ const BLOCK_BYTES: usize = 16;
 struct Open {
     is_object: bool,
     children: usize,
-    /// Children that fit before it grows.
+    /// Number of children that fit before the container grows.
     capacity: usize,
 }
 
@@ -142,7 +142,7 @@ impl Open {
         }
         let before = self.bytes();
         self.capacity = if self.is_object {
-            // Hash tables have 4, 8, 16… buckets and are filled to seven eighths.
+            // Hash tables have 4, 8, 16… buckets and are at most seven eighths full.
             match self.capacity {
                 0 => 3,
                 3 => 7,
@@ -188,7 +188,7 @@ pub(crate) struct Cost {
 }
 
 impl Cost {
-    /// The difference to an earlier state.
+    /// The cost since an earlier state.
     pub(crate) const fn since(self, before: Self) -> Self {
         Self {
             nodes: self.nodes - before.nodes,

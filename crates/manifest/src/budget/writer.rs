@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// Passes bytes on until more are written than the limit allows, and fails then with [`io::ErrorKind::FileTooLarge`].
+/// Forwards bytes to another writer. A write beyond the limit fails with [`io::ErrorKind::FileTooLarge`].
 pub struct LimitedWriter<W> {
     inner: W,
     bytes_left: usize,
@@ -14,7 +14,7 @@ impl<W: io::Write> LimitedWriter<W> {
         Self { inner, bytes_left: bytes_max }
     }
 
-    /// How many bytes may still be written.
+    /// Number of bytes that may still be written.
     pub const fn bytes_left(&self) -> usize {
         self.bytes_left
     }

@@ -1,6 +1,6 @@
 //! Compares the declarations of one capability: their contradictions, and the most cautious values.
 //!
-//! Only what publishers stated is a contradiction. Declarations that leave a fact out agree with every statement about it.
+//! Only facts that publishers stated can contradict each other. A declaration that omits a fact agrees with every statement about it.
 
 use std::collections::BTreeSet;
 
@@ -24,19 +24,19 @@ const VALUE_CHARS_MAX: usize = 100;
 
 findings! {
     rule AUTH: Should("declarations.auth", "agentdex declarations")
-        "another declaration of the operation states another authentication"
+        "another declaration of the operation states a different authentication"
             => "State the same schemes, scopes and requirement in every declaration of the operation.";
     rule SAFETY: Should("declarations.safety", "agentdex declarations")
-        "another declaration of the operation states another safety or confirmation"
+        "another declaration of the operation states a different safety or confirmation"
             => "State the same safety, confirmation and reversibility in every declaration of the operation.";
     rule PARAMETER: Should("declarations.parameter", "agentdex declarations")
-        "another declaration of the operation states another type or requirement of a parameter"
+        "another declaration of the operation states a different type or requirement of a parameter"
             => "Declare the parameter with the same type and requirement in every declaration of the operation.";
     rule PRICE: Should("declarations.price", "agentdex declarations")
-        "another declaration of the operation states another price"
+        "another declaration of the operation states a different price"
             => "State the same price in every declaration of the operation.";
     rule RATE_LIMIT: Should("declarations.rate_limit", "agentdex declarations")
-        "another declaration of the operation states another limit of requests"
+        "another declaration of the operation states a different request limit"
             => "State the same limit in every declaration of the operation.";
 }
 
@@ -84,7 +84,7 @@ pub struct Contradiction {
     pub parameter: Option<String>,
     /// The leading declaration first.
     pub stated: Vec<Stated>,
-    /// The value that counts.
+    /// The value that agentdex uses.
     pub used: String,
 }
 
@@ -119,7 +119,7 @@ pub fn contradictions(statements: &[Statement]) -> Vec<Contradiction> {
     comparison.contradictions
 }
 
-/// The findings of one declaration: one for each contradiction that it takes part in.
+/// The findings of one declaration: one for each contradiction that involves it.
 pub fn findings_of(
     declaration: &CapabilityId,
     contradictions: &[Contradiction],
@@ -194,7 +194,7 @@ impl<'a> Comparison<'a> {
     }
 }
 
-/// Required where any declaration requires it, by the schemes of the first declaration that has one.
+/// Authentication is required if any declaration requires it. The schemes are those of the first declaration that has any.
 fn auth(leader: &CapabilityAuth, comparison: &mut Comparison<'_>) -> CapabilityAuth {
     let required = |required: Tristate| comparison.any(|statement| statement.auth.required == required);
     let required = match (required(Tristate::Yes), required(Tristate::No)) {
@@ -242,7 +242,7 @@ fn auth(leader: &CapabilityAuth, comparison: &mut Comparison<'_>) -> CapabilityA
     merged
 }
 
-/// The order of caution; `None` for an unknown class.
+/// Rank of a class, higher for more caution; `None` for an unknown class.
 const fn caution(class: SafetyClass) -> Option<u8> {
     match class {
         SafetyClass::Unknown => None,
@@ -289,7 +289,7 @@ fn safety(leader: &Safety, comparison: &mut Comparison<'_>) -> Safety {
     merged
 }
 
-/// Requires every parameter that a declaration requires; adds those that the leader does not have.
+/// Requires every parameter that a declaration requires; adds required parameters that the leader does not have.
 fn parameters(schema: &mut Option<Value>, comparison: &mut Comparison<'_>) {
     let statements = comparison.statements;
     let names: BTreeSet<&String> = statements
@@ -336,7 +336,7 @@ fn require(schema: &mut Option<Value>, name: &str, parameter: &Parameter) {
     }
 }
 
-/// The highest of the prices that can be compared; else that of the leading declaration.
+/// The highest of the comparable prices, or the price of the leading declaration if they cannot be compared.
 fn price(comparison: &mut Comparison<'_>) -> Option<Payment> {
     let first =
         comparison.first(|statement| statement.price.as_ref().filter(|price| price.price.is_some()))?;
@@ -359,7 +359,7 @@ fn price_in_words(price: &Payment) -> Option<String> {
     Some(std::iter::once(amount).chain(unit.map(String::as_str)).collect::<Vec<_>>().join(" "))
 }
 
-/// The lowest of the rates that can be compared; else the limit of the leading declaration.
+/// The lowest of the comparable rates, or the limit of the leading declaration if they cannot be compared.
 fn rate_limit(comparison: &mut Comparison<'_>) -> Option<RateLimit> {
     let limits = || comparison.statements.iter().filter_map(|statement| statement.rate_limit.as_ref());
     let lowest = limits().filter(|limit| rate(limit).is_some()).min_by(|one, other| {
@@ -374,7 +374,7 @@ fn rate_limit(comparison: &mut Comparison<'_>) -> Option<RateLimit> {
     Some(used)
 }
 
-/// Requests and the seconds that they are allowed in.
+/// Number of requests, and the seconds within which they are allowed.
 fn rate(limit: &RateLimit) -> Option<(u64, u64)> {
     Some((limit.requests?, limit.window_s.filter(|seconds| *seconds > 0)?))
 }

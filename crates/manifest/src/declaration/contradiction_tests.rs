@@ -1,4 +1,4 @@
-//! Declarations that disagree, read from documents.
+//! Documents whose declarations contradict each other.
 
 use super::*;
 use crate::declaration::{fullness, operation};
@@ -57,7 +57,7 @@ fn facts(contradictions: &[Contradiction]) -> Vec<(Fact, &str)> {
     contradictions.iter().map(|contradiction| (contradiction.fact, contradiction.used.as_str())).collect()
 }
 
-/// A capability that a test changes as a publisher would, in a manifest of its own.
+/// A manifest with one capability, which `change` modifies.
 fn changed(path: &str, change: impl FnOnce(&mut Capability)) -> Manifest {
     let mut manifest = if path == "/agent.json" { awp(&json!({})) } else { agents_json(&json!({})) };
     change(manifest.capabilities.first_mut().unwrap());

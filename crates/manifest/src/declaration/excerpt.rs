@@ -7,17 +7,17 @@ use crate::entry;
 use crate::model::{Capability, CapabilityKind, Cost, Manifest, NamedBy, Payment, PolicyChoice, SourceKind};
 use crate::text::capped;
 
-/// Maximum number of characters of texts that are not compared. The search finds a declaration that does not lead by this much
-/// of its description.
+/// Maximum number of characters of texts that are not compared. Search indexes this much of the description of a declaration that is not
+/// the leading one.
 const TEXT_CHARS_MAX: usize = 500;
-/// Maximum number of characters of an address or a word inside of a fact.
+/// Maximum number of characters of an address or a word in a fact.
 const WORD_CHARS_MAX: usize = 200;
 /// Maximum number of bytes of each list of words: scopes, tags, types.
 const WORDS_BYTES_MAX: usize = 4 * 1024;
 
 /// A compact form of a declaration: its facts and its search terms.
 ///
-/// As JSON it has at most 64 KiB, if its addresses are as long as allowed; usually it has less than 1 KiB.
+/// Its JSON takes at most 64 KiB, if its addresses have the maximum length; usually it takes less than 1 KiB.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Excerpt {
     pub statement: Statement,
@@ -25,7 +25,7 @@ pub struct Excerpt {
     pub name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// The first characters.
+    /// The first 500 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     pub kind: CapabilityKind,
@@ -56,7 +56,8 @@ pub struct Excerpt {
 
 impl Excerpt {
     pub fn of(manifest: &Manifest, capability: &Capability) -> Self {
-        // The facts of a document do not depend on who names it. The index leaves out the identifiers of documents that only others name.
+        // The facts of a document do not depend on who links to it. The index omits the identifiers of documents that only other sites link
+        // to.
         let entry = entry::of_capability(manifest, capability, NamedBy::Site);
         let types = capability.semantic_types.iter().map(|kind| kind.name.clone());
         Self {
@@ -90,7 +91,7 @@ impl Excerpt {
     }
 }
 
-/// The distinct schemes of payment that a capability names in lower case, or else those of its manifest. None for a free one.
+/// The distinct payment schemes of a capability in lower case, or those of its manifest if it names none. Empty for a free capability.
 pub fn payment_schemes(manifest: &Manifest, capability: &Capability) -> Vec<String> {
     if capability.price.as_ref().and_then(Payment::cost) == Some(Cost::Free) {
         return Vec::new();
@@ -104,7 +105,7 @@ pub fn payment_schemes(manifest: &Manifest, capability: &Capability) -> Vec<Stri
     schemes
 }
 
-/// A statement without the ends of long texts and lists.
+/// Truncates the long texts and lists of a statement.
 fn bounded(mut statement: Statement) -> Statement {
     statement.auth.scopes = first_words(statement.auth.scopes);
     statement.safety.message = statement.safety.message.map(|text| capped(&text, TEXT_CHARS_MAX).to_owned());

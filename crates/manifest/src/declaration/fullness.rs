@@ -1,12 +1,12 @@
-//! How much a declaration states.
+//! Ranks declarations by how much they state.
 
 use serde_json::Value;
 
 use crate::model::{Capability, Confirmation, ExecutionModel, Manifest, SourceKind, Tristate, TypeSource};
 
-/// Maximum number of parameters that count; further ones make no declaration fuller.
+/// Maximum number of parameters that count; further ones do not raise the rank.
 const PARAMETERS_MAX: usize = 16;
-/// More than the facts of any declaration.
+/// Rank of a callable declaration: more than the facts of any declaration add.
 const CALLABLE: usize = 2_000;
 const NATIVE: usize = 1_000;
 

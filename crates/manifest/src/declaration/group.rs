@@ -1,13 +1,12 @@
-//! Which declarations of a site are one capability.
+//! Decides which declarations of a site belong to one capability.
 //!
-//! Declarations belong together when they call the same operation, or have the same place in equal documents at several
-//! paths. A name of agents.txt that has no address belongs to the capability of that name in the agents.json of its host.
-//! Only documents whose publisher is known are grouped: those of the site itself, and those of each customer who has a host below
-//! its domain. Users of a site may have written any other document, also one that the site links to, for example from a catalog of
-//! its users' agents. Its declarations are capabilities of their own, so nobody can change what another one declares. In a group, the
-//! document leads that is the fewest links away from the domain, and among equals one at the domain itself, then the fullest.
-//! Two declarations of one document are never one capability: where a document declares several at one operation, only
-//! declarations of the same native id belong together.
+//! Declarations belong together if they call the same operation, or if they have the same native id in equal documents at several paths. A
+//! name of agents.txt that has no address belongs to the capability of that name in the agents.json of its host. Only documents whose
+//! publisher is known are grouped: those of the site itself, and those of each customer who has a host below its domain. Users of a site
+//! may have written any other document, even one to which the site links, for example from a catalog of its users' agents. Its declarations
+//! are separate capabilities, so that nobody can change the declarations of others. The leader of a group is the declaration whose document
+//! is the fewest links away from the domain; among equals, one at the domain itself, then the fullest. Two declarations of one document are
+//! never one capability: if a document declares one operation several times, only declarations with the same native id belong together.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -16,13 +15,13 @@ use crate::model::Format;
 use crate::name::{CapabilityId, ContentHash, Host, ManifestId};
 
 crate::string_enum! {
-    /// Who publishes a document, rather than a user of the host.
+    /// The publisher of a document.
     Publisher, "publisher" {
         /// The site itself.
         Site = "site",
-        /// The customer who has the host, which the site does not name.
+        /// The customer to whom the host belongs. The site does not name this host.
         Host = "host",
-        /// Not known: a user may have written it.
+        /// Unknown: a user of the host may have written the document.
         Unknown = "unknown",
     }
 }
@@ -35,7 +34,8 @@ pub struct SiteManifest {
     pub format: Format,
     pub content_hash: ContentHash,
     pub publisher: Publisher,
-    /// Number of links from what the site publishes at its domain to this document: 0 at a usual path, and for documents of others.
+    /// Number of links between the documents that the site publishes at its domain and this document: 0 at a usual path, and for documents
+    /// of other publishers.
     pub links_away: usize,
     pub declarations: Vec<Declared>,
 }
@@ -43,7 +43,7 @@ pub struct SiteManifest {
 /// The parts of a declaration that grouping needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Declared {
-    /// The id that the capability has by itself.
+    /// The capability id that the declaration would have without grouping.
     pub id: CapabilityId,
     pub native_id: String,
     /// See [`super::operation()`].
@@ -63,7 +63,7 @@ pub struct Member {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group(pub Vec<Member>);
 
-/// A declaration with its manifest and, once it is known, the number of its group.
+/// A declaration with its manifest.
 struct Node<'a> {
     manifest: &'a SiteManifest,
     declared: &'a Declared,
@@ -84,7 +84,7 @@ impl Node<'_> {
         (self.manifest.format, &self.manifest.content_hash)
     }
 
-    /// A name without an address, which agents.json explains.
+    /// Whether this is a name of agents.txt without an address, whose call is in agents.json.
     fn is_bare_name(&self) -> bool {
         self.manifest.format == Format::AgentsTxt && self.declared.operation.is_none()
     }
@@ -109,7 +109,7 @@ pub fn group(manifests: &[SiteManifest]) -> Vec<Group> {
     groups.into_values().map(Group).collect()
 }
 
-/// Groups declarations; the groups are by the ids of their leaders.
+/// Groups declarations. The groups are keyed by the ids of their leaders.
 fn grouped<'a>(
     manifests: impl IntoIterator<Item = &'a SiteManifest>,
 ) -> BTreeMap<&'a CapabilityId, Vec<Member>> {
@@ -117,7 +117,7 @@ fn grouped<'a>(
         .into_iter()
         .flat_map(|manifest| manifest.declarations.iter().map(move |declared| Node { manifest, declared }))
         .collect();
-    // The first declaration of each step represents those that join it.
+    // Each step joins declarations to the first one.
     nodes.sort_unstable_by(|one, other| one.order().cmp(&other.order()));
     let mut joins: Vec<usize> = (0..nodes.len()).collect();
     join_equal_documents(&nodes, &mut joins);
@@ -132,7 +132,7 @@ fn grouped<'a>(
     groups
 }
 
-/// Joins lead to an earlier node, at most one for each step.
+/// Follows the joins of a node to its leader. Each join points at an earlier node, with at most one join for each step.
 fn leader_of(joins: &[usize], mut index: usize) -> usize {
     while let Some(joined) = joins.get(index).filter(|joined| **joined != index) {
         index = *joined;

@@ -1,4 +1,4 @@
-//! Groups of the layouts that sites publish.
+//! Tests grouping with the layouts of published sites.
 
 use super::*;
 
@@ -59,7 +59,7 @@ fn agents_txt_and_agents_json_give_one_capability_for_each_name() {
 }
 
 #[test]
-fn a_name_of_agents_txt_belongs_to_the_agents_json_of_its_host_alone() {
+fn a_name_of_agents_txt_joins_only_the_agents_json_of_its_host() {
     let mut other_host = manifest(
         "/.well-known/agents.json",
         Format::AgentsJson,
@@ -75,7 +75,7 @@ fn a_name_of_agents_txt_belongs_to_the_agents_json_of_its_host_alone() {
 
 #[test]
 fn equal_documents_at_two_paths_are_one_capability_for_each_native_id() {
-    // The addresses differ, since they are relative to the documents.
+    // The addresses differ because they are relative to the documents.
     let manifests = [
         manifest(
             "/agent.json",
@@ -149,9 +149,9 @@ fn many_declarations_of_one_operation_are_grouped_in_linear_time() {
     assert_eq!(group(&manifests).len(), 20_000);
 }
 
-/// A catalog of the site may link to documents of its users, who can write as much as they like.
+/// A catalog of the site may link to documents that its users wrote, with any number of declarations.
 #[test]
-fn a_document_that_users_may_have_written_shares_no_capability() {
+fn declarations_in_documents_of_users_stay_separate_capabilities() {
     let at = |publisher, path: &str, content: &str, paths: &[&str]| {
         let declared: Vec<(&str, Option<&str>, u32)> =
             paths.iter().map(|path| (*path, Some("POST /pay"), 90)).collect();
@@ -177,7 +177,7 @@ fn a_document_that_users_may_have_written_shares_no_capability() {
 
 /// The home page of a site links to its own description and to the fuller one of a customer.
 #[test]
-fn a_document_at_the_domain_leads_one_beside_it() {
+fn a_document_at_the_domain_leads_over_one_at_a_subdomain() {
     let at = |host: &str, path: &str, fullness| {
         let mut of_host = manifest(path, Format::OpenApi, path, &[("pay", Some("POST /pay"), fullness)]);
         of_host.host = Host::parse(host).unwrap();
@@ -187,9 +187,9 @@ fn a_document_at_the_domain_leads_one_beside_it() {
     assert_eq!(groups(&documents, &["featured", "own"]), [vec!["own pay", "featured pay"]]);
 }
 
-/// Customers of a site have hosts, and may declare the operations of others there.
+/// Customers of a site have their own hosts, and may declare the operations of other customers there.
 #[test]
-fn customers_share_capabilities_with_nobody_else() {
+fn declarations_of_customers_stay_separate_capabilities() {
     let at = |host: &str, path: &str, content: &str| {
         let mut of_host = manifest(path, Format::OpenApi, content, &[("pay", Some("POST /pay"), 5)]);
         of_host.host = Host::parse(host).unwrap();
@@ -207,7 +207,7 @@ fn customers_share_capabilities_with_nobody_else() {
 }
 
 #[test]
-fn a_linked_document_defines_no_name_of_a_document_that_is_fewer_links_away() {
+fn a_more_distant_document_does_not_define_names_of_a_closer_one() {
     let txt = manifest("/agents.txt", Format::AgentsTxt, "txt", &[("pay", None, 0)]);
     let upload = |links_away| SiteManifest {
         links_away,

@@ -1,9 +1,9 @@
 //! Declarations of one operation within a site: one capability that several documents declare.
 //!
-//! Documents of a site often declare the same operation: agents.txt and agents.json, one document at two paths, a card
-//! and an `OpenAPI` document. [`group()`] decides which declarations belong together, [`name()`] which id answers for them,
-//! and [`merge()`] compares what they state: the declaration leads that is the fewest links away from what the site itself
-//! publishes, and of those the fullest. The most cautious value counts.
+//! Documents of a site often declare the same operation: agents.txt and agents.json, one document at two paths, a card and an `OpenAPI`
+//! document. [`group()`] decides which declarations belong together, [`name()`] which id they get, and [`merge()`] compares what they
+//! state. The leading declaration is the one with the fewest links from what the site itself publishes; among equals, the fullest. If
+//! values differ, the most cautious one is used.
 
 mod contradiction;
 mod excerpt;

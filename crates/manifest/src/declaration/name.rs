@@ -1,8 +1,8 @@
 //! Chooses the id of the declarations of one capability, and reports what changed since the last choice.
 //!
-//! A known capability keeps its id, even if another declaration leads it now. If known capabilities are merged, the id of the leading
-//! declaration stays, and the other ids lead to it. If one is split, its id stays with the declaration that has this id itself, else with
-//! the group of most of its declarations.
+//! A known capability keeps its id, even if its leading declaration changes. If known capabilities are merged, the id of the leading
+//! declaration is kept, and the other ids become aliases. If a capability is split, its id is kept by the declaration that has this id
+//! itself, or else by the group with most of its declarations.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -10,17 +10,17 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use super::group::{Group, Member};
 use crate::name::{CapabilityId, ManifestId};
 
-/// Maximum number of ids without a declaration that a capability answers.
+/// Maximum number of former ids, without a declaration, that still refer to a capability.
 const FORMER_MAX: usize = 32;
-/// Maximum number of moves that a manifest lists; the others are only counted.
+/// Maximum number of moves that are listed for a manifest; the others are only counted.
 const MOVES_LISTED_MAX: usize = 20;
 
-/// The last decision about a site.
+/// The previous decision about a site.
 #[derive(Debug, Clone, Default)]
 pub struct Before {
     /// Ids of the declarations in the index.
     pub known: HashSet<CapabilityId>,
-    /// The capability of each declaration that shares one or has the id of another, and of each id without a declaration.
+    /// The capability of each declaration that shares a capability or has another id, and of each id without a declaration.
     pub capabilities: HashMap<CapabilityId, CapabilityId>,
 }
 
@@ -36,21 +36,21 @@ pub struct Named {
     pub id: CapabilityId,
     /// The leading declaration first.
     pub members: Vec<Member>,
-    /// Ids without a declaration that it answers, sorted.
+    /// Former ids, without a declaration, that refer to this capability, sorted.
     pub former: Vec<CapabilityId>,
 }
 
 impl Named {
-    /// Whether it has one declaration, and the id of that.
+    /// Whether it has a single declaration, the id of this declaration, and no former ids.
     pub fn is_plain(&self) -> bool {
         self.former.is_empty() && matches!(self.members.as_slice(), [only] if only.id == self.id)
     }
 }
 
-/// A declaration and a capability.
+/// A declaration, and the capability that it joined or left.
 pub type Move = (CapabilityId, CapabilityId);
 
-/// The moves that a manifest has a part in.
+/// The moves that involve a manifest.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Moves {
     /// The first ones, at most `MOVES_LISTED_MAX`.
@@ -74,12 +74,12 @@ impl Moves {
     }
 }
 
-/// The changes of a decision, by the indexed manifests that take part in it.
+/// The changes of a decision, for each indexed manifest that it involves.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Regrouped {
     /// Declarations that joined a capability with other declarations: for all manifests of the capability.
     pub merged: BTreeMap<ManifestId, Moves>,
-    /// Declarations that are no longer declarations of a capability: for its manifests and that of the declaration.
+    /// Declarations that left a capability: for the manifests of the capability and for that of the declaration.
     pub split: BTreeMap<ManifestId, Moves>,
 }
 
@@ -99,18 +99,18 @@ pub fn name(groups: Vec<Group>, before: &Before) -> (Vec<Named>, Regrouped) {
         }
         named.push(Named { id, members, former: Vec::new() });
     }
-    let living: HashSet<CapabilityId> =
+    let current: HashSet<CapabilityId> =
         named.iter().flat_map(|named| named.members.iter().map(|member| member.id.clone())).collect();
     let mut former: BTreeMap<usize, BTreeSet<&CapabilityId>> = BTreeMap::new();
     let aliases = before.capabilities.iter().chain(of_claim.keys().map(|claim| (*claim, *claim)));
-    for (alias, capability) in aliases.filter(|(alias, _)| !living.contains(*alias)) {
+    for (alias, capability) in aliases.filter(|(alias, _)| !current.contains(*alias)) {
         if let Some(index) = of_claim.get(capability) {
             former.entry(*index).or_default().insert(alias);
         }
     }
     for (index, aliases) in former {
         let Some(named) = named.get_mut(index) else { continue };
-        // The id itself stays whatever the number.
+        // The capability's own id is kept regardless of the limit.
         let own = aliases.get(&named.id).copied();
         let others = aliases.into_iter().filter(|alias| **alias != named.id);
         named.former = own.into_iter().chain(others).take(FORMER_MAX).cloned().collect();
@@ -144,7 +144,7 @@ fn claims<'a>(groups: &[Group], before: &'a Before) -> HashMap<usize, BTreeSet<&
     claims
 }
 
-/// Takes time linear in the declarations, however many manifests a capability has.
+/// Takes time linear in the number of declarations, regardless of the number of manifests of a capability.
 fn changes(named: &[Named], before: &Before) -> Regrouped {
     let mut changes = Regrouped::default();
     let mut now: HashMap<&CapabilityId, (&Named, &Member)> = HashMap::new();

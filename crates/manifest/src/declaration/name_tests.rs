@@ -1,4 +1,4 @@
-//! Ids through merges, splits and changes of the leader.
+//! Tests which ids capabilities keep after merges, splits and changes of the leader.
 
 use super::*;
 use crate::name::ManifestUrl;
@@ -11,7 +11,7 @@ fn manifest(letter: &str) -> ManifestId {
     ManifestId::of(&ManifestUrl::parse(&format!("https://shop.example/{letter}")).unwrap())
 }
 
-/// Groups written as `ab c`: each letter is a declaration in a manifest of its own, the leader first.
+/// Groups written as `ab c`: each letter is a declaration in a separate manifest, and the first one is the leader.
 fn groups(text: &str) -> Vec<Group> {
     let member = |letter: char| {
         let letter = letter.to_string();
@@ -20,7 +20,7 @@ fn groups(text: &str) -> Vec<Group> {
     text.split_whitespace().map(|group| Group(group.chars().map(member).collect())).collect()
 }
 
-/// The decision that follows from another one, and what is known after it.
+/// The decision after an earlier one, and the state for the next decision.
 fn next(text: &str, before: &Before) -> (Vec<Named>, Regrouped, Before) {
     decided(groups(text), before)
 }
@@ -98,20 +98,20 @@ fn an_id_stays_valid_after_its_declaration_is_gone() {
     assert_eq!(named_after(&["ab", "b"]), ["a: b (a)"]);
     assert_eq!(named_after(&["ab", "a"]), ["a: a (b)"]);
     assert_eq!(named_after(&["ab", "b", "cb"]), ["a: cb (a)"]);
-    assert_eq!(named_after(&["ab", "b", "b d", "db"]), ["d: db (a)"], "merged into another one");
+    assert_eq!(named_after(&["ab", "b", "b d", "db"]), ["d: db (a)"], "`d` leads the merged group");
     assert_eq!(named_after(&["ab", ""]), Vec::<String>::new());
-    assert_eq!(named_after(&["ab", "", "b"]), ["b: b"], "nothing is left to answer for");
+    assert_eq!(named_after(&["ab", "", "b"]), ["b: b"], "no declaration is left");
 }
 
 #[test]
-fn an_id_stays_with_the_declaration_that_has_it_as_its_own() {
+fn a_split_leaves_the_id_with_the_declaration_of_the_same_id() {
     assert_eq!(named_after(&["abc", "a bc"]), ["a: a", "b: bc"]);
     assert_eq!(named_after(&["abc", "bc"]), ["a: bc (a)"]);
-    assert_eq!(named_after(&["abc", "bc", "bc a"]), ["b: bc", "a: a"], "it came back as something else");
+    assert_eq!(named_after(&["abc", "bc", "bc a"]), ["b: bc", "a: a"], "`a` is declared again");
     assert_eq!(named_after(&["abcd", "b cd"]), ["b: b", "a: cd (a)"], "with most declarations");
 }
 
-/// A move of declarations, as each of these manifests reports it.
+/// The moves of declarations, as each of these manifests reports them.
 fn moves(manifests: &[&str], moved: &[(&str, &str)]) -> BTreeMap<ManifestId, Moves> {
     let listed: BTreeSet<Move> =
         moved.iter().map(|(one, into)| (capability(one), capability(into))).collect();
@@ -119,7 +119,8 @@ fn moves(manifests: &[&str], moved: &[(&str, &str)]) -> BTreeMap<ManifestId, Mov
     manifests.iter().map(|letter| (manifest(letter), moved.clone())).collect()
 }
 
-/// A site whose manifests each declare the same operations, which are one capability each or separate ones.
+/// A site whose manifests all declare the same operations. Each operation is one shared capability, or a separate capability in each
+/// manifest.
 fn shared(manifests: usize, operations: usize, are_one: bool) -> Vec<Group> {
     let member = |operation: usize, number: usize| Member {
         id: capability(&format!("{operation} {number}")),
@@ -133,7 +134,7 @@ fn shared(manifests: usize, operations: usize, are_one: bool) -> Vec<Group> {
     groups.flat_map(|Group(members)| members).map(|member| Group(vec![member])).collect()
 }
 
-/// Memory and time of a change of all groups grow with the declarations, not with their square.
+/// Memory and time of regrouping a whole site are linear in the number of declarations.
 #[test]
 fn regrouping_a_site_is_linear_in_its_declarations() {
     let bytes = |manifests: usize| {

@@ -1,4 +1,4 @@
-//! The operation that a declaration calls, as a key that equal operations of a site share.
+//! The key of the operation that a declaration calls. Equal operations of a site have equal keys.
 
 use data_encoding::HEXLOWER;
 use ring::digest;
@@ -6,7 +6,7 @@ use ring::digest;
 use crate::model::{Capability, Invocation, Protocol};
 use crate::name::parse_url;
 
-/// Bytes of a hash that are kept: no two operations of one site share 128 bits.
+/// Bytes of the hash that are kept: collisions of 128 bits within one site are not a concern.
 const KEY_BYTES: usize = 16;
 
 /// The key of the operation; `None` if the declaration has no address, or plain HTTP without a method.
@@ -40,7 +40,7 @@ fn tool_name(invocation: &Invocation) -> Option<&str> {
     invocation.native.as_deref().map(str::trim).filter(|name| !name.is_empty())
 }
 
-/// The endpoint without what varies between spellings of it.
+/// The endpoint in a form that is equal for all its spellings.
 fn normalized(endpoint: &str) -> String {
     let unnamed = without_names(endpoint.trim());
     let Ok(mut url) = parse_url(&unnamed) else { return unnamed };
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_variables_and_variable_parameters_do_not_count() {
+    fn operations_ignore_variable_names_and_variable_query_parameters() {
         let order = key("GET", "https://shop.example/orders/{id}");
         assert_eq!(order, key("GET", "https://shop.example/orders/{order_id}"));
         assert_eq!(order, key("GET", "https://shop.example/orders/{id}?page={page}"));

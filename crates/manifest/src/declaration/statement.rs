@@ -9,24 +9,24 @@ use crate::model::{Capability, CapabilityAuth, Finding, Format, Manifest, Paymen
 use crate::name::{CapabilityId, ManifestId, ManifestUrl};
 use crate::schema::required_properties;
 
-/// Maximum number of parameters of one declaration that are compared, the first by name, and bytes of such a name.
+/// Maximum number of parameters of one declaration that are compared (the first by name), and maximum bytes of such a name.
 const PARAMETERS_MAX: usize = 64;
 const PARAMETER_NAME_BYTES_MAX: usize = 200;
-/// Maximum number of bytes of the compared parameters of one declaration, as JSON: 64 of them with names and types of usual
-/// length take half.
+/// Maximum number of bytes of the compared parameters of one declaration, as JSON: 64 parameters with names and types of usual length take
+/// half of this.
 const PARAMETERS_BYTES_MAX: usize = 8 * 1024;
-/// Keywords of a parameter's schema that are kept, bytes of such a value, and types of a list.
+/// Keywords of a parameter's schema that are kept, maximum bytes of such a value, and maximum number of types in a list.
 const KEYWORDS: [&str; 3] = ["type", "format", "x-in"];
 const KEYWORD_BYTES_MAX: usize = 100;
 const TYPES_MAX: usize = 8;
-/// About what a statement, and what a parameter takes in memory besides the texts.
+/// Estimated bytes of memory of a statement and of a parameter, without their texts.
 const STATEMENT_BYTES: usize = 1_000;
 const PARAMETER_BYTES: usize = 400;
 
-/// A declaration: where it is, and the facts that are compared.
+/// The location of a declaration, and its facts that are compared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Statement {
-    /// The id that the capability has by itself.
+    /// The capability id that the declaration would have without grouping.
     pub id: CapabilityId,
     pub native_id: String,
     pub manifest_id: ManifestId,
@@ -92,7 +92,7 @@ impl Statement {
         }
     }
 
-    /// About what it takes in memory.
+    /// Estimated bytes of memory.
     pub fn bytes(&self) -> usize {
         let facts = (&self.auth, &self.safety, &self.price, &self.rate_limit);
         let facts = serde_json::to_vec(&facts).map_or(0, |json| json.len());
@@ -145,7 +145,7 @@ fn parameters(schema: &Value) -> Option<BTreeMap<String, Parameter>> {
     Some(sorted.into_iter().take(PARAMETERS_MAX).map(parameter).take_while(fits).collect())
 }
 
-/// A text or a list of texts.
+/// Whether a value is a short text or a short list of texts.
 fn is_short(value: &Value) -> bool {
     match value {
         Value::String(text) => text.len() <= KEYWORD_BYTES_MAX,

@@ -1,4 +1,4 @@
-//! Published addresses: resolved to absolute URLs, with findings for those that agents cannot use.
+//! Resolves published addresses to absolute URLs, and reports addresses that agents cannot use.
 
 use std::collections::HashMap;
 
@@ -9,10 +9,10 @@ use crate::object::Object;
 use crate::public_address;
 use crate::text::capped;
 
-/// The pointer for findings about the whole document.
+/// Pointers for findings about the whole document.
 #[derive(Default)]
 pub(crate) struct Places {
-    /// Pointer of the declared origin, if it is another host.
+    /// Pointer to the declared origin, if it is on another host.
     pub(crate) origin: Option<String>,
     /// Pointers of placeholders among the addresses of interfaces.
     pub(crate) interfaces: HashMap<String, String>,
@@ -25,13 +25,13 @@ impl Draft<'_> {
         (!host.is_nowhere()).then(|| host.site())
     }
 
-    /// An absolute address from what was published, resolved against the root of the served origin.
+    /// Resolves a published address against the root of the served origin.
     pub(crate) fn on_origin(&mut self, published: &str, pointer: &str) -> Option<Address> {
         let address = address::on_origin(self.base(), published);
         self.check_address(address, published, pointer)
     }
 
-    /// An absolute address from what was published, resolved against the document's own URL.
+    /// Resolves a published address against the document's own URL.
     pub(crate) fn on_document(&mut self, published: &str, pointer: &str) -> Option<Address> {
         let address = address::on_document(self.base(), published);
         self.check_address(address, published, pointer)
@@ -93,7 +93,7 @@ impl Draft<'_> {
         if self.is_private { None } else { public_address::not_public(address) }
     }
 
-    /// Whether an address was reported at its own pointer.
+    /// Whether an address was reported as not public at its own pointer.
     pub(crate) fn is_reported_not_public(&self, address: &str) -> bool {
         self.not_public.contains(address)
     }

@@ -1,10 +1,10 @@
-//! The calls that credentials of a document are for.
+//! Assigns the credentials of a document to the calls that need them.
 
 use crate::model::{AppliesTo, AuthScheme, Capability, Manifest, Tristate};
 
 /// Maximum number of credentials of one document that are assigned to calls.
 const CREDENTIALS_MAX: usize = 16;
-/// Maximum number of calls whose ids are repeated for each of the credentials.
+/// Maximum number of calls whose ids are listed for each of the credentials.
 const CALLS_MAX: usize = 1_000;
 
 /// Restricts credentials that were stated for the whole document to the calls that need them. A call that states nothing may need any of

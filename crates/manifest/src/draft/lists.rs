@@ -1,4 +1,4 @@
-//! The lists of a manifest besides its capabilities, which share one limit of items and the memory limit of the model.
+//! The lists of a manifest other than its capabilities. All have the same limit on items and share the memory limit of the model.
 
 use serde::Serialize;
 
@@ -21,7 +21,7 @@ findings! {
 }
 
 impl Draft<'_> {
-    /// Adds a capability, and the same call with other methods.
+    /// Adds a capability, and one copy of it for each further method.
     pub(crate) fn push_with_methods(&mut self, first: Capability, others: impl IntoIterator<Item = String>) {
         let whole = first.clone();
         self.push(first);
@@ -90,7 +90,7 @@ mod tests {
     use crate::model::{Detection, Discovery, Format, Strength};
     use crate::name::ManifestUrl;
 
-    /// Whatever a reader adds without counting it, the manifest that leaves the reader fits.
+    /// Even if a reader adds values without counting them, the finished manifest is within the memory limit.
     #[test]
     fn a_model_that_is_too_large_becomes_an_unreadable_document() {
         let url = ManifestUrl::parse("https://a.example/agent.json").unwrap();

@@ -39,18 +39,18 @@ use crate::{check, safety, schema, semantic, text};
 pub(crate) const CAPABILITIES_MAX: usize = 5_000;
 /// Number of capabilities for which space is reserved: few documents have more.
 const CAPABILITIES_EXPECTED: usize = 32;
-/// Memory for the model of one document, which bounds values repeated by reference or by default: twice that of the largest
+/// Memory for the model of one document, which bounds values repeated by reference or by default: twice the memory for the largest
 /// published document.
 const MODEL_BYTES_MAX: usize = 64 * 1_024 * 1_024;
-/// Memory for the whole manifest, including what was not counted piece by piece, such as findings. Its JSON is shorter, and what the
-/// store reads back is larger.
+/// Memory for the whole manifest, including what was not counted piece by piece, such as findings. Its JSON is shorter, and the manifest
+/// that the store reads back is larger.
 const MANIFEST_MEMORY_MAX: usize = 72 * 1_024 * 1_024;
-/// Maximum number of bytes of a document whose model is never too large: in the worst case, one half is a text that is copied to every
+/// Maximum number of bytes of a document whose model is never too large: in the worst case, a text of half the document is copied to every
 /// capability of the other half, which takes a twentieth of [`MANIFEST_MEMORY_MAX`].
 const SMALL_BYTES_MAX: usize = 16 * 1_024;
 /// Maximum number of findings kept for one code; the last one states how many more there are.
 pub(crate) const FINDINGS_PER_CODE_MAX: usize = 20;
-/// Maximum number of characters of a name, as ATP's schema allows them.
+/// Maximum number of characters of a name: the limit of ATP's schema.
 pub(crate) const NAME_CHARS_MAX: usize = 200;
 /// Maximum number of characters of a description in the model; the whole document is stored elsewhere.
 pub(crate) const DESCRIPTION_CHARS_MAX: usize = 2_000;
@@ -58,7 +58,7 @@ pub(crate) const DESCRIPTION_CHARS_MAX: usize = 2_000;
 const NATIVE_ID_CHARS_MAX: usize = 200;
 /// Maximum number of characters of the text of a finding, which may quote the document.
 const FINDING_CHARS_MAX: usize = 1_000;
-/// Maximum number of bytes of a finding's pointer: beyond it the finding points at the part that holds the value.
+/// Maximum number of bytes of a finding's pointer: a longer pointer is cut, so that it points at a part that contains the value.
 const POINTER_BYTES_MAX: usize = 4_096;
 /// Maximum number of tags kept of one manifest or capability.
 const TAGS_MAX: usize = 64;
@@ -107,7 +107,7 @@ pub(crate) struct Draft<'d> {
     pub(crate) manifest: Manifest,
     counts: BTreeMap<Cow<'static, str>, usize>,
     native_ids: HashMap<String, usize>,
-    /// Memory of the capabilities and of the other lists. `full` is set when a capability was refused.
+    /// Bytes of memory of the capabilities and of the other lists. `full` is set when a capability was refused.
     kept_bytes: usize,
     full: bool,
     specs: Vec<(&'static str, CodeFilter)>,
@@ -115,9 +115,9 @@ pub(crate) struct Draft<'d> {
     base_pointer: String,
     /// Pointers of texts that address the reader, as far as the document was searched: `None` for texts without pointers.
     steering: Option<Vec<String>>,
-    /// The first line of a text that addresses the reader; 0 if it goes over several lines.
+    /// The first line of a text that addresses the reader; 0 if the text spans several lines.
     steering_line: Option<usize>,
-    /// The pointer for findings about the whole document.
+    /// Pointers for findings about the whole document.
     pub(crate) places: Places,
     /// Whether the document was served by a host that is not public and that the operator allows, so that its addresses may be private.
     is_private: bool,
@@ -194,7 +194,7 @@ impl<'d> Draft<'d> {
         self.add(Cow::Borrowed(rule.code), rule.severity, rule.spec, pointer, text.into(), rule.fix);
     }
 
-    /// Reports a violated rule at a place in this document or in a linked one.
+    /// Reports a violated rule at a location in this document or in a linked one.
     pub(crate) fn report_at(&mut self, rule: &Rule, location: FindingLocation, text: impl Into<String>) {
         let outer = std::mem::replace(&mut self.pointer_document, location.document);
         self.report(rule, location.pointer, text);
@@ -316,7 +316,7 @@ impl<'d> Draft<'d> {
         }
         let mut count = self.native_ids.get(id).copied().unwrap_or_default();
         let mut candidate = id.to_owned();
-        // Counting continues from the last repeat, so that no candidate is tried twice for one id.
+        // Counting continues after the last repeat, so that no candidate is tried twice for one id.
         while count > 0 {
             count += 1;
             candidate = format!("{id}~{count}");
@@ -351,13 +351,13 @@ impl<'d> Draft<'d> {
         self.manifest.capabilities.push(capability);
     }
 
-    /// Counts memory of the model; false if it has no more.
+    /// Counts memory of the model. Returns false if the limit is reached.
     pub(crate) fn charge(&mut self, bytes: usize) -> bool {
         self.kept_bytes = self.kept_bytes.saturating_add(bytes);
         self.kept_bytes <= MODEL_BYTES_MAX
     }
 
-    /// Whether further capabilities are dropped: lets long loops end early.
+    /// Whether further capabilities are dropped, so that long loops can end early.
     pub(crate) const fn is_full(&self) -> bool {
         self.full
     }
@@ -390,7 +390,7 @@ impl<'d> Draft<'d> {
         self.manifest
     }
 
-    /// Whether the model of the document cannot be too large, so that its memory need not be counted.
+    /// Whether the document is so small that the memory of its model need not be counted.
     const fn is_small(&self) -> bool {
         self.document.bytes.len() <= SMALL_BYTES_MAX && self.document.linked.is_empty()
     }
@@ -434,7 +434,7 @@ impl<'d> Draft<'d> {
     }
 }
 
-/// Cuts a pointer to whole steps within the cap.
+/// Cuts a pointer after its last complete segment within the cap.
 fn within_cap(mut pointer: String) -> String {
     if pointer.len() > POINTER_BYTES_MAX {
         let head = pointer.get(..pointer.floor_char_boundary(POINTER_BYTES_MAX)).unwrap_or_default();

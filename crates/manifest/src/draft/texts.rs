@@ -1,4 +1,4 @@
-//! Texts of a manifest without markup, within their caps.
+//! Removes markup from the texts of a manifest and cuts them to their caps.
 
 use super::{DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX, TAG_CHARS_MAX, TAGS_MAX};
 use crate::text;

@@ -1,7 +1,7 @@
 //! Agentic Commerce Protocol discovery files.
 //!
-//! Decides where a merchant's commerce API is and which services it names. The specification of 2026 defines checkout calls,
-//! not this file, so services are known by name. Files of another shape are read like any service-like JSON.
+//! Decides where a merchant's commerce API is and which services it names. The specification of 2026 defines checkout calls, not this file,
+//! so services are known by name. Files of another shape are read like service descriptions without a specification.
 
 use serde_json::Value;
 
@@ -32,7 +32,7 @@ pub(crate) const MARKERS: &[Marker] = &[
 
 findings! {
     shape ROOT("acp", "ACP discovery") {
-        must("api_base_url", Kind::Url, "Name the absolute base URL of the API."),
+        must("api_base_url", Kind::Url, "State the absolute base URL of the API."),
         must("capabilities", Kind::Object, "Publish `capabilities` with `services`."),
         may("transports", Kind::Texts, "List transports as strings."),
     }

@@ -18,7 +18,7 @@ pub(crate) struct LinkInText<'t> {
     pub(crate) address: &'t str,
 }
 
-/// Every address of a line: Markdown links and those among its words.
+/// Every address in a line: Markdown links and bare addresses.
 fn in_line(line: &str) -> Vec<LinkInText<'_>> {
     let mut found = Vec::new();
     let mut rest = line;
@@ -56,7 +56,7 @@ fn in_words(words: &str) -> impl Iterator<Item = LinkInText<'_>> {
     addresses.map(|address| LinkInText { title: None, address })
 }
 
-/// The path of a page in code, behind a word that leads to one: "The forum is at `/forum`."
+/// The path of a page that is marked as code and follows a word such as "at": "The forum is at `/forum`."
 fn page_in_code<'t>(word: &'t str, before: &str) -> Option<&'t str> {
     let (path, rest) = word.strip_prefix('`')?.split_once('`')?;
     let is_end = rest.trim_end_matches(['.', ',', ';', ')']).is_empty();
@@ -65,12 +65,12 @@ fn page_in_code<'t>(word: &'t str, before: &str) -> Option<&'t str> {
     labelled_path(path).filter(|found| is_end && leads && is_page(found))
 }
 
-/// Whether a letter separates words. Texts without blanks have brackets and commas of full width.
+/// Whether a character separates words. Texts in scripts without spaces use full-width brackets and commas.
 fn is_space(letter: char) -> bool {
     letter.is_whitespace() || matches!(letter, '\u{ff08}' | '\u{ff09}' | '\u{3001}' | '\u{ff0c}' | '\u{3002}')
 }
 
-/// The path after a label, of any length: `Contact: /contact`.
+/// The path after a label, with any number of segments: `Contact: /contact`.
 fn labelled_path(word: &str) -> Option<&str> {
     let path = without_end(word)?;
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.~/".contains(letter);
@@ -88,7 +88,7 @@ fn home<'t>(word: &'t str, label: &str) -> Option<&'t str> {
 pub(crate) fn in_sentence(sentence: &str) -> impl Iterator<Item = &str> {
     let words = may_hold_address(sentence).then(|| sentence.split_whitespace());
     let (mut before, mut denies) = ("", false);
-    // Whether the word before, or the one before "or", is the path of a page.
+    // Whether the previous word, or the word before "or", is the path of a page.
     let mut continues = false;
     words.into_iter().flatten().filter_map(move |word| {
         let before = std::mem::replace(&mut before, word);
@@ -101,7 +101,7 @@ pub(crate) fn in_sentence(sentence: &str) -> impl Iterator<Item = &str> {
         }
         let path = || bare(word).filter(|path| classify(path).rel != "page");
         let page = || path_of_page(word, if continues { "at" } else { before }).filter(|_| !denies);
-        // Calls are read elsewhere, with those of other sentences.
+        // Calls in sentences are read elsewhere.
         let host = || hosted(word).filter(|_| !denies && !crate::address::is_method(before));
         let found = bare_url(word).or_else(path).or_else(host).or_else(page);
         continues = found.is_some_and(|found| found.starts_with('/'));
@@ -118,9 +118,9 @@ fn hosted(word: &str) -> Option<&str> {
 /// Words before the path of a page or of a server in a sentence: `paid access via /agents-api`.
 const LEADING_WORDS: &[&str] =
     &["at", "via", "see", "visit", "through", "under", "use", "query", "call", "fetch", "read"];
-/// Endings of documents, whose paths need no such word before them: `(the /init.md prompt)`.
+/// File extensions of documents, whose paths need no such word before them: `(the /init.md prompt)`.
 const DOCUMENT_ENDINGS: &[&str] = &[".md", ".txt", ".json", ".xml"];
-/// Words after which a sentence names paths that must not be visited.
+/// Words that precede paths that must not be visited.
 const DENYING_WORDS: &[&str] =
     &["not", "don't", "never", "avoid", "except", "disallow", "disallows", "disallowed"];
 
@@ -136,12 +136,12 @@ fn path_of_page<'t>(word: &'t str, before: &str) -> Option<&'t str> {
     ((is_led || is_by_end) && !is_call && !is_version && !path.contains("//")).then_some(path)
 }
 
-/// Whether an address is a path that leads to a page, and not to a document or a server.
+/// Whether an address is the path of a page, and not of a document or a server.
 pub(crate) fn is_path_of_page(address: &str) -> bool {
     address.starts_with('/') && classify(address).rel == "page"
 }
 
-/// Whether a sentence may hold an absolute URL or a path.
+/// Whether a sentence may contain an absolute URL or a path.
 pub(crate) fn may_hold_address(sentence: &str) -> bool {
     // Every address has a slash, and few sentences have one.
     let Some((before, _)) = sentence.split_once('/') else { return false };
@@ -158,7 +158,7 @@ fn bare(word: &str) -> Option<&str> {
     })
 }
 
-/// Whether a text is a path of two segments or more. A single segment is a command (`/help`), and text with more punctuation is a pattern
+/// Whether a text is a path of two segments or more. A single segment may be a command (`/help`); text with other punctuation is a pattern
 /// or a fraction.
 fn is_path(text: &str) -> bool {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.~%/?=&{}:".contains(letter);
@@ -170,10 +170,10 @@ fn is_path(text: &str) -> bool {
     is_whole && text.chars().all(is_plain) && segments.count() >= 2
 }
 
-/// The path of one segment that an item begins with, before a remark or alone as code: `/forum` in `- /forum \u{2014} talk`,
-/// `` - `/docs` ``. Without a remark and marks it may be a command.
+/// The path of one segment at the start of an item, before a remark or alone as code: `/forum` in `- /forum \u{2014} talk`, `` - `/docs`
+/// ``. Without a remark or code marks, it may be a command.
 pub(crate) fn path_of_item(line: &str) -> Option<LinkInText<'_>> {
-    // Without the mark of a list, only a line that begins with a path.
+    // A line without a list marker must begin with a path.
     let marked = line.strip_prefix(['-', '*', '+']).map(str::trim_start);
     let item = marked.or_else(|| Some(line).filter(|line| line.starts_with('/')))?;
     let (word, remark) = item.split_once(char::is_whitespace).unwrap_or((item, ""));
@@ -191,7 +191,7 @@ pub(crate) fn path_of_item(line: &str) -> Option<LinkInText<'_>> {
     is_item.then(|| LinkInText { title: label_of(title), address: path })
 }
 
-/// The text before the punctuation that ends an address.
+/// An address without the punctuation that follows it.
 fn without_end(text: &str) -> Option<&str> {
     // `/passport/[slug]` and `?room=<room>` are templates: the text before the placeholder is not an address.
     let is_template =
@@ -257,7 +257,7 @@ pub(crate) fn classify(address: &str) -> LinkClass {
     LinkClass { rel, follow: follow.then_some(Follow::Manifest) }
 }
 
-/// Maximum number of words of a title that says what an address is.
+/// Maximum number of words of a title that classifies an address.
 const TITLE_WORDS_MAX: usize = 6;
 
 /// The class of an address by its title, if its path shows none: "A2A Agent Card", "Docs MCP (documentation search)".
@@ -293,7 +293,7 @@ fn has_segment(url: &str, name: &str) -> bool {
         && url.split(['?', '#']).next().is_some_and(|path| path.split('/').skip(3).any(|part| part == name))
 }
 
-/// Whether a path is one of pages for people, where `mcp` is a subject and not a server.
+/// Whether a path belongs to documentation, where `mcp` is a topic and not a server.
 fn is_documentation(path: &str) -> bool {
     let folders =
         ["/docs/", "/developers/", "/developer/", "/documentation/", "/guides/", "/blog/", "/learn/"];
@@ -371,7 +371,7 @@ const PIECES_MAX: usize = 5;
 
 fn label_of(text: &str) -> Option<&str> {
     let label = text.trim_matches(|letter: char| letter.is_whitespace() || "*_`:\u{ff1a}".contains(letter));
-    // The name of a member of JSON.
+    // A JSON member name.
     let quoted = label.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
     let label = quoted.filter(|name| !name.contains('"')).unwrap_or(label);
     let is_label = !label.is_empty() && label.len() <= LABEL_CHARS_MAX;
@@ -443,7 +443,7 @@ fn is_relative(text: &str) -> bool {
 pub(crate) fn keep(found: &LinkInText<'_>, draft: &mut Draft<'_>) {
     let published = crate::address::with_scheme(found.address);
     let is_absolute = ["https://", "http://", "/", "wss://"].iter().any(|start| published.starts_with(start));
-    // A word of a line is an address by its beginning; an address with a title may be relative.
+    // A bare word is an address only if it begins like one; an address with a title may be relative.
     let plain = is_absolute || (found.title.is_some() && is_relative(found.address));
     if !plain || draft.manifest.links.len() >= LINKS_MAX {
         return;
@@ -485,7 +485,7 @@ fn is_example(url: &str) -> bool {
 }
 
 impl Draft<'_> {
-    /// Keeps members that hold an address as links, by key and relation. Descriptions of services are followed.
+    /// Keeps members that contain an address as links, by key and relation. Descriptions of services are followed.
     pub(crate) fn links(&mut self, object: &Object<'_>, rels: &[(&str, &str)]) {
         for (key, rel) in rels {
             let address = object.text(key).filter(|text| text.contains("://") || text.starts_with('/'));

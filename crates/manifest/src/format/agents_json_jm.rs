@@ -27,7 +27,7 @@ findings! {
     }
     shape INTENT("agents_json_jm.intent", "agents.json 1.0 (jmilinovich)") {
         must("type", Kind::Text, "Name the intent."),
-        must("description", Kind::Text, "Say what the intent is for."),
+        must("description", Kind::Text, "Describe the purpose of the intent."),
         must("endpoints", Kind::List, "List endpoints as objects with `path` and `methods`."),
     }
 }

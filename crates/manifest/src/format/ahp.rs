@@ -33,7 +33,7 @@ findings! {
     }
     shape CAPABILITY("ahp.capability", "AHP 0.1 §5.3") {
         must("name", Kind::Text, "Name the capability."),
-        must("description", Kind::Text, "Say what it is for."),
+        must("description", Kind::Text, "Describe its purpose."),
         must("mode", Kind::OneOf(MODES), "State the mode that serves it."),
         may("response_types", Kind::Texts, "List response types as strings."),
         may("action_type", Kind::OneOf(&["query", "action", "async"]), "State query, action or async."),

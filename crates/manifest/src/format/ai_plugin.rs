@@ -1,4 +1,4 @@
-//! Plugin manifests of 2023. Their maker has retired them, but sites still publish new ones.
+//! Plugin manifests of 2023. OpenAI has retired the format, but sites still publish new ones.
 //!
 //! Decides who offers the plugin and where its API is described; its capabilities are the operations of that description, which is merged
 //! when it was fetched. Files that use the member names but have no `api` are read as far as possible.
@@ -19,7 +19,7 @@ pub(crate) const MARKERS: &[Marker] = &[
         api.then(|| "`name_for_model` beside `api`".to_owned())
     }),
     medium(|c| {
-        // A list of tools makes it a file of a server or of tools.
+        // A file with a list of tools describes a server or its tools instead.
         let named = c.has("name_for_model") && c.has("description_for_model") && c.list("tools").is_none();
         named.then(|| "`name_for_model` beside `description_for_model`, without `api`".to_owned())
     }),
@@ -34,13 +34,13 @@ findings! {
         must("description_for_model", Kind::Form(|text| text.chars().count() <= 8_000, "at most 8,000 characters"), "Keep the description within 8,000 characters."),
         must("auth", Kind::Object, "Publish `auth` with a `type`."),
         must("api", Kind::Object, "Publish `api` with `type` openapi and the `url` of the description."),
-        must("logo_url", Kind::Text, "Name the logo's URL."),
-        must("contact_email", Kind::Text, "Name an e-mail address."),
-        must("legal_info_url", Kind::Text, "Name the URL of the legal information."),
+        must("logo_url", Kind::Text, "State the logo's URL."),
+        must("contact_email", Kind::Text, "State an e-mail address."),
+        must("legal_info_url", Kind::Text, "State the URL of the legal information."),
     }
     shape API("ai_plugin.api", "plugin manifest v1") {
         must("type", Kind::Text, "State openapi."),
-        must("url", Kind::Reference, "Name the absolute URL of the OpenAPI document."),
+        must("url", Kind::Reference, "State the absolute URL of the OpenAPI document."),
         may("is_user_authenticated", Kind::Bool, "Publish true or false."),
     }
     shape AUTH("ai_plugin.auth", "plugin manifest v1") {
@@ -118,7 +118,7 @@ fn auth_of(auth: &Object<'_>) -> Auth {
 /// Maximum number of clauses of a description that are searched for a credential.
 const CLAUSES_MAX: usize = 50;
 
-/// Keeps the bearer token that the description asks for: `Write operations require a bearer token from POST /keys.`
+/// Keeps the bearer token that the description requires: `Write operations require a bearer token from POST /keys.`
 fn keep_described_token(draft: &mut Draft<'_>) {
     let Some(description) = &draft.manifest.description else { return };
     let asks = |clause: &&str| {

@@ -27,8 +27,8 @@ pub(crate) const MARKERS: &[Marker] = &[strong(|c| {
 findings! {
     shape ROOT("air", "agent.json 1.4 (AIR)") {
         must("version", Kind::OneOf(&["1.0", "1.1", "1.2", "1.3", "1.4"]), "State a published version."),
-        must("origin", Kind::Text, "Name the domain that the manifest speaks for."),
-        must("payout_address", Kind::Text, "Name the address that payments go to."),
+        must("origin", Kind::Text, "State the domain of the manifest."),
+        must("payout_address", Kind::Text, "State the address that receives payments."),
         may("display_name", Kind::Text, "Publish the name in a string."),
         may("description", Kind::Text, "Publish the description in a string."),
         may("intents", Kind::List, "List intents as objects."),
@@ -36,8 +36,8 @@ findings! {
     }
     shape INTENT("air.intent", "agent.json 1.4 (AIR)") {
         must("name", Kind::Form(is_intent_name, "lower-case letters, digits and underscores"), "Use lower-case letters, digits and underscores."),
-        must("description", Kind::Text, "Say what the intent does."),
-        may("endpoint", Kind::Reference, "Name a path or an absolute URL."),
+        must("description", Kind::Text, "Describe what the intent does."),
+        may("endpoint", Kind::Reference, "State a path or an absolute URL."),
         may("method", Kind::OneOf(&["GET", "POST", "PUT", "PATCH", "DELETE"]), "State an HTTP method in capitals."),
         may("parameters", Kind::Object, "Publish parameters as a map from name to descriptor."),
         may("returns", Kind::Object, "Describe the answer as an object."),
@@ -83,7 +83,7 @@ fn read_payments(root: &Object<'_>, draft: &mut Draft<'_>) {
         return;
     };
     for (scheme, method) in payments.members() {
-        // An account of another protocol is not an address on the chain.
+        // The account of another payment protocol is not an address on the chain.
         let account = ["recipient", "lightning_address", "stripe_account", "account"];
         let recipient = method.string_of(&account).or_else(|| address.clone());
         let base = Payment {
@@ -109,7 +109,7 @@ fn read_payments(root: &Object<'_>, draft: &mut Draft<'_>) {
 fn read_intent(intent: &Object<'_>, origin: Option<&str>, draft: &mut Draft<'_>) {
     let mut capability = draft.begin(CapabilityKind::Action, intent, &["name"], &[]);
     if let Some(published) = intent.text("endpoint") {
-        // Endpoints belong to the declared origin, which may be another host than the one that serves the file.
+        // Endpoints are relative to the declared origin, which may differ from the host that serves the file.
         let published = match origin {
             Some(origin) if published.starts_with('/') => format!("https://{origin}{published}"),
             _ => published.to_owned(),
@@ -170,7 +170,7 @@ fn price_each_network(intent: &Object<'_>, capability: &mut Capability) {
 /// Maximum number of bytes of the terms of one intent that are kept as published.
 const TERMS_BYTES_MAX: usize = 4_096;
 
-/// Keeps the terms of payment of an intent as published, if tickets have a separate price.
+/// Keeps the payment terms of an intent as published, if tickets have a separate price.
 fn keep_tickets(intent: &Object<'_>, capability: &mut Capability) {
     let Some(terms) = intent.object("payments") else { return };
     let sells_tickets = terms.members().any(|(_, method)| method.has("ticket_price"));

@@ -1,4 +1,4 @@
-//! Agent Network Protocol: collections of agents, and descriptions of one.
+//! Agent Network Protocol: collections of agents, and descriptions of single agents.
 //!
 //! Decides one agent for each item of a collection, with a link to its description; a description contributes its interfaces, each a
 //! document that describes how to communicate with the agent.
@@ -31,7 +31,7 @@ pub(crate) const MARKERS: &[Marker] = &[strong(|c| {
 findings! {
     shape COLLECTION("anp.collection", "ANP agent discovery") {
         must("@context", Kind::Any, "Publish the JSON-LD context."),
-        must("url", Kind::Reference, "Name the collection's own address."),
+        must("url", Kind::Reference, "State the collection's own address."),
     }
     shape ITEM("anp.item", "ANP agent discovery") {
         must("name", Kind::Text, "Name the agent."),
@@ -41,17 +41,17 @@ findings! {
         must("protocolType", Kind::OneOf(&["ANP"]), "State ANP."),
         must("protocolVersion", Kind::Text, "State the version of the protocol."),
         must("name", Kind::Text, "Name the agent."),
-        should("description", Kind::Text, "Say what the agent does."),
+        should("description", Kind::Text, "Describe what the agent does."),
         may("interfaces", Kind::List, "List interfaces as objects."),
     }
     shape INTERFACE("anp.interface", "ANP agent description") {
         must("type", Kind::Text, "State the type of the interface."),
         must("protocol", Kind::Text, "Name the protocol of the interface."),
-        may("url", Kind::Reference, "Name the address of the interface document."),
+        may("url", Kind::Reference, "State the address of the interface document."),
     }
     rule NO_ID: Must("anp.item.id.missing", "ANP agent discovery")
         "an item has no `@id`, so its description cannot be found by the specification"
-            => "Name the address of the agent's description in `@id`.";
+            => "State the address of the agent's description in `@id`.";
 }
 
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
@@ -177,7 +177,7 @@ fn read_actions(interface: &Object<'_>, server: Option<&str>, draft: &mut Draft<
     }
 }
 
-/// The identifiers (`renderPoster`, `render_poster`) behind a word such as "actions for".
+/// The identifiers (`renderPoster`, `render_poster`) after words such as "actions for".
 fn named_actions(description: &str) -> Vec<&str> {
     let description = text::capped(description, draft::DESCRIPTION_CHARS_MAX);
     let announced = ACTION_WORDS.iter().filter_map(|word| Some(description.find(word)? + word.len())).min();
@@ -206,7 +206,7 @@ fn is_identifier(word: &str) -> bool {
 const ACTION_WORDS: &[&str] = &["actions", "tools", "methods", "functions"];
 const ACTIONS_MAX: usize = 50;
 
-/// Whether an address is that of a document that describes a server.
+/// Whether an address belongs to a document that describes a server.
 fn is_description(url: &str) -> bool {
     let path = url.split(['?', '#']).next().unwrap_or_default();
     addresses::classify(url).follow.is_some()

@@ -25,15 +25,15 @@ findings! {
         must("linkset", Kind::List, "Publish `linkset` as an array of link contexts."),
     }
     shape CONTEXT("api_catalog.context", "RFC 9264 §4.2.2") {
-        may("anchor", Kind::Reference, "Name the API's address as the anchor."),
+        may("anchor", Kind::Reference, "State the API's address as the anchor."),
     }
     shape TARGET("api_catalog.target", "RFC 9264 §4.2.3") {
-        must("href", Kind::Reference, "Name the target's address."),
+        must("href", Kind::Reference, "State the target's address."),
         may("type", Kind::Text, "State the media type in a string."),
         may("title", Kind::Text, "Publish the title in a string."),
     }
     rule EXTRA: Must("api_catalog.extra_member", "RFC 9264 §4.2.1")
-        "a member other than `linkset` is at the top level" => "Move what it says into link contexts, or drop it.";
+        "a member other than `linkset` is at the top level" => "Move its content into link contexts, or remove it.";
     rule NOT_TARGETS: Must("api_catalog.relation.not_targets", "RFC 9264 §4.2.2")
         "a member of a link context is not an array of targets" => "Write every relation as an array of objects with `href`.";
     rule NO_DESCRIPTION: Should("api_catalog.service_desc.missing", "RFC 9727 §4")
@@ -61,7 +61,7 @@ fn read_context(context: &Object<'_>, draft: &mut Draft<'_>) {
     let anchor = draft.url(context, "anchor");
     if let Some(anchor) = anchor.clone() {
         let known = draft.has_interface(&anchor);
-        // Links describe a declaration in the same way as a server, but it is not a server.
+        // A link context may describe a declaration instead of a server.
         let is_document = addresses::classify(&anchor).follow.is_some();
         if !known
             && !is_document

@@ -7,9 +7,9 @@ use crate::model::{Auth, AuthScheme, CapabilityAuth, Tristate};
 use crate::name::URL_BYTES_MAX;
 use crate::text::{self, capped};
 
-/// Where a line stands.
+/// The position of a line in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum LinePosition {
     /// Above the first section.
     Intro,
     /// Below a heading about credentials.
@@ -19,9 +19,9 @@ pub(super) enum Place {
     Other,
 }
 
-/// Sentences of one line that are read.
+/// Maximum number of sentences of one line that are read.
 const SENTENCES_MAX: usize = 50;
-/// Words that say that a sentence is not about all calls, or not about what they need.
+/// Words that show that a sentence is not about all calls, or not about what they need.
 const CONDITIONS: &[&str] = &[
     " if ",
     "when ",
@@ -60,7 +60,7 @@ const CONDITIONS: &[&str] = &[
     " but ",
     "without ",
 ];
-/// Words behind which what follows is about one part: "for writes". Behind "for all" it is not.
+/// Words that restrict a statement to a part of the calls: "for writes". Not if one of [`WHOLES`] follows: "for all".
 const PARTS: &[&str] = &[" for ", " to "];
 const WHOLES: &[&str] =
     &["all ", "every ", "each ", "any ", "authent", "the api", "be ", "your ", "access the api", "this api"];
@@ -68,7 +68,7 @@ const WHOLES: &[&str] =
 const SUBJECTS: &[&str] = &["all", "every", "each"];
 const CALLS: &[&str] =
     &["request", "requests", "endpoint", "endpoints", "call", "calls", "routes", "operations"];
-/// Words that say that something is sent or needed.
+/// Words that show that something is sent or needed.
 const NEEDS: &[&str] = &[
     "need",
     "requir",
@@ -83,7 +83,7 @@ const NEEDS: &[&str] = &[
     "with ",
     "add ",
 ];
-/// Texts that say that nothing is needed, up to the words that may follow.
+/// Beginnings of clauses that say that no credentials are needed; only [`OPEN_ENDS`] may follow.
 const OPEN: &[&str] = &[
     "no api key",
     "no api keys",
@@ -118,13 +118,13 @@ const OPEN_ENDS: &[&str] = &[
 ];
 
 /// The credentials that a line states for all calls of the text or of its section.
-pub(super) fn stated_in(line: &str, place: Place) -> Vec<Auth> {
-    if place == Place::CodeOfAuth {
+pub(super) fn stated_in(line: &str, place: LinePosition) -> Vec<Auth> {
+    if place == LinePosition::CodeOfAuth {
         return header_line(line).into_iter().collect();
     }
     let is_item = line.starts_with(['-', '*', '+']) && !line.starts_with("**");
-    // A line of JSON in a text is read with its object.
-    if line.starts_with(['|', '"', '{']) || (is_item && place != Place::Auth) {
+    // A line of JSON is read with its object.
+    if line.starts_with(['|', '"', '{']) || (is_item && place != LinePosition::Auth) {
         return Vec::new();
     }
     let line = line.trim_start_matches(['-', '*', '+', '>', ' ']);
@@ -140,7 +140,7 @@ pub(super) fn stated_in(line: &str, place: Place) -> Vec<Auth> {
     found
 }
 
-/// Where keys are issued, as a line says.
+/// The address at which keys are issued, as a line states it.
 fn registration(line: &str) -> Option<String> {
     let mut sentences = line.split(". ").take(SENTENCES_MAX);
     let issues = |sentence: &&str| {
@@ -156,7 +156,7 @@ fn bare(word: &str) -> Option<&str> {
     Some(word.get(start..)?.trim_end_matches(|letter: char| "`*()<>,.;".contains(letter)))
 }
 
-/// Whether a line says with a condition what calls need, or leads to the metadata of a server.
+/// Whether a line states conditionally what calls need, or links to the metadata of a server.
 pub(super) fn has_condition(line: &str) -> bool {
     let folded = capped(line, DESCRIPTION_CHARS_MAX).to_ascii_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| folded.contains(word));
@@ -167,7 +167,7 @@ pub(super) fn has_condition(line: &str) -> bool {
     names && (is_about_needs && !says_calls_are_open(line) || has(&["/.well-known/oauth-"]))
 }
 
-/// What a line about the credentials of its section states: `Auth: API key`.
+/// The credentials that a labelled line states for its section: `Auth: API key`.
 pub(super) fn labelled(line: &str) -> CapabilityAuth {
     let value = label_of_auth(line).map(|value| capped(value, NAME_CHARS_MAX));
     let mut needed = lenient::required_by(&lenient::auth_in_words(value));
@@ -189,8 +189,8 @@ pub(super) fn label_of_auth(line: &str) -> Option<&str> {
     is_known.then_some(value)
 }
 
-/// Whether a line below a heading begins with a sentence that says no more than that its calls need nothing: "No auth required.",
-/// `- Free, no API key needed`.
+/// Whether a line below a heading begins with a sentence that only says that no credentials are needed: "No auth required.", `- Free, no
+/// API key needed`.
 pub(super) fn says_calls_are_open(line: &str) -> bool {
     const BESIDE: &[&str] = &["", "free", "public", "open", "open access", "free and open"];
     let words = line.trim_start_matches(['-', '*', '+', '>', ' ']);
@@ -210,7 +210,8 @@ pub(super) fn says_calls_are_open(line: &str) -> bool {
     clauses().any(lenient::is_open_clause) && clauses().all(is_beside)
 }
 
-/// What the calls of a section need, as a sentence above them says: "Requires a bearer token.", "Send `X-Api-Key: KEY`."
+/// The credentials that the calls of a section need, according to a sentence above them: "Requires a bearer token.", "Send `X-Api-Key:
+/// KEY`."
 pub(super) fn required_in(line: &str) -> CapabilityAuth {
     const BEGINNINGS: &[&str] =
         &["requires ", "require ", "send ", "pass ", "authenticate with ", "use a bearer ", "use an api key"];
@@ -218,7 +219,7 @@ pub(super) fn required_in(line: &str) -> CapabilityAuth {
     if !BEGINNINGS.iter().any(|start| folded.starts_with(start)) {
         return CapabilityAuth::default();
     }
-    let stated = in_sentence(capped(line, NAME_CHARS_MAX), Place::Auth);
+    let stated = in_sentence(capped(line, NAME_CHARS_MAX), LinePosition::Auth);
     let stated = stated.filter(|auth| !matches!(auth.scheme, AuthScheme::None | AuthScheme::Payment));
     lenient::required_by(&Vec::from_iter(stated))
 }
@@ -229,7 +230,7 @@ pub(super) fn names_credential(line: &str) -> bool {
     ["api key", "api-key", "bearer", "authorization", "oauth"].iter().any(|name| folded.contains(name))
 }
 
-fn in_sentence(sentence: &str, place: Place) -> Option<Auth> {
+fn in_sentence(sentence: &str, place: LinePosition) -> Option<Auth> {
     let folded = sentence.to_ascii_lowercase();
     if says_open(&folded, place) {
         return Some(Auth::new(AuthScheme::None));
@@ -241,7 +242,7 @@ fn in_sentence(sentence: &str, place: Place) -> Option<Auth> {
     if is_limited(&folded)
         || names_method()
         || names_part(sentence)
-        || (place != Place::Auth && !is_about_all(&folded))
+        || (place != LinePosition::Auth && !is_about_all(&folded))
     {
         return None;
     }
@@ -294,8 +295,8 @@ fn header_line(line: &str) -> Option<Auth> {
     (is_key && is_plain).then(|| in_header(AuthScheme::ApiKey, name))
 }
 
-/// Whether a sentence says of the whole that it needs nothing. Behind the introduction only one about every call does.
-fn says_open(folded: &str, place: Place) -> bool {
+/// Whether a sentence says that the whole service needs no credentials. After the introduction, only a sentence about every call counts.
+fn says_open(folded: &str, place: LinePosition) -> bool {
     const PAID: &[&str] = &["402", "wallet", "usdc", "payment", "pay "];
     let has = |words: &[&str]| words.iter().any(|word| folded.contains(word));
     let others: &[&str] = &["without ", "free tier", " not ", "n't "];
@@ -321,7 +322,7 @@ fn says_open(folded: &str, place: Place) -> bool {
                 })
             })
     };
-    let is_place = matches!(place, Place::Auth | Place::Intro);
+    let is_place = matches!(place, LinePosition::Auth | LinePosition::Intro);
     (is_place || is_about_all(folded))
         && folded.split([',', ';', '(', ')', '\u{2014}']).take(SENTENCES_MAX).any(says)
 }
@@ -333,7 +334,7 @@ pub(super) fn is_about_all(folded: &str) -> bool {
     begins && words.iter().skip(1).take(2).any(|word| CALLS.contains(&word.as_str()))
 }
 
-/// Whether a sentence says that every call is paid for: "All endpoints use the x402 protocol."
+/// Whether a sentence says that every call must be paid: "All endpoints use the x402 protocol."
 fn requires_payment(folded: &str) -> bool {
     let is_of_paid_ones = || SUBJECTS.iter().any(|all| folded.starts_with(&[all, " paid"].concat()));
     let names_scheme = ["x402", "l402"].iter().any(|scheme| folded.contains(scheme));
@@ -344,7 +345,7 @@ fn requires_payment(folded: &str) -> bool {
         && !is_limited(&folded.replace("paid", ""))
 }
 
-/// Whether a sentence in lower case says with a condition, or about one part, what a call needs.
+/// Whether a sentence in lower case states conditionally, or only for a part of the calls, what a call needs.
 pub(super) fn is_conditional(folded: &str) -> bool {
     is_limited(folded)
 }
@@ -379,7 +380,7 @@ pub(super) fn is_of_another(sentence: &str, at: usize) -> bool {
     !ends_sentence && !is_first && word.starts_with(|letter: char| letter.is_uppercase())
 }
 
-/// The parameter of the query that holds a key: `api_key` in `?api_key=…`.
+/// The query parameter for a key: `api_key` in `?api_key=…`.
 fn parameter(sentence: &str) -> Option<&str> {
     let (name, _) = sentence.split_once('?')?.1.split_once('=')?;
     let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
@@ -387,7 +388,7 @@ fn parameter(sentence: &str) -> Option<&str> {
     (is_plain && name.len() <= NAME_CHARS_MAX && is_key()).then_some(name)
 }
 
-/// The addresses of OAuth that a line names.
+/// Reads the OAuth addresses in a line.
 fn read_addresses(line: &str, oauth: &mut Auth) {
     let urls = line.split_whitespace().filter(|word| word.contains("://")).take(SENTENCES_MAX);
     for url in urls.filter_map(bare) {

@@ -29,7 +29,7 @@ pub(crate) const MARKERS: &[Marker] = &[
     at_path(|c| c.agrees(&["/ai-actions.json"], &["actions"])),
 ];
 
-/// Maximum number of addresses for signing in that are kept.
+/// Maximum number of sign-in addresses that are kept.
 const ENDPOINTS_MAX: usize = 20;
 /// Maximum number of flags of a file without actions that are kept; published ones have up to four.
 const FLAGS_MAX: usize = 50;
@@ -44,7 +44,7 @@ findings! {
         must("id", Kind::Text, "Give the action an id."),
         must("name", Kind::Text, "Name the action."),
         must("method", Kind::Text, "State the HTTP method."),
-        must("endpoint", Kind::Reference, "Name a path or an absolute URL."),
+        must("endpoint", Kind::Reference, "State a path or an absolute URL."),
         may("intent", Kind::OneOf(&["read", "write", "delete"]), "State read, write or delete."),
         may("sideEffect", Kind::Text, "State the side effect in a word."),
         may("inputs", Kind::List, "List inputs as objects with `name`."),
@@ -55,7 +55,7 @@ findings! {
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     header::describe(root, draft);
     if let Some(endpoints) = root.object("endpoints").filter(|_| root.list("actions").is_none()) {
-        // AWAS does not define a file that only leads to the file with the actions, so there is no verdict.
+        // AWAS does not define a file that only links to the file with the actions, so there is no verdict.
         draft.dialect(root.text("specVersion"), Some("companion"));
         if let Some(names) = root.value("capabilities") {
             mcp::read_names(names, &root.at("capabilities"), draft);
@@ -95,7 +95,7 @@ fn keep_security(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.manifest.features.other.extend(stated.map(|stated| ("security".to_owned(), stated.clone())));
 }
 
-/// Credentials of the site apply to the actions that ask for some.
+/// Applies the credentials of the site to the actions that require authentication.
 fn read_auth(auth: &Value, root: &Object<'_>, draft: &mut Draft<'_>) {
     let stated = lenient::auth(auth);
     let schemes = lenient::required_by(&stated).schemes;

@@ -1,4 +1,4 @@
-//! Prices of calls in texts: behind a call, at the end of its description and in its heading.
+//! Prices of calls in texts: after a call, at the end of its description, and in its heading.
 
 use super::listed_calls::{REMARK_MARKS, is_mark, is_price};
 use crate::draft;
@@ -50,14 +50,14 @@ pub(crate) fn price_at_end(description: &str) -> Option<Payment> {
     single_price(last.min_by_key(|last| last.len())?)
 }
 
-/// The price in the heading of calls: `### Rooms ($0.01 - $0.05 USDC)`, `### Book — $2`. A price with more words is kept in them:
-/// `### Card — $0.20 to book / $0.10 to renew`.
+/// The price in the heading of calls: `### Rooms ($0.01 - $0.05 USDC)`, `### Book — $2`. A price with further words is kept as text: `###
+/// Card — $0.20 to book / $0.10 to renew`.
 pub(crate) fn price_of_heading(heading: &str) -> Option<Payment> {
     let pieces = || heading.split(['(', ')', '\u{2014}', '\u{2013}', ':']).skip(1).take(PRICE_WORDS_MAX);
     pieces().find_map(price_of_piece).or_else(|| pieces().find_map(several_prices))
 }
 
-/// Prices with words behind each, separated by slashes: `$0.20 to book / $0.10 to renew`.
+/// Prices that are each followed by words, separated by slashes: `$0.20 to book / $0.10 to renew`.
 fn several_prices(piece: &str) -> Option<Payment> {
     let piece = piece.trim_matches(is_mark);
     let mut prices = piece.split(" / ").take(PRICE_WORDS_MAX);
@@ -93,7 +93,7 @@ pub(crate) fn is_heading_of_api(heading: &str) -> bool {
     is_of_api
 }
 
-/// The scheme of payment that a text begins with, and the text behind it: `x402 ~$0.01`, `via x402`.
+/// The payment scheme at the start of a text, and the rest of the text: `x402 ~$0.01`, `via x402`.
 fn scheme_at_start(text: &str) -> Option<(&str, &str)> {
     let text = text.trim_matches(is_mark);
     let text = text.strip_prefix("via ").unwrap_or(text);
@@ -105,7 +105,7 @@ fn scheme_at_start(text: &str) -> Option<(&str, &str)> {
 
 /// Schemes of payment before a price.
 const SCHEMES: &[&str] = &["x402", "l402", "mpp"];
-/// Marks and words before an amount that is about right.
+/// Characters and words before an approximate amount.
 const ABOUT: &[&str] = &["~", "\u{2248}", "about ", "approx. ", "approx ", "from "];
 
 /// The price that is the whole text, or its start before a dash, with or without its scheme.

@@ -1,4 +1,4 @@
-//! Commands that callers run: `{"invoke": {"cli": "npx shop search <words>", "mcp": "npx shop mcp-server"}}`.
+//! Commands that callers run themselves: `{"invoke": {"cli": "npx shop search <words>", "mcp": "npx shop mcp-server"}}`.
 //!
 //! A command becomes an interface without an address. It is never run.
 
@@ -25,7 +25,7 @@ const BLOCKS: &[&str] = &[
     "quickstart",
     "quick_start",
 ];
-/// Members of a block whose command starts an MCP server, whatever the block is called.
+/// Members of a block whose command starts an MCP server, regardless of the name of the block.
 const SERVER_KEYS: &[&str] = &["mcp", "command", "install"];
 /// Programs that start other programs.
 const STARTERS: &[&str] = &[
@@ -45,7 +45,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         }
     }
     read_servers(root, draft);
-    // The program of a service often has its name.
+    // The program often has the same name as the service.
     let own = root.text_of(&["name", "id", "slug"]).map(|name| name.rsplit('/').next().unwrap_or(name));
     let is_command = |command: &str| {
         first_word(command).is_some_and(|program| {
@@ -71,15 +71,15 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
 }
 
-/// Blocks that may hold the command of a server with its arguments, as in the configuration of a client.
+/// Blocks that may contain the command of a server with its arguments, as in the configuration of a client.
 const SERVER_BLOCKS: &[&str] = &["mcp", "mcp_server", "mcpServer", "server", "stdio", "transport"];
 /// Lists of such blocks.
 const SERVER_LISTS: &[&str] = &["servers", "transports"];
-/// Blocks in the description of a server that hold its command.
+/// Blocks with the command of a server in its description.
 const LOCAL_BLOCKS: &[&str] = &["stdio", "local", "command", "install"];
 
-/// Adds the servers that their callers start with a command and its arguments, and the secrets that they are given. The
-/// secrets apply to no call of a server with an address.
+/// Adds the servers that callers start with a command and arguments, and the secrets that callers pass to them. The secrets apply to no
+/// call of a server with an address.
 fn read_servers(root: &Object<'_>, draft: &mut Draft<'_>) {
     let listed = SERVER_LISTS.iter().filter(|key| root.list(key).is_some()).flat_map(|key| root.objects(key));
     let listed = listed.take(COMMANDS_MAX);

@@ -1,4 +1,4 @@
-//! Contacts of a service for a purpose of their own, such as reports of security issues.
+//! Contacts of a service for a specific purpose, such as security reports.
 
 use serde_json::Value;
 
@@ -7,10 +7,10 @@ use crate::draft::{self, Draft};
 use crate::object::Object;
 use crate::text;
 
-/// Maximum number of members of one document that are kept.
+/// Maximum number of such contacts of one document that are kept.
 const CONTACTS_MAX: usize = 20;
 
-/// Keeps addresses for a purpose of their own beside the contact: `security_contact`.
+/// Keeps contact addresses for a specific purpose, in addition to the general contact: `security_contact`.
 pub(crate) fn keep_others(root: &Object<'_>, draft: &mut Draft<'_>) {
     let others = root.map.iter().filter(|(name, _)| name.len() > "contact".len() && name.contains("ontact"));
     for (name, value) in others.take(CONTACTS_MAX) {

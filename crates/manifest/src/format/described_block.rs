@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::format::{lenient, mcp, outbound};
 use crate::text;
 
-/// The member that describes the service by a name, a description and the names of its capabilities, whatever it is called.
+/// The member of any name that describes the service by a name, a description and the names of its capabilities.
 pub(crate) fn name_of(root: &Map<String, Value>) -> Option<&str> {
     let is_block = |value: &Value| {
         let text = |key: &str| value.get(key).is_some_and(Value::is_string);
@@ -20,7 +20,7 @@ pub(crate) fn name_of(root: &Map<String, Value>) -> Option<&str> {
         .map(|(name, _)| name.as_str())
 }
 
-/// Members one level down whose names are those of capabilities.
+/// Members one level down that contain names of capabilities.
 pub(crate) const BLOCKS_OF_NAMES: &[(&str, &str)] = &[
     ("agent", "capabilities"),
     ("agent", "skills"),
@@ -32,9 +32,9 @@ pub(crate) const BLOCKS_OF_NAMES: &[(&str, &str)] = &[
     ("a2a", "skills"),
 ];
 
-/// Lists of names that a block of any name may hold for the whole service.
+/// Lists of names for the whole service that a block of any name may contain.
 const NAME_LISTS: &[&str] = &["capabilities", "skills"];
-/// Words in the names of blocks about those who call, or about how the service is called.
+/// Words in the names of blocks that describe the callers, or how to call the service.
 const OTHER_BLOCKS: &[&str] = &[
     "client",
     "clients",
@@ -92,8 +92,8 @@ const OTHER_BLOCKS: &[&str] = &[
 const BLOCKS_MAX: usize = 8;
 const NAMES_MAX: usize = 200;
 
-/// The blocks one level down that list identifiers as `capabilities` or `skills`, whatever they are called, if the root has no member of
-/// that name: `"shop": {"capabilities": ["find_room", "book_room"]}`.
+/// The blocks of any name one level down that list identifiers as `capabilities` or `skills`, if the root has no member of that name:
+/// `"shop": {"capabilities": ["find_room", "book_room"]}`.
 pub(crate) fn with_names(root: &Map<String, Value>) -> impl Iterator<Item = (&str, &'static str)> {
     let described = name_of(root);
     let is_known = move |block: &str, key: &str| is_usual(described, block, key);
@@ -107,7 +107,7 @@ pub(crate) fn with_names(root: &Map<String, Value>) -> impl Iterator<Item = (&st
         .take(BLOCKS_MAX)
 }
 
-/// Whether a block is one of the usual ones or describes the service, so that its names are those of the whole.
+/// Whether a block has a usual name or describes the service, so that its names belong to the whole service.
 pub(crate) fn is_known(root: &Map<String, Value>, block: &str, key: &str) -> bool {
     is_usual(name_of(root), block, key)
 }
@@ -127,7 +127,8 @@ fn is_of_service(block: &str) -> bool {
         && !outbound::is_contact(block)
 }
 
-/// Whether a list holds nothing but names without spaces, one of which has several words. Single words may be the values of a field.
+/// Whether a list contains only names without spaces, at least one of which consists of several words (`find_room`). Single words may be
+/// the values of a field.
 fn are_identifiers(names: &Value) -> bool {
     let words = |name: &str| {
         let mut count = 0;

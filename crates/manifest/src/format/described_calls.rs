@@ -1,8 +1,8 @@
-//! Calls that a JSON document names only in sentences, such as descriptions, steps and notes: `then POST /holds with {room, date}`.
+//! Calls that appear in a JSON document only in sentences, such as descriptions, steps and notes: `then POST /holds with {room, date}`.
 //!
-//! A call that the document lists is not repeated: the same method at a path that fits, on any host. A path belongs to the address in the
-//! document that ends with it, else to the base URL. Calls in sentences about responses, and calls after words such as "e.g." or "never",
-//! are ignored.
+//! A call that the document lists is not repeated: the same method at a path that fits, on any host. A path is resolved to the address in
+//! the document that ends with it, or else against the base URL. Calls in sentences about responses, and calls after words such as "e.g."
+//! or "never", are ignored.
 
 use std::borrow::Cow;
 
@@ -23,7 +23,7 @@ const TRIES_MAX: usize = 100;
 const DENYING_WORDS: &[&str] =
     &["e.g.", "(e.g.", "example", "example:", "not", "don't", "never", "avoid", "was", "replaces"];
 
-/// Words between such a word and its call.
+/// Words that may stand between a denying word and its call.
 const CALLING_WORDS: &[&str] = &["use", "call", "send", "make", "via"];
 
 /// Adds the calls that the sentences name.
@@ -38,7 +38,7 @@ pub(crate) fn read(sentences: &[&str], root: &Object<'_>, draft: &mut Draft<'_>)
     let mut tries_left = TRIES_MAX;
     for sentence in sentences {
         let (mut rest, mut before, mut earlier) = (*sentence, "", "");
-        // Whether the word continues the paths behind "Free endpoints:".
+        // Whether the word continues the list of paths after "Free endpoints:".
         let mut lists_free = false;
         while let Some((word, after)) = rest.split_once(char::is_whitespace) {
             if words_left == 0 || tries_left == 0 {
@@ -75,7 +75,7 @@ pub(crate) fn read(sentences: &[&str], root: &Object<'_>, draft: &mut Draft<'_>)
     }
 }
 
-/// Last segments of addresses that receive messages, below which there are no other paths.
+/// Last segments of addresses that receive messages and have no paths below them.
 const RECEIVING: &[&str] = &[
     "a2a", "mcp", "rpc", "jsonrpc", "api", "agent", "agents", "message", "messages", "tasks", "chat",
     "graphql", "webhook", "invoke",
@@ -102,12 +102,12 @@ fn add(call: &Call<'_>, base: Option<&Url>, draft: &mut Draft<'_>) {
     }
 }
 
-/// Adds a path that is a call because its price follows in brackets, or because it is in a list of free endpoints. Returns
-/// whether the list goes on.
+/// Adds a path that is a call because its price follows in brackets, or because it is in a list of free endpoints. Returns whether the list
+/// continues.
 fn add_path(word: &str, after: &str, is_free: bool, base: Option<&Url>, draft: &mut Draft<'_>) -> bool {
     let path = word.trim_end_matches([',', '.', ';', ':', ')']);
     let remark = listed_calls::remark(after).filter(|_| path.len() == word.len());
-    // Paths with other prices may be those of a product below a path of its own.
+    // Paths with other prices may be product pages.
     let in_dollars = remark.as_deref().filter(|remark| remark.starts_with('$'));
     let price = in_dollars.and_then(listed_calls::price_in).filter(|_| path.matches('/').count() > 1);
     let price = price.or_else(|| is_free.then(|| lenient::price(&"free".into())).flatten());
@@ -129,15 +129,15 @@ fn add_path(word: &str, after: &str, is_free: bool, base: Option<&Url>, draft: &
     is_free && word.ends_with(',')
 }
 
-/// Whether the address behind a method is a pattern of addresses: `GET /oauth/*`.
+/// Whether the address after a method is an address pattern: `GET /oauth/*`.
 fn is_pattern(call: &str) -> bool {
     let address = call.split_whitespace().nth(1).unwrap_or_default();
     address::is_pattern(address.trim_end_matches(['`', '"', '\'', ',', '.', ';', ')', ']']))
 }
 
-/// Addresses that one text stands for; published ones have up to three.
+/// Maximum number of addresses into which one text is expanded; published texts have up to three.
 const ALTERNATIVES_MAX: usize = 8;
-/// Names of variables that one segment of a path holds together (RFC 6570): `/points/{lat,lon}`.
+/// Names of variables that may share one path segment (RFC 6570): `/points/{lat,lon}`.
 const COORDINATES: &[&str] = &["lat", "latitude", "lon", "lng", "long", "longitude", "x", "y", "z"];
 
 /// The addresses of a text whose segment lists several words: `/api/{security,yield}` is `/api/security` and `/api/yield`.
@@ -206,7 +206,7 @@ fn address_of(
     if let Some(url) = known.find(|url| path_of(url) == published) {
         return address::on_origin(draft.base(), url);
     }
-    // A path may repeat that of the base.
+    // A path may repeat the path of the base.
     let root = base.filter(|base| below(published, base.path())).and_then(|base| base.join("/").ok());
     listed_calls::resolve(published, root.as_ref().or(base), draft)
 }

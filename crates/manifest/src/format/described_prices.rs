@@ -1,6 +1,6 @@
-//! Prices that the descriptions of calls state: behind a scheme, "x402 ~$0.015", or at the end, "All rooms ($0.01)".
+//! Prices in the descriptions of calls: after a payment scheme, "x402 ~$0.015", or at the end, "All rooms ($0.01)".
 //!
-//! A price at the end is that of the call only if the document names a scheme of payment. Elsewhere it is that of goods.
+//! A price at the end is the price of the call only if the document names a payment scheme. Otherwise it may be the price of goods.
 
 use super::call_prices::{price_at_end, single_price};
 use crate::auth;
@@ -8,10 +8,10 @@ use crate::draft::Draft;
 use crate::model::{AuthScheme, Capability, CapabilityKind, Payment};
 use crate::text;
 
-/// Prices of one description that are compared.
+/// Maximum number of prices of one description that are compared.
 const PRICES_MAX: usize = 20;
 
-/// Adds the prices of the capabilities from `first` on that state none otherwise.
+/// Adds prices to the capabilities from `first` on that have none.
 pub(crate) fn read(first: usize, draft: &mut Draft<'_>) {
     let manifest = &mut draft.manifest;
     let is_scheme =
@@ -29,7 +29,7 @@ fn is_call(capability: &Capability) -> bool {
     capability.is_invocable() || capability.kind == CapabilityKind::Tool
 }
 
-/// The only price behind the name of a scheme: "Quality of the air. x402 ~$0.015. GET https://…"
+/// The price after the name of a scheme, if there is only one: "Quality of the air. x402 ~$0.015. GET https://…"
 pub(crate) fn behind_scheme(description: &str) -> Option<Payment> {
     if !description.contains('4') || !text::has_three(description, *b"402") {
         return None;

@@ -1,8 +1,8 @@
-//! The table of dialects: one row for each format. A new dialect is its folder, its fixtures and a row here.
+//! The table of dialects: one row for each format. A new dialect needs a folder, fixtures and a row in this table.
 //!
-//! Detection tries the markers in the order of the rows, and the first hit decides. The order encodes: AWP
-//! before ATP before everything else at agent.json; ERC-8004 before A2A, since registrations are served as cards; Wildcard
-//! before anything with `flows`; an MCP client configuration only without skills.
+//! Detection tries the markers in the order of the rows, and the first hit decides. The order has these reasons: at agent.json, AWP comes
+//! before ATP, and ATP before all others; ERC-8004 comes before A2A because registrations are served as cards; Wildcard comes before other
+//! formats with `flows`; an MCP client configuration must not have skills.
 
 use super::detect::candidate::Marker;
 use super::{

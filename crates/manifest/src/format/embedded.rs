@@ -25,7 +25,7 @@ use crate::text;
 
 /// Maximum number of servers of one document that are kept.
 const SERVERS_MAX: usize = 50;
-/// Members that hold the address of a server in a block.
+/// Members of a block with the address of a server.
 const ADDRESS_KEYS: &[&str] = &["url", "endpoint", "httpUrl", "serverUrl", "server_url", "streamable_http"];
 
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
@@ -143,7 +143,7 @@ fn read_extensions(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
 }
 
-/// Schemes of payment in the URIs of extensions.
+/// Payment schemes that occur in the URIs of extensions.
 const PAYMENT_SCHEMES: [&str; 2] = ["x402", "ap2"];
 
 /// The payment that an extension of an agent card declares by its URI, with the terms in its parameters.
@@ -174,7 +174,7 @@ fn read_agents_by_name(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
 }
 
-/// Members that hold an agent card inside a document of another format.
+/// Members with an agent card inside a document of another format.
 const CARD_KEYS: &[&str] = &["a2a_profile", "a2aProfile", "a2a_card", "a2aCard", "agent_card", "agentCard"];
 
 /// Reads embedded agent cards whose skills are not in a list of the document.
@@ -188,7 +188,7 @@ fn read_cards(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
 }
 
-/// Calls that only the text of a service names need no credentials if the service asks for none.
+/// Marks calls that only the text of a service names as open, if the service requires no credentials.
 fn open_described(listed: usize, draft: &mut Draft<'_>) {
     let manifest = &mut draft.manifest;
     let is_open = |auth: &Auth| auth.scheme == AuthScheme::None;
@@ -204,8 +204,8 @@ fn open_described(listed: usize, draft: &mut Draft<'_>) {
     }
 }
 
-/// Marks calls with a price as paid, if the price or the document states a payment scheme and no other credentials. It stays unknown how a
-/// call is paid if there are plans or other ways to pay, or if the price may be zero.
+/// Marks calls with a price as paid, if the price or the document states a payment scheme and no other credentials. How a call is paid
+/// remains unknown if there are plans or other ways to pay, or if the price may be zero.
 fn mark_paid(first: usize, draft: &mut Draft<'_>) {
     let manifest = &mut draft.manifest;
     let is_scheme =
@@ -232,7 +232,7 @@ fn mark_paid(first: usize, draft: &mut Draft<'_>) {
     }
 }
 
-/// Whether a price in words has amounts, and none of them is nothing: `toll rate (0.001 to 1.0)`.
+/// Whether a price in words has amounts, none of which is zero: `toll rate (0.001 to 1.0)`.
 fn has_amounts(price: &Payment) -> bool {
     let text = price.price.as_deref().unwrap_or_default();
     let numbers = text.split(|letter: char| !(letter.is_ascii_digit() || letter == '.'));
@@ -266,8 +266,8 @@ fn drop_pages_of_calls(draft: &mut Draft<'_>) {
     manifest.links.retain(|link| link.rel != "page" || !called.contains(link.url.as_str()));
 }
 
-/// Formats whose files often describe a plain HTTP API in members of their own. The specifications of other formats define where operations
-/// are, or nothing else is read from them.
+/// Formats whose files often describe a plain HTTP API in members of their own. False for formats whose specifications define where
+/// operations are, and for formats from which nothing else is read.
 const fn may_hold_operations(format: Format) -> bool {
     matches!(
         format,
@@ -282,7 +282,7 @@ const fn may_hold_operations(format: Format) -> bool {
     )
 }
 
-/// The page whose tools a browser calls (WebMCP), which may be the home page.
+/// Adds the page whose tools a browser calls (WebMCP), which may be the home page.
 fn add_tools_of_page(root: &Object<'_>, draft: &mut Draft<'_>) {
     let blocks = ["interfaces", "protocols", "agent_protocols", "endpoints"];
     let blocks = blocks.iter().filter_map(|key| root.object(key));
@@ -294,7 +294,7 @@ fn add_tools_of_page(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
 }
 
-/// A server by its address alone, or by an object that holds it.
+/// Adds a server from its address, or from an object that contains it.
 fn add_server(block: Option<&Value>, protocol: Protocol, transport: Option<&str>, draft: &mut Draft<'_>) {
     let (published, own) = match block {
         Some(Value::String(text)) => (Some(outbound::address_before_remark(text).unwrap_or(text)), None),
@@ -308,7 +308,7 @@ fn add_server(block: Option<&Value>, protocol: Protocol, transport: Option<&str>
     let stated = |key| block?.get(key)?.as_str();
     let version = draft::name(stated("protocol_version").or_else(|| stated("protocolVersion")));
     let Some(url) = published.and_then(|text| absolute(text, is_block, draft)) else {
-        // A server that its caller starts has no address.
+        // A server that the caller starts has no address.
         if own == Some("stdio") && published.is_none() {
             let mut interface = Interface::new(protocol, None);
             interface.transport = own.map(str::to_owned);

@@ -53,7 +53,7 @@ pub(crate) fn set(capability: &mut Capability, address: Address) {
     }
 }
 
-/// Maximum number of parameters of one query that are opened; published ones have up to 12.
+/// Maximum number of parameters of one query that become variables; published queries have up to 12.
 const OPEN_PARAMETERS_MAX: usize = 32;
 
 /// The template of an address whose query has parameters without a value or with a placeholder: `?city=&name=YourName` is
@@ -79,7 +79,7 @@ pub(crate) fn open_query(url: &str) -> Option<String> {
     Some([path, "?", &pairs.collect::<Vec<_>>().join("&")].concat())
 }
 
-/// Whether a value is a placeholder for that of the caller: `YourName`, `your-key`, an address on an example host (RFC 2606).
+/// Whether a value is a placeholder for a value of the caller: `YourName`, `your-key`, an address on an example host (RFC 2606).
 fn is_placeholder(value: &str) -> bool {
     let after = value
         .strip_prefix("Your")
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_without_a_value_are_variables() {
+    fn query_parameters_without_a_value_become_variables() {
         for (url, expected) in [
             ("https://x.example/a?city=&limit=", Some("https://x.example/a?city={city}&limit={limit}")),
             ("https://x.example/a?v=2&city=", Some("https://x.example/a?v=2&city={city}")),

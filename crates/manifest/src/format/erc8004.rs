@@ -22,8 +22,8 @@ findings! {
     shape ROOT("erc8004", "ERC-8004 registration-v1") {
         must("type", Kind::Text, "State https://eips.ethereum.org/EIPS/eip-8004#registration-v1."),
         must("name", Kind::Text, "Name the agent."),
-        must("description", Kind::Text, "Say what the agent does."),
-        must("image", Kind::Text, "Name the URL of an image."),
+        must("description", Kind::Text, "Describe what the agent does."),
+        must("image", Kind::Text, "State the URL of an image."),
         may("services", Kind::List, "List services as objects with `name` and `endpoint`."),
         may("registrations", Kind::List, "List registrations as objects."),
         may("supportedTrust", Kind::Texts, "List trust models as strings."),

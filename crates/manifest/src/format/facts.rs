@@ -1,4 +1,4 @@
-//! agent-json.org facts: statements about a subject, with evidence. There is nothing to call in them.
+//! agent-json.org facts: statements about a subject, with evidence. They declare nothing that can be called.
 //!
 //! Follows agent-json/spec 1.0 (February 2026).
 
@@ -18,7 +18,7 @@ pub(crate) const MARKERS: &[Marker] = &[strong(|c| {
 findings! {
     shape ROOT("facts", "agent-json 1.0") {
         must("schema_version", Kind::Text, "State the version, 1.0."),
-        must("subject", Kind::Object, "Say whom the facts are about."),
+        must("subject", Kind::Object, "Describe the subject of the facts."),
         must("facts", Kind::List, "List the facts as objects with `key` and `value`."),
         must("last_reviewed", Kind::Text, "State the date of the last review."),
     }
@@ -35,7 +35,7 @@ findings! {
     }
 }
 
-/// Reads the subject, its addresses and the two facts that say whom to write to.
+/// Reads the subject, its addresses and the two facts that name a contact.
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.dialect(root.text("schema_version"), None);
     draft.assess("agent-json 1.0", |code| code.starts_with("facts."));

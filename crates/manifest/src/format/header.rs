@@ -63,7 +63,7 @@ fn name_of_forms(root: &Object<'_>) -> Option<String> {
     draft::name(root.object("name")?.text_of(&["full", "long", "short", "en", "default"]))
 }
 
-/// Blocks that describe the whole.
+/// Blocks that describe the whole service.
 const ABOUT: &[&str] =
     &["agent", "site", "service", "app", "info", "identity", "about", "profile", "project"];
 const ORIGIN_KEYS: &[&str] = &[
@@ -76,7 +76,7 @@ const ORIGIN_KEYS: &[&str] = &[
     "canonical_url",
     "canonicalUrl",
 ];
-/// Members with a home page, which may be that of the publisher and not the site that is described.
+/// Members with a home page, which may belong to the publisher instead of the described site.
 const HOME_KEYS: &[&str] = &["website", "homepage"];
 const UPDATED_KEYS: &[&str] = &[
     "updated_at",
@@ -103,7 +103,7 @@ const LANGUAGE_KEYS: &[&str] = &[
     "supported_locales",
     "supportedLocales",
 ];
-/// Members that name who offers a service, in a text or an object.
+/// Members with the provider of a service, as a text or an object.
 const PROVIDER_KEYS: &[&str] = &[
     "provider",
     "publisher",
@@ -164,7 +164,7 @@ const EMAIL_KEYS: &[&str] = &[
     "support",
     "human_contact",
 ];
-/// Members of a contact that are documents.
+/// Members of a contact with addresses of documents.
 const TERMS: &[&str] = &["legal", "terms", "privacy", "terms_of_service", "privacy_policy"];
 pub(crate) const LIMIT_KEYS: &[&str] = &[
     "rate_limit",
@@ -305,7 +305,7 @@ fn complete_contact(root: &Object<'_>, draft: &mut Draft<'_>) {
     let parties = || PARTIES.iter().filter_map(|key| root.object(key));
     let contact = &mut draft.manifest.contact;
     if *contact == Contact::default() && !draft.manifest.detection.format.is_core() {
-        // If there are several agents, the first that names a contact.
+        // Of several agents, the first one with a contact is used.
         let server = ["serverInfo", "server_info"].iter().filter_map(|key| root.object(key));
         let agents = root.objects("agents").take(CONTACTS_MAX);
         let stated = std::iter::once(root.clone()).chain(parties()).chain(server).chain(agents);
@@ -399,7 +399,7 @@ fn language_of(object: &Object<'_>) -> Option<String> {
     })
 }
 
-/// The language that the words of a line begin with.
+/// The language at the beginning of a line.
 pub(crate) fn language_in(words: &str) -> Option<String> {
     let first = words.split([',', ';', ' ', '/']).next().unwrap_or_default();
     is_language(first).then(|| first.to_owned())
@@ -443,7 +443,7 @@ pub(crate) fn contact(value: &Value) -> Contact {
 
 /// Maximum number of contacts of one list that are read.
 const CONTACTS_MAX: usize = 20;
-/// Words for means of contact, which are not contacts themselves.
+/// Words for means of contact that are not contacts themselves.
 const WAYS: &[&str] =
     &["whatsapp", "email", "phone", "github_issue", "github_issues", "issue", "issues", "form"];
 

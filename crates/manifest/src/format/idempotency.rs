@@ -1,4 +1,4 @@
-//! The idempotency header of a call, if a document without a schema for it names one.
+//! The idempotency header of a call, if the document names one outside the parameters.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,5 @@
-//! Credentials that a document states only for a part: in `operator_auth`, in the `auth` of a block, in the headers of a step of a flow.
+//! Credentials that a document states only for a part of the service: in `operator_auth`, in the `auth` of a block, in the headers of a
+//! step of a flow.
 
 use serde_json::{Map, Value};
 

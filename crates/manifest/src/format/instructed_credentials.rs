@@ -1,7 +1,7 @@
 //! Credentials in instructions to the caller: "Must include Authorization: Bearer TOKEN.", "Pass the X-API-Key header.", "Auth: Bearer".
 //!
-//! An instruction about another call, which names its path, or with a condition states nothing. "Also accepts Authorization: Bearer
-//! TOKEN" states credentials that a call may have.
+//! Instructions with a condition, or with the path of another call, are ignored. "Also accepts Authorization: Bearer TOKEN" states optional
+//! credentials.
 
 use crate::auth;
 use crate::draft::NAME_CHARS_MAX;
@@ -13,16 +13,16 @@ use crate::text::{self, capped};
 const LEADS: &[&str] =
     &["please", "always", "also", "and", "then", "you", "must", "callers", "clients", "agents"];
 const VERBS: &[&str] = &["include", "send", "pass", "provide", "attach", "set", "add", "use", "authenticate"];
-/// Verbs behind "must".
+/// Verbs after "must".
 const OBLIGED: &[&str] =
     &["include", "send", "pass", "provide", "carry", "contain", "have", "set", "authenticate", "be"];
-/// Verbs of credentials that a call takes but does not need.
+/// Verbs before credentials that a call accepts but does not need.
 const ACCEPTING: &[&str] = &["accepts", "accept", "supports"];
-/// Words behind such a verb.
+/// Words after such a verb.
 const ALSO: &[&str] = &["also", "optionally"];
 /// Labels of the credentials of a call.
 const LABELS: &[&str] = &["auth", "authentication", "authorization"];
-/// Words of a description about a credential that a call issues.
+/// Words in the description of a call that issues a credential.
 const ISSUING: &[&str] = &[
     "issue",
     "issues",
@@ -49,11 +49,11 @@ const WORDS_MAX: usize = 60;
 /// How a clause states credentials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Need {
-    /// Each call has to send them.
+    /// Each call must send them.
     Obliged,
-    /// The caller sends them: these may be the credentials that the call returns.
+    /// The caller sends them, but they may be the credentials that the call itself returns.
     Advised,
-    /// The call takes them as well.
+    /// The call also accepts them.
     Optional,
 }
 
@@ -107,7 +107,7 @@ fn need_of(words: &[&str]) -> Option<Need> {
     words.get(lead).filter(|word| VERBS.contains(word)).map(|_| Need::Advised)
 }
 
-/// The credential in `Authorization: Bearer <token>`, in a header of its own, or a bearer token.
+/// The credential in `Authorization: Bearer <token>`, in a custom header, or a bearer token.
 fn credential_in(clause: &str, folded: &str) -> Option<Auth> {
     if folded.contains("authorization: bearer") || folded.contains("authorization` header") {
         return Some(auth_sentences::in_header(AuthScheme::Bearer, "Authorization"));
@@ -123,7 +123,7 @@ fn is_key_header(name: &&str) -> bool {
     request_headers::is_credential(name) && !name.to_ascii_lowercase().contains("payment")
 }
 
-/// Whether a description is about a credential that its call issues: "Creates an API key. Pass the key as X-API-Key header."
+/// Whether a description refers to a credential that its call issues: "Creates an API key. Pass the key as X-API-Key header."
 pub(super) fn issues_credential(description: &str) -> bool {
     let is_issued =
         |rest: &[String]| rest.iter().take(WORDS_BETWEEN_MAX).any(|word| ISSUED.contains(&word.as_str()));
@@ -135,7 +135,7 @@ pub(super) fn issues_credential(description: &str) -> bool {
     })
 }
 
-/// The credential behind a label: "Auth: Bearer", "Authorization: Bearer <token>".
+/// The credential after a label: "Auth: Bearer", "Authorization: Bearer <token>".
 fn labelled(clause: &str) -> Option<Auth> {
     let (label, value) = clause.split_once(':')?;
     let label = label.trim_matches(['*', '`', ' ']);

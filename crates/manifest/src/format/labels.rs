@@ -14,12 +14,12 @@ use crate::text;
 
 /// Maximum number of characters of a label.
 const LABEL_CHARS_MAX: usize = 40;
-/// Maximum number of rules of access that are kept of one file.
+/// Maximum number of access rules that are kept of one file.
 const RULES_MAX: usize = 64;
 /// Maximum number of payment schemes that are kept of one file.
 const PAYMENTS_MAX: usize = 20;
 
-/// Maximum number of lines that are read: further down, long files document other things.
+/// Maximum number of lines that are read. Later lines of long files are about other subjects.
 const LINES_MAX: usize = 200;
 
 /// Maximum number of lines at the start of a file that may name the site.
@@ -29,7 +29,7 @@ const HEAD_LINES_MAX: usize = 20;
 #[expect(clippy::struct_excessive_bools, reason = "places in a text that do not exclude each other")]
 #[derive(Debug, Default)]
 pub(crate) struct Labels {
-    /// Whether the rules that follow apply to one agent, not to all.
+    /// Whether the following rules apply to one agent, not to all.
     is_for_one: bool,
     /// Whether the line is inside a block of code.
     is_code: bool,
@@ -37,15 +37,15 @@ pub(crate) struct Labels {
     is_about: bool,
     /// What the heading above the line announces.
     topic: Topic,
-    /// Whether the first heading, list or paragraph is past.
+    /// Whether the line is after the first heading, list or paragraph.
     is_past_start: bool,
     /// The lines of the description so far.
     paragraph: String,
-    /// The e-mail addresses of the text. If there is only one, it is that of the site.
+    /// The e-mail addresses of the text. If there is only one, it is the contact of the site.
     emails: Vec<String>,
-    /// The part of the service whose credentials a sentence named, by the header: ("x-gate-sig", "gate").
+    /// Headers of credentials, and the part of the service that each is for: ("x-gate-sig", "gate").
     subjects: Vec<(String, String)>,
-    /// A line denies the training of commercial models, and another one permits training.
+    /// Whether a line denies the training of commercial models, and another line permits training.
     denies_commercial: bool,
     permits_training: bool,
     lines_read: usize,
@@ -145,7 +145,7 @@ impl Labels {
 }
 
 impl Labels {
-    /// Notes what a line says of the training of some models: `Scraping: allowed for non-commercial AI training`.
+    /// Records what a line says about the training of some models: `Scraping: allowed for non-commercial AI training`.
     fn read_training(&mut self, label: &str, value: &str) {
         if label != "commercial training" && !text::has_four(value, *b"rain") {
             return;
@@ -167,7 +167,7 @@ impl Labels {
         }
     }
 
-    /// Reads a line such as `Name: Acme` at the start of a file. It is the name of the site if the title is none, or is that of the
+    /// Reads a line such as `Name: Acme` at the start of a file. It is the name of the site if there is no title, or if the title names the
     /// file: `# llms.txt of Acme`.
     fn read_name(&self, line: &str, value: &str, draft: &mut Draft<'_>) {
         let is_plain = line.starts_with(char::is_alphabetic) && !value.contains("://");
@@ -361,15 +361,15 @@ const ABOUT_WORDS: &[&str] =
 /// Maximum number of e-mail addresses of one text that are compared.
 const EMAILS_MAX: usize = 8;
 
-/// Whether a text holds a date, which has at least a year.
+/// Whether a text contains a date, which has at least a year.
 fn has_year(text: &str) -> bool {
     text.as_bytes().windows(4).any(|four| four.iter().all(u8::is_ascii_digit))
 }
 
-/// The feature that holds how a site wants to be cited.
+/// The feature that contains how a site wants to be cited.
 const CITATION: &str = "citation";
 
-/// Reads credentials, payment, limits and terms of use.
+/// Reads a labelled line about credentials, payment, limits or terms of use.
 fn read_terms(label: &str, value: &str, draft: &mut Draft<'_>) {
     match label {
         "auth" | "authentication" | "authorization" | "api key" | "api key format" => {

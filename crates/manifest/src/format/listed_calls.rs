@@ -14,7 +14,7 @@ use crate::text;
 
 /// Maximum number of calls of one text that are read.
 const CALLS_MAX: usize = 500;
-/// Maximum number of words of the remark behind a call.
+/// Maximum number of words of the remark after a call.
 const REMARK_WORDS_MAX: usize = 20;
 /// Maximum number of members of the body that a sentence shows; published ones show up to 6.
 const BODY_MEMBERS_MAX: usize = 32;
@@ -70,7 +70,7 @@ impl<'t> Call<'t> {
     }
 
     fn at_next_address(&self) -> Option<Self> {
-        // After an absolute URL, the next path may be below the root of its host or beside its path.
+        // After an absolute URL, the next path may be relative to the root of its host or a sibling of its path.
         if !self.address.starts_with('/') {
             return None;
         }
@@ -88,7 +88,7 @@ impl<'t> Call<'t> {
         })
     }
 
-    /// The call after the link of an item, at the address of the link: `[Book](/api/bookings): POST with a date`.
+    /// The call of an item whose method follows the link, at the address of the link: `[Book](/api/bookings): POST with a date`.
     fn behind_link(item: &'t str) -> Option<(&'t str, &'t str, Self)> {
         let (title, after) = item.trim_start_matches(is_mark).strip_prefix('[')?.split_once("](")?;
         let (address, behind) = after.split_once(')')?;
@@ -115,7 +115,7 @@ impl<'t> Call<'t> {
         is_call.then_some(Self { methods, address, rest, has_comma: false })
     }
 
-    /// The members of the body that follow a call that writes: `with JSON {"name", "date"}`.
+    /// The members of the request body after a call that writes: `with JSON {"name", "date"}`.
     pub(crate) fn body(&self) -> Option<Value> {
         let writes = self.methods.iter().any(|method| matches!(*method, "POST" | "PUT" | "PATCH"));
         let rest = self.rest.trim_start().strip_prefix("with ").filter(|_| writes)?;
@@ -176,7 +176,7 @@ pub(super) fn is_mark(letter: char) -> bool {
 }
 
 /// Reads a line, an item of a list or a row of a table that is a call, and returns whether it is one. A path is below the base URL of the
-/// text, else on the origin. The addresses of MCP servers and of manifests are left to the reader of links.
+/// text, else on the origin. Addresses of MCP servers and of manifests are read as links.
 pub(crate) fn read(line: &str, base: Option<&Url>, draft: &mut Draft<'_>) -> bool {
     if !line.contains('/') {
         return false;
@@ -203,8 +203,8 @@ pub(crate) fn read(line: &str, base: Option<&Url>, draft: &mut Draft<'_>) -> boo
     let behind_link = || Call::behind_link(item).map(|(title, _, call)| (Some(title), call));
     let home = Call::behind_link(item).and_then(|(_, address, _)| home_of(address)).filter(|_| is_item);
     let base = home.as_ref().or(base);
-    // In a line that is not an item, the text before a call is its label only if a remark follows. The label of a bare call announces an
-    // example.
+    // In a line that is not an item, the text before a call is its label only if a remark follows. The label of a call without a remark
+    // announces an example.
     let is_labelled = |call: &Call<'_>| is_item || !call.rest.trim().is_empty();
     let call = Call::of(item)
         .map(|call| (None, call))
@@ -237,7 +237,7 @@ pub(crate) fn read(line: &str, base: Option<&Url>, draft: &mut Draft<'_>) -> boo
         capability.parameters.clone_from(&body);
         capability.price.clone_from(&price);
     };
-    // The label of several calls is that of the group.
+    // The label of several calls belongs to the group.
     let is_open = label.is_some_and(|label| label.eq_ignore_ascii_case("public")) && calls.len() > 1;
     let first = draft.manifest.capabilities.len();
     for call in &calls {
@@ -260,7 +260,7 @@ fn home_of(address: &str) -> Option<Url> {
     Url::parse(address).ok().filter(|url| url.has_host() && url.path() == "/" && url.query().is_none())
 }
 
-/// Whether the last segment of a call's path, such as `mcp`, is below the name of something else. It is then the subject of the call (`POST
+/// Whether the last segment of a call's path, such as `mcp`, follows another word. It is then the subject of the call (`POST
 /// /v1/scan/mcp`), not a server.
 fn is_below_another(address: &str) -> bool {
     let path = if address.starts_with('/') { address } else { path_of(address) };
@@ -271,7 +271,7 @@ fn is_below_another(address: &str) -> bool {
 /// Segments that may precede the last segment of an MCP server.
 const SERVER_FOLDERS: &[&str] =
     &["api", "agent", "agents", "ai", "public", "rpc", "server", "servers", "service", "services"];
-/// Whether a label says that an example follows.
+/// Whether a label announces an example.
 fn is_example(label: Option<&str>) -> bool {
     label.is_some_and(|label| label.contains("xample") || label.contains("e.g"))
 }
@@ -298,7 +298,7 @@ fn read_pattern(item: &str, base: Option<&Url>, draft: &mut Draft<'_>) -> bool {
     true
 }
 
-/// What separates a call from the label before it.
+/// Separators between a label and the call after it.
 const LEADS: &[&str] = &[" \u{2014} ", " \u{2013} ", " - ", " \u{2192} ", " -> ", " ("];
 
 /// Reads a heading that is a call or ends with one in brackets: `### GET /rooms`, `### Book (POST /bookings)`.
@@ -307,13 +307,13 @@ pub(crate) fn read_heading(line: &str, base: Option<&Url>, draft: &mut Draft<'_>
     heading.contains('/') && heading.len() <= NAME_BYTES_MAX && read(&["- ", heading].concat(), base, draft)
 }
 
-/// Bytes of a heading that may be a call.
+/// Maximum bytes of a heading that may be a call.
 const NAME_BYTES_MAX: usize = 400;
 
 /// Separators between a call and the remark after it.
 pub(super) const REMARK_MARKS: [char; 9] = [' ', '-', '\u{2014}', '\u{2013}', ':', '*', '`', '\u{2192}', ')'];
 
-/// A line without the mark or the number of its item.
+/// A line without its list marker or number.
 fn item_of(line: &str) -> &str {
     let numbered = || {
         let (number, item) = line.split_once(". ")?;
@@ -361,7 +361,7 @@ pub(crate) fn read_path(line: &str, base: Option<&Url>, draft: &mut Draft<'_>) -
     true
 }
 
-/// Whether a path has the ending of a source file, as some sites list their routes.
+/// Whether a path has the extension of a source file. Some sites list their routes this way.
 fn is_source_file(path: &str) -> bool {
     [".ts", ".tsx", ".js", ".py", ".go", ".rs", ".php"].iter().any(|ending| path.ends_with(ending))
 }
@@ -484,7 +484,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_the_calls_at_the_next_addresses() {
+    fn finds_calls_at_further_addresses_in_a_list() {
         let of = |text| {
             let calls: Vec<_> = std::iter::successors(Call::of(text), Call::next).collect();
             let rest = calls.last().map(|call| call.rest);
@@ -517,7 +517,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_value_is_not_part_of_the_address() {
+    fn a_truncated_value_is_not_part_of_the_address() {
         for (word, expected) in [
             ("/a?address=0x...`", "/a?address="),
             ("/a?b=1&c=0x\u{2026},", "/a?b=1&c="),

@@ -1,5 +1,5 @@
 //! Tools and skills that a text lists: `Tools: quote, book_room`, items and headings below `## Tools`, items below the address of an MCP
-//! server, names in brackets behind it, and addresses of `skills/NAME/SKILL.md`.
+//! server, names in brackets after it, and addresses of `skills/NAME/SKILL.md`.
 //!
 //! Only identifiers count as names of tools, because such headings also precede lists of programs and of pages for people.
 
@@ -47,7 +47,7 @@ pub(crate) struct ListedTools {
     /// Level of the heading that announced the tools.
     level: usize,
     tools: Vec<Tool>,
-    /// How the server is reached, as a line about it says.
+    /// The transport of the server, if a line names it.
     transport: Option<&'static str>,
     /// The address of the server on the line above the items.
     server: Option<String>,
@@ -55,7 +55,7 @@ pub(crate) struct ListedTools {
     is_heading: bool,
     /// Whether the line is below such a heading, whose items are arguments.
     is_below_tool: bool,
-    /// Whether a heading says that the tools are those of an MCP server.
+    /// Whether a heading says that the tools belong to an MCP server.
     is_named: bool,
     /// Whether the line is below a heading that names MCP. Items with identifiers are then tools, even above the address of the server.
     is_of_mcp: bool,
@@ -119,7 +119,7 @@ impl ListedTools {
         let heading = line.trim_start_matches('#');
         let level = line.len() - heading.len();
         if self.items == Items::Tools && level > self.level && self.level > 0 {
-            // A heading of other words is that of a group of tools: `### Public (no auth)`.
+            // A heading of other words is the heading of a group of tools: `### Public (no auth)`.
             let found = named_tool(heading, true).filter(|(_, rest)| rest.is_empty());
             self.is_heading = found.is_some();
             self.is_below_tool = found.is_some();
@@ -198,7 +198,7 @@ impl ListedTools {
         true
     }
 
-    /// An item below the heading of a tool: `` - `city`: where ``. Other items say more about the tool.
+    /// An item below the heading of a tool: `` - `city`: where ``. Other items describe the tool.
     fn read_argument(&mut self, line: &str) -> bool {
         let code = line
             .trim_start_matches(['-', '*', '+', ' '])
@@ -321,12 +321,12 @@ impl ListedTools {
         is_list
     }
 
-    /// Adds the tools to the server that the text names, and the skills.
+    /// Adds the tools, with the server that the text names, and the skills.
     pub(crate) fn finish(self, draft: &mut Draft<'_>) {
         set_transport(self.transport, draft);
         let interfaces = &draft.manifest.interfaces;
         let mut servers = interfaces.iter().filter(|interface| interface.protocol == Protocol::Mcp);
-        // A server with an address before one that its caller starts.
+        // A server with an address is preferred to one that the caller starts.
         let server = servers.clone().find(|server| server.url.is_some()).or_else(|| servers.next());
         let is_mcp =
             self.is_named || server.is_some() || draft.manifest.name.as_deref().is_some_and(names_mcp);
@@ -409,7 +409,7 @@ fn is_about_setup(heading: &str) -> bool {
     })
 }
 
-/// A line without the number of its item.
+/// A line without its item number.
 fn unnumbered(line: &str) -> Option<&str> {
     let (number, item) = line.split_once(". ")?;
     (number.len() <= 3 && !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
@@ -438,7 +438,7 @@ fn remark(line: &str, server: &str) -> Option<String> {
     Some(text::capped(inner, LABEL_BYTES_MAX).to_owned())
 }
 
-/// The parts of a list with commas or "and" between them, which may have brackets with commas of their own.
+/// The parts of a list that is separated by commas or "and". Commas inside brackets do not separate parts.
 fn parts_of(listed: &str) -> Vec<&str> {
     let (mut parts, mut depth, mut begin) = (Vec::new(), 0_usize, 0);
     for (at, letter) in listed.char_indices() {

@@ -1,9 +1,9 @@
 //! llms.txt: a Markdown file with links for models.
 //!
-//! Reads the title, the quotation and the links, classified by their target. Lists of calls, and lists of addresses below a
+//! Reads the title, the block quote and the links, which are classified by their target. Lists of calls, and lists of addresses below a
 //! heading that calls them endpoints, are capabilities.
 //!
-//! Follows llmstxt.org (September 2024): an H1, an optional quotation, H2 sections with lists of links.
+//! Follows llmstxt.org (September 2024): an H1, an optional block quote, H2 sections with lists of links.
 
 use crate::address;
 use crate::draft::{self, Draft};
@@ -237,7 +237,7 @@ fn titled_link(line: &str) -> Option<(&str, &str, &str)> {
     (title.len() <= draft::NAME_CHARS_MAX && !title.contains(']')).then_some((title, address, remark))
 }
 
-/// Whether an address is one of an API by its path or its host.
+/// Whether an address belongs to an API, according to its path or host.
 fn is_of_api(address: &str) -> bool {
     let path = address.split(['?', '#']).next().unwrap_or_default();
     let is_version = |part: &str| part.strip_prefix('v').is_some_and(|rest| rest.parse::<u16>().is_ok());

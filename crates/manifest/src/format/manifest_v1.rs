@@ -33,12 +33,12 @@ findings! {
     }
     shape APP("manifest_v1.app", "Agent Manifest 1.0") {
         must("name", Kind::Text, "Name the app."),
-        must("url", Kind::Url, "Name the app's absolute URL."),
+        must("url", Kind::Url, "State the app's absolute URL."),
         may("description", Kind::Text, "Describe the app in a string."),
     }
     shape ACTION("manifest_v1.action", "Agent Manifest 1.0") {
         must("id", Kind::Text, "Give the action an id."),
-        must("description", Kind::Text, "Say what the action does."),
+        must("description", Kind::Text, "Describe what the action does."),
         must("risk", Kind::OneOf(&["low", "medium", "high"]), "State low, medium or high."),
         may("scopes", Kind::Texts, "List scopes as strings."),
         may("parameters", Kind::Object, "Publish parameters as a map from name to descriptor."),

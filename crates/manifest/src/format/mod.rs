@@ -105,7 +105,7 @@ pub(crate) fn read(body: &Body<'_>, draft: &mut Draft<'_>) {
     read_embedded(body, draft);
 }
 
-/// Reads the blocks of other formats that a document holds beside its own.
+/// Reads the blocks of other formats inside a document.
 pub(crate) fn read_embedded(body: &Body<'_>, draft: &mut Draft<'_>) {
     if let Some(root) = body.root() {
         embedded::read(&root, draft);

@@ -1,4 +1,4 @@
-//! Tools of an MCP server that a document names in sentences alone, `use MCP tool submit_inquiry`, or behind its address,
+//! Tools of an MCP server that a document names only in sentences, `use MCP tool submit_inquiry`, or after its address,
 //! `https://shop.example/mcp (tools: quote, book)`.
 
 use serde_json::{Map, Value};
@@ -55,7 +55,7 @@ fn named_in(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The names in brackets behind an address, after "tools:", if each part is a name.
+/// The names in brackets after an address, behind "tools:", if each part is a name.
 fn behind_address(text: &str) -> impl Iterator<Item = &str> {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
     let is_name =

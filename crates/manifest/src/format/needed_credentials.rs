@@ -1,8 +1,8 @@
-//! Credentials that only a part of a call states: a sentence of its description ("Needs an API key in the X-API-Key header."), a
-//! required parameter that holds a key, the headers of its request.
+//! Credentials that are stated only in a part of a call: in a sentence of its description ("Needs an API key in the X-API-Key header."), in
+//! a required parameter for a key, or in the headers of its request.
 //!
-//! Decides what a call needs that states nothing else, and keeps the credentials with the ids of these calls. A sentence with a condition,
-//! about another service or about the key that a call manages states nothing.
+//! Decides what a call needs if it has no other statement, and keeps the credentials with the ids of these calls. Sentences with a
+//! condition, about another service, or about a key that the call manages are ignored.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -27,7 +27,7 @@ const CREDENTIALS_MAX: usize = 16;
 /// The keyword of a parameter's schema that names the scheme of the credential in it.
 const CREDENTIAL_KEYWORD: &str = "x-credential";
 
-/// Words before "requires": those for the call and for those who make it.
+/// Words before "requires" that refer to the call or to its caller.
 const SUBJECTS: &[&str] = &[
     "it",
     "this",
@@ -69,9 +69,9 @@ const OF_NAMES: &[&str] = &[
     "or",
     "jwt",
 ];
-/// Words behind "with an API key".
+/// Words after "with an API key".
 const ACCESS: &[&str] = &["access", "auth", "authentication", "authorization"];
-/// Words of texts about a key that is the object of a call.
+/// Words in texts of calls that manage keys.
 const MANAGING: &[&str] = &[
     "revoke",
     "rotate",
@@ -88,17 +88,17 @@ const MANAGING: &[&str] = &[
 /// Words in the names and paths of calls that manage keys.
 const OF_KEYS: &[&str] =
     &["key", "keys", "apikey", "apikeys", "token", "tokens", "credential", "credentials", "revoke", "rotate"];
-/// Names of parameters that hold the key of the caller.
+/// Names of parameters for the key of the caller.
 const KEY_NAMES: &[&str] = &["apikey", "key", "xapikey"];
 
 /// The credentials that the description of a call states.
 #[derive(Debug, Default)]
 struct Described {
-    /// Those of a sentence that requires them; a scheme is `Other` if the sentence names none.
+    /// Credentials that a sentence requires. The scheme is `Other` if the sentence names none.
     required: Vec<Auth>,
-    /// Those of an instruction to send them that may be about the credentials that the call returns.
+    /// Credentials that an instruction says to send. The instruction may refer to credentials that the call returns.
     advised: Vec<Auth>,
-    /// Those that the call takes but does not need.
+    /// Credentials that the call accepts but does not need.
     optional: Vec<Auth>,
 }
 
@@ -131,7 +131,7 @@ impl Described {
 
     fn add_instruction(&mut self, clause: &str, folded: &str) {
         let Some((need, auth)) = instructed_credentials::in_clause(clause, folded) else { return };
-        // "optionally" is the statement, not a condition of it.
+        // "optionally" is part of the statement, not a condition.
         let is_conditional = || auth_sentences::is_conditional(&folded.replace("optionally", ""));
         let kept = match need {
             Need::Obliged => &mut self.required,
@@ -143,7 +143,8 @@ impl Described {
         }
     }
 
-    /// What a call needs. An instruction of a call that issues or manages keys may be about these.
+    /// The credentials that a call needs. Instructions are ignored for calls that issue or manage keys, because they may refer to these
+    /// keys.
     fn needed(&self, capability: &Capability) -> &[Auth] {
         let issues = || {
             let description = capability.description.as_deref().unwrap_or_default();
@@ -218,7 +219,7 @@ fn first_credential(words: &[&str]) -> Option<usize> {
     })
 }
 
-/// The credentials that a clause names; one of an unknown scheme if it names none.
+/// The credentials that a clause names, or one with an unknown scheme if it names none.
 fn named_in(clause: &str, folded: &str) -> Vec<Auth> {
     let mut found = Vec::new();
     let at_key = ["api key", "api-key", "api token"].iter().find_map(|name| folded.find(name));
@@ -247,7 +248,7 @@ fn named_in(clause: &str, folded: &str) -> Vec<Auth> {
     found
 }
 
-/// Sets what the description of a call that states nothing else requires.
+/// Sets the credentials that the description requires, for a call that states no others.
 pub(crate) fn set_described(capability: &mut Capability) {
     if capability.auth != CapabilityAuth::default() {
         return;
@@ -257,7 +258,7 @@ pub(crate) fn set_described(capability: &mut Capability) {
     require(&needed, &mut capability.auth);
 }
 
-/// Sets what the headers of a call's request, or of the steps of a flow, require: `"headers": {"X-API-Key": "{{key}}"}`.
+/// Sets the credentials in the headers of a call's request, or of the steps of a flow: `"headers": {"X-API-Key": "{{key}}"}`.
 pub(crate) fn set_by_headers(element: &Object<'_>, needed: &mut CapabilityAuth) {
     if element.list("steps").is_none() || *needed != CapabilityAuth::default() {
         return;
@@ -286,11 +287,11 @@ fn require(found: &[Auth], needed: &mut CapabilityAuth) {
     }
 }
 
-/// What identifies a credential: its scheme, its place and its name.
+/// The identity of a credential: its scheme, location and name.
 type Identity = (AuthScheme, Option<String>, Option<String>);
 
-/// Reads the descriptions and the required parameters of calls from `first` on that state nothing else, and keeps the credentials that no
-/// other part of the document states.
+/// Reads the descriptions and the required parameters of the calls from `first` on that have no other statement, and keeps the credentials
+/// that no other part of the document states.
 pub(crate) fn read(first: usize, draft: &mut Draft<'_>) {
     let mut found: BTreeMap<Identity, Vec<String>> = BTreeMap::new();
     let mut optional: BTreeMap<Identity, Vec<String>> = BTreeMap::new();
@@ -314,7 +315,7 @@ pub(crate) fn read(first: usize, draft: &mut Draft<'_>) {
         }
         let by_parameter = is_unstated.then(|| key_parameter(capability)).flatten();
         require(by_parameter.as_slice(), &mut capability.auth);
-        // The sentence may only repeat what another member states.
+        // The sentence may repeat the statement of another member.
         let needed = &capability.auth;
         let stated = described.into_iter().filter(|auth| needed.schemes.contains(&auth.scheme));
         for auth in by_parameter.into_iter().chain(stated).filter(|auth| auth.scheme != AuthScheme::Other) {
@@ -324,7 +325,7 @@ pub(crate) fn read(first: usize, draft: &mut Draft<'_>) {
             }
         }
     }
-    // Those with a name come first: a sentence without one is about the same credential.
+    // Credentials with a name come first, because a sentence without a name is about the same credential.
     for ((scheme, location, name), ids) in found.into_iter().rev() {
         let is_same = |known: &&mut Auth| {
             known.scheme == scheme && (name.is_none() || known.name.is_none() || known.name == name)
@@ -352,7 +353,8 @@ pub(crate) fn read_of_root(root: &Map<String, Value>, draft: &mut Draft<'_>) {
     read_accepted(root, draft);
 }
 
-/// Keeps credentials that a sentence in any member says the service takes as well: `"note": "Also accepts Authorization: Bearer <jwt>."`
+/// Keeps credentials that the service also accepts, according to a sentence in any member: `"note": "Also accepts Authorization: Bearer
+/// <jwt>."`
 pub(crate) fn read_accepted(root: &Map<String, Value>, draft: &mut Draft<'_>) {
     let mut found: Vec<Auth> = Vec::new();
     outbound::each_text(root, &mut |text| {
@@ -367,7 +369,7 @@ pub(crate) fn read_accepted(root: &Map<String, Value>, draft: &mut Draft<'_>) {
     }
 }
 
-/// Adds calls to those that a credential is for. One that named no call is for these alone.
+/// Adds calls to those that need a credential. A credential that named no call is then restricted to these.
 fn add_ids(applies_to: &mut AppliesTo, ids: Vec<String>) {
     match applies_to {
         AppliesTo::OptionalIds { ids: known } if known.is_empty() => *applies_to = AppliesTo::Ids { ids },
@@ -379,7 +381,7 @@ fn add_ids(applies_to: &mut AppliesTo, ids: Vec<String>) {
     }
 }
 
-/// Whether a call is about keys, so that a key among its parameters may be the object of the call.
+/// Whether a call manages keys, so that a key among its parameters may be the subject of the call.
 fn manages_keys(capability: &Capability) -> bool {
     let endpoint = capability.invocation.endpoint().unwrap_or_default();
     let path = endpoint.split('?').next().unwrap_or_default().rsplit("://").next().unwrap_or_default();
@@ -388,8 +390,8 @@ fn manages_keys(capability: &Capability) -> bool {
     [path, capability.native_id.as_str()].iter().any(|name| text::words(name).iter().any(is_of_keys))
 }
 
-/// The required parameter that holds the key of the caller: it is called `apiKey`, `api_key` or `key`, and its text says that it is an API
-/// key. It is marked in the schema.
+/// The required parameter for the key of the caller: it is called `apiKey`, `api_key` or `key`, and its text says that it is an API key. It
+/// is marked in the schema.
 fn key_parameter(capability: &mut Capability) -> Option<Auth> {
     let schema = capability.parameters.as_ref()?.as_object()?;
     let properties = schema.get("properties")?.as_object()?;
@@ -414,7 +416,7 @@ fn is_key_name(name: &str) -> bool {
     name.len() <= NAME_CHARS_MAX && KEY_NAMES.iter().any(is_same)
 }
 
-/// Whether the text of a parameter says that it is an API key, and not which one a call changes.
+/// Whether the text of a parameter says that it is the caller's API key, and not the key that the call changes.
 fn holds_key(property: &Map<String, Value>) -> bool {
     if property.get("default").is_some() || property.get("x-in").and_then(Value::as_str) == Some("path") {
         return false;
@@ -515,7 +517,7 @@ mod tests {
     }
 
     #[test]
-    fn an_instruction_of_a_call_that_issues_keys_is_about_these() {
+    fn ignores_instructions_of_calls_that_issue_keys() {
         for text in [
             "Creates an API key. Pass the key as X-API-Key header.",
             "Issues a 24h token. Send the token as Authorization: Bearer <token>.",
@@ -526,7 +528,7 @@ mod tests {
     }
 
     #[test]
-    fn states_nothing_of_conditions_and_other_services() {
+    fn ignores_conditions_and_credentials_of_other_services() {
         for text in [
             "Creates an API key.",
             "Need an API key? Register first.",
@@ -547,7 +549,7 @@ mod tests {
     }
 
     #[test]
-    fn knows_the_parameter_that_holds_the_key_of_the_caller() {
+    fn finds_the_parameter_for_the_key_of_the_caller() {
         let holds = |description: &str| {
             let property = serde_json::json!({"type": "string", "description": description, "x-in": "query"});
             holds_key(property.as_object().unwrap())

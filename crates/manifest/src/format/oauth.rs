@@ -1,4 +1,4 @@
-//! Metadata of OAuth: of a server that issues tokens, and of a resource that asks for them. It contains no call, but says how to
+//! OAuth metadata: of a server that issues tokens, and of a resource that requires them. It contains no calls, but states how to
 //! authenticate.
 //!
 //! Follows RFC 8414 §2 (authorization server metadata), RFC 9728 §2 (protected resource metadata).
@@ -52,10 +52,10 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     let registration_url = lenient::address_of(root, &["registration_endpoint"])
         .or_else(|| lenient::address_of(of_agents.as_ref()?, &["register_uri", "registration_endpoint"]));
     let described = root.text_of(&["resource_description", "description"]);
-    // The resource may say that it asks for no token.
+    // The resource may state that it requires no token.
     let is_open = is_resource && described.is_some_and(lenient::says_open);
     let applies_to = if is_open { AppliesTo::OptionalIds { ids: Vec::new() } } else { AppliesTo::All };
-    // If there is only one grant, it is how a token is obtained.
+    // If there is only one grant type, tokens are obtained with it.
     let grants = root.texts("grant_types_supported");
     let declared = draft::name(grants.first().copied().filter(|_| grants.len() == 1));
     draft.keep(Auth {

@@ -1,9 +1,9 @@
-//! Packages that a caller installs, where documents name their page instead of a server.
+//! Packages that callers install, in documents that contain the address of the package page instead of a server.
 
 use crate::draft;
 use crate::model::{Interface, Protocol};
 
-/// Domains of registries as name and top-level domain, the folder of their pages, and the name of the registry.
+/// Registries: the domain (name and top-level domain), the folder of its package pages, and the name of the registry.
 const REGISTRIES: &[(&str, &str, &str, &str)] = &[
     ("npmjs", "com", "package", "npm"),
     ("pypi", "org", "project", "pypi"),
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_of_a_package_names_it() {
+    fn reads_the_package_from_the_address_of_its_page() {
         for (address, package) in [
             ("https://www.npmjs.com/package/@shop/mcp", Some("npm:@shop/mcp")),
             ("https://www.nuget.org/packages/shop-mcp/", Some("nuget:shop-mcp")),

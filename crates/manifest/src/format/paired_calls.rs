@@ -1,4 +1,4 @@
-//! Calls whose method and path are two lines below one heading: `- Endpoint: /rooms` and `- Method: GET`, in any order.
+//! Calls whose method and path are on two lines below one heading: `- Endpoint: /rooms` and `- Method: GET`, in any order.
 
 use url::Url;
 
@@ -8,7 +8,7 @@ use crate::draft::{self, Draft};
 use crate::model::Capability;
 use crate::text;
 
-/// Bytes of a line that is one part of a call.
+/// Maximum bytes of a line that is one part of a call.
 const LINE_BYTES_MAX: usize = 400;
 
 /// Joins the parts of calls, line by line.
@@ -18,7 +18,7 @@ pub(crate) struct PairedCalls {
     title: Option<String>,
     method: Option<String>,
     path: Option<String>,
-    /// The call that the last two parts made.
+    /// Whether the last two parts form a call.
     is_complete: bool,
     is_code: bool,
 }
@@ -53,7 +53,7 @@ impl PairedCalls {
         } else {
             return false;
         }
-        // Until its method follows, an address may be that of a page.
+        // An address without a method may be the address of a page.
         self.is_complete = self.join(base, draft);
         self.is_complete
     }
@@ -63,7 +63,7 @@ impl PairedCalls {
         let (Some(method), Some(path)) = (&self.method, &self.path) else { return false };
         let call = [method, " ", path].concat();
         let address = listed_calls::resolve(path, base, draft);
-        // Below a heading of endpoints the address alone was a call.
+        // Below a heading about endpoints, the address alone was already read as a call.
         let is_same =
             |known: &&mut Capability| known.invocation.endpoint() == address.as_ref().map(Address::as_str);
         let is_open = |known: &&mut Capability| known.invocation.method.is_none();

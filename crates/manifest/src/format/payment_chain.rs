@@ -1,4 +1,4 @@
-//! The payment of a service that names its chain beside its protocol.
+//! The payment of a service that names its payment protocol and chain in separate members.
 
 use crate::auth;
 use crate::format::lenient;

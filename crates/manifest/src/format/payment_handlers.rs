@@ -1,4 +1,4 @@
-//! The handlers of payments that a document lists by name, `"payment_handlers": ["stripe"]`.
+//! The payment handlers that a document lists by name, `"payment_handlers": ["stripe"]`.
 
 use crate::object::Object;
 
@@ -6,7 +6,7 @@ use crate::object::Object;
 const BLOCKS_MAX: usize = 50;
 const KEYS: &[&str] = &["payment_handlers", "paymentHandlers"];
 
-/// The names at the root or in a profile of commerce, which is a block of any name.
+/// The names at the root or in a commerce profile, which may be a block of any name.
 pub(crate) fn named<'v>(root: &Object<'v>) -> impl Iterator<Item = &'v str> {
     let blocks = root.members().map(|(_, block)| block).take(BLOCKS_MAX);
     std::iter::once(root.clone())

@@ -12,9 +12,9 @@ const HEADER_KEYS: &[&str] = &["header", "payment_header", "paymentHeader", "pro
 
 /// Members with sentences about a payment.
 const SENTENCE_KEYS: &[&str] = &["description", "instructions", "note", "notes", "usage", "flow"];
-/// Lines of one text that are searched.
+/// Maximum number of lines of one text that are searched.
 const LINES_MAX: usize = 20_000;
-/// Words of one sentence that are searched for the header.
+/// Maximum number of words of one sentence that are searched for the header.
 const WORDS_MAX: usize = 500;
 
 /// Last words of headers that a server sends.
@@ -40,7 +40,7 @@ fn quoted_in(text: &str) -> Option<&str> {
     quoted.find(|code| matches!(code.to_ascii_lowercase().as_str(), "payment-signature" | "x-payment"))
 }
 
-/// Keeps the header in which callers prove that they have paid, with the calls that are paid for.
+/// Records the header in which callers prove that they have paid, for the calls that must be paid.
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     let stated = ["payment", "payments"].iter().filter_map(|key| root.object(key));
     let blocks: Vec<Object<'_>> =
@@ -73,7 +73,7 @@ fn offered_in(line: &str) -> Option<&str> {
     quoted_in(line).filter(|_| is_offer && !has(&["not supported", "not available", "no longer", "lanned"]))
 }
 
-/// Keeps the name of the header, with the calls that are paid for.
+/// Records the name of the header for the calls that must be paid.
 fn keep(name: &str, draft: &mut Draft<'_>) {
     let manifest = &mut draft.manifest;
     let known = manifest.auth.iter_mut().find(|auth| auth.scheme == AuthScheme::Payment);

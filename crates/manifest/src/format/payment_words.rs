@@ -1,4 +1,4 @@
-//! Payments in sentences: an asset on a network, beside a scheme or a payment.
+//! Payments in sentences: an asset on a network, together with a scheme or a word for payment.
 
 use crate::draft::Draft;
 use crate::format::payments::NETWORKS;
@@ -78,7 +78,7 @@ pub(crate) fn complete(root: &Object<'_>, draft: &mut Draft<'_>) {
     });
     let known = &mut draft.manifest.payments;
     if !known.is_empty() {
-        // The terms complete the scheme that a member names.
+        // The terms of the sentence complete the scheme that a member names.
         let completes = |known: &Payment, stated: &Payment| is_name(known) && is_of_scheme(known, stated);
         found.retain(|stated| has_asset(stated) && known.iter().any(|known| completes(known, stated)));
         known.retain(|known| !found.iter().any(|stated| completes(known, stated)));
@@ -99,7 +99,7 @@ pub(crate) const fn has_asset(payment: &Payment) -> bool {
     payment.network.is_some() || payment.asset.is_some()
 }
 
-/// Whether a payment states nothing but its scheme.
+/// Whether a payment states only its scheme.
 pub(crate) const fn is_name(payment: &Payment) -> bool {
     !has_asset(payment) && payment.price.is_none() && payment.address.is_none()
 }
@@ -135,13 +135,13 @@ const USING_WORDS: &[&str] =
     &["use", "uses", "require", "requires", "need", "needs", "support", "supports", "accept", "accepts"];
 const PAYING_WORDS: &[&str] = &["pay", "paid", "payment", "payments", "micropayment", "micropayments"];
 const PLANNING_WORDS: &[&str] = &["planned", "soon", "future", "roadmap", "not"];
-/// The network whose name is two words.
+/// The only network whose name has two words.
 const LEDGER: &str = "XRP Ledger";
-/// Schemes of payment, which sentences name by these words.
+/// Words for payment schemes in sentences.
 const SCHEMES: &[&str] = &["x402", "l402", "mpp", "ap2"];
 /// Assets that sentences about payment name.
 const ASSETS: &[&str] = &["USDC", "USDT", "RLUSD", "EURC", "DAI", "PYUSD"];
-/// Characters of a sentence in which its subject is looked for.
+/// Maximum number of characters of a sentence that are searched for its subject.
 const SENTENCE_CHARS_MAX: usize = 200;
 /// Maximum number of words of one sentence that are searched for a scheme.
 const WORDS_MAX: usize = 500;

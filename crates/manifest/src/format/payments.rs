@@ -1,4 +1,4 @@
-//! Terms of payment in a document of any format: schemes, networks, wallets and price lists.
+//! Payment terms in a document of any format: schemes, networks, wallets and price lists.
 //!
 //! They are recorded and never acted upon. Formats that define their own terms have their own readers.
 
@@ -18,7 +18,7 @@ use crate::text;
 
 /// Maximum number of terms of one document that are added.
 const TERMS_MAX: usize = 50;
-/// Nesting of schemes in a block of terms.
+/// Maximum nesting of schemes in a block of terms.
 const NESTING_MAX: usize = 2;
 
 /// The terms that were found, up to the limit.
@@ -57,7 +57,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         asset_contracts::keep(root, draft);
     }
     let known = &draft.manifest.payments;
-    // The name of a scheme repeats the terms that are stated for it elsewhere.
+    // Without an asset or a network, the name of a scheme only repeats terms that are stated elsewhere.
     let terms = known.iter().chain(&found.0).filter(|payment| !is_name(payment));
     let described: HashSet<String> = terms.filter_map(|payment| payment.scheme.clone()).collect();
     let repeats = |payment: &Payment| {
@@ -216,7 +216,7 @@ fn terms(block: &Object<'_>, scheme: Option<&str>, depth: usize, found: &mut Ter
         "acceptedTokens",
         "accepted_tokens",
     ];
-    // `{"symbol": "USDC", "network": "base"}`: the address beside them is that of a contract, and not an account.
+    // `{"symbol": "USDC", "network": "base"}`: the address beside them belongs to a contract, and is not an account.
     for listed in assets.iter().flat_map(|key| block.objects(key)).take(TERMS_MAX) {
         let asset = listed.string_of(&["symbol", "asset", "token"]);
         let network = listed.string_of(&["network", "chain"]).or_else(|| base.network.clone());
@@ -247,7 +247,7 @@ fn terms(block: &Object<'_>, scheme: Option<&str>, depth: usize, found: &mut Ter
     }
 }
 
-/// The stated terms, completed by those of their block.
+/// The stated terms, completed by the terms of their block.
 fn completed(own: Payment, base: &Payment) -> Payment {
     Payment {
         scheme: base.scheme.clone().or(own.scheme),
@@ -331,7 +331,7 @@ fn wallet(root: &Object<'_>, found: &mut Terms) {
     });
 }
 
-/// Blocks with an account that receives money for something other than a call.
+/// Blocks with an account for payments other than for calls.
 const ACCOUNT_KEYS: &[&str] = &[
     "deposit",
     "deposits",
@@ -411,7 +411,7 @@ fn protocols(root: &Object<'_>, found: &mut Terms) {
     }
 }
 
-/// `payment_protocol` and `payment_rails` as objects, whose `name` is that of the network.
+/// `payment_protocol` and `payment_rails` as objects, whose `name` is the name of the network.
 fn rails(root: &Object<'_>, found: &mut Terms) {
     if let Some(protocol) = root.object_of(&["payment_protocol", "paymentProtocol"]) {
         let scheme = protocol.text_of(&["type", "name"]).filter(|scheme| is_scheme(scheme));
@@ -454,7 +454,7 @@ fn price_list(pricing: &Value, found: &mut Terms) {
         let is_about = |word: &str| {
             matches!(word, "note" | "notes" | "description" | "model" | "currency" | "unit" | "url")
         };
-        // The lists of plans are read with those at the root.
+        // Lists of plans are read together with those at the root.
         let is_plan =
             !PLAN_KEYS.contains(&plan.as_str()) && !text::words(plan).iter().any(|word| is_about(word));
         let is_about_price =
@@ -476,7 +476,7 @@ fn is_asset(word: &str) -> bool {
     word.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit()) && lenient::is_currency(word)
 }
 
-/// Whether the name of a member is that of a payment scheme.
+/// Whether the name of a member is the name of a payment scheme.
 fn is_scheme(name: &str) -> bool {
     auth::scheme(name) == AuthScheme::Payment
         || matches!(name, "ap2" | "acp" | "stripe" | "lightning" | "exact" | "usdc")

@@ -1,7 +1,7 @@
-//! A document that declares no calls. It contains addresses of other documents and of servers, or names the provider of a service and how
-//! to authenticate.
+//! Documents that declare no calls. They contain addresses of other documents and of servers, or state the provider of a service and how to
+//! authenticate.
 //!
-//! Documents at the root become links here; all other addresses are read as those of any document without a specification.
+//! Documents at the root become links here; all other addresses are read as in any document without a specification.
 
 use crate::document::Body;
 use crate::draft::Draft;
@@ -22,7 +22,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
 }
 
-/// Whether a member leads to what a site offers, not to a declaration: `data`, `product_feed`.
+/// Whether a member contains the address of content of the site, not of a declaration: `data`, `product_feed`.
 fn is_of_contents(key: &str) -> bool {
     let words = [
         "data",

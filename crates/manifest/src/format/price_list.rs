@@ -7,7 +7,7 @@ use crate::object::Object;
 /// Maximum number of ways to pay of one list that are read.
 const ACCEPTED_MAX: usize = 50;
 
-/// The ways to pay that a price list names, in a list of its own or in one of its blocks.
+/// The ways to pay in a price list: in a separate list or in one of its blocks.
 pub(crate) fn accepted(pricing: &Object<'_>, base: &Payment) -> Vec<Payment> {
     let blocks = pricing.members().map(|(_, block)| block);
     let holders = std::iter::once(pricing.clone()).chain(blocks);
@@ -50,7 +50,7 @@ pub(crate) fn states_price(text: &str) -> bool {
         && (is_number || has_amount || is_word())
 }
 
-/// Whether a text may be a price. A sentence without an amount is about prices, but is not one.
+/// Whether a text may be a price. A sentence without an amount may be about prices, but does not state one.
 pub(crate) fn may_be_price(text: &str) -> bool {
     text.split(' ').nth(PRICE_WORDS_MAX).is_none() || has_digit(text)
 }

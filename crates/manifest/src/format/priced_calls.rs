@@ -1,4 +1,4 @@
-//! Calls of texts that are paid one by one: items with an address of an API and its price, beside a scheme of payment.
+//! Calls in texts that are paid per call: items with an API address, a price and a payment scheme.
 //!
 //! Items with only a price are goods, whose addresses are pages.
 
@@ -17,7 +17,7 @@ const WORDS_MAX: usize = 200;
 /// Finds the paid calls of a text, line by line.
 #[derive(Debug, Default)]
 pub(crate) struct PricedCalls {
-    /// Whether a sentence below the last heading says that calls answer 402.
+    /// Whether a sentence below the last heading says that calls respond with 402.
     is_paid_section: bool,
     count: usize,
 }
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_prices_and_cut_values() {
+    fn finds_prices_and_truncated_values() {
         let price = |line| price_in(line).and_then(|price| price.price);
         assert_eq!(remark("- A: /api/a (1 USDC)", "A", "/api/a"), "(1 USDC)");
         assert_eq!(remark("- A \u{2014} rooms, $2 \u{2014} /api/a", "A", "/api/a"), "rooms, $2");

@@ -1,6 +1,6 @@
 //! Labelled lines about one product of a site: `Product-auth: …`, `shop-pricing: …`, `Product-free-endpoints: /a /b`.
 //!
-//! Their labels have the name of the product or the word "product" before a hyphen.
+//! The label begins with the name of the product, or with the word "product", and a hyphen.
 
 use serde_json::Value;
 use url::Url;
@@ -49,7 +49,7 @@ impl ProductLines {
     }
 }
 
-/// The words of the label of a line and what follows it.
+/// The words of the label of a line, and the rest of the line.
 fn labelled(line: &str) -> Option<(Vec<String>, &str)> {
     let (label, value) = line.split_once(':')?;
     let label = label.trim();

@@ -1,7 +1,7 @@
-//! Headers that callers have to send, in members of any name: `csrfTokenHeader`, `mandate_header`, `requiredHeaders`.
+//! Headers that callers must send, in members of any name: `csrfTokenHeader`, `mandate_header`, `requiredHeaders`.
 //!
-//! Headers of credentials belong to the credentials, and those of single calls to their parameters. Sentences about the steps
-//! of a caller name headers too: `Retry with X-Payment-Token: <token> header`.
+//! Headers with credentials are kept with the credentials, and headers of single calls with the parameters of the call. Sentences about the
+//! steps of a caller may also name headers: `Retry with X-Payment-Token: <token> header`.
 
 use serde_json::{Map, Value};
 
@@ -10,7 +10,7 @@ use crate::format::{lenient, outbound};
 use crate::object::{Object, texts};
 use crate::text;
 
-/// Maximum number of headers of one document that are kept, and the nesting of the members that state them.
+/// Maximum number of headers of one document that are kept, and maximum nesting of the members that state them.
 const HEADERS_MAX: usize = 20;
 const HEADERS_NESTING_MAX: usize = 3;
 /// Maximum number of sentences of one member that are searched for a header.
@@ -83,7 +83,7 @@ fn keep<'t>(path: &str, member: &str, names: impl Iterator<Item = &'t str>, foun
     }
 }
 
-/// Which headers count in the sentences of a member: any in the steps of a caller, credentials in a description.
+/// The headers that are read from the sentences of a member: any header in the steps of a caller, only credentials in a description.
 fn wanted_in_sentences(member: &str) -> Option<fn(&str) -> bool> {
     if is_about_steps(member) {
         return Some(|_| true);
@@ -91,7 +91,7 @@ fn wanted_in_sentences(member: &str) -> Option<fn(&str) -> bool> {
     member.starts_with("description").then_some(is_credential as fn(&str) -> bool)
 }
 
-/// Whether the name of a header is that of a credential or a payment: `X-Payment-Token`, not `X-Frame-Options`.
+/// Whether the name of a header refers to a credential or a payment: `X-Payment-Token`, not `X-Frame-Options`.
 pub(crate) fn is_credential(header: &str) -> bool {
     let folded = header.to_ascii_lowercase();
     let ends = ["-token", "-key", "-auth", "-authorization", "-signature", "-payment"];

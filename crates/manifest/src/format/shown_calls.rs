@@ -1,7 +1,7 @@
-//! Calls that a text shows: in blocks and spans of code, on a line above the headers of a request, with curl, and in tables whose
-//! columns name the method and the path.
+//! Example calls in a text: in code blocks and code spans, on a line above the headers of a request, as curl commands, and in tables with
+//! columns for the method and the path.
 //!
-//! A call that the text lists is not repeated. Calls of other sites are examples of their services.
+//! A call that the text lists is not repeated. Calls to other sites are ignored, because they are examples of other services.
 
 use url::Url;
 
@@ -14,16 +14,16 @@ use crate::identity::host_of;
 use crate::model::{AuthScheme, CapabilityAuth, CapabilityKind, Tristate};
 use crate::text;
 
-/// Calls of one text that are kept, and spans of code of one line that are read.
+/// Maximum number of calls of one text that are kept, and of code spans of one line that are read.
 const CALLS_MAX: usize = 100;
 const SPANS_MAX: usize = 50;
-/// Columns of one table that are read, and bytes of a line.
+/// Maximum number of columns of one table that are read, and maximum bytes of a line.
 const COLUMNS_MAX: usize = 12;
 const LINE_BYTES_MAX: usize = 1_000;
-/// Words of a line that says what is not to be called.
+/// Words in lines about calls that must not be made.
 const DENYING: &[&str] = &["Do not ", "do not ", "n't ", "ever ", "replaced ", "deprecated"];
 
-/// A call that was found, which is kept unless the text lists it.
+/// A call that was found. It is kept unless the text lists it.
 #[derive(Debug)]
 struct Shown {
     method: String,
@@ -36,7 +36,7 @@ struct Shown {
     section: usize,
 }
 
-/// What the columns of a table hold, by their position.
+/// The positions of the columns of a table.
 #[derive(Debug, Clone, Copy, Default)]
 struct Columns {
     path: usize,
@@ -65,7 +65,7 @@ pub(crate) struct ShownCalls {
 }
 
 impl ShownCalls {
-    /// Reads a line, and tells whether it is a row of a table of calls.
+    /// Reads a line. Returns whether it is a row of a table of calls.
     pub(crate) fn read_line(&mut self, line: &str, base: Option<&Url>, draft: &mut Draft<'_>) -> bool {
         if std::mem::take(&mut self.is_continued) {
             return self.continue_command(line);
@@ -129,7 +129,7 @@ impl ShownCalls {
         false
     }
 
-    /// Sets the host of the last request, which its header names, or drops it if it is another site's.
+    /// Sets the host of the last request from its `Host` header, or drops the request if the host is on another site.
     fn set_host(&mut self, host: &str, draft: &Draft<'_>) {
         let Some(last) = self.found.pop() else { return };
         let is_host = host.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-'));
@@ -141,7 +141,7 @@ impl ShownCalls {
         self.found.extend(address.map(|address| Shown { address, ..last }));
     }
 
-    /// Reads a further line of a command: its method, or what it sends.
+    /// Reads a further line of a command: its method, or the data that it sends.
     fn continue_command(&mut self, line: &str) -> bool {
         let Some(last) = self.found.last_mut() else { return false };
         let named = line.split_whitespace().skip_while(|word| !is_method_option(word)).nth(1);
@@ -214,7 +214,7 @@ impl ShownCalls {
             None => ["- ", path, " \u{2014} ", remark].concat(),
         };
         let is_call = match columns.method {
-            // The reader of lists reads these.
+            // Such rows are read by the reader of lists.
             Some(0) if columns.path == 1 && columns.auth.is_none() => false,
             Some(_) => listed_calls::read(&item, base, draft),
             None => self.is_of_api && listed_calls::read_path(&item, base, draft),
@@ -260,13 +260,13 @@ impl ShownCalls {
     }
 }
 
-/// Whether nothing but the version of HTTP follows a call.
+/// Whether only the HTTP version follows a call.
 fn is_bare(call: &Call<'_>) -> bool {
     let rest = call.rest.trim_matches(['`', '*', ' ']);
     rest.is_empty() || rest.starts_with("HTTP/")
 }
 
-/// The call behind a label that says so, `Endpoint: POST /rooms`.
+/// The call after a label such as `Endpoint: POST /rooms`.
 fn labelled_call(line: &str) -> Option<Call<'_>> {
     let (label, value) = line.trim_start_matches(['-', '*', '+', ' ']).split_once(':')?;
     let label = label.trim_matches(['*', '`', ' ']);
@@ -278,7 +278,7 @@ fn is_known(needed: &CapabilityAuth) -> bool {
     needed.required != Tristate::Unknown && needed.schemes.iter().all(|scheme| *scheme != AuthScheme::Other)
 }
 
-/// The columns that a row names, if one of them holds paths.
+/// The columns that a row names, if one of them is for paths.
 fn columns_of(cells: &[&str]) -> Option<Columns> {
     let names: Vec<String> =
         cells.iter().map(|cell| text::folded_words(text::capped(cell, draft::NAME_CHARS_MAX))).collect();
@@ -321,8 +321,8 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("fetch(", "GET"),
 ];
 
-/// The call of a library in a line of code: `requests.post("https://…", …)`, `fetch("https://…", {method: "POST"})`. One of `fetch` that
-/// goes on below may state its method there.
+/// The call of a library in a line of code: `requests.post("https://…", …)`, `fetch("https://…", {method: "POST"})`. A call of `fetch` that
+/// spans several lines may state its method on a later line.
 fn library_call(line: &str) -> Option<(&str, &str)> {
     let (function, method) = FUNCTIONS.iter().find(|(function, _)| line.contains(function))?;
     let (_, rest) = line.split_once(function)?;

@@ -1,5 +1,5 @@
-//! MCP servers that a text shows how to start or to add: the configuration of a client in a block of code, and commands such as
-//! `npx -y shop-mcp` or `claude mcp add shop -- npx shop-mcp`.
+//! MCP servers in instructions of a text to start or add them: the configuration of a client in a block of code, and commands such as `npx
+//! -y shop-mcp` or `claude mcp add shop -- npx shop-mcp`.
 //!
 //! A command becomes an interface without an address. It is never run.
 
@@ -12,14 +12,14 @@ use crate::json;
 use crate::model::{AppliesTo, Interface, Protocol};
 use crate::object::Object;
 
-/// Bytes of a block of code that may be the configuration of a client, and blocks of one text that are read.
+/// Maximum bytes of a code block that may be the configuration of a client, and maximum number of blocks of one text that are read.
 const BLOCK_BYTES_MAX: usize = 8 * 1_024;
 const BLOCKS_MAX: usize = 50;
-/// Servers of one configuration, and spans of code of one line that are read.
+/// Maximum number of servers of one configuration, and of code spans of one line, that are read.
 const SERVERS_MAX: usize = 20;
 const SPANS_MAX: usize = 20;
 
-/// Beginnings of lines that are commands without marks of code.
+/// Beginnings of lines that are commands even if they are not marked as code.
 const COMMANDS: &[&str] = &["npx ", "uvx ", "claude mcp add "];
 
 /// Collects the servers of a text, line by line.
@@ -83,7 +83,7 @@ fn read_configuration(block: &str, draft: &mut Draft<'_>) {
     }
 }
 
-/// Keeps the server at an address, or the one that a command starts with the secrets of its environment.
+/// Keeps the server at an address, or the server that a command starts and the secrets in its environment variables.
 fn keep_server(server: &Object<'_>, draft: &mut Draft<'_>) {
     let address = server.text_of(&["url", "serverUrl", "httpUrl"]).and_then(|url| draft.origin_url(url));
     if let Some(url) = address {

@@ -1,7 +1,6 @@
 //! Indexes of agent skills: instructions that an agent may read, each with its address and digest.
 //!
-//! Decides one skill for each entry. A skill is a document to read, not a call to make, so it is never invocable. The digest
-//! is kept for clients.
+//! Each entry becomes one skill. A skill is a document and not a call, so it is never invocable. The digest is kept for clients.
 //!
 //! Follows the Agent Skills discovery RFC 0.2.0 (12 March 2026) and its predecessor 0.1, which lists `files`.
 
@@ -31,8 +30,8 @@ findings! {
     shape SKILL("skills_index.skill", "Agent Skills discovery 0.2.0") {
         must("name", Kind::Form(is_skill_name, "1 to 64 lower-case letters, digits and single hyphens"), "Use lower-case letters, digits and hyphens."),
         must("type", Kind::OneOf(&["skill-md", "archive"]), "State skill-md or archive."),
-        must("description", Kind::Form(|text| text.chars().count() <= 1_024, "at most 1,024 characters"), "Say in at most 1,024 characters what the skill is for."),
-        must("url", Kind::Reference, "Name the artefact's address."),
+        must("description", Kind::Form(|text| text.chars().count() <= 1_024, "at most 1,024 characters"), "Describe the skill in at most 1,024 characters."),
+        must("url", Kind::Reference, "State the artefact's address."),
         must("digest", Kind::Form(is_digest, "sha256: and 64 hexadecimal digits"), "Publish the artefact's SHA-256 as sha256:<hex>."),
         may("files", Kind::Texts, "List files as strings; 0.2.0 has none."),
     }
@@ -64,7 +63,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
 
 fn read_skill(skill: &Object<'_>, draft: &mut Draft<'_>) {
     let name = skill.text_of(&["name", "id"]).unwrap_or_default();
-    // A name in words is a title; the id then names the skill.
+    // A name with spaces or capitals is a title; the id is then the name of the skill.
     let is_title = |name: &&str| name.contains(|letter: char| letter == ' ' || letter.is_uppercase());
     let title = skill.text("name").filter(is_title);
     let ids: &[&str] = if title.is_some() { &["id", "name"] } else { &["name", "id"] };

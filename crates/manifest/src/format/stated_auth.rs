@@ -1,13 +1,14 @@
 //! Credentials that a text states for all its calls, or for those of one section: "All requests need `Authorization: Bearer …`",
 //! a header in the code below `## Authentication`, "No API key is needed."
 //!
-//! A statement in a section that has calls is for these, one in a section about authentication for those of the section around
-//! it, and any other for all. A sentence with a condition, about a part or about the credentials of another service says nothing.
+//! A statement in a section with calls applies to these calls. A statement in a section about authentication applies to the calls of the
+//! enclosing section. Any other statement applies to all calls. Sentences with a condition, about a part of the calls, or about the
+//! credentials of another service are ignored.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use super::auth_sentences::{self, Place};
+use super::auth_sentences::{self, LinePosition};
 use crate::draft::{self, Draft};
 use crate::format::lenient::{self, Optional};
 use crate::format::{listed_calls, needed_credentials};
@@ -16,7 +17,7 @@ use crate::model::{
 };
 use crate::text;
 
-/// Maximum number of headings of one text whose calls are distinguished, and of credentials that are kept.
+/// Maximum number of sections of one text that are distinguished, and maximum number of credentials that are kept.
 const SECTIONS_MAX: usize = 1_000;
 const CREDENTIALS_MAX: usize = 8;
 
@@ -24,12 +25,12 @@ const CREDENTIALS_MAX: usize = 8;
 #[derive(Debug)]
 struct Section {
     level: usize,
-    /// Calls that were read above the heading.
+    /// Number of calls above the heading.
     first: usize,
     is_of_auth: bool,
-    /// What the heading says of its calls: "Authenticated (API key)".
+    /// The credentials that the heading states for its calls: "Authenticated (API key)".
     needed: CapabilityAuth,
-    /// A line said that the calls need nothing.
+    /// Whether a line says that the calls need no credentials.
     is_said_open: bool,
 }
 
@@ -40,18 +41,18 @@ pub(crate) struct StatedAuth {
     sections: Vec<Section>,
     /// The section in which each of the known credentials was stated; none above the first heading.
     places: Vec<Option<usize>>,
-    /// Credentials of lines or sections that say with a condition what calls need, by their position.
+    /// Positions of credentials in lines or sections that state conditionally what calls need.
     conditional: HashSet<usize>,
-    /// Credentials of lines or sections that say that they are optional, by their position.
+    /// Credentials that their line or section calls optional, by their position.
     optional: HashMap<usize, Optional>,
-    /// Whether the line above, or its section, says so.
+    /// Whether the line above, or its section, calls credentials optional.
     is_optional: Option<Optional>,
-    /// The line above, or its section, has a condition.
+    /// Whether the line above, or its section, has a condition.
     has_condition: bool,
     is_code: bool,
-    /// A sentence says that every call is paid for.
+    /// Whether a sentence says that every call must be paid.
     is_paid: bool,
-    /// A line shows the header of a credential, wherever it stands.
+    /// Whether any line shows the header of a credential.
     shows_credential: bool,
 }
 
@@ -82,10 +83,10 @@ impl StatedAuth {
         }
         self.read_openness(line, draft.manifest.capabilities.len());
         let place = match (is_of_auth, is_intro) {
-            (true, _) if self.is_code => Place::CodeOfAuth,
-            (true, _) => Place::Auth,
-            (_, true) => Place::Intro,
-            _ => Place::Other,
+            (true, _) if self.is_code => LinePosition::CodeOfAuth,
+            (true, _) => LinePosition::Auth,
+            (_, true) => LinePosition::Intro,
+            _ => LinePosition::Other,
         };
         self.has_condition |= auth_sentences::has_condition(line);
         self.read_optional(line, is_of_auth, draft);
@@ -94,8 +95,9 @@ impl StatedAuth {
         }
     }
 
-    /// Reads a line that says that the calls of its section need nothing; an item only above them, since below a call it is for that one.
-    /// A later line of the section that names a credential makes it unknown. Above the calls, a line may also say what they need.
+    /// Reads a line that says that the calls of its section need no credentials. A list item is only read above the calls, because below a
+    /// call it applies to that call. If a later line of the section names a credential, the requirement becomes unknown. Above the calls, a
+    /// line may also state what they need.
     fn read_openness(&mut self, line: &str, calls: usize) {
         let Some(section) =
             self.sections.last_mut().filter(|section| section.level > 1 && !section.is_of_auth)
@@ -122,7 +124,7 @@ impl StatedAuth {
         }
     }
 
-    /// Reads a line that says that credentials are optional: that of a label, or one below a heading about credentials.
+    /// Reads a line that says that credentials are optional: a labelled line, or a line below a heading about credentials.
     fn read_optional(&mut self, line: &str, is_of_auth: bool, draft: &mut Draft<'_>) {
         let is_stated = is_of_auth || auth_sentences::label_of_auth(line).is_some();
         let found = lenient::optional_in(line).filter(|_| is_stated);
@@ -140,7 +142,7 @@ impl StatedAuth {
         }
     }
 
-    /// Keeps a credential beside those that the same section stated.
+    /// Adds a credential to those of the same section.
     fn keep(&mut self, stated: Auth, draft: &mut Draft<'_>) {
         self.is_paid |= stated.scheme == AuthScheme::Payment;
         let here = self.sections.len().checked_sub(1);
@@ -160,7 +162,7 @@ impl StatedAuth {
         }
     }
 
-    /// Notes where the credentials that the line above stated are.
+    /// Records the section of the credentials that the line above stated.
     fn place(&mut self, draft: &Draft<'_>) {
         let here = self.sections.len().checked_sub(1);
         let (known, count) = (self.places.len(), draft.manifest.auth.len());
@@ -189,7 +191,7 @@ impl StatedAuth {
         }
     }
 
-    /// The calls of a section with those below it, as a range of the capabilities; none if it has no calls.
+    /// The calls of a section and its subsections, as a range of the capabilities; `None` if there are no calls.
     fn calls_of(&self, place: Option<usize>, count: usize) -> Option<Range<usize>> {
         let place = place?;
         let section = self.sections.get(place)?;
@@ -201,13 +203,13 @@ impl StatedAuth {
         (level > 1 && start.first < end).then_some(start.first..end)
     }
 
-    /// Gives the calls of the text the credentials that were stated for them. The first `count` capabilities are calls that
-    /// stand in the sections where they were read; those behind them belong to no section.
+    /// Assigns the stated credentials to the calls of the text. The first `count` capabilities are calls in the sections in which they were
+    /// read; later ones belong to no section.
     pub(crate) fn finish(mut self, count: usize, draft: &mut Draft<'_>) {
         self.place(draft);
         draft.manifest.capabilities.iter_mut().for_each(needed_credentials::set_described);
         let manifest = &mut draft.manifest;
-        // "No API key" says little in a text whose requests have a token.
+        // "No API key" is ignored in a text whose requests have a token.
         let is_none = |auth: &Auth| auth.scheme == AuthScheme::None;
         if self.shows_credential && !manifest.auth.is_empty() && manifest.auth.iter().all(is_none) {
             manifest.auth.clear();
@@ -216,7 +218,7 @@ impl StatedAuth {
                 ..auth_sentences::in_header(AuthScheme::Bearer, "Authorization")
             });
         }
-        // What an inner section says of its calls takes precedence.
+        // The statements of an inner section take precedence.
         for (at, section) in self.sections.iter().enumerate().rev() {
             if section.needed.required != Tristate::Unknown {
                 let calls = self.calls_of(Some(at), count).unwrap_or_default();
@@ -244,7 +246,7 @@ impl StatedAuth {
         apply(manifest, &self.conditional, self.is_paid);
     }
 
-    /// Limits the credentials that are optional. If all are optional for all calls, those that state nothing need none.
+    /// Restricts optional credentials. If all credentials are optional for all calls, calls without a statement need none.
     fn apply_optional(&self, count: usize, manifest: &mut Manifest) {
         for (position, auth) in manifest.auth.iter_mut().enumerate() {
             if self.optional.contains_key(&position) && auth.scheme != AuthScheme::None {
@@ -288,16 +290,16 @@ fn not_required(line: &str) -> Option<Optional> {
     is_no.then_some(if remark.is_empty() { Optional::All } else { Optional::Part })
 }
 
-/// Whether a call says of itself that it needs nothing.
+/// Whether a call states that it needs no credentials.
 fn is_open(call: &Capability) -> bool {
     call.description.as_deref().is_some_and(lenient::says_call_is_open)
 }
 
-/// Gives each call that states nothing the credentials that apply to it.
+/// Assigns credentials to each call that states none.
 fn apply(manifest: &mut Manifest, conditional: &HashSet<usize>, is_paid: bool) {
     let is_credential = |auth: &Auth| match auth.scheme {
         AuthScheme::Other | AuthScheme::Unknown => false,
-        // A label that names a scheme of payment does not say which calls are paid for.
+        // A label that names a payment scheme does not state which calls must be paid.
         AuthScheme::Payment => is_paid,
         _ => true,
     };
@@ -326,7 +328,7 @@ fn apply(manifest: &mut Manifest, conditional: &HashSet<usize>, is_paid: bool) {
         let mut schemes: Vec<AuthScheme> = applies.map(|(scheme, _)| *scheme).collect();
         schemes.sort_unstable();
         schemes.dedup();
-        // What has a price is paid, so that it needs more than nothing.
+        // A call with a price must be paid, so it is not open.
         let is_free = call.price.as_ref().and_then(Payment::cost) == Some(Cost::Free);
         let is_paid = is_paid_text && !is_free;
         let is_known_open =
@@ -346,7 +348,7 @@ fn apply(manifest: &mut Manifest, conditional: &HashSet<usize>, is_paid: bool) {
     limit_payment(manifest);
 }
 
-/// Limits the payment that a text states for all calls to those that need it, if others are free.
+/// Restricts a payment that a text states for all calls to the calls that need it, if others are free.
 fn limit_payment(manifest: &mut Manifest) {
     let needs = |call: &&Capability| call.auth.schemes.contains(&AuthScheme::Payment);
     let ids: Vec<String> =
@@ -365,7 +367,7 @@ fn is_unstated(call: &Capability) -> bool {
     call.auth == CapabilityAuth::default()
 }
 
-/// Whether the last word of a call's path or its name is about obtaining credentials, which it cannot need.
+/// Whether a call issues credentials, according to its name or the last word of its path. Such a call cannot need them.
 fn obtains_credentials(call: &Capability) -> bool {
     const WORDS: &[&str] = &[
         "register",
@@ -398,7 +400,7 @@ fn is_about_credentials(heading: &str) -> bool {
         && !has(PARTS)
 }
 
-/// What a heading says that the calls below it need: `### Public (no auth)`, `### Authenticated (Bearer token or API key)`.
+/// The credentials that a heading states for the calls below it: `### Public (no auth)`, `### Authenticated (Bearer token or API key)`.
 fn needed_below(heading: &str) -> CapabilityAuth {
     let words = text::words(heading);
     let says = |pairs: &[[&str; 2]]| words.windows(2).any(|two| pairs.iter().any(|pair| two == pair));

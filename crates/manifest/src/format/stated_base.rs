@@ -1,5 +1,5 @@
-//! The base URL of the calls of a text, if a line states it: `API base URL: https://…`, a row `| Base URL | https://… |`, "All requests go
-//! to https://…", or an address alone below a heading `## Base URL`.
+//! Finds the base URL of the calls of a text, if a line states it: `API base URL: https://…`, a row `| Base URL | https://… |`, "All
+//! requests go to https://…", or an address alone below a heading `## Base URL`.
 
 use url::Url;
 
@@ -41,7 +41,7 @@ const PAIRS: &[(&str, &str)] = &[
 #[derive(Debug, Default)]
 pub(crate) struct StatedBase {
     base: Option<Url>,
-    /// Whether the last heading names a base and no address followed it yet.
+    /// Whether the last heading announces a base, and no address has followed it.
     is_announced: bool,
     /// Whether a base below a later heading replaces this one.
     may_replace: bool,
@@ -70,7 +70,7 @@ impl StatedBase {
     }
 }
 
-/// The base that a line states; below a heading that names one, an address alone.
+/// The base that a line states. Below a heading that announces a base, the line may be just an address.
 fn base_in(line: &str, is_announced: bool) -> Option<Url> {
     if line.len() > LINE_BYTES_MAX {
         return None;
@@ -114,8 +114,8 @@ fn is_api_label(before: &str) -> bool {
         && matches!(words.as_slice(), [kind, api] if matches!(kind.as_str(), "rest" | "http") && api == "api")
 }
 
-/// The address with the host of an API in a line that says that the API is there: `- API: https://api.…`, `- Production: https://api.…`,
-/// `The API is at https://api.…`. A line that names a base replaces it.
+/// The address of an API in a line without the word "base": `- API: https://api.…`, `- Production: https://api.…`, `The API is at
+/// https://api.…`. A line that names a base replaces it.
 fn place_of_api(line: &str) -> Option<Url> {
     if line.len() > LINE_BYTES_MAX || line.starts_with('#') {
         return None;
@@ -135,7 +135,7 @@ fn place_of_api(line: &str) -> Option<Url> {
     Url::parse(address).ok().filter(|base| is_only && base.has_host())
 }
 
-/// The base without its scheme behind a label: `Base: api.shop.example/v1`.
+/// The base without a scheme after a label: `Base: api.shop.example/v1`.
 fn host_of_label(line: &str) -> Option<Url> {
     if line.len() > LINE_BYTES_MAX || line.contains("://") {
         return None;

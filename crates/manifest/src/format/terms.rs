@@ -1,4 +1,4 @@
-//! Terms of use in a document of any format: permitted uses of its content, licence, pages of terms, status.
+//! Terms of use in a document of any format: permitted uses of the content, licence, links to terms, status.
 //!
 //! Fills fields that the reader of the format left empty. The core dialects define these members themselves.
 
@@ -10,7 +10,7 @@ use crate::model::PolicyChoice;
 use crate::object::Object;
 use crate::text;
 
-/// Members that hold terms beside those at the root.
+/// Members that may contain terms, in addition to the root.
 const HOLDERS: &[&str] = &[
     "policies",
     "policy",
@@ -167,7 +167,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
 }
 
-/// The address in a member, or in the object that it holds.
+/// The address in a member, or in its object.
 fn page_of(holder: &Object<'_>, keys: &[&str], draft: &Draft<'_>) -> Option<String> {
     let inner = |key: &&str| holder.object(key)?.text_of(&["url", "href", "link"]);
     let published = keys.iter().filter_map(|key| holder.text(key).or_else(|| inner(key)));
@@ -342,7 +342,7 @@ fn denies_training(sentence: &str) -> bool {
     !has(PERMISSIONS, &rest)
 }
 
-/// Whether and how to name the source.
+/// The attribution that the publisher requires, if any.
 fn attribution_of(value: &Value) -> Option<String> {
     match value {
         Value::Bool(required) => Some(if *required { "required" } else { "none" }.to_owned()),

@@ -1,8 +1,8 @@
 //! Universal Commerce Protocol profiles.
 //!
-//! Decides which commerce capabilities a business offers and over which transport its services speak. Versions differ in shape:
-//! capabilities were a list in January 2026 and are a map of lists since. Files that only have the name are read like other JSON about
-//! services.
+//! Decides which commerce capabilities a business offers, and which transports its services use. The shape depends on the version:
+//! capabilities were a list in January 2026, and have been a map of lists since. Files that only have the name are read like other JSON
+//! about services.
 //!
 //! Follows UCP 2026-01-11, 2026-01-23 and 2026-04-08 (profile).
 
@@ -34,12 +34,12 @@ findings! {
     shape SERVICE("ucp.service", "UCP 2026-04-08 profile") {
         must("version", Kind::Text, "State the service's version."),
         must("transport", Kind::OneOf(&["rest", "mcp", "a2a", "embedded"]), "State rest, mcp, a2a or embedded."),
-        may("endpoint", Kind::Url, "Name the absolute URL of the service."),
+        may("endpoint", Kind::Url, "State the absolute URL of the service."),
     }
     shape CAPABILITY("ucp.capability", "UCP 2026-04-08 profile") {
         must("version", Kind::Text, "State the capability's version."),
-        may("spec", Kind::Url, "Name the absolute URL of its specification."),
-        may("schema", Kind::Url, "Name the absolute URL of its schema."),
+        may("spec", Kind::Url, "State the absolute URL of its specification."),
+        may("schema", Kind::Url, "State the absolute URL of its schema."),
     }
     rule VERSION: Must("ucp.version.unreleased", "UCP 2026-04-08 profile")
         "the version is not one that was released" => "State 2026-01-11, 2026-01-23 or 2026-04-08.";
@@ -78,7 +78,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.manifest.document_version = None;
     let services = read_services(&profile, draft);
     read_capabilities(&profile, &services, draft);
-    // The credentials of a binding are those of the capabilities, which are called through it.
+    // Capabilities are called through a binding, so they need its credentials.
     if !draft.manifest.auth.is_empty() {
         let needed = lenient::required_by(&draft.manifest.auth);
         for capability in &mut draft.manifest.capabilities {
@@ -180,7 +180,7 @@ fn read_capabilities(profile: &Object<'_>, services: &[Interface], draft: &mut D
     }
 }
 
-/// A capability belongs to the service whose name it continues; its call is defined by its specification.
+/// Adds a capability. It belongs to the service whose name is a prefix of its name; its specification defines the call.
 fn add_capability(
     name: &str,
     about: Option<&Object<'_>>,

@@ -1,6 +1,6 @@
 //! `Web2Agent` manifests: skills whose action is a method and a path in one string.
 //!
-//! Follows W2A 1.0 (2026). Types are words; a question mark makes one optional, brackets make it a list.
+//! Follows W2A 1.0 (2026). Types are words. A question mark marks an optional value, brackets mark a list.
 
 use serde_json::{Map, Value, json};
 
@@ -34,7 +34,7 @@ findings! {
     }
     shape SKILL("w2a.skill", "W2A 1.0") {
         must("id", Kind::Text, "Give the skill an id."),
-        must("intent", Kind::Text, "Say in words what the skill is for."),
+        must("intent", Kind::Text, "Describe the purpose of the skill in words."),
         must("action", Kind::Form(is_action, "a method and a path, such as GET /search"), "Write a method and a path."),
         may("input", Kind::Object, "Publish the input as a map from name to type."),
         may("output", Kind::Object, "Publish the output as a map from name to type."),

@@ -1,4 +1,4 @@
-//! Directories of HTTP message signature keys: who a bot operator is. There is nothing to call in them.
+//! Directories of HTTP message signature keys, which identify the operator of a bot. They declare nothing that can be called.
 //!
 //! Follows draft-meunier-http-message-signatures-directory, RFC 7517 (JWK).
 
@@ -25,7 +25,7 @@ findings! {
         may("exp", Kind::Integer, "Publish seconds since 1970 as a number."),
     }
     rule PRIVATE: Must("web_bot_auth.key.private", "RFC 7517 §9.2")
-        "a key carries its private part in public" => "Withdraw the key at once and publish only public parts.";
+        "a published key contains its private part" => "Withdraw the key at once and publish only public parts.";
 }
 
 /// Reads a directory: the first key's id identifies the operator.

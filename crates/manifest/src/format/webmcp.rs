@@ -1,6 +1,6 @@
-//! WebMCP files: the tools that a page registers in the browser, listed in a file, with the HTTP calls behind them.
+//! WebMCP files: the tools that a page registers in the browser, listed in a file, with the corresponding HTTP calls.
 //!
-//! Follows the informal `webmcp/0.1` listing; the tools themselves are those of the W3C WebMCP draft.
+//! Follows the informal `webmcp/0.1` listing; the tools follow the W3C WebMCP draft.
 
 use crate::draft::Draft;
 use crate::format::detect::candidate::{Marker, at_path, strong};
@@ -24,8 +24,8 @@ findings! {
     }
     shape TOOL("webmcp.tool", "webmcp/0.1") {
         must("name", Kind::Text, "Name the tool."),
-        must("description", Kind::Text, "Say what the tool does."),
-        may("url", Kind::Reference, "Name a path or an absolute URL."),
+        must("description", Kind::Text, "Describe what the tool does."),
+        may("url", Kind::Reference, "State a path or an absolute URL."),
         may("method", Kind::OneOf(&["GET", "POST", "PUT", "PATCH", "DELETE"]), "State an HTTP method in capitals."),
         may("inputSchema", Kind::Object, "Describe the input in JSON Schema."),
         may("annotations", Kind::Object, "Publish annotations as an object of truth values."),

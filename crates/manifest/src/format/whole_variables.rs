@@ -1,8 +1,8 @@
-//! Variables of addresses in texts whose names have blanks.
+//! Replaces spaces in the names of address variables.
 
 use std::borrow::Cow;
 
-/// A text whose variables in addresses have no blanks: `?q={error text}` is `?q={error_text}`.
+/// Replaces the spaces in the names of address variables of a text: `?q={error text}` becomes `?q={error_text}`.
 pub(crate) fn with_whole_variables(text: &str) -> Cow<'_, str> {
     let mut whole = String::new();
     let mut rest = text;
@@ -14,7 +14,7 @@ pub(crate) fn with_whole_variables(text: &str) -> Cow<'_, str> {
     if whole.is_empty() { Cow::Borrowed(text) } else { Cow::Owned([&whole, rest].concat()) }
 }
 
-/// The next variable with blanks: where it begins, the text between the braces, and the rest from the closing brace on.
+/// The next variable with spaces: its position, the text between the braces, and the rest from the closing brace on.
 fn next_variable(text: &str) -> Option<(usize, &str, &str)> {
     let is_word = |letter: char| letter.is_ascii_alphanumeric() || "_- ".contains(letter);
     text.match_indices('{').find_map(|(open, _)| {
@@ -27,5 +27,5 @@ fn next_variable(text: &str) -> Option<(usize, &str, &str)> {
     })
 }
 
-/// Bytes of the name of a variable in an address.
+/// Maximum bytes of the name of a variable in an address.
 const VARIABLE_BYTES_MAX: usize = 40;

@@ -37,12 +37,12 @@ findings! {
     }
     shape SOURCE("wildcard.source", "agents.json 0.1.0 (Wildcard)") {
         must("id", Kind::Text, "Give the source an id."),
-        must("path", Kind::Reference, "Name the address of the OpenAPI document."),
+        must("path", Kind::Reference, "State the address of the OpenAPI document."),
     }
     shape FLOW("wildcard.flow", "agents.json 0.1.0 (Wildcard)") {
         must("id", Kind::Text, "Give the flow an id."),
         must("title", Kind::Text, "Name the flow."),
-        must("description", Kind::Text, "Say what the flow achieves."),
+        must("description", Kind::Text, "Describe the result of the flow."),
         must("actions", Kind::List, "List the operations that the flow calls."),
         must("fields", Kind::Object, "Describe the flow's parameters and responses."),
         may("links", Kind::List, "Publish links as an array."),
@@ -60,7 +60,7 @@ findings! {
     rule UNKNOWN_SOURCE: Must("wildcard.action.source.unknown", "agents.json 0.1.0 (Wildcard)")
         "an action names a source that is not listed" => "List the source or correct the id.";
     rule VERSION: Should("wildcard.version.unknown", "agents.json 0.1.0 (Wildcard)")
-        "the stated version is not 0.1.0; the document is read as far as it goes" => "State a published version.";
+        "the stated version is not 0.1.0; the document is read as far as possible" => "State a published version.";
 }
 
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {

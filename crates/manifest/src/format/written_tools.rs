@@ -87,7 +87,7 @@ pub(super) fn named_tool(text: &str, may_be_word: bool) -> Option<(Tool, &str)> 
     Some((tool, after.trim_start_matches(['`', '*'])))
 }
 
-/// The names of the arguments of a signature; none if the brackets hold something else.
+/// The names of the arguments of a signature; empty if the brackets contain anything else.
 pub(super) fn arguments(inner: &str) -> Vec<String> {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     let names = inner.split(',').take(ARGUMENTS_MAX).map(|argument| {
@@ -98,7 +98,7 @@ pub(super) fn arguments(inner: &str) -> Vec<String> {
     names.collect::<Option<Vec<String>>>().unwrap_or_default()
 }
 
-/// A price: an amount, and a currency before or behind it.
+/// Parses a price: an amount, with a currency before or after it.
 fn price_of(text: &str) -> Option<Payment> {
     let text = text.trim_matches(['(', ')', ' ']);
     let has_amount =

@@ -1,4 +1,4 @@
-//! x402 discovery files: resources that answer 402 with a price.
+//! x402 discovery files: resources that respond with 402 and a price.
 //!
 //! Each priced resource is one capability. No schema was ratified, so every published shape is read: resources or items
 //! as strings, as `METHOD path`, as objects with `accepts`. Prices are recorded and never paid.
@@ -17,10 +17,10 @@ use crate::rule::{Kind, findings, may};
 use crate::schema;
 use crate::text;
 
-/// Members under which resources are listed.
+/// Members that list paid resources.
 const LISTS: &[&str] =
     &["resources", "items", "endpoints", "paid_endpoints", "paidEndpoints", "routes", "services", "accepts"];
-/// Members under which resources are listed that cost nothing.
+/// Members that list free resources.
 const FREE_LISTS: &[&str] = &["free_endpoints", "freeEndpoints", "free_resources", "freeResources"];
 /// Maximum number of payment methods kept of one file.
 const PAYMENTS_MAX: usize = 50;
@@ -59,7 +59,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     header::describe(root, draft);
     read_payments(root, draft);
     read_endpoint(root, draft);
-    // The network and the asset of the file are those of its resources.
+    // The network and the asset of the file apply to its resources.
     let of_root = lenient::price_of_members(root.map).unwrap_or_default();
     if draft.manifest.payments.is_empty() && of_root.address.is_some() {
         draft.keep(Payment { scheme: Some("x402".to_owned()), price: None, ..of_root.clone() });
@@ -148,7 +148,7 @@ fn read_payments(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
 }
 
-/// Reads the one address at which everything is paid, in files that list no resources.
+/// Reads the single payment address of a file that lists no resources.
 fn read_endpoint(root: &Object<'_>, draft: &mut Draft<'_>) {
     let keys = ["endpoint_url", "payment_endpoint", "paymentEndpoint", "endpoint"];
     if let Some(key) = keys.into_iter().find(|key| root.text(key).is_some()) {

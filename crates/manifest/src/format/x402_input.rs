@@ -1,5 +1,5 @@
-//! Method and parameters of an x402 resource, where payment requirements and extensions describe them: `outputSchema.input`
-//! (v1), `extensions.bazaar` (v2), `metadata`.
+//! Reads the method and parameters of an x402 resource from its payment requirements and extensions: `outputSchema.input` (v1),
+//! `extensions.bazaar` (v2), `metadata`.
 
 use serde_json::{Map, Value};
 
@@ -28,7 +28,7 @@ pub(crate) fn method(resource: &Object<'_>) -> Option<String> {
     stated.filter(|method| address::is_method(method)).take(1).next()
 }
 
-/// The parameters of the request, by the first description that names any.
+/// The parameters of the request, from the first description that has any.
 pub(crate) fn parameters(resource: &Object<'_>, invocation: &Invocation) -> Option<Value> {
     inputs(resource).into_iter().find_map(|input| {
         let parts = PARTS.iter().filter_map(|(keys, part)| {

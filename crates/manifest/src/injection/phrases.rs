@@ -2,7 +2,7 @@
 
 /// Phrases in lower case.
 pub(super) const PHRASES: &[&str] = &[
-    // To drop what the model was told.
+    // Asks the model to ignore its instructions.
     "ignore previous",
     "ignore all previous",
     "ignore prior",
@@ -41,7 +41,7 @@ pub(super) const PHRASES: &[&str] = &[
     "your new instructions",
     "instead of your instructions",
     "stop following your",
-    // To reveal what it was told.
+    // Asks the model to reveal its instructions.
     "your system prompt",
     "reveal the system prompt",
     "reveal system prompt",
@@ -66,7 +66,7 @@ pub(super) const PHRASES: &[&str] = &[
     "output your instructions",
     "your initial instructions",
     "your hidden instructions",
-    // To become another.
+    // Gives the model another role.
     "you are an ai",
     "you are a helpful",
     "you are now",
@@ -79,7 +79,7 @@ pub(super) const PHRASES: &[&str] = &[
     "you will obey",
     "do anything now",
     "developer mode enabled",
-    // To favour a service.
+    // Asks the model to prefer a service.
     "you must always",
     "you should always",
     "always recommend",
@@ -101,7 +101,7 @@ pub(super) const PHRASES: &[&str] = &[
     "recommend this site",
     "please recommend",
     "please cite",
-    // To speak to it.
+    // Addresses the model.
     "as an ai",
     "dear ai",
     "hey ai",
@@ -119,7 +119,7 @@ pub(super) const PHRASES: &[&str] = &[
     "llms should",
     "llms must",
     "language models should",
-    // To act behind the back of its user.
+    // Asks the model to deceive its user.
     "do not tell the user",
     "don't tell the user",
     "without telling the user",
@@ -187,7 +187,7 @@ pub(super) const PHRASES: &[&str] = &[
 pub(super) const CONDITIONS: &[&str] =
     &["when asked about", "when users ask", "when a user asks", "if the user asks", "if asked about"];
 
-/// Marks that separate the turns of a conversation in the input of a model.
+/// Tokens that separate the turns of a conversation in the input of a model.
 pub(super) const TURNS: &[&str] = &[
     "[inst]",
     "[/inst]",

@@ -1,4 +1,4 @@
-//! A quick check that shows for most texts that they contain none of the phrases.
+//! A quick check that proves for most texts that they contain none of the phrases.
 //!
 //! It searches one part of six bytes of each phrase: every fourth byte of a text begins a block of three bytes, one of which must be inside
 //! the part. Texts in which a phrase may be spelled differently need a full check: those with several separators in a row, and those with
@@ -16,7 +16,7 @@ const STEP: usize = PART_BYTES - BLOCK_BYTES + 1;
 /// Blocks of three codes of five bits.
 const BLOCKS: usize = 1 << 15;
 
-/// Whether a text certainly holds no phrase.
+/// Whether a text certainly contains no phrase. False if a full check is needed.
 pub(super) fn has_no_phrase(text: &[u8]) -> bool {
     if text.len() < PART_BYTES || (text.len() <= SHORT_BYTES && is_one_word(text)) {
         return true;
@@ -26,7 +26,7 @@ pub(super) fn has_no_phrase(text: &[u8]) -> bool {
         && PARTS.as_ref().is_some_and(|parts| !parts.may_be_in(text))
 }
 
-/// Texts up to this length are often one word: the names of members.
+/// Texts up to this length are often a single word, such as a member name.
 const SHORT_BYTES: usize = 32;
 
 /// Whether a text is ASCII without separators of words and without the marks of phrases that have none.
@@ -35,10 +35,10 @@ fn is_one_word(text: &[u8]) -> bool {
     !text.iter().any(|byte| joins(*byte))
 }
 
-/// Whether two separators of words, or other characters without a shape, follow each other.
+/// Whether a text contains two adjacent word separators or invisible characters.
 fn has_separators_in_a_row(text: &[u8]) -> bool {
     let seconds = text.get(1..).unwrap_or_default();
-    // Looking at every byte takes fewer steps than stopping at the first: several bytes are compared at once.
+    // Comparing every byte is faster than stopping at the first match, because several bytes are compared at once.
     let found = text.iter().zip(seconds).fold(0, |found, (first, second)| {
         found | (u8::from(is_separator(*first)) & u8::from(is_separator(*second)))
     });
@@ -56,7 +56,7 @@ fn has_known_characters(text: &[u8]) -> bool {
     let mut rest = text;
     while let Some(at) = rest.iter().position(|byte| *byte >= 0x80) {
         let length = match rest.get(at..).unwrap_or_default() {
-            // No space and no soft hyphen.
+            // Excludes the no-break space and the soft hyphen.
             [0xc2, 0xa1..=0xac | 0xae..=0xbf, ..] | [0xc3, ..] => 2,
             [0xe2, 0x80, 0x90..=0xa7 | 0xb0..=0xbe, ..]
             | [0xe2, 0x82, 0xa0..=0xbf, ..]
@@ -107,7 +107,7 @@ static CODES: [u8; 256] = {
 /// The letters of English texts, the most frequent first.
 const FREQUENT: &str = " etaoinsrhldcumfpgwybvkxjqz";
 
-/// Bits that tell most parts of texts from those of phrases; few of them are set.
+/// Number of bits of the filter that distinguishes parts of texts from parts of phrases. Few of them are set.
 const SLOTS: usize = 1 << 14;
 
 struct Parts {
@@ -155,7 +155,7 @@ static PARTS: LazyLock<Option<Parts>> = LazyLock::new(|| {
     let (mut blocks, mut slots, mut parts) = (vec![0; BLOCKS], [0; SLOTS / 64], Vec::new());
     for phrase in PHRASES.iter().chain(TURNS).chain(CONDITIONS) {
         let Some(part) = Part::of(phrase) else {
-            // The letters of other scripts need a closer look themselves.
+            // Texts with letters of other scripts always get the full check.
             if phrase.bytes().any(|byte| byte.is_ascii_alphanumeric()) {
                 return None;
             }
@@ -210,7 +210,7 @@ impl Parts {
         })
     }
 
-    /// Whether the phrase of a part is there that has the block at `at` in one of the places.
+    /// Whether the text contains a phrase whose part has the block at `at` in one of these positions.
     #[cold]
     fn is_around(&self, text: &[u8], at: usize, places: u8) -> bool {
         (0..STEP).filter(|place| places & (1_u8 << place) != 0).any(|place| {

@@ -34,13 +34,13 @@ pub struct Invocation {
     /// Upper-case HTTP verb; `None` unless the call is plain HTTP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,
-    /// Absolute URL, when it has no variable parts.
+    /// Absolute URL, if it has no variables.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     /// Absolute URL with `{name}` variables (RFC 6570 level 1).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url_template: Option<String>,
-    /// URL of the document that describes the agent or server, where a catalog names that instead of the address to call.
+    /// URL of the document that describes the agent or server, if a catalog names this document instead of the address to call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub described_by: Option<String>,
     /// Name of the tool or operation inside the protocol.
@@ -88,12 +88,12 @@ pub struct Safety {
     pub class: SafetyClass,
     pub source: TypeSource,
     pub confirmation: Confirmation,
-    /// The answer is a URL for a person to finish (agents.json `human_handoff`).
+    /// The response is a URL at which a person completes the action (agents.json `human_handoff`).
     #[serde(default)]
     pub handoff: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reversible: Option<bool>,
-    /// What to show the person who confirms; the publisher's text.
+    /// The publisher's text for the person who confirms the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
@@ -178,26 +178,26 @@ pub struct Capability {
     pub used_in_workflows: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub integrity: Option<Integrity>,
-    /// Members of the publisher's catalog entry without a place in this model, as published: its `@context`, the terms of other
-    /// namespaces, `metadata` and `trustManifest`; of tools the id by which their payment is ordered (`endpoint_id`).
+    /// Members of the publisher's catalog entry that have no field in this model, as published: `@context`, terms of other namespaces,
+    /// `metadata` and `trustManifest`. For tools, the id with which callers pay (`endpoint_id`).
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub published: Map<String, Value>,
-    /// The text instructs the model that reads it; kept as data, excluded from ranking.
+    /// A text instructs the model that reads it. It is kept as data and excluded from ranking.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub addresses_reader: bool,
     /// Field name to the rule that inferred its value. Other fields were declared or are absent.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub inferred: BTreeMap<String, String>,
-    /// JSON pointer into the document as fetched (of the linked document, where the capability came from one).
+    /// JSON pointer into the document as fetched, or into the linked document that declares the capability.
     #[serde(default)]
     pub pointer: String,
-    /// URL of the linked document that the pointer points into, when it is not the manifest itself.
+    /// URL of the linked document that the pointer refers to, if it is not the manifest itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pointer_document: Option<String>,
 }
 
 impl Capability {
-    /// An otherwise empty capability with its identity.
+    /// An empty capability with its identity.
     pub fn new(
         manifest: &ManifestUrl,
         format: Format,

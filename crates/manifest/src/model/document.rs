@@ -17,15 +17,15 @@ use crate::name::{ContentHash, ManifestId, ManifestUrl};
 pub struct Detection {
     pub format: Format,
     pub strength: Strength,
-    /// The version of the specification that the document claims or shows.
+    /// The version of the specification that the document states, or that its shape implies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// The flavour within the format: `prose`, `schema`, `sdk`…
+    /// The variant within the format: `prose`, `schema`, `sdk`…
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dialect: Option<String>,
     /// In words: "`awp_version` is 0.1".
     pub evidence: Vec<String>,
-    /// Other formats whose markers the document shows too.
+    /// Other formats whose markers the document also has.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also_matches: Vec<Format>,
 }
@@ -64,7 +64,7 @@ pub struct Served {
     pub bytes: u64,
     /// The body was cut at the cap.
     pub truncated: bool,
-    /// Redirect hops before the final answer.
+    /// Number of redirects before the final response.
     pub redirects: u8,
 }
 
@@ -158,7 +158,7 @@ impl Manifest {
         self.findings.iter().map(|finding| finding.severity).max()
     }
 
-    /// Conformance to the dialect's main text.
+    /// Conformance to the main specification of the dialect.
     pub fn level(&self) -> ConformanceLevel {
         self.conformance.first().map_or(ConformanceLevel::Conforms, |conformance| conformance.level)
     }

@@ -106,7 +106,7 @@ string_enum! {
         AgentsJsonJm = "agents_json_jm",
         AgentsJsonLt = "agents_json_lt",
         AiTxt = "ai_txt",
-        /// Service-like JSON that follows no known specification.
+        /// JSON that describes a service without following a known specification.
         Generic = "generic",
         /// A document that contains only addresses of other manifests.
         Pointer = "pointer",
@@ -114,9 +114,9 @@ string_enum! {
         List = "list",
         /// An unrelated file with the name of a manifest, such as a list of people called agents.json.
         Unrelated = "unrelated",
-        /// Parsed, but nothing in it is a capability.
+        /// Parsed, but contains no capability.
         Opaque = "opaque",
-        /// Not parseable in the syntax of its kind.
+        /// Cannot be parsed in the syntax of its kind.
         Malformed = "malformed",
     }
 }
@@ -215,7 +215,7 @@ string_enum! {
 }
 
 string_enum! {
-    /// The protocol an interface or an invocation speaks.
+    /// The protocol of an interface or an invocation.
     Protocol, "protocol" {
         Http = "http",
         Mcp = "mcp",
@@ -239,7 +239,7 @@ string_enum! {
         Native = "native",
         Synthetic = "synthetic",
         Derived = "derived",
-        /// Every endpoint is on another site: likely a republished copy of its manifest.
+        /// Every endpoint is on another site: probably a republished copy of that site's manifest.
         CopySuspected = "copy_suspected",
     }
 }
@@ -257,7 +257,7 @@ impl PolicyChoice {
 }
 
 string_enum! {
-    /// Who names a document of a site: `policy::naming` decides it.
+    /// Who links to a document of a site, as decided by `policy::naming`.
     NamedBy, "value of named_by" {
         /// The site itself.
         Site = "site",
@@ -303,7 +303,7 @@ string_enum! {
 }
 
 impl Discovery {
-    /// The place in a few words.
+    /// A short description for the dashboard.
     pub const fn label(self) -> &'static str {
         match self {
             Self::WellKnown => "well-known path",
@@ -315,13 +315,13 @@ impl Discovery {
             Self::Pointer => "pointer in another document",
             Self::Dns => "DNS record",
             Self::Submitted => "submitted",
-            Self::Listed => "named by the operator's list",
+            Self::Listed => "on a list of the operator",
         }
     }
 }
 
 impl ConformanceLevel {
-    /// What it means for the publisher.
+    /// A short explanation for the publisher.
     pub const fn in_words(self) -> &'static str {
         match self {
             Self::Conforms => "conforms",
@@ -350,7 +350,7 @@ impl Tristate {
     }
 }
 
-/// Origin of the declaration (AWP synthetic declarations).
+/// The generator of the declaration (AWP synthetic declarations).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Source {
     pub kind: SourceKind,

@@ -1,7 +1,7 @@
 //! The normalised model of all dialects.
 //!
-//! Absent values are `None` or empty; inferred ones are marked with their rule. Texts are the publisher's, without control
-//! and direction characters and capped; they are untrusted data.
+//! Absent values are `None` or empty; inferred ones are marked with their rule. Texts are those of the publisher, capped and without
+//! control and direction characters. They are untrusted data.
 
 mod capability;
 mod document;

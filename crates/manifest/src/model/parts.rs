@@ -1,4 +1,4 @@
-//! The parts of a manifest that describe the service as a whole: who, how to authenticate, limits, policies, interfaces.
+//! The parts of a manifest that describe the service as a whole: provider, authentication, limits, policies, interfaces.
 
 use std::collections::BTreeMap;
 
@@ -50,7 +50,7 @@ pub enum AppliesTo {
 }
 
 impl AppliesTo {
-    /// Whether the capability with a native id may use the credentials. An empty list of ids that may use them names no call.
+    /// Whether the capability with this native id may use the credentials. An empty list in [`AppliesTo::OptionalIds`] covers no call.
     pub(crate) fn covers(&self, native_id: &str) -> bool {
         match self {
             Self::All => true,
@@ -64,7 +64,7 @@ impl AppliesTo {
 #[serde(default)]
 pub struct AgentIdentity {
     pub required: bool,
-    /// `did:web`, `did:key` or the publisher's own word.
+    /// `did:web`, `did:key` or the publisher's own term.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<String>,
 }
@@ -89,7 +89,7 @@ pub struct OAuthFlow {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Auth {
     pub scheme: AuthScheme,
-    /// The publisher's own word for the scheme, when it differs.
+    /// The publisher's own name for the scheme, if it differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub declared: Option<String>,
     /// `header`, `query` or `cookie`; `environment` or `argument` for the secret of a package that a caller starts.
@@ -107,7 +107,7 @@ pub struct Auth {
     /// Scope name to its description; the description may be empty.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub scopes: BTreeMap<String, String>,
-    /// The flows of OAuth, if there are several: the members above have the first address of each kind and all scopes.
+    /// The OAuth flows, if there are several. The fields above then contain the first address of each kind and all scopes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flows: Vec<OAuthFlow>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -254,7 +254,7 @@ pub struct Policies {
 }
 
 impl Policies {
-    /// What the publisher asks of the caller; `None` if nothing is stated.
+    /// The publisher's requirements for callers; `None` if nothing is stated.
     pub fn usage_terms(&self) -> Option<UsageTerms<'_>> {
         let (attribution, terms_url) = (self.attribution.as_deref(), self.terms_url.as_deref());
         let is_stated = !self.inference.is_unset() || attribution.is_some() || terms_url.is_some();
@@ -262,10 +262,10 @@ impl Policies {
     }
 }
 
-/// Conditions for the use of what a call returns (ATP section 3.8).
+/// Conditions for the use of responses (ATP section 3.8).
 #[derive(Debug, Serialize)]
 pub struct UsageTerms<'a> {
-    /// Whether a model may work with it.
+    /// Whether a model may use it as input.
     #[serde(skip_serializing_if = "PolicyChoice::is_unset")]
     pub inference: PolicyChoice,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -286,11 +286,11 @@ pub struct Status {
     pub status_url: Option<String>,
 }
 
-/// A protocol endpoint that the service offers as a whole. Declared, never called.
+/// A protocol endpoint of the whole service. It is declared and never called.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Interface {
     pub protocol: Protocol,
-    /// The publisher's own word for the protocol or transport key (`JSONRPC`, `com.example.private`).
+    /// The publisher's own name for the protocol or transport (`JSONRPC`, `com.example.private`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub declared: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -310,7 +310,7 @@ impl Interface {
     }
 }
 
-/// A price tag; recognised, never acted upon.
+/// A price. It is recorded and never acted upon.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Payment {
@@ -345,7 +345,7 @@ impl Payment {
     }
 }
 
-/// Prices in words that mean no price.
+/// Words for a price of zero.
 const FREE_WORDS: &[&str] = &["free", "none", "gratis"];
 
 /// An address of another document.
@@ -359,7 +359,8 @@ pub struct Link {
     pub media_type: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What the target belongs to, if the publisher states it: the API of a link in an API catalog (RFC 9264 `anchor`). Absolute.
+    /// Absolute URL of the resource to which the target belongs, if the publisher states it: in an API catalog, the API of the link (RFC
+    /// 9264 `anchor`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub anchor: Option<String>,
     /// Whether and how the crawler follows it.
@@ -412,7 +413,7 @@ pub struct Workflow {
 #[serde(default)]
 pub struct Integrity {
     pub signed: bool,
-    /// `None`: there is no signature.
+    /// `None` if there is no signature.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verified: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]

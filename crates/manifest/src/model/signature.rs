@@ -7,7 +7,7 @@ crate::string_enum! {
     SignatureStatus, "status of a signature" {
         /// A key of the publisher's own origin or DID made the signature.
         Verified = "verified",
-        /// The keys are known and none of them made the signature, or it breaks a rule.
+        /// The keys are known, and none of them made the signature; or the signature breaks a rule.
         Invalid = "invalid",
         /// There is no signature.
         Unsigned = "unsigned",
@@ -28,13 +28,13 @@ pub struct SignatureCheck {
     /// The URL of the document that contains the key, or the did:key itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_source: Option<String>,
-    /// When the signed document was received. The key has to be valid at this time.
+    /// When the signed document was received. The key must be valid at this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checked_at: Option<String>,
     /// When the key expires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub valid_until: Option<String>,
-    /// Why it is not verified.
+    /// Why the signature is not verified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }

@@ -9,7 +9,7 @@ pub(super) enum Shape {
     List,
     Map,
     Plain,
-    /// Irrelevant for callers, or would change the meaning of references in a self-contained schema.
+    /// A keyword that is removed, because it is irrelevant to callers or would change the meaning of references in a self-contained schema.
     Dropped,
 }
 

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use super::vocabulary::{BOUNDARY, Entry, NEUTRAL, VOCABULARY};
 
-/// The entries of the vocabulary that a word belongs to, by position in ascending order, and their groups as bits.
+/// Positions of the vocabulary entries that contain a word, in ascending order, and the groups that it is in, as bits.
 type Fills = Vec<(usize, u8)>;
 
 #[derive(Debug, Default)]
@@ -57,7 +57,7 @@ fn place(word: &str) -> Option<usize> {
     (word.len() < LENGTHS).then_some(letter * LENGTHS + word.len())
 }
 
-/// The groups of an entry that the words of a phrase must fill, and the nearby words that decide.
+/// The groups of an entry that the words of a phrase must match, and the evidence that the entry needs.
 pub(super) struct Needs {
     pub(super) required: u8,
     pub(super) takes_any_object: bool,
@@ -90,7 +90,7 @@ fn known(word: &str) -> Option<&'static Known> {
     words.iter().find(|(known, _)| *known == word).map(|(_, known)| known)
 }
 
-/// The meanings of a word's spellings: as written, and without the ending of a plural or a verb.
+/// The meanings of a word: as written, and without the ending of a plural or a verb.
 #[derive(Debug, Default)]
 pub(super) struct Meaning([Option<&'static Known>; 3]);
 
@@ -118,7 +118,7 @@ impl Meaning {
     }
 }
 
-/// Looks a lower-case word up.
+/// Looks up a lower-case word.
 pub(super) fn meaning(word: &str) -> Meaning {
     let singular = word.strip_suffix("ies").map(|stem| format!("{stem}y"));
     let singular = singular.as_deref().or_else(|| word.strip_suffix('s'));
@@ -126,7 +126,7 @@ pub(super) fn meaning(word: &str) -> Meaning {
     Meaning([known(word), singular.and_then(known), without_es.and_then(known)])
 }
 
-/// Words of evidence.
+/// A list of words that are evidence.
 pub(super) struct WordList {
     /// Sorted.
     words: Vec<&'static str>,
@@ -153,7 +153,7 @@ impl WordList {
     }
 }
 
-/// The first letter of a word as a bit; others share one.
+/// The first letter of a word as a bit. All characters other than letters share one bit.
 fn initial(word: &str) -> u32 {
     1 << letter(word).unwrap_or(26)
 }

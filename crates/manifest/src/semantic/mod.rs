@@ -1,10 +1,10 @@
 //! Infers the semantic type of a capability (`namespace:type`, ATP section 3.5.2) if none is declared.
 //!
-//! A type is inferred only if a whole phrase says it: the id, the title, or the leading words of the description consist of the words of
-//! one entry of the vocabulary, begin and end with one, and have at most one other word between. Words that mean different things in
-//! different fields need evidence: a word of the field in the capability or in what the site says about itself. A description is used only
-//! if the name does not mean something else. Texts that merely contain the words lead to no type, and neither does a type that the HTTP
-//! method excludes. A declared type is never changed.
+//! A type is inferred only from a whole phrase: the id, the title, or the leading words of the description must consist of words of one
+//! vocabulary entry, begin and end with such a word, and have at most one other word between. Ambiguous words need evidence: a word of the
+//! same field in the capability or in the site's description of itself. A description is used only if the name does not have another
+//! meaning. No type is inferred if a text merely contains the words, or if the HTTP method excludes the type. A declared type is never
+//! changed.
 
 mod lexicon;
 mod phrase;
@@ -25,24 +25,24 @@ use crate::text;
 
 /// Confidence subtracted when the phrase comes from the description.
 const DESCRIPTION_PENALTY: f64 = 0.05;
-/// Characters of a description that are used: the first sentence says what the capability does.
+/// Maximum number of characters of a description that are used, because the first sentence describes the capability.
 const DESCRIPTION_CHARS: usize = 160;
-/// Characters of the texts of a site that are searched for evidence.
+/// Maximum number of characters of the texts of a site that are searched for evidence.
 const SITE_CHARS: usize = 240;
 /// Maximum number of parameters of a capability whose names are searched for evidence.
 const PARAMETERS_MAX: usize = 48;
 
-/// Texts of a site about itself: evidence for the meaning of its words.
+/// The site's texts about itself, which are evidence for the meaning of ambiguous words.
 #[derive(Debug, Default)]
 struct Site {
     /// The words of its name.
     name: Vec<String>,
     texts: String,
-    /// The evidence of its texts for entries of the vocabulary, as far as it was computed.
+    /// Cached evidence of its texts, by vocabulary entry.
     evidence: RefCell<HashMap<usize, Evidence>>,
 }
 
-/// Whether words near a phrase speak for an entry, and whether others speak against it.
+/// Whether words near a phrase are evidence for an entry, and whether others are evidence against it.
 #[derive(Debug, Clone, Copy, Default)]
 struct Evidence {
     supported: bool,
@@ -82,7 +82,7 @@ impl Site {
     }
 }
 
-/// Gives each untyped capability the type that its texts say.
+/// Sets the type of each capability without one, if its texts imply a type.
 pub(crate) fn infer(manifest: &mut Manifest) {
     if manifest.capabilities.is_empty() {
         return;
@@ -100,7 +100,7 @@ fn inferred(capability: &Capability, site: &Site) -> Option<SemanticType> {
     // A path or a URN is the location of a capability, not a description.
     let id = Some(capability.native_id.as_str()).filter(|id| !id.contains(['/', ':']));
     let (id, label) = (id.map(text::folded_words), text::folded_words(label));
-    // A label that repeats the id is no further evidence.
+    // A label that repeats the id adds no evidence.
     let id = id.filter(|id| *id != label);
     let names: Vec<Phrase> = id.iter().chain([&label]).map(|words| Phrase::of(words, &site.name)).collect();
     let by_name = names.iter().filter_map(|phrase| best(phrase.entries(), capability, site)).reduce(surer);
@@ -116,7 +116,8 @@ fn inferred(capability: &Capability, site: &Site) -> Option<SemanticType> {
     Some(implied(entry.name, confidence, rule))
 }
 
-/// The surest entry that the evidence allows, the first of equals: the vocabulary lists specific entries first.
+/// The entry with the highest confidence that the evidence allows; among equals the first, because the vocabulary lists specific entries
+/// first.
 fn best(said: impl Iterator<Item = usize>, capability: &Capability, site: &Site) -> Option<&'static Entry> {
     said.fold(None, |best, at| {
         let Some(entry) = VOCABULARY.get(at) else { return best };
@@ -133,8 +134,8 @@ fn surer<'e>(first: &'e Entry, other: &'e Entry) -> &'e Entry {
     if other.confidence > first.confidence { other } else { first }
 }
 
-/// Whether the method of a call excludes a type: a GET changes nothing that exists, and a DELETE only removes (RFC 9110
-/// section 9). A GET may create: a page that takes an order, a resource that is paid for.
+/// Whether the method of a call excludes a type: a GET changes nothing that exists, and a DELETE only removes (RFC 9110 section 9). A GET
+/// may create something: for example a page that accepts an order, or a resource that must be paid.
 fn is_excluded(entry: &Entry, capability: &Capability) -> bool {
     let act = entry.name.rsplit(['-', ':']).next().unwrap_or_default();
     match capability.invocation.method.as_deref() {

@@ -1,4 +1,4 @@
-//! A short text as a phrase, and the entries of the vocabulary that match it.
+//! Parses a short text into a phrase, and finds the vocabulary entries that match it.
 
 use super::lexicon::{self, Meaning};
 use super::vocabulary::COMPOUNDS;
@@ -7,7 +7,7 @@ use crate::text;
 /// Maximum number of words of a phrase with one meaning. A longer text has several meanings.
 const WORDS_MAX: usize = 6;
 
-/// The words with a meaning (no stop words), in order.
+/// The words of a phrase without stop words, in order.
 #[derive(Debug, Default)]
 pub(super) struct Phrase {
     words: Vec<Meaning>,
@@ -25,7 +25,7 @@ impl Phrase {
                 return;
             }
             let meaning = lexicon::meaning(word);
-            // "Search for flights" names its object next, "Search flights for a date" has named it.
+            // In "Search for flights" the object follows "for"; in "Search flights for a date" it precedes "for".
             ended = content_words >= 2 && meaning.is_boundary();
             if !meaning.is_boundary() {
                 content_words += usize::from(!meaning.is_neutral());
@@ -36,8 +36,7 @@ impl Phrase {
         Self::of(&words, site_name)
     }
 
-    /// The phrase of words in lower case with spaces between them. Words of the site's name are left out, as in
-    /// `skyhop_book_flight`.
+    /// The phrase of lower-case words separated by spaces. Words of the site's name are omitted, as in `skyhop_book_flight`.
     pub(super) fn of(words: &str, site_name: &[String]) -> Self {
         let mut kept = Vec::with_capacity(WORDS_MAX);
         let mut rest = words.split(' ').filter(|word| !word.is_empty()).peekable();

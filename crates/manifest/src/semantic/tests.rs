@@ -1,4 +1,4 @@
-//! Inference on small cases, and its precision and coverage on capabilities that were judged by hand.
+//! Tests inference on small cases, and measures precision and coverage on capabilities that were labelled by hand.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use super::*;
 use crate::model::{CapabilityKind, Format};
 use crate::name::ManifestUrl;
 
-/// Shares of a hundred: of the types shown that are right, and of the capabilities with a right type that show it.
+/// Percentages: the precision of the inferred types, and the share of the capabilities with a correct type for which it is inferred.
 const PRECISION_MIN: usize = 95;
 const COVERAGE_MIN: usize = 40;
 
@@ -46,11 +46,11 @@ impl Judged {
 
 fn judged(half: &str) -> Vec<Judged> {
     let lines = include_str!("../../tests/semantic_types/labels.jsonl").lines();
-    let all = lines.map(|line| serde_json::from_str(line).expect("a line is a judged capability"));
+    let all = lines.map(|line| serde_json::from_str(line).expect("a line is a labelled capability"));
     all.filter(|judged: &Judged| judged.half == half).collect()
 }
 
-/// Numbers of judged capabilities.
+/// Numbers of labelled capabilities.
 #[derive(Debug, Default)]
 struct Counts {
     typable: usize,
@@ -83,7 +83,7 @@ fn counts(half: &str) -> Counts {
 }
 
 #[test]
-fn shown_types_are_right_for_95_percent_of_labelled_capabilities() {
+fn inferred_types_are_correct_for_95_percent_of_labelled_capabilities() {
     for half in ["tune", "held-out"] {
         let found = counts(half);
         assert!(found.right * 100 >= found.shown * PRECISION_MIN, "precision, {half}: {found:#?}");
@@ -113,7 +113,7 @@ fn infers_types_from_phrases() {
         ("list_product_reviews", "", "", Some("commerce:review")),
         ("frobnicate", "", "", None),
         ("list_product_variants", "", "", None),
-        // The words are there, the meaning is another.
+        // The words occur with another meaning.
         ("positions_get", "Get Open Positions", "Trading API", None),
         ("validator", "", "", None),
         ("sell_tickets", "List events to find one with tickets", "Concerts", None),
@@ -126,7 +126,7 @@ fn infers_types_from_phrases() {
 }
 
 #[test]
-fn words_of_several_meanings_need_evidence_of_the_site() {
+fn ambiguous_words_need_evidence_from_the_site() {
     let order = |site| found("place_order", "", site).map(|(name, _)| name);
     assert_eq!(order("Handmade mugs").as_deref(), Some("commerce:order-create"));
     assert_eq!(order("Futures and options trading").as_deref(), Some("finance:trade"));

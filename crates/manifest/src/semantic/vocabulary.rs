@@ -1,4 +1,4 @@
-//! The types that may be inferred: ATP's standard namespaces first, then what published manifests need beyond them.
+//! The types that may be inferred: first those of ATP's standard namespaces, then further types that published manifests need.
 //!
 //! An entry names the words of a type in groups: a verb and an object in most. Specific entries precede general ones; a type has several
 //! entries if some of its words need evidence that others do not need.
@@ -10,21 +10,21 @@ pub(super) struct Entry {
     pub(super) confidence: f64,
     /// Words with spaces between them. A group that begins with `?` may be missing; `*` matches any words after the first.
     pub(super) groups: &'static [&'static str],
-    /// One of these words has to occur in the capability or in its site's own words: `order` means less alone.
+    /// One of these words must occur in the capability or in the site's texts about itself, for ambiguous words such as `order`.
     pub(super) within: &'static str,
     /// None of these words may occur there.
     pub(super) unless: &'static str,
 }
 
 impl Entry {
-    /// The groups that a word has to fill, as bits.
+    /// The groups that must be matched, as bits.
     pub(super) fn required(&self) -> u8 {
         let groups = self.groups.iter().enumerate();
         let required = groups.filter(|(_, words)| !words.starts_with(['?', '*']));
         required.fold(0, |bits, (group, _)| bits | 1 << group)
     }
 
-    /// Whether the verb determines the type, whatever its object is.
+    /// Whether the verb determines the type for any object.
     pub(super) fn takes_any_object(&self) -> bool {
         self.groups.contains(&"*")
     }
@@ -65,7 +65,7 @@ macro_rules! vocabulary {
     };
 }
 
-/// Words that neither change what a name says nor say anything alone.
+/// Words that do not affect the meaning of a name and have none on their own.
 pub(super) const NEUTRAL: &str = "a an the my your our their this that its to in into of on all any one single multiple batch bulk \
     existing specific given current available new public api tool flow action endpoint operation capability skill \
     detail details info information id now v1 v2 v3";
@@ -74,7 +74,7 @@ pub(super) const NEUTRAL: &str = "a an the my your our their this that its to in
 pub(super) const BOUNDARY: &str = "for from with by at which using via and or as per between based where when across \
     after before including through within so whose";
 
-/// Pairs of words that are one.
+/// Pairs of words that are read as one word.
 pub(super) const COMPOUNDS: [(&str, &str, &str); 6] = [
     ("check", "in", "checkin"),
     ("check", "out", "checkout"),

@@ -1,4 +1,4 @@
-//! The signed content of an A2A card: without `signatures`, and without members that have their default value (A2A 1.0 §8.4.1).
+//! The signed content of an A2A card: the card without `signatures` and without members that have their default value (A2A 1.0 §8.4.1).
 
 use serde_json::{Map, Value};
 use url::{ParseError, Url};
@@ -27,8 +27,8 @@ const DESCRIPTION: &str = "description";
 /// Members whose content is not a message of the protocol.
 const FREE: [&str; 2] = ["params", "scopes"];
 
-/// The payloads that a signature may cover: first without default values, as the specification requires, then as published,
-/// for signers that keep default values, then without any empty value, for signers that remove them all, such as that of the official SDK.
+/// The payloads that a signature may cover: first without default values, as the specification requires; then as published, for signers
+/// that keep default values; then without any empty value, for signers that remove them all, such as the official SDK.
 pub(super) fn payloads(card: &Map<String, Value>) -> Vec<Vec<u8>> {
     let mut content = card.clone();
     content.shift_remove("signatures");
@@ -77,7 +77,7 @@ fn strip(value: &mut Value, requires_description: bool) {
     }
 }
 
-/// Removes empty texts, lists and objects and null, from the inside out, so that an object of nothing but these is removed, too.
+/// Removes null and empty texts, lists and objects, from the inside out, so that an object with only such members is also removed.
 fn remove_empty(value: &mut Value) {
     let is_empty = |value: &Value| match value {
         Value::Null => true,
@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(String::from_utf8(payloads[1].clone()).unwrap(), published);
     }
 
-    /// What the signer of the official SDK (a2a-sdk 1.3.0) covers.
+    /// The content that the signer of the official SDK (a2a-sdk 1.3.0) covers.
     #[test]
     fn one_payload_has_no_empty_values() {
         let card = json!({"name": "n", "capabilities": {}, "skills": [{"tags": [], "id": "s"}, {}],

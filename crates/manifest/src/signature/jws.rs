@@ -1,4 +1,4 @@
-//! JSON Web Signatures (RFC 7515): the protected header, the closed list of algorithms, and the check itself, by `ring`.
+//! JSON Web Signatures (RFC 7515): the protected header, the closed list of algorithms, and verification with `ring`.
 
 use data_encoding::BASE64URL_NOPAD;
 use ring::signature::{
@@ -80,7 +80,7 @@ impl<'t> Jws<'t> {
         if header.crit.is_some() || header.b64.is_some() {
             return Err(Refusal::invalid("the protected header has critical extensions".to_owned()));
         }
-        // A token that the site issued to a user is not a statement of the site (RFC 8725 §3.11).
+        // A token that the site issued to a user must not be accepted as a statement of the site (RFC 8725 §3.11).
         if header.typ.as_deref().is_some_and(|typ| typ.to_ascii_lowercase().ends_with("jwt")) {
             return Err(Refusal::invalid(
                 "it is a JSON Web Token, and not a signature of a document".to_owned(),
@@ -197,7 +197,7 @@ impl VerifyingKey {
     pub(super) fn of_multibase(text: &str, algorithm: Algorithm) -> Result<Self, Refusal> {
         /// `ed25519-pub` as an unsigned varint.
         const ED25519_PUB: [u8; 2] = [0xed, 0x01];
-        /// Maximum number of characters of such a key in base58 with its `z`, and a few more.
+        /// Slightly more than the characters of such a key in base58 with its `z`.
         const CHARS_MAX: usize = 64;
         let unread = || Refusal::unresolvable("the key is not an Ed25519 key in base58 (z6Mk…)".to_owned());
         let encoded =

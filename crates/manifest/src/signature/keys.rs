@@ -1,5 +1,5 @@
-//! The location of a key, and the key in the document fetched from there: key sets (RFC 7517) and DID documents (did:web, W3C Controlled
-//! Identifiers 1.0).
+//! Finds the location of a key, and the key in the document at that location: key sets (RFC 7517) and DID documents (did:web, W3C
+//! Controlled Identifiers 1.0).
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
@@ -32,7 +32,7 @@ pub(super) enum KeyLocation {
         did: String,
         url: ManifestUrl,
     },
-    /// A did:key is its key.
+    /// A did:key, which contains the key itself.
     DidKey(String),
 }
 
@@ -46,7 +46,7 @@ impl KeyLocation {
         }
     }
 
-    /// How a result of the verification names the location.
+    /// The location in the result of a verification.
     pub(super) fn source(&self) -> &str {
         match self {
             Self::KeySet(url) | Self::DidDocument { url, .. } => url.as_str(),
@@ -54,20 +54,20 @@ impl KeyLocation {
         }
     }
 
-    /// A key set at an address that has to be of the origin that serves the signed document.
+    /// A key set at an address that must be on the origin that serves the signed document.
     pub(super) fn key_set(published: &str, base: &ManifestUrl) -> Result<Self, Refusal> {
         let url = ManifestUrl::parse(published).map_err(|error| {
             Refusal::unresolvable(format!("the address of the key set cannot be used: {error}"))
         })?;
         if url.origin() != base.origin() {
             let text =
-                format!("the key set is at {}, and keys are read from {} alone", url.origin(), base.origin());
+                format!("the key set is at {}, but keys are only read from {}", url.origin(), base.origin());
             return Err(Refusal::unresolvable(text));
         }
         Ok(Self::KeySet(url))
     }
 
-    /// The location of the key of a DID. The domain of a did:web has to be of the site that serves the signed document.
+    /// The location of the key of a DID. The domain of a did:web must belong to the site that serves the signed document.
     pub(super) fn of_did(did: &str, base: &ManifestUrl) -> Result<Self, Refusal> {
         if did.starts_with("did:key:") {
             return Ok(Self::DidKey(did.to_owned()));
@@ -87,9 +87,9 @@ impl KeyLocation {
         Ok(Self::DidDocument { did: did.to_owned(), url })
     }
 
-    /// Whether a key from here can be that of the site that serves the document at `signed`, whatever the signature is.
-    /// Users of a site may write files beside others, so the site itself has to publish one of the two. A customer of a site may
-    /// have a host below it, so a DID document speaks for its host and the hosts below it, and for no other.
+    /// Checks whether a key at this location can belong to the site that serves the document at `signed`, independent of the signature.
+    /// Users of a site may publish files on it, so the site itself must publish the document or the key. A customer of a site may have a
+    /// host below it, so a DID document speaks for its host and the hosts below it, and for no other.
     pub(super) fn check_place(&self, signed: &ManifestUrl) -> Result<(), Refusal> {
         let Some((_, url)) = self.document() else { return Ok(()) };
         if !signed.is_well_known() && !url.is_well_known() {
@@ -125,8 +125,8 @@ impl KeyLocation {
         )))
     }
 
-    /// Whether a trust manifest of the catalog at `catalog` counts: its signature says nothing of the entry that holds it, so a user
-    /// of the site could copy it into a catalog of their own.
+    /// Checks whether a trust manifest is accepted in the catalog at `catalog`. Its signature does not cover the entry that contains it, so
+    /// a user of the site could copy it into another catalog.
     pub(super) fn check_place_of_trust(&self, catalog: &ManifestUrl) -> Result<(), Refusal> {
         let Some((_, url)) = self.document() else { return Ok(()) };
         let (host, key) = (catalog.host(), url.host());
@@ -139,7 +139,7 @@ impl KeyLocation {
         )))
     }
 
-    /// Whether a key from here proves the site that serves the signed document.
+    /// Checks whether a key at this location proves that the site which serves the signed document published it.
     pub(super) fn check_is_of_publisher(&self) -> Result<(), Refusal> {
         match self {
             Self::KeySet(_) | Self::DidDocument { .. } => Ok(()),
@@ -170,12 +170,12 @@ impl KeyLocation {
     }
 }
 
-/// A host without the `www.` that sites put before their own name.
+/// A host without a leading `www.`.
 fn without_www(host: &str) -> &str {
     host.strip_prefix("www.").unwrap_or(host)
 }
 
-/// A key, and when it expires.
+/// A key and its expiry.
 #[derive(Debug)]
 pub(super) struct FoundKey {
     pub(super) key: VerifyingKey,
@@ -221,7 +221,7 @@ fn of_key_set(
     now: Option<DateTime<Utc>>,
 ) -> Result<FoundKey, Refusal> {
     let keys = set.get("keys").and_then(Value::as_array).ok_or_else(|| {
-        Refusal::unresolvable("the document with the keys is no key set: it has no array `keys`".to_owned())
+        Refusal::unresolvable("the key document is not a key set: it has no array `keys`".to_owned())
     })?;
     let key_id = key_id.ok_or_else(|| Refusal::invalid("the signature names no key (`kid`)".to_owned()))?;
     let has_id = |key: &&Value| key.get("kid").and_then(Value::as_str) == Some(key_id);
@@ -289,7 +289,7 @@ fn of_did_document(
     }
     let valid_until = at("expires");
     if method.get("expires").is_some() && valid_until.is_none() {
-        return Err(Refusal::invalid("`expires` of the key is no time".to_owned()));
+        return Err(Refusal::invalid("`expires` of the key is not a time".to_owned()));
     }
     check_times(None, valid_until, now)?;
     let key = match (method.get("publicKeyJwk"), method.get("publicKeyMultibase").and_then(Value::as_str)) {
@@ -312,7 +312,7 @@ fn absolute(id: &str, did: &str) -> String {
     }
 }
 
-/// The one key of an id. Two keys with one id are refused, since either could be meant.
+/// The only key with an id. Two keys with the same id are refused, because the id is ambiguous.
 fn only<'v>(mut found: impl Iterator<Item = &'v Value>, key_id: &str) -> Result<&'v Value, Refusal> {
     let named = || format!("the key \"{}\"", capped(key_id, 80));
     let key = found
@@ -324,7 +324,7 @@ fn only<'v>(mut found: impl Iterator<Item = &'v Value>, key_id: &str) -> Result<
     Ok(key)
 }
 
-/// Without a time nothing is judged: the document was not served.
+/// Checks the validity period of a key. Without a time, because the document was not served, nothing is checked.
 fn check_times(
     not_before: Option<DateTime<Utc>>,
     not_after: Option<DateTime<Utc>>,

@@ -1,12 +1,11 @@
 //! Signatures of documents: A2A cards (A2A 1.0 §8.4) and trust manifests of catalogs (AI Catalog 1.0, ARD 0.91 §4.5).
 //!
-//! A signature proves who published only if its key is the publisher's. So keys come from a key set at the origin that serves
-//! the document or from the DID document of a did:web of its site; a key at another site is never fetched, whatever names it. A
-//! did:key is anybody's: who copies or changes a document can sign it with one, so such a signature verifies nothing. The
-//! document or its key is at a path below `/.well-known/`: elsewhere users of a site may write files. The signature of a trust
-//! manifest does not cover its entry, so it counts only in a catalog below `/.well-known/` at the host of its key. The documents
-//! are linked as parts, so the crawler requests them like any other document of the site, and reads the manifest again when they
-//! change. `ring` does the cryptography.
+//! A signature proves the publisher only if the key belongs to the publisher. So keys come from a key set at the origin that serves the
+//! document, or from the DID document of a did:web of its site; a key at another site is never fetched. Anyone can create a did:key and
+//! sign a copied or changed document with it, so such a signature verifies nothing. The document or its key must be at a path below
+//! `/.well-known/`, because users of a site may publish files at other paths. The signature of a trust manifest does not cover its entry,
+//! so it is accepted only in a catalog below `/.well-known/` at the host of its key. The documents are linked as parts, so the crawler
+//! requests them like any other document of the site, and reads the manifest again when they change. `ring` does the cryptography.
 
 mod card;
 mod jws;
@@ -43,7 +42,7 @@ const SIGNATURES_MAX: usize = 8;
 const TRUST_MANIFESTS_MAX: usize = 500;
 /// Maximum number of key documents that one manifest causes to be requested.
 const KEY_DOCUMENTS_MAX: usize = 4;
-/// How far the clock of a publisher may be from ours.
+/// Maximum difference between the clock of a publisher and the local clock.
 pub(crate) const CLOCK_SKEW: TimeDelta = TimeDelta::minutes(5);
 /// Maximum number of characters of a key id in a result.
 const KEY_ID_CHARS_MAX: usize = 200;
@@ -65,8 +64,8 @@ impl Refusal {
     }
 }
 
-/// Checks the signatures of a card or catalog, whose text the notes are about. Signatures cover what was published, so the text is
-/// parsed again without cleaning it.
+/// Checks the signatures of a card or catalog. `notes` are those of parsing `text`. Signatures cover the published text, so it is parsed
+/// again without removing hidden characters.
 pub(crate) fn check(draft: &mut Draft<'_>, text: &str, notes: &Notes) {
     let is_signed = |integrity: &Integrity| integrity.signed;
     let capabilities = &draft.manifest.capabilities;
@@ -80,7 +79,7 @@ pub(crate) fn check(draft: &mut Draft<'_>, text: &str, notes: &Notes) {
         (Format::A2a, Some(Value::Object(card))) => check_card(draft, &card),
         (Format::Ard, Some(catalog)) => check_catalog(draft, &catalog),
         (Format::A2a | Format::Ard, _) => {
-            let text = "the document has a name twice in one object, or is nested too deep: what was signed is not known";
+            let text = "the document has a name twice in one object, or is nested too deeply, so the signed content is ambiguous";
             let check = Checker::new(draft).refused(Refusal::invalid(text.to_owned()));
             report(draft, &check, String::new());
             record(&mut draft.manifest.integrity, check);
@@ -90,7 +89,7 @@ pub(crate) fn check(draft: &mut Draft<'_>, text: &str, notes: &Notes) {
     mark_expired(draft);
 }
 
-/// Makes a manifest whose key has expired another version than the same documents before.
+/// Changes the content hash of a manifest whose key has expired, so that it is a new version although its documents are the same.
 fn mark_expired(draft: &mut Draft<'_>) {
     let entries = draft.manifest.capabilities.iter().filter_map(|capability| capability.integrity.as_ref());
     let checks = entries.chain([&draft.manifest.integrity]).filter_map(|integrity| integrity.check.as_ref());
@@ -100,8 +99,8 @@ fn mark_expired(draft: &mut Draft<'_>) {
     }
 }
 
-/// A card is verified if one of its signatures is, since the others may be of keys that were replaced. Otherwise the worst
-/// result counts.
+/// Checks a card. It is verified if one of its signatures is, because the keys of the others may have been replaced. Otherwise, the worst
+/// result is used.
 fn check_card(draft: &mut Draft<'_>, card: &Map<String, Value>) {
     let signatures = card.get("signatures").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let payloads = card::payloads(card);
@@ -227,7 +226,8 @@ impl<'c, 'd> Checker<'c, 'd> {
     }
 
     /// A trust manifest is checked with the keys of its identity. Members of its signature other than `kid` have no effect. The signature
-    /// does not cover the entry, so anybody can copy it to another one: it counts only in the catalog that the host of the key publishes.
+    /// does not cover the entry, so anyone can copy it to another entry. Therefore it is accepted only in a catalog that the host of the
+    /// key publishes.
     fn check_trust(&mut self, trust: Option<&Value>, identifier: Option<&str>) -> SignatureCheck {
         let Some(trust) = trust.and_then(Value::as_object) else {
             let text = "the trust manifest has another name in the document".to_owned();
@@ -238,7 +238,7 @@ impl<'c, 'd> Checker<'c, 'd> {
         let foreign = [identifier, Some(text("identity"))].into_iter().flatten();
         if let Some(other) = foreign.filter_map(site_named_by).find(|named| *named != site) {
             let text =
-                format!("the publisher is {other}, and {site} serves the document: its key is not asked for");
+                format!("the publisher is {other}, and {site} serves the document: its key is not requested");
             return self.refused(Refusal::unresolvable(text));
         }
         let jws = match Jws::parse_detached(text("signature")) {
@@ -298,7 +298,7 @@ impl<'c, 'd> Checker<'c, 'd> {
         }
     }
 
-    /// Links the document with the key as a part of the manifest.
+    /// Links the key document as a part of the manifest.
     fn linked_to(&mut self, location: &KeyLocation) -> Result<(), Refusal> {
         let Some((rel, url)) = location.document() else { return Ok(()) };
         if self.linked.contains(url) {

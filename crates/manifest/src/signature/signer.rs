@@ -25,7 +25,7 @@ impl CardSigner {
     pub fn from_pkcs8(der: &[u8]) -> Result<Self, CardSignerError> {
         let key = Ed25519KeyPair::from_pkcs8_maybe_unchecked(der).map_err(|_| CardSignerError)?;
         let x = BASE64URL_NOPAD.encode(key.public_key().as_ref());
-        // RFC 7638: the thumbprint is over the required members, in this order
+        // RFC 7638: the thumbprint covers the required members, in this order
         let members = format!(r#"{{"crv":"Ed25519","kty":"OKP","x":"{x}"}}"#);
         let thumbprint = digest::digest(&digest::SHA256, members.as_bytes());
         Ok(Self { key, key_id: BASE64URL_NOPAD.encode(thumbprint.as_ref()) })
@@ -43,7 +43,7 @@ impl CardSigner {
         let protected = BASE64URL_NOPAD.encode(header.to_string().as_bytes());
         let mut content = card.clone();
         content.retain(|name, _| !left_out.contains(&name.as_str()));
-        // the first content is the one of the specification
+        // the first payload is the one that the specification defines
         let payload = card::payloads(&content).into_iter().next().unwrap_or_default();
         let message = format!("{protected}.{}", BASE64URL_NOPAD.encode(&payload));
         let signature = BASE64URL_NOPAD.encode(self.key.sign(message.as_bytes()).as_ref());

@@ -1,9 +1,9 @@
-//! `<link>` elements in the head of a page.
+//! Reads the `<link>` elements in the head of a page.
 //!
-//! The tokenizer follows the WHATWG rules: attributes in any order, quoting and case, comments skipped. The content of
-//! scripts, styles, titles, `<noscript>` and the like is text, and that of `<template>` is not part of the page. Only the
-//! head is read: it ends at `</head>`, at `<body>`, or at the first element that belongs to a body. The tokenizer keeps one
-//! token at a time, so memory is a small multiple of the capped length of the page.
+//! The tokenizer follows the WHATWG rules: attributes in any order, quoting and case, comments skipped. The content of scripts, styles,
+//! titles, `<noscript>` and the like is text, and that of `<template>` is not part of the page. Only the head is read. It ends at
+//! `</head>`, at `<body>`, or at the first element that belongs in the body. The tokenizer keeps one token at a time, so memory is a small
+//! multiple of the capped length of the page.
 
 use std::cell::Cell;
 use std::convert::Infallible;
@@ -61,7 +61,7 @@ impl<'p> Source<'p> {
         Self { rest: page, stopped: Rc::new(Cell::new(false)) }
     }
 
-    /// The flag that ends the page for the tokenizer when it is set.
+    /// A flag that makes the tokenizer stop as if the page ended.
     pub(super) fn stopper(&self) -> Rc<Cell<bool>> {
         Rc::clone(&self.stopped)
     }
@@ -103,7 +103,7 @@ impl Reader for Source<'_> {
 struct Element {
     kind: ElementKind,
     attributes: usize,
-    /// The attribute of the next value.
+    /// The attribute to which the next value belongs.
     next: Option<Attribute>,
     rel: Option<String>,
     href: Option<String>,
@@ -147,9 +147,9 @@ enum Attribute {
 struct Collector {
     head: HtmlHead,
     element: Element,
-    /// Templates that are open; their content is not part of the page.
+    /// Number of open templates. Their content is not part of the page.
     templates: usize,
-    /// A `<noframes>` is open. Its content is text, but the tokenizer reads it as markup.
+    /// Whether a `<noframes>` is open. Its content is text, but the tokenizer reads it as markup.
     in_noframes: bool,
     stopped: Rc<Cell<bool>>,
 }

@@ -1,8 +1,8 @@
-//! ARD entries in the JSON-LD of a page (ARD 0.91 §5.1, §5.2).
+//! Reads ARD entries from the JSON-LD of a page (ARD 0.91 §5.1, §5.2).
 //!
-//! Every `<script type="application/ld+json">` of the part of the page that was fetched is read: a node, a list of nodes, or a
-//! `@graph`. A node is an entry if its identifier is a urn:air name of the page's own site: a page may quote others. The entries
-//! become one document with `entries`, as at `/.well-known/ard.json`.
+//! Every `<script type="application/ld+json">` in the fetched part of the page is read: a node, a list of nodes, or a `@graph`. A node is
+//! an entry if its identifier is a urn:air name of the page's own site, because a page may quote entries of others. The entries become one
+//! document with `entries`, as at `/.well-known/ard.json`.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -22,14 +22,14 @@ use crate::term::TermContext;
 const SCRIPTS_MAX: usize = 20;
 /// Maximum number of entries of one page: it describes a few resources.
 const ENTRIES_MAX: usize = 50;
-/// Size of the document that they become, with their contexts.
+/// Maximum bytes of the document with the entries and their contexts.
 const DOCUMENT_BYTES_MAX: usize = 1024 * 1024;
 
-/// The entries of a page as a document of at most 1 MiB; `None` without any.
+/// The entries of a page as a document of at most 1 MiB; `None` if there are none.
 pub fn page_entries(page: &[u8], site: &SiteName) -> Option<Vec<u8>> {
     let mut entries = Entries { site, document: OPENING.to_vec(), count: 0, is_full: false };
     for script in scripts(page) {
-        // The limits of a request body: a few hundred KiB of JSON at most.
+        // The limits of a response body: a few hundred KiB of JSON at most.
         if let Ok(value) = budget::parse_within_budget::<Value>(script.as_bytes(), &budget::BODY) {
             entries.collect(&value, &Context::default());
         }
@@ -40,10 +40,10 @@ pub fn page_entries(page: &[u8], site: &SiteName) -> Option<Vec<u8>> {
     })
 }
 
-/// How the document of the entries begins.
+/// The beginning of the document.
 const OPENING: &[u8] = b"{\"entries\":[";
 
-/// The context of a node, which the nodes of its graph share.
+/// The context of a node. The nodes of its graph share it.
 #[derive(Default)]
 struct Context<'v> {
     stated: Option<&'v Value>,
@@ -56,13 +56,13 @@ impl<'v> Context<'v> {
     }
 }
 
-/// Writes the entries of a page one after the other. A context is read once for all nodes of its graph, and written with the
-/// entries alone, so that the work is linear in the size of the page and of the document.
+/// Writes the entries of a page one after the other. A context is read once for all nodes of its graph, and written only with the entries,
+/// so that the work is linear in the size of the page and of the document.
 struct Entries<'s> {
     site: &'s SiteName,
     document: Vec<u8>,
     count: usize,
-    /// An entry did not fit, so nothing more is written.
+    /// Whether an entry did not fit, so that nothing more is written.
     is_full: bool,
 }
 
@@ -112,7 +112,7 @@ fn is_entry_of(node: &Map<String, Value>, terms: &TermContext, site: &SiteName) 
     publisher.is_some_and(|host| host.site() == *site)
 }
 
-/// The texts of the scripts with JSON-LD.
+/// The content of the JSON-LD scripts.
 fn scripts(page: &[u8]) -> Vec<String> {
     let page = page.get(..page.len().min(PAGE_BYTES_MAX)).unwrap_or_default();
     let collector = Rc::new(RefCell::new(Collector::default()));
@@ -141,7 +141,7 @@ enum Tag {
     #[default]
     Other,
     Script,
-    /// A script element; the next value is that of its `type`.
+    /// A script element. The next value is its `type`.
     ScriptType,
 }
 
@@ -151,7 +151,7 @@ struct Collector {
     scripts: Vec<String>,
     tag: Tag,
     is_json_ld: bool,
-    /// The text belongs to the last script.
+    /// Whether the text belongs to the last script.
     is_open: bool,
     attributes: usize,
 }
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn identifiers_are_known_under_any_name() {
+    fn recognises_identifiers_under_every_name() {
         let prefixed = json!({"@context": {"a": "https://agenticresourcediscovery.org/ns#"}, "a:identifier": "urn:air:shop.example:x"});
         assert_eq!(entries(&script(&prefixed)), [prefixed]);
     }

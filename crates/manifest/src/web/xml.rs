@@ -1,4 +1,4 @@
-//! The URLs of an OPML file (`xmlUrl`, `htmlUrl`) or of a sitemap (`loc`), event by event.
+//! Reads the URLs of an OPML file (`xmlUrl`, `htmlUrl`) or of a sitemap (`loc`), event by event.
 //!
 //! Only predefined XML entities are expanded. The parser keeps one event and the names of open elements. Both have caps, so
 //! memory does not depend on the length of the file.
@@ -20,7 +20,7 @@ const ATTRIBUTES_MAX: usize = 64;
 /// Longest URL in bytes.
 const URL_BYTES_MAX: usize = 8 * 1_024;
 
-/// A source that fails when one event is longer than the cap.
+/// A source that fails if one event is longer than the cap.
 struct Metered<R> {
     source: R,
     left: usize,
@@ -85,7 +85,7 @@ pub fn each_url(source: impl BufRead, mut each: impl FnMut(&str)) -> Result<(), 
                     each(text.trim());
                 }
             }
-            Event::Eof if depth > 0 => return Err("the XML ends in the middle".to_owned()),
+            Event::Eof if depth > 0 => return Err("the XML ends unexpectedly".to_owned()),
             Event::Eof => return Ok(()),
             _ => {}
         }
@@ -115,7 +115,7 @@ fn each_attribute(element: &BytesStart<'_>, each: &mut impl FnMut(&str)) {
     if element.local_name().as_ref() != "outline" {
         return;
     }
-    // Without checks: the check for duplicates compares every attribute with all previous ones.
+    // Without checks, because the check for duplicates compares every attribute with all previous ones.
     for attribute in element.attributes().with_checks(false).flatten().take(ATTRIBUTES_MAX) {
         let is_url = URL_ATTRIBUTES.iter().any(|name| attribute.key.as_ref() == *name);
         if is_url && attribute.value.len() <= URL_BYTES_MAX {

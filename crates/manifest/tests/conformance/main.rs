@@ -1,9 +1,9 @@
-//! The registers in `tests/conformance` list every clause of the core specifications, what agentdex does about it, and the
-//! tests that show it. docs/CONFORMANCE.md is rendered from them.
+//! The registers in `tests/conformance` list every clause of the core specifications, how agentdex supports it, and the tests that prove
+//! it. docs/CONFORMANCE.md is rendered from them.
 //!
-//! A register names a fixture with a complete example of its specification. A clause with members brings their mutations:
-//! each member is removed, given another type, emptied and given the values of `contradict`, and the reader has to report a
-//! finding at the member, below it, or at its parent by name, with the level that the clause states.
+//! A register names a fixture with a complete example of its specification. If a clause has members, the tests mutate them: each member is
+//! removed, given another type, emptied, and set to the values of `contradict`. The reader must then report a finding at the member, below
+//! it, or at its parent with the name of the member, at the level that the clause states.
 
 #![expect(clippy::unwrap_used, reason = "a register that cannot be read has to fail the test")]
 
@@ -19,7 +19,7 @@ use std::fs;
 use register::{Register, repository};
 use serde_json::Value;
 
-/// Share of mutations that have to be reported as their clause asks, in percent.
+/// Minimum percentage of mutations that must be reported as their clause requires.
 const MUTATIONS_REPORTED_PERCENT: usize = 98;
 
 #[test]

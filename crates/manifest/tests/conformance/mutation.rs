@@ -1,4 +1,4 @@
-//! Mutations of an example: one member is changed, and the findings of both documents are compared.
+//! Mutations of an example: each changes one member, and the findings of both documents are compared.
 
 use std::collections::BTreeSet;
 
@@ -22,8 +22,8 @@ pub(crate) fn of(clause: &Clause, example: &Case) -> Vec<Mutation> {
     clause.members().flat_map(|(pattern, _)| of_member(clause, pattern, &original, &example.format)).collect()
 }
 
-/// Formats whose specifications write JSON types, so that null is a value of another type than any member. In the JSON of
-/// protocol buffers it stands for an absent one.
+/// Formats whose specifications use JSON types, so that null has another type than any member. In the JSON of protocol buffers, null means
+/// an absent member.
 const TYPED: &[&str] = &["awp", "atp", "woa", "agents_json", "arws"];
 
 fn of_member(clause: &Clause, pattern: &str, original: &Value, format: &str) -> Vec<Mutation> {
@@ -84,7 +84,7 @@ impl Mutation {
         }
     }
 
-    /// At the member, below it, or at its parent with the name of the member in its text.
+    /// Whether a finding is at the member, below it, or at its parent with the name of the member in its text.
     fn is_place(&self, finding: &Finding) -> bool {
         let (parent, name) = self.member.rsplit_once('/').unwrap();
         finding.pointer == self.member
@@ -93,7 +93,7 @@ impl Mutation {
     }
 }
 
-/// Whether the members decide the values of the normalised manifest that their clause names.
+/// Checks that the members determine the values of the normalised manifest that their clause names.
 pub(crate) fn is_kept(clause: &Clause, example: &Case) -> Result<(), String> {
     let kept = clause.members().filter_map(|(member, kept)| Some((member, kept?)));
     kept.into_iter().try_for_each(|(pattern, kept)| is_member_kept(pattern, kept, example))

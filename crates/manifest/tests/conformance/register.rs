@@ -1,4 +1,4 @@
-//! The registers: their form, their example, and the members that an example has.
+//! The registers: their format, their example, and the members of an example.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -25,7 +25,7 @@ pub(crate) struct Register {
     pub clauses: Vec<Clause>,
 }
 
-/// One MUST, SHOULD, MAY, field, enum value or duty of a consumer, in our own words.
+/// One MUST, SHOULD, MAY, field, enum value or requirement for consumers, paraphrased.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Clause {
@@ -34,16 +34,16 @@ pub(crate) struct Clause {
     pub level: Level,
     pub says: String,
     pub agentdex: Support,
-    /// What agentdex does in detail; the reason if it does not support the clause.
+    /// Details of how agentdex supports the clause, or the reason why it does not.
     #[serde(default)]
     pub how: String,
     /// JSON pointer of the member in the example. `*` is any name or position.
     pub member: Option<String>,
-    /// Further members that the clause is about, each with the value of the normalised manifest that it decides; the value
-    /// may be empty. They have the expectations of the clause, except for `contradict`.
+    /// Further members of the clause, each with the value of the normalised manifest that it determines, which may be empty. The
+    /// expectations of the clause apply to them, except for `contradict`.
     #[serde(default)]
     pub members: BTreeMap<String, String>,
-    /// Members below this one are free-form: they have no clauses of their own.
+    /// Members below this one are free-form and have no clauses.
     #[serde(default)]
     pub open: bool,
     /// Expected finding when the member is removed, has another type, or is empty.
@@ -52,7 +52,7 @@ pub(crate) struct Clause {
     pub empty: Option<Expected>,
     #[serde(default)]
     pub contradict: Vec<Contradiction>,
-    /// JSON pointer in the normalised manifest that the member decides.
+    /// JSON pointer of the value in the normalised manifest that the member determines.
     pub kept: Option<String>,
     /// `file::test`, the file relative to the repository.
     #[serde(default)]
@@ -118,7 +118,7 @@ impl Register {
 }
 
 impl Clause {
-    /// The members that the clause is about, and the values of the normalised manifest that they decide.
+    /// The members of the clause, and the values of the normalised manifest that they determine.
     pub(crate) fn members(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
         let first = self.member.as_deref().map(|member| (member, self.kept.as_deref()));
         let further = self.members.iter().map(|(member, kept)| (member.as_str(), kept.as_str()));

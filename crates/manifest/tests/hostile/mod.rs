@@ -1,4 +1,4 @@
-//! Hostile documents by formula: each is made of `n` units, so that doubling `n` doubles it.
+//! Generates hostile documents of any size: each consists of `n` units, so that doubling `n` doubles its length.
 
 use manifest::{Discovery, Document, Format, Manifest, ManifestUrl};
 
@@ -9,7 +9,7 @@ pub(crate) struct Hostile {
     pub make: fn(usize) -> Vec<u8>,
 }
 
-/// The largest body that is read of what is served at a path.
+/// The maximum size of a body that is read from a path.
 pub(crate) fn size_max(path: &str) -> usize {
     match path {
         OPENAPI => manifest::DOCUMENT_BYTES_MAX,
@@ -22,7 +22,7 @@ pub(crate) fn read(bytes: &[u8], path: &str) -> Manifest {
     read_as(bytes, path, None)
 }
 
-/// Reads a document as one format, whatever it looks like.
+/// Reads a document as the given format, regardless of its content.
 pub(crate) fn read_as(bytes: &[u8], path: &str, force: Option<Format>) -> Manifest {
     let url = ManifestUrl::parse(&format!("https://hostile.example{path}")).unwrap();
     manifest::read(&Document {
@@ -83,7 +83,7 @@ fn schemes(n: usize) -> String {
     format!("{{\"schemes\": [{}], \"registration_url\": \"https://a.example/{address}\"}}", words(n, "s"))
 }
 
-/// So many operations that share one part: half of the document is the part.
+/// `n` operations that share one part. The part is half of the document.
 fn shared(n: usize, operation: &str, part: &str) -> Vec<u8> {
     let paths = numbered(n / 2, |at| format!("\"/p{at}\": {operation}, "));
     openapi(&format!("\"paths\": {{{paths}\"/end\": {{}}}}, {part}"))

@@ -1,4 +1,4 @@
-//! Damage to documents that a seed decides, for the tests that run fuzz targets without a fuzzer.
+//! Damages documents in a way that a seed determines, for the tests that run fuzz targets without a fuzzer.
 
 /// Numbers from a seed (`SplitMix64`).
 struct Seeded(u64);
@@ -16,7 +16,7 @@ impl Seeded {
     }
 }
 
-/// The bytes with some changed, removed, doubled or replaced by tokens of the format.
+/// The bytes, of which some are changed, removed, repeated or replaced by tokens of the format.
 pub(crate) fn damaged(bytes: &[u8], tokens: &[&str], seed: u64) -> Vec<u8> {
     let mut seeded = Seeded(seed);
     let mut damaged = bytes.to_vec();

@@ -1,4 +1,4 @@
-//! The tables that end docs/FORMATS.md, as the crate's own tables say.
+//! Generates the tables at the end of docs/FORMATS.md from the tables of the crate.
 
 /// The types that may be inferred, then every finding by dialect.
 pub(crate) fn tables() -> String {

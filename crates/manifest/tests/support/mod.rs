@@ -1,4 +1,4 @@
-//! Fixture folders, read into documents.
+//! Reads fixture folders into documents.
 
 #![allow(clippy::allow_attributes, dead_code, reason = "each test uses a part of this module")]
 
@@ -9,7 +9,7 @@ use manifest::model::Served;
 use manifest::{Discovery, Document, Format, LinkedDocument, Manifest, ManifestUrl};
 use serde::Deserialize;
 
-/// How a fixture's document came; everything may be left out.
+/// How a fixture's document was served. Every field is optional.
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct About {
@@ -18,7 +18,7 @@ pub(crate) struct About {
     pub served: Option<Served>,
     pub linked: Vec<Linked>,
     pub force: Option<Format>,
-    /// Repeats the document's bytes, for caps.
+    /// Repeats a part of the document's bytes, to test caps.
     pub repeat: Option<Repeat>,
 }
 

@@ -1,4 +1,4 @@
-//! The fuzzer's way into `headers`.
+//! Entry point of the fuzzer for `headers`.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! The fuzzer's way into `robots`.
+//! Entry point of the fuzzer for `robots`.
 
 #![no_main]
 

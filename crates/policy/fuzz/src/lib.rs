@@ -1,6 +1,6 @@
-//! The fuzz targets of robots.txt and of response headers.
+//! The fuzz targets for robots.txt and for response headers.
 //!
-//! The same functions run over the regressions and seeded mutations in `tests/fuzz_targets.rs`, where no fuzzer is built.
+//! `tests/fuzz_targets.rs` also runs these functions, on the regressions and on seeded mutations, without a fuzzer.
 
 use chrono::DateTime;
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -11,11 +11,11 @@ pub type Target = (&'static str, fn(&[u8]));
 
 pub const TARGETS: &[Target] = &[("robots", robots), ("headers", headers)];
 
-/// Paths that are decided on.
+/// Paths for which decisions are made.
 const PATHS: &[&str] =
     &["/", "/robots.txt", "/.well-known/agent.json", "/a/b.php?x=1&y=%20", "/ä/%E3%83%84", "//", "/*$"];
 
-/// Parses one robots.txt and decides on some paths.
+/// Parses one robots.txt and makes decisions on several paths.
 pub fn robots(data: &[u8]) {
     let file = RobotsFile::parse(data, "agentdex");
     let again = RobotsFile::parse(data, "agentdex");
@@ -32,7 +32,7 @@ pub fn robots(data: &[u8]) {
     }
 }
 
-/// Headers that decide on freshness, use and delays.
+/// Headers that affect freshness, use and delays.
 const HEADERS: &[&str] = &[
     "cache-control",
     "vary",
@@ -46,7 +46,7 @@ const HEADERS: &[&str] = &[
     "content-signal",
 ];
 
-/// Each line is the value of the next header; all of them are also the value of each header.
+/// Uses each line as the value of the next header, and then all of the data as the value of each header.
 pub fn headers(data: &[u8]) {
     let mut by_line = HeaderMap::new();
     for (name, line) in HEADERS.iter().cycle().zip(data.split(|byte| *byte == b'\n')).take(64) {

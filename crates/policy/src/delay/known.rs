@@ -1,8 +1,7 @@
 //! Platforms that serve many sites from few addresses.
 //!
-//! Lists only networks that their owners publish as front ends for sites of customers. Other platforms are limited by
-//! address, which is slower but safe. Sources: cloudflare.com/ips,
-//! api.fastly.com/public-ip-list, api.github.com/meta (`pages`).
+//! Contains only networks that their owners publish as front ends for customers' sites. Requests to other platforms are limited per
+//! address, which is slower but safe. Sources: cloudflare.com/ips, api.fastly.com/public-ip-list, api.github.com/meta (`pages`).
 
 use std::net::IpAddr;
 use std::sync::LazyLock;
@@ -49,7 +48,7 @@ static NETWORKS: LazyLock<Vec<(IpNet, &'static str)>> = LazyLock::new(|| {
     PLATFORMS.iter().flat_map(parsed).collect()
 });
 
-/// The platform of an address. Its sites share one rate, [`super::PlatformRate`].
+/// The platform of an address. The sites of a platform share one rate, [`super::PlatformRate`].
 pub fn platform_of(address: IpAddr) -> Option<&'static str> {
     let address = address.to_canonical();
     NETWORKS.iter().find(|(network, _)| network.contains(&address)).map(|(_, name)| *name)

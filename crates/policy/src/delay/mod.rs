@@ -1,9 +1,9 @@
-//! Decides the delay before the next request, and the number of requests.
+//! Determines the delay before the next request, and the number of requests.
 //!
-//! A request waits for every scope it falls under: its authority, its site, its public suffix, its address, the platform
-//! behind the address, the node, and the Retry-After of the site. The longest wait decides. No
-//! configuration goes below one second per authority on a global address. Only networks that the operator named as
-//! their own are exempt: there only the configured delay, Crawl-delay and Retry-After apply.
+//! Several scopes limit a request: its authority, its site, its public suffix, its address, the platform of the address, the node, and the
+//! Retry-After of the site. The request waits for all of them. On a global address, no configuration allows less than one second between
+//! requests to an authority. Only networks that the operator named as their own are exempt: there only the configured delay, Crawl-delay
+//! and Retry-After apply.
 
 mod known;
 mod platform;
@@ -21,7 +21,7 @@ use crate::address::AddressVerdict;
 use crate::spread::Seed;
 use crate::time::{DAY, later, until};
 
-/// Default delay between two requests to one authority. News crawlers use a third of it.
+/// Default delay between two requests to one authority. Crawlers of news use a third of it.
 pub const DELAY_DEFAULT: Duration = Duration::from_secs(3);
 /// Minimum delay on global addresses, which configuration cannot lower.
 pub const DELAY_FLOOR: Duration = Duration::from_secs(1);
@@ -29,8 +29,8 @@ pub const DELAY_FLOOR: Duration = Duration::from_secs(1);
 const LATENCY_FACTOR: u32 = 5;
 /// Jitter added to a delay, so that visits that start together spread out.
 const JITTER_PERCENT_MAX: u32 = 20;
-/// Longer delays close the connection and park the visit. The usual Crawl-delay of 5 s keeps the connection, jitter included,
-/// which costs both sides less than a handshake for each request.
+/// After a longer delay the visit is parked and its connection closed. The common Crawl-delay of 5 s, including jitter, keeps the
+/// connection, which costs both sides less than a handshake for each request.
 const PARK_AFTER: Duration = Duration::from_secs(6);
 
 string_enum! {
@@ -68,12 +68,12 @@ impl Scope {
     /// The default limits; operators may only tighten them.
     pub const fn limits(self) -> ScopeLimits {
         match self {
-            // The path table twice: a visit, and one more started by hand.
+            // The path table twice: for one visit, and for one that is started by hand.
             Self::Authority => limits(1, DELAY_DEFAULT, Some(40)),
             // The budget of three hosts.
             Self::Site => limits(2, Duration::from_secs(1), Some(120)),
             Self::PublicSuffix => limits(4, Duration::from_millis(500), None),
-            // Enough for a shared host of a thousand sites in a day.
+            // Enough for a shared host with a thousand sites per day.
             Self::Address => limits(1, Duration::from_millis(500), Some(20_000)),
             // The initial gap; `PlatformRate` adjusts it.
             Self::Platform => limits(20, Duration::from_millis(500), None),
@@ -101,7 +101,7 @@ pub enum Network {
 }
 
 impl Network {
-    /// The network of a judged address; `None` if nothing may be sent to it.
+    /// The network of an address with this verdict. `None` if nothing may be sent to it.
     pub const fn of(verdict: AddressVerdict) -> Option<Self> {
         match verdict {
             AddressVerdict::Global => Some(Self::Global),
@@ -128,7 +128,7 @@ string_enum! {
 /// The wait after a response before the next request to the same authority.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gap {
-    /// The wait, jitter included.
+    /// The wait, including jitter.
     pub wait: Duration,
     /// The bound that determined the gap.
     pub reason: GapReason,
@@ -160,7 +160,7 @@ impl AuthorityPace {
             }
         };
         let reasons = requested.into_iter().chain(polite.into_iter().flatten());
-        // If delays are equal, the first one decides.
+        // If delays are equal, the first one is the reason.
         let (wait, reason) = reasons.fold((self.configured, GapReason::Configured), |longest, next| {
             if next.0 > longest.0 { next } else { longest }
         });
@@ -198,7 +198,7 @@ impl ScopeState {
 
     fn is_over_budget(&self, now: DateTime<Utc>) -> bool {
         let limits = self.scope.limits();
-        // A day in the future was counted before the clock was set back.
+        // A day in the future means that the clock was set back after counting.
         let sent = if self.day >= day_of(now) { self.requests_today } else { 0 };
         limits.requests_per_day_max.is_some_and(|budget| sent >= budget)
     }
@@ -232,7 +232,7 @@ pub enum Pace {
     },
 }
 
-/// Decides on the next request, to which all of `scopes` apply.
+/// Decides when the next request may be sent, to which all of `scopes` apply.
 pub fn next_request_at(scopes: &[ScopeState], network: Network, now: DateTime<Utc>) -> Pace {
     let limiting =
         || scopes.iter().filter(|state| network == Network::Global || state.scope.limits_own_networks());

@@ -1,7 +1,7 @@
 //! The request rate of a shared platform: additive increase, halved on errors or slow responses.
 //!
-//! Millions of sites share a few addresses; at the delay of an ordinary address one crawl of them would take months. The rate
-//! starts at that of an ordinary address and grows only while the platform responds as fast as before.
+//! Millions of sites share a few addresses. With the delay of an ordinary address, one crawl of them would take months. The rate starts at
+//! the rate of an ordinary address, and increases only while the platform responds as fast as before.
 
 use std::time::Duration;
 
@@ -10,21 +10,22 @@ use serde::{Deserialize, Serialize};
 
 /// Initial requests per thousand seconds: 2 per second, as for any address.
 const RATE_START: u32 = 2_000;
-/// 20 per second: fewer than a browser sends for one busy page.
+/// 20 per second: fewer than a browser sends for one page with many resources.
 const RATE_MAX: u32 = 20_000;
 /// One request every two seconds. A lower rate would not help a platform that still fails.
 const RATE_MIN: u32 = 500;
 /// Increase after a good window.
 const RATE_STEP: u32 = 1_000;
-/// Responses in a window: enough for two per cent to be significant.
+/// Responses in a window: enough for two percent to be significant.
 const WINDOW_RESPONSES: usize = 100;
 /// Percentage of 429 and 5xx responses in a window above which the rate is halved.
 const FAILURE_PERCENT_MAX: usize = 2;
-/// Maximum ratio of the 95th percentile to that of the best window.
+/// Maximum ratio of a window's 95th percentile to that of the best window.
 const SLOWDOWN_MAX: u32 = 2;
 /// Lower bound of the best window's 95th percentile, in milliseconds: faster responses come from caches and do not represent the others.
 const BEST_MS_MIN: u32 = 100;
-/// Each slow window raises the time of the best one by this fraction, so that the rate recovers if the platform has become slower for good.
+/// Each slow window raises the time of the best one by this fraction, so that the rate recovers if the platform has become permanently
+/// slower.
 const BEST_RISE_DIVISOR: u32 = 4;
 
 /// One response of a platform.
@@ -160,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn one_fast_window_does_not_slow_a_platform_down_for_good() {
+    fn one_fast_window_does_not_reduce_the_rate_permanently() {
         for (ordinary_ms, fast_ms) in [(300, 20), (1_500, 20), (1_500, 150)] {
             let mut rate = PlatformRate::default();
             for _ in 0..20 {

@@ -1,4 +1,4 @@
-//! Gaps and waits in tables of cases, and invariants over random cases.
+//! Tests gaps and waits with tables of cases, and invariants with random cases.
 
 use chrono::{TimeDelta, TimeZone};
 use proptest::prelude::*;
@@ -46,7 +46,7 @@ fn the_gap_is_the_longest_required_delay() {
 }
 
 #[test]
-fn the_strictest_scope_decides() {
+fn the_strictest_scope_determines_the_wait() {
     let at = |seconds| now() + TimeDelta::seconds(seconds);
     let table = [
         (vec![], Pace::Go),
@@ -174,7 +174,7 @@ proptest! {
         }
     }
 
-    /// One more scope never makes a request earlier.
+    /// An additional scope never allows an earlier request.
     #[test]
     fn an_additional_scope_never_allows_a_request(scopes in proptest::collection::vec(any_scope(), 0..5), more in any_scope()) {
         let before = next_request_at(&scopes, Network::Global, now());

@@ -1,8 +1,8 @@
-//! Response headers in the form from which freshness is computed.
+//! Converts response headers to the form from which freshness is computed.
 //!
-//! `http-cache-semantics` parses headers loosely: directive names by case, quoted strings as lists, dates in one of HTTP's
-//! three forms. Its input is therefore rewritten here, always towards the earlier expiry: invalid values count as expired
-//! (RFC 9111 §4.2.1, §5.3). Headers are stored as they were sent.
+//! `http-cache-semantics` parses headers loosely: it compares directive names case-sensitively, splits quoted strings at commas, and
+//! accepts only one of HTTP's three date formats. So its input is rewritten here. In case of doubt the earlier expiry is used: invalid
+//! values count as expired (RFC 9111 §4.2.1, §5.3). Headers are stored as they were sent.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 /// RFC 9111 §1.2.2: larger numbers of seconds are treated as this one.
 pub(super) const DELTA_SECONDS_MAX: u64 = 1 << 31;
 
-/// The directives of Cache-Control, names in lower case; of a repeated directive the last counts.
+/// The directives of Cache-Control. Names are in lower case. If a directive is repeated, the last one is used.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Directives(BTreeMap<String, Option<String>>);
 
@@ -67,7 +67,7 @@ pub(super) fn age(age: Option<&str>, date: Option<SystemTime>, received_at: Syst
     Duration::from_secs(stated.max(apparent.as_secs()).min(DELTA_SECONDS_MAX))
 }
 
-/// Members of a comma-separated list, without the commas inside quoted strings.
+/// The members of a comma-separated list. Commas inside quoted strings do not separate members.
 fn split_list(value: &str) -> impl Iterator<Item = &str> {
     let mut quoted = false;
     let mut escaped = false;

@@ -1,8 +1,8 @@
-//! HTTP caching from the view of a private cache that revalidates (RFC 9111).
+//! The rules of HTTP caching for a private cache that revalidates (RFC 9111).
 //!
-//! A fresh response is not requested again, even when a visit is due. A stale one is requested with both validators, byte for
-//! byte as they were sent. Of `no-store` only a hash is kept; `no-cache` and `Vary: *` are always revalidated. Lifetimes are
-//! computed by `http-cache-semantics` from strictly parsed headers, and are at most a year.
+//! A fresh response is not requested again, even when a visit is due. A stale one is requested with both validators, byte for byte as they
+//! were sent. With `no-store` only a hash is kept. With `no-cache` or `Vary: *` a response is always revalidated. Lifetimes are computed by
+//! `http-cache-semantics` from strictly parsed headers, and are at most a year.
 
 mod header;
 #[cfg(test)]
@@ -27,14 +27,14 @@ use crate::usage::ContentUsage;
 
 /// Maximum lifetime. RFC 2616 §14.21 limited it to a year.
 const LIFETIME_MAX: Duration = Duration::from_hours(365 * 24);
-/// Longest heuristic lifetime from Last-Modified (RFC 9111 §4.2.2).
+/// Maximum heuristic lifetime from Last-Modified (RFC 9111 §4.2.2).
 const HEURISTIC_MAX: Duration = DAY;
 /// The heuristic lifetime as a fraction of the time since the last change, as RFC 9111 §4.2.2 suggests.
 const HEURISTIC_SHARE: f32 = 0.1;
-/// Longest header value that is kept. A longer one is ignored as a validator, and ends the freshness.
+/// Maximum bytes of a header value that is kept. A longer value is not used as a validator, and makes the response stale.
 const VALUE_BYTES_MAX: usize = 2_048;
 
-/// The headers that freshness and revalidation depend on.
+/// The headers on which freshness and revalidation depend.
 const STORED_HEADERS: [HeaderName; 8] =
     [AGE, CACHE_CONTROL, DATE, ETAG, EXPIRES, LAST_MODIFIED, PRAGMA, VARY];
 
@@ -42,14 +42,14 @@ const STORED_HEADERS: [HeaderName; 8] =
 const USAGE_HEADERS: [HeaderName; 2] =
     [HeaderName::from_static("content-usage"), HeaderName::from_static("content-signal")];
 
-/// The part of a response that decides whether and how to request it again.
+/// The part of a response that determines whether and how to request it again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CacheRecord {
     status: u16,
     received_at: DateTime<Utc>,
     /// Values as sent, each byte as one character.
     headers: Vec<(String, String)>,
-    /// The target of a redirect that sent the response. Its validators are of that resource alone (RFC 9110 section 8.8).
+    /// The target of a redirect, if it sent the response. The validators apply to that resource only (RFC 9110 section 8.8).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     redirected_to: Option<String>,
 }
@@ -57,13 +57,13 @@ pub struct CacheRecord {
 /// Whether a stored response may be used without a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Freshness {
-    /// The stored response is used until this time.
+    /// The stored response may be used until this time.
     Fresh { until: DateTime<Utc> },
     /// Request it with validators.
     Stale,
     /// Request it with validators, even if it is recent.
     MustRevalidate(RevalidateReason),
-    /// Nothing was stored that could be used or validated.
+    /// Nothing that could be used or validated was stored.
     NoStore,
 }
 
@@ -146,7 +146,7 @@ impl CacheRecord {
         Self { redirected_to: target.map(str::to_owned), ..self }
     }
 
-    /// Whether the response came from this target of a redirect, or from the URL itself if there is none.
+    /// Whether the response came from this target of a redirect or, for `None`, from the URL itself.
     pub fn is_of(&self, target: Option<&str>) -> bool {
         self.redirected_to.as_deref() == target
     }
@@ -215,7 +215,7 @@ impl CacheRecord {
         self.value(&LAST_MODIFIED)
     }
 
-    /// What the response stated about the use of its content; a 304 replaces the headers that it repeats.
+    /// The preferences of the response on the use of its content. A 304 response replaces the headers that it repeats.
     pub fn usage(&self) -> ContentUsage {
         let mut headers = HeaderMap::new();
         for name in &USAGE_HEADERS {
@@ -231,7 +231,7 @@ impl CacheRecord {
         &self.headers
     }
 
-    /// The stored response after a 304 with these headers (RFC 9111 §3.2, §4.3.4). Age and Date are those of the 304 alone.
+    /// The stored response after a 304 with these headers (RFC 9111 §3.2, §4.3.4). Age and Date are taken from the 304 only.
     fn updated(&self, headers: &HeaderMap, received_at: DateTime<Utc>) -> Self {
         let mut new = Self::of(self.status, headers, received_at);
         for (name, value) in &self.headers {
@@ -270,7 +270,7 @@ impl CacheRecord {
         Directives::parse(self.values(&CACHE_CONTROL))
     }
 
-    /// RFC 9111 §5.4: only if there is no Cache-Control.
+    /// Whether Pragma requires revalidation. It applies only without Cache-Control (RFC 9111 §5.4).
     fn is_pragma_no_cache(&self) -> bool {
         self.values(&CACHE_CONTROL).next().is_none()
             && Directives::parse(self.values(&PRAGMA)).has("no-cache")
@@ -280,7 +280,8 @@ impl CacheRecord {
         self.directives().max_age_s().is_some() || self.values(&EXPIRES).next().is_some()
     }
 
-    /// The library's policy for the response, from canonical headers. The request is constant and irrelevant.
+    /// The policy of `http-cache-semantics` for the response, from canonical headers. The request is constant and does not affect the
+    /// result.
     fn policy(&self, received_at: SystemTime) -> Option<CachePolicy> {
         let date = self.value(&DATE).and_then(header::date);
         let age = header::age(self.value(&AGE), date, received_at);
@@ -303,7 +304,7 @@ impl CacheRecord {
         Some(CachePolicy::new_options(&request, &response.body(()).ok()?, received_at, options))
     }
 
-    /// Expires; an invalid value, or several different ones, mean that the response has expired.
+    /// The Expires header. If its value is invalid, or if several values differ, the response counts as expired.
     fn expires(&self) -> Option<SystemTime> {
         let mut values = self.values(&EXPIRES);
         let first = values.next()?;
@@ -321,7 +322,7 @@ pub fn conditional_headers(etag: Option<&str>, last_modified: Option<&str>) -> H
         .collect()
 }
 
-/// Decides on a 304. `stored` is the record of a response whose body (or parsed content) is still stored.
+/// Decides how to handle a 304 response. `stored` is the record of a response whose body or parsed content is still stored.
 pub fn on_not_modified(
     stored: Option<&CacheRecord>,
     kind: RequestKind,

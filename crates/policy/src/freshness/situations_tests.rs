@@ -1,6 +1,6 @@
-//! The cases of http-tests/cache-tests that concern a private cache which revalidates, as tables.
+//! The cases of http-tests/cache-tests that apply to a private cache that revalidates, as tables.
 //!
-//! Each row: the headers of the response, and the lifetime of the copy. Where that suite leaves a choice, the copy is
+//! Each row contains the headers of the response and the lifetime of the copy. Where the suite allows several behaviours, the copy is
 //! revalidated (docs/POLITENESS.md).
 
 use chrono::{TimeDelta, TimeZone};
@@ -158,7 +158,7 @@ fn only_cacheable_statuses_have_a_lifetime() {
 }
 
 #[test]
-fn revalidates_what_must_be_revalidated() {
+fn revalidates_responses_that_require_it() {
     check(&[
         ("cache-control: no-store, max-age=3600", 0),
         ("cache-control: No-StOrE, max-age=3600", 0),

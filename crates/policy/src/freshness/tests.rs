@@ -1,4 +1,4 @@
-//! A private cache that revalidates: tables of cases, and invariants over random headers.
+//! Tests of a private cache that revalidates: tables of cases, and invariants with random headers.
 
 use chrono::{TimeDelta, TimeZone};
 use proptest::prelude::*;
@@ -26,7 +26,7 @@ fn record(status: u16, lines: &[(&str, &str)]) -> CacheRecord {
     CacheRecord::of(status, &headers(lines), now())
 }
 
-/// Seconds of freshness; `None` when it is not fresh at all.
+/// Seconds for which the response is fresh. `None` if it is stale immediately.
 fn fresh_s(status: u16, lines: &[(&str, &str)]) -> Option<i64> {
     match record(status, lines).freshness(now()) {
         Freshness::Fresh { until } => Some((until - now()).num_seconds()),
@@ -335,7 +335,7 @@ proptest! {
 }
 
 #[test]
-fn a_304_keeps_what_the_response_stated_about_the_use_of_its_content() {
+fn a_304_keeps_the_usage_preferences_of_the_response() {
     let headers = |lines: &[(&'static str, &str)]| {
         let mut headers = HeaderMap::new();
         for (name, value) in lines {

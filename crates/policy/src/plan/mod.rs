@@ -1,9 +1,9 @@
 //! Plans the paths that a visit requests, their order, and how much of a response is read.
 //!
-//! The path table is data in one place (`table`). A first visit requests the likeliest paths, in the order of the priors
-//! (`priors`). If none has anything, the others are left to the next two visits (`remaining`); if one has, they are requested
-//! in the same visit. Visits to a site without manifests then request a few paths each, those checked longest ago. Visits to a
-//! site with manifests request these and one more path. Rarer paths are requested only if something links to them.
+//! `table` contains the path table. A first visit requests the likeliest paths, in the order of the priors (`priors`). If it finds no
+//! manifest, the other paths are left to the next two visits (`remaining`). Otherwise they are requested in the same visit. Visits to a
+//! site without manifests then request a few paths each, those checked longest ago. Visits to a site with manifests request these and one
+//! more path. Rarer paths are requested only if something links to them.
 
 mod priors;
 mod remaining;
@@ -24,7 +24,7 @@ use crate::spread::Seed;
 pub const ACCEPT: &str = "application/json, application/woa+json, application/linkset+json, \
                           application/a2a-agent-card+json, application/mcp-server-card+json, \
                           application/ai-catalog+json, text/plain;q=0.8, */*;q=0.1";
-/// The Accept-Encoding header of every request. Brotli is left out, since each decoder may need 16 MiB.
+/// The Accept-Encoding header of every request. It does not include Brotli, because each decoder may need 16 MiB.
 pub const ACCEPT_ENCODING: &str = "gzip";
 /// The path of robots.txt (RFC 9309 §2.3). It is requested first and is not in the table.
 pub const ROBOTS_PATH: &str = "/robots.txt";
@@ -81,7 +81,7 @@ impl PathClass {
         }
     }
 
-    /// The class with this number. Numbers of later versions count as failures.
+    /// The class with this number. Unknown numbers, which a later version may have written, count as failures.
     pub const fn from_code(code: u8) -> Option<Self> {
         match code {
             0 => None,
@@ -130,11 +130,11 @@ pub struct PathPlan {
     pub requested: Vec<&'static PlannedPath>,
     /// The paths that were never requested and are left to later visits, in order.
     pub left: Vec<&'static PlannedPath>,
-    /// Why they are left, or requested.
+    /// Why these paths are left or requested.
     pub remaining: Remaining,
 }
 
-/// Plans the paths of a visit to a host. `last` gives the last check of a slot.
+/// Plans the paths of a visit to a host. `last` returns the last check of a slot.
 pub fn paths(
     knowledge: HostKnowledge,
     full_table: Option<FullTableReason>,
@@ -160,7 +160,7 @@ pub fn paths(
             (0..left.len()).find(|count| !is_requested(count)).unwrap_or(left.len())
         }
         HostKnowledge::Negative { visits } => {
-            // the links of the home page lead to documents at paths that are not in the table
+            // request the home page first, because its links may lead to documents at paths that are not in the table
             left.sort_by_key(|row| !is_homepage(row));
             speculative_count(left.len(), visits)
         }
@@ -175,7 +175,7 @@ pub fn paths(
 }
 
 /// Number of paths that a visit requests for the first time, after `visits` visits in a row that found nothing. The second visit requests
-/// as few paths as the later ones; the third requests the rest.
+/// as few paths as later visits do. The third visit requests the rest.
 fn speculative_count(left: usize, visits: u32) -> usize {
     let count = if visits == 1 { PROBES_OF_NEGATIVE } else { PATHS_SPECULATIVE_MAX };
     left.min(count)
@@ -219,13 +219,13 @@ fn checked_longest_ago(
     count: usize,
 ) -> Vec<&'static PlannedPath> {
     let mut rows: Vec<_> = rows.collect();
-    // Never checked sorts before any day. The sort is stable, so the likeliest of a day comes first.
+    // paths that were never checked sort first; the sort is stable, so paths with equal days stay in the order of likelihood
     rows.sort_by_key(|row| last(row.slot).map(|check| check.day));
     rows.truncate(count);
     rows
 }
 
-/// A path that no site has. A host that serves a page or a manifest here serves one at every path.
+/// A path that does not exist at any site. A host that serves a page or a manifest at this path serves one at every path.
 pub fn canary_path(seed: Seed) -> String {
     format!("/.well-known/agentdex-canary-{:08x}.json", seed.below(1 << 32))
 }

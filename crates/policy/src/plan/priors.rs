@@ -1,25 +1,25 @@
-//! How likely each path of the table has a manifest, and the order of requests that follows from it.
+//! Estimates how likely each path of the table has a manifest, and derives the order of requests.
 //!
-//! Sites that publish several manifests publish them at the same few paths, so the value of a path is what it adds to the paths
-//! before it. The first path of the order is the one at which most sites publish; each next one is the one at which most of
-//! those sites publish that have nothing at the paths before it. Both come from counted sites (`shares.txt`), corrected by the
-//! sites that a crawl found (the mean of a Beta distribution).
+//! Sites that publish several manifests publish them at the same few paths, so the value of a path is the number of sites that it adds to
+//! the paths before it. The first path of the order is the one at which most sites publish. Each next path is the one at which most of the
+//! remaining sites publish: those without a manifest at the paths before it. The numbers come from counted sites (`shares.txt`), corrected
+//! by the sites that a crawl found (the mean of a Beta distribution).
 
 use std::cmp::Reverse;
 
 use super::PathClass;
 use super::table::{BodyKind, PATHS, PlannedPath, find};
 
-/// Sites by the paths at which they publish.
+/// The number of counted sites for each set of paths at which they publish.
 const SHARES: &str = include_str!("shares.txt");
-/// Paths without data from the counted sites, and an assumed number of sites among 10,000 with anything that have
-/// something there alone. Two belong to dialects that are newer than the count. The home page leads to files at other paths:
-/// 11 % of the counted sites had such files alone, and a tenth of these is assumed to link to them.
+/// Paths without data from the counted sites. The numbers are assumptions: sites with a manifest at this path only, among 10,000 with any
+/// manifest. Two paths belong to dialects that are newer than the count. The home page leads to files at other paths: 11 % of the counted
+/// sites had only such files, and a tenth of these is assumed to link to them.
 const ASSUMED: [(&str, u16); 3] =
     [("/.well-known/ard.json", 100), ("/.well-known/woa.json", 100), ("/", 110)];
 /// The weight of the counted sites, in sites: a few hundred observations change the priors, a dozen do not.
 const COUNTED_WEIGHT: u64 = 500;
-/// The base of the numbers of sites.
+/// Numbers of sites are given per this many sites with any manifest.
 const AMONG: u64 = 10_000;
 
 const ROWS: usize = PATHS.len();
@@ -51,7 +51,7 @@ pub struct SitePaths {
 }
 
 impl SitePaths {
-    /// Adds the last check of a path. A failure says nothing about the path.
+    /// Adds the last check of a path. Failures are ignored.
     pub fn add(&mut self, row: &PlannedPath, class: PathClass) {
         match class {
             PathClass::Present => {
@@ -74,7 +74,7 @@ impl SitePaths {
     }
 }
 
-/// The order of the path table, with the numbers that it follows from.
+/// The order of the path table, with the numbers from which it is derived.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Priors {
     order: [u8; ROWS],
@@ -138,7 +138,7 @@ impl Priors {
     }
 }
 
-/// The sites that have nothing at the rows that were chosen so far.
+/// The sites without a manifest at the rows that were chosen so far.
 struct Estimate {
     counted: Vec<(u64, Rows)>,
     counted_total: u64,
@@ -165,7 +165,7 @@ impl Estimate {
         let counted = counted.map(|(sites, _)| sites).sum::<u64>() * AMONG / self.counted_total;
         let assumed = ASSUMED.iter().find(|(path, _)| *path == row.path);
         let assumed = counted + assumed.map_or(0, |(_, sites)| u64::from(*sites));
-        // links are found on a home page, not manifests
+        // a home page contains links, not manifests, so only the counted sites are used
         let requested = match row.body {
             BodyKind::Homepage => 0,
             _ => self.requested.get(usize::from(row.slot)).copied().unwrap_or_default(),
@@ -231,7 +231,7 @@ mod tests {
                 "/.well-known/agent-card.json",
             ]
         );
-        // often published, and hardly ever alone
+        // often published, but hardly ever as the only manifest
         let llms_txt = find("/llms.txt").unwrap();
         assert_eq!((priors.of(llms_txt), priors.first_find(llms_txt)), (1_910, 0));
     }

@@ -1,17 +1,16 @@
 //! Decides whether a visit requests the remaining paths of the table.
 //!
-//! Nearly all sites have nothing. A visit requests the likeliest paths, and leaves the others to later visits once the chance
-//! that any of them has something is small. It requests all of them if the site has something, says that it has, or was
-//! submitted.
+//! Nearly all sites publish no manifest. A visit requests the likeliest paths, and leaves the others to later visits when the chance that
+//! any of them has a manifest is small. It requests all paths if the site has a manifest, indicates that it has one, or was submitted.
 
 use manifest::string_enum;
 
-/// Sites with anything at a path of the table, among a million: one in a hundred.
+/// Sites with a manifest at any path of the table, per million: one in a hundred.
 const DECLARING_PPM: u64 = 10_000;
-/// A chance among a million, one in 1,200, below which the remaining paths are left to later visits. With the counted shares, a
-/// first visit then requests nine paths, which find 98 % of the manifests.
+/// Chance per million, one in 1,200, below which the remaining paths are left to later visits. With the counted shares, a first visit then
+/// requests nine paths, which find 98 % of the manifests.
 const CHANCE_PPM_MIN: u64 = 833;
-/// Maximum number of paths of a visit without a reason for more: ten requests with robots.txt.
+/// Maximum number of paths of a visit without a reason for more: ten requests, including robots.txt.
 pub const PATHS_SPECULATIVE_MAX: usize = 9;
 
 string_enum! {
@@ -21,9 +20,9 @@ string_enum! {
         Submitted = "submitted",
         /// A list or a submission names a URL of the site.
         UrlNamed = "url_named",
-        /// The site has a manifest, as earlier visits know.
+        /// Earlier visits found a manifest.
         ManifestKnown = "manifest_known",
-        /// An answer of this visit is a manifest.
+        /// This visit has found a manifest.
         ManifestFound = "manifest_found",
         /// robots.txt has an Agentmap line.
         Agentmap = "agentmap",
@@ -37,16 +36,16 @@ string_enum! {
 pub enum Remaining {
     /// Requests all of them.
     Requested(FullTableReason),
-    /// Requests the next one, since the chance that any has something is large enough.
+    /// Requests the next one, because the chance that any of them has a manifest is large enough.
     Likely { chance_ppm: u32 },
-    /// Leaves them to later visits, since it is small.
+    /// Leaves them to later visits, because this chance is too small.
     Unlikely { chance_ppm: u32 },
-    /// Leaves them to later visits, since this one has requested as many as a visit without a reason for more may.
+    /// Leaves them to later visits, because this visit has requested the maximum for a visit without a reason for more.
     Enough { chance_ppm: u32 },
 }
 
-/// Decides about the paths that were never requested. `requested` counts the paths of this visit; `only_there` is the number of
-/// sites, among 10,000 with anything, that have something at these paths alone.
+/// Decides about the paths that were never requested. `requested` is the number of paths of this visit. `only_there` is the number of sites
+/// with manifests at these paths only, among 10,000 with any manifest.
 pub fn remaining(full_table: Option<FullTableReason>, requested: usize, only_there: u64) -> Remaining {
     if let Some(reason) = full_table {
         return Remaining::Requested(reason);
@@ -60,7 +59,7 @@ pub fn remaining(full_table: Option<FullTableReason>, requested: usize, only_the
     }
 }
 
-/// The chance, among a million, that a site has something at these paths, given that it has nothing at the others.
+/// The chance per million that a site has a manifest at these paths, given that it has none at the others.
 fn chance_ppm(only_there: u64) -> u64 {
     let there = DECLARING_PPM * only_there.min(10_000) / 10_000;
     there * 1_000_000 / (1_000_000 - DECLARING_PPM + there)

@@ -1,15 +1,15 @@
 //! The path table: every path that is requested without a link to it.
 //!
-//! Slots are positions in packed records and never change. [`super::Priors`] decides the order of requests. The expected kind
-//! of body decides how much of it is read.
+//! Slots are positions in packed records and never change. [`super::Priors`] determines the order of requests. The expected kind of body
+//! determines how much of it is read.
 
 use manifest::{Format, string_enum};
 
-/// Maximum number of bytes read of a response other than 2xx, so that the connection can be reused. Longer ones close it.
+/// Maximum number of bytes that are read of a response other than 2xx, so that the connection can be reused. A longer response closes it.
 pub const ERROR_BODY_BYTES_MAX: usize = 16 * 1024;
 
 string_enum! {
-    /// The expected kind of a body, which decides how much of it is read.
+    /// The expected kind of a body, which determines how much of it is read.
     BodyKind, "body kind" {
         /// A manifest of any dialect.
         Manifest = "manifest",
@@ -50,7 +50,7 @@ pub struct PlannedPath {
     pub slot: u8,
     pub path: &'static str,
     pub body: BodyKind,
-    /// The dialects that specify the path, most common first. Only the body decides the dialect.
+    /// The dialects that specify the path, most common first. The dialect of a document is determined by its body only.
     pub formats: &'static [Format],
 }
 

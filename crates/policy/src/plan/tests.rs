@@ -1,4 +1,4 @@
-//! Plans in tables of cases, and invariants over random histories.
+//! Tests plans with tables of cases, and invariants with random histories.
 
 use std::collections::{HashMap, HashSet};
 
@@ -100,7 +100,7 @@ fn the_second_visit_requests_the_homepage() {
 
 #[test]
 fn a_visit_requests_at_most_nine_paths_without_a_reason() {
-    // a first visit that ended early, and two that robots.txt ended
+    // earlier visits have checked only the first two paths
     for (visits, requested) in [(0, 9), (1, 3), (2, 9), (u32::MAX, 9)] {
         let last = |slot| (slot < 2).then_some(LastCheck { class: PathClass::Refused, day: 20_000 });
         let plan = paths(HostKnowledge::Negative { visits }, None, &Priors::default(), last);
@@ -148,7 +148,7 @@ fn findings_of_a_crawl_change_the_order_and_number_of_paths() {
     many.extend([site(&["/agents.json", "/llms.txt"]); 900]);
     let priors = Priors::estimated(&many);
     let requested = paths(HostKnowledge::Unknown, None, &priors, never).requested;
-    // the second file is at sites that the first path has found already
+    // the sites with the second file were all found by the first path
     assert_eq!(names(&requested), ["/llms.txt"]);
     assert!(priors.of(find("/agents.json").unwrap()) > 800);
     let even: Vec<SitePaths> = PATHS.iter().flat_map(|row| [site(&[row.path]); 500]).collect();
@@ -186,7 +186,7 @@ fn canaries_differ_by_host_and_day_numbers_saturate() {
 }
 
 proptest! {
-    /// For any history, no path is requested twice, the homepage comes last, and no path is requested and left at once.
+    /// For any history, no path is requested twice, the homepage comes last, and no path is both requested and left.
     #[test]
     fn plans_have_distinct_paths_with_the_homepage_last(
         days in proptest::collection::vec(proptest::option::of(0_u16..50), PATHS.len()),
@@ -195,9 +195,9 @@ proptest! {
         let last = |slot: u8| {
             days.get(usize::from(slot)).copied().flatten().map(|day| LastCheck { class: PathClass::Absent, day })
         };
-        let standings =
+        let all_knowledge =
             [HostKnowledge::Unknown, HostKnowledge::Negative { visits }, HostKnowledge::CatchAll, HostKnowledge::Positive];
-        for knowledge in standings {
+        for knowledge in all_knowledge {
             for reason in [None, Some(FullTableReason::Submitted)] {
                 let PathPlan { requested, left, .. } = paths(knowledge, reason, &Priors::default(), last);
                 let distinct: HashSet<_> = requested.iter().chain(&left).map(|row| row.slot).collect();

@@ -1,4 +1,4 @@
-//! The decision of robots.txt on one request, with its reason.
+//! The decision on one request according to robots.txt, with its reason.
 
 use std::fmt;
 
@@ -82,12 +82,12 @@ impl RobotsCause {
         }
     }
 
-    /// Whether no server was reached: no connection with a valid certificate was open, so the site has said nothing.
+    /// Whether no server was reached. Without a connection with a valid certificate, the result is not a statement of the site.
     pub const fn is_without_server(self) -> bool {
         matches!(self, Self::DnsFailed | Self::ConnectFailed | Self::TlsFailed | Self::AddressRefused)
     }
 
-    /// The label of a stored cause. What is stored is a slug, or a text, which is returned unchanged.
+    /// The label of a stored cause. The stored value is a slug or a text; a text is returned unchanged.
     pub fn in_words(stored: &str) -> &str {
         match stored.parse::<Self>() {
             Ok(cause) => cause.label(),
@@ -96,7 +96,7 @@ impl RobotsCause {
     }
 }
 
-/// The rule that decided.
+/// The rule that determined a decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleLine {
     /// Counted from 1.
@@ -111,10 +111,10 @@ impl fmt::Display for RuleLine {
     }
 }
 
-/// The decision of robots.txt on one request.
+/// The decision on one request according to robots.txt.
 ///
-/// Records keep the text of a decision. Old ones may hold a text that is no longer produced, such as "disallowed, since
-/// two readings of robots.txt disagree".
+/// Records keep the text of a decision. Old records may contain a text that is no longer produced, such as "disallowed, since two readings
+/// of robots.txt disagree".
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RobotsDecision {
     /// Allowed by this rule, or because no rule matches.
@@ -123,7 +123,7 @@ pub enum RobotsDecision {
     NoFile,
     /// Disallowed by this rule, or by the whole file if it could not be parsed.
     Disallowed(Option<RuleLine>),
-    /// Disallowed: a comparison with the rules would take too long.
+    /// Disallowed: comparing the path with the rules would take too long.
     TooMuchWork,
     /// Disallowed: the server denies access to robots.txt.
     Denied(RobotsCause),

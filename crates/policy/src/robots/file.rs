@@ -22,10 +22,10 @@ pub const PATH_WORK_MAX: u64 = 16 * 1024 * 1024;
 /// Maximum work of comparing several paths together: less than a second of processor time in a release build.
 pub const PATHS_WORK_MAX: u64 = 512 * 1024 * 1024;
 
-/// The delay between two requests for which the file asks.
+/// The delay between two requests that the file asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CrawlDelay {
-    /// Stated delay, reduced to at most a day.
+    /// The stated delay, limited to a day.
     pub wait: Duration,
     /// Line number, counted from 1.
     pub line: u32,
@@ -54,7 +54,7 @@ string_enum! {
 }
 
 impl RobotsNoteKind {
-    /// What was found, and what follows.
+    /// What was found, and what it means.
     pub const fn in_words(self) -> &'static str {
         match self {
             Self::Html => "an HTML page, not rules",
@@ -79,7 +79,7 @@ pub struct RobotsNote {
     pub text: String,
 }
 
-/// A robots.txt as it applies to one crawler. Made by [`RobotsFile::parse`].
+/// A robots.txt as it applies to one crawler, created by [`RobotsFile::parse`].
 #[derive(Debug)]
 pub struct RobotsFile {
     pub(super) rules: Rules,
@@ -95,7 +95,7 @@ impl RobotsFile {
         self.decide_within(path_and_query, &mut { PATH_WORK_MAX })
     }
 
-    /// The same, if it takes at most `work_left`, which it reduces.
+    /// The same, if the work is at most `work_left`. Reduces `work_left` by the work.
     pub(super) fn decide_within(&self, path_and_query: &str, work_left: &mut u64) -> RobotsDecision {
         let path = NormalPath::parse(path_and_query);
         if path.is_robots() {
@@ -122,7 +122,7 @@ impl RobotsFile {
         self.crawl_delay
     }
 
-    /// The preferences about the use of the document at a path and query; none if [`Self::decide`] disallows it.
+    /// The preferences on the use of the document at a path and query. None if [`Self::decide`] disallows it.
     pub fn usage(&self, path_and_query: &str) -> ContentUsage {
         if self.comparison_work(path_and_query) > PATH_WORK_MAX {
             return ContentUsage::default();
@@ -130,7 +130,7 @@ impl RobotsFile {
         self.usages.of(&NormalPath::parse(path_and_query)).usage
     }
 
-    /// Values of Agentmap lines, which belong to no group: URLs of the site's agent catalogues.
+    /// Values of Agentmap lines: URLs of the site's agent catalogues. They do not belong to a group.
     pub fn agentmaps(&self) -> &[String] {
         &self.agentmaps
     }
@@ -139,7 +139,7 @@ impl RobotsFile {
         &self.notes
     }
 
-    /// About how much work a decision on a path takes, in bytes compared.
+    /// The approximate work of a decision on a path, in bytes compared.
     pub(super) const fn comparison_work(&self, path_and_query: &str) -> u64 {
         let path_bytes = path_and_query.len();
         self.rules.comparison_work(path_bytes).saturating_add(self.usages.comparison_work(path_bytes))

@@ -1,8 +1,8 @@
 //! Splits robots.txt into records: one field with its value per line (RFC 9309 §2.2).
 //!
-//! Never fails. The misspellings that google/robotstxt accepts are accepted here too. Any other line
-//! is a record of an unknown field and has no effect (§2.2.4). A line with invisible characters is read as a person sees it, and permits
-//! nothing, since other crawlers read it otherwise.
+//! This never fails. The misspellings that google/robotstxt accepts are accepted here too. Any other line is a record of an unknown field
+//! and has no effect (§2.2.4). A line with invisible characters is read as a person sees it, and cannot allow anything, because other
+//! crawlers read it differently.
 
 use std::borrow::Cow;
 
@@ -21,7 +21,7 @@ pub(super) enum Field {
     CrawlDelay,
     Sitemap,
     Agentmap,
-    /// A statement about the use of content; noted, but without effect.
+    /// A statement about the use of content.
     ContentSignal,
     ContentUsage,
     Unknown,
@@ -42,12 +42,12 @@ pub(super) struct Record<'a> {
     pub(super) field: Field,
     pub(super) spelling: Spelling,
     pub(super) value: Cow<'a, [u8]>,
-    /// Whether every crawler reads the line in this way.
+    /// Whether every crawler reads the line in the same way.
     pub(super) is_clear: bool,
 }
 
-/// Longest path of a line that is read as a person sees it. Of a longer one, everything is forbidden that begins as it does: this is
-/// stricter than the whole path.
+/// Maximum bytes of the path in a line that is read as a person sees it. A longer path is cut, so that all paths with this prefix are
+/// forbidden, which is stricter.
 const UNCLEAR_PATH_BYTES_MAX: usize = 16 * 1_024;
 
 const SPELLINGS: &[(&str, Field, Spelling)] = &[
@@ -79,9 +79,9 @@ pub(super) struct Text<'a> {
     pub(super) bytes_cut: usize,
 }
 
-/// Cuts a body at the last full line under the cap and drops its byte order mark. UTF-16, which some editors write, is
-/// decoded: reading it as "no rules" would turn a prohibition into permission. Without a mark, and for UTF-32, the zero bytes
-/// of its ASCII characters are dropped.
+/// Cuts a body at the last full line under the cap and drops its byte order mark. UTF-16, which some editors write, is decoded. Otherwise
+/// the file would have no rules, and everything would be allowed. Without a mark, and for UTF-32, the zero bytes of its ASCII characters
+/// are dropped.
 pub(super) fn text(body: &[u8]) -> Text<'_> {
     let bytes = match body.get(..BODY_BYTES_MAX) {
         Some(head) => {
@@ -105,7 +105,7 @@ pub(super) fn text(body: &[u8]) -> Text<'_> {
 /// Whether a text begins with ASCII characters of two or four bytes each: every pair of bytes has a zero.
 fn has_wide_characters(bytes: &[u8]) -> bool {
     let has_zero = |unit: &[u8]| unit.contains(&0);
-    // The first four may be a mark.
+    // the first four bytes may be a byte order mark
     bytes.get(4..12).is_some_and(|first| first.chunks(2).all(has_zero))
 }
 
@@ -117,7 +117,7 @@ fn without_mark(mut bytes: &[u8]) -> &[u8] {
     }
     let length = bytes.iter().zip(MARK).take_while(|(byte, mark)| *byte == mark).count();
     let rest = bytes.get(length..).unwrap_or_default();
-    // Other characters begin with the same byte.
+    // other characters begin with the same byte as the mark
     if matches!(rest.first(), Some(0x80..=0xbf)) { bytes } else { rest }
 }
 
@@ -150,7 +150,7 @@ fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// The records of one line: several if it has line breaks that only some editors show, which may or may not end it.
+/// The records of one line. There are several if the line contains line breaks that only some editors show.
 fn records_of_line(bytes: &[u8], line: u32) -> impl Iterator<Item = Record<'_>> {
     let visible = visible_lines(bytes);
     let clear = if visible.is_none() { clear_record(bytes, line) } else { None };
@@ -164,7 +164,7 @@ fn clear_record(bytes: &[u8], line: u32) -> Option<Record<'_>> {
     Some(Record { line, field, spelling, value: Cow::Borrowed(value), is_clear: true })
 }
 
-/// The record of a line as a person sees it. An Allow is ignored, since other crawlers do not read it as a permission.
+/// The record of a line as a person sees it. An Allow line is ignored, because other crawlers do not read it as one.
 fn unclear_record(seen: &[u8], line: u32) -> Option<Record<'static>> {
     let (name, value) = name_and_value(seen)?;
     let (field, spelling) = field_of(&shown(name));
@@ -202,7 +202,7 @@ fn name_and_value(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((trim(name), trim(value)))
 }
 
-/// Without a colon, exactly two words are a field and its value; prose is not.
+/// Without a colon, a line of exactly two words is a field and its value. Other text is not a record.
 fn split_at_space(content: &[u8]) -> Option<(&[u8], &[u8])> {
     let space = content.iter().position(|byte| is_space(*byte))?;
     let (name, value) = content.split_at(space);

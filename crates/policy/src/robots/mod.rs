@@ -1,14 +1,13 @@
 //! Evaluates robots.txt (RFC 9309).
 //!
-//! A verdict has one of four kinds: rules, no file, denied, unreachable. A failure never becomes permission: 5xx, 429,
-//! network errors and too many redirects forbid everything as long as they last. 401, 403 and 451 are a denial,
-//! although §2.3.1.3 would permit access. A bot wall hides the file: it counts as unreachable, and from the third in a row
-//! as a denial. A copy is used for at most a day (§2.4).
+//! A verdict has one of four kinds: rules, no file, denied, unreachable. A failure never allows requests: 5xx, 429, network errors and too
+//! many redirects forbid everything as long as they last. 401, 403 and 451 are a denial, although §2.3.1.3 would allow access. A bot wall
+//! hides the file, so the file counts as unreachable. From the third bot wall in a row on, it counts as a denial. A copy is used for at
+//! most a day (§2.4).
 //!
-//! Only a body that was read can permit anything, and only if it is text: a compressed or binary one counts as unreachable. An HTML
-//! page is text without rules. Any 2xx carries a file (§2.3.1.1); 204 and 205 carry an empty one
-//! (RFC 9110 §15.3.5-6). 206 and 226 answer requests for a part or a difference, which are never sent, so their bodies
-//! are not the file.
+//! Only a body that was read and is text can allow anything. A file with a compressed or binary body counts as unreachable. An HTML page is
+//! text without rules. A response with any 2xx status contains a file (§2.3.1.1); with 204 and 205 the file is empty (RFC 9110 §15.3.5-6).
+//! 206 and 226 answer requests for a part or a difference, which are never sent, so their bodies are not the file.
 //!
 //! The rules are matched by the crate `texting_robots`. Where the standard is unclear, the stricter interpretation applies.
 

@@ -1,9 +1,9 @@
 //! The normal form in which rules are compared with paths (RFC 9309 §2.2.2-3).
 //!
-//! Percent-encodings are normalised, and the end of a path is the character [`END`]. A rule with a final `$` ends with it
-//! too, so every rule is a prefix with wildcards, which matches in linear time without a regular expression.
+//! Percent-encodings are normalised, and the end of a path is the character [`END`]. A rule with a final `$` also ends with this character.
+//! So every rule is a prefix with wildcards, and can be matched in linear time without a regular expression.
 
-/// Marks the end of a path. It appears in no URL and, encoded as `%7C`, in no normal form.
+/// Marks the end of a path. The character cannot appear in a normal form, because there it is encoded as `%7C`.
 const END: char = '|';
 
 /// A rule's pattern: `*` matches any bytes, [`END`] the end of the path, everything else itself.
@@ -28,7 +28,7 @@ impl Pattern {
         &self.0
     }
 
-    /// Length, which ranks rules.
+    /// The length of the pattern, by which rules are ranked.
     pub(super) const fn bytes(&self) -> usize {
         self.0.len()
     }
@@ -43,8 +43,8 @@ impl Pattern {
 pub(super) struct NormalPath(String);
 
 impl NormalPath {
-    /// Normalises the path and query of a request and drops a fragment. A literal `*` or `$` is encoded, since these
-    /// have a meaning in patterns (§2.2.3 tells owners to write `%2A` and `%24`).
+    /// Normalises the path and query of a request and drops a fragment. A literal `*` or `$` is encoded, because these have a meaning in
+    /// patterns (§2.2.3 tells owners to write `%2A` and `%24`).
     pub(super) fn parse(path_and_query: &str) -> Self {
         let path = path_and_query.split('#').next().unwrap_or_default();
         let normal = normalise(path.as_bytes(), b"");

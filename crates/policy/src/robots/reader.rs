@@ -1,11 +1,11 @@
-//! Parses robots.txt record by record and keeps what applies to one crawler.
+//! Parses robots.txt record by record, and keeps the rules that apply to one crawler.
 //!
-//! Groups that name the crawler are combined and hide those of `*`; rules before the first User-agent line apply
-//! to no crawler; other fields, Crawl-delay and Sitemap among them, do not end a group (RFC 9309 §2.2.1, §2.2.4). Names are
-//! compared without a version or further words: `agentdex/1.0 (x)` is agentdex. A line may name several crawlers.
+//! Groups that name the crawler are combined, and groups of `*` are then ignored. Rules before the first User-agent line apply to no
+//! crawler. Other fields, such as Crawl-delay and Sitemap, do not end a group (RFC 9309 §2.2.1, §2.2.4). Names are compared without a
+//! version or further words: `agentdex/1.0 (x)` is agentdex. A line may name several crawlers.
 //!
-//! A User-agent line with invisible characters may begin a group or not, depending on the crawler. Here both readings forbid: the rules
-//! after it apply to the crawlers that it names and to those before it, and permit nothing.
+//! Whether a User-agent line with invisible characters begins a group depends on the crawler. Here both interpretations apply: the Disallow
+//! rules after it apply to the crawlers that it names and to those named before it, and its Allow rules are ignored.
 
 use std::time::Duration;
 
@@ -20,7 +20,8 @@ use super::usage::Usages;
 const NOTES_MAX: usize = 50;
 /// Maximum number of Agentmap lines kept of one file.
 const AGENTMAPS_MAX: usize = 100;
-/// Minimum number of bytes of a text for each control character in it. Compressed data has one in ten bytes.
+/// A text contains at most one control character per this number of bytes. In compressed data, about one byte in ten is a control
+/// character.
 const CONTROLS_ONE_IN: usize = 20;
 /// Maximum number of characters of a value that are reported.
 const TEXT_CHARS_MAX: usize = 200;
@@ -31,7 +32,7 @@ impl RobotsFile {
         Self::of_text(&line::text(body), product_token)
     }
 
-    /// Parses a body that is text. `None` if it is compressed or binary: its rules are not known.
+    /// Parses a body that is text. `None` if it is compressed or binary, so that its rules are not known.
     pub(super) fn parse_text(body: &[u8], product_token: &str) -> Option<Self> {
         let text = line::text(body);
         (!is_compressed(body) && is_text(&text.bytes)).then(|| Self::of_text(&text, product_token))
@@ -52,7 +53,7 @@ impl RobotsFile {
     }
 }
 
-/// The combined groups that name the crawler, or those of `*`.
+/// The combined groups that name the crawler, or the combined groups of `*`.
 #[derive(Debug, Default)]
 struct Group {
     present: bool,
@@ -71,8 +72,8 @@ fn longer(one: Option<CrawlDelay>, other: Option<CrawlDelay>) -> Option<CrawlDel
     one.into_iter().chain(other).max_by_key(|delay| (delay.wait, std::cmp::Reverse(delay.line)))
 }
 
-/// The crawlers that a User-agent line names: one, or several in a list. A name ends at the first character that no product
-/// token has (§2.2.1), such as that of a version.
+/// The crawlers that a User-agent line names: one, or several in a list. A name ends at the first character that a product token cannot
+/// contain (§2.2.1), such as the slash before a version.
 fn agents(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|byte| matches!(byte, b',' | b';' | b'|')).map(|part| {
         let part = part.trim_ascii_start();
@@ -80,7 +81,7 @@ fn agents(value: &[u8]) -> impl Iterator<Item = &[u8]> {
         if part.first() == Some(&b'*') {
             return part.split(|byte| byte.is_ascii_whitespace() || *byte == b'/').next().unwrap_or(part);
         }
-        // A product token may not contain digits, but names of crawlers do.
+        // a product token may not contain digits, but names of crawlers do
         let is_token = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
         let end = part.iter().position(|byte| !is_token(byte)).unwrap_or(part.len());
         part.get(..end).unwrap_or(part)
@@ -95,10 +96,10 @@ fn is_compressed(body: &[u8]) -> bool {
     STARTS.iter().any(|start| body.starts_with(start))
 }
 
-/// Whether bytes are text: in compressed data and images about a tenth of the bytes are control characters. Text with a few of them
-/// has a field that is known.
+/// Whether bytes are text: in compressed data and images about a tenth of the bytes are control characters. Text with a few control
+/// characters still contains a known field.
 fn is_text(bytes: &[u8]) -> bool {
-    // ESC begins the characters of ISO-2022-JP.
+    // ESC begins escape sequences of ISO-2022-JP
     let is_control = |byte: &&u8| **byte < b' ' && !matches!(**byte, b'\t'..=b'\r' | 0x1b);
     let controls = bytes.iter().filter(is_control).count();
     let has_field = || line::records(bytes).any(|record| record.field != Field::Unknown);
@@ -191,7 +192,7 @@ impl<'t> Reader<'t> {
                 self.names_us |= is_us;
                 self.own.present |= is_us;
             } else if is_all || is_us {
-                // It hides no other group.
+                // unclear lines do not hide other groups
                 self.names_all = true;
                 self.names_us = true;
             }
@@ -213,7 +214,7 @@ impl<'t> Reader<'t> {
         }
         let mut pattern = Pattern::parse(&record.value);
         if kind == RuleKind::Disallow && !pattern.as_str().starts_with(['/', '*']) {
-            // As written the rule matches nothing, but its author intended to forbid something.
+            // as written, the rule would match nothing, but its author intended it to match
             self.note(RobotsNoteKind::NoSlash, Some(record.line), &record.value);
             pattern = pattern.rooted();
         }

@@ -1,8 +1,8 @@
 //! The rules that apply to one crawler, matched by `texting_robots`.
 //!
-//! That crate matches and ranks rules as RFC 9309 §2.2.2 says, but compares percent-encodings as written, compiles a
-//! regular expression for each rule with `$` (10 KiB each), and does not report which rule decided. Here rules and paths
-//! are compared in normal form, the end of a path is a separate character, and binary search finds the deciding rule.
+//! That crate matches and ranks rules as specified by RFC 9309 §2.2.2, but it compares percent-encodings as written, compiles a regular
+//! expression for each rule with `$` (10 KiB each), and does not report which rule matched. So rules and paths are compared in normal form
+//! here, the end of a path is a separate character, and a binary search finds the matching rule.
 
 use std::cmp::Reverse;
 
@@ -11,12 +11,12 @@ use texting_robots::Robot;
 use super::decision::{RobotsDecision, RuleLine};
 use super::pattern::{NormalPath, Pattern};
 
-/// Number of rules that are matched together when the deciding rule is searched, which limits the memory.
+/// Number of rules that are matched together while searching for the matching rule. It limits the memory.
 const BATCH_RULES: usize = 64;
 
-/// Comparison work of a rule besides its bytes: it is parsed again to find out whether it decides.
+/// Comparison work of a rule besides its bytes, because it is parsed again to find out whether it matches.
 const RULE_WORK: u64 = 256;
-/// Comparison work of a wildcard besides the bytes of the path: each begins a search.
+/// Comparison work of a wildcard besides the bytes of the path, because each wildcard begins a search.
 const WILDCARD_WORK: u64 = 64;
 
 /// The field of a rule.
@@ -110,7 +110,7 @@ impl Rules {
         self.work.on_path(path_bytes)
     }
 
-    /// Decides on a path, and names the rule that decided.
+    /// Decides on a path, and names the matching rule.
     pub(super) fn decide(&self, path: &NormalPath) -> RobotsDecision {
         if self.robot.as_ref().is_some_and(|robot| robot.allowed(path.as_str())) {
             RobotsDecision::Allowed(longest_match(&self.allows, Rule::pattern, path).map(Rule::line))
@@ -120,7 +120,8 @@ impl Rules {
     }
 }
 
-/// The first of the rules, longest pattern first, that matches: the first batch with a match, halved until one rule is left.
+/// The first rule that matches; rules are sorted by decreasing length of their patterns. Finds the first batch with a match, and halves it
+/// until one rule is left.
 pub(super) fn longest_match<'r, T>(
     rules: &'r [T],
     pattern: impl Fn(&T) -> &Pattern + Copy,
@@ -139,7 +140,7 @@ fn any_matches<T>(rules: &[T], pattern: impl Fn(&T) -> &Pattern, path: &NormalPa
     robot(as_disallow).is_some_and(|robot| !robot.allowed(path.as_str()))
 }
 
-/// Rules before any User-agent line apply to every crawler in `texting_robots`.
+/// Needs no User-agent line, because in `texting_robots` rules before any such line apply to every crawler.
 fn robot<'r>(rules: impl Iterator<Item = (RuleKind, &'r Pattern)>) -> Option<Robot> {
     let mut text = String::new();
     for (kind, pattern) in rules {

@@ -1,4 +1,4 @@
-//! The rules of RFC 9309 in tables of cases, and invariants over random files.
+//! Tests the rules of RFC 9309 with tables of cases, and invariants with random files.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ fn file(body: &[u8]) -> RobotsFile {
     RobotsFile::parse(body, PRODUCT_TOKEN)
 }
 
-/// Each row: a file, a path, whether it is allowed, and the purpose of the row.
+/// Each row contains a file, a path, whether the path is allowed, and the purpose of the row.
 fn check(table: &[(&str, &str, bool, &str)]) {
     for (body, path, expected, about) in table {
         assert_eq!(allowed(body, path), *expected, "{about}: {path} under\n{body}");
@@ -52,7 +52,7 @@ const DEFLATED: &[u8] = &[
 ];
 
 #[test]
-fn a_compressed_body_without_its_encoding_permits_nothing() {
+fn a_compressed_body_without_its_encoding_allows_nothing() {
     let rules = b"user-agent: *\nallow: /\n";
     let join = |start: &[u8], rest: &[u8]| [start, rest].concat();
     let compressed = [
@@ -138,7 +138,7 @@ fn applies_a_prohibition_that_is_visible_to_a_person() {
             true,
             "marks at the beginning of a file",
         ),
-        ("User-agent: *\nDisallow: /b\u{a0}\nAllow: /", "/x", true, "other lines permit"),
+        ("User-agent: *\nDisallow: /b\u{a0}\nAllow: /", "/x", true, "other lines can allow"),
     ]);
     let latin1 = RobotsFile::parse(b"\xa0User-agent: *\n\xa0Disallow: /\xa0", PRODUCT_TOKEN);
     assert!(!latin1.decide("/x").is_allowed());
@@ -296,7 +296,7 @@ fn matches_crawler_names_without_version() {
 }
 
 #[test]
-fn the_longest_matching_rule_decides() {
+fn the_longest_matching_rule_applies() {
     let rules = |lines: &str| format!("user-agent: agentdex\n{lines}");
     let table = [
         ("disallow: /x/page.html\nallow: /x/", "/x/page.html", false),
@@ -629,7 +629,7 @@ fn an_expired_copy_can_only_forbid() {
 }
 
 #[test]
-fn a_copy_counts_for_the_next_request_where_the_delay_outlasts_it() {
+fn a_copy_is_used_for_the_next_request_if_the_delay_outlasts_it() {
     use chrono::TimeDelta;
     let fetched_at = Utc.with_ymd_and_hms(2026, 11, 20, 12, 0, 0).unwrap();
     let minutes = |minutes| fetched_at + TimeDelta::minutes(minutes);
@@ -709,7 +709,7 @@ proptest! {
         }
     }
 
-    /// Prohibitions are monotone: one more Disallow line never permits more.
+    /// An additional Disallow line never allows more.
     #[test]
     fn an_additional_disallow_line_never_permits_more(body in any_file(), rule in "/[ab*]{0,3}", path in "/[ab]{0,5}") {
         let group = format!("User-agent: agentdex\n{}", body.replace("User-agent", "# agent"));

@@ -1,7 +1,7 @@
 //! The Content-Usage rules and Content-Signal lines of the groups that apply to one crawler.
 //!
-//! agentdex builds a search index and nothing else from what it requests, so a path whose use for search is denied is
-//! disallowed: nothing is requested there.
+//! agentdex uses responses only to build a search index. So if the use of a path for search is denied, the path is disallowed and not
+//! requested.
 
 use std::cmp::Reverse;
 
@@ -13,7 +13,7 @@ use super::rule::{Work, longest_match};
 use crate::ContentUsage;
 use crate::usage::STATEMENT_BYTES_MAX;
 
-/// Maximum number of Content-Usage rules with a path that are kept of one group. Denials of further rules apply to every path.
+/// Maximum number of Content-Usage rules with a path that are kept per group. Denials in further rules apply to every path.
 const RULES_MAX: usize = 100;
 /// Maximum number of characters of a line that are shown if its statement is too long.
 const SHOWN_CHARS_MAX: usize = 60;
@@ -27,7 +27,7 @@ pub(super) struct Stated {
 }
 
 impl Stated {
-    /// If the statement was too long to be read, the text of the line states this.
+    /// If the statement is too long to be read, the text of the line says so.
     fn new(usage: ContentUsage, statement: &[u8], mut line: RuleLine) -> Self {
         if statement.len() > STATEMENT_BYTES_MAX {
             let start: String = line.text.chars().take(SHOWN_CHARS_MAX).collect();
@@ -70,7 +70,7 @@ pub(super) struct Usages {
 }
 
 impl Usages {
-    /// Adds a rule: a path that begins with a slash, white space, and a statement; or a statement alone.
+    /// Adds a rule. It is either a path that begins with a slash, white space, and a statement, or only a statement.
     pub(super) fn add_rule(&mut self, value: &[u8], line: RuleLine) {
         if !value.starts_with(b"/") {
             self.elsewhere.add(&Stated::new(ContentUsage::of_usage(value), value, line));

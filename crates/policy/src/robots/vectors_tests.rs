@@ -1,6 +1,6 @@
-//! The cases of google/robotstxt's own tests, as tables: a file, a product token, a path, the decision.
+//! The test cases of google/robotstxt, as tables of a file, a product token, a path and the decision.
 //!
-//! Cases that google/robotstxt decides differently have a separate table; docs/POLITENESS.md gives the reasons.
+//! Cases for which google/robotstxt makes another decision are in a separate table. docs/POLITENESS.md explains the differences.
 
 use super::line::records;
 use super::*;
@@ -89,14 +89,14 @@ fn groups_match_the_product_token() {
     check(own_hides_all, &[("walker", "/a/1", true), ("walker", "/b/1", false)]);
 }
 
-/// Letters, underscores and hyphens alone (§2.2.1), as other parsers require.
+/// Only letters, underscores and hyphens (§2.2.1), as other parsers require.
 #[test]
 fn the_product_token_is_valid() {
     assert!(PRODUCT_TOKEN.bytes().all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'-')));
 }
 
 #[test]
-fn the_longest_pattern_decides_and_case_matters() {
+fn the_longest_pattern_applies_and_case_matters() {
     check_group("disallow: /a/\n", &["/A/b"], &["/a/b"]);
     check_group("disallow: /a/one.html\nallow: /a/\n", &["/a/"], &["/a/one.html"]);
     check_group("allow: /a/one.html\ndisallow: /a/\n", &["/a/one.html"], &["/a/"]);
@@ -202,7 +202,7 @@ fn agentmap_lines_may_be_anywhere() {
     }
 }
 
-/// Cases that google/robotstxt decides differently; the last column is its decision.
+/// Cases for which google/robotstxt makes another decision, which is in the last column.
 #[test]
 fn differs_from_google_robotstxt_where_documented() {
     let cut = "b".repeat(2_083 * 8);
@@ -216,7 +216,7 @@ fn differs_from_google_robotstxt_where_documented() {
         ("disallow: /\nallow: /a/%E3%83%84\n", "/a/ツ", true, false),
         // index.html is a file like any other
         ("disallow: /\nallow: /a/index.html\n", "/a/", false, true),
-        // a long line is read completely, so that it forbids exactly what it says
+        // a long line is read completely, so that it forbids exactly what it states
         (&long, &beyond_its_cut, true, false),
     ];
     for (rules, path, ours, google) in rows {

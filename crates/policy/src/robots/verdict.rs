@@ -12,17 +12,17 @@ use crate::redirect::RedirectRefusal;
 use crate::retry::Ladder;
 use crate::time::{DAY, HOUR, later};
 
-/// Bytes of a file up to which an async task may parse it itself. For any content, that takes at most a few megabytes and
-/// milliseconds. A few per cent of real files are longer.
+/// Maximum bytes of a file that an async task may parse itself. For any content, parsing takes at most a few megabytes and milliseconds. A
+/// few percent of real files are longer.
 pub const SHORT_BYTES_MAX: usize = 16 * 1024;
-/// Work of comparisons up to which an async task may do them itself: about a millisecond.
+/// Maximum work of comparisons that an async task may do itself: about a millisecond.
 pub(super) const SHORT_WORK_MAX: u64 = 1024 * 1024;
-/// Minimum time for which a copy is used, even with a shorter max-age, so that a visit fetches it once.
+/// Minimum time for which a copy is used, even with a shorter max-age, so that a visit fetches robots.txt only once.
 const COPY_AGE_MIN: Duration = HOUR;
 /// Maximum time for which a copy is used (RFC 9309 §2.4).
 const COPY_AGE_MAX: Duration = DAY;
-/// The same for the one request after that for robots.txt, if the delay of the host is longer than the copy is valid: the longest
-/// Crawl-delay takes 29 hours with its jitter, and the rest is for a crawler that resumes late.
+/// The same for the first request after the one for robots.txt, if the delay of the host exceeds the validity of the copy. The longest
+/// Crawl-delay takes 29 hours including jitter; the rest is for a crawler that resumes late.
 const COPY_AGE_DELAYED_MAX: Duration = Duration::from_hours(48);
 
 /// The result of a request for robots.txt, after redirects.
@@ -31,7 +31,7 @@ pub enum RobotsResponse<'a> {
     /// A final response, neither a redirect nor a 304.
     Answered {
         status: u16,
-        /// The decoded body, which may be cut at its cap. `None`: it was not read.
+        /// The decoded body, which may be cut at its cap. `None` if it was not read.
         body: Option<&'a [u8]>,
     },
     /// A bot wall, recognised by its headers.
@@ -45,7 +45,7 @@ pub enum RobotsResponse<'a> {
 }
 
 impl<'a> RobotsResponse<'a> {
-    /// A final response, by its status, its headers, and its body if that was read.
+    /// Classifies a final response by its status and headers. `body` is `None` if it was not read.
     pub fn answered(status: u16, headers: &HeaderMap, body: Option<&'a [u8]>) -> Self {
         if bot_wall_header(headers).is_some() { Self::Wall } else { Self::Answered { status, body } }
     }
@@ -54,11 +54,11 @@ impl<'a> RobotsResponse<'a> {
 /// The verdict on the robots.txt of one scheme, host and port; never shared with another.
 #[derive(Debug)]
 pub enum RobotsVerdict {
-    /// A file; its rules decide.
+    /// A file, whose rules apply.
     Rules(Box<RobotsFile>),
     /// No file: everything is allowed.
     NoFile {
-        /// The 4xx.
+        /// The 4xx status.
         status: u16,
     },
     /// Access denied: nothing is allowed.
@@ -83,7 +83,7 @@ impl RobotsVerdict {
         }
     }
 
-    /// The verdict after this many bot walls in a row, this response included. From the third on a bot wall counts as a denial.
+    /// The verdict after this number of bot walls in a row, including this response. From the third on, a bot wall counts as a denial.
     /// Verdicts with another cause do not change.
     #[must_use]
     pub fn after_bot_walls(self, walls_in_row: u32) -> Self {
@@ -109,7 +109,7 @@ impl RobotsVerdict {
         }
     }
 
-    /// The rules of a body; unreachable if there is none, or if it is not text.
+    /// The rules of a body. Unreachable if there is no body, or if it is not text.
     fn of_body(body: Option<&[u8]>, cause: RobotsCause, product_token: &str) -> Self {
         let file = body.and_then(|body| RobotsFile::parse_text(body, product_token));
         file.map_or(Self::Unreachable(cause), |file| Self::Rules(Box::new(file)))
@@ -160,7 +160,7 @@ impl RobotsVerdict {
         }
     }
 
-    /// Decides on the path and query of a request to the authority this verdict belongs to.
+    /// Decides on the path and query of a request to the authority to which this verdict belongs.
     pub fn decide(&self, path_and_query: &str) -> RobotsDecision {
         match self {
             Self::Rules(file) => file.decide(path_and_query),
@@ -188,8 +188,8 @@ impl RobotsVerdict {
         self.file().is_none_or(|file| work(file) <= SHORT_WORK_MAX)
     }
 
-    /// When the verdict expires and robots.txt is requested again. `max_age` is the rest of the freshness lifetime;
-    /// `failures_in_row` counts unreachable responses, this one included.
+    /// When the verdict expires and robots.txt is requested again. `max_age` is the rest of the freshness lifetime; `failures_in_row`
+    /// counts unreachable responses, including this one.
     pub fn expires_at(
         &self,
         fetched_at: DateTime<Utc>,
@@ -237,7 +237,7 @@ pub struct StoredVerdict<'a> {
 /// How a stored copy may be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CopyUse {
-    /// It decides without a new request.
+    /// It is used without a new request.
     Current,
     /// It must be fetched again before anything else; until then it can only forbid.
     DenyOnly,
@@ -249,10 +249,10 @@ impl CopyUse {
         if now < expires_at { Self::Current } else { Self::DenyOnly }
     }
 
-    /// How a copy that was fetched and expires at these times may be used at `now`, if the request for it was the last one to its
-    /// host, and the next one is possible from `delay_ends_at` on: it is permitted, and the visit that sends it has begun. Where this leaves less than an hour of the copy, it counts
-    /// for that one request: otherwise the host would be requested for robots.txt alone, again and again. RFC 9309 §2.4 says that
-    /// a copy should not be used for more than 24 hours, and leaves room for such a reason.
+    /// How a copy that was fetched and expires at these times may be used at `now`, if the request for it was the last one to its host. The
+    /// next request is possible from `delay_ends_at` on, when the delay is over and the visit that sends it has begun. If the copy is then
+    /// valid for less than an hour, it is used for that one request. Otherwise robots.txt would be the only file that is ever requested
+    /// from the host. RFC 9309 §2.4 says that a copy should not be used for more than 24 hours, and allows exceptions for such reasons.
     pub fn after_delay(
         (fetched_at, expires_at): (DateTime<Utc>, DateTime<Utc>),
         delay_ends_at: DateTime<Utc>,

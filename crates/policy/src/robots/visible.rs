@@ -1,9 +1,9 @@
-//! A line of robots.txt as a person sees it.
+//! Converts a line of robots.txt to the text that a person sees.
 //!
 //! Editors and joined files leave invisible characters in lines: byte order marks, zero-width and no-break spaces, soft hyphens. Other
-//! crawlers read such a line as an unknown field, or as a path that no URL has. Its author sees a prohibition.
+//! crawlers read such a line as an unknown field, or as a path that no URL has. But its author sees a rule that forbids something.
 
-/// Stands for characters that are not shown.
+/// Replaces characters that are not shown.
 pub(super) const HIDDEN: u8 = 0;
 /// Replaces a character that is shown as a space and is not ASCII.
 pub(super) const BLANK: u8 = 1;
@@ -17,8 +17,8 @@ enum Look {
     LineBreak,
 }
 
-/// A line as a person sees it, with [`HIDDEN`] and [`BLANK`] in place of such characters, and then its parts if some editors show it as
-/// several lines. `None` if it has none of these characters.
+/// A line as a person sees it, with [`HIDDEN`] and [`BLANK`] in place of invisible characters, followed by its parts if some editors show
+/// it as several lines. `None` if the line contains no such characters.
 pub(super) fn visible_lines(line: &[u8]) -> Option<Vec<Vec<u8>>> {
     if line.iter().all(|byte| matches!(byte, b'\t' | b' '..=b'~')) {
         return None;
@@ -26,7 +26,7 @@ pub(super) fn visible_lines(line: &[u8]) -> Option<Vec<Vec<u8>>> {
     let (mut seen, mut breaks, mut is_unclear, mut has_colon) = (Vec::new(), Vec::new(), false, false);
     for chunk in line.utf8_chunks() {
         for character in chunk.valid().chars() {
-            // A full-width colon without another colon before it separates the field name.
+            // a full-width colon ends the field name if no other colon precedes it
             let is_wide_colon = character == '\u{ff1a}' && !has_colon;
             let character = if is_wide_colon { ':' } else { character };
             has_colon |= character == ':';
@@ -58,7 +58,8 @@ pub(super) fn visible_lines(line: &[u8]) -> Option<Vec<Vec<u8>>> {
     is_unclear.then(|| std::iter::once(seen).chain(parts).collect())
 }
 
-/// How a character looks: the controls, the separators, and those with the property `Default_Ignorable_Code_Point` (Unicode, DerivedCoreProperties.txt).
+/// How a character is shown. Special cases are control characters, separators, and characters with the property
+/// `Default_Ignorable_Code_Point` (Unicode, DerivedCoreProperties.txt).
 fn look(character: char) -> Look {
     match character {
         '\t' | ' '..='~' => Look::Shown,
@@ -85,7 +86,7 @@ fn look(character: char) -> Look {
     }
 }
 
-/// The text of a name or a value: without hidden characters, and with spaces of ASCII.
+/// The text of a name or a value, without hidden characters and with ASCII spaces.
 pub(super) fn shown(seen: &[u8]) -> Vec<u8> {
     let shown = seen.iter().filter(|byte| **byte != HIDDEN);
     shown.map(|byte| if *byte == BLANK { b' ' } else { *byte }).collect()

@@ -1,5 +1,5 @@
-//! The rows of a visit, written without the store: a transaction with one prepared statement for each table. The values are
-//! bound or inlined. It looks up, plans, compresses and serialises nothing.
+//! Writes the rows of a visit without the store: one transaction with one prepared statement per table, with bound or inlined values. It
+//! does no lookups, planning, compression or serialisation.
 
 use manifest::{ContentHash, ManifestId, SiteName};
 use sqlx::{Connection as _, PgConnection, SqliteConnection};
@@ -172,7 +172,7 @@ impl ManifestNames {
     }
 }
 
-/// A separate connection with the settings of the store's.
+/// A separate connection with the same settings as the store's connections.
 pub(crate) enum Hand {
     Postgres(PgConnection),
     Sqlite(SqliteConnection),
@@ -233,7 +233,7 @@ impl Hand {
         }
     }
 
-    /// Frees the space of dead rows, as autovacuum does; SQLite reuses such space by itself.
+    /// Frees the space of dead rows, as autovacuum does; SQLite reuses such space automatically.
     pub(crate) async fn vacuum(&mut self) {
         if let Self::Postgres(connection) = self {
             sqlx::raw_sql("VACUUM").execute(connection).await.unwrap();

@@ -1,8 +1,8 @@
 //! Benchmark of the store: seeds, leases, visits and the feed, on both backends. `tests/bench store` runs it, on the
 //! server that `AGENTDEX_TEST_POSTGRES` names.
 //!
-//! Prints one JSON object per backend. It also measures a hand-written transaction of the same rows as a visit's,
-//! and the bytes of a site before its first visit and after a visit without content.
+//! Prints one JSON object per backend. It also measures a hand-written transaction of the same rows as a visit's, and the size of a site
+//! before its first visit and after a visit that found nothing.
 
 #![expect(
     clippy::print_stdout,
@@ -38,7 +38,7 @@ const LEASING: Duration = Duration::from_secs(20);
 const FEED_ROWS: u64 = 200_000;
 /// Seeds added by one call, as many as the crawler reads at a time.
 const SEED_BATCH: usize = 20_000;
-/// Batches in which all sites become visited ones; vacuum runs between them, as in a crawl of weeks.
+/// All sites are marked as visited in this many batches. Vacuum runs between the batches, as in a crawl of several weeks.
 const SLICES: usize = 20;
 
 #[expect(clippy::disallowed_methods, reason = "a benchmark measures time")]

@@ -1,6 +1,6 @@
 //! Reads `site.packed` as programs of schemas 3 to 11 wrote it. Such a row is replaced when its site is visited.
 //!
-//! Its numbers are postcard's, but its layout is not that of a struct: bits say which fields of a host follow.
+//! Its numbers use the postcard encoding, but its layout is custom: bit flags state which fields of a host follow.
 
 use postcard::{Error, Result, take_from_bytes};
 use serde::de::DeserializeOwned;

@@ -1,12 +1,11 @@
-//! Compaction: the whole state of a site without content, in its one row of `site`.
+//! Compaction: stores the whole state of a site without content in its single row of `site`.
 //!
-//! Most sites publish nothing. Between visits, their state, hosts, robots.txt verdicts and visits would take six rows with
-//! eleven index entries. A compacted site keeps its state in `site.packed`, some 30 bytes of postcard that SQL never reads;
-//! statements select by other columns of the row. The site is expanded, that is its rows are written again, when a
-//! visit, a clock or a new URL needs them.
+//! Most sites publish nothing. Between visits, their state, hosts, robots.txt verdicts and visits would take six rows with eleven index
+//! entries. A compacted site keeps its state in `site.packed`, some 30 bytes of postcard that SQL never reads; statements select by other
+//! columns of the row. The site is expanded (its rows are written again) when a visit, a clock or a new URL needs them.
 //!
-//! It drops the text and the validators of robots.txt, which are older than the day for which they are valid, clocks that
-//! have passed, and the reports of individual visits. All times except the first are whole seconds.
+//! Compaction drops the text and validators of robots.txt, which have expired by then, clocks in the past, and the reports of individual
+//! visits. All times except the first are whole seconds.
 //!
 //! A new column of `site_state` goes to the end of [`StateRow`], with `#[serde(default)]`. Postcard does not mark fields, so raise
 //! [`ENCODING_VERSION`] then, and add a row to [`STATE_FIELDS`].
@@ -83,7 +82,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for FirstFields<D> {
 /// An encoded host.
 #[derive(Serialize, Deserialize)]
 struct PackedHost {
-    /// The name without the site's at its end: empty, or `www.`.
+    /// The host name without the name of the site at its end: empty, or for example `www.`.
     prefix: String,
     /// Encoded as its [`HostOrigin::code`].
     origin: HostOrigin,

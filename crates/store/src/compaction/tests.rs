@@ -1,4 +1,4 @@
-//! Encoding is lossless and small; rows of earlier schemas are read; invalid bytes are refused.
+//! Tests that the encoding is lossless and small, rows of earlier schemas can be read, and invalid bytes are refused.
 
 use super::*;
 
@@ -80,7 +80,7 @@ fn reads_a_struct_that_was_encoded_before_its_last_field_was_added() {
     assert_eq!(
         <[String; 1]>::deserialize(&mut from).unwrap(),
         ["next"],
-        "what follows is not read as the field"
+        "the following bytes are not decoded as the missing field"
     );
 }
 

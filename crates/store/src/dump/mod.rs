@@ -1,9 +1,9 @@
 //! Dumps: a database as lines of JSON, to move it from SQLite to a server and back, including feed positions.
 //!
-//! The first line is the header. Every other line is a row: the name of the table and the values of its columns in the order
-//! of [`TABLES`], bytes in hexadecimal. State of running processes is left out: leases, workers, address groups, clocks of
-//! addresses and suffixes, and the salt of the day. A dump is imported into an empty database, in one transaction. Dumps of
-//! schema 10 and later can be imported; before schema 12, the header does not name it.
+//! The first line is the header. Every other line is a row: the name of the table and the values of its columns in the order of [`TABLES`],
+//! bytes in hexadecimal. State of running processes is left out: leases, workers, address groups, clocks of addresses and suffixes, and the
+//! salt of the day. A dump is imported into an empty database, in one transaction. Dumps of schema 10 and later can be imported; before
+//! schema 12, the header does not contain the schema.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -17,7 +17,7 @@ pub(crate) const FORM: u32 = 1;
 pub(crate) const BATCH_ROWS: usize = 500;
 /// Bytes of one INSERT, without its last row.
 pub(crate) const BATCH_BYTES: usize = 4 * 1024 * 1024;
-/// Columns at the end of a table that dumps of a schema before this one do not have.
+/// Columns at the end of a table that dumps of earlier schemas do not have: the schema that added them, the table, and their number.
 const ADDED_COLUMNS: [(i64, &str, usize); 5] = [
     (14, "manifest", 1),
     (14, "capability", 2),
@@ -237,7 +237,7 @@ impl Table {
         )
     }
 
-    /// The first column whose value has another type, or is a number that no program wrote.
+    /// The first column whose value has the wrong type, or is a number that no program writes.
     fn misfit(&self, values: &[Value]) -> Option<&'static str> {
         let fits = |value: &Value, kind| {
             value.is_null()

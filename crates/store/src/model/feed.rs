@@ -26,9 +26,9 @@ string_enum! {
         StatusChanged = "status_changed",
         /// It left the index.
         Removed = "removed",
-        /// Declarations became one capability with others; it has such a declaration.
+        /// One of its declarations was merged with others into one capability.
         Merged = "merged",
-        /// Declarations are no longer one capability with others; it has or had such a declaration.
+        /// One of its declarations, current or former, is no longer merged with others.
         Split = "split",
     }
 }
@@ -36,9 +36,9 @@ string_enum! {
 /// Entries that were read together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FeedPage {
-    /// In order, without damaged ones, which are logged.
+    /// The entries in order. Damaged entries are logged and left out.
     pub entries: Vec<FeedEntry>,
-    /// Position of the last row that was read; after the last entry where damaged ones follow it.
+    /// Position of the last row that was read, including damaged rows after the last entry.
     pub read_to: FeedPosition,
 }
 
@@ -49,10 +49,9 @@ pub struct FeedEntry {
     pub change: FeedChange,
     pub site: SiteName,
     pub manifest_id: ManifestId,
-    /// A slug of `policy::FetchOutcome` or `policy::VisitEnd`, `opted_out`, `unlisted`, or
-    /// `suspended_` with a slug of `policy::AbuseReason`, `named_by_site`, `named_by_others`, or `read_again` if a later version of the
-    /// reader read the same bytes. Of a merge and a split, the ids:
-    /// `c1 into c2, c3 into c4 and 5 more`, `c1 out of c2`.
+    /// A slug of `policy::FetchOutcome` or `policy::VisitEnd`, `opted_out`, `unlisted`, or `suspended_` with a slug of
+    /// `policy::AbuseReason`, `named_by_site`, `named_by_others`, or `read_again` if a later version of the reader read the same bytes. For
+    /// a merge or a split, the ids: `c1 into c2, c3 into c4 and 5 more`, `c1 out of c2`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }

@@ -67,7 +67,7 @@ pub struct FeedbackFilter {
     pub capability: Option<CapabilityId>,
 }
 
-/// A request with a capability that clients chose for it.
+/// A query with a capability that clients chose for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FeedbackPair {
     pub query: String,

@@ -21,7 +21,7 @@ impl fmt::Display for MemberId {
     }
 }
 
-/// The membership under which a request is sent. Its clock renews it.
+/// The membership under which a request is sent. Writing the clock of the request renews it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Membership {
     pub member: MemberId,
@@ -29,12 +29,12 @@ pub struct Membership {
     pub alive_until: DateTime<Utc>,
 }
 
-/// Whether a worker takes its share of the address groups.
+/// The share of the address groups that a worker takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Share {
-    /// A worker that visits what is due.
+    /// A full share: a worker that visits all due sites.
     Full,
-    /// A worker for a single site, which takes only groups without an owner.
+    /// No share: a worker for a single site takes only groups without an owner.
     None,
 }
 
@@ -49,7 +49,7 @@ pub struct Member {
 pub struct GroupSet(Arc<[u8]>);
 
 impl GroupSet {
-    /// Every group: for a worker without a fleet, and for single sites.
+    /// All groups, for a worker without a fleet and for visits to a single site.
     pub fn all() -> Self {
         Self::of(|_| true)
     }
@@ -71,7 +71,7 @@ impl GroupSet {
         self.len() == 0
     }
 
-    /// One byte for each group, as the statements take it.
+    /// One byte per group, the format of the SQL statements.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.0
     }
@@ -83,7 +83,7 @@ impl fmt::Debug for GroupSet {
     }
 }
 
-/// A visit that another worker resumes, since it owns the next address.
+/// A visit that is handed over to the worker that owns the next address.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HandOver {
     /// When the other worker may lease the site.

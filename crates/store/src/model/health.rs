@@ -1,4 +1,4 @@
-//! Recent visits, the load of workers, and what is in the index.
+//! Recent visits, the load of workers, and statistics of the index.
 
 use chrono::{DateTime, Utc};
 use manifest::{Format, SiteName};
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::worker::WorkerId;
 
-/// Visits by the interval of time in which they ended, and by their end.
+/// Visits that ended within one time interval, by their result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VisitsOfInterval {
     /// Start of the interval.

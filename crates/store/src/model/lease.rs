@@ -10,9 +10,9 @@ use super::groups::GroupSet;
 use super::site::SiteState;
 use super::worker::WorkerId;
 
-/// Default duration of a lease: three times the interval at which workers renew.
+/// Default duration of a lease: three times the renewal interval of workers.
 pub const LEASE_DURATION_DEFAULT: Duration = Duration::from_mins(3);
-/// The longest lease. One that ends much later is damaged.
+/// Maximum duration of a lease. A stored lease that ends much later is damaged.
 pub const LEASE_DURATION_MAX: Duration = Duration::from_hours(24);
 
 #[derive(Debug, Clone, PartialEq, Eq)]

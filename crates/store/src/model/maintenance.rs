@@ -28,11 +28,11 @@ pub struct Space {
     pub vacuumed_at: Option<DateTime<Utc>>,
 }
 
-/// Fewer dead rows need no vacuum.
+/// Tables with fewer dead rows need no vacuum.
 const DEAD_ROWS_MIN: u64 = 10_000;
-/// Percentage of dead rows above which autovacuum does not keep up: five times the share that starts it.
+/// Above this percentage of dead rows, autovacuum does not keep up: five times the percentage at which it starts.
 const DEAD_ROWS_PERCENT_MAX: u64 = 10;
-/// Less free space needs no vacuum.
+/// Files with less free space need no vacuum.
 const FREE_BYTES_MIN: u64 = 64 * 1024 * 1024;
 /// Percentage of free space above which rewriting the file is worthwhile.
 const FREE_PERCENT_MAX: u64 = 30;
@@ -45,7 +45,7 @@ impl Space {
             return is_behind.then(|| {
                 format!(
                     "VACUUM (ANALYZE) {};  -- {dead} dead beside {rows} live rows: autovacuum does not keep up; \
-                     look for a transaction that is left open, and raise autovacuum_max_workers",
+                     check for an open transaction, and raise autovacuum_max_workers",
                     self.name
                 )
             });

@@ -1,6 +1,6 @@
-//! The last check of each path of the path table, three bytes a path.
+//! The last check of each path of the path table, in three bytes per path.
 //!
-//! Most visits find nothing, and a row for each site and path would be nine tenths of the database. The crawler owns the
+//! Most visits find nothing, and with a row for each site and path, these rows would take 90 % of the database. The crawler defines the
 //! meaning of slots and classes.
 
 use serde::{Deserialize, Serialize};
@@ -64,7 +64,7 @@ impl PathSlots {
         &self.0
     }
 
-    /// Reads what [`Self::as_bytes`] gave; `None` when it is not whole slots.
+    /// Reads the bytes of [`Self::as_bytes`]; `None` if they are not a whole number of slots.
     pub(crate) fn from_bytes(bytes: Vec<u8>) -> Option<Self> {
         let whole = bytes.len().is_multiple_of(SLOT_BYTES) && bytes.len() <= SLOT_BYTES * 256;
         whole.then_some(Self(bytes))

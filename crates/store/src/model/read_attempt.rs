@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use manifest::{ContentHash, ManifestUrl, SiteName};
 
-/// Longest reason that is kept, in characters.
+/// Maximum length of a stored reason, in characters.
 pub(crate) const REASON_CHARS_MAX: usize = 300;
 
 /// A document that is about to be read.
@@ -42,7 +42,7 @@ pub enum ReadAttemptWrite {
     },
 }
 
-/// An attempt of the same reader version, or a newer one, that is in the table already.
+/// An attempt by the same or a newer reader version that is already stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EarlierAttempt {
     /// Site whose visit read it.

@@ -1,4 +1,4 @@
-//! Keys of readers of the API with limits of their own.
+//! Keys of API readers, each with its own limits.
 
 use std::num::NonZeroU32;
 

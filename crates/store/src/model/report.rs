@@ -1,4 +1,4 @@
-//! Reports: what clients report about sites, without anything about the client.
+//! Reports of clients about sites, without data about the client.
 
 use chrono::{DateTime, Utc};
 use manifest::{CapabilityId, SiteName};
@@ -36,7 +36,7 @@ pub struct ReportCaps {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReportOutcome {
     Saved,
-    /// The same report of the same site is stored already.
+    /// The same report about the same site is already stored.
     Duplicate,
     /// A cap was reached; nothing is stored.
     Full(ReportCap),

@@ -1,4 +1,4 @@
-//! Deletion by age, and the feed readers that it waits for.
+//! Deletion by age, and the feed readers that delay it.
 
 use std::time::Duration;
 
@@ -12,11 +12,11 @@ use super::feed::FeedPosition;
 pub struct Retention {
     /// Entries of the change feed.
     pub feed: Option<Duration>,
-    /// Versions that are not the current one, with their documents, since they were last seen.
+    /// Versions other than the current one, with their documents, counted from when they were last seen.
     pub versions: Option<Duration>,
 }
 
-/// Numbers of deleted rows, and the reader that kept others from deletion.
+/// Numbers of deleted rows, and the reader that prevented further deletions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Retained {
     /// Entries of the change feed.
@@ -37,7 +37,7 @@ pub struct FeedReader {
     pub seen_at: DateTime<Utc>,
 }
 
-/// The entries that one batch of trimming the feed deleted.
+/// The feed entries that one batch deleted.
 #[derive(Debug)]
 pub(crate) struct FeedTrimmed {
     pub(crate) entries: u64,

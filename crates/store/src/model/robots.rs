@@ -7,7 +7,7 @@ use manifest::Host;
 use policy::RobotsKind;
 use serde::{Deserialize, Serialize};
 
-/// The robots.txt of a host: its rules, or what happened instead.
+/// The robots.txt of a host: its rules, or why there are none.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RobotsRecord {
     pub host: Host,
@@ -16,8 +16,8 @@ pub struct RobotsRecord {
     pub cause: Option<String>,
     /// HTTP status of the answer.
     pub status: Option<u16>,
-    /// The file, decoded. What is read with a site leaves out long files and those of its other hosts:
-    /// [`crate::Store::robots_body`] reads them.
+    /// The file, decoded. Not loaded with the site if the file is long or belongs to one of its other hosts; [`crate::Store::robots_body`]
+    /// reads it then.
     #[serde(skip_serializing_if = "Option::is_none", default, with = "base64")]
     pub body: Option<Arc<[u8]>>,
     pub fetched_at: DateTime<Utc>,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use manifest::{Host, ManifestUrl};
 use serde::{Deserialize, Serialize};
 
-/// Maximum bytes of a URL that becomes a seed by a link, or is stored as the source of one. URLs of published manifests have about a
-/// hundred bytes, and the URL of a catalog is stored with each of its links.
+/// Maximum bytes of a linked URL that becomes a seed, and of a stored link source. URLs of published manifests have about a hundred bytes,
+/// and the URL of a catalog is stored with each of its links.
 pub const LINK_BYTES_MAX: usize = 2_048;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,17 +95,17 @@ pub struct SeedsAdded {
     pub refused: u64,
 }
 
-/// Priority of sites that clients submitted and no list names: a submission does not change that of a listed site.
+/// Priority of sites that clients submitted and no list names. A submission does not change the priority of a listed site.
 pub(crate) const PRIORITY_SUBMITTED: i32 = 0;
-/// Priority of sites that only other sites link to, and of sites without a planned visit. They are leased last, since any site
-/// can link to any number of names.
+/// Priority of sites that only other sites link to, and of sites without a planned visit. They are leased last, because any site can link
+/// to any number of names.
 pub(crate) const PRIORITY_LINKED: i32 = 1;
 /// First priority of sites that a list names, whether others link to them or not.
 pub(crate) const PRIORITY_LISTED: i32 = 2;
 
-/// Whether a seed changes the priority of a known site. A link (1) never does. A submission (0) changes only that of a linked site. A list
-/// sets the priority of a site that no list has named before, and moves a listed site forward. It also moves a site back if the priority of
-/// the site is `$follows_from` or more.
+/// Whether a seed changes the priority of a known site. A link (1) never does. A submission (0) changes only the priority of a linked site.
+/// A list sets the priority of a site that no list has named before, and moves a listed site forward. It also moves a site back if the
+/// priority of the site is `$follows_from` or more.
 macro_rules! priority_changes {
     ($new:literal, $follows_from:literal) => {
         concat!(
@@ -135,7 +135,7 @@ pub(crate) enum Ranking {
 }
 
 impl Ranking {
-    /// The first priority that may be lowered.
+    /// The lowest number of a priority that may become a higher number.
     pub(crate) const fn follows_from(self) -> i32 {
         match self {
             Self::Raise => i32::MAX,

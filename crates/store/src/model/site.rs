@@ -22,7 +22,7 @@ pub struct SiteState {
     pub name: SiteName,
     pub status: Status,
     pub hosts: Vec<HostState>,
-    /// URLs that were fetched, and that exist, existed earlier, or were linked.
+    /// Fetched URLs that exist, existed before, or were linked.
     pub resources: Vec<ResourceState>,
     /// The manifests in the index that an earlier version of the reader read.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
@@ -63,7 +63,7 @@ pub struct Hint {
     pub url: ManifestUrl,
     /// The document that links to it; absent if it was seeded or submitted.
     pub linked_from: Option<ManifestUrl>,
-    /// Says whether a list, a submission or a link named it.
+    /// Whether a list, a submission or a link named it.
     pub discovery: Discovery,
 }
 
@@ -74,10 +74,10 @@ pub enum HostOrigin {
     /// A visit reached it by a redirect or a link, of the site or of others.
     #[default]
     Met,
-    /// A link of another site or a submission names it. Rows of earlier versions also have it for listed hosts.
+    /// A link of another site or a submission names it. Rows of earlier versions also have this value for listed hosts.
     Named,
-    /// A list that was collected from elsewhere has it ([`SeedOrigin::Collected`](super::SeedOrigin::Collected)). Rows of earlier
-    /// versions also have this for hosts of any list, until the list is read again.
+    /// A collected list names it ([`SeedOrigin::Collected`](super::SeedOrigin::Collected)). Rows of earlier versions also have this value
+    /// for hosts of other lists, until the list is read again.
     Collected,
     /// A list that the operator wrote names it.
     Listed,
@@ -115,7 +115,7 @@ pub struct HostState {
     /// How it became known.
     pub origin: HostOrigin,
     pub robots: Option<RobotsRecord>,
-    /// No request before this.
+    /// No request may be sent before this time.
     pub next_ok_at: Option<DateTime<Utc>>,
     /// Requests sent on `requests_day`.
     pub requests_today: u32,
@@ -130,7 +130,7 @@ impl HostState {
     }
 }
 
-/// A URL that was fetched and exists, once did, or was linked.
+/// A fetched URL that exists, existed before, or was linked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ResourceState {
     pub url: ManifestUrl,
@@ -161,7 +161,7 @@ pub struct ResourceState {
 }
 
 impl ResourceState {
-    /// Whether a client or another site named a known part as a manifest, and no visit has requested it since.
+    /// Whether a client or another site named this known part as a manifest, and no visit has requested it since.
     pub fn is_named_as_manifest(&self) -> bool {
         self.discovery == Discovery::Submitted && self.status.is_none() && self.content_hash.is_some()
     }
@@ -170,7 +170,7 @@ impl ResourceState {
 /// Filter and page of a list of sites.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SitesRequest {
-    /// The last name of the page before.
+    /// The last name of the previous page.
     pub after: Option<SiteName>,
     pub max: u32,
     pub status: Option<Status>,
@@ -221,7 +221,7 @@ pub struct SiteReport {
     pub lease: Option<SiteLease>,
 }
 
-/// Who visits a site.
+/// The worker that visits a site, and until when.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SiteLease {
     pub worker: WorkerId,

@@ -13,10 +13,10 @@ use super::feed::FeedPosition;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StoredManifest {
     pub manifest: Manifest,
-    /// What robots.txt and the last response say about training models with the document. See [`Self::training_policy`].
+    /// The training policy in robots.txt and the last response. See [`Self::training_policy`].
     #[serde(default)]
     pub training: PolicyChoice,
-    /// Who names the document. Of a manifest that a program of an earlier schema wrote, the URL alone decides until the next visit.
+    /// Who names the document. For a manifest that a program of an earlier schema wrote, only the URL determines it until the next visit.
     pub named_by: NamedBy,
     pub status: Status,
     /// When any version was first seen.
@@ -32,13 +32,13 @@ pub struct StoredManifest {
 }
 
 impl StoredManifest {
-    /// Whether models may be trained with the manifest: the most restrictive of what it states itself, of robots.txt and of the
-    /// last response.
+    /// Whether models may be trained with the manifest: the most restrictive policy of the manifest itself, robots.txt and the last
+    /// response.
     pub const fn training_policy(&self) -> PolicyChoice {
         policy::usage::most_restrictive(self.manifest.policies.training, self.training)
     }
 
-    /// Whether the site stands for the document.
+    /// Whether the site itself names the document.
     pub fn is_of_site(&self) -> bool {
         self.named_by == NamedBy::Site
     }
@@ -49,16 +49,16 @@ impl StoredManifest {
     }
 }
 
-/// A capability with several declarations in the documents of its site, or with another id than its only declaration.
+/// A capability with several declarations in the documents of its site, or with an id that differs from its only declaration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SharedCapability {
-    /// The id under which all of them are served.
+    /// The id under which all declarations are served.
     pub id: CapabilityId,
     /// The declarations in the index, the leading one first.
     pub members: Vec<Member>,
 }
 
-/// A declaration in the index without its manifest: the parts that merging and searching need.
+/// An indexed declaration without its manifest: only the parts that are needed for merging and searching.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredDeclaration {
     pub excerpt: Excerpt,
@@ -99,7 +99,7 @@ pub struct ManifestSize {
     pub bytes: u64,
 }
 
-/// Manifests that are read together.
+/// Manifests that are read with one statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ManifestBatch {
     /// Ids in the given order.
@@ -171,7 +171,7 @@ pub struct Stats {
     pub sites: u64,
     /// Sites that may be leased now.
     pub sites_due: u64,
-    /// Sites under a live lease.
+    /// Sites with a lease that has not expired.
     pub sites_leased: u64,
     /// Sites with a parked visit.
     pub sites_parked: u64,

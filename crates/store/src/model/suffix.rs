@@ -11,19 +11,19 @@ pub struct SuffixPermitRequest {
     pub suffix: String,
     /// The earliest time to send.
     pub from: DateTime<Utc>,
-    /// No permit is taken for a later time.
+    /// The latest time to send; no permit is taken for a later one.
     pub latest: DateTime<Utc>,
-    /// Between two permits.
+    /// Minimum interval between two permits.
     pub gap: Duration,
     /// Maximum number of open permits.
     pub open_max: u32,
-    /// A permit that is not released expires this long after its time. Longer than any request takes.
+    /// An unreleased permit expires this long after its time. Must be longer than any request takes.
     pub life: Duration,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SuffixPermit {
-    /// Names the permit when it is released.
+    /// Identifies the permit for its release.
     pub number: i64,
     /// When the request may be sent.
     pub at: DateTime<Utc>,

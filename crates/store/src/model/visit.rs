@@ -1,4 +1,4 @@
-//! Visits: clocks before their requests, their record when they are saved, and their report.
+//! Visits: clocks that are written before requests, the record that is saved, and the report.
 
 use std::collections::HashSet;
 use std::net::IpAddr;
@@ -22,15 +22,15 @@ use super::seed::{Seed, kept_source};
 pub struct ClockWrite {
     pub host: Host,
     pub address: Option<IpAddr>,
-    /// No request to the host before this.
+    /// No request may be sent to the host before this time.
     pub next_ok_at: DateTime<Utc>,
-    /// No request to the address before this.
+    /// No request may be sent to the address before this time.
     pub address_next_ok_at: Option<DateTime<Utc>>,
     /// Retry-After.
     pub not_before: Option<DateTime<Utc>>,
-    /// Requests that are about to be sent.
+    /// Number of requests that are about to be sent.
     pub requests_add: u32,
-    /// The day that they count, in days since 1970-01-01 (UTC).
+    /// The day to which these requests count, in days since 1970-01-01 (UTC).
     pub day: i32,
     pub progress: Option<VisitProgress>,
     /// The membership that owns the address; `None` without a fleet.
@@ -39,7 +39,7 @@ pub struct ClockWrite {
     pub lease: Option<LeaseToken>,
 }
 
-/// The leases or memberships of a batch of clocks that have ended. No clock was written under them, and no request may be sent.
+/// The ended leases and memberships of a batch of clock writes. Their clocks were not written, and their requests must not be sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RefusedClocks {
     pub members: HashSet<MemberId>,
@@ -72,8 +72,7 @@ pub struct ParkedVisit {
     pub reason: String,
     /// The crawler's serialised state.
     pub progress: Value,
-    /// The claim to the site, if the visit has checked it since it was saved last. It is stored apart from the visit, and not
-    /// read with it.
+    /// The claim to the site, if the visit has checked it since the last save. It is stored separately and not read with the visit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<Claim>,
 }
@@ -112,7 +111,7 @@ pub struct VisitRecord {
     pub robots: Vec<RobotsRecord>,
     /// Fetches in the order of the visit, including those that were not sent.
     pub fetches: Vec<FetchRecord>,
-    /// The visit found a change.
+    /// Whether the visit found a change.
     pub changed_any: bool,
     /// Paths that were requested in any visit so far.
     pub paths_checked: PathSlots,
@@ -138,7 +137,7 @@ pub struct VisitRecord {
 pub struct LinkChanges {
     /// Documents whose source (`linked_from`) was read and no longer links to them.
     pub unlinked: Vec<ManifestUrl>,
-    /// Documents that something else of the site links to now.
+    /// Documents that now have a link from another document of the site.
     pub relinked: Vec<NewSource>,
     /// Documents with links that the visit did not read or follow. The next request for them has no validators.
     pub unread: Vec<ManifestUrl>,
@@ -164,7 +163,7 @@ pub struct FetchRecord {
     pub outcome: FetchOutcome,
     /// Why it has this outcome, as text.
     pub reason: Option<String>,
-    /// The robots.txt line that decided.
+    /// The robots.txt rule that allowed or denied the URL.
     pub robots_rule: Option<String>,
     /// HTTP status.
     pub status: Option<u16>,
@@ -182,11 +181,11 @@ pub struct FetchRecord {
     pub content_hash: Option<ContentHash>,
     /// Decoded; `None` when unchanged.
     pub body: Option<Vec<u8>>,
-    /// The publisher allows storing the body.
+    /// Whether the publisher allows storing the body.
     pub store_body: bool,
     /// `None` unless the body was read in this visit.
     pub manifest: Option<Box<Manifest>>,
-    /// What robots.txt and the response say about training models with the document.
+    /// The training policy in robots.txt and the response.
     pub training: PolicyChoice,
     /// When the request was sent.
     pub at: DateTime<Utc>,
@@ -231,7 +230,7 @@ pub struct VisitReport {
     pub fetches: Vec<FetchReport>,
 }
 
-/// A fetch, for the site's owner. The fields are those of [`FetchRecord`].
+/// A fetch, for the site's owner. It has the fields of [`FetchRecord`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FetchReport {
     pub url: ManifestUrl,

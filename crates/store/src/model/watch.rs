@@ -28,11 +28,11 @@ pub struct NewChallenge {
     pub challenge: String,
 }
 
-/// Limits on the number of watches. Those whose receiver never answered a challenge are counted apart, so that anybody who makes them
-/// keeps out no others.
+/// Limits on the number of watches. Watches whose receiver never answered a challenge have separate limits, so that creating them cannot
+/// block other watches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WatchCaps {
-    /// With receivers on one domain.
+    /// Watches with receivers on one domain.
     pub of_receiver: u32,
     pub unconfirmed_of_receiver: u32,
     pub of_all: u32,
@@ -61,13 +61,13 @@ pub struct Watch {
     pub confirmed_at: Option<DateTime<Utc>>,
     /// When it last accepted changes.
     pub delivered_at: Option<DateTime<Utc>>,
-    /// The first failure after that.
+    /// Time of the first failure after that.
     pub failing_since: Option<DateTime<Utc>>,
     /// Messages that were given up.
     pub dead_letters: u64,
 }
 
-/// A message that waits, or was given up.
+/// A message that is waiting to be sent, or that was given up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeliveryLine {
     pub id: String,
@@ -84,7 +84,7 @@ pub struct DeliveryLine {
     pub failure: Option<String>,
 }
 
-/// An active watch with changes that are in no message yet.
+/// An active watch with changes that are not in a message yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WatchBehind {
     pub id: String,
@@ -100,10 +100,10 @@ pub struct WatchBehind {
 pub struct NewDelivery {
     pub id: String,
     pub watch_id: String,
-    /// The position of the watch before.
+    /// The position of the watch before this message.
     pub after: FeedPosition,
     pub first: FeedPosition,
-    /// The position of the watch with this message.
+    /// The position of the watch after this message.
     pub last: FeedPosition,
     pub body: String,
     pub at: DateTime<Utc>,
@@ -127,7 +127,7 @@ impl DueContent {
     }
 }
 
-/// A message that this worker sends now.
+/// A message that this worker has claimed to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DueDelivery {
     pub id: String,
@@ -137,7 +137,7 @@ pub struct DueDelivery {
     pub content: DueContent,
     pub secrets: WebhookSecrets,
     pub created_at: DateTime<Utc>,
-    /// Attempts, this one included. Another number is an attempt of another worker.
+    /// Number of attempts, including this one. If the stored number differs, another worker has begun an attempt.
     pub attempts: u32,
     /// The first failure after the last success of the watch.
     pub failing_since: Option<DateTime<Utc>>,
@@ -164,6 +164,6 @@ pub enum DeliveryEnd {
         reason: String,
         then: AfterFailure,
     },
-    /// The receiver wants no more messages: its watch is deleted.
+    /// The receiver does not want more messages; the watch is deleted.
     Refused,
 }

@@ -34,7 +34,7 @@ impl Store {
         reading!(self, "sites_owned", claim::sites_owned(i64::from(max)))
     }
 
-    /// Adds counts of searches. Those of sites without an owner are dropped.
+    /// Adds counts of searches. Counts for sites without an owner are dropped.
     #[boxed]
     pub async fn search_counts_add(&self, counts: &[SearchCount]) -> Result<(), StoreError> {
         writing!(self, "search_counts_add", search_count::search_counts_add(counts))
@@ -56,7 +56,7 @@ impl Store {
         reading!(self, "claim_secret_find", claim::claim_secret_find())
     }
 
-    /// The secret of this instance's tokens: the stored one, else the candidate, which is stored.
+    /// The secret of this instance's tokens. Stores the candidate if there is none yet.
     #[boxed]
     pub async fn claim_secret_keep(&self, candidate: &str) -> Result<String, StoreError> {
         writing!(self, "claim_secret_keep", claim::claim_secret_keep(candidate))

@@ -19,8 +19,7 @@ impl Store {
         Header::parse(first_line, known).map(drop).map_err(|reason| StoreError::BadDump { line: 1, reason })
     }
 
-    /// Sends everything that is stored as lines of JSON, from one snapshot; returns the number of rows. Leases and clocks of
-    /// addresses are left out.
+    /// Sends all stored data as lines of JSON, from one snapshot; returns the number of rows. Leases and clocks of addresses are left out.
     #[boxed]
     pub async fn export(&self, lines: &mpsc::Sender<String>) -> Result<u64, StoreError> {
         self.feed_sequence().await?;
@@ -39,7 +38,7 @@ impl Store {
     /// Imports the lines of a dump into this database, which must be empty, in one transaction; returns the number of rows.
     #[boxed]
     pub async fn import(&self, lines: &mut mpsc::Receiver<String>) -> Result<u64, StoreError> {
-        // The lines can be read once, so a conflict is not retried.
+        // the lines can be read only once, so a conflict is not retried
         let outcome: Outcome<u64> = in_transaction!(self, dump::import(lines)).await;
         outcome.map_err(|fault| fault.during("import"))
     }

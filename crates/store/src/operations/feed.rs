@@ -13,8 +13,8 @@ use crate::model::{FeedEntry, FeedPage, FeedPosition};
 const SEQUENCE_BATCHES_MAX: u32 = 20;
 
 impl Store {
-    /// Entries after a position, in order and without gaps except damaged entries. Committed changes get their positions
-    /// first. Position 0 returns everything that is stored.
+    /// Entries after a position, in order and without gaps except damaged entries. First assigns positions to committed changes. Position 0
+    /// returns all stored entries.
     ///
     /// # Errors
     ///
@@ -59,8 +59,8 @@ impl Store {
         reading!(self, "feed_position_at", feed::feed_position_at(millis(at)))
     }
 
-    /// Gives positions to committed changes. Does nothing on a read-only replica, where readers see what readers of the
-    /// primary sequenced.
+    /// Assigns positions to committed changes. Does nothing on a read-only replica, which has the positions that readers of the primary
+    /// assigned.
     pub(crate) async fn feed_sequence(&self) -> Result<(), StoreError> {
         for _ in 0..SEQUENCE_BATCHES_MAX {
             if !reading!(self, "feed_sequence", from feed_head, feed::feed_waits())? {
@@ -83,7 +83,7 @@ impl Store {
         reading!(self, "feed_head", from feed_head, feed::feed_head())
     }
 
-    /// Random id of this feed, by which an index notices another database.
+    /// Random id of this feed. An index uses it to detect that it belongs to another database.
     #[boxed]
     pub async fn feed_id(&self) -> Result<String, StoreError> {
         reading!(self, "feed_id", feed::feed_id())
@@ -108,6 +108,6 @@ mod tests {
         }
         assert!(!busy.is_empty());
         let head = tokio::time::timeout(Duration::from_secs(4), store.feed_head()).await;
-        assert_eq!(head.expect("it waits for no reader").unwrap(), FeedPosition(0));
+        assert_eq!(head.expect("it does not wait for readers").unwrap(), FeedPosition(0));
     }
 }

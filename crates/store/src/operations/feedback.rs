@@ -6,8 +6,8 @@ use crate::model::{Feedback, FeedbackCaps, FeedbackFilter, FeedbackLine, Feedbac
 use async_recursion::async_recursion as boxed;
 
 impl Store {
-    /// The salt for hashing addresses on a day (days since 1970-01-01 UTC): the stored one, else the candidate. Salts of
-    /// earlier days are deleted.
+    /// The salt for hashing addresses on a day (days since 1970-01-01 UTC). Stores the candidate if there is none yet, and deletes salts of
+    /// earlier days.
     #[boxed]
     pub async fn feedback_salt(&self, day: i64, candidate: &str) -> Result<String, StoreError> {
         writing!(self, "feedback_salt", feedback::feedback_salt(day, candidate))
@@ -41,7 +41,7 @@ impl Store {
         writing!(self, "feedback_remove", feedback::feedback_remove(filter))
     }
 
-    /// Pairs that at least `clients_min` clients have in common, after a pair, sorted by request.
+    /// Pairs that at least `clients_min` clients chose, sorted by query, beginning after the given pair.
     #[boxed]
     pub async fn feedback_pairs(
         &self,

@@ -39,8 +39,8 @@ impl Store {
         writing!(self, "member_beat", group::member_beat(member, until_ms, millis(now)))
     }
 
-    /// Releases groups, in which no request may be in progress, and takes those of the wanted ones that have no owner. Returns every group
-    /// that the member owns; none if the membership has ended.
+    /// Releases groups and takes the wanted groups that have no owner. No request may be in progress in a released group. Returns all
+    /// groups that the member owns; none if the membership has ended.
     #[boxed]
     pub async fn groups_settle(
         &self,
@@ -51,8 +51,8 @@ impl Store {
         writing!(self, "groups_settle", group::groups_settle(member, given_up, wanted))
     }
 
-    /// Ends leases so that the owners of their address groups can take them, and saves the progress of the visits, in few
-    /// statements for any number of leases. Returns the sites that were held; for the others nothing is written.
+    /// Ends leases so that the owners of their address groups can take them, and saves the progress of the visits, with few statements for
+    /// any number of leases. Returns the sites whose lease was still held; nothing is written for the others.
     #[boxed]
     pub async fn visits_hand_over(
         &self,

@@ -1,4 +1,4 @@
-//! Recent visits, the load of workers, and what is in the index.
+//! Recent visits, the load of workers, and statistics of the index.
 
 use async_recursion::async_recursion as boxed;
 use chrono::{DateTime, TimeDelta, Utc};
@@ -21,7 +21,7 @@ impl Store {
         scanning!(self, "visits_by_interval", health::visits_by_interval(millis(since), interval_ms))
     }
 
-    /// The latest visits of all sites, in the order in which they were saved, the last one first.
+    /// The latest visits of all sites, most recently saved first.
     #[boxed]
     pub async fn visits_latest(&self, max: u32) -> Result<Vec<LatestVisit>, StoreError> {
         reading!(self, "visits_latest", health::visits_latest(i64::from(max)))

@@ -23,7 +23,7 @@ impl Store {
         writing!(self, "sites_lease", lease::sites_lease(request, now))
     }
 
-    /// Renews leases. Those that are not returned are lost, and their visits must stop.
+    /// Renews leases and returns those that are still held. The others are lost, and their visits must stop.
     #[boxed]
     pub async fn leases_renew(
         &self,
@@ -38,8 +38,8 @@ impl Store {
         writing!(self, "leases_renew", lease::leases_renew(&renewed))
     }
 
-    /// Ends every lease of a worker; returns how many there were. For a worker that stops, and for one that starts under the
-    /// name of a process that was killed.
+    /// Ends all leases of a worker; returns their number. Called when a worker stops, and when it starts with the name of a process that
+    /// was killed.
     #[boxed]
     pub async fn worker_forget(&self, worker: &WorkerId) -> Result<u64, StoreError> {
         writing!(self, "worker_forget", group::worker_forget(worker))
@@ -68,7 +68,7 @@ impl Store {
         writing!(self, "clocks_save", clock::clocks_save(writes))
     }
 
-    /// The clocks of those of the addresses that have one.
+    /// The clocks of the addresses; addresses without a clock are left out.
     #[boxed]
     pub async fn address_clocks(
         &self,

@@ -30,7 +30,7 @@ macro_rules! reading {
     }};
 }
 
-/// Like `reading`, for a list that is interrupted after a time, or when its caller is gone.
+/// Like `reading`, for a list that is interrupted after a time limit or when its caller is dropped.
 macro_rules! listing {
     ($store:expr, $operation:literal, $time_max:expr, $module:ident :: $function:ident ( $($argument:expr),* )) => {{
         use $crate::operations::Pools;
@@ -130,14 +130,14 @@ mod suffixes;
 mod visits;
 mod watches;
 
-/// Maximum number of attempts before a conflict is reported. Deadlocks are rare, since batches are sorted.
+/// Maximum number of attempts before a conflict is reported. Deadlocks are rare because batches are sorted.
 const ATTEMPTS_MAX: u32 = 4;
 
 /// A database. Clones share its connections.
 #[derive(Clone, Debug)]
 pub struct Store {
     pools: Arc<Pools>,
-    /// Longest time of an operation that reads whole tables.
+    /// Timeout of an operation that reads whole tables.
     scan_time_max: Option<Duration>,
 }
 
@@ -148,7 +148,7 @@ enum Pools {
 }
 
 impl Store {
-    /// Connects and migrates the schema, under a lock so that several processes may start at once.
+    /// Connects and migrates the schema. A lock allows several processes to start at the same time.
     #[boxed]
     pub async fn open(config: &StoreConfig) -> Result<Self, StoreError> {
         let pools = match &config.url {
@@ -165,8 +165,7 @@ impl Store {
         Self::open(&StoreConfig::new(DatabaseUrl::in_data_dir(dir))).await
     }
 
-    /// The same database for the requests of clients: operations that read whole tables are interrupted after a time, with
-    /// [`StoreError::Interrupted`].
+    /// The same database for requests of clients: operations that read whole tables fail with [`StoreError::Interrupted`] after this time.
     #[must_use]
     pub fn with_scan_time_max(self, time_max: Duration) -> Self {
         Self { scan_time_max: Some(time_max), ..self }

@@ -6,9 +6,9 @@ use crate::model::{EarlierAttempt, ReadAttemptWrite};
 use async_recursion::async_recursion as boxed;
 
 impl Store {
-    /// Writes a batch of attempts in one transaction: ends first, then quarantines, then begins. Returns, for each row of the
-    /// batch, the attempt of the same document and of this or a newer reader version that was stored before a begin; for such a begin
-    /// nothing is written. `None` for every other row.
+    /// Writes a batch of attempts in one transaction: ends first, then quarantines, then begins. Returns one value per row of the batch.
+    /// For a begin, it is the stored attempt at the same document by the same or a newer reader version, if there is one; then the begin is
+    /// not written. Otherwise it is `None`.
     #[boxed]
     pub async fn read_attempts_write(
         &self,

@@ -7,13 +7,13 @@ use crate::StoreError;
 use crate::model::{ReaderKey, ReaderKeyOutcome};
 
 impl Store {
-    /// Adds a key, unless a reader of its name has one or there are too many.
+    /// Adds a key, unless a reader with this name has a key or there are too many keys.
     #[boxed]
     pub async fn reader_key_add(&self, key: &ReaderKey) -> Result<ReaderKeyOutcome, StoreError> {
         writing!(self, "reader_key_add", reader_key::reader_key_add(key))
     }
 
-    /// Every key, by name.
+    /// All keys, sorted by name.
     #[boxed]
     pub async fn reader_keys(&self) -> Result<Vec<ReaderKey>, StoreError> {
         reading!(self, "reader_keys", reader_key::reader_keys())

@@ -13,11 +13,11 @@ use crate::model::{
 };
 use crate::packed::{PackedManifest, all_unpacked, unpacked};
 
-/// Bytes of a batch of manifests, as JSON. In memory they take a few times as much.
+/// Maximum bytes of a batch of manifests, as JSON. In memory, they take a few times as much.
 const BATCH_BYTES: u64 = 1024 * 1024;
 
 impl Store {
-    /// The current version of a manifest, even if it left the index.
+    /// The current version of a manifest, even if the manifest was removed from the index.
     #[boxed]
     pub async fn manifest_find(&self, id: &ManifestId) -> Result<Option<StoredManifest>, StoreError> {
         let packed = reading!(self, "manifest_find", manifest::manifest_find(id))?;
@@ -31,7 +31,7 @@ impl Store {
         all_unpacked(self.manifests_packed(ids).await?, "manifests_load").await
     }
 
-    /// The same manifests as [`Self::manifests_load`], compressed: for a caller that waits between them.
+    /// Like [`Self::manifests_load`], but compressed, for a caller that waits between manifests.
     #[boxed]
     pub async fn manifests_packed(&self, ids: &[ManifestId]) -> Result<Vec<PackedManifest>, StoreError> {
         let mut packed = reading!(self, "manifests_packed", manifest::manifests_load(ids))?;
@@ -58,7 +58,7 @@ impl Store {
             if !page.is_empty() {
                 return Ok(page);
             }
-            // All of them have left the index.
+            // all manifests of the batch were removed from the index
             after = batch.ids.last().cloned();
         }
     }
@@ -74,13 +74,13 @@ impl Store {
         reading!(self, "manifest_sizes_after", manifest_size::sizes_after(after, i64::from(max)))
     }
 
-    /// The size of the current version of a manifest, even if it left the index.
+    /// The size of the current version of a manifest, even if the manifest was removed from the index.
     #[boxed]
     pub async fn manifest_size_find(&self, id: &ManifestId) -> Result<Option<ManifestSize>, StoreError> {
         reading!(self, "manifest_size_find", manifest_size::size_find(id))
     }
 
-    /// The size of the manifest in the index of the declaration that leads the capability of an id.
+    /// The size of the indexed manifest with the leading declaration of the capability with this id.
     #[boxed]
     pub async fn manifest_size_of_capability(
         &self,
@@ -99,7 +99,7 @@ impl Store {
         reading!(self, "version_bytes", manifest_size::size_of_version(id, hash))
     }
 
-    /// The sizes of those of the manifests that are in the index, in no order.
+    /// The sizes of the listed manifests that are in the index, in no particular order.
     #[boxed]
     pub async fn manifest_sizes(&self, ids: &[ManifestId]) -> Result<Vec<ManifestSize>, StoreError> {
         reading!(self, "manifest_sizes", manifest_size::sizes_of(ids))
@@ -125,7 +125,7 @@ impl Store {
         Ok(ManifestBatch::split(sizes, BATCH_BYTES))
     }
 
-    /// The manifest in the index of the declaration that leads the capability of an id.
+    /// The indexed manifest with the leading declaration of the capability with this id.
     #[boxed]
     pub async fn manifest_of_capability(
         &self,
@@ -135,15 +135,14 @@ impl Store {
         unpacked(packed, "manifest_of_capability").await
     }
 
-    /// The capability under which an id is served, if it has several declarations or the id belonged to another one, with the declarations
-    /// that are listed.
+    /// The capability that is served under an id, with its listed declarations. `None` if it has a single declaration and its own id.
     #[boxed]
     pub async fn capability_shared(&self, id: &CapabilityId) -> Result<Option<SharedCapability>, StoreError> {
         reading!(self, "capability_shared", declaration::capability_shared(id))
     }
 
-    /// The capabilities of manifests that have several declarations or the id of another one, with the declarations that are
-    /// listed and those of these manifests.
+    /// The capabilities of these manifests that have several declarations or the id of another one, with their listed declarations and the
+    /// declarations in these manifests.
     #[boxed]
     pub async fn capabilities_shared_by(
         &self,
@@ -152,9 +151,9 @@ impl Store {
         reading!(self, "capabilities_shared_by", declaration::capabilities_shared_by(manifests))
     }
 
-    /// The listed declarations that are in the index and whose statements are stored, in no order. A declaration of a site with
-    /// several manifests has no statement until the next visit if a program of an earlier schema wrote it; it is read from its
-    /// manifest until then.
+    /// The requested declarations that are in the index and whose statements are stored, in no particular order. If a program of an earlier
+    /// schema wrote a declaration of a site with several manifests, its statement is missing until the next visit; until then, it is read
+    /// from its manifest.
     #[boxed]
     pub async fn declarations_load(
         &self,
@@ -164,7 +163,7 @@ impl Store {
         all_unpacked(packed, "declarations_load").await
     }
 
-    /// The bytes of the statements of the same declarations.
+    /// The sizes of the statements of the same declarations, in bytes.
     #[boxed]
     pub async fn declaration_sizes(
         &self,
@@ -199,7 +198,7 @@ impl Store {
         reading!(self, "manifest_versions", version::manifest_versions(id, i64::from(max)))
     }
 
-    /// The newest version with this content, and the one before it. Empty if there is none.
+    /// The newest version with this content, and its predecessor. Empty if there is no such version.
     #[boxed]
     pub async fn versions_until(
         &self,
@@ -237,7 +236,7 @@ impl Store {
         scanning!(self, "semantic_types", capability::semantic_types())
     }
 
-    /// The namespaces of the given types with the totals of these types, the largest first.
+    /// The namespaces of the given types, with totals over these types, the largest first.
     #[boxed]
     pub async fn semantic_namespaces(
         &self,

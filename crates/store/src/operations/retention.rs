@@ -34,14 +34,14 @@ impl Store {
         reading!(self, "feed_readers", retention::feed_readers())
     }
 
-    /// Position of the first entry that is kept.
+    /// Position of the first remaining entry.
     #[boxed]
     pub async fn feed_first(&self) -> Result<FeedPosition, StoreError> {
         reading!(self, "feed_first", retention::feed_first())
     }
 
-    /// Deletes what is older than the settings keep. Entries that a registered reader has not read are kept; the result names
-    /// that reader.
+    /// Deletes data that is older than the settings allow. Entries that a registered reader has not read are kept; the result names this
+    /// reader.
     #[boxed]
     pub async fn retain(&self, retention: &Retention, now: DateTime<Utc>) -> Result<Retained, StoreError> {
         let before = |age: Duration| millis(now - TimeDelta::from_std(age).unwrap_or(TimeDelta::MAX));

@@ -16,14 +16,14 @@ const SEEDS_BATCH: usize = 20_000;
 const UNLIST_BATCH: usize = 200;
 
 impl Store {
-    /// Adds seeds in batches. Known seeds change nothing, and blocked sites stay blocked. After an error, earlier batches stay
-    /// added, and adding everything again is safe.
+    /// Adds seeds in batches. Known seeds change nothing, and blocked sites stay blocked. After an error, the earlier batches remain, and
+    /// it is safe to add all seeds again.
     #[boxed]
     pub async fn seeds_add(&self, seeds: &[Seed], now: DateTime<Utc>) -> Result<SeedsAdded, StoreError> {
         self.seeds_put(seeds, Ranking::Raise, (now, now)).await
     }
 
-    /// Like [`Self::seeds_add`], but the visits that new seeds of known sites request are due at a later time.
+    /// Like [`Self::seeds_add`], but if a new seed requests a visit of a known site, the visit is due at this later time.
     #[boxed]
     pub async fn seeds_add_due_at(
         &self,
@@ -34,7 +34,7 @@ impl Store {
         self.seeds_put(seeds, Ranking::Raise, (now, due_at)).await
     }
 
-    /// Like [`Self::seeds_add`], and gives listed sites the priority of their new rank, also a lower one.
+    /// Like [`Self::seeds_add`], but also sets listed sites to the priority of their new rank, even if it is lower.
     #[boxed]
     pub async fn seeds_relist(&self, seeds: &[Seed], now: DateTime<Utc>) -> Result<SeedsAdded, StoreError> {
         self.seeds_put(seeds, Ranking::Follow, (now, now)).await
@@ -86,8 +86,7 @@ impl Store {
         Ok(gone)
     }
 
-    /// Makes sites due that were last visited before a time; returns how many. Blocked sites and parked visits stay as they
-    /// are.
+    /// Makes sites due that were last visited before a time; returns how many. Blocked sites and parked visits do not change.
     #[boxed]
     pub async fn sites_revisit(
         &self,

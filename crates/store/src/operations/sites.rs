@@ -65,7 +65,7 @@ impl Store {
         listing!(self, "sites_page", request.time_max, site_list::sites_page(request))
     }
 
-    /// How many sites there are on all pages of a list. Reads whole tables.
+    /// Number of sites on all pages of a list. Reads whole tables.
     ///
     /// # Errors
     ///
@@ -75,7 +75,7 @@ impl Store {
         listing!(self, "sites_count", request.time_max, site_list::sites_count(request))
     }
 
-    /// Everything that is known of a site, with its last visits and without the text of its robots.txt files.
+    /// Everything that is known about a site, with its last visits, but without the text of its robots.txt files.
     #[boxed]
     pub async fn site_report(
         &self,
@@ -85,7 +85,7 @@ impl Store {
         reading!(self, "site_report", site_list::site_report(site, visits_max, None))
     }
 
-    /// Like [`Self::site_report`], with at most `hosts_max` hosts: the one named as the site first, then requested ones. It has
+    /// Like [`Self::site_report`], with at most `hosts_max` hosts: first the host with the name of the site, then requested hosts. Contains
     /// the first 16 KiB of at most four robots.txt files.
     #[boxed]
     pub async fn site_report_brief(
@@ -115,7 +115,7 @@ impl Store {
         scanning!(self, "stats", stats::stats(millis(now)))
     }
 
-    /// How many sites are due, those that are being visited included. Reads the whole table of sites.
+    /// Number of due sites, including those that are being visited. Reads the whole table of sites.
     #[boxed]
     pub async fn sites_due(&self, now: DateTime<Utc>) -> Result<u64, StoreError> {
         scanning!(self, "sites_due", stats::sites_due(millis(now)))
@@ -127,7 +127,7 @@ impl Store {
         reading!(self, "next_due_at", stats::next_due_at())
     }
 
-    /// Parked visits by when their sites are due: site, time, reason as text.
+    /// Parked visits, sorted by the time when their sites are due: site, time, reason as text.
     #[boxed]
     pub async fn parked_list(&self, max: u32) -> Result<Vec<(SiteName, DateTime<Utc>, String)>, StoreError> {
         reading!(self, "parked_list", site::parked_list(i64::from(max)))

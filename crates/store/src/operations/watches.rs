@@ -14,7 +14,7 @@ use crate::model::{
 };
 
 impl Store {
-    /// Adds a watch with its challenge, unless a cap is reached. It delivers the changes from now on.
+    /// Adds a watch with its challenge, unless a cap is reached. The watch delivers changes from now on.
     #[boxed]
     pub async fn watch_add(&self, watch: &NewWatch, caps: WatchCaps) -> Result<WatchOutcome, StoreError> {
         self.feed_sequence().await?;
@@ -26,7 +26,7 @@ impl Store {
         reading!(self, "watch_find", watch::watch_find(id))
     }
 
-    /// Watches after an id, sorted by id, which are random.
+    /// Watches after an id, sorted by id. Ids are random.
     #[boxed]
     pub async fn watches_page(&self, after: Option<&str>, max: u32) -> Result<Vec<Watch>, StoreError> {
         reading!(self, "watches_page", watch::watches_page(after.unwrap_or_default(), i64::from(max)))
@@ -38,7 +38,7 @@ impl Store {
         writing!(self, "watch_delete", watch::watch_delete(id))
     }
 
-    /// Replaces the secret of a watch. The one before signs until `old_until`.
+    /// Replaces the secret of a watch. The previous secret also signs until `old_until`.
     #[boxed]
     pub async fn watch_rotate(
         &self,
@@ -49,7 +49,7 @@ impl Store {
         writing!(self, "watch_rotate", watch::watch_rotate(id, secret, millis(old_until)))
     }
 
-    /// Sends a new challenge in place of one that waits, unless the watch is active. Returns whether it is sent.
+    /// Queues a new challenge in place of a waiting one, unless the watch is active. Returns whether it was queued.
     #[boxed]
     pub async fn watch_challenge(
         &self,
@@ -60,13 +60,14 @@ impl Store {
         writing!(self, "watch_challenge", watch::watch_challenge(id, challenge, millis(now)))
     }
 
-    /// The last messages of a watch that wait or were given up, newest first.
+    /// The last messages of a watch that are waiting or were given up, newest first.
     #[boxed]
     pub async fn deliveries_of(&self, watch_id: &str, max: u32) -> Result<Vec<DeliveryLine>, StoreError> {
         reading!(self, "deliveries_of", delivery::deliveries_of(watch_id, i64::from(max)))
     }
 
-    /// The watches of sites that opted out or are suspended, to be deleted. An active one is listed when the removals are delivered.
+    /// The watches of sites that opted out or are suspended, to be deleted. An active watch is listed only after its removals are
+    /// delivered.
     #[boxed]
     pub async fn watches_ended(&self, max: u32) -> Result<Vec<String>, StoreError> {
         let max = i64::from(max);
@@ -74,14 +75,14 @@ impl Store {
         if seen.is_empty() {
             return Ok(seen);
         }
-        // The removals of a block that was seen are committed, but may have had no position yet.
+        // The removals of a visible block are committed, but they may not have positions yet.
         self.feed_sequence().await?;
         let mut ended = reading!(self, "watches_ended", watch::watches_ended(max))?;
         ended.retain(|id| seen.contains(id));
         Ok(ended)
     }
 
-    /// Active watches with changes that are in no message, and without a message that waits.
+    /// Active watches without a waiting message that have changes which are not in a message yet.
     #[boxed]
     pub async fn watches_behind(&self, max: u32) -> Result<Vec<WatchBehind>, StoreError> {
         self.feed_sequence().await?;
@@ -106,7 +107,7 @@ impl Store {
         writing!(self, "delivery_add", delivery::delivery_add(delivery))
     }
 
-    /// Messages of a kind that are due, for this worker. Each counts as sent, and another worker may send it after `until`.
+    /// Claims due messages of one kind for this worker. Each counts as an attempt, and another worker may send it after `until`.
     #[boxed]
     pub async fn deliveries_claim(
         &self,
@@ -115,7 +116,7 @@ impl Store {
         until: DateTime<Utc>,
         max: u32,
     ) -> Result<Vec<DueDelivery>, StoreError> {
-        // without the lock of a writer while nothing is due
+        // avoids the write lock while nothing is due
         if !reading!(self, "deliveries_claim", delivery::deliveries_wait(message, millis(now)))? {
             return Ok(Vec::new());
         }

@@ -1,11 +1,11 @@
-//! New sites by `COPY`: ten times as many rows a second as by `INSERT` from a batch.
+//! Adds new sites with `COPY`, which writes ten times as many rows per second as `INSERT` from a batch.
 
 use super::Connection;
 use super::sql::seed::sites_put_json;
 use crate::fault::Outcome;
 use crate::model::seed::{NewSiteRow, Ranking, priority_changes};
 
-/// For fewer rows, the temporary table costs more than it saves.
+/// Minimum number of rows: for fewer, the temporary table costs more than it saves.
 const ROWS_MIN: usize = 1_000;
 
 /// Inserts the sites that are not known and updates the priority of the others; returns the new ones.

@@ -70,7 +70,7 @@ pub(crate) fn unhex_of(digits: &str) -> String {
     format!("decode({digits}, 'hex')")
 }
 
-/// The server's counters continue after the largest imported number.
+/// Sets the sequences of the server to continue after the largest imported numbers.
 pub(crate) const AFTER_IMPORT: &[&str] = &[
     "SELECT setval(pg_get_serial_sequence('feedback', 'id'), (SELECT COALESCE(MAX(id), 0) + 1 FROM feedback), false)",
     "SELECT setval(pg_get_serial_sequence('report', 'id'), (SELECT COALESCE(MAX(id), 0) + 1 FROM report), false)",
@@ -80,23 +80,23 @@ pub(crate) const AFTER_IMPORT: &[&str] = &[
 static MIGRATIONS: LazyLock<Migrator> =
     LazyLock::new(|| crate::schema::migrator(include!(concat!(env!("OUT_DIR"), "/postgres.rs"))));
 
-/// Statements look up batches by key, and the planner cannot know how few rows a batch has: by default it hashes whole
-/// tables. Nested loops over an index cost the same however large a table is. JIT takes longer than any statement runs. A
-/// lookup in `site` goes to one of its 16 partitions, but the planner adds up the cost of all; at the default
-/// `random_page_cost`, reading the whole table seems cheaper.
+/// Settings of the planner. Statements look up batches by key, and the planner does not know that batches are small, so by default it
+/// hashes whole tables. Nested loops over an index cost the same for tables of any size. JIT compilation takes longer than any statement. A
+/// lookup in `site` uses one of its 16 partitions, but the planner adds up the cost of all of them; with the default `random_page_cost`, it
+/// would read the whole table.
 const PLANNER: [(&str, &str); 4] =
     [("enable_hashjoin", "off"), ("enable_mergejoin", "off"), ("jit", "off"), ("random_page_cost", "1.1")];
 
-/// Longer than any round trip.
+/// Timeout for connecting, longer than any round trip.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// After this, a method that waits for a connection reports the database as unavailable.
+/// If no connection is free after this time, the database is reported as unavailable.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Opens the first connection. `shown` is the URL without the password.
 async fn connect(options: &PgConnectOptions, shown: String) -> Result<Connection, StoreError> {
     let connecting = tokio::time::timeout(CONNECT_TIMEOUT, options.connect());
     let Ok(connected) = connecting.await else {
-        let reason = format!("no answer within {} s", CONNECT_TIMEOUT.as_secs());
+        let reason = format!("no response within {} s", CONNECT_TIMEOUT.as_secs());
         return Err(StoreError::Unreachable { url: shown, reason });
     };
     connected.map_err(|error| StoreError::of_connecting(shown, &error))
@@ -105,8 +105,8 @@ async fn connect(options: &PgConnectOptions, shown: String) -> Result<Connection
 #[derive(Debug)]
 pub(crate) struct Pool {
     connections: PgPool,
-    /// For lists of sites. A connection whose caller is gone is used again only when the server has ended the statement, so
-    /// that abandoned lists take no connection of others.
+    /// Connections for lists of sites. If a caller is dropped, its connection is reused only after the server has ended the statement, so
+    /// the separate pool keeps abandoned lists from blocking other operations.
     lists: PgPool,
 }
 
@@ -154,7 +154,7 @@ impl Pool {
         Ok(self.connections.acquire().await?)
     }
 
-    /// A connection for the last position of the feed: of PostgreSQL no more than of other reads.
+    /// A connection to read the last position of the feed. PostgreSQL uses the same pool as for other reads.
     pub(crate) async fn feed_head(&self) -> Outcome<sqlx::pool::PoolConnection<Postgres>> {
         self.read().await
     }
@@ -168,7 +168,7 @@ impl Pool {
         Self::limited(&self.connections, time_max).await
     }
 
-    /// A transaction whose statements are interrupted after a time.
+    /// A transaction whose statements are interrupted after this time.
     async fn limited(pool: &PgPool, time_max: Option<Duration>) -> Outcome<Transaction<'static, Postgres>> {
         let mut transaction = pool.begin().await?;
         if let Some(time_max) = time_max {

@@ -1,7 +1,7 @@
-//! Dictionary of the strings that repeat over most compacted sites: each takes two bytes instead of its length.
+//! Dictionary of strings that most compacted sites have in common. Each takes two bytes instead of its length.
 //!
-//! Databases hold the positions, so the list only grows at its end. Any other string is written as it is. The list need not
-//! follow the crawler: a reason that is rephrased takes its length until it is added.
+//! Databases store positions in the list, so strings may only be appended. All other strings are written in full. The list does not have to
+//! match the crawler: a rephrased reason is written in full until it is appended here.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 

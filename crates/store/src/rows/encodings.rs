@@ -15,7 +15,7 @@ pub(crate) mod seconds {
     }
 }
 
-/// Runs of equal path slots: after a first visit all are equal.
+/// Run-length encoding of path slots. After a first visit, all slots are equal.
 pub(crate) mod path_runs {
     use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
 

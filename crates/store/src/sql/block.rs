@@ -1,5 +1,5 @@
-//! Opt-out and suspension: a block of the owner and a suspension of the operator stay when the content is purged, so that no
-//! seed adds the site again. A site may have both; it is visited again when neither is left.
+//! Opt-out by the owner (block) and suspension by the operator. Both remain when the content is purged, so that no seed adds the site
+//! again. A site may have both; it is visited again when both are lifted.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -18,8 +18,8 @@ use crate::plan::Change;
 /// Reason of the feed entries.
 const REASON: &str = "opted_out";
 
-/// Everything of a site that is content or could cause a request; clocks stay. Watches of the site end after they have delivered the
-/// removals ([`super::watch::watches_ended`]).
+/// Deletes all content of a site, and all data that could cause a request. Clocks are kept. Watches of the site end after they have
+/// delivered the removals ([`super::watch::watches_ended`]).
 const PURGES: [&str; 16] = [
     "DELETE FROM capability_type WHERE manifest_id IN (SELECT id FROM manifest WHERE site = $1)",
     "DELETE FROM capability WHERE manifest_id IN (SELECT id FROM manifest WHERE site = $1)",
@@ -109,7 +109,7 @@ pub(crate) async fn feed_removal(
     Ok(u32::try_from(removed.len()).unwrap_or(u32::MAX))
 }
 
-/// Deletes everything of a site that is content or could cause a request.
+/// Deletes all content of a site, and all data that could cause a request.
 pub(crate) async fn content_purge(connection: &mut Connection, site: &SiteName) -> Outcome<()> {
     for purge in PURGES {
         sqlx::query(purge).bind(site.as_str()).execute(&mut *connection).await?;
@@ -117,7 +117,7 @@ pub(crate) async fn content_purge(connection: &mut Connection, site: &SiteName) 
     Ok(())
 }
 
-/// Plans no visit, and raises the fence so that a visit under way is not saved. Adds the site if it is not known.
+/// Removes the planned visit, and raises the fence so that a visit in progress is not saved. Adds the site if it is not known.
 async fn site_close(
     connection: &mut Connection,
     site: &SiteName,
@@ -175,8 +175,8 @@ async fn row_lift(
     Ok(lifted)
 }
 
-/// Makes a site due after a block or a suspension was lifted, unless the other one still applies. A site that no seed and no link names has
-/// no host to visit, and is not due.
+/// Makes a site due after a block or a suspension was lifted, unless the other one still applies. A site that neither a seed nor a link
+/// names has no host to visit and does not become due.
 async fn site_reopen(connection: &mut Connection, site: &SiteName, now_ms: i64) -> Outcome<()> {
     let status = if block_find(connection, site.as_str()).await?.is_some() {
         Status::OptedOut
@@ -234,7 +234,7 @@ pub(crate) async fn block_find(connection: &mut Connection, site: &str) -> Outco
     Ok(Some(BlockRecord { reason, at }))
 }
 
-/// Suspends a site: ends its lease, removes its manifests from the index, purges its content. Reports about it stay.
+/// Suspends a site: ends its lease, removes its manifests from the index, purges its content. Reports about it are kept.
 pub(crate) async fn site_suspend(
     connection: &mut Connection,
     site: &SiteName,
@@ -256,7 +256,7 @@ pub(crate) async fn site_suspend(
     let is_blocked = block_find(connection, site.as_str()).await?.is_some();
     let purge = Purge {
         status: if is_blocked { Status::OptedOut } else { Status::Suspended },
-        // The feed contains the reason, so that its consumers need no second request.
+        // the feed contains the reason, so that consumers need no second request
         feed_reason: Cow::Owned(suspension.reason.feed_reason()),
     };
     let (manifests_removed, documents_removed) = site_purge(connection, site, &purge, suspension.at).await?;

@@ -88,8 +88,8 @@ pub(crate) async fn semantic_types(connection: &mut Connection) -> Outcome<Vec<S
     }))
 }
 
-/// The namespaces of the given types, with the capabilities and sites of these types. Each capability counts once in a
-/// namespace. A row is read for one type only, so that the time is linear however names are nested.
+/// The namespaces of the given types, with the capabilities and sites of these types. Each capability counts once in a namespace. Each row
+/// is read for one type only, so the time is linear even if names are nested.
 pub(crate) async fn semantic_namespaces(
     connection: &mut Connection,
     types: &[SemanticTypeCount],

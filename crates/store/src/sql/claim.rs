@@ -40,7 +40,7 @@ impl TryFrom<ClaimRow> for Claim {
 
     fn try_from(row: ClaimRow) -> Result<Self, StoreError> {
         let at = RowRef::new("site_claim", &row.site);
-        let missing = |column| at.damaged(column, "an owner has this value");
+        let missing = |column| at.damaged(column, "is null although the site has an owner");
         let owner = match at.parse_of::<KeyHash>("key_hash", row.key_hash.as_ref())? {
             None => None,
             Some(key_hash) => Some(Owner {
@@ -62,7 +62,7 @@ impl TryFrom<ClaimRow> for Claim {
     }
 }
 
-/// The claims of the listed sites. A damaged one counts as absent, so that its site is visited.
+/// The claims of the listed sites. A damaged claim counts as absent, so that its site is still visited.
 pub(crate) async fn claims_of(connection: &mut Connection, sites: &str) -> Outcome<Vec<(String, Claim)>> {
     let rows = sqlx::query(concat!(
         "SELECT site, asked_at_ms, key_hash, proof, since_ms, proven_at_ms, missing_since_ms, checked_at_ms, finding
@@ -101,7 +101,7 @@ pub(crate) async fn sites_owned(connection: &mut Connection, max: i64) -> Outcom
     Ok(owned.into_iter().filter_map(|(site, owner)| Some((site, owner?))).collect())
 }
 
-/// Stores that a check was requested, unless one was after `earlier_max_ms`. Returns whether it was stored.
+/// Stores that a check was requested, unless one was requested after `earlier_max_ms`. Returns whether it was stored.
 pub(crate) async fn claim_ask(
     connection: &mut Connection,
     site: &str,
@@ -121,7 +121,7 @@ pub(crate) async fn claim_ask(
     Ok(stored.rows_affected() > 0)
 }
 
-/// Stores the result of a check. The time of the last request stays as it is.
+/// Stores the result of a check. The time of the last request does not change.
 pub(super) async fn claim_save(connection: &mut Connection, site: &str, claim: &Claim) -> Outcome<()> {
     let owner = claim.owner.as_ref();
     sqlx::query(
@@ -152,7 +152,7 @@ pub(crate) async fn claim_secret_find(connection: &mut Connection) -> Outcome<Op
         .await?)
 }
 
-/// The stored secret, else the candidate, which is stored.
+/// The stored secret. Stores the candidate if there is none.
 pub(crate) async fn claim_secret_keep(connection: &mut Connection, candidate: &str) -> Outcome<String> {
     sqlx::query("INSERT INTO claim_secret (id, secret) VALUES (1, $1) ON CONFLICT (id) DO NOTHING")
         .bind(candidate)

@@ -13,16 +13,16 @@ use crate::convert::{RowRef, json, millis, millis_of, names, to_i32};
 use crate::fault::Outcome;
 use crate::model::{ClockWrite, Housekeeping, RefusedClocks, VisitProgress};
 
-/// Clocks are at most milliseconds ahead; a day covers wrong clocks of workers.
+/// How long passed clocks are kept. Clocks of correct machines differ by milliseconds; a day also covers workers with a wrong clock.
 const CLOCK_KEPT_MS: i64 = 24 * 60 * 60 * 1_000;
-/// An attempt whose document was not seen for three months is not needed. Until then a retry of the visit reads it again.
+/// How long an attempt is kept after its document was last seen. After three months it is no longer needed.
 const ATTEMPT_KEPT_MS: i64 = 90 * 24 * 60 * 60 * 1_000;
-/// A report that no operator acted upon in three months is stale: the site has changed since.
+/// How long a report is kept. After three months without action it is outdated, because the site has changed.
 const REPORT_KEPT_MS: i64 = 90 * 24 * 60 * 60 * 1_000;
-/// Owners see the searches of the last three months, about one season.
+/// Retention of search counts: owners see the last three months.
 const SEARCH_COUNTS_KEPT_MS: i64 = 90 * DAY_MS;
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
-/// A visit that was interrupted two days ago starts again anyway.
+/// How long the progress of an interrupted visit is kept. After two days, the visit starts from the beginning anyway.
 const PROGRESS_KEPT_MS: i64 = 2 * 24 * 60 * 60 * 1_000;
 
 /// The writes of a batch to one host: the latest times, and the sum of the requests of the latest day.
@@ -81,7 +81,7 @@ async fn clocks_write(connection: &mut Connection, writes: &[&ClockWrite]) -> Ou
             *latest = (*latest).max(millis(at));
         }
     }
-    // A clock is a column of a host's row. A visit with progress has expanded its site with its first clock.
+    // The clock is a column of the host's row, so the site must be expanded. A visit with progress did that with its first clock.
     let begins = writes.iter().filter(|write| write.progress.is_none());
     let sites: BTreeSet<&str> =
         begins.filter_map(|write| hosts.get(write.host.as_str())).map(|clock| clock.site.as_str()).collect();

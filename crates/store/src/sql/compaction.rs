@@ -41,7 +41,7 @@ impl SiteRow {
     }
 }
 
-/// The listed sites that are compacted, by name. The rows of some may be damaged.
+/// The listed sites that are compacted, by name. Some may fail to decode.
 pub(super) async fn compacted_among(
     connection: &mut Connection,
     sites: &str,
@@ -60,7 +60,7 @@ pub(super) async fn compacted_among(
     Ok(decoded.filter_map(|(name, site)| Some((name, site.transpose()?))).collect())
 }
 
-/// Writes the rows of those of the sites that are compacted.
+/// Writes the rows of the listed sites that are compacted.
 pub(crate) async fn sites_expand(connection: &mut Connection, sites: &str) -> Outcome<()> {
     let locked: Vec<String> = sqlx::query_scalar(concat!(
         "SELECT name FROM site WHERE packed IS NOT NULL AND name IN ",
@@ -76,7 +76,7 @@ pub(crate) async fn sites_expand(connection: &mut Connection, sites: &str) -> Ou
     }
     let locked = names(locked.iter().map(String::as_str))?;
     let compacted = compacted_among(connection, &locked).await?.into_values();
-    // A damaged site stays compacted. Its lease sets it aside.
+    // a damaged site stays compacted; leasing skips it
     let mut compacted: Vec<CompactedSite> = compacted.filter_map(log_damaged).collect();
     compacted.sort_unstable_by(|one, other| one.state.name.cmp(&other.state.name));
     let (states, hosts): (Vec<_>, Vec<_>) =
@@ -162,10 +162,10 @@ pub(crate) async fn sites_compact(
     Ok(rows.len() as u64)
 }
 
-/// The rows of sites, without what a compacted site does not keep.
+/// The rows of sites, without the data that compaction drops.
 async fn rows_of(connection: &mut Connection, sites: &str, now_ms: i64) -> Outcome<Vec<CompactedSite>> {
     let states = states_of(connection, sites).await?.into_iter();
-    // A site with a damaged row is left as it is.
+    // A site with a damaged row is not changed.
     let states = states.filter_map(|(site, state)| Some((site, log_damaged(state)?)));
     let mut compacted: BTreeMap<String, CompactedSite> =
         states.map(|(site, state)| (site, CompactedSite { state, hosts: Vec::new() })).collect();

@@ -1,4 +1,4 @@
-//! Stores which declarations of a site are one capability, and the ids under which it is served.
+//! Stores which declarations of a site belong to the same capability, and the ids under which it is served.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -18,17 +18,17 @@ use crate::packed::{Packed as _, PackedDeclaration};
 use crate::plan::Change;
 use crate::prepare::CapabilityKeys;
 
-/// Maximum number of declarations of one site that are grouped, the first by manifest and id. The others stay capabilities of their own.
+/// Maximum number of declarations of one site that are grouped: the first ones by manifest and id. The others remain separate capabilities.
 const DECLARATIONS_MAX: i64 = 20_000;
-/// Maximum number of declarations that are read at once; those after them are left out. A page of manifests has at most 5,000 capabilities,
-/// or few more than a MiB of JSON has, and each has at most 16 declarations that are read.
+/// Maximum number of declarations read with one statement; the rest is left out. A page of manifests has at most 5,000 capabilities, or
+/// slightly more than fit into a MiB of JSON, and at most 16 declarations of each are read.
 const READ_MAX: i64 = 100_000;
 /// Maximum number of manifests of one visit whose declarations get the keys and statements that they lack.
 const MANIFESTS_COMPLETED_MAX: i64 = 16;
-/// Maximum number of statements that are written at once.
+/// Maximum number of statements per write.
 const STATEMENTS_WRITTEN_MAX: usize = 200;
 
-/// The decision about a site before its manifests change.
+/// The grouping of a site before its manifests change.
 pub(crate) async fn declarations_before(connection: &mut Connection, site: &SiteName) -> Outcome<Before> {
     let known: Vec<String> = sqlx::query_scalar(
         "SELECT id FROM capability WHERE manifest_id IN (SELECT id FROM manifest WHERE site = $1)
@@ -51,7 +51,7 @@ pub(crate) async fn declarations_before(connection: &mut Connection, site: &Site
     Ok(Before { known: known.into_iter().collect(), capabilities: capabilities.into_iter().collect() })
 }
 
-/// Decides again, after the manifests of the site changed. Returns the entries for the feed.
+/// Recomputes the grouping after the manifests of the site have changed. Returns the entries for the feed.
 pub(crate) async fn declarations_regroup(
     connection: &mut Connection,
     site: &SiteName,
@@ -170,7 +170,7 @@ async fn manifests_declared(
     Ok(manifests)
 }
 
-/// Writes what the declarations of manifests state that were read by this visit.
+/// Writes the statements of the declarations in manifests that this visit has read.
 pub(crate) async fn statements_add<'m>(
     connection: &mut Connection,
     manifests: impl IntoIterator<Item = &'m Manifest>,
@@ -203,7 +203,8 @@ async fn statements_write(connection: &mut Connection, manifest: &Manifest) -> O
         sqlx::query(concat!(
             "UPDATE capability SET operation = batch.operation, fullness = batch.fullness, statement = batch.statement FROM ",
             batch!(id TEXT, operation TEXT, fullness INTEGER, statement TEXT),
-            // The expression keeps SQLite from reading all rows of the manifest for each row of the batch, by the index on manifest_id.
+            // The expression prevents SQLite from using the index on manifest_id, with which it would read all rows of the manifest for
+            // each row of the batch.
             " WHERE capability.id = batch.id AND capability.manifest_id || '' = $2"
         ))
         .bind(json(&rows, "batch of statements")?)
@@ -214,8 +215,8 @@ async fn statements_write(connection: &mut Connection, manifest: &Manifest) -> O
     Ok(())
 }
 
-/// Writes the keys and statements that are missing, for a bounded number of manifests: those of a site's first manifest when the
-/// second comes, and those that a program of an earlier schema did not write.
+/// Writes the keys and statements that are missing, for a bounded number of manifests: those of a site's first manifest when a second one
+/// is added, and those that a program of an earlier schema did not write.
 async fn statements_complete(connection: &mut Connection, site: &SiteName) -> Outcome<()> {
     let without: Vec<String> = sqlx::query_scalar(
         "SELECT id FROM manifest WHERE site = $1 AND removed_at_ms IS NULL
@@ -231,7 +232,7 @@ async fn statements_complete(connection: &mut Connection, site: &SiteName) -> Ou
         let Some(id) = log_damaged(RowRef::new("manifest", &id).parse::<ManifestId>("id", &id)) else {
             continue;
         };
-        // A damaged manifest keeps capabilities of their own.
+        // the capabilities of a damaged manifest stay separate
         let stored = match manifest_find(connection, &id).await {
             Err(Fault::Store(error)) => log_damaged(Err(error)).flatten(),
             found => found?,

@@ -137,7 +137,8 @@ pub(crate) async fn deliveries_wait(
     Ok(due.is_some())
 }
 
-/// Messages of a kind that are due. The condition on the time is repeated, since another worker may have claimed a message meanwhile.
+/// Claims due messages of one kind. The condition on the time is repeated, because another worker may have claimed a message in the
+/// meantime.
 pub(crate) async fn deliveries_claim(
     connection: &mut Connection,
     message: Message,
@@ -175,7 +176,7 @@ pub(crate) async fn deliveries_claim(
     Ok(intact(decode::<DueRow>(&["delivery", "watch"], &rows), DueDelivery::try_from))
 }
 
-/// Counts a message on a day; false if a cap is reached. A day before the last one counts as the last one.
+/// Counts a message on a day; false if a cap is reached. A day earlier than the last counted one counts as that day.
 pub(crate) async fn receiver_count(
     connection: &mut Connection,
     receiver: &SiteName,
@@ -302,7 +303,7 @@ async fn failed(
     .bind(status)
     .fetch_optional(&mut *connection)
     .await?;
-    // the receiver has not confirmed that it wants requests
+    // the receiver has not confirmed the watch
     if then == AfterFailure::Pause && unconfirmed == Some(1) {
         watch::watch_delete(connection, &delivery.watch_id).await?;
     }

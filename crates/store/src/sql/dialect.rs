@@ -7,7 +7,7 @@ use crate::fault::Outcome;
 use crate::from_row::from_row;
 use crate::model::{DialectUsage, NewSite};
 
-/// Manifests that are read for each new site: of a site that starts with several, one counts.
+/// Rows read for each new site, because a site may start with several manifests but is listed once.
 const MANIFESTS_PER_SITE: i64 = 8;
 
 struct UsageRow {

@@ -8,10 +8,10 @@ use crate::fault::Outcome;
 use crate::packed::PackedDocument;
 use crate::prepare::PreparedDocument;
 
-/// Stores a document. Stored bytes that differ are damaged, and replaced.
+/// Stores a document. If bytes with the same hash but other content are stored, they are damaged and replaced.
 ///
-/// The row is locked only where it is written. `ON CONFLICT DO UPDATE` would lock it in every case, and saves of other
-/// visits that keep the same document would wait for the end of this one.
+/// The row is locked only if it is written. `ON CONFLICT DO UPDATE` would always lock it, and other visits that store the same document
+/// would wait for this transaction to end.
 pub(crate) async fn document_keep(
     connection: &mut Connection,
     hash: &ContentHash,
@@ -59,7 +59,7 @@ pub(crate) async fn document_find(
     Ok(row.map(|(body, body_hash)| PackedDocument { hash: hash.to_string(), body, body_hash }))
 }
 
-/// Removes those of the listed documents that nothing refers to.
+/// Removes the listed documents that are no longer referenced.
 pub(crate) async fn documents_drop_unused(connection: &mut Connection, hashes: &str) -> Outcome<u64> {
     let dropped = sqlx::query(concat!(
         "DELETE FROM document WHERE hash IN ",

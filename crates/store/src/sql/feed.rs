@@ -1,9 +1,9 @@
 //! The change feed, without gaps under concurrent writers.
 //!
-//! Writers insert changes into `feed_pending` in their own transactions, without a position. One sequencer at a time moves
-//! committed changes into `feed` and takes positions from a one-row counter, so no position belongs to a row that others
-//! cannot see yet. Changes of one manifest keep their order, since the transaction locks the site's row until it ends.
-//! Where transactions cannot overlap, the writer sequences its own changes.
+//! Writers insert changes into `feed_pending` in their own transactions, without a position. One sequencer at a time moves committed
+//! changes into `feed` and takes positions from a one-row counter, so each position belongs to a row that is visible to others. Changes of
+//! one manifest keep their order, because a transaction locks the row of the site until it ends. With a database whose write transactions
+//! cannot overlap, the writer sequences its own changes.
 
 use std::borrow::Cow;
 
@@ -103,8 +103,8 @@ pub(crate) async fn feed_waits(connection: &mut Connection) -> Outcome<bool> {
     Ok(waiting.is_some())
 }
 
-/// Gives positions to a batch of committed changes; returns how many there were. Waits for other sequencers, so every change
-/// that was committed before the call has its position afterwards.
+/// Assigns positions to a batch of committed changes; returns their number. Waits for other sequencers. If the number is less than
+/// [`SEQUENCE_BATCH`], all changes that were committed before the call have positions afterwards.
 pub(crate) async fn feed_sequence(connection: &mut Connection) -> Outcome<i64> {
     if let Some(lock) = SEQUENCER_LOCK {
         sqlx::query(lock).execute(&mut *connection).await?;
@@ -152,7 +152,7 @@ pub(crate) async fn feed_page(
 ) -> Outcome<FeedPage> {
     let (mut page, mut read_to) = (Page::new(max), Cursor::after(after.0));
     while let Some(wanted) = page.wanted() {
-        // A damaged position after the last one would end the feed for its readers.
+        // a damaged position beyond the last one would end the feed for its readers
         let rows = sqlx::query(
             "SELECT position, at_ms, change, site, manifest_id, reason FROM feed
              WHERE position > $1 AND position <= (SELECT last_position FROM feed_state WHERE id = 1)
@@ -234,7 +234,7 @@ pub(crate) async fn feed_position_at(connection: &mut Connection, at_ms: i64) ->
     if let Some((position, _)) = oldest.filter(|(_, oldest_ms)| *oldest_ms >= at_ms) {
         return Ok(FeedPosition(position - 1));
     }
-    // The expression keeps the planner from walking the index of positions from the oldest entry.
+    // The expression prevents the planner from scanning the index of positions from the oldest entry.
     let first: Option<i64> =
         sqlx::query_scalar("SELECT MIN(position + 0) FROM feed WHERE at_ms >= $1 AND position > 0")
             .bind(at_ms)

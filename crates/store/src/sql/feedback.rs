@@ -12,7 +12,7 @@ use crate::model::{
     Feedback, FeedbackCap, FeedbackCaps, FeedbackFilter, FeedbackLine, FeedbackOutcome, FeedbackPair,
 };
 
-/// The stored salt of a day, else the candidate. Salts of earlier days are deleted.
+/// The stored salt of a day. Stores the candidate if there is none, and deletes salts of earlier days.
 pub(crate) async fn feedback_salt(connection: &mut Connection, day: i64, candidate: &str) -> Outcome<String> {
     sqlx::query("INSERT INTO feedback_salt (day, salt) VALUES ($1, $2) ON CONFLICT (day) DO NOTHING")
         .bind(day)
@@ -167,7 +167,7 @@ pub(crate) async fn feedback_remove(connection: &mut Connection, filter: &Feedba
     Ok(gone.rows_affected())
 }
 
-/// Pairs after a pair, sorted, that at least `clients_min` clients have in common.
+/// Pairs that at least `clients_min` clients chose, sorted, beginning after the given pair.
 pub(crate) async fn feedback_pairs(
     connection: &mut Connection,
     after: (&str, &str),

@@ -1,8 +1,8 @@
 //! Workers of a fleet and the address groups that they own.
 //!
-//! A worker inserts the row of a group that it takes, and deletes it when it gives the group up; another worker deletes it
-//! when the membership has expired. So a worker whose own row exists owns what it took. Its clocks renew that row in their
-//! transaction, which makes writing a clock and ending the membership exclude each other.
+//! A worker inserts a row for each group that it takes and deletes the row when it releases the group; another worker deletes it when the
+//! membership has expired. So a worker owns its groups as long as its membership row exists. Clock writes renew the membership row in the
+//! same transaction, so a clock cannot be written after the membership has ended.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -16,7 +16,7 @@ use crate::convert::{RowRef, json, millis, names};
 use crate::fault::Outcome;
 use crate::model::{ClockWrite, HandOver, LeaseToken, Member, MemberId, Share, SiteGroup, WorkerId};
 
-/// Adds a member. Groups of an earlier run with the same name become free: two workers never have one name.
+/// Adds a member. Groups of an earlier run with the same name become free, because the names of running workers are unique.
 pub(crate) async fn worker_join(
     connection: &mut Connection,
     worker: &WorkerId,
@@ -65,7 +65,7 @@ pub(crate) async fn member_beat(
     if members_renew(connection, &[member.0], alive_until_ms).await?.is_empty() {
         return Ok(None);
     }
-    // A locked row is being renewed.
+    // skip locked rows: they are being renewed
     let expired: Vec<i64> = sqlx::query_scalar(concat!(
         "DELETE FROM worker WHERE id IN (
              SELECT id FROM worker WHERE alive_until_ms < $1 ORDER BY id",
@@ -84,7 +84,7 @@ pub(crate) async fn member_beat(
     Ok(Some(rows.into_iter().map(member).collect()))
 }
 
-/// Renews those of the memberships that have not ended, and returns them.
+/// Renews the memberships that have not ended, and returns them.
 async fn members_renew(
     connection: &mut Connection,
     members: &[i64],
@@ -172,9 +172,9 @@ struct GroupRow {
     address_group: u16,
 }
 
-/// Ends leases so that the owners of their address groups can take them, and saves the progress of the visits. Returns the
-/// sites that were held; for the others nothing is written. A later time, of the following year, shows that a visit was requested
-/// in the meantime, and stays; any other is damaged.
+/// Ends leases so that the owners of their address groups can take them, and saves the progress of the visits. Returns the sites whose
+/// lease was held; nothing is written for the others. A stored due time that differs and lies within the following year means that a visit
+/// was requested in the meantime, and is kept; any other time is damaged.
 pub(crate) async fn visits_hand_over(
     connection: &mut Connection,
     visits: &[(LeaseToken, HandOver)],

@@ -1,7 +1,7 @@
-//! Limits on the URLs of a site that links and submissions name and no visit has fetched.
+//! Limits on unfetched URLs of a site: URLs from links and submissions that no visit has fetched.
 //!
-//! Each linking site has a share. What is refused now may have room later, but the document with the link may never change: its next
-//! request is sent without validators, so that its links are offered again.
+//! Each linking site has a share. A refused link may fit later, but the document with the link may never change. So its next request is
+//! sent without validators, and its links are offered again.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -14,10 +14,10 @@ use crate::convert::names;
 use crate::fault::Outcome;
 use crate::model::Seed;
 
-/// URLs of a site without an outcome up to which links and submissions add more. A visit requests a hundred. Beyond it, a link of a site
-/// with fewer such URLs replaces one of the site with the most.
+/// Maximum number of unfetched URLs of a site from links. A visit requests a hundred. When it is reached, a link of a site with fewer
+/// unfetched URLs replaces one of the site with the most.
 const HINTS_LINKED_MAX: u64 = 900;
-/// The part of these that one site may name: it would otherwise keep out the links of others.
+/// Maximum number of these that one site may name, so that it cannot crowd out the links of others.
 const HINTS_OF_ONE_SITE_MAX: u64 = 300;
 const HINTS_MAX: u64 = 1_000;
 
@@ -29,7 +29,7 @@ pub(super) struct AdmittedHints<'a> {
     pub(super) refused: HashSet<&'a str>,
     /// The changes to known URLs that these seeds name.
     pub(super) renewals: Vec<Renewal>,
-    /// Unfetched URLs whose place links of other sites take.
+    /// Unfetched URLs that are replaced by links of other sites.
     pub(super) replaced: Vec<LinkedHint>,
 }
 
@@ -37,14 +37,14 @@ pub(super) struct AdmittedHints<'a> {
 #[derive(Default)]
 struct OfSource {
     count: u64,
-    /// Those that others may replace.
+    /// URLs that links of other sites may replace.
     replaceable: Vec<LinkedHint>,
 }
 
 /// By linked site and linking site.
 type BySource = HashMap<String, BTreeMap<SiteName, OfSource>>;
 
-/// Leaves out seeds with URLs beyond the limits of their sites and of the sites that link to them. Those of the operator's lists stay.
+/// Refuses seeds whose URLs exceed the limit of their site or of the linking site. Seeds of the operator's lists are not limited.
 pub(super) async fn hints_admit<'a>(
     connection: &mut Connection,
     seeds: Vec<SiteSeed<'a>>,
@@ -66,7 +66,7 @@ pub(super) async fn hints_admit<'a>(
     let mut by_source = hints_by_source(connection, &seeds, &counts, &ids).await?;
     let known = urls_known(connection, &names(ids.iter().map(ManifestId::as_str))?).await?;
     let mut admitted = AdmittedHints { seeds: Vec::with_capacity(seeds.len()), ..AdmittedHints::default() };
-    // the first seed of a URL that adds it, or renews it, counts
+    // of several seeds with the same URL, the first one that adds or renews it is used
     let mut named = HashSet::new();
     for (seed, site) in seeds {
         if let Some(url) = &seed.url {
@@ -92,7 +92,7 @@ pub(super) async fn hints_admit<'a>(
     Ok(admitted)
 }
 
-/// Takes a place of a site with this many unfetched URLs, if there is one. Adds the URL that it replaces, if any.
+/// Reserves one of the slots of a site with this many unfetched URLs; returns whether that was possible. Adds the replaced URL, if any.
 fn take_place(
     count: &mut u64,
     by_source: &mut BySource,
@@ -119,8 +119,8 @@ fn take_place(
     true
 }
 
-/// Takes a URL of the site that has named the most, unless it would then have named fewer than the site that takes its place, which has
-/// named `own` so far.
+/// Removes a URL of the site that has named the most, unless that site would then have fewer URLs than the replacing site, which has `own`
+/// URLs so far.
 fn replace(of_site: &mut BTreeMap<SiteName, OfSource>, own: u64) -> Option<LinkedHint> {
     let others = of_site.values_mut().filter(|of_source| !of_source.replaceable.is_empty());
     let most = others.max_by_key(|of_source| of_source.count).filter(|most| most.count > own + 1)?;
@@ -128,8 +128,8 @@ fn replace(of_site: &mut BTreeMap<SiteName, OfSource>, own: u64) -> Option<Linke
     most.replaceable.pop()
 }
 
-/// The unfetched URLs that each linking site has named at each linked site, if one could exceed its share. Those of the seeds, which have
-/// these ids, are not replaced.
+/// The unfetched URLs by linked site and linking site, for sites where a share could be exceeded. URLs with these ids belong to the seeds
+/// and are not replaced.
 async fn hints_by_source(
     connection: &mut Connection,
     seeds: &[SiteSeed<'_>],
@@ -160,7 +160,7 @@ async fn hints_by_source(
     Ok(by_source)
 }
 
-/// Deletes unfetched URLs whose place others take.
+/// Deletes replaced unfetched URLs.
 pub(super) async fn hints_replace(connection: &mut Connection, replaced: &[LinkedHint]) -> Outcome<()> {
     if replaced.is_empty() {
         return Ok(());
@@ -176,7 +176,7 @@ pub(super) async fn hints_replace(connection: &mut Connection, replaced: &[Linke
     Ok(())
 }
 
-/// How many links of each document are not stored so far.
+/// Number of links of each document that have not been stored so far.
 #[derive(Default)]
 pub(super) struct Unstored<'a>(BTreeMap<&'a ManifestUrl, u64>);
 
@@ -189,14 +189,14 @@ impl<'a> Unstored<'a> {
         Self(links)
     }
 
-    /// Counts a link that is stored, or was before.
+    /// Removes a link that is now stored, or already was.
     pub(super) fn remove(&mut self, seed: &Seed) {
         if let Some(count) = seed.origin.source().and_then(|from| self.0.get_mut(&**from)) {
             *count = count.saturating_sub(1);
         }
     }
 
-    /// Forgets the validators of the documents with a link that was refused or replaced: their next request receives them whole.
+    /// Deletes the validators of documents with a refused or replaced link, so that the next request downloads them in full.
     pub(super) async fn read_whole(
         self,
         connection: &mut Connection,

@@ -1,4 +1,4 @@
-//! Removes hosts that are not needed any more.
+//! Removes hosts that are no longer needed.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,7 @@ use crate::convert::names;
 use crate::fault::Outcome;
 use crate::model::{HostOrigin, is_main_host};
 
-/// Maximum number of hosts of a site that only visits have met, the same as for links of other sites.
+/// Maximum number of hosts of a site that only visits have discovered; the same as for links of other sites.
 const HOSTS_MET_MAX: i64 = 1_000;
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 
@@ -22,8 +22,8 @@ pub(super) async fn hosts_remove(connection: &mut Connection, hosts: &str) -> Ou
     Ok(())
 }
 
-/// Hosts of this origin that no clock, request of the day or robots.txt needs, with their clocks, if they were ever requested. Those that
-/// were unused longest come first.
+/// Hosts of this origin without an active clock, a request on this day or a valid robots.txt, each with its clock if it was ever requested.
+/// The longest unused come first.
 async fn hosts_unused(
     connection: &mut Connection,
     (site, origin): (&str, HostOrigin),
@@ -43,8 +43,8 @@ async fn hosts_unused(
     Ok(unused.fetch_all(&mut *connection).await?)
 }
 
-/// Removes the longest unused of the hosts of a site that visits merely met, beyond [`HOSTS_MET_MAX`]. A host stays while a
-/// clock, a request of the day or a robots.txt of it counts, and while a document of it is known.
+/// Removes the longest unused hosts of a site that only visits have discovered, beyond [`HOSTS_MET_MAX`]. A host is kept while it has an
+/// active clock, a request on this day, a valid robots.txt, or a known document.
 pub(super) async fn hosts_bound(connection: &mut Connection, site: &str, now_ms: i64) -> Outcome<()> {
     let query = sqlx::query_scalar("SELECT COUNT(*) FROM host WHERE site = $1 AND seeded = $2");
     let count: i64 = query.bind(site).bind(HostOrigin::Met.code()).fetch_one(&mut *connection).await?;
@@ -64,8 +64,8 @@ fn hosts_of_urls(urls: &[String]) -> HashSet<&str> {
     urls.iter().filter_map(|url| url.split('/').nth(2)).collect()
 }
 
-/// Removes hosts that only others name, if a site has no room for another link: hosts that were searched before today and have no known
-/// manifest and no unfetched URL. A host stays while one of its clocks or its robots.txt is still valid.
+/// Removes hosts that only others name, if the host limit of a site is reached: hosts that were requested before today and have no known
+/// manifest and no unfetched URL. A host is kept while its clock or its robots.txt is still valid.
 pub(super) async fn hosts_make_room(
     connection: &mut Connection,
     site: &str,

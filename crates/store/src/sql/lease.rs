@@ -22,20 +22,20 @@ use crate::from_row::from_row;
 use crate::model::seed::{PRIORITY_LINKED, PRIORITY_LISTED, PRIORITY_SUBMITTED};
 use crate::model::{ClockWrite, LeaseRequest, LeaseToken, LeasedSite, ParkedVisit};
 
-/// Values of `site.priority` of listed sites, in the order of leasing. Before them, [`PRIORITY_LINKED`] and [`PRIORITY_SUBMITTED`] get
-/// their share of a batch; after them, these two get what is left of it.
+/// Values of `site.priority` of listed sites, in the order of leasing. [`PRIORITY_LINKED`] and [`PRIORITY_SUBMITTED`] get their share of a
+/// batch before them, and the rest of the batch after them.
 const PRIORITIES_LISTED: [i32; 4] = [PRIORITY_LISTED, 3, 4, 5];
-/// One in this many places of a batch is reserved for sites that were not submitted: anybody can submit sites, and many clients together
-/// submit more sites than are visited.
+/// One in this many slots of a batch is reserved for sites that were not submitted, because anyone can submit sites, and many clients
+/// together may submit more sites than can be visited.
 const NOT_SUBMITTED_ONE_IN: i64 = 2;
-/// Linked sites get one in this many places of a batch, so that neither they nor listed sites wait forever.
+/// Linked sites get one in this many slots of a batch, so that neither they nor listed sites wait forever.
 const LINKED_ONE_IN: i64 = 8;
-/// A lease that ends later than this is damaged, and counts as expired. Longer than [`LEASE_DURATION_MAX`], since the clock of
-/// its worker may be ahead.
+/// A lease that ends later than this is damaged and counts as expired. Longer than [`LEASE_DURATION_MAX`], because the clock of its worker
+/// may be ahead.
 ///
 /// [`LEASE_DURATION_MAX`]: crate::model::LEASE_DURATION_MAX
 pub(super) const LEASE_MAX_MS: i64 = 2 * 24 * 60 * 60 * 1_000;
-/// Delay of a site with a damaged row.
+/// How long a site with a damaged row is skipped.
 const SET_ASIDE_MS: i64 = 24 * 60 * 60 * 1_000;
 /// Maximum number of batches with only damaged sites that one call skips.
 const DAMAGED_BATCHES_MAX: usize = 16;
@@ -84,8 +84,8 @@ impl<'a> LeaseRow<'a> {
 /// index in order.
 const NOT_WANTED: &[u8] = &[0];
 
-/// Leases due sites by priority and planned time. One statement for each priority scans the index in order and stops when
-/// the batch is full. Sites with a damaged row are set aside, and others are leased in their place.
+/// Leases due sites by priority and planned time. One statement for each priority scans the index in order and stops when the batch is
+/// full. Sites with a damaged row are skipped for a day, and others are leased in their place.
 pub(crate) async fn sites_lease(
     connection: &mut Connection,
     request: &LeaseRequest,
@@ -105,7 +105,7 @@ pub(crate) async fn sites_lease(
     Ok(Vec::new())
 }
 
-/// Adds the states of leased sites. Sites with a damaged row are set aside.
+/// Adds the states of leased sites. Sites with a damaged row are skipped for a day.
 async fn states_add(
     connection: &mut Connection,
     request: &LeaseRequest,
@@ -129,7 +129,7 @@ async fn states_add(
     }
     let mut rows = intact;
     rows.sort_by_key(|row| (row.priority == PRIORITY_LINKED, row.priority, row.site.next_visit_at_ms));
-    // The row of a compacted site is enough, and it stays compacted until it is visited.
+    // A compacted site needs no other rows, and stays compacted until it is visited.
     let expanded = rows.iter().filter(|row| row.site.compacted.packed.is_none());
     let expanded = names(expanded.map(|row| row.site.name.as_str()))?;
     let mut states = site::states_load(connection, &expanded, RobotsBodies::OfMainHosts, None).await?;
@@ -234,7 +234,7 @@ async fn lease_due(
     request: &LeaseRequest,
     now: DateTime<Utc>,
 ) -> Outcome<Vec<OfSite<LeasedRow>>> {
-    // Batches often have one site: then the current time decides whether a linked site is next.
+    // Batches often have a single site; then the current time decides which kind of site gets it.
     let max = i64::from(request.sites_max);
     let linked_max = (max + millis(now).rem_euclid(LINKED_ONE_IN)) / LINKED_ONE_IN;
     let submitted_max = max - (max + millis(now).rem_euclid(NOT_SUBMITTED_ONE_IN)) / NOT_SUBMITTED_ONE_IN;
@@ -253,7 +253,7 @@ async fn lease_due(
     Ok(leased)
 }
 
-/// The order is an expression that no index has: otherwise the planner scans the whole queue for a few sites.
+/// Sorts by an expression without an index; otherwise the planner would scan the whole queue for a few sites.
 async fn lease_named(
     connection: &mut Connection,
     request: &LeaseRequest,
@@ -272,7 +272,7 @@ async fn lease_named(
 
 /// Renews leases until their `expires_at`, including expired ones that no other worker has taken, and returns those that are held. A
 /// renewal that arrives late does not shorten a lease. The owner is compared as an expression, so that the planner does not use the index
-/// of owners: it would read every lease of the worker for each row.
+/// of owners, with which it would read every lease of the worker for each row.
 pub(crate) async fn leases_renew(
     connection: &mut Connection,
     tokens: &[LeaseToken],
@@ -295,8 +295,8 @@ pub(crate) async fn leases_renew(
     Ok(tokens.iter().filter(is_held).cloned().collect())
 }
 
-/// Renews the leases of clocks in their transaction, so that writing a clock and taking the lease over exclude each other.
-/// Returns those that are no longer held.
+/// Renews the leases of clock writes in the same transaction, so that no clock is written after another worker has taken the lease. Returns
+/// the leases that are no longer held.
 pub(super) async fn leases_renew_with_clocks(
     connection: &mut Connection,
     writes: &[ClockWrite],
@@ -312,17 +312,17 @@ pub(super) async fn leases_renew_with_clocks(
     Ok(leases)
 }
 
-/// The end of a visit that is saved.
+/// The end of the lease of a saved visit.
 pub(super) struct LeaseEnd<'a> {
     pub(super) token: &'a LeaseToken,
     pub(super) next_visit_at_ms: i64,
-    /// When the visit read the claim of the site. It does not know of a check that was requested later.
+    /// When the visit read the claim of the site. It is unaware of checks that were requested later.
     pub(super) claim_known_at_ms: i64,
 }
 
-/// Ends the leases of visits that are saved, each with the time of the next visit; returns the rows of those that were held,
-/// by site. A site is due at once if a visit was requested in the meantime, or a check of its claim after the visit knew of the
-/// claim.
+/// Ends the leases of visits that are saved, each with the time of the next visit; returns the rows of the leases that were held, by site.
+/// A site is due immediately if a visit was requested in the meantime, or if a check of its claim was requested after the visit had read
+/// the claim.
 pub(super) async fn leases_close(
     connection: &mut Connection,
     ends: &[LeaseEnd<'_>],

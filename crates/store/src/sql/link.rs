@@ -1,7 +1,7 @@
-//! Limits on what links of other sites, and lists, may add.
+//! Limits on sites, hosts and URLs that links of other sites and lists may add.
 //!
-//! Any site can link to any number of names and URLs, so each limit has an owner: unvisited sites count for the site that
-//! links to them, hosts and URLs for their own site.
+//! Any site can link to any number of names and URLs, so each limit has an owner: unvisited sites count towards the linking site, hosts and
+//! URLs towards their own site.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -14,13 +14,13 @@ use crate::convert::{json, names, to_u64};
 use crate::fault::Outcome;
 use crate::model::{HostOrigin, Seed, SeedOrigin, is_main_host};
 
-/// Unvisited sites that one site may have made known by links: as many as one visit may add.
+/// Maximum number of unvisited sites that are known through links of one site: as many as one visit may add.
 const OPEN_SITES_MAX: u64 = 10_000;
-/// Hosts of a site up to which links, submissions and the operator's lists add more. Links leave room for submissions, so
-/// that documents of other sites cannot use up what the owner may submit.
+/// Number of hosts of a site beyond which links, submissions and the operator's lists add no more. The limit for links is lower than for
+/// submissions, so that links of other sites cannot prevent the owner from submitting hosts.
 const HOSTS_LINKED_MAX: u64 = 1_000;
 const HOSTS_SUBMITTED_MAX: u64 = 1_100;
-/// The part of the linked hosts that one site may name, in one batch and as long as URLs of them are unfetched.
+/// Maximum number of linked hosts that one site may name, in one batch and while their URLs are unfetched.
 const HOSTS_OF_ONE_SITE_MAX: usize = 300;
 const HOSTS_MAX: u64 = 10_000;
 /// A seed and its site.
@@ -117,7 +117,7 @@ async fn links_insert(connection: &mut Connection, rows: &[LinkRow<'_>]) -> Outc
     Ok(())
 }
 
-/// Selects known sites by their priority, and stores that more than a list names them.
+/// Selects known sites by their priority, and stores that not only a list names them.
 macro_rules! keep_sites {
     ($priorities:literal) => {
         concat!(
@@ -132,14 +132,14 @@ macro_rules! keep_sites {
     };
 }
 
-/// Stores that other sites link to, or clients submitted, sites which a list is about to name: their priority will no longer
-/// show it.
+/// For sites that a list is about to name, stores that other sites link to them or clients submitted them, because their priority will no
+/// longer show it.
 pub(super) async fn unlisted_keep(connection: &mut Connection, listed: &str) -> Outcome<()> {
     sqlx::query(keep_sites!("priority < 2")).bind(listed).execute(&mut *connection).await?;
     Ok(())
 }
 
-/// Stores that clients submit listed sites: their priority does not show it.
+/// Stores that clients have submitted listed sites, because their priority does not show it.
 pub(super) async fn submitted_keep(connection: &mut Connection, submitted: &str) -> Outcome<()> {
     sqlx::query(keep_sites!("priority >= 2")).bind(submitted).execute(&mut *connection).await?;
     Ok(())
@@ -154,7 +154,7 @@ pub(super) async fn links_close(connection: &mut Connection, sites: &str) -> Out
     Ok(())
 }
 
-/// The hosts beyond the limits of a site that has `count` others.
+/// The hosts that exceed the limits of a site with `count` other hosts.
 pub(super) fn hosts_beyond_limits<'a>(count: u64, hosts: &BTreeMap<&'a str, NamedBy>) -> HashSet<&'a str> {
     let mut count = count;
     let mut is_beyond = |named_by: NamedBy| {
@@ -173,7 +173,7 @@ pub(super) fn log_hosts_refused(site: &str, hosts: usize) {
             linked_max = HOSTS_LINKED_MAX,
             submitted_max = HOSTS_SUBMITTED_MAX,
             listed_max = HOSTS_MAX,
-            "further hosts of a site are not added"
+            "the host limit of a site is reached: further hosts are not added"
         );
     }
 }
@@ -244,7 +244,7 @@ pub(super) struct LinkedHint {
     pub(super) is_new: bool,
 }
 
-/// Those of these sites, in no order.
+/// The linked hints of these sites, in no particular order.
 pub(super) async fn hints_linked(
     connection: &mut Connection,
     sites: impl IntoIterator<Item = &str>,
@@ -325,7 +325,7 @@ impl NamedBy {
         }
     }
 
-    /// Hosts of a site from which on another host is refused.
+    /// Number of hosts of a site at which another host is refused.
     const fn hosts_max(self) -> u64 {
         match self {
             Self::Link => HOSTS_LINKED_MAX,

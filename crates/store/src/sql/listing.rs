@@ -13,7 +13,7 @@ use crate::model::seed::PRIORITY_LISTED;
 /// Reason of the feed entries.
 const REASON: &str = "unlisted";
 
-/// Names of the sites that only a list asks for, in order. Blocked sites are left out.
+/// Names of the sites that only a list names, in order. Blocked sites are left out.
 pub(crate) async fn sites_listed(
     connection: &mut Connection,
     after: &str,

@@ -25,7 +25,7 @@ macro_rules! select_manifests {
     };
 }
 
-/// The manifest of the declaration that leads the capability of the id `$1`.
+/// Id of the manifest with the leading declaration of the capability `$1`.
 macro_rules! leading_manifest {
     () => {
         "COALESCE((SELECT manifest_id FROM declaration
@@ -72,7 +72,7 @@ pub(crate) async fn manifests_of_site(
     Ok(intact(decode(&TABLES, &rows), Ok))
 }
 
-/// The manifest in the index of the declaration that leads the capability of an id.
+/// The indexed manifest with the leading declaration of the capability with this id.
 pub(crate) async fn manifest_of_capability(
     connection: &mut Connection,
     id: &CapabilityId,

@@ -1,4 +1,4 @@
-//! Sizes of manifests, from the first bytes of their compressed models: known before the manifests are read.
+//! Sizes of manifests, from the first bytes of their compressed models, so that they are known before the manifests are read.
 
 use manifest::{CapabilityId, ContentHash, ManifestId, SiteName};
 
@@ -31,7 +31,7 @@ fn size((id, frame_start): SizeRow) -> Result<ManifestSize, StoreError> {
     Ok(ManifestSize { id, bytes: manifest_bytes(&frame_start) })
 }
 
-/// Size of the current version, even of a manifest that left the index.
+/// Size of the current version, even of a manifest that was removed from the index.
 pub(crate) async fn size_find(connection: &mut Connection, id: &ManifestId) -> Outcome<Option<ManifestSize>> {
     let row: Option<SizeRow> = sqlx::query_as(select_sizes!("WHERE m.id = $1"))
         .bind(id.as_str())

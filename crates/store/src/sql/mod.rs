@@ -13,7 +13,7 @@ use super::{
 use crate::StoreError;
 use crate::fault::Outcome;
 
-/// The values of `$1`, a list made by [`crate::convert::names`] or [`numbers`]: `name IN list!()`.
+/// The values of `$1`, a list from [`crate::convert::names`] or [`numbers`], as in `name IN list!()`.
 macro_rules! list {
     () => {
         "(SELECT value ->> 0 FROM json_each($1))"
@@ -70,7 +70,7 @@ type Database = <Connection as sqlx::Connection>::Database;
 /// Maximum number of rows of one statement of [`batches`].
 const BATCH_ROWS_MAX: usize = 64;
 
-/// Pushes names as bound values. Each number of names is a statement of its own, so this is for a few.
+/// Pushes names as bound values. Each number of names is a separate prepared statement, so use this only for a few names.
 fn push_names<'query>(
     query: &'query mut QueryBuilder<Database>,
     names: &[&str],

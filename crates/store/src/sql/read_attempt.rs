@@ -11,10 +11,10 @@ use crate::fault::Outcome;
 use crate::model::read_attempt::REASON_CHARS_MAX;
 use crate::model::{EarlierAttempt, ReadAttempt, ReadAttemptWrite};
 
-/// Maximum number of tries to begin an attempt while others of the same document begin and end.
+/// Maximum number of retries to begin an attempt while other attempts at the same document begin and end.
 const BEGINS_MAX: usize = 5;
 
-/// A row as it is read back: hash, site, begin, quarantine, reason.
+/// The columns of a row: hash, site, begin, quarantine, reason.
 type EarlierRow = (String, String, i64, Option<i64>, Option<String>);
 
 /// An attempt in a batch.
@@ -43,8 +43,8 @@ impl<'a> AttemptRow<'a> {
     }
 }
 
-/// Writes a batch: ends first, then quarantines, then begins. Returns, for each begin, the attempt of the same reader version
-/// that was there before; nothing is written for such a begin.
+/// Writes a batch: ends first, then quarantines, then begins. For each begin, returns the attempt by the same reader version that was
+/// already stored, if any; such a begin is not written.
 pub(crate) async fn attempts_write(
     connection: &mut Connection,
     writes: &[ReadAttemptWrite],
@@ -106,7 +106,7 @@ async fn quarantine(connection: &mut Connection, writes: &[ReadAttemptWrite]) ->
     Ok(())
 }
 
-/// Another worker may end its attempt after it prevented the insert and before it is found: then the insert is repeated.
+/// Repeats the insert if another worker's attempt prevented it but ended before it could be found.
 async fn begin(
     connection: &mut Connection,
     writes: &[ReadAttemptWrite],
@@ -180,7 +180,7 @@ async fn find_earlier(
     let mut earlier = HashMap::with_capacity(rows.len());
     for (hash, row) in decode_by::<EarlierRow>(&["read_attempt"], "hash", &rows) {
         let at = RowRef::new("read_attempt", &hash);
-        // A damaged row still says that there was an attempt.
+        // a damaged row still proves that there was an attempt
         let (_, site, began_at_ms, quarantined_at_ms, reason) = log_damaged(row).unwrap_or_default();
         let requested = attempts.get(hash.as_str()).map(|attempt| attempt.site.clone());
         let Some(site) = log_damaged(at.parse("site", &site)).or(requested) else { continue };

@@ -34,7 +34,7 @@ impl TryFrom<KeyRow> for ReaderKey {
     }
 }
 
-/// Adds a key unless its name is taken or the cap is reached. Keys that are added at once may pass the cap by a few.
+/// Adds a key unless its name is taken or the cap is reached. Concurrent additions may exceed the cap by a few.
 pub(crate) async fn reader_key_add(
     connection: &mut Connection,
     key: &ReaderKey,

@@ -1,7 +1,7 @@
-//! URLs without a manifest that a seed names once more.
+//! URLs without a manifest that a seed names again.
 //!
-//! The first source of a URL does not decide about it forever: the URL may have failed then, or have been received only as a part of
-//! another document. It becomes a hint once more, within the limits of other hints.
+//! The first source of a URL is not final: the URL may have failed at that time, or it may have been fetched only as a part of another
+//! document. So it becomes a hint again, within the limits of hints.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,7 +15,7 @@ use crate::convert::{json, names};
 use crate::fault::Outcome;
 use crate::model::SeedOrigin;
 
-/// Misses in a row after which the same link leads to no other request. They are counted anew after a document was received.
+/// Number of consecutive misses after which the same link causes no further request. The count restarts after a document was received.
 const MISSES_MAX: i32 = 3;
 
 /// A row of `resource`.
@@ -57,9 +57,9 @@ impl Renewal {
 }
 
 impl KnownUrl {
-    /// What becomes of the URL if a seed names it: nothing where it is known as well as the seed would have it. A link of another site than
-    /// the last one that named the URL counts at once, anything else a day after the last request, and the same link no more than a few
-    /// times in a row. What a document of its own site or the operator names stays theirs.
+    /// The change to the URL if a seed names it; `None` if the seed adds nothing. A link of another site than the last one that named the
+    /// URL takes effect immediately, any other seed one day after the last request, and the same link only a few times in a row. A URL that
+    /// a document of its own site or the operator names keeps this source.
     pub(super) fn renewed_by(&self, id: &str, (seed, site): SiteSeed<'_>, now_ms: i64) -> Option<Renewal> {
         let site_of = |from: &String| ManifestUrl::parse(from).ok().map(|from| from.site());
         let source = self.linked_from.as_ref().and_then(site_of);
@@ -143,7 +143,7 @@ pub(super) async fn urls_known(connection: &mut Connection, ids: &str) -> Outcom
     Ok(rows.into_iter().map(known).collect())
 }
 
-/// Writes what becomes of URLs; returns their ids.
+/// Writes the changes to URLs; returns their ids.
 pub(super) async fn urls_renew(
     connection: &mut Connection,
     renewals: Vec<Renewal>,

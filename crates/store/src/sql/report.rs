@@ -8,9 +8,9 @@ use crate::fault::Outcome;
 use crate::from_row::from_row;
 use crate::model::{Report, ReportCap, ReportCaps, ReportFilter, ReportLine, ReportOutcome, ReportedSite};
 
-/// Saves a report unless it is a duplicate or a cap is reached. Beyond the cap of all, it displaces the latest report about the site
-/// with the most, so that a flood about some sites does not silence reports about others. The lock on the row of the site
-/// serialises reports of one site; reports of several sites at once may pass the cap of all by a few.
+/// Saves a report unless it is a duplicate or a cap is reached. If the total cap is reached, it replaces the latest report about the site
+/// with the most reports, so that a flood of reports about some sites does not suppress reports about others. The lock on the row of the
+/// site serialises reports about one site; concurrent reports about several sites may exceed the total cap by a few.
 pub(crate) async fn report_save(
     connection: &mut Connection,
     report: &Report,
@@ -53,11 +53,12 @@ pub(crate) async fn report_save(
     Ok(ReportOutcome::Saved)
 }
 
-/// Reports of a site that are not displaced: they tell an operator what is wrong, and a flood about other sites cannot delete them.
+/// Number of reports about a site that are never replaced. They are enough to inform the operator, and a flood of reports about other sites
+/// cannot delete them.
 const KEPT_OF_SITE: i64 = 10;
 
-/// Deletes the latest report about the site with the most, if these are more than `of_site` and [`KEPT_OF_SITE`]. Returns whether
-/// one was deleted.
+/// Deletes the latest report about the site with the most reports, if it has more than `of_site` and [`KEPT_OF_SITE`]. Returns whether one
+/// was deleted.
 async fn report_displace(connection: &mut Connection, of_site: i64) -> Outcome<bool> {
     let displaced = sqlx::query(
         "DELETE FROM report WHERE id =

@@ -59,7 +59,7 @@ from_row!(ResourceRow {
 
 pub(crate) enum KnownResource {
     Fetched(Box<ResourceState>),
-    /// A URL that was seeded or linked and not fetched since, with the misses in a row before.
+    /// A URL that was seeded or linked but not fetched since, with its earlier consecutive misses.
     Hint(Hint, u32),
 }
 
@@ -177,7 +177,7 @@ impl<'a> SavedResource<'a> {
     }
 }
 
-/// Removes the sources of resources that nothing links to any more.
+/// Removes the sources of resources that no document links to any more.
 pub(crate) async fn resources_unlink(connection: &mut Connection, ids: &[ManifestId]) -> Outcome<()> {
     if ids.is_empty() {
         return Ok(());
@@ -201,7 +201,7 @@ pub(crate) async fn resources_forget(connection: &mut Connection, ids: &[Manifes
     Ok(())
 }
 
-/// Writes resources of one site. A known link stays known.
+/// Writes resources of one site. A stored link source is kept if the new row has none.
 pub(crate) async fn resources_save(
     connection: &mut Connection,
     site: &str,

@@ -43,7 +43,7 @@ pub(crate) async fn feed_readers(connection: &mut Connection) -> Outcome<Vec<Fee
         sqlx::query_as("SELECT name, position, seen_at_ms FROM feed_reader ORDER BY position, name")
             .fetch_all(&mut *connection)
             .await?;
-    // No damaged reader is left out, since retention keeps what the slowest has not read.
+    // A damaged reader must not be left out, because retention keeps the entries that the slowest reader has not read.
     let reader = |(name, position, seen_at_ms): (String, i64, i64)| {
         let seen_at = RowRef::new("feed_reader", &name).nearest_time("seen_at_ms", seen_at_ms);
         FeedReader { name, position: FeedPosition(position), seen_at }
@@ -51,7 +51,7 @@ pub(crate) async fn feed_readers(connection: &mut Connection) -> Outcome<Vec<Fee
     Ok(rows.into_iter().map(reader).collect())
 }
 
-/// Position of the first entry that is kept.
+/// Position of the first remaining entry.
 pub(crate) async fn feed_first(connection: &mut Connection) -> Outcome<FeedPosition> {
     let first = sqlx::query_scalar("SELECT first_position FROM feed_state WHERE id = 1")
         .fetch_one(&mut *connection)
@@ -59,7 +59,7 @@ pub(crate) async fn feed_first(connection: &mut Connection) -> Outcome<FeedPosit
     Ok(FeedPosition(first))
 }
 
-/// Deletes a batch of entries from before a time that every registered reader has read. The lock on the row of `feed_state`
+/// Deletes a batch of entries that are older than a time and that every registered reader has read. The lock on the row of `feed_state`
 /// serialises retention and sequencers.
 pub(crate) async fn feed_trim(connection: &mut Connection, before_ms: i64) -> Outcome<FeedTrimmed> {
     let (first, last): (i64, i64) = sqlx::query_as(concat!(
@@ -68,7 +68,7 @@ pub(crate) async fn feed_trim(connection: &mut Connection, before_ms: i64) -> Ou
     ))
     .fetch_one(&mut *connection)
     .await?;
-    // Deletion stops at the first recent entry, whatever the times after it.
+    // Deletion stops at the first recent entry, even if later entries are older.
     let batch_until = last.min(first.saturating_add(BATCH - 1));
     let recent: Option<i64> = sqlx::query_scalar(
         "SELECT MIN(position + 0) FROM feed WHERE position >= $1 AND position <= $2 AND at_ms >= $3",

@@ -1,6 +1,6 @@
-//! Decodes the rows of lists one by one, so that a cell that cannot be decoded damages its own row only.
+//! Decodes the rows of lists one by one, so that a damaged cell affects only its own row.
 //!
-//! SQLite accepts a value of any type, and text that is not UTF-8, in any cell.
+//! SQLite accepts values of any type in any cell, including text that is not UTF-8.
 
 use sqlx::{Column as _, Decode, FromRow, Row as _, Type};
 
@@ -56,7 +56,7 @@ fn column_name(row: &Row, index: &str) -> String {
     by_number.map_or_else(|| index.trim_matches('"').to_owned(), |column| column.name().to_owned())
 }
 
-/// The first column, as far as it can be read.
+/// The first column as text, or a placeholder if it cannot be read.
 fn key(row: &Row) -> String {
     let number = |_| row.try_get::<i64, _>(0).map(|number| number.to_string());
     let bytes =

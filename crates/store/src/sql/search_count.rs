@@ -15,13 +15,13 @@ struct CountRow<'a> {
     searches: i64,
 }
 
-/// Adds counts. Those of sites without an owner are dropped.
+/// Adds counts. Counts for sites without an owner are dropped.
 pub(crate) async fn search_counts_add(connection: &mut Connection, counts: &[SearchCount]) -> Outcome<()> {
     let mut rows: Vec<CountRow<'_>> = counts
         .iter()
         .map(|count| CountRow { site: count.site.as_str(), day: count.day, searches: to_i64(count.searches) })
         .collect();
-    // Concurrent batches lock rows in one order.
+    // concurrent batches lock rows in the same order
     rows.sort_unstable_by_key(|row| (row.site, row.day));
     sqlx::query(concat!(
         "INSERT INTO search_count (site, day, searches) SELECT site, day, searches FROM ",

@@ -29,8 +29,8 @@ struct SiteSeeds<'a> {
     is_submitted: bool,
 }
 
-/// Adds a batch. A known site keeps its schedule, unless a seed adds a URL or host or requests a visit now. A new site of which only hosts
-/// are known is compacted; a compacted site is expanded if a seed brings more. `due_at_ms` is when requested visits are due, now or later.
+/// Adds a batch. A known site keeps its schedule, unless a seed adds a URL or host or requests a visit now. A new site with hosts only is
+/// stored compacted; a compacted site is expanded if a seed adds other data. `due_at_ms` is when requested visits are due, now or later.
 pub(crate) async fn seeds_add(
     connection: &mut Connection,
     seeds: &[Seed],
@@ -93,7 +93,7 @@ pub(crate) async fn seeds_add(
     Ok(total)
 }
 
-/// Adds a site without a planned visit; a known site stays as it is.
+/// Adds a site without a planned visit; does not change a known site.
 pub(crate) async fn site_add_unplanned(
     connection: &mut Connection,
     site: &SiteName,
@@ -105,7 +105,7 @@ pub(crate) async fn site_add_unplanned(
          ON CONFLICT (name) DO NOTHING",
     )
     .bind(site.as_str())
-    // This is not the priority of a listed site, so `--follow-seeds` does not remove the site.
+    // not the priority of a listed site, so that `--follow-seeds` does not remove the site
     .bind(PRIORITY_LINKED)
     .bind(UNPLANNED_MS)
     .bind(CompactedSite::pending(site.as_str(), [], now_ms).encode())
@@ -114,8 +114,8 @@ pub(crate) async fn site_add_unplanned(
     Ok(())
 }
 
-/// The priority of a site with several seeds: that of a list takes precedence, and any over that of a link. Anybody may submit a
-/// site, which must not move a listed one.
+/// The priority of a site with several seeds: a list takes precedence over a submission, and both over a link. Anyone may submit a site, so
+/// a submission must not change the position of a listed one.
 fn first_priority(one: i32, other: i32) -> i32 {
     let order = |priority: i32| match priority {
         PRIORITY_LINKED => (2, priority),
@@ -139,13 +139,13 @@ const fn priority(seed: &Seed) -> i32 {
     }
 }
 
-/// First visits of listed sites are spread over time, the others are due at once.
+/// The first visits of listed sites are spread over time; other sites are due immediately.
 fn due_at_ms(site: &str, priority: i32, now_ms: i64) -> i64 {
     let now = DateTime::from_timestamp_millis(now_ms).filter(|_| priority >= PRIORITY_LISTED);
     now.map_or(now_ms, |now| millis(first_visit_at(policy::Seed::of(site), now)))
 }
 
-/// Returns the hosts of the new sites, and the seeds whose sites have rows of their own. Rows are sorted by key, so concurrent batches lock
+/// Returns the hosts of the new sites, and the seeds of sites that are not compacted. Rows are sorted by key, so concurrent batches lock
 /// them in one order. Unchanged rows are not locked, because visits that link to each other's sites may be saved at the same time.
 async fn sites_insert<'a>(
     connection: &mut Connection,
@@ -167,7 +167,7 @@ async fn sites_insert<'a>(
     link::unlisted_keep(connection, &names(listed.map(|(name, _)| *name))?).await?;
     let submitted = by_site.iter().filter(|(_, seeds)| seeds.is_submitted);
     link::submitted_keep(connection, &names(submitted.map(|(name, _)| *name))?).await?;
-    // A known site has other hosts, which `hosts_admit` counts. Hosts that it already knows are not refused.
+    // The hosts of a known site are counted by `hosts_admit`, which does not refuse known hosts.
     let beyond = |seeds: &SiteSeeds<'a>| link::hosts_beyond_limits(0, &seeds.hosts);
     let row = |(name, seeds): (&&'a str, &SiteSeeds<'a>)| {
         let beyond = beyond(seeds);
@@ -187,7 +187,7 @@ async fn sites_insert<'a>(
         let is_new = new.contains(*name);
         if is_new {
             let beyond = beyond(seeds);
-            // They do not count as new again when the site is expanded.
+            // these hosts must not count as new again when the site is expanded
             let admitted = seeds.hosts.keys().filter(|host| !beyond.contains(*host));
             new_hosts.extend(admitted.map(|host| (*host).to_owned()));
             link::log_hosts_refused(name, beyond.len());
@@ -286,7 +286,7 @@ async fn hosts_insert(connection: &mut Connection, open: &[SiteSeed<'_>]) -> Out
             sqlx::query_scalar(statement).bind(&batch).fetch_all(&mut *connection).await?;
         new_hosts.extend(rows);
     }
-    // These do not count as new, so a list makes no visit due because of a known host.
+    // these hosts do not count as new, so a list that names a known host does not make a visit due
     sqlx::query(concat!(
         "UPDATE host SET seeded = batch.seeded FROM ",
         batch!(host TEXT, seeded INTEGER),
@@ -370,9 +370,9 @@ async fn due_now(connection: &mut Connection, sites: &str, now_ms: i64) -> Outco
 /// The reason of a visit that was requested.
 const REQUESTED: &str = "a visit was requested";
 
-/// Like [`due_now`], for a time that may be later. A site that is being visited, or whose visit was interrupted, is visited once more afterwards: the changed time
-/// indicates the request when the lease ends or the visit is resumed. An interrupted visit that is overdue keeps its place in the queue, so
-/// its time changes by one millisecond.
+/// Like [`due_now`], for a time that may be later. A site that is being visited, or whose visit was interrupted, is visited again
+/// afterwards: when the lease ends or the visit is resumed, the changed time shows that a visit was requested. An overdue interrupted visit
+/// must keep its position in the queue, so its time changes by only one millisecond.
 async fn request_visits(
     connection: &mut Connection,
     sites: &str,
@@ -406,7 +406,7 @@ async fn request_visits(
     Ok(())
 }
 
-/// Makes sites due that were last visited before a time; parked visits and blocked sites stay as they are.
+/// Makes sites due that were last visited before a time; parked visits and blocked sites do not change.
 pub(crate) async fn sites_revisit(
     connection: &mut Connection,
     visited_before_ms: i64,

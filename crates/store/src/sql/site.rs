@@ -61,7 +61,7 @@ pub(crate) async fn states_load(
     for (name, row) in states_of(connection, sites).await? {
         states.0.insert(name, row.and_then(SiteState::try_from));
     }
-    // A host of a compacted site has a row if its clock was written since.
+    // a host of a compacted site has a row if its clock was written after the compaction
     for (site, row) in hosts_of(connection, sites, bodies, hosts_max).await? {
         let mut row = match row {
             Ok(row) => row,
@@ -102,8 +102,7 @@ pub(crate) async fn states_load(
     Ok(states)
 }
 
-/// Parked visits by when their sites are due: site, time, reason. A site that is set aside is due later than its visit would
-/// resume.
+/// Parked visits by when their sites are due: site, time, reason. A skipped site with a damaged row is due later than its parked visit.
 pub(crate) async fn parked_list(
     connection: &mut Connection,
     max: i64,

@@ -16,7 +16,7 @@ use crate::from_row::from_row;
 use crate::model::seed::PRIORITY_SUBMITTED;
 use crate::model::{SiteLease, SiteReport, SiteState, SiteSummary, SitesRequest, WorkerId, is_main_host};
 
-/// robots.txt files of a brief report, and the bytes that it has of each.
+/// Maximum number of robots.txt files in a brief report, and maximum bytes of each.
 const ROBOTS_STARTS_MAX: usize = 4;
 const ROBOTS_START_BYTES: u64 = 16 * 1024;
 
@@ -86,7 +86,7 @@ impl TryFrom<SummaryRow> for SiteSummary {
     }
 }
 
-/// Selects summaries. A site without a row in `site` is not planned ([`UNPLANNED_MS`]), and stays on its page.
+/// Selects summaries. A site without a row in `site` is still listed, as unplanned ([`UNPLANNED_MS`]).
 macro_rules! select_summaries {
     ($from:literal) => {
         concat!(
@@ -108,7 +108,8 @@ struct FilterColumns {
 const EXPANDED: FilterColumns = FilterColumns { status: "status", manifests: Some("manifests") };
 const COMPACTED: FilterColumns = FilterColumns { status: "compacted_status", manifests: None };
 
-/// Pushes only the conditions that are given: for conditions that may be null the planner finds no index. False if no row can match.
+/// Pushes only the conditions that are set, because the planner finds no index for conditions on nullable parameters. False if no row can
+/// match.
 fn push_filter(query: &mut QueryBuilder<Database>, request: &SitesRequest, columns: &FilterColumns) -> bool {
     if let Some(status) = request.status {
         query.push(" AND ").push(columns.status).push(" = ").push_bind(status.as_str());
@@ -188,14 +189,14 @@ async fn compacted_page(connection: &mut Connection, request: &SitesRequest) -> 
     Ok(page.values.into_iter().flatten().collect())
 }
 
-/// `None` if the site has rows of its own.
+/// `None` if the site is not compacted.
 fn summary_of_compacted(row: SiteRow) -> Result<Option<SiteSummary>, StoreError> {
     let next_visit_at_ms = row.next_visit_at_ms;
     let summary = |site| SiteSummary::try_from(SummaryRow::of_compacted(site, next_visit_at_ms));
     row.decode()?.map(summary).transpose()
 }
 
-/// How many sites there are on all pages. Reads whole tables.
+/// Number of sites on all pages. Reads whole tables.
 pub(crate) async fn sites_count(connection: &mut Connection, request: &SitesRequest) -> Outcome<u64> {
     let mut sites = 0;
     for (statement, columns) in [
@@ -228,7 +229,7 @@ pub(crate) async fn site_summary(
     }
 }
 
-/// Everything that is known of a site, with up to `hosts_max` hosts.
+/// Everything that is known about a site, with up to `hosts_max` hosts.
 pub(crate) async fn site_report(
     connection: &mut Connection,
     name: &SiteName,
@@ -277,7 +278,7 @@ async fn queue_state(connection: &mut Connection, name: &SiteName) -> Outcome<(b
     Ok((priority == PRIORITY_SUBMITTED, lease.transpose()?))
 }
 
-/// Adds the starts of a few robots.txt files, those of the main hosts first.
+/// Adds the beginnings of a few robots.txt files, main hosts first.
 async fn robots_starts_add(connection: &mut Connection, state: &mut SiteState) -> Outcome<()> {
     let site = state.name.as_str();
     let with_rules = state

@@ -1,4 +1,4 @@
-//! Reads and writes `site_state`, `host` and `robots`. No other file but `super::host` lists their columns.
+//! Reads and writes `site_state`, `host` and `robots`. Only this file and `super::host` list their columns.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -13,9 +13,9 @@ use crate::fault::Outcome;
 use crate::model::VisitRecord;
 use crate::rows::{HostRow, MAIN_ROBOTS_BYTES_MAX, RobotsRow, StateRow};
 
-/// Hosts of a site up to which those without a name stay known: half of those that links may add.
+/// If a site has more hosts than this, hosts whose names do not resolve are removed: half of the hosts that links may add.
 const HOSTS_WITH_DEAD_MAX: i64 = 500;
-/// `manifests` of a row whose site keeps its counts of the index.
+/// Value of `manifests` for a row whose stored index counts must not change.
 pub(super) const INDEX_UNCHANGED: i32 = -1;
 
 /// A row with the name of its site.
@@ -70,8 +70,8 @@ pub(super) async fn states_restore(connection: &mut Connection, states: &[StateR
     Ok(())
 }
 
-/// Adds visits to states: counts in a row are added to those that are stored. Returns, by site, its visits and its
-/// capabilities in the index.
+/// Adds visits to states: the counters of a row are added to the stored ones. Returns, by site, its number of visits and of capabilities in
+/// the index.
 pub(super) async fn states_add_visits(
     connection: &mut Connection,
     states: &[StateRow],
@@ -146,8 +146,8 @@ pub(crate) async fn robots_body(connection: &mut Connection, host: &str) -> Outc
     Ok(body.map(|body| at.bytes("body", &body)).transpose()?)
 }
 
-/// Up to `bytes_max` bytes from the start of the robots.txt files of the listed hosts. At most twice as many compressed bytes of each file
-/// are read. They contain less only if a file hardly compresses. Damaged rows are left out.
+/// Up to `bytes_max` bytes from the start of the robots.txt files of the listed hosts. Reads at most twice as many compressed bytes of each
+/// file, so a file that hardly compresses may give fewer bytes. Damaged rows are left out.
 pub(super) async fn robots_starts(
     connection: &mut Connection,
     hosts: &str,
@@ -193,8 +193,8 @@ pub(super) async fn dead_hosts_remove(connection: &mut Connection, visit: &Visit
     Ok(())
 }
 
-/// Writes hosts, sorted by name so that concurrent transactions lock them in one order. A stored clock is kept: it is written before each
-/// request, also while the site is compacted.
+/// Writes hosts, sorted by name so that concurrent transactions lock them in one order. A stored clock is kept, because clocks are written
+/// before each request, even while the site is compacted.
 pub(super) async fn hosts_save(connection: &mut Connection, hosts: &[HostRow]) -> Outcome<()> {
     for hosts in batches(hosts) {
         let mut query = QueryBuilder::<Database>::new(

@@ -57,7 +57,7 @@ const QUEUE: &str = "
            CAST(MIN(CASE WHEN next_visit_at_ms <= $1 AND (lease_until_ms <= $1 OR lease_until_ms > $2)
                          THEN next_visit_at_ms END) AS BIGINT) AS oldest_due_at_ms
     FROM site";
-/// Damaged numbers are left out, since they could overflow a sum or hide all others.
+/// Leaves out damaged numbers, which could overflow a sum or dominate it.
 const TOTALS: &str = "
     SELECT COUNT(parked_until_ms) AS parked,
            CAST(COALESCE(SUM(CASE WHEN visits BETWEEN 0 AND 2147483647 THEN visits END), 0) AS BIGINT) AS visits,
@@ -159,7 +159,7 @@ pub(super) fn outcomes_parse(
 
 type FailingRow = (String, i32, Option<String>);
 
-/// Sites by failed visits in a row, most first; without those that are blocked or suspended, which are not visited.
+/// Sites by failed visits in a row, most first. Leaves out blocked and suspended sites, which are not visited.
 pub(crate) async fn sites_failing(connection: &mut Connection, max: i64) -> Outcome<Vec<FailingSite>> {
     let expanded = sqlx::query(
         "SELECT name, failures_in_row, last_end FROM site_state WHERE failures_in_row > 0
@@ -251,6 +251,6 @@ pub(crate) async fn next_due_at(connection: &mut Connection) -> Outcome<Option<D
     .bind(UNPLANNED_MS)
     .fetch_one(&mut *connection)
     .await?;
-    // A site with a damaged time is due at once, and set aside when it is leased.
+    // a site with a damaged time is due immediately, and leasing skips it
     Ok(at_ms.map(|at_ms| RowRef::new("site", "earliest").nearest_time("next_visit_at_ms", at_ms)))
 }

@@ -67,7 +67,7 @@ pub(crate) async fn manifests_known(
         let at = RowRef::new("manifest", &row.id);
         let manifest_id = at.parse("id", &row.id)?;
         let manifest = KnownManifest {
-            // A damaged value counts as one that differs from what the visit found, which then replaces it.
+            // A damaged value counts as different from the result of the visit, so it is replaced.
             hash: log_damaged(at.parse("content_hash", &row.content_hash))
                 .unwrap_or_else(|| ContentHash::of(b"")),
             status: log_damaged(at.parse("status", &row.status)).unwrap_or(Status::Stale),
@@ -87,7 +87,7 @@ pub(crate) async fn manifests_known(
     Ok(known.into_iter().collect())
 }
 
-/// Stored bytes of a site's manifests in the index and of the documents that complete them, models and bodies together, by id.
+/// Stored bytes of a site's indexed manifests and of the documents that complete them, by id. Models and bodies are added up.
 pub(crate) async fn bytes_in_index(
     connection: &mut Connection,
     site: &SiteName,
@@ -178,7 +178,7 @@ pub(crate) async fn version_add(
     capabilities_add(connection, &new.manifest.id, site.as_str(), &rows.capabilities).await
 }
 
-/// Null for a choice that is not stated.
+/// `None` (SQL null) for a choice that is not stated.
 fn training_text(training: PolicyChoice) -> Option<&'static str> {
     (!training.is_unset()).then(|| training.as_str())
 }
@@ -289,7 +289,7 @@ async fn document_reference(
     Ok(())
 }
 
-/// Removes a manifest from the index; its versions stay.
+/// Removes a manifest from the index; its versions are kept.
 pub(crate) async fn manifest_remove(
     connection: &mut Connection,
     id: &ManifestId,
@@ -313,7 +313,7 @@ pub(crate) struct IndexCounts {
     pub(crate) formats: String,
 }
 
-/// Counts what a site has in the index. Declarations of one capability count once.
+/// Counts the manifests and capabilities of a site in the index. Several declarations of one capability count once.
 pub(crate) async fn index_count(connection: &mut Connection, site: &SiteName) -> Outcome<IndexCounts> {
     let rows: Vec<(String, i64, i64)> = sqlx::query_as(
         "SELECT format, COUNT(*), CAST(SUM(capabilities) AS BIGINT) FROM manifest

@@ -1,7 +1,7 @@
-//! Saves visits. The transaction begins by ending their leases, so a visit whose lease was lost writes nothing.
+//! Saves visits. The transaction first ends their leases, so nothing is written for a visit whose lease was lost.
 //!
-//! Visits that end together share one transaction, and each statement writes the rows of all of them: its round trip and
-//! its planning cost more than its rows.
+//! Visits that end at the same time share one transaction, and each statement writes the rows of all of them, because round trip and
+//! planning cost more than rows.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -38,12 +38,12 @@ use crate::rows::{HostRow, RobotsRow};
 
 /// Stored bytes of a visit's new versions above which the old versions of its site are checked.
 const UNCHECKED_BYTES_MAX: usize = 256 * 1024;
-/// robots.txt files of a visit above which the hosts of its site are counted: those that it met are among them.
+/// If a visit fetched more robots.txt files than this, the hosts of its site are counted, because the visit may have discovered new ones.
 const UNCHECKED_HOSTS_MAX: usize = 4;
 /// The old versions of a site are checked at least once in this many visits.
 const VISITS_PER_CHECK: i32 = 64;
 
-/// Saves the visits whose leases are held; each other visit gets the reason why it is not saved.
+/// Saves the visits whose leases are held. For each other visit, returns the reason why it was not saved.
 pub(crate) async fn visits_save(
     connection: &mut Connection,
     visits: &[VisitWrite<'_>],
@@ -134,8 +134,8 @@ pub(crate) async fn standalone_end(
     robots_save(connection, &rows.collect()).await
 }
 
-/// Ends the leases and plans what each visit changes; visits whose leases were lost are left out. Sorted by site, the order
-/// in which every transaction locks rows.
+/// Ends the leases and plans the changes of each visit; visits whose leases were lost are omitted. Sorted by site, the order in which every
+/// transaction locks rows.
 async fn visits_hold<'a>(
     connection: &mut Connection,
     visits: &'a [VisitWrite<'a>],

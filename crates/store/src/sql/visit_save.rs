@@ -1,6 +1,6 @@
 //! The rows that every visit writes: state, hosts, robots.txt and its report.
 //!
-//! The rows of a compacted site are merged with those of its visit, so that the site is not expanded first.
+//! The rows of a compacted site are merged with the rows of its visit, so the site need not be expanded first.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ use crate::rows::{HostRow, StateRow};
 /// Visits kept for each site; older ones are deleted when a new one is saved.
 pub(super) const VISITS_KEPT: i64 = 50;
 
-/// A visit whose lease was held, and what it changes.
+/// A visit whose lease was held, and its changes.
 pub(super) struct HeldVisit<'a> {
     pub(super) write: &'a VisitWrite<'a>,
     /// The site before the visit, if it was compacted.
@@ -29,12 +29,12 @@ pub(super) struct HeldVisit<'a> {
     /// Counted if the visit changed the index.
     pub(super) index_counts: Option<IndexCounts>,
     pub(super) plan: Plan<'a>,
-    /// The reports of the fetches and their counts by outcome, if the site had no room for some of the documents.
+    /// The reports of the fetches and their counts by outcome, if some documents exceeded the limits of the site.
     pub(super) reports: Option<(Vec<u8>, String)>,
 }
 
 impl HeldVisit<'_> {
-    /// The row of `site_state`, with one visit more than a compacted site had.
+    /// The row of `site_state`. For a compacted site, this visit is added to its number of visits.
     fn state_row(&self) -> StateRow {
         let visit = self.write.visit;
         let before = self.compacted.as_ref().map(|site| site.state.clone());
@@ -74,7 +74,7 @@ impl HeldVisit<'_> {
 
 type Visits<'a> = BTreeMap<&'a str, HeldVisit<'a>>;
 
-/// Returns, by site, its visits and its capabilities in the index.
+/// Returns, by site, its number of visits and of capabilities in the index.
 pub(super) async fn visit_states_save(
     connection: &mut Connection,
     visits: &Visits<'_>,
@@ -83,7 +83,7 @@ pub(super) async fn visit_states_save(
     states_add_visits(connection, &states).await
 }
 
-/// Saves the hosts that visits met, and those of compacted sites.
+/// Saves the hosts that visits discovered, and the hosts of compacted sites.
 pub(super) async fn visit_hosts_save(connection: &mut Connection, visits: &Visits<'_>) -> Outcome<()> {
     let mut rows: BTreeMap<&str, HostRow> = BTreeMap::new();
     for (site, held) in visits {
@@ -98,7 +98,7 @@ pub(super) async fn visit_hosts_save(connection: &mut Connection, visits: &Visit
     hosts_save(connection, &rows.into_values().collect::<Vec<_>>()).await
 }
 
-/// Saves robots.txt as visits found it, and as compacted sites remember it.
+/// Saves the robots.txt records of the visits and of compacted sites.
 pub(super) async fn visit_robots_save(connection: &mut Connection, visits: &Visits<'_>) -> Outcome<()> {
     let mut rows = RobotsByHost::new();
     for (site, held) in visits {
@@ -146,7 +146,7 @@ pub(super) async fn visits_insert(connection: &mut Connection, visits: &Visits<'
     Ok(())
 }
 
-/// The rows of compacted sites are written by now.
+/// Marks compacted sites as expanded, after their rows were written.
 pub(super) async fn visits_expand(connection: &mut Connection, visits: &Visits<'_>) -> Outcome<()> {
     let expanded = visits.iter().filter(|(_, held)| held.compacted.is_some());
     packed_clear(connection, &expanded.map(|(site, _)| *site).collect::<Vec<_>>()).await

@@ -18,7 +18,7 @@ const UNCONFIRMED_KEPT_MS: i64 = DAY_MS;
 /// How long a watch is kept whose receiver fails.
 const FAILING_KEPT_MS: i64 = 35 * DAY_MS;
 
-/// Adds a watch with its challenge, unless a cap is reached. Watches that are added at once may pass a cap by a few.
+/// Adds a watch with its challenge, unless a cap is reached. Concurrent additions may exceed a cap by a few.
 pub(crate) async fn watch_add(
     connection: &mut Connection,
     watch: &NewWatch,
@@ -165,7 +165,7 @@ pub(crate) async fn watch_rotate(
     Ok(rotated.rows_affected() > 0)
 }
 
-/// Sends a challenge in place of one that waits, unless the watch is active.
+/// Queues a challenge in place of a waiting one, unless the watch is active.
 pub(crate) async fn watch_challenge(
     connection: &mut Connection,
     id: &str,
@@ -189,7 +189,7 @@ pub(crate) async fn watch_challenge(
     Ok(true)
 }
 
-/// The watches of blocked and suspended sites. Active ones deliver the removals before.
+/// The watches of blocked and suspended sites. An active watch is included only after it has delivered the removals.
 pub(crate) async fn watches_ended(connection: &mut Connection, max: i64) -> Outcome<Vec<String>> {
     let ended = sqlx::query_scalar(
         "SELECT id FROM watch
@@ -216,8 +216,8 @@ struct BehindRow {
 
 from_row!(BehindRow { id, site, position, outrun });
 
-/// Active watches with changes that are in no message, and without a message that waits. The expression with the last position of a site
-/// is an index probe for each watch; a join could read the whole feed.
+/// Active watches without a waiting message that have changes which are not in a message yet. The subquery for the last position of a site
+/// is one index lookup per watch; a join could read the whole feed.
 pub(crate) async fn watches_behind(connection: &mut Connection, max: i64) -> Outcome<Vec<WatchBehind>> {
     let rows = sqlx::query(
         "SELECT id, site, position,

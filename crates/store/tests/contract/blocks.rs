@@ -78,11 +78,11 @@ pub(crate) async fn unblocked_site_is_due_again(Db { store, .. }: Db) -> Result<
     let outcome = store.site_block(&name, "asked", start()).await?;
     assert_eq!(outcome, BlockOutcome::Blocked { manifests_removed: 0, documents_removed: 0 });
     assert!(store.site_unblock(&name, later(1)).await?);
-    assert_eq!(store.next_due_at().await?, None, "nobody has named a host to visit");
+    assert_eq!(store.next_due_at().await?, None, "no seed names a host to visit");
     let report = store.site_report(&name, 1).await?.context("the site")?;
     assert_eq!(report.summary.next_visit_at, None);
     store.seeds_add(&[seed("sky.example")], later(1)).await?;
-    assert!(store.next_due_at().await?.is_some_and(|at| at <= later(1)), "a seed has named it");
+    assert!(store.next_due_at().await?.is_some_and(|at| at <= later(1)), "a seed names it");
     let leased = lease(&store, "sky.example", later(1)).await?;
     assert_eq!(leased.site.status, Status::Pending);
     store.visit_save(&leased.token, &visit("sky.example", later(1), Vec::new())).await?;

@@ -1,4 +1,4 @@
-//! Sites, manifests and visits to test with.
+//! Builders of sites, manifests and visits for tests.
 
 use std::time::Duration;
 
@@ -62,7 +62,7 @@ pub(crate) async fn lease(store: &Store, name: &str, now: DateTime<Utc>) -> Resu
     store.sites_lease(&request, now).await?.pop().context("the site is leased")
 }
 
-/// A document with this text.
+/// The body of a document with this text.
 pub(crate) fn body(text: &str) -> Vec<u8> {
     json!({ "awp_version": "0.1", "intent": text }).to_string().into_bytes()
 }

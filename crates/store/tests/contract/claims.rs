@@ -39,7 +39,7 @@ pub(crate) async fn a_check_is_requested_once_in_ten_minutes(Db { store, .. }: D
     assert_eq!(store.claim_find(&sky).await?, Some(asked));
     assert!(ask(10).await?);
     let other = site("other.example");
-    assert!(store.claim_ask(&other, later(10), start()).await?, "each site by itself");
+    assert!(store.claim_ask(&other, later(10), start()).await?, "the limit applies to each site separately");
     Ok(())
 }
 
@@ -157,7 +157,10 @@ pub(crate) async fn counts_searches_of_sites_with_owners(Db { store, .. }: Db) -
         of_sky.iter().map(|count| (day - count.day, count.searches)).collect::<Vec<_>>(),
         [(0, 5), (90, 1), (91, 1)]
     );
-    assert!(store.search_counts_of(&site("free.example"), 0).await?.is_empty(), "nobody owns it");
+    assert!(
+        store.search_counts_of(&site("free.example"), 0).await?.is_empty(),
+        "a site without an owner is not counted"
+    );
     store.housekeeping(start()).await?;
     let kept = store.search_counts_of(&site("sky.example"), 0).await?;
     assert_eq!(kept, [count("sky.example", day, 5), count("sky.example", day - 90, 1)]);

@@ -227,7 +227,7 @@ pub(crate) async fn compacted_site_keeps_its_robots_verdict(db: Db) -> Result<()
     assert_eq!(again.site.failures_in_row, 3);
     let report = store.site_report(&site("closed.example"), 1).await?.context("the site is known")?;
     assert_eq!(report.lease.map(|lease| lease.until > days(3)), Some(true));
-    // what is not visited does not fail
+    // a site that is not visited is not listed as failing
     store.site_block(&site("closed.example"), "by letter", days(3)).await?;
     assert!(store.sites_failing(9).await?.is_empty());
     let report = store.site_report(&site("closed.example"), 1).await?.context("the site is known")?;

@@ -1,4 +1,4 @@
-//! One damaged cell in each column of the database: every statement that serves several sites still serves the others.
+//! Damages one cell in each column of the database. Every statement for several sites must still work for the others.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::build::{found, host, lease, leased, request, seed, site, start, url, 
 use crate::claims::owned;
 use crate::harness::{Column, Db};
 
-/// Tables of which each site has rows, with the column that names the site, or its manifest.
+/// Tables with rows for each site, and the column that contains the site or its manifest.
 const DAMAGED: [(&str, &str); 12] = [
     ("site", "name"),
     ("site_state", "name"),
@@ -58,7 +58,7 @@ const OTHERS: [&str; 24] = [
 ];
 const WHOLE: [&str; 3] = ["whole0.example", "whole1.example", "whole2.example"];
 
-/// Values that no program wrote there. SQLite takes any of them; PostgreSQL takes those of the column's type.
+/// Values that no program writes to this column. SQLite accepts all of them; PostgreSQL accepts values of the column's type.
 fn damages(backend: Backend, column: &Column) -> &'static [&'static str] {
     match (backend, column.kind.as_str()) {
         // The number of a row is always an integer, and after the largest there is no next visit.
@@ -103,10 +103,10 @@ fn agent(name: &str) -> String {
     format!("https://{name}/agent.json")
 }
 
-/// Adds a site for each damage, and damages it; returns how many there are.
+/// Adds one site for each kind of damage, and damages it; returns the number of sites.
 async fn damage_every_column(db: &Db) -> Result<usize> {
     let backend = db.store.backend();
-    // Another program checks no constraint.
+    // another program may not check constraints
     let mut statements = match backend {
         Backend::Postgres => "SET session_replication_role = replica;".to_owned(),
         Backend::Sqlite => "PRAGMA foreign_keys = off; PRAGMA ignore_check_constraints = on;".to_owned(),
@@ -169,7 +169,7 @@ async fn manifests_listed(store: &Store) -> Result<BTreeSet<ManifestId>> {
     }
 }
 
-/// Manifests of all entries of the feed, and how far it was read.
+/// Manifests of all feed entries, and the position up to which the feed was read.
 async fn manifests_changed(store: &Store) -> Result<(BTreeSet<ManifestId>, FeedPosition)> {
     let mut ids = BTreeSet::new();
     let mut read_to = store.feed_position_at(start()).await?;
@@ -219,7 +219,7 @@ pub(crate) async fn a_damaged_cell_hides_no_other_row_and_stops_no_lease(db: Db)
     Ok(())
 }
 
-/// Every other statement that reads rows of several sites.
+/// Runs every other statement that reads rows of several sites.
 async fn read_everything_else(store: &Store, damaged: usize) -> Result<()> {
     let now = start() + TimeDelta::days(2);
     let stats = store.stats(start() + TimeDelta::hours(1)).await?;
@@ -256,10 +256,14 @@ pub(crate) async fn a_lease_that_ends_later_than_any_lease_counts_as_expired(db:
     for end in ends {
         lease(store, "a.example", now).await?;
         let named = LeaseRequest { only: Some(vec![site("a.example")]), ..request("other", 1, now) };
-        assert!(store.sites_lease(&named, now).await?.is_empty(), "it is leased");
+        assert!(store.sites_lease(&named, now).await?.is_empty(), "a leased site must not be leased again");
         db.execute(&format!("UPDATE site SET lease_until_ms = {end} WHERE name = 'a.example'")).await?;
         let stats = store.stats(now).await?;
-        assert_eq!((stats.sites_leased, stats.sites_due), (0, 1), "{end}: no pass waits for it");
+        assert_eq!(
+            (stats.sites_leased, stats.sites_due),
+            (0, 1),
+            "{end}: the site counts as due, not as leased"
+        );
         assert_eq!(store.sites_lease(&named, now).await?.len(), 1, "{end}");
         now += TimeDelta::days(1);
     }

@@ -16,8 +16,8 @@ const AWP: &str = "https://shop.example/agent.json";
 const CARD: &str = "https://shop.example/.well-known/agents.json";
 const OPEN_API: &str = "https://shop.example/openapi.json";
 
-/// A manifest whose capabilities are called with POST at these paths. The text tells its versions apart; the number of examples
-/// makes it fuller.
+/// A manifest whose capabilities are called with POST at these paths. The text distinguishes its versions; with more examples, the
+/// declaration is more complete.
 fn declares(at: &str, text: &str, calls: &[(&str, &str)], is_full: bool, now: DateTime<Utc>) -> FetchRecord {
     let names: Vec<&str> = calls.iter().map(|(name, _)| *name).collect();
     let mut fetch = found(at, &format!("{at} {text}"), &names, now);
@@ -47,7 +47,7 @@ fn shared(own: &CapabilityId, members: &[(&str, &str)]) -> SharedCapability {
     SharedCapability { id: own.clone(), members: members.iter().map(member).collect() }
 }
 
-/// The manifest that an id leads to.
+/// The manifest with the leading declaration of the capability with this id.
 async fn leads_to(store: &Store, id: &CapabilityId) -> Result<String> {
     let stored = store.manifest_of_capability(id).await?.context("a manifest")?;
     let size = store.manifest_size_of_capability(id).await?.context("a size")?;
@@ -55,7 +55,7 @@ async fn leads_to(store: &Store, id: &CapabilityId) -> Result<String> {
     Ok(stored.manifest.url.to_string())
 }
 
-/// Of the entries after a position, what was merged and split, each once.
+/// The merges and splits in the entries after a position, without duplicates.
 async fn moves(store: &Store, position: i64) -> Result<Vec<(String, String)>> {
     let mut moves = feed_after(store, position).await?;
     moves.retain(|(change, _)| change == "merged" || change == "split");
@@ -115,7 +115,7 @@ pub(crate) async fn a_document_that_others_name_leads_no_capability_of_its_site(
     assert_eq!(db.store.capability_shared(&own).await?, None);
     assert_eq!(leads_to(&db.store, &own).await?, AWP);
     assert_eq!(leads_to(&db.store, &other).await?, UPLOAD);
-    // A catalog of the site links to it, as to the agents of its users.
+    // a catalog of the site links to it, as it links to agents of its users
     visit("2", CARD, 9).await?;
     for (asked, document) in [(&own, AWP), (&other, UPLOAD)] {
         assert_eq!(db.store.capability_shared(asked).await?, None);
@@ -170,12 +170,12 @@ pub(crate) async fn known_capabilities_that_become_one_are_merged(db: Db) -> Res
         assert_eq!(
             db.store.capability_shared(asked).await?.as_ref(),
             Some(&expected),
-            "the leading one's id"
+            "the id of the leading declaration"
         );
     }
     assert_eq!(moves(&db.store, head).await?, says(&[("merged", &format!("{awp} into {card}"))]));
     let stored = db.store.manifest_find(&ManifestId::of(&url(AWP))).await?.context("a manifest")?;
-    assert_eq!(stored.manifest.capabilities.len(), 1, "a manifest lists its own");
+    assert_eq!(stored.manifest.capabilities.len(), 1, "a manifest still lists its own capability");
     Ok(())
 }
 
@@ -221,7 +221,7 @@ pub(crate) async fn an_id_stays_valid_after_its_declaration_is_gone(db: Db) -> R
     let gone = vec![fetch(AWP, FetchOutcome::Gone, later(30)), fetch(CARD, FetchOutcome::Gone, later(30))];
     visited(&db.store, SHOP, later(30), gone).await?;
     assert_eq!(db.store.capability_shared(&awp).await?, None);
-    assert!(db.store.manifest_of_capability(&awp).await?.is_none(), "nothing is left to answer for");
+    assert!(db.store.manifest_of_capability(&awp).await?.is_none(), "the capability has no declaration left");
     assert_eq!(db.number("SELECT COUNT(*) FROM declaration").await?, 0);
     Ok(())
 }
@@ -359,14 +359,14 @@ pub(crate) async fn the_declarations_that_are_read_with_a_manifest_are_bounded(d
     let last = all.members.last().context("a declaration")?;
     let by_last = db.store.capabilities_shared_by(std::slice::from_ref(&last.manifest)).await?;
     let [by_last] = by_last.as_slice() else { anyhow::bail!("one capability") };
-    assert_eq!(by_last.members.len(), 17, "those that are listed, and that of the manifest");
+    assert_eq!(by_last.members.len(), 17, "the listed declarations, and the declaration of the manifest");
     assert_eq!((by_last.members.first(), by_last.members.last()), (all.members.first(), Some(last)));
     let by_id = db.store.capability_shared(&last.id).await?.context("a capability")?;
     assert_eq!(by_id.members.as_slice(), all.members.get(..16).context("16")?);
     Ok(())
 }
 
-/// Processor time of this process in hundredths of a second; zero where the system does not say.
+/// Processor time of this process in hundredths of a second; zero if the system does not report it.
 pub(crate) fn cpu_ticks() -> u64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let fields = stat.rsplit(')').next().unwrap_or_default().split_ascii_whitespace();
@@ -374,8 +374,8 @@ pub(crate) fn cpu_ticks() -> u64 {
     fields.skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum()
 }
 
-/// On SQLite the statements run in this process, and hold the lock of the writers of all sites. Eight times the calls may take
-/// twenty times as long, apart from two seconds for the noise of the machine; with the square they take 64 times as long.
+/// On SQLite, the statements run in this process and hold the write lock, so quadratic time would block all sites. Eight times as many
+/// declarations may take twenty times as long, plus two seconds of tolerance; in quadratic time, they would take 64 times as long.
 pub(crate) async fn many_declarations_are_saved_in_linear_time(Db { store, .. }: Db) -> Result<()> {
     let mut times = Vec::new();
     for (count, minutes) in [(300, 1), (2_400, 10)] {

@@ -114,7 +114,7 @@ pub(crate) async fn reads_every_change_of_concurrent_writers(db: Db) -> Result<(
     while let Some(seen) = readers.join_next().await {
         let seen = seen??;
         assert_eq!(seen.len(), committed as usize);
-        // Each writer's changes keep the order in which it made them.
+        // the changes of each writer keep their order
         let mut last = vec![None; WRITERS as usize];
         for entry in &seen {
             let parts: Vec<u32> =
@@ -143,7 +143,7 @@ pub(crate) async fn feed_keeps_the_order_of_visits_of_many_workers(Db { store, .
             let (name, at) = (format!("s{worker}.example"), format!("https://s{worker}.example/agent.json"));
             for round in 0..6 {
                 let now = later(round);
-                // The text is shared by all workers, so that documents collide.
+                // all workers use the same text, so that documents collide
                 visited(&store, &name, now, vec![found(&at, &format!("{round}"), &["book"], now)]).await?;
             }
             anyhow::Ok(())
@@ -212,7 +212,7 @@ pub(crate) async fn skips_damaged_entries_of_the_feed(db: Db) -> Result<()> {
     let page = store.feed_page(FeedPosition(0), 2).await?;
     assert_eq!((positions(page.entries), page.read_to), (vec![1, 4], FeedPosition(4)), "a full page");
     let page = store.feed_page(FeedPosition(5), 2).await?;
-    assert_eq!((page.entries, page.read_to), (Vec::new(), FeedPosition(6)), "nothing is left to read");
+    assert_eq!((page.entries, page.read_to), (Vec::new(), FeedPosition(6)), "no entry follows");
     let of_site = store.feed_of_site(&SiteName::parse("a.example")?, FeedPosition::END, 2).await?;
     assert_eq!(positions(of_site), [5, 4]);
     Ok(())

@@ -88,7 +88,7 @@ pub(crate) async fn worker_without_heartbeat_loses_its_groups(Db { store, .. }: 
     let members = store.member_beat(guest, LIFE, later(2)).await?.context("a guest")?;
     assert!(members.iter().all(|member| member.id != guest), "a guest owns no groups");
     store.worker_forget(&worker("alive")).await?;
-    assert_eq!(store.groups_settle(again, &[], &[1]).await?, [1], "a worker that leaves releases its groups");
+    assert_eq!(store.groups_settle(again, &[], &[1]).await?, [1], "a departing worker releases its groups");
     Ok(())
 }
 
@@ -222,10 +222,13 @@ pub(crate) async fn hands_over_a_visit_with_its_progress(Db { store, .. }: Db) -
     let progress = Some(json!({ "asked": ["/robots.txt"] }));
     let handed = [(token, HandOver { due_at, progress: progress.clone() })];
     assert_eq!(store.visits_hand_over(&handed).await?.len(), 1);
-    assert!(store.sites_lease(&next, later(2)).await?.is_empty(), "it belongs to another worker");
+    assert!(store.sites_lease(&next, later(2)).await?.is_empty(), "another worker owns its group");
     let third = LeaseRequest { groups: only(10), ..request("third", 1, start()) };
-    let third =
-        store.sites_lease(&third, later(2)).await?.pop().context("within the pass that it began in")?;
+    let third = store
+        .sites_lease(&third, later(2))
+        .await?
+        .pop()
+        .context("the site is still due in the pass in which its visit began")?;
     assert_eq!((third.site.interrupted, third.site.parked), (progress, None));
     Ok(())
 }
@@ -239,7 +242,7 @@ pub(crate) async fn hands_over_hundreds_of_visits_together(Db { store, .. }: Db)
     let number = |token: &LeaseToken| names.iter().position(|name| *name == token.site.as_str());
     let mut handed = Vec::new();
     for leased in leased {
-        let number = number(&leased.token).context("one of ours")?;
+        let number = number(&leased.token).context("a site of this test")?;
         let progress = (number % 2 == 0).then(|| progress(&leased.token)).flatten();
         let group = u16::try_from(number % 3)?;
         let token = LeaseToken { address_group: Some(group), ..leased.token };

@@ -200,7 +200,7 @@ where
     }
 }
 
-#[expect(clippy::print_stdout, reason = "a run without PostgreSQL must say so")]
+#[expect(clippy::print_stdout, reason = "a run without PostgreSQL must report that tests are skipped")]
 fn skipped() {
     let has_all = std::env::var_os("AGENTDEX_TEST_ALL").is_some();
     assert!(!has_all, "AGENTDEX_TEST_ALL is set, and AGENTDEX_TEST_POSTGRES is not");

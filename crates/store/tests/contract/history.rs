@@ -21,7 +21,7 @@ async fn standing(store: &Store) -> Result<Status> {
     Ok(store.manifest_find(&id()).await?.context("the manifest")?.status)
 }
 
-/// Visits with one fetch of the manifest's URL.
+/// Saves a visit with one fetch of the manifest's URL.
 async fn tried(store: &Store, minutes: i64, outcome: FetchOutcome) -> Result<()> {
     visited(store, "sky.example", later(minutes), vec![fetch(AT, outcome, later(minutes))]).await?;
     Ok(())
@@ -46,7 +46,7 @@ pub(crate) async fn stores_a_version_for_each_change(Db { store, .. }: Db) -> Re
     assert_eq!(listed, [(one.clone(), later(2)), (two.clone(), later(1)), (one.clone(), start())]);
     assert_eq!(versions.first().map(|version| version.capabilities), Some(2));
     let latest = store.manifest_versions(&id(), 2).await?;
-    assert_eq!(latest[..], versions[..2], "no more than were asked for");
+    assert_eq!(latest[..], versions[..2], "at most the requested number");
     assert_eq!(store.versions_until(&id(), &two).await?, versions[1..]);
     assert_eq!(store.versions_until(&id(), &one).await?, versions[..2], "the latest where content returned");
     assert!(store.versions_until(&id(), &ContentHash::of(b"none")).await?.is_empty());
@@ -82,7 +82,7 @@ pub(crate) async fn removes_a_manifest_after_two_misses_and_adds_it_again(
     assert_eq!(feed_after(&store, 0).await?, gone);
     tried(&store, 4, FetchOutcome::NotFound).await?;
     assert_eq!(feed_after(&store, 4).await?, says(&[]), "a removed manifest is not removed again");
-    // It returns with its earlier content: no new version, but a new entry of the index.
+    // It returns with its earlier content: this is not a new version, but it is added to the index again.
     read(&store, 5, "one").await?;
     assert_eq!(feed_after(&store, 4).await?, says(&[("added", "")]));
     let stored = store.manifests_load(&[id()]).await?;
@@ -119,7 +119,7 @@ pub(crate) async fn errors_do_not_remove_a_manifest(Db { store, .. }: Db) -> Res
     }
     assert_eq!(standing(&store).await?, Status::Unreachable);
     tried(&store, 9, FetchOutcome::OverBudget).await?;
-    assert_eq!(standing(&store).await?, Status::Unreachable, "the response changed nothing");
+    assert_eq!(standing(&store).await?, Status::Unreachable, "the manifest is still in the index");
     tried(&store, 10, FetchOutcome::NotModified).await?;
     assert_eq!(standing(&store).await?, Status::Fresh);
     let rows = says(&[
@@ -160,7 +160,7 @@ pub(crate) async fn removes_the_manifests_of_a_dead_site(Db { store, .. }: Db) -
     Ok(())
 }
 
-/// The main host forbids everything, in a visit in which the document of a customer had no turn.
+/// The main host forbids everything in a visit that did not request the document of a customer.
 pub(crate) async fn the_end_of_the_own_hosts_removes_no_document_of_a_customer(
     Db { store, .. }: Db,
 ) -> Result<()> {
@@ -204,7 +204,7 @@ pub(crate) async fn keeps_the_training_preference_of_the_last_response(Db { stor
     let steps = [
         (PolicyChoice::Deny, FetchOutcome::Found, PolicyChoice::Deny),
         (PolicyChoice::Deny, FetchOutcome::NotModified, PolicyChoice::Deny),
-        // An answer without the document says nothing about its use.
+        // a response without the document does not change its training preference
         (PolicyChoice::Unset, FetchOutcome::Fresh, PolicyChoice::Deny),
         (PolicyChoice::Unset, FetchOutcome::NotModified, PolicyChoice::Unset),
         (PolicyChoice::Allow, FetchOutcome::Found, PolicyChoice::Allow),
@@ -218,7 +218,7 @@ pub(crate) async fn keeps_the_training_preference_of_the_last_response(Db { stor
             "after {minutes} minutes"
         );
     }
-    // The index and the readers of the feed learn of each change.
+    // each change is in the feed, for the index and other readers
     let rows = feed_after(&store, 0).await?;
     assert_eq!(rows.iter().filter(|row| row.0 == "status_changed").count(), 2, "{rows:?}");
     Ok(())
@@ -262,7 +262,7 @@ pub(crate) async fn keeps_parts_of_manifests_while_permitted(Db { store, .. }: D
     assert_eq!(kept("other part").await?, None, "it may no longer be kept");
     visited(&store, "sky.example", later(4), vec![part(4, "part", true)]).await?;
 
-    // A part changed while the manifest itself was not requested: this is a new version too.
+    // A part has changed although the manifest itself was not requested: this is also a new version.
     let fresh = FetchRecord { outcome: FetchOutcome::Fresh, ..found(AT, "two", &["book", "pay"], later(5)) };
     visited(&store, "sky.example", later(5), vec![fresh]).await?;
     let expected = says(&[("added", ""), ("changed", "")]);
@@ -311,13 +311,13 @@ pub(crate) async fn bounds_old_versions_of_a_site_by_bytes(db: Db) -> Result<()>
     assert!(store.manifest_find(&left).await?.is_none(), "manifests that left the index are deleted too");
     let standing = store.manifest_find(&id()).await?.context("the manifest")?;
     assert_eq!((standing.versions, standing.body_kept), (6, true));
-    assert_eq!(store.stats(start()).await?.documents, 6, "documents go with their versions");
+    assert_eq!(store.stats(start()).await?.documents, 6, "documents are deleted with their versions");
     assert_eq!(
         store.manifest_versions(&ManifestId::of(&url("https://other.example/agent.json")), 100).await?.len(),
         1
     );
     // A deleted manifest may return.
     visited(store, "sky.example", later(12), vec![found(LEFT, "left", &["book"], later(12))]).await?;
-    assert_eq!(store.manifest_find(&left).await?.context("it is back")?.versions, 1);
+    assert_eq!(store.manifest_find(&left).await?.context("the manifest did not return")?.versions, 1);
     Ok(())
 }

@@ -164,8 +164,8 @@ pub(crate) async fn leases_only_the_listed_sites(Db { store, .. }: Db) -> Result
     Ok(())
 }
 
-/// The host of a seed list: its clocks and its robots.txt are stored, no visit is planned, and no list removes it. The first
-/// seed plans one.
+/// For the host of a seed list, clocks and robots.txt are stored, but no visit is planned, and no list removes it. The first seed plans a
+/// visit.
 pub(crate) async fn host_of_a_seed_list_can_be_leased_and_is_never_due(Db { store, .. }: Db) -> Result<()> {
     let name = site("lists.example");
     store.site_add_unplanned(&name, start()).await?;
@@ -173,7 +173,12 @@ pub(crate) async fn host_of_a_seed_list_can_be_leased_and_is_never_due(Db { stor
     assert_eq!((store.next_due_at().await?, store.sites_listed(None, 9).await?), (None, Vec::new()));
     let only = Some(vec![name.clone()]);
     let whenever = LeaseRequest { only, due_before: DateTime::<Utc>::MAX_UTC, ..request("w", 1, start()) };
-    let token = store.sites_lease(&whenever, start()).await?.pop().context("it is leased by name")?.token;
+    let token = store
+        .sites_lease(&whenever, start())
+        .await?
+        .pop()
+        .context("the site cannot be leased by name")?
+        .token;
     assert!(store.sites_lease(&whenever, start()).await?.is_empty(), "one worker at a time");
     store.clocks_save(&[clock("lists.example", 5, 1, 1)]).await?;
     let robots = RobotsRecord {
@@ -192,7 +197,8 @@ pub(crate) async fn host_of_a_seed_list_can_be_leased_and_is_never_due(Db { stor
     let lost = store.standalone_end(&token, &[]).await.err();
     assert!(matches!(lost, Some(StoreError::LeaseLost { .. })), "{lost:?}");
     store.site_add_unplanned(&name, later(1)).await?;
-    let again = store.sites_lease(&whenever, later(1)).await?.pop().context("it is free again")?;
+    let again =
+        store.sites_lease(&whenever, later(1)).await?.pop().context("the site cannot be leased again")?;
     let known = again.site.hosts.first().context("its host")?;
     assert_eq!(
         (known.robots.as_ref(), known.next_ok_at, known.is_seeded()),
@@ -251,7 +257,7 @@ pub(crate) async fn saves_a_clock_only_under_a_lease_that_is_held(Db { store, ..
 
     let new = store.sites_lease(&next, later(7)).await?.pop().context("the lease expired")?;
     let known = new.site.hosts.first().context("a host")?.next_ok_at;
-    assert_eq!(known, Some(later(4)), "the next worker knows the last clock");
+    assert_eq!(known, Some(later(4)), "the next worker reads the last clock");
     let (late, held) = (clock_under(&old, 8), clock_under(&other, 8));
     let refused = store.clocks_save(&[late.clone(), held, clock_under(&new.token, 8)]).await?;
     assert_eq!(
@@ -274,8 +280,8 @@ pub(crate) async fn saves_a_clock_only_under_a_lease_that_is_held(Db { store, ..
     Ok(())
 }
 
-/// When a takeover races with a clock, either the clock is refused or the next worker knows it.
-pub(crate) async fn concurrent_takeover_of_a_site_refuses_or_knows_a_clock(
+/// If a takeover races with a clock write, either the write is refused or the next worker reads the clock.
+pub(crate) async fn concurrent_takeover_of_a_site_refuses_or_reads_a_clock(
     Db { store, .. }: Db,
 ) -> Result<()> {
     let mut token = leased(&store, "slow.example", start()).await?.token;

@@ -1,4 +1,4 @@
-//! Dumps that move a database, feed readers, and retention.
+//! Tests of dumps, feed readers and retention.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -19,15 +19,15 @@ const DAY: Duration = Duration::from_hours(24);
 /// One document at two paths.
 const TWICE: [&str; 2] = ["https://twice.example/agent.json", "https://twice.example/.well-known/agent.json"];
 
-/// Tables and columns that a dump leaves out, each with the reason.
+/// Tables and columns that a dump omits, each with the reason.
 const LEFT_OUT: [(&str, &str); 9] = [
-    ("address_clock", "ends within minutes"),
-    ("feedback_salt", "ends with its day, so that clients cannot be recognised later"),
+    ("address_clock", "expires within minutes"),
+    ("feedback_salt", "is deleted after its day, so that clients cannot be recognised later"),
     ("group_owner", "belongs to a running worker"),
     ("site.address_group", "the next visit writes it"),
     ("site.lease_owner", "belongs to a running worker"),
     ("site.lease_until_ms", "belongs to a running worker"),
-    ("suffix_clock", "ends within seconds"),
+    ("suffix_clock", "expires within seconds"),
     ("suffix_turn", "belongs to a request of a running worker"),
     ("worker", "belongs to a running worker"),
 ];
@@ -35,8 +35,8 @@ const LEFT_OUT: [(&str, &str); 9] = [
 /// `feed_pending` to `feed`.
 const NOT_FILLED: [&str; 2] = ["_sqlx_migrations", "feed_pending"];
 
-/// Manifests in several versions, a removed one, one that a second document declares too and whose publisher denies training, a
-/// blocked site, a suspended one, a report, seeds, and a leased site.
+/// Stores manifests in several versions, a removed manifest, a manifest whose capability a second document also declares and whose
+/// publisher denies training, a blocked site, a suspended site, a report, seeds, and a leased site.
 async fn fill(store: &Store) -> Result<()> {
     for round in 0..3 {
         let now = later(round * 60);
@@ -297,7 +297,7 @@ pub(crate) async fn imports_or_refuses_dumps_of_earlier_schemas(db: Db) -> Resul
     Ok(())
 }
 
-/// Schema 13: neither manifests nor capabilities have the columns that came later, and there are no declarations.
+/// In schema 13, manifests and capabilities lack later columns, and there are no declarations.
 pub(crate) async fn declarations_of_an_earlier_dump_are_grouped_at_the_next_visit(db: Db) -> Result<()> {
     fill(&db.store).await?;
     let mut lines = Vec::new();
@@ -337,7 +337,7 @@ pub(crate) async fn retention_keeps_entries_that_registered_readers_need(Db { st
     assert_eq!(store.retain(&Retention::default(), now).await?, Retained::default());
     store.feed_reader_save("slow", FeedPosition(2), now).await?;
     store.feed_reader_save("fast", FeedPosition(6), now).await?;
-    // Older than seven days are the first three entries, of which the slow reader has taken two.
+    // The first three entries are older than seven days, and the slow reader has read two of them.
     let week = Retention { feed: Some(DAY * 7 + Duration::from_secs(1)), versions: None };
     let held = Some("slow".to_owned());
     let cut = |feed_entries, feed_held_back_by| Retained { feed_entries, feed_held_back_by, versions: 0 };
@@ -369,7 +369,7 @@ pub(crate) async fn retention_keeps_entries_that_registered_readers_need(Db { st
     assert_eq!(
         store.manifest_versions(&id, 100).await?.len(),
         1,
-        "the current version stays however old it is"
+        "the current version is kept regardless of its age"
     );
     Ok(())
 }

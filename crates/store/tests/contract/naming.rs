@@ -76,7 +76,7 @@ pub(crate) async fn a_document_without_its_source_is_no_longer_named_by_the_site
     let head = store.feed_head().await?.0;
     let unlinked = vec![url(UPLOAD)];
     let links = LinkChanges { unlinked, unread: vec![url(AWP)], ..LinkChanges::default() };
-    // The visit requested it before the catalog, so it has the source that is stored.
+    // the visit requested it before the catalog, so it still has the stored source
     let changed = linked(AWP, found(UPLOAD, "changed", &["cancel"], later(9)));
     let unchanged = fetch(AWP, FetchOutcome::NotModified, later(9));
     let record = VisitRecord { links, ..visit(SHOP, later(9), vec![changed, unchanged]) };
@@ -89,7 +89,11 @@ pub(crate) async fn a_document_without_its_source_is_no_longer_named_by_the_site
     let resources = lease(store, SHOP, later(30)).await?.site.resources;
     let of = |at: &str| resources.iter().find(|resource| resource.url == url(at)).context("a resource");
     assert_eq!(of(UPLOAD)?.linked_from, None);
-    assert_eq!((&of(AWP)?.etag, &of(AWP)?.cache), (&None, &None), "it is requested whole");
+    assert_eq!(
+        (&of(AWP)?.etag, &of(AWP)?.cache),
+        (&None, &None),
+        "without validators, the next response is complete"
+    );
     let relinked = vec![NewSource {
         url: url(UPLOAD),
         discovery: Discovery::Agentmap,
@@ -103,7 +107,7 @@ pub(crate) async fn a_document_without_its_source_is_no_longer_named_by_the_site
     Ok(())
 }
 
-/// Links that visits leave, or find missing, in numbers that nothing else bounds.
+/// Links that visits do not follow or find missing have no other limit on their number.
 pub(crate) async fn the_links_that_a_site_keeps_are_bounded(db: Db) -> Result<()> {
     let store = &db.store;
     visited(store, SHOP, later(0), vec![found(AWP, "own", &["book"], later(0))]).await?;
@@ -135,7 +139,7 @@ pub(crate) async fn others_name_a_new_version_and_a_returned_document_too(db: Db
     let returned = linked(AWP, found(UPLOAD, "changed", &["cancel"], later(30)));
     visited(store, SHOP, later(30), vec![returned]).await?;
     assert_eq!(named_by(store, UPLOAD).await?, NamedBy::Site);
-    assert_eq!(feed_after(store, head).await?, says(&[("added", "")]), "one entry says it");
+    assert_eq!(feed_after(store, head).await?, says(&[("added", "")]), "the only entry");
     Ok(())
 }
 
@@ -207,7 +211,7 @@ pub(crate) async fn the_url_decides_until_the_next_visit_of_an_earlier_schema(db
     Ok(())
 }
 
-/// What a catalog links to and what fails at first, while the catalog itself does not change.
+/// A catalog that does not change links to a document that fails at first.
 pub(crate) async fn a_link_that_failed_stays_until_it_was_missed_in_a_row(
     Db { store, .. }: Db,
 ) -> Result<()> {
@@ -236,7 +240,7 @@ pub(crate) async fn a_link_that_failed_stays_until_it_was_missed_in_a_row(
     assert_eq!(
         (known.misses_in_row, known.manifest_id.is_some()),
         (0, true),
-        "an error is no miss of a manifest"
+        "an error does not count as a miss of a manifest"
     );
     Ok(())
 }

@@ -29,7 +29,7 @@ pub(crate) async fn eight_concurrent_opens_migrate_once(db: Db) -> Result<()> {
     Ok(())
 }
 
-/// Data of a program of the first schema: a visited, a leased and a waiting site.
+/// Data that a program of the first schema wrote: a visited site, a leased site and a waiting site.
 const LEFT_BEHIND: &str = "
     INSERT INTO site (name, priority, next_visit_at_ms, lease_owner, lease_until_ms, fence) VALUES
         ('old.example', 2, 5, NULL, 0, 7), ('held.example', 0, 6, 'w', 1728000060000, 3),
@@ -258,7 +258,7 @@ pub(crate) async fn opening_for_reading_creates_nothing(db: Db) -> Result<()> {
         let beside = path.with_file_name("nowhere").join("agentdex.db");
         let error = Store::open_existing(&StoreConfig::new(DatabaseUrl::Sqlite(beside.clone()))).await.err();
         assert!(matches!(error, Some(StoreError::Missing { .. })), "{error:?}");
-        assert!(beside.parent().is_some_and(|folder| !folder.exists()), "a folder was created");
+        assert!(beside.parent().is_some_and(|folder| !folder.exists()), "a directory was created");
     }
     Ok(())
 }

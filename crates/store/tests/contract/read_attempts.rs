@@ -35,7 +35,7 @@ pub(crate) async fn keeps_an_attempt_until_its_document_is_read(Db { store, .. }
     Ok(())
 }
 
-/// Two workers begin and end attempts of one document: a worker that gets no earlier attempt has stored its own.
+/// Two workers begin and end attempts at one document. If a worker receives no earlier attempt, its own is stored.
 pub(crate) async fn stores_an_attempt_unless_an_earlier_one_exists(Db { store, .. }: Db) -> Result<()> {
     let end = || ReadAttemptWrite::End { hash: ContentHash::of(b"one") };
     let worker = |host: &'static str| {

@@ -1,4 +1,4 @@
-//! Keys of readers: one for each name, listed and revoked.
+//! Reader keys: one per name, listed and revoked.
 
 use anyhow::Result;
 use policy::key::{IssuedKey, KeyKind};

@@ -113,7 +113,7 @@ pub(crate) async fn interrupts_lists_of_sites_after_their_deadline(db: Db) -> Re
         let (page, count) = (store.sites_page(&hasty).await, store.sites_count(&hasty).await);
         assert!(matches!(page, Err(StoreError::Interrupted { .. })), "{page:?}");
         assert!(matches!(count, Err(StoreError::Interrupted { .. })), "{count:?}");
-        // A caller that is gone interrupts its statement, and the connections serve others.
+        // Dropping the caller interrupts its statement, and the connection can be used again.
         for _ in 0..10 {
             drop(tokio::time::timeout(Duration::from_micros(200), store.sites_page(&list)).await);
         }
@@ -257,7 +257,7 @@ pub(crate) async fn counts_visits_by_interval_and_lists_workers(Db { store, .. }
         latest.iter().map(|visit| (visit.site.as_str(), visit.ended_at, visit.end)).collect();
     let end = |index| hour(index) + TimeDelta::seconds(30);
     let expected = [("c.example", end(1)), ("b.example", end(0)), ("a.example", end(0))];
-    assert_eq!(listed, expected.map(|(site, at)| (site, at, VisitEnd::Completed)), "the last one first");
+    assert_eq!(listed, expected.map(|(site, at)| (site, at, VisitEnd::Completed)), "newest first");
     store.site_block(&site("c.example"), "asked by mail", hour(1)).await?;
     assert!(store.visits_latest(9).await?.iter().all(|visit| visit.site.as_str() != "c.example"));
 
@@ -311,7 +311,7 @@ pub(crate) async fn a_namespace_of_a_site_is_apart_from_the_standard_ones(
     Ok(())
 }
 
-/// A row that counted in every namespace around its own made the work grow with the square of the table.
+/// Regression test: when a row counted in every namespace that contains its own, the work grew quadratically with the table.
 pub(crate) async fn a_type_counts_in_its_own_namespace_only(Db { store, .. }: Db) -> Result<()> {
     let nested =
         ["https://a.example/b", "https://a.example/b/c", "https://a.example/b/c/d", "a:////x", "a://///x"];
@@ -327,7 +327,7 @@ pub(crate) async fn a_type_counts_in_its_own_namespace_only(Db { store, .. }: Db
     Ok(())
 }
 
-/// Semantic types in namespaces that are nested thirty deep, as far as the length of a name permits, each of ten capabilities.
+/// Semantic types in namespaces that are nested up to thirty levels, as far as the length of a name permits, with ten capabilities each.
 fn nested_types(types: usize) -> String {
     let nested = "b/".repeat(30);
     format!(
@@ -340,8 +340,8 @@ fn nested_types(types: usize) -> String {
     )
 }
 
-/// On SQLite the statements run in this process. Eight times the types may take twenty times as long, apart from two seconds for the
-/// noise of the machine; with the square they take 64 times as long.
+/// On SQLite, the statements run in this process. Eight times as many types may take twenty times as long, plus two seconds of tolerance;
+/// in quadratic time, they would take 64 times as long.
 pub(crate) async fn semantic_types_are_counted_in_linear_time(db: Db) -> Result<()> {
     let mut ticks = Vec::new();
     for types in [600, 4_800] {
@@ -358,7 +358,7 @@ pub(crate) async fn semantic_types_are_counted_in_linear_time(db: Db) -> Result<
     Ok(())
 }
 
-/// Rows of each table that operations read from end to end.
+/// Number of rows of each table that operations scan.
 const SCANNED_ROWS: u32 = 3_000;
 
 pub(crate) async fn interrupts_operations_that_read_whole_tables_after_their_deadline(db: Db) -> Result<()> {
@@ -394,7 +394,7 @@ pub(crate) async fn interrupts_operations_that_read_whole_tables_after_their_dea
     Ok(())
 }
 
-/// Every operation that the API calls for clients and that reads whole tables.
+/// Runs every operation that reads whole tables and that the API calls for clients.
 async fn scan_everything(hasty: &Store, types: &[SemanticTypeCount]) {
     let ends = [
         ("stats", hasty.stats(start()).await.err()),
@@ -578,7 +578,7 @@ pub(crate) async fn damaged_planned_time_does_not_block_the_queue_or_its_statist
     }
     let now = start() + TimeDelta::days(2);
     let epoch = chrono::DateTime::UNIX_EPOCH;
-    assert_eq!(store.next_due_at().await?, Some(epoch), "the lease postpones it");
+    assert_eq!(store.next_due_at().await?, Some(epoch), "leasing postpones the damaged site");
     let stats = store.stats(now).await?;
     assert_eq!((stats.sites, stats.sites_due, stats.oldest_due_at), (4, 3, Some(epoch)));
     let sites = store.sites_page(&SitesRequest { max: 9, ..SitesRequest::default() }).await?;
@@ -595,7 +595,7 @@ pub(crate) async fn damaged_planned_time_does_not_block_the_queue_or_its_statist
     Ok(())
 }
 
-/// Damages rows of the sites s0 to s4, each in a way of its own.
+/// Damages rows of the sites s0 to s4, each in a different way.
 async fn damage_rows(db: &Db) -> Result<()> {
     let bytes = match db.store.backend() {
         Backend::Postgres => "decode('28b52ffd00', 'hex')",
@@ -680,7 +680,7 @@ pub(crate) async fn lists_omit_damaged_rows(db: Db) -> Result<()> {
     assert!(latest.iter().all(|visit| visit.outcomes == [(FetchOutcome::Found, 1)]));
     let report = store.site_report(&site("s4.example"), 9).await?.context("the report without the visit")?;
     assert!(report.visits.is_empty());
-    // The next visit replaces the damaged values, and a site with a damaged manifest can be blocked.
+    // the next visit replaces the damaged values, and a site with a damaged manifest can still be blocked
     let again = found("https://s0.example/agent.json", "s0.example", &["book"], later(9));
     db.execute("UPDATE site_state SET status = 'fresh'").await?;
     visited(store, "s0.example", later(9), vec![again]).await?;

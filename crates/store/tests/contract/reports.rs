@@ -49,7 +49,7 @@ pub(crate) async fn reports_are_stored_once_counted_and_dismissed(Db { store, ..
     };
     let listed = store.reports_by_site(9).await?;
     let expected = [counted("spam.example", 2, later(2), true), counted("bad.example", 1, later(3), false)];
-    assert_eq!(listed, expected, "a suspension keeps the reports that led to it");
+    assert_eq!(listed, expected, "reports remain after a suspension");
     assert_eq!(store.reports_by_site(1).await?, expected[..1]);
 
     let one = ReportFilter { id: Some(all[1].id), ..ReportFilter::default() };
@@ -60,7 +60,7 @@ pub(crate) async fn reports_are_stored_once_counted_and_dismissed(Db { store, ..
     Ok(())
 }
 
-/// Ten reports of a site stay, whatever is reported about others.
+/// Ten reports about a site are kept, regardless of reports about other sites.
 pub(crate) async fn reports_have_caps(Db { store, .. }: Db) -> Result<()> {
     let caps = ReportCaps { of_site: 12, of_all: 24 };
     let mut number = 0;
@@ -83,7 +83,7 @@ pub(crate) async fn reports_have_caps(Db { store, .. }: Db) -> Result<()> {
         lines.map(|line| line.report.note.as_str()).collect()
     };
     assert_eq!((of("spam.example").len(), of("bad.example").len(), of("worse.example").len()), (10, 10, 4));
-    assert_eq!(of("spam.example").first(), Some(&"note 10"), "the latest ones made room");
+    assert_eq!(of("spam.example").first(), Some(&"note 10"), "the latest reports were replaced");
     Ok(())
 }
 

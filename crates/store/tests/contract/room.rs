@@ -1,4 +1,4 @@
-//! The room that a site has in the index.
+//! Limits on the indexed documents of a site.
 
 use anyhow::{Context as _, Result};
 use manifest::{Discovery, ManifestId};
@@ -26,7 +26,7 @@ async fn in_index(db: &Db) -> Result<i64> {
     db.number("SELECT COUNT(*) FROM manifest WHERE removed_at_ms IS NULL").await
 }
 
-/// What the last visit reports of a document.
+/// The report of the last visit about a document.
 async fn reported(store: &Store, at: &str) -> Result<FetchReport> {
     let report = store.site_report(&site(SHOP), 1).await?.context("a report")?;
     let last = report.visits.into_iter().next().context("a visit")?;
@@ -50,11 +50,11 @@ pub(crate) async fn a_site_has_at_most_500_manifests_that_it_does_not_name(db: D
     let reason = refused.reason.context("a reason")?;
     assert!(reason.contains("500 manifests that it does not name itself"), "{reason}");
     let changed = store.manifest_find(&ManifestId::of(&url(&upload(0)))).await?.context("a manifest")?;
-    assert_eq!(changed.versions, 2, "a change of one that is there has room");
+    assert_eq!(changed.versions, 2, "a change of an indexed document is accepted");
 
     visited(store, SHOP, later(20), vec![fetch(&upload(0), FetchOutcome::Gone, later(20))]).await?;
     let saved = visited(store, SHOP, later(30), vec![linked(600, "another", 30)]).await?;
-    assert_eq!(saved.manifests_added, 1, "one that leaves makes room");
+    assert_eq!(saved.manifests_added, 1, "a removed manifest frees its slot");
     Ok(())
 }
 
@@ -92,7 +92,7 @@ pub(crate) async fn what_a_site_does_not_name_takes_at_most_256_mib(db: Db) -> R
     }
     assert_eq!(in_index(&db).await?, 10, "the site has room for its own");
     let changed = store.manifest_find(&ManifestId::of(&url(&upload(0)))).await?.context("a manifest")?;
-    assert_eq!(changed.versions, 2, "it takes no more bytes than before");
+    assert_eq!(changed.versions, 2, "the size does not grow");
     let saved = visited(store, SHOP, later(20), vec![linked(600, "another", 20)]).await?;
     assert_eq!(saved.manifests_added, 1, "there is room again");
     Ok(())

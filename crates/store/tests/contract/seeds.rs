@@ -102,7 +102,7 @@ pub(crate) async fn revisits_sites_visited_before_a_time(Db { store, .. }: Db) -
     let leased = store.sites_lease(&request("w", 9, later(60)), later(60)).await?;
     let names: Vec<&str> = leased.iter().map(|leased| leased.token.site.as_str()).collect();
     assert_eq!(names, ["old.example"], "recent, blocked and parked sites keep their time");
-    assert_eq!(store.sites_revisit(later(49), later(61)).await?, 0, "a site that is due stays due");
+    assert_eq!(store.sites_revisit(later(49), later(61)).await?, 0, "a due site is not counted");
     Ok(())
 }
 
@@ -173,7 +173,7 @@ pub(crate) async fn first_visits_of_a_list_are_shuffled(Db { store, .. }: Db) ->
             assert!((10..=45).contains(&count), "{count} of the first hundred are of {hoster}");
         }
         let rest = store.sites_lease(&request(batch, 2_000, start()), start()).await?;
-        assert_eq!(leased.len() + rest.len(), size, "all are due at once");
+        assert_eq!(leased.len() + rest.len(), size, "all sites are due");
     }
     Ok(())
 }
@@ -226,11 +226,11 @@ pub(crate) async fn submitted_sites_leave_half_of_a_batch_to_lists(Db { store, .
         singles = (singles.0 + submitted, singles.1 + listed);
     }
     assert_eq!(singles, (8, 8), "batches of one take turns");
-    assert_eq!(count(400, later(1)).await?, (160, 160), "either fills the rest of a batch");
+    assert_eq!(count(400, later(1)).await?, (160, 160), "each kind fills the rest of a batch");
     Ok(())
 }
 
-/// Anybody may submit a site, and ask for a visit.
+/// Anyone may submit a site and request a visit.
 pub(crate) async fn submission_does_not_change_the_priority_of_a_listed_site(db: Db) -> Result<()> {
     let store = &db.store;
     let ranked = |name: &str, rank| Seed { rank: Some(rank), ..seed(name) };
@@ -279,7 +279,7 @@ pub(crate) async fn a_submission_can_make_a_site_due_later(Db { store, .. }: Db)
     assert_eq!(store.seeds_add_due_at(&during, later(10), later(19)).await?, added(1, 0, 0));
     store.visit_save(&requested.token, &visit("shop.example", later(11), Vec::new())).await?;
     assert_eq!(due(18).await?, None);
-    assert_eq!(due(19).await?.context("it follows the visit")?.token.due_at, later(19));
+    assert_eq!(due(19).await?.context("the requested visit follows")?.token.due_at, later(19));
     Ok(())
 }
 
@@ -297,7 +297,7 @@ pub(crate) async fn a_visit_requested_during_another_one_follows_it(Db { store, 
     store.visit_save(&requested.token, &visit("shop.example", later(4), Vec::new())).await?;
     assert_eq!(due(5).await?, None, "one request causes one visit");
 
-    // a visit that is parked, or handed over, learns of the request when it is resumed
+    // a parked or handed-over visit reads the request when it is resumed
     let parked = |minutes| ParkedVisit {
         resume_at: later(minutes),
         reason: "Crawl-delay: 3600".into(),
@@ -312,8 +312,8 @@ pub(crate) async fn a_visit_requested_during_another_one_follows_it(Db { store, 
     assert_eq!(resumed.token.due_at, later(5 + day));
     assert_eq!(resumed.site.parked.as_ref().map(|parked| parked.resume_at), Some(later(70 + day)));
     store.visit_park(&resumed.token, &parked(70 + day), later(8 + day)).await?;
-    assert_eq!(due(9 + day).await?, None, "the request is known to the visit");
-    // Requests of an overdue visit do not move it back in the queue, which is in the order of these times.
+    assert_eq!(due(9 + day).await?, None, "the resumed visit has already handled the request");
+    // requests for an overdue visit do not move it back in the queue, which is sorted by these times
     for minutes in [80, 90] {
         store.seeds_add(&[again()], later(minutes + day)).await?;
     }
@@ -321,7 +321,7 @@ pub(crate) async fn a_visit_requested_during_another_one_follows_it(Db { store, 
     assert_eq!(
         resumed.token.due_at,
         later(70 + day) - TimeDelta::milliseconds(2),
-        "it is not the planned time"
+        "the planned time has changed"
     );
     store.seeds_add(&[again()], later(91 + day)).await?;
     let hand_over = HandOver { due_at: resumed.token.due_at, progress: Some(json!({})) };
@@ -438,7 +438,7 @@ fn links_at(host: &str, from: &str, numbers: std::ops::Range<u32>) -> Vec<Seed> 
     numbers.map(|number| Seed::linked(to(number), from.clone())).collect()
 }
 
-/// Sites that link to many URLs leave a share of the room to others.
+/// Sites with many links leave a share of the limit to other sites.
 pub(crate) async fn sites_share_the_room_for_urls(Db { store, .. }: Db) -> Result<()> {
     for evil in ["e0.example", "e1.example", "e2.example"] {
         let result = store.seeds_add(&links_at("inn.example", evil, 0..350), start()).await?;
@@ -449,7 +449,7 @@ pub(crate) async fn sites_share_the_room_for_urls(Db { store, .. }: Db) -> Resul
     let one = store.seeds_add(&links_at("inn.example", "few.example", 0..1), later(2)).await?;
     assert_eq!(one, added(1, 0, 0));
     let again = store.seeds_add(&links_at("inn.example", "e0.example", 0..350), later(3)).await?;
-    assert_eq!(again.added, 0, "what was replaced stays out");
+    assert_eq!(again.added, 0, "replaced links are not added again");
     let hints = lease(&store, "inn.example", later(4)).await?.site.hints;
     let of = |site: &str| {
         let is_of = |hint: &&Hint| hint.linked_from.as_ref().is_some_and(|from| from.host().as_str() == site);
@@ -461,7 +461,7 @@ pub(crate) async fn sites_share_the_room_for_urls(Db { store, .. }: Db) -> Resul
     Ok(())
 }
 
-/// A catalog may never change: if some of its links were refused, its next request receives it whole.
+/// A catalog may never change. If some of its links were refused, the next request downloads it in full.
 pub(crate) async fn a_document_with_refused_links_is_read_whole_again(Db { store, .. }: Db) -> Result<()> {
     const CATALOG: &str = "https://list.example/agents.json";
     let read =
@@ -499,7 +499,7 @@ pub(crate) async fn a_document_with_refused_links_is_read_whole_again(Db { store
     Ok(())
 }
 
-/// Hosts that were searched and have no manifest make room for other links, and names that do not exist do so at once.
+/// Hosts that were searched but have no manifest are removed for other links, and nonexistent names immediately.
 pub(crate) async fn hosts_without_manifests_make_room_for_links(db: Db) -> Result<()> {
     let store = &db.store;
     visited(store, "inn.example", start(), Vec::new()).await?;
@@ -511,7 +511,7 @@ pub(crate) async fn hosts_without_manifests_make_room_for_links(db: Db) -> Resul
     .await?;
     let now = later(60);
     let link = |number: u32| linked(&format!("new{number}.inn.example"), "from.example");
-    assert_eq!(store.seeds_add(&[link(0)], now).await?.refused, 1, "hosts that were not searched stay");
+    assert_eq!(store.seeds_add(&[link(0)], now).await?.refused, 1, "unsearched hosts are kept");
 
     let seen = found("https://h4.inn.example/agent.json", "one", &["book"], now);
     let gone =
@@ -533,7 +533,7 @@ pub(crate) async fn hosts_without_manifests_make_room_for_links(db: Db) -> Resul
     assert_eq!(named().await?, 999, "two names do not exist");
     let links: Vec<Seed> = (1..9).map(link).collect();
     let added = store.seeds_add(&links, later(62)).await?;
-    assert_eq!(named().await?, 997, "two were searched in vain");
+    assert_eq!(named().await?, 997, "two searched hosts had no manifest");
     let hosts = db.number("SELECT COUNT(*) FROM host WHERE site = 'inn.example'").await?;
     assert_eq!((hosts, added.added + added.refused), (1_000, 8));
     for kept in ["h3", "h4", "h7", "h8", "h9"] {
@@ -595,7 +595,7 @@ pub(crate) async fn host_keeps_its_most_trusted_origin(db: Db) -> Result<()> {
     assert_eq!(
         origins("inn.example", later(100_004)).await?[..4],
         of_inn,
-        "a collected list is not the operator's word"
+        "a collected list is trusted less than the operator's list"
     );
     store.seeds_add(&[seed("a.new.example")], later(100_005)).await?;
     assert_eq!(origins("new.example", later(100_006)).await?, [named("a.new.example", HostOrigin::Listed)]);
@@ -605,7 +605,7 @@ pub(crate) async fn host_keeps_its_most_trusted_origin(db: Db) -> Result<()> {
 pub(crate) async fn site_with_60_000_hosts_is_leased_and_reported_in_linear_time(db: Db) -> Result<()> {
     let store = &db.store;
     visited(store, "shop.example", start(), Vec::new()).await?;
-    // rows that a database of an earlier version may contain
+    // a database of an earlier version may contain these rows
     db.execute(
         "INSERT INTO host (host, site, seeded)
          WITH RECURSIVE number (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < 60000)
@@ -625,8 +625,8 @@ pub(crate) async fn site_with_60_000_hosts_is_leased_and_reported_in_linear_time
     Ok(())
 }
 
-/// URLs of a shop that a first site names, and what happens when others name them again.
-pub(crate) async fn a_url_without_a_manifest_is_a_hint_once_more(Db { store, .. }: Db) -> Result<()> {
+/// One site names URLs of a shop; later, other sites name them again.
+pub(crate) async fn a_url_without_a_manifest_becomes_a_hint_again(Db { store, .. }: Db) -> Result<()> {
     const SHOP: &str = "shop.example";
     let at = |name: &str| url(&format!("https://shop.example/u/{name}.json"));
     let from = |site: &str| url(&format!("https://{site}/agents.json"));
@@ -675,7 +675,7 @@ pub(crate) async fn a_url_without_a_manifest_is_a_hint_once_more(Db { store, .. 
     assert_eq!(
         hints,
         expected.map(|(name, from)| (at(name).to_string(), Some(from))),
-        "its own link stays its own"
+        "a link of its own site remains the source"
     );
     let part = state.resources.iter().find(|known| known.url == at("part")).context("the part")?;
     assert_eq!((part.discovery, part.linked_from.as_ref()), (Discovery::Submitted, Some(&own)));
@@ -690,7 +690,7 @@ pub(crate) async fn a_url_without_a_manifest_is_a_hint_once_more(Db { store, .. 
     Ok(())
 }
 
-/// A site goes on linking to a URL that fails, or that left the index.
+/// A site keeps linking to a URL that fails or that has left the index.
 pub(crate) async fn a_link_that_its_site_still_has_leads_to_a_few_more_requests(
     Db { store, .. }: Db,
 ) -> Result<()> {
@@ -724,7 +724,11 @@ pub(crate) async fn a_link_that_its_site_still_has_leads_to_a_few_more_requests(
     today += 2 * day;
     visited(&store, SHOP, later(today), vec![linked(found(at.as_str(), "x", &["book"], later(today)))])
         .await?;
-    assert_eq!(store.seeds_add(&links, later(today + day)).await?.added, 0, "it is in the index");
+    assert_eq!(
+        store.seeds_add(&links, later(today + day)).await?.added,
+        0,
+        "links to an indexed manifest are not hints"
+    );
     today += day;
     for left in 0..4 {
         visited(&store, SHOP, later(today), vec![failing(FetchOutcome::Gone)(today)]).await?;

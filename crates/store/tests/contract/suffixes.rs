@@ -53,7 +53,7 @@ pub(crate) async fn suffix_permits_are_a_gap_apart_and_at_most_four_are_open(
     assert_eq!(
         taken(&store, &request("pages.example", later)).await?.at,
         later,
-        "missed slots are not made up for"
+        "missed slots cannot be used later"
     );
     Ok(())
 }
@@ -86,7 +86,7 @@ pub(crate) async fn suffix_permits_outlive_their_worker_and_expire(db: Db) -> Re
     for _ in 0..4 {
         taken(&db.store, &request("pages.example", now)).await?;
     }
-    // a killed worker releases nothing, and another one opens the database
+    // the killed worker releases no permit, and another worker opens the database
     let other = Store::open(&db.config).await?;
     assert_eq!(
         other.suffix_permit_take(&request("pages.example", now + LIFE)).await?,
@@ -118,7 +118,7 @@ pub(crate) async fn concurrent_workers_get_successive_suffix_permits(Db { store,
     let narrow = request("narrow.example", now);
     let asked = futures::future::try_join_all((0..24).map(|_| store.suffix_permit_take(&narrow))).await?;
     let taken = asked.iter().filter(|answer| matches!(answer, SuffixPermitOutcome::Taken(_))).count();
-    assert_eq!(taken, 4, "no more are open, for any worker: {asked:?}");
+    assert_eq!(taken, 4, "at most four permits are open, for all workers: {asked:?}");
     asked.iter().find(|answer| **answer == SuffixPermitOutcome::Full).context("a refusal")?;
     Ok(())
 }

@@ -213,7 +213,7 @@ pub(crate) async fn unicode_and_control_characters_survive(Db { store, .. }: Db)
     assert_eq!(store.document_find(&expected.content_hash).await?, document);
     let state = lease(&store, "bücher.example", later(1)).await?.site;
     let resource = state.resources.first().context("the resource")?;
-    assert_eq!(resource.etag.as_deref(), Some("\"é\""), "PostgreSQL's text cannot hold NUL");
+    assert_eq!(resource.etag.as_deref(), Some("\"é\""), "PostgreSQL cannot store NUL in TEXT");
     let types = store.semantic_types().await?;
     assert!(types.iter().any(|count| count.name == "travel:予約する"), "{types:?}");
     Ok(())
@@ -379,7 +379,8 @@ pub(crate) async fn hosts_that_visits_met_are_bounded(db: Db) -> Result<()> {
     Ok(())
 }
 
-/// Bytes that were received only as a part of another manifest: its validators would let the next response confirm what was not read.
+/// These bytes were received only as a part of another manifest. With their validators, the next response would confirm a version that was
+/// not read.
 pub(crate) async fn validators_move_only_with_what_was_read(Db { store, .. }: Db) -> Result<()> {
     visited(&store, "sky.example", start(), vec![found(AT, "one", &["book"], start())]).await?;
     let as_part =
@@ -393,7 +394,7 @@ pub(crate) async fn validators_move_only_with_what_was_read(Db { store, .. }: Db
     assert_eq!((&known.etag, &known.last_modified, &known.cache), (&None, &None, &None));
     let saved =
         visited(&store, "sky.example", later(20), vec![found(AT, "two", &["book"], later(20))]).await?;
-    assert_eq!(saved.manifests_changed, 1, "it is read when it arrives whole");
+    assert_eq!(saved.manifests_changed, 1, "the manifest is read when it is received in full");
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! Watches: confirmed receivers, messages in order and at least once, dead letters, caps, and what an opt-out deletes.
+//! Watches: confirmation of receivers, ordered delivery at least once, dead letters, caps, and deletion after an opt-out.
 
 use anyhow::{Context as _, Result};
 use chrono::{DateTime, TimeDelta, Utc};
@@ -26,7 +26,7 @@ fn challenge(id: &str) -> NewChallenge {
     NewChallenge { id: format!("challenge-{id}"), challenge: format!("answer-{id}") }
 }
 
-/// Room for any test.
+/// Caps that no test reaches.
 pub(crate) const MANY: WatchCaps =
     WatchCaps { of_receiver: 99, unconfirmed_of_receiver: 99, of_all: 99, unconfirmed_of_all: 99 };
 
@@ -123,11 +123,11 @@ pub(crate) async fn a_watch_delivers_only_after_its_receiver_answered(Db { store
     change(&store, "before", 0).await?;
     assert_eq!(add(&store, "w1", RECEIVER).await?, WatchOutcome::Added);
     change(&store, "after", 1).await?;
-    assert!(store.watches_behind(9).await?.is_empty(), "the receiver has answered nothing");
+    assert!(store.watches_behind(9).await?.is_empty(), "the receiver has not answered");
     let challenge = claim_one(&store, start()).await?;
     assert_eq!(challenge.content.message(), Message::Challenge);
     assert_eq!((challenge.attempts, challenge.receiver.as_str()), (1, RECEIVER));
-    assert!(claim(&store, start()).await?.is_empty(), "it is being sent");
+    assert!(claim(&store, start()).await?.is_empty(), "the challenge is already being sent");
     store.delivery_end(&challenge, &DeliveryEnd::Accepted, later(2)).await?;
     let watch = find(&store, "w1").await?;
     assert_eq!((watch.status, watch.confirmed_at), (WatchStatus::Active, Some(later(2))));
@@ -180,7 +180,7 @@ pub(crate) async fn changes_are_delivered_in_order(Db { store, .. }: Db) -> Resu
     Ok(())
 }
 
-/// Anybody may cause a challenge, so those of slow receivers must not take the places of changes.
+/// Anyone may cause challenges, so challenges to slow receivers must not delay changes.
 pub(crate) async fn challenges_and_changes_are_claimed_apart(Db { store, .. }: Db) -> Result<()> {
     confirmed(&store, "w1", RECEIVER).await?;
     change(&store, "first", 1).await?;
@@ -205,7 +205,11 @@ pub(crate) async fn a_message_is_sent_again_if_its_worker_was_killed(Db { store,
     for late in [failed(AfterFailure::Pause), postponed] {
         store.delivery_end(&lost, &late, later(12)).await?;
     }
-    assert_eq!(find(&store, "w1").await?.status, WatchStatus::Active, "the first attempt decides nothing");
+    assert_eq!(
+        find(&store, "w1").await?.status,
+        WatchStatus::Active,
+        "the end of the lost attempt is ignored"
+    );
     store.delivery_end(&again, &DeliveryEnd::Accepted, later(12)).await?;
     assert!(claim(&store, later(999)).await?.is_empty());
     Ok(())
@@ -240,7 +244,7 @@ pub(crate) async fn a_dead_receiver_leaves_dead_letters_and_pauses_its_watch(
     assert_eq!((line.dead_at, line.next_at, line.attempts), (Some(later(2)), None, 1));
     assert_eq!(line.failure.as_deref(), Some("it answered 500"));
     assert!(line.positions.is_some() && line.message == Message::Changes);
-    assert!(claim(&store, later(999)).await?.is_empty(), "it is given up");
+    assert!(claim(&store, later(999)).await?.is_empty(), "the message was given up");
 
     change(&store, "second", 3).await?;
     assert!(compose(&store, "m2", later(3)).await?, "the next changes follow");
@@ -249,13 +253,16 @@ pub(crate) async fn a_dead_receiver_leaves_dead_letters_and_pauses_its_watch(
     store.delivery_end(&due, &failed(AfterFailure::Pause), later(4)).await?;
     assert_eq!(find(&store, "w1").await?.status, WatchStatus::Paused);
     change(&store, "third", 5).await?;
-    assert!(!compose(&store, "m3", later(5)).await?, "it is paused");
+    assert!(!compose(&store, "m3", later(5)).await?, "a paused watch gets no message");
 
     assert!(store.watch_challenge("w1", &challenge("again"), later(6)).await?);
     let due = claim_one(&store, later(6)).await?;
     assert_eq!(due.content.message(), Message::Challenge);
     store.delivery_end(&due, &DeliveryEnd::Accepted, later(6)).await?;
-    assert!(!store.watch_challenge("w1", &challenge("more"), later(7)).await?, "it is active");
+    assert!(
+        !store.watch_challenge("w1", &challenge("more"), later(7)).await?,
+        "an active watch gets no challenge"
+    );
     assert!(compose(&store, "m3", later(7)).await?, "it continues where it stopped");
     let due = claim_one(&store, later(7)).await?;
     store.delivery_end(&due, &DeliveryEnd::Refused, later(7)).await?;
@@ -286,9 +293,9 @@ pub(crate) async fn messages_to_a_domain_are_counted_by_day(Db { store, .. }: Db
     let due = claim_one(&store, later(1)).await?;
     let unsent = DeliveryEnd::Postponed { until: later(3), counted_on: Some(20_001) };
     store.delivery_end(&due, &unsent, later(1)).await?;
-    assert!(count(20_001, Message::Changes).await?, "what was not sent does not count");
+    assert!(count(20_001, Message::Changes).await?, "an unsent message does not count");
     assert!(claim(&store, later(2)).await?.is_empty());
-    assert_eq!(claim_one(&store, later(3)).await?.attempts, 1, "nor as an attempt");
+    assert_eq!(claim_one(&store, later(3)).await?.attempts, 1, "an unsent message is not an attempt");
     Ok(())
 }
 

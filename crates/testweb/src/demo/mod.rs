@@ -1,25 +1,25 @@
 //! The small web of `agentdex demo`.
 //!
-//! The sites are fiction under reserved top-level domains. Most declare themselves in one of the dialects that agentdex
-//! reads; some are broken, refuse crawlers or mislead them, like real sites.
+//! The sites are fictional, under reserved top-level domains. Most publish a manifest in one of the dialects that agentdex reads. Some are
+//! broken, refuse crawlers or mislead them, like real sites.
 
 mod sites;
 
 use crate::{Answer, Host, Web, WebBuilder};
 use sites::{Behaviour, File, SITES, Site};
 
-/// Freshness lifetime of a demo file: so short that a second visit revalidates.
+/// Freshness lifetime of a demo file. It is short, so that a second visit revalidates the file.
 const MAX_AGE_S: u32 = 2;
 
 /// The robots.txt of most demo sites.
 const OPEN_ROBOTS: &str = "User-agent: *\nDisallow: /account/\nDisallow: /checkout/\n";
 
-/// The demo's web, all on 127.0.0.1. Addresses, port and a log file may still be chosen.
+/// The demo's web, with all hosts on 127.0.0.1. The caller may still set addresses, the port and a log file.
 pub fn web() -> WebBuilder {
     Web::builder().hosts(hosts())
 }
 
-/// The hosts of the demo, for webs with further hosts.
+/// The hosts of the demo, for webs that also have other hosts.
 pub fn hosts() -> Vec<Host> {
     let elsewhere = SITES.iter().filter_map(|site| match site.behaviour {
         Behaviour::MovedTo(host) => Some(open_host(host, site)),
@@ -59,7 +59,7 @@ fn open_host(name: &str, site: &Site) -> Host {
     site.files.iter().fold(host, |host, file| host.route(file.path, with_cache_headers(file_answer(file))))
 }
 
-/// The robots.txt of a site. Sites with files at rare paths alone name them there, so that a first visit finds them.
+/// The robots.txt of a site. Sites that have files only at rare paths name them in it, so that a first visit finds them.
 fn open_robots(site: &Site) -> String {
     const USUAL: [&str; 3] = ["agent.json", "agents.json", "agent-card.json"];
     let is_usual = |file: &File| USUAL.iter().any(|name| file.path.ends_with(name));
@@ -76,7 +76,7 @@ fn file_answer(file: &File) -> Answer {
         .header("access-control-allow-headers", "Accept, Authorization")
 }
 
-/// The home page: a title, a sentence, and where the manifest is, as ATP §2.2 and §2.3 recommend.
+/// The home page: a title, a sentence, and a link to the manifest, as ATP §2.2 and §2.3 recommend.
 fn home_page(site: &Site) -> Answer {
     let manifest = site.files.iter().find(|file| file.path.ends_with("agent.json"));
     let link = manifest.map(|file| format!("<link rel=\"agent-manifest\" href=\"{}\">", file.path));

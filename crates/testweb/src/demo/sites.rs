@@ -20,13 +20,13 @@ pub(super) struct File {
 pub(super) enum Behaviour {
     /// It serves its files.
     Open,
-    /// It serves its files, and this robots.txt.
+    /// It serves its files and this robots.txt.
     Robots(&'static str),
     /// It serves its files, but its robots.txt is unavailable.
     RobotsUnavailable,
     /// It redirects every path to this host, which serves the files.
     MovedTo(&'static str),
-    /// It answers every path, robots.txt included, with this page.
+    /// It answers every path, including robots.txt, with this page.
     OnePageForAll(&'static str),
 }
 
@@ -38,7 +38,7 @@ const OPENAPI: &str = "application/vnd.oai.openapi+json";
 const A2A: &str = "application/a2a-agent-card+json";
 const CATALOG: &str = "application/ai-catalog+json";
 
-/// A file whose path on the site is its path in the folder of the site.
+/// A file with the same path on the site as in the folder of the site.
 macro_rules! file {
     ($folder:literal, $path:literal, $media:expr) => {
         File { path: $path, media: $media, body: include_str!(concat!("../../demo/", $folder, $path)) }

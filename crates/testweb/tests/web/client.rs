@@ -1,4 +1,4 @@
-//! A client that trusts the web's authority and resolves its hosts; without a port in the URL it uses that of the hosts file.
+//! A client that trusts the authority of the test web and resolves its hosts. If a URL has no port, it uses the port in the hosts file.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The demo's web: every site behaves as declared, and JSON files are valid.
+//! Tests the demo's web: every site behaves as configured, and JSON files are valid.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Hosts that behave: files, validators, codings, changes at run time, and the log.
+//! Tests of hosts that behave correctly: files, validators, codings, changes at run time, and the log.
 
 use testweb::{Answer, HandshakeOutcome, Host, Protocols, Web};
 

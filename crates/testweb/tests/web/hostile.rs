@@ -1,4 +1,4 @@
-//! Hosts that misbehave in different ways, with a real client.
+//! Tests of hosts that misbehave in different ways, with a real client.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ fn hostile() -> Host {
         .route("/bomb", Answer::gzip_bomb("application/json", 10 << 20))
 }
 
-/// A short delay; the tests measure only that there is one.
+/// A short delay. The tests check only that it is not skipped.
 const TICK: Duration = Duration::from_millis(5);
 
 async fn web() -> Web {

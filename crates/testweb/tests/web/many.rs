@@ -1,4 +1,4 @@
-//! Many hosts: separate addresses, the hosts file, and the cost of a template.
+//! Tests with many hosts: separate addresses, the hosts file, and the cost of a template.
 
 use std::net::Ipv4Addr;
 

@@ -1,4 +1,5 @@
-//! The clocks of a visit's hosts: delays, Retry-After and the requests of a day, and how long the rest of the visit takes by them.
+//! Maintains the clocks of a visit's hosts: delays, Retry-After and the requests of a day. Estimates from them how long the rest of the
+//! visit takes.
 
 use std::time::Duration;
 
@@ -30,7 +31,7 @@ impl Requester<'_> {
         }
     }
 
-    /// The Crawl-delay of a host, from its stored robots.txt until this visit has checked that file.
+    /// The Crawl-delay of a host. Until this visit has checked the robots.txt, it is that of the stored file.
     pub(in crate::visit) fn crawl_delay(&self, host: &Host) -> Option<Duration> {
         self.robots.get(host)?.crawl_delay
     }
@@ -52,9 +53,9 @@ impl Requester<'_> {
     }
 
     /// Applies and stores the Retry-After of any response; `task` is the one in progress. At a host that is not the site's own, only this
-    /// host is delayed: it may belong to somebody else, or be a load balancer that does not know the name. The same applies to a 429 or 503
-    /// without the header, whose default delay applies to the whole site only if the domain itself gave this response to a URL that the
-    /// site itself names.
+    /// host is delayed, because it may belong to somebody else, or may be a load balancer that does not serve the name. The same applies to
+    /// a 429 or 503 without the header, whose default delay applies to the whole site only if the domain itself gave this response to a URL
+    /// that the site itself names.
     pub(super) async fn apply_retry_after(
         &mut self,
         host: &Host,
@@ -83,7 +84,7 @@ impl Requester<'_> {
         self.site_clock.not_before
     }
 
-    /// Writes the clocks after the last responses, which are later than those written before the requests.
+    /// Writes the clocks after the last responses. They are later than the clocks that were written before the requests.
     pub(in crate::visit) async fn save_clocks(&self, traffic: &mut Traffic) {
         traffic.site_next_ok_at = self.site_clock.next_ok_at;
         for authority in self.authorities.values() {
@@ -96,16 +97,16 @@ impl Requester<'_> {
     }
 }
 
-/// The last day on which any host received a request, and the requests to all hosts on that day. Requests of earlier days do
-/// not count for the daily budget.
+/// The number of requests to all hosts on the last day on which any host received one, and that day. Earlier requests do not count towards
+/// the daily budget.
 pub(super) fn requests_of_last_day(hosts: &[HostState]) -> (u32, i32) {
     let day = hosts.iter().map(|host| host.requests_day).max().unwrap_or_default();
     let of_day = hosts.iter().filter(|host| host.requests_day == day);
     (of_day.map(|host| host.requests_today).sum(), day)
 }
 
-/// The end of the gap of the whole site after a request of another visit. The time of its answer is unknown; while the clock of
-/// a host is ahead, it may have been just now.
+/// The end of the gap of the whole site after a request of another visit. The time of its response is unknown. While the clock of a host is
+/// in the future, the response may have just arrived.
 pub(super) fn site_gap_until(site: &SiteState, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
     let gap = TimeDelta::from_std(Limit::Site.limits().gap).unwrap_or_default();
     site.hosts.iter().filter_map(|host| host.next_ok_at).max().map(|at| at.min(now + gap))

@@ -1,4 +1,4 @@
-//! Events, spans and samples of the platform's rate for answers and failures.
+//! Creates events, spans and rate samples for responses and failures.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::super::traffic::millis;
 use crate::events::Event;
 use egress::{Failure, Head, Reply};
 
-/// The span of one request, by OpenTelemetry's names.
+/// The span of one request, with the names of OpenTelemetry.
 pub(super) fn fetch_span(url: &ManifestUrl) -> Span {
     tracing::debug_span!(
         "fetch",
@@ -44,7 +44,7 @@ pub(super) fn head_of(answer: &Result<Reply, Failure>) -> Option<&Head> {
     }
 }
 
-/// The sample that an answer adds to the rate of its platform.
+/// The sample of a response from which the rate of its platform adapts.
 pub(super) fn sample_of(answer: &Result<Reply, Failure>, took: Duration) -> Option<Sample> {
     let status = head_of(answer)?.status;
     let is_trouble = status.as_u16() == 429 || status.is_server_error();

@@ -1,4 +1,4 @@
-//! What a request sends.
+//! The content of a request.
 
 use std::borrow::Cow;
 
@@ -13,12 +13,12 @@ pub(crate) enum Message<'a> {
     Get(&'a HeaderMap),
     /// A POST of JSON, to a registry that the operator named.
     Post(&'a Value),
-    /// A POST of JSON with headers, to a receiver of changes.
+    /// A POST of JSON with headers, to a webhook.
     Deliver { headers: &'a HeaderMap, body: &'a str },
 }
 
 impl Message<'_> {
-    /// The URL in events and traces: without the path of a receiver, which may be secret.
+    /// The URL to show in events and traces. For a webhook it has no path, because the path may be secret.
     pub(super) fn shown_url(self, url: &ManifestUrl) -> Cow<'_, ManifestUrl> {
         match self {
             Self::Deliver { .. } => url.join("/").map_or(Cow::Borrowed(url), Cow::Owned),

@@ -1,6 +1,7 @@
-//! Sends the requests of a visit under every rule: judged addresses, permits, clocks written first, opt-outs, Retry-After.
+//! Sends the requests of a visit and applies all rules: checked addresses, permits, clocks that are written before requests, opt-outs, and
+//! Retry-After.
 //!
-//! The rules are those of the host that is requested, which always belongs to the leased site: [`Session`] refuses any other.
+//! The rules of the requested host apply. The host always belongs to the leased site, because [`Session`] refuses any other.
 
 mod clocks;
 mod failure;
@@ -27,7 +28,7 @@ use tracing::Instrument as _;
 use self::clocks::{requests_of_last_day, site_gap_until};
 use self::failure::{answer_event, fetch_span, head_of, park_reason};
 pub(crate) use self::message::Message;
-pub(crate) use self::robots::says_nothing;
+pub(crate) use self::robots::is_without_evidence;
 pub(super) use self::robots::{Robots, robots_use};
 use super::context::{Interrupt, Stop, Tools};
 use super::own_hosts::OwnHosts;
@@ -41,14 +42,14 @@ use crate::reading::HeldMemory;
 use crate::{clock, metrics};
 use egress::{Cause, Failure, LeaveCheck, NetworkScope, Reply, Session};
 
-/// Maximum number of addresses that are tried for one request; if two do not answer, a third rarely does.
+/// Maximum number of addresses that are tried for one request. If two do not answer, a third rarely does.
 const ADDRESSES_TRIED_MAX: usize = 2;
-/// Number of attempts that miss their deadline after which the visit waits, because this machine is overloaded.
+/// If this many attempts miss their deadline, the machine is overloaded, and the visit is parked.
 const LATE_MAX: u32 = 3;
 /// Minimum time between two writes of the progress. A visit without delays would otherwise spend more time on writing than on requests.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The answer to a request, and when it was sent.
+/// The response to a request, and when the request was sent.
 pub(super) struct Exchange {
     pub(super) answer: Result<Reply, Failure>,
     pub(super) at: DateTime<Utc>,
@@ -71,7 +72,7 @@ impl Exchange {
     }
 }
 
-/// The part of a host's robots.txt that is kept while the rules of another host are parsed.
+/// Data about a host's robots.txt that is kept after the rules of another host replaced its own.
 #[derive(Debug, Clone, Copy)]
 struct KnownRobots {
     is_checked: bool,
@@ -106,7 +107,7 @@ pub(super) struct Requester<'a> {
     robots: HashMap<Host, KnownRobots>,
     /// The rules of the last requested host. Those of another host are parsed again with its next request.
     parsed: Option<ParsedRobots>,
-    /// Memory of the findings that the visit keeps until it is saved.
+    /// Memory that the findings use until the visit is saved.
     pub(super) memory: HeldMemory,
     /// The remaining work of the visit, for the progress display.
     plan: VisitPlan,
@@ -145,7 +146,7 @@ impl<'a> Requester<'a> {
         }
     }
 
-    /// Keeps the progress out of the store, for requests outside a visit.
+    /// Writes no progress to the store, for requests outside a visit.
     pub(super) fn without_progress(self) -> Self {
         Self { writes_progress: false, ..self }
     }
@@ -187,7 +188,7 @@ impl<'a> Requester<'a> {
         let host = url.host();
         let started = Instant::now();
         let (mut tried, mut late) = (0, 0);
-        // everything but the wait for a permit is boxed: thousands of visits wait there
+        // all futures except the wait for a permit are boxed, because thousands of visits wait for permits
         if !self.authorities.contains_key(&host)
             && let Err(failure) = Box::pin(self.resolve(&mut progress.traffic, &host)).await?
         {
@@ -197,7 +198,7 @@ impl<'a> Requester<'a> {
         loop {
             let exchange = self.send_to_first_address(progress, url, body, message).await?;
             if let Some(reason) = exchange.late() {
-                // nothing was sent: it needs another permit and another clock
+                // nothing was sent, so the request needs another permit and another clock
                 progress.traffic.requests = progress.traffic.requests.saturating_sub(1);
                 late += 1;
                 if late == LATE_MAX {
@@ -217,7 +218,7 @@ impl<'a> Requester<'a> {
         }
     }
 
-    /// Sends one request to the one address for which it has a permit.
+    /// Sends one request to the address for which it has a permit.
     async fn send_to_first_address(
         &mut self,
         progress: &mut Progress,
@@ -243,7 +244,7 @@ impl<'a> Requester<'a> {
             let _waits = self.tools.activity.request();
             Box::pin(self.exchange(url, body, message, leave)).await
         };
-        // a stall of this machine says nothing about the server
+        // if this machine stalled, the time is not a sample of the server
         let is_late = answer.as_ref().is_err_and(|failure| failure.cause == Cause::Late);
         let took = if is_late { Duration::ZERO } else { sent.elapsed() };
         events.write(answer_event(site, &shown, &answer, took));
@@ -358,7 +359,7 @@ impl<'a> Requester<'a> {
         Ok((target, ownership))
     }
 
-    /// Puts an address that this worker owns first; hands the visit over if it owns none.
+    /// Moves an address that this worker owns to the front. If the worker owns none, hands the visit over.
     fn choose_addresses(
         &mut self,
         traffic: &mut Traffic,
@@ -434,8 +435,8 @@ impl<'a> Requester<'a> {
         }
     }
 
-    /// Writes the clocks before the request; this also shows whether the lease is still held, and whether the site opted out. Returns the
-    /// check of the request's deadline.
+    /// Writes the clocks before the request. The write also checks that the lease is still held and that the site has not opted out.
+    /// Returns the check of the request's deadline.
     async fn write_clocks(
         &mut self,
         progress: &mut Progress,
@@ -475,7 +476,7 @@ impl<'a> Requester<'a> {
         Some(VisitProgress { site: self.token.site.clone(), fence: self.token.fence, state })
     }
 
-    /// Keeps the resolved addresses of every host of the visit for the next worker.
+    /// Stores the resolved addresses of all hosts of the visit in the progress, for the next worker.
     pub(super) fn keep_addresses(&self, progress: &mut Progress) {
         let next = progress.plan.tasks().next().map(|task| task.current().host());
         let hops = progress.traffic.robots_hops.values().filter_map(|chain| Some(chain.last()?.host()));

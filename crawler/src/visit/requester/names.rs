@@ -1,4 +1,4 @@
-//! Records of names other than addresses.
+//! Queries DNS records other than addresses.
 
 use futures::future;
 use manifest::Host;
@@ -8,7 +8,7 @@ use super::super::traffic::Traffic;
 use super::Requester;
 use egress::Failure;
 
-/// Records of a host for each label that was queried; a name that does not exist has none.
+/// Records of a host, one entry for each queried label. The entry is empty if the name does not exist.
 pub(in crate::visit) struct Records {
     pub(in crate::visit) texts: Vec<Result<Vec<String>, Failure>>,
     /// The targets of SVCB records.
@@ -16,7 +16,7 @@ pub(in crate::visit) struct Records {
 }
 
 impl Requester<'_> {
-    /// The TXT and SVCB records of labels below a host, queried concurrently, so that name servers that do not answer cost the time of one
+    /// The TXT and SVCB records of labels below a host, queried concurrently, so that unresponsive name servers cost only the time of one
     /// query.
     pub(in crate::visit) async fn records(
         &self,

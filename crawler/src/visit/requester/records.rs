@@ -1,4 +1,4 @@
-//! Records of robots.txt: from an answer, and back to a verdict.
+//! Converts responses to robots.txt records, and stored records to verdicts.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use store::RobotsRecord;
 use crate::clock;
 use egress::Head;
 
-/// The record of an answer with its body, and its verdict after the failures before it.
+/// The record of a response with its body, and the verdict, which also depends on earlier failures.
 pub(super) fn record_of(
     host: &Host,
     verdict: RobotsVerdict,
@@ -83,7 +83,7 @@ pub(super) fn conditions_of(record: &RobotsRecord) -> HeaderMap {
     given.into_iter().filter_map(|(name, text)| Some((name, from_latin1(text.as_ref()?)?))).collect()
 }
 
-/// Every byte of a header value as one character, so that validators are sent back byte for byte.
+/// Converts each byte of a header value to one character, so that validators are sent back byte for byte.
 fn to_latin1(value: &HeaderValue) -> String {
     value.as_bytes().iter().map(|byte| char::from(*byte)).collect()
 }
@@ -113,7 +113,7 @@ mod tests {
         let answered = record(RobotsVerdict::of(none, PRODUCT_TOKEN), Some(&second));
         assert_eq!(answered.failures_in_row, 0);
         let wall = record(RobotsVerdict::Unreachable(RobotsCause::BotWall), Some(&second));
-        assert_eq!(wall.failures_in_row, 1, "bot walls are counted apart");
+        assert_eq!(wall.failures_in_row, 1, "bot walls are counted separately");
     }
 
     #[test]

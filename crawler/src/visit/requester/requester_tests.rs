@@ -1,4 +1,4 @@
-//! Requests to a leased site over a web and a store of their own.
+//! Tests of requests to a leased site. Each test has its own test web and store.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -44,7 +44,7 @@ pub(in crate::visit) async fn fixture_with(host: testweb::Host, other: testweb::
     fixture_behind(&[], host, Some(other)).await
 }
 
-/// A host with addresses that accept no connection before its own.
+/// A host whose first addresses accept no connection.
 async fn fixture_behind(closed: &[&str], host: testweb::Host, other: Option<testweb::Host>) -> Fixture {
     fixture_of((closed, Vec::new()), host, other).await
 }
@@ -95,8 +95,8 @@ async fn fixture_of(
     Fixture { web, tools, leased, _dir: dir }
 }
 
-/// A name server that answers when it has received this many questions and after a delay: the address of a host, and that names with an
-/// underscore do not exist.
+/// A name server that answers after it has received `questions` queries and after a delay. It resolves hosts, and answers that names with
+/// an underscore do not exist.
 async fn slow_name_server(questions: usize, delay: Duration) -> (SocketAddr, JoinSet<()>) {
     const A: u8 = 1;
     let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
@@ -190,7 +190,7 @@ async fn fetches_robots_once_per_visit_and_counts_its_requests() {
 
 /// The name server answers no query before it has received those for all records.
 #[tokio::test]
-async fn records_are_queried_at_once_and_slow_name_servers_count_as_time_of_the_visit() {
+async fn queries_records_concurrently_and_counts_their_time_for_the_visit() {
     let delay = Duration::from_millis(200);
     let (server, _tasks) = slow_name_server(4, delay).await;
     let fixture = fixture_of((&[], vec![server]), testweb::Host::new("a.example"), None).await;
@@ -200,12 +200,12 @@ async fn records_are_queried_at_once_and_slow_name_servers_count_as_time_of_the_
     let labels = (&["_atp", "_agent"][..], &["_entries._agents", "_search._agents"][..]);
     let Records { texts, services } = requester.records(&mut progress.traffic, &host, labels).await;
     let answers: Vec<_> = texts.into_iter().chain(services).map(Result::unwrap).collect();
-    assert_eq!(answers, vec![Vec::<String>::new(); 4], "each was answered");
+    assert_eq!(answers, vec![Vec::<String>::new(); 4], "each query was answered");
     assert!(progress.traffic.active >= delay, "{:?}", progress.traffic.active);
 }
 
 #[tokio::test]
-async fn slow_answers_for_an_address_count_as_time_of_the_visit() {
+async fn slow_address_queries_count_as_time_of_the_visit() {
     let delay = Duration::from_millis(200);
     let (server, _tasks) = slow_name_server(1, delay).await;
     let fixture = fixture_of((&[], vec![server]), testweb::Host::new("a.example"), None).await;
@@ -213,7 +213,7 @@ async fn slow_answers_for_an_address_count_as_time_of_the_visit() {
     let mut requester = fixture.requester(&stop);
     let url = ManifestUrl::parse("https://t1.a.example/agent.json").unwrap();
     let refused = requester.get(&mut progress, &url, BodyKind::Manifest, &HeaderMap::new()).await.unwrap();
-    assert_eq!(refused.answer.unwrap_err().cause, Cause::Connect, "it has an address");
+    assert_eq!(refused.answer.unwrap_err().cause, Cause::Connect, "the address was resolved");
     let Traffic { active, phases, .. } = &progress.traffic;
     assert!(*active >= delay && phases.dns_ms >= 200, "{active:?}, {phases:?}");
 }
@@ -305,7 +305,7 @@ async fn sends_nothing_after_a_stop_or_a_lost_lease() {
     lost.lost.cancel();
     let sent = fixture.requester(&lost).get(&mut begun(), &url, BodyKind::Manifest, &conditions).await;
     assert!(matches!(sent, Err(Interrupt::LeaseLost)));
-    // another worker has taken the site over, and this one has not heard of it
+    // another worker has taken over the site, and this worker does not know it yet
     let only = Some(vec![fixture.leased.site.name.clone()]);
     let taken = lease_request("next", only);
     let after = clock::now() + TimeDelta::minutes(10);
@@ -316,15 +316,15 @@ async fn sends_nothing_after_a_stop_or_a_lost_lease() {
     assert_eq!(fixture.paths(), [""; 0]);
 }
 
-/// A clock that the test sets: its time passes while a connection is opened, and a request does not leave too late, neither over
-/// a new connection nor over an open one.
+/// The test sets the clock, so that time passes while a connection is opened. A request that is too late is not sent, neither over a new
+/// connection nor over an open one.
 #[tokio::test]
-async fn no_request_leaves_after_its_time() {
+async fn sends_no_request_after_its_deadline() {
     let fixture = fixture(testweb::Host::new("a.example")).await;
     let session = fixture.tools.egress.session(fixture.leased.site.name.clone());
     let url = fixture.url(CARD);
     session.resolve(&url.host()).await.unwrap();
-    // the time of each check in seconds; the request may leave before the thirtieth
+    // the time of each check in seconds; the request may be sent before second 30
     let fetch = async |times: &'static [u64]| {
         let checks = AtomicUsize::new(0);
         let leave = LeaveCheck::new(move || {
@@ -342,7 +342,7 @@ async fn no_request_leaves_after_its_time() {
     assert_eq!(fixture.paths(), [CARD]);
 }
 
-/// A visit whose requests cannot leave in time waits.
+/// A visit waits if its requests cannot be sent in time.
 #[tokio::test]
 async fn a_visit_waits_while_its_requests_are_late() {
     let mut fixture = fixture(testweb::Host::new("a.example")).await;
@@ -350,7 +350,7 @@ async fn a_visit_waits_while_its_requests_are_late() {
     let rate = 10_000.try_into().unwrap();
     let pace = |lease| Pace::start(store.clone(), Duration::ZERO, rate, Lifetimes::of(lease), &tracker);
     let (stop, url, conditions) = (Stop::default(), fixture.url(CARD), HeaderMap::new());
-    // nothing can leave within no time
+    // with a limit of zero, every request is late
     fixture.tools.pace = pace(Duration::ZERO);
     let mut progress = begun();
     let sent = fixture.requester(&stop).get(&mut progress, &url, BodyKind::Manifest, &conditions).await;
@@ -387,7 +387,7 @@ fn requests_of_earlier_days_do_not_count_for_the_daily_budget_of_a_site() {
     assert_eq!(requests_of_last_day(&[]), (0, 0));
 }
 
-/// The verdict on a path of a host.
+/// Whether the robots.txt of a host allows a path.
 async fn allows(requester: &mut Requester<'_>, progress: &mut Progress, host: &str, path: &str) -> bool {
     let Robots::Verdict(verdict) = requester.robots(progress, &Host::parse(host).unwrap()).await.unwrap()
     else {
@@ -400,7 +400,7 @@ async fn allows(requester: &mut Requester<'_>, progress: &mut Progress, host: &s
 async fn keeps_the_rules_of_one_host_and_requests_each_file_once() {
     let robots = |path: &str| format!("User-agent: *\nCrawl-delay: 0\nDisallow: {path}\n");
     let mut fixture = fixture(testweb::Host::new("a.example").robots(&robots("/a"))).await;
-    // a visit knows another host by the copy in the store
+    // a visit reads the rules of another host from the copy in the store
     let other = Host::parse("h.a.example").unwrap();
     let copy = RobotsRecord {
         host: other.clone(),
@@ -434,7 +434,7 @@ async fn keeps_the_rules_of_one_host_and_requests_each_file_once() {
 }
 
 #[test]
-fn a_robots_txt_without_a_server_says_nothing_to_requested_visits() {
+fn requested_visits_ignore_robots_results_without_a_server() {
     let now = clock::now();
     let hours = TimeDelta::hours;
     let record = |host: &str, cause: &str| RobotsRecord {
@@ -459,10 +459,10 @@ fn a_robots_txt_without_a_server_says_nothing_to_requested_visits() {
         ("www.a.example", "dns_failed", 29, true),
         ("a.example", "tls_failed", 29, true),
         ("api.a.example", "connect_failed", 29, true),
-        // its own schedule leads to a host without a server rarely
+        // scheduled visits rarely request robots.txt at a host without a server
         ("t1.a.example", "connect_failed", 29, false),
         ("t1.a.example", "connect_failed", 23, true),
-        // no visit has met it: it was requested for a list of seeds
+        // no visit has requested it, only a request for a list of seeds
         ("t1.a.example", "connect_failed", 40, true),
         ("t1.a.example", "address_refused", 29, true),
         // a server was reached
@@ -471,7 +471,7 @@ fn a_robots_txt_without_a_server_says_nothing_to_requested_visits() {
         ("a.example", "rate_limited", 1, false),
     ] {
         let (site, record) = (site(last_visit), record(at, cause));
-        assert_eq!(says_nothing(&site, &record, now), expected, "{at} {cause} {last_visit}");
+        assert_eq!(is_without_evidence(&site, &record, now), expected, "{at} {cause} {last_visit}");
         // this visit has requested it
         let mut traffic = Traffic::default();
         traffic.robots.insert(record.host.clone(), Box::new(record.clone()));

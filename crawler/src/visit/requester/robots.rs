@@ -1,9 +1,9 @@
-//! The robots.txt of a host: the stored copy while it is valid, else fetched before anything else.
+//! Provides the robots.txt of a host: the stored copy while it is valid, otherwise a new copy that is fetched before anything else.
 //!
-//! A redirect may lead to another host of the site, whose clock, Crawl-delay and budget then apply; the rules found there apply to the host
-//! that was requested first (RFC 9309 §2.3.1.2). A redirect to another site is not followed: this robots.txt is unreachable, and the other
-//! site becomes a seed. Files of more than 16 KiB are parsed on the reader threads. A visit keeps the parsed rules of one host at a time,
-//! and the files of all.
+//! A redirect may lead to another host of the site, whose clock, Crawl-delay and budget then apply. The rules found there apply to the host
+//! that was requested first (RFC 9309 §2.3.1.2). A redirect to another site is not followed: the robots.txt counts as unreachable, and the
+//! other site becomes a seed. Files of more than 16 KiB are parsed on the reader threads. A visit keeps the files of all hosts, but the
+//! parsed rules of only one host at a time.
 
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ impl Requester<'_> {
         Box::pin(self.fetch_robots(progress, host, stored)).await
     }
 
-    /// Notes a request to a host that is not for its robots.txt. An expired copy counts only for this one request.
+    /// Records a request to a host that is not for its robots.txt. An expired copy may be used for this one request only.
     pub(super) fn end_use_after_delay(&mut self, traffic: &mut Traffic, host: &Host) {
         if traffic.robots_last.remove(host)
             && robots_use(self.site, traffic, host, clock::now()) == CopyUse::DenyOnly
@@ -71,7 +71,7 @@ impl Requester<'_> {
         }
     }
 
-    /// The record of a host's robots.txt, of this visit or an earlier one, with its file.
+    /// The record of a host's robots.txt from this visit or an earlier one, with the text of the file.
     async fn stored_robots(
         &self,
         traffic: &Traffic,
@@ -91,7 +91,7 @@ impl Requester<'_> {
         Ok(Some(record))
     }
 
-    /// Keeps the rules of a host, and drops those of other hosts.
+    /// Keeps the parsed rules of a host, and drops those of other hosts.
     fn adopt(&mut self, host: &Host, verdict: Arc<RobotsVerdict>, memory: HeldMemory, is_checked: bool) {
         let crawl_delay = verdict.crawl_delay().map(|delay| delay.wait);
         self.robots.insert(host.clone(), KnownRobots { is_checked, crawl_delay });
@@ -112,7 +112,7 @@ impl Requester<'_> {
         Ok(())
     }
 
-    /// The verdict of a stored record, which becomes that of the current host.
+    /// Parses the verdict of a stored record, and keeps it as the rules of the current host.
     async fn restored(
         &mut self,
         record: &RobotsRecord,
@@ -126,7 +126,7 @@ impl Requester<'_> {
         Ok(verdict)
     }
 
-    /// The verdict of an answer.
+    /// The verdict of a response.
     async fn judged_robots(
         &mut self,
         answer: RobotsResponse<'_>,
@@ -145,8 +145,8 @@ impl Requester<'_> {
         }
     }
 
-    /// Parses a file, after releasing the memory of the last rules and reserving memory for the new ones. A long file that cannot be parsed
-    /// in time permits nothing.
+    /// Parses a file, after releasing the memory of the last rules and reserving memory for the new ones. If a long file cannot be parsed
+    /// in time, nothing is allowed.
     async fn parse(
         &mut self,
         body: &[u8],
@@ -165,7 +165,7 @@ impl Requester<'_> {
         Ok((parsed.unwrap_or(RobotsVerdict::Unreachable(RobotsCause::BodyNotRead)), memory))
     }
 
-    /// Keeps the result of a robots.txt until the visit is saved. A file for which the visit has no memory permits nothing.
+    /// Keeps the result of a robots.txt until the visit is saved. If the visit has no memory for the file, nothing is allowed.
     async fn keep_robots(
         &mut self,
         traffic: &mut Traffic,
@@ -187,8 +187,8 @@ impl Requester<'_> {
         Ok(fits)
     }
 
-    /// The decisions of a verdict on paths, with one work limit for all of them. Long work is done on the reader threads; if that fails,
-    /// nothing is permitted.
+    /// The decisions of a verdict on paths, with one work limit for all of them. Long work is done on the reader threads. If that fails,
+    /// nothing is allowed.
     pub(in super::super) async fn decisions(
         &self,
         verdict: &Arc<RobotsVerdict>,
@@ -228,7 +228,7 @@ impl Requester<'_> {
         fetched
     }
 
-    /// Requests the last URL of a chain of redirects, and those to which it redirects.
+    /// Requests the last URL of a chain of redirects, and follows its redirects.
     async fn follow_robots(
         &mut self,
         progress: &mut Progress,
@@ -249,7 +249,7 @@ impl Requester<'_> {
                 }
                 Err(failure) => {
                     tracing::debug!(%host, reason = %failure, "robots.txt could not be requested");
-                    // an address that does not answer in time is no slow server
+                    // a connection that cannot be opened in time is not a timeout of the server
                     let is_unconnected = self.session.failed_to_connect(&failure);
                     let outcome = failure.cause.outcome();
                     let outcome = if is_unconnected { FetchOutcome::ConnectFailed } else { outcome };
@@ -303,7 +303,7 @@ impl Requester<'_> {
     }
 }
 
-/// How the robots.txt of a host may be used at `now`, of this visit or an earlier one.
+/// How the robots.txt of a host, from this visit or an earlier one, may be used at `now`.
 pub(in super::super) fn robots_use(
     site: &SiteState,
     traffic: &Traffic,
@@ -315,10 +315,10 @@ pub(in super::super) fn robots_use(
     of_visit.or_else(of_site).map_or(CopyUse::DenyOnly, |record| copy_use(site, traffic, record, now))
 }
 
-/// How a copy may be used at `now`. If the delay of its host is longer than the copy is valid, it counts for one more request. This
-/// includes a long delay for which an earlier visit did not wait, since this visit sends the first request after it.
+/// How a copy may be used at `now`. If the delay of its host is longer than the validity of the copy, the copy may be used for one more
+/// request. This includes a long delay for which an earlier visit did not wait, because this visit sends the first request after it.
 fn copy_use(site: &SiteState, traffic: &Traffic, record: &RobotsRecord, now: DateTime<Utc>) -> CopyUse {
-    if !traffic.robots.contains_key(&record.host) && says_nothing(site, record, now) {
+    if !traffic.robots.contains_key(&record.host) && is_without_evidence(site, record, now) {
         return CopyUse::DenyOnly;
     }
     let state = site.hosts.iter().find(|state| state.host == record.host);
@@ -331,11 +331,11 @@ fn copy_use(site: &SiteState, traffic: &Traffic, record: &RobotsRecord, now: Dat
     }
 }
 
-/// Whether the result of an earlier request for robots.txt says nothing about the site, since no server was reached. A visit to the main
-/// hosts, and to those of the operator's list, then requests robots.txt again: the schedule of visits knows how often they failed. At the
-/// other hosts, so does a visit that was requested, which is less than a day after the last one. To other visits, each host without a
-/// server would cost time, so they obey the time at which the result expires.
-pub(crate) fn says_nothing(site: &SiteState, record: &RobotsRecord, now: DateTime<Utc>) -> bool {
+/// Whether the result of an earlier request for robots.txt is ignored, because no server was reached. Then the visit requests robots.txt
+/// again. At main hosts and at hosts of the operator's list, this applies to every visit, because the schedule of visits already depends on
+/// failures. At other hosts, it applies only to a requested visit, which begins less than a day after the last one. Other visits respect
+/// the expiry of the result, because each host without a server would cost time.
+pub(crate) fn is_without_evidence(site: &SiteState, record: &RobotsRecord, now: DateTime<Utc>) -> bool {
     let cause = record.cause.as_deref().and_then(|cause| cause.parse::<RobotsCause>().ok());
     let is_listed =
         || site.hosts.iter().any(|state| state.host == record.host && state.origin == HostOrigin::Listed);
@@ -359,7 +359,7 @@ enum HasMemory {
     No,
 }
 
-/// The other host of the site whose own robots.txt a redirect led to, which need not be fetched again.
+/// The other host of the site to whose robots.txt a redirect led. That file need not be fetched again.
 fn file_of_other_host(requested: &Host, read: &ManifestUrl, record: &RobotsRecord) -> Option<Host> {
     let other = read.host();
     let is_own_file = record.kind == RobotsKind::Rules && read.path_and_query() == ROBOTS_PATH;
@@ -398,7 +398,7 @@ fn step<'a>(
     }
 }
 
-/// The other site that a robots.txt redirects to, by its host alone: nothing says that it has a manifest.
+/// A seed for the site to which a robots.txt redirects. Contains only the host, because nothing indicates that the URL is a manifest.
 fn seed_of(target: &ManifestUrl, from: &ManifestUrl) -> Vec<Seed> {
     let may_be_seed = is_kept(from) && SiteScope::Public.check_url(target).is_ok();
     may_be_seed.then(|| Seed::linked_host(target.host(), from.clone())).into_iter().collect()

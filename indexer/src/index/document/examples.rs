@@ -1,7 +1,7 @@
-//! Whether the example requests of a publisher find their capabilities.
+//! Checks whether the example requests of a publisher find their capabilities.
 //!
-//! The index has the examples too, and so finds a capability by the same request. This asks whether the other words of the
-//! capability would do: people word the same request differently.
+//! The index also contains the examples, so it finds a capability by the same request. This check tests whether the other texts of the
+//! capability are enough, because people phrase the same request differently.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -14,7 +14,7 @@ use store::StoredManifest;
 use super::{CapabilityText, ManifestText};
 use crate::analysis::{Stemming, is_chat_verb, is_stop_word, words};
 
-/// Maximum number of examples of one manifest, and of one capability, that are checked.
+/// Maximum number of checked examples of one manifest, and of one capability.
 const EXAMPLES_MAX: usize = 100;
 const EXAMPLES_OF_ONE_MAX: usize = 10;
 /// Maximum number of capabilities of one manifest that are compared, and their terms.
@@ -33,13 +33,13 @@ pub struct ExampleCheck {
     pub unfound: Vec<UnfoundExample>,
 }
 
-/// An example that does not find its capability first among those of its manifest.
+/// An example that does not find its capability before the other capabilities of its manifest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct UnfoundExample {
     pub example: String,
     /// Name of its capability.
     pub capability: String,
-    /// Place of the capability, from 1; `None` if it has no word of the example.
+    /// Rank of the capability, from 1; `None` if it contains no word of the example.
     pub place: Option<usize>,
     /// Name of the capability that is found first, if one is.
     pub first: Option<String>,
@@ -122,7 +122,7 @@ impl Compared {
         Self { texts, frequencies, length: (sum / f64::from(count)).max(1.0) }
     }
 
-    /// The place of a capability for a request, and the one that is first.
+    /// The rank of a capability for a request, and the index of the first result.
     fn place(&self, at: usize, request: &str) -> (Option<usize>, Option<usize>) {
         let scores: Vec<f64> = self.texts.iter().map(|text| self.score(text, request)).collect();
         let best = scores.iter().copied().fold(0.0, f64::max);

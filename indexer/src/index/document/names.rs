@@ -12,8 +12,8 @@ use crate::filter::FilterSource;
 /// Maximum number of words of a manifest's name that are used as the name of the site; longer names are slogans.
 const SITE_WORDS_MAX: usize = 10;
 
-/// The number of a site for ranking. What only others name has one of its own: it adds nothing to the scores of the site, takes no
-/// share of its results, and represents it in no group.
+/// The number of a site for ranking. Documents that only others name have a separate number, so they do not affect the scores of the site,
+/// do not count towards its share of results, and do not represent it in a group.
 pub(crate) fn site_number(site: &str, named_by: NamedBy) -> u64 {
     match named_by {
         NamedBy::Site => hash(site),
@@ -22,8 +22,8 @@ pub(crate) fn site_number(site: &str, named_by: NamedBy) -> u64 {
     }
 }
 
-/// Ids, keys and names that match a capability exactly. Others may give a document any name, even that of the site or its servers, so only
-/// the id and the key match for documents that they name.
+/// Ids, keys and names that match a capability exactly. Documents that only others name may have any name, even the name of the site or its
+/// servers, so only their id and key match.
 pub(in crate::index) fn exact_names(source: &FilterSource<'_>) -> BTreeSet<String> {
     let own = [source.id.as_str().to_owned(), source.key.to_lowercase()];
     if source.named_by == NamedBy::Others {

@@ -1,8 +1,8 @@
-//! The words of a JSON Schema: names of properties, and texts.
+//! The searchable text of a JSON Schema: names of properties, and texts.
 
 use serde_json::Value;
 
-/// Maximum number of levels of a schema that are read; deeper properties are irrelevant for the purpose of a call.
+/// Maximum depth of a schema that is read; deeper properties add little about the purpose of a call.
 const DEPTH_MAX: u32 = 6;
 /// Maximum number of properties that are read.
 const PROPERTIES_MAX: usize = 200;

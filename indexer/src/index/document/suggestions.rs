@@ -1,7 +1,6 @@
 //! Autocomplete entries of a capability: its name, its types, its site, and likely requests.
 //!
-//! A text is also found by the beginning of each of its later words. Such an entry begins with the rest of the text from that
-//! word on.
+//! A prefix of any word of a text finds the text. For each later word, there is an additional entry that begins at this word.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +12,7 @@ use super::super::schema::{Fields, REST_MARK, SUGGESTION_MARK};
 use crate::analysis::{fold_exact, is_stop_word};
 use crate::answer::SuggestionKind;
 
-/// Maximum number of words of a request or a name that is suggested; longer ones fit no list below a search box.
+/// Maximum number of words of a suggested request or name. Longer ones do not fit into the list below a search box.
 const WORDS_MAX: usize = 8;
 /// Maximum number of words of the clause that begins a description.
 const CLAUSE_WORDS_MAX: usize = 6;
@@ -36,7 +35,7 @@ pub(super) fn add(
     if is_of_site {
         texts.insert((stored.manifest.url.site().as_str().to_owned(), SuggestionKind::Site));
     }
-    // A visitor takes a suggestion for a text of this service.
+    // users take suggestions for text of this service, so untrusted text is not suggested
     let is_suggested = is_of_site && !capability.addresses_reader;
     let examples = capability.examples.iter().take(EXAMPLES_MAX);
     let examples = examples.chain(stored.manifest.representative_queries.iter().take(EXAMPLES_MAX));
@@ -49,7 +48,7 @@ pub(super) fn add(
     }
     for (text, kind) in texts {
         let words: Vec<&str> = text.split(' ').collect();
-        // A list of suggestions has no place for the mark of a text that addresses a model.
+        // suggestions cannot be marked as addressing a model, so such texts are left out
         if text.is_empty() || words.len() > WORDS_MAX || manifest::addresses_reader(&text) {
             continue;
         }

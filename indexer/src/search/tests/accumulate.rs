@@ -1,4 +1,4 @@
-//! The selection has the results and the scores of tantivy.
+//! Tests that the selection gives the same results and scores as tantivy.
 
 use std::cell::Cell;
 
@@ -127,7 +127,7 @@ fn returns_the_documents_of_tantivy_under_conditions() {
         &[("weather", 1.0)],
         &[("else", 0.4), ("train", 1.0), ("hotel", 1.0)],
     ];
-    // Twice, since the first pass fills the caches.
+    // twice, because the first pass fills the caches
     for (conditions, number) in conditions(&opened).iter().chain(&conditions(&opened)).zip(0..) {
         let mut all = 0;
         for texts in requests {

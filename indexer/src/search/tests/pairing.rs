@@ -1,4 +1,4 @@
-//! A candidate contains everything that decides its rank, so a document without columns cannot shift the values of others.
+//! A candidate contains all values that determine its rank, so a document without columns cannot shift the values of other documents.
 
 use std::sync::Arc;
 

@@ -24,7 +24,7 @@ fn manifest(number: u64) -> ManifestId {
     ManifestId::of(&ManifestUrl::parse(&format!("https://n{number}.example/agent.json")).unwrap())
 }
 
-/// Most documents have one, some none or two.
+/// Most documents have one method, some have none or two.
 pub(crate) fn methods(number: u64) -> Vec<&'static str> {
     let all = [("get", 2), ("post", 3), ("put", 900)];
     all.iter().filter(|(_, in_so_many)| number.is_multiple_of(*in_so_many)).map(|(name, _)| *name).collect()
@@ -50,7 +50,7 @@ fn document(fields: &Fields, number: u64) -> TantivyDocument {
         .flat_map(|word| std::iter::repeat_n(*word, times))
         .chain(std::iter::repeat_n("else", length));
     document.add_text(fields.all, words.collect::<Vec<_>>().join(" "));
-    // The words and suggestions of deleted documents sort before those of the others.
+    // The words and suggestions of deleted documents sort first.
     let late = (number > 2_000 && number.is_multiple_of(13)).then(|| "quillz".to_owned());
     let unusual = if is_deleted(number) { Some(format!("quilla{number}")) } else { late };
     document

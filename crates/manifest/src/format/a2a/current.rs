@@ -1,5 +1,5 @@
-//! Requirements that A2A 1.0 adds to those of older cards, or states in another form: lists that must not be empty,
-//! security schemes in wrappers, extensions, protected headers of signatures.
+//! Requirements that are new in A2A 1.0, or that it states in another form: lists that must not be empty, security schemes in wrappers,
+//! extensions, protected headers of signatures.
 
 use std::collections::HashSet;
 
@@ -14,7 +14,7 @@ use crate::rule::{Kind, Rule, Shape, findings, may, must, should};
 findings! {
     shape EXTENSION("a2a.extension", "A2A 1.0 §4.4.4") {
         should("uri", Kind::Text, "Name the extension by its URI."),
-        may("description", Kind::Text, "Say in a string how the agent uses the extension."),
+        may("description", Kind::Text, "Describe in a string how the agent uses the extension."),
         may("required", Kind::Bool, "Publish true or false."),
         may("params", Kind::Object, "Publish the extension's parameters as an object."),
     }
@@ -40,16 +40,16 @@ findings! {
         must("openIdConnectUrl", Kind::Url, "Publish the absolute URL of the provider's configuration."),
     }
     shape FLOW("a2a.flow", "A2A 1.0 §4.5.7") {
-        must("tokenUrl", Kind::Url, "Publish the absolute URL where tokens are issued."),
+        must("tokenUrl", Kind::Url, "Publish the absolute URL of the token endpoint."),
         must("scopes", Kind::Object, "Publish the scopes as a map from name to description."),
-        may("refreshUrl", Kind::Url, "Publish the absolute URL where tokens are renewed."),
+        may("refreshUrl", Kind::Url, "Publish the absolute URL of the refresh endpoint."),
     }
     shape AUTHORIZATION_CODE("a2a.authorization_code", "A2A 1.0 §4.5.8") {
-        must("authorizationUrl", Kind::Url, "Publish the absolute URL where people agree."),
+        must("authorizationUrl", Kind::Url, "Publish the absolute URL of the authorization endpoint."),
         may("pkceRequired", Kind::Bool, "Publish true or false."),
     }
     shape DEVICE_CODE("a2a.device_code", "A2A 1.0 §4.5.10") {
-        must("deviceAuthorizationUrl", Kind::Url, "Publish the absolute URL where devices begin."),
+        must("deviceAuthorizationUrl", Kind::Url, "Publish the absolute URL of the device authorization endpoint."),
     }
     shape SIGNATURE_HEADER("a2a.signature_header", "A2A 1.0 §8.4.2") {
         may("header", Kind::Object, "Publish the unprotected header as an object."),
@@ -61,7 +61,7 @@ findings! {
     rule ELEMENT: Must("a2a.element.mistyped", "A2A 1.0 §4.4")
         "an element of a list is not an object" => "List objects only.";
     rule REPEATED_SKILL: Must("a2a.skill.id.duplicate", "A2A 1.0 §4.4.5")
-        "two skills have the same id" => "Give each skill an id of its own.";
+        "two skills have the same id" => "Give each skill a unique id.";
     rule BINDING: Should("a2a.interface.protocol_binding.unknown", "A2A 1.0 §5.8")
         "a binding is neither JSONRPC, GRPC, HTTP+JSON nor a URI" => "Name the binding by its URI if it is your own.";
     rule PATCH_VERSION: Should("a2a.interface.protocol_version.patch", "A2A 1.0 §3.6")

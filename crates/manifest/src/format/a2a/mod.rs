@@ -77,7 +77,7 @@ pub(crate) fn merge(root: &Object<'_>, draft: &mut Draft<'_>) {
     let interfaces = match generation {
         Generation::Interfaces => {
             let listed = supported_interfaces(root, draft);
-            // If all of them speak another protocol, the `url` of older cards may be that of the agent.
+            // If all interfaces use another protocol, the `url` of older cards may be the address of the agent.
             let may_be_of_agent =
                 ["protocolVersion", "preferredTransport"].iter().any(|key| root.has(key)) || !has_home(root);
             let is_other = !listed.is_empty() && preferred(&listed).is_none() && may_be_of_agent;
@@ -98,13 +98,13 @@ pub(crate) fn merge(root: &Object<'_>, draft: &mut Draft<'_>) {
         if capability.invocation.endpoint().is_none() {
             invoke(&mut capability, &interfaces, generation);
         }
-        // The features of the card are those of its interfaces.
+        // The features of the card apply to its interfaces.
         if streams && capability.invocation.protocol == Some(Protocol::A2a) {
             capability.execution.model = ExecutionModel::Stream;
         }
         draft.push(capability);
     }
-    // A list instead of the object of features names what the agent does.
+    // If `capabilities` is a list instead of an object of features, it names what the agent does.
     let known: HashSet<String> =
         draft.manifest.capabilities.iter().map(|capability| capability.native_id.clone()).collect();
     let named = root.list("capabilities").into_iter().flatten();
@@ -189,8 +189,8 @@ fn supported_interfaces(root: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interfa
     interfaces
 }
 
-/// The protocol of an interface. Bindings of A2A speak it unless `protocol` names another. An interface of another type, or with a
-/// method of its own, does not: `"protocol": "MCP"`, `"type": "mcp"`, `"transport": "http"`.
+/// The protocol of an interface. An interface with an A2A binding uses A2A unless `protocol` names another protocol. Interfaces of another
+/// type or with an HTTP method do not use A2A: `"protocol": "MCP"`, `"type": "mcp"`, `"transport": "http"`.
 fn protocol_of(interface: &Object<'_>) -> Protocol {
     if let Some(named) =
         interface.text("protocol").map(auth::protocol).filter(|named| *named != Protocol::Other)
@@ -243,7 +243,7 @@ fn http_method<'v>(interface: &Object<'v>) -> Option<&'v str> {
     interface.text("method").filter(|method| address::is_method(method))
 }
 
-/// The call of an agent that speaks no A2A: the first interface with a method that sends something.
+/// The call of an agent that does not use A2A: the first interface with a method that sends data.
 fn call_of(interfaces: &[Interface]) -> Option<(&str, &str)> {
     let is_other = interfaces.iter().all(|interface| interface.protocol != Protocol::A2a);
     interfaces.iter().filter(|_| is_other).find_map(|interface| {
@@ -259,14 +259,14 @@ fn preferred(interfaces: &[Interface]) -> Option<&Interface> {
 
 /// 0.1 to 0.3: the card's `url` over its preferred transport, then the additional ones.
 fn url_interfaces(root: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interface> {
-    // A card may name itself instead of a server, and one inside another document that document.
+    // The `url` may be the address of the card itself, or of the document that contains the card.
     let own = [draft.document.url.to_string(), draft.base().to_string()];
     let is_server = |url: &String| {
         !own.contains(url) && (root.pointer.is_empty() || addresses::classify(url).follow.is_none())
     };
     let mut preferred =
         Interface::new(protocol_of_card(root), draft.server_url(root, "url").filter(is_server));
-    // The home page of an agent that speaks MCP is not its server.
+    // The home page of an agent that uses MCP is not its server.
     let is_page = preferred.protocol == Protocol::Mcp && !root.has("preferredTransport");
     preferred.url = preferred.url.filter(|url| !is_page || !is_home(url));
     let version = draft::name(root.text("protocolVersion"));
@@ -293,7 +293,7 @@ fn url_interfaces(root: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interface> {
     interfaces
 }
 
-/// Members in which cards state where messages are sent, if their `url` is a home page.
+/// Members with the address for messages in cards whose `url` is a home page.
 const TASK_KEYS: [&str; 10] = [
     "taskEndpoint",
     "task_endpoint",
@@ -307,7 +307,7 @@ const TASK_KEYS: [&str; 10] = [
     "endpoint",
 ];
 
-/// Members of `endpoints` in which cards state the same.
+/// Members of `endpoints` with the address for messages.
 const ENDPOINT_KEYS: [&str; 6] = ["a2a", "tasks", "task", "rpc", "jsonrpc", "message"];
 
 fn is_home(url: &str) -> bool {
@@ -319,7 +319,7 @@ fn has_home(root: &Object<'_>) -> bool {
     root.text("url").is_some_and(is_home)
 }
 
-/// The interface beside a `url` that is a home page: messages are sent to it.
+/// The interface for messages of a card whose `url` is a home page.
 fn task_interface(root: &Object<'_>, page: &Interface, draft: &mut Draft<'_>) -> Option<Interface> {
     let stated = |holder: &Object<'_>, keys: &[&'static str]| {
         keys.iter().copied().find(|key| holder.text(key).is_some())
@@ -360,7 +360,7 @@ fn own_endpoint(
     let method = method.filter(|method| address::is_method(method));
     let is_address = published.starts_with('/') || published.contains("://");
     let completed = (!is_address).then(|| address::completed(published)).flatten();
-    // The page of a skill is not a call.
+    // The web page of a skill is not a call.
     if (!is_address && completed.is_none()) || (key != "endpoint" && method.is_none()) {
         return;
     }
@@ -387,7 +387,7 @@ fn keep_modes(skill: &Object<'_>, id: &str, draft: &mut Draft<'_>) {
     }
 }
 
-/// Sets how a skill is called: by a message, or by the call of an agent that speaks no A2A.
+/// Sets how a skill is called: by a message, or by the HTTP call of an agent that does not use A2A.
 fn invoke(capability: &mut Capability, interfaces: &[Interface], generation: Generation) {
     let preferred = preferred(interfaces);
     match call_of(interfaces) {

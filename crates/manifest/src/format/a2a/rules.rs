@@ -13,9 +13,9 @@ use crate::rule::{Kind, findings, may, must, should};
 findings! {
     shape CARD("a2a.card", "A2A 0.3 §5.5, 1.0 AgentCard") {
         must("name", Kind::Text, "Name the agent."),
-        must("description", Kind::Text, "Say what the agent is for."),
+        must("description", Kind::Text, "Describe the purpose of the agent."),
         must("version", Kind::Text, "State the agent's own version as a string."),
-        must("capabilities", Kind::Object, "Publish `capabilities` as an object of optional features; `{}` will do."),
+        must("capabilities", Kind::Object, "Publish `capabilities` as an object of optional features; `{}` is enough."),
         must("defaultInputModes", Kind::Texts, "List the media types that the agent accepts, such as text/plain."),
         must("defaultOutputModes", Kind::Texts, "List the media types that the agent returns, such as text/plain."),
         must("skills", Kind::List, "List the agent's skills as objects."),
@@ -61,7 +61,7 @@ findings! {
     shape SKILL("a2a.skill", "A2A 0.3 §5.5.4, 1.0 AgentSkill") {
         must("id", Kind::Text, "Give the skill an id that is unique in the card."),
         must("name", Kind::Text, "Name the skill."),
-        must("description", Kind::Text, "Say what the skill does and when to use it."),
+        must("description", Kind::Text, "Describe what the skill does and when to use it."),
         must("tags", Kind::Texts, "Publish keywords for the skill."),
         may("examples", Kind::Texts, "Publish example requests as strings."),
         may("inputModes", Kind::Texts, "Publish media types as strings."),
@@ -76,7 +76,7 @@ findings! {
             => "Describe credentials in `securitySchemes` and require them in `security`.";
     rule LEGACY_URL: Note("a2a.url.legacy", "A2A 1.0 AgentCard")
         "a card of A2A 1.0 keeps the `url` of older versions beside `supportedInterfaces`"
-            => "Keep it for old clients if you like; new ones read `supportedInterfaces` alone.";
+            => "You may keep it for old clients; new ones only read `supportedInterfaces`.";
     rule NO_SKILLS: Should("a2a.skills.empty", "A2A 0.3 §5.5.4")
         "the card lists no skill" => "Describe what the agent can do as skills; clients choose agents by them.";
     rule SCHEME_TYPE: Must("a2a.security_scheme.type.unknown", "A2A 0.3 §5.5.3")
@@ -86,7 +86,7 @@ findings! {
         "a requirement names a scheme that `securitySchemes` does not define" => "Define the scheme or correct its name.";
     rule SKILL_ENDPOINT: Note("a2a.skill.endpoint", "A2A 0.3 §5.5.4")
         "a skill has its own endpoint, which A2A clients do not read"
-            => "Let the card's interface serve all skills, or declare plain HTTP operations in OpenAPI.";
+            => "Serve all skills through the card's interface, or declare plain HTTP operations in OpenAPI.";
 }
 
 pub(super) fn check_card(root: &Object<'_>, generation: Generation, draft: &mut Draft<'_>) {

@@ -1,4 +1,4 @@
-//! Credentials of A2A cards in their three generations.
+//! Credentials of A2A cards in three generations of the format.
 //!
 //! 0.1 names schemes as words, 0.2 and 0.3 use the security objects of OpenAPI, 1.0 wraps each scheme in a member named
 //! after its kind and each requirement in `schemes`. A skill's own requirements replace the card's.
@@ -71,7 +71,7 @@ fn listed_schemes(root: &Object<'_>) -> Option<(Vec<Auth>, CapabilityAuth)> {
     Some(partly_open(lenient::stated(listed)))
 }
 
-/// Credentials with what skills need: unknown if none is one of several schemes.
+/// The credentials and the requirement of skills: unknown if "none" is one of several schemes.
 fn partly_open((found, needed): (Vec<Auth>, CapabilityAuth)) -> (Vec<Auth>, CapabilityAuth) {
     let is_partly_open = found.len() > 1 && found.iter().any(|auth| auth.scheme == AuthScheme::None);
     (found, if is_partly_open { CapabilityAuth::default() } else { needed })

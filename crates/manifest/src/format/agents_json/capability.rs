@@ -29,7 +29,7 @@ const BUILT_IN: &[(&str, &str)] = &[
 const BUILT_IN_CONFIDENCE: f64 = 0.7;
 
 pub(super) fn read(root: &Object<'_>, flavour: Flavour, draft: &mut Draft<'_>) {
-    // A value of another type is reported as such.
+    // The shape check reports values of another type.
     let is_empty = |value: &Value| match value {
         Value::Array(list) => list.is_empty(),
         Value::Object(map) => map.is_empty(),

@@ -1,5 +1,5 @@
-//! agents.json 0.1, companion of agents.txt, in the three dialects that exist: the prose of the specification, its JSON
-//! Schema, and what its SDK writes.
+//! agents.json 0.1, companion of agents.txt, in its three dialects: the text of the specification, its JSON Schema, and the output of its
+//! SDK.
 //!
 //! The version member distinguishes them: `schema_version`, `protocol_version`, and `schema_version` "1.0" or `flows`. All
 //! spellings are accepted; conformance is assessed against the text of the dialect. Missing values get the defaults of the
@@ -190,7 +190,7 @@ fn sessions(root: &Object<'_>, flavour: Flavour, draft: &mut Draft<'_>) {
     }
     let mut sessions = Sessions { required_ids, ..Sessions::default() };
     match &session {
-        // A value of another type is reported as such.
+        // The shape check reports values of another type.
         None if root.has("session") => {}
         None => draft.report_rule(&rules::SESSION_MISSING, root.pointer.clone()),
         Some(session) => {

@@ -1,4 +1,4 @@
-//! Requirements of agents.json 0.1: the prose, its JSON Schema, and the output of the SDK.
+//! Requirements of agents.json 0.1: the text of the specification, its JSON Schema, and the output of the SDK.
 
 use crate::check::{is_email, is_semver, is_url};
 use crate::rule::{Kind, findings, may, must, should};
@@ -10,7 +10,7 @@ findings! {
     shape SCHEMA_ROOT("agents_json", SCHEMA) {
         must("protocol_version", Kind::Form(is_semver, "a semantic version such as 0.1.0"), "Declare \"protocol_version\": \"0.1.0\"."),
     }
-    // The members that every dialect has.
+    // Members that all dialects have.
     shape PARTS("agents_json", SPEC) {
         must("site", Kind::Object, "Describe the site as an object."),
         must("capabilities", Kind::List, "List the capabilities in an array."),
@@ -32,13 +32,13 @@ findings! {
         must("method", Kind::OneOf(&["GET", "POST", "PUT", "PATCH", "DELETE"]), "Name the HTTP method in capital letters."),
         may("description", Kind::Text, "Describe the capability in plain language."),
         may("params", Kind::Object, "Publish parameters as an object from name to descriptor."),
-        may("requires_session", Kind::Bool, "Say true or false."),
-        may("human_handoff", Kind::Bool, "Say true or false."),
+        may("requires_session", Kind::Bool, "Publish true or false."),
+        may("human_handoff", Kind::Bool, "Publish true or false."),
     }
     shape PARAMETER("agents_json.param", SPEC) {
         must("type", Kind::OneOf(&["string", "number", "integer", "boolean", "array", "object"]), "Name one of the six types."),
         may("description", Kind::Text, "Describe the parameter."),
-        may("required", Kind::Bool, "Say true or false."),
+        may("required", Kind::Bool, "Publish true or false."),
         may("enum", Kind::List, "List the values in an array."),
         may("items", Kind::Object, "Describe the items as a schema."),
     }
@@ -63,7 +63,7 @@ findings! {
         may("max_sessions", Kind::Integer, "Give a whole number."),
     }
     shape AUDIT("agents_json.audit", SPEC) {
-        may("enabled", Kind::Bool, "Say true or false."),
+        may("enabled", Kind::Bool, "Publish true or false."),
         may("endpoint", Kind::Reference, "Give the path of the audit artifacts."),
         may("public_key", Kind::Form(is_ed25519, "a base64-encoded Ed25519 public key"), "Give the base64 of the key's DER structure or of its 32 bytes."),
     }
@@ -97,18 +97,18 @@ findings! {
     rule SESSION_MISSING: Should("agents_json.session.missing", SPEC)
         "capabilities require a session and none is configured" => "Publish `session`; until then the defaults apply.";
     rule TTL_SHORT: Must("agents_json.session.ttl.too_short", SPEC)
-        "a session lasts less than 60 seconds" => "Let sessions last at least a minute.";
+        "a session lasts less than 60 seconds" => "Set a lifetime of at least a minute.";
     rule UNLISTED: Must("agents_json.unlisted_member", SCHEMA)
         "the schema allows no member of this name" => "Remove the member, or use the name that the schema lists.";
     rule SDK_VERSION: May("agents_json.schema_version.sdk", SPEC)
         "the version is the one that the SDK writes, not that of the specification" => "Declare \"schema_version\": \"0.1.0\".";
     rule VERSION_UNKNOWN: May("agents_json.version.unknown", SPEC)
-        "the version is not 0.1.x; the document is read as far as it goes" => "Declare the version of the specification, 0.1.0.";
+        "the version is not 0.1.x; the document is read as far as possible" => "Declare the version of the specification, 0.1.0.";
     rule ENDPOINT_VARIABLE: May("agents_json.capability.endpoint.variable", SPEC)
-        "a variable of the endpoint is no parameter, so agents do not know what to fill in"
+        "a variable of the endpoint has no parameter, so agents do not know its value"
             => "Declare a parameter with the name of the variable.";
     rule STEP_UNKNOWN: Should("agents_json.flow.step.unknown", "agents.json 0.1.0 SDK")
-        "a step names no capability" => "Declare the capability, or correct the name.";
+        "a step does not name a declared capability" => "Declare the capability, or correct the name.";
 }
 
 const SPEC: &str = "agents.json 0.1.0";

@@ -33,18 +33,18 @@ findings! {
     }
     shape SITE("agents_txt_com.site", "agents-txt.com 1.0") {
         must("name", Kind::Text, "Name the site."),
-        must("url", Kind::Form(is_http, "an absolute http or https URL"), "Name the site's absolute URL."),
+        must("url", Kind::Form(is_http, "an absolute http or https URL"), "State the site's absolute URL."),
     }
     shape MCP("agents_txt_com.mcp", "agents-txt.com 1.0") {
-        must("url", Kind::Form(is_http, "an absolute http or https URL"), "Name the server's absolute URL."),
+        must("url", Kind::Form(is_http, "an absolute http or https URL"), "State the server's absolute URL."),
         must("type", Kind::OneOf(&["streamable-http"]), "State streamable-http."),
     }
     shape ENTRY("agents_txt_com.entry", "agents-txt.com 1.0") {
-        must("url", Kind::Form(is_http, "an absolute http or https URL"), "Name the absolute URL."),
+        must("url", Kind::Form(is_http, "an absolute http or https URL"), "State the absolute URL."),
     }
     shape AUTHORIZATION("agents_txt_com.authorization", "agents-txt.com 1.0") {
         must("protocols", Kind::Texts, "List agent-auth, oauth2 or auth-md."),
-        must("discovery", Kind::Reference, "Name the discovery endpoint."),
+        must("discovery", Kind::Reference, "State the discovery endpoint."),
     }
     rule NO_METHOD: Must("agents_txt_com.payments.no_protocol", "agents-txt.com 1.0")
         "`payments` names no protocol" => "Declare x402, mpp or ap2, or a protocol of your own that begins with x-.";
@@ -170,7 +170,7 @@ fn read_payments(payments: &Object<'_>, draft: &mut Draft<'_>) {
         if listed.is_some_and(<[Value]>::is_empty) {
             draft.report_rule(&EMPTY_METHOD, method.pointer.clone());
         }
-        // A chain, or the method of MPP that stands for one (`tempo`, `stripe`).
+        // A chain, or the MPP payment method that is used in place of one (`tempo`, `stripe`).
         let networks = [method.texts("chains"), method.texts("methods")].concat();
         let base = Payment { scheme: Some(scheme.to_owned()), ..price.clone() };
         if networks.is_empty() {

@@ -33,7 +33,7 @@ fn line(text: &str) -> Option<Line<'_>> {
     Some(Line { indent, key: key.to_ascii_lowercase(), value: value.trim() })
 }
 
-/// A block: its first line and those that belong to it.
+/// A block: its first line, and the indented lines that belong to it.
 pub(super) struct Block<'l, 't> {
     pub(super) head: &'l Line<'t>,
     pub(super) body: &'l [Line<'t>],
@@ -54,7 +54,7 @@ impl<'t> Block<'_, 't> {
     }
 }
 
-/// Splits lines into blocks. Lines that are indented before any block has begun are dropped.
+/// Splits lines into blocks. Indented lines before the first block are dropped.
 pub(super) fn blocks<'l, 't>(lines: &'l [Line<'t>]) -> Vec<Block<'l, 't>> {
     let heads: Vec<usize> =
         lines.iter().enumerate().filter(|(_, line)| line.indent == 0).map(|(at, _)| at).collect();

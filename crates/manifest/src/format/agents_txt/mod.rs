@@ -1,7 +1,7 @@
 //! agents.txt: several grammars under one name, and the JSON forms of two of them.
 //!
-//! Keys determine the grammar; only addresses are kept from other texts. A text is converted to its JSON form, so that one reader handles
-//! both; JSON pointers of findings refer to the JSON form.
+//! The keys determine the grammar. Of other texts, only addresses are kept. A text is converted to its JSON form, so that one reader
+//! handles both forms. JSON pointers of findings refer to the JSON form.
 //!
 //! Follows agents.txt 0.1 (kaylacar/agents-protocol) in prose and SDK, agents.txt 1.0 (kaylacar/agents-txt,
 //! draft-car-agents-txt-wellknown-00) and agents.txt 1.0 of agents-txt.com.
@@ -77,7 +77,7 @@ fn read_text(text: &str, draft: &mut Draft<'_>) {
     } else {
         return read_prose(text, draft);
     }
-    // `# JSON: https://…` in a comment leads to the JSON form.
+    // `# JSON: https://…` in a comment is the address of the JSON form.
     for line in text.lines().take(LINES_MAX).filter(|line| line.trim_start().starts_with('#')) {
         addresses::keep_line(line, draft);
     }

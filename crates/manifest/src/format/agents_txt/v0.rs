@@ -1,4 +1,4 @@
-//! agents.txt 0.1 in its two grammars: that of the specification and that of its SDK.
+//! agents.txt 0.1 in two grammars: the one of the specification and the one of its SDK.
 //!
 //! Both only name capabilities; the endpoints are in the linked agents.json, a separate manifest. The keys determine the grammar: `Name`
 //! with `Capabilities` belongs to the specification, `Site` with `Allow` to the SDK. Missing addresses get the defaults of the
@@ -44,7 +44,7 @@ findings! {
 }
 
 const SPEC: &str = "agents.txt 0.1";
-/// The value of a line that has to be an absolute URL.
+/// A value that must be an absolute URL.
 const ADDRESS: Kind = Kind::Line(crate::check::is_url, "an absolute URL");
 
 /// Keys of either grammar without a field in a shape.
@@ -84,7 +84,7 @@ pub(super) fn read(lines: &[Line<'_>], draft: &mut Draft<'_>) {
     }
 }
 
-/// The lines as an object, so that they are checked like one: the first of repeated keys counts.
+/// Converts the lines to an object, so that they can be checked like one. Of repeated keys, the first one is used.
 fn members(lines: &[Line<'_>], shape: &Shape, draft: &mut Draft<'_>) -> Map<String, Value> {
     let mut map = Map::new();
     for line in lines {

@@ -27,7 +27,7 @@ use crate::walk::List;
 
 /// Maximum number of policies for agents that are compared with the capabilities.
 const AGENTS_MAX: usize = 1_000;
-/// Maximum number of scopes of one scheme that are kept, of all capabilities together.
+/// Maximum number of scopes of one scheme that are kept for all capabilities together.
 const SCOPES_OF_SCHEME_MAX: usize = 256;
 /// Locations of a parameter.
 const LOCATIONS: &[&str] = &["query", "path", "header", "body"];
@@ -42,18 +42,18 @@ findings! {
     }
     shape SITE("agents_txt.site", "agents.txt 1.0 §3.3") {
         must("name", Kind::Text, "Name the site."),
-        must("url", Kind::Url, "Name the site's absolute URL."),
+        must("url", Kind::Url, "State the site's absolute URL."),
         may("description", Kind::Text, "Describe the site in a string."),
-        may("contact", Kind::Text, "Name an e-mail address."),
-        may("privacyPolicy", Kind::Url, "Name an absolute URL."),
+        may("contact", Kind::Text, "State an e-mail address."),
+        may("privacyPolicy", Kind::Url, "State an absolute URL."),
     }
     shape CAPABILITY("agents_txt.capability", "agents.txt 1.0 §3.4") {
         must("id", Kind::Form(is_id, "lower-case letters, digits and hyphens"), "Use lower-case letters, digits and hyphens."),
-        must("endpoint", Kind::Url, "Name the absolute URL of the endpoint."),
+        must("endpoint", Kind::Url, "State the absolute URL of the endpoint."),
         must("protocol", Kind::OneOf(&["REST", "MCP", "A2A", "GraphQL", "WebSocket"]), "State REST, MCP, A2A, GraphQL or WebSocket."),
         may("description", Kind::Text, "Describe the capability in a string."),
         may("method", Kind::Form(is_method_in_any_case, "an HTTP method"), "State the HTTP method."),
-        may("openapi", Kind::Url, "Name an absolute URL."),
+        may("openapi", Kind::Url, "State an absolute URL."),
         may("scopes", Kind::Texts, "List scopes as strings."),
     }
     shape PARAMETER("agents_txt.parameter", "agents.txt 1.0 §3.4") {
@@ -70,11 +70,11 @@ findings! {
     rule DUPLICATE: Must("agents_txt.capability.id.duplicate", "agents.txt 1.0 §3.4")
         "two capabilities have the same id" => "Give every capability a unique id.";
     rule NO_TOKEN_ENDPOINT: Must("agents_txt.auth.endpoint.missing", "agents.txt 1.0 §3.4")
-        "a bearer token or OAuth 2 is demanded without saying where agents obtain one" => "Name Auth-Endpoint.";
+        "a bearer token or OAuth 2 is required, and the document does not state where agents obtain a token" => "Name Auth-Endpoint.";
     rule AUTH_UNKNOWN: Should("agents_txt.auth.unknown", "agents.txt 1.0 §3.4")
-        "no agent knows the scheme of the credentials" => "State none, api-key, bearer-token or oauth2.";
+        "the scheme of the credentials is unknown" => "State none, api-key, bearer-token or oauth2.";
     rule RATE_UNREADABLE: Should("agents_txt.rate_limit.invalid", "agents.txt 1.0 §3.4")
-        "the rate limit is no rate" => "Write the rate as number/unit, such as 60/minute.";
+        "the rate limit cannot be read as a rate" => "Write the rate as number/unit, such as 60/minute.";
     rule AGENT_CAPABILITY_UNKNOWN: Should("agents_txt.agent.capability.unknown", "agents.txt 1.0 §3.6")
         "the policy for an agent names a capability that is not declared"
             => "Declare the capability, or correct its id.";
@@ -82,7 +82,7 @@ findings! {
         "`agents` is not a map from agent to policy" => "Publish an object with a member for each agent; `*` means all.";
 }
 
-/// Keys of lines that begin a block of their own.
+/// Keys of lines that begin a block.
 const KEYS: &[&str] = &[
     "spec-version",
     "generated-at",
@@ -262,7 +262,7 @@ fn check_policies(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
 }
 
-/// Reports a limit whose words state no rate.
+/// Reports a limit whose text is not a rate.
 fn check_rate(object: &Object<'_>, draft: &mut Draft<'_>) {
     if let Some(limit) = object.text("rateLimit").filter(|limit| !quantity::is_rate(limit)) {
         let text = format!("\"{}\" is no rate", text::capped(limit, 100));
@@ -419,7 +419,7 @@ fn read_auth(object: &Object<'_>, capability: &mut Capability, draft: &mut Draft
         if !known {
             draft.keep(auth);
         }
-        // The scheme is shared with another capability, which has other documentation.
+        // Another capability shares the scheme but has different documentation.
         if let Some(docs) = docs.and_then(|docs| draft.origin_url(&docs)) {
             let mut link = Link::new("docs", docs, None);
             link.title = Some(capability.name.clone());

@@ -105,9 +105,9 @@ findings! {
     rule VALUE_OR_REFERENCE: Must("ard.entry.value_or_reference", "ARD 0.91 §4.3")
         "an entry needs exactly one of `url` and `data`" => "Link to the artefact or embed it, not both.";
     rule QUERIES: Should("ard.entry.representative_queries.count", "ARD 0.91 §4.2")
-        "representative queries should number two to five" => "Publish two to five queries that the entry answers.";
+        "there should be two to five representative queries" => "Publish two to five queries that the entry answers.";
     rule NO_QUERIES: Should("ard.entry.representative_queries.missing", "ARD 0.91 §4.2")
-        "an entry has no `representativeQueries`: search has nothing to find it by"
+        "an entry has no `representativeQueries`, which help searches to find it"
             => "Publish two to five queries that the entry answers.";
     rule NESTED_METADATA: Should("ard.entry.metadata.nested", "ARD 0.91 Appendix D.1")
         "a value in `metadata` is an object or an array" => "Publish strings, numbers, booleans or null.";
@@ -124,7 +124,7 @@ findings! {
             => "Use an identity of the publisher's domain, such as did:web:example.com.";
     rule IDENTITY_FOREIGN: Must("ard.trust_manifest.identity.foreign", "ARD 0.91 §4.5.1")
         "the identity is of another site than the one that serves the catalog"
-            => "Use an identity of your own domain, and let other publishers publish what is theirs.";
+            => "Use an identity of your own domain, and leave the entries of other publishers to them.";
     rule NOT_OBJECT: Must("ard.element.mistyped", "ARD 0.91 Appendix D.1")
         "an element of a list is not an object" => "List objects only.";
     rule SPEC_VERSION: Should("ard.spec_version.unknown", "ARD 0.9 §4.1")
@@ -318,8 +318,8 @@ fn check_trust(trust: &Object<'_>, draft: &mut Draft<'_>) {
     }
 }
 
-/// Reports an identity of a site other than the publisher's, and one of a site other than that which serves the catalog. An identity
-/// without a domain, such as did:key, is not judged.
+/// Reports an identity that belongs to another site than the publisher, or to another site than the one that serves the catalog. An
+/// identity without a domain, such as did:key, is not checked.
 fn check_authority(entry: &Object<'_>, trust: &Object<'_>, draft: &mut Draft<'_>) {
     let Some(named) = trust.text("identity").and_then(site_named_by) else { return };
     if let Some(publisher) = entry.text("identifier").and_then(publisher)
@@ -408,7 +408,7 @@ fn refer(artefact: Artefact, url: &str, capability: &mut Capability) {
         Artefact::Registry => {
             invocation.protocol = Some(Protocol::Http);
             invocation.method = Some("POST".to_owned());
-            // The entry names the registry, or its route for searches as ARD's own examples do.
+            // The entry names the registry itself, or its search endpoint, as in ARD's own examples.
             let base = url.trim_end_matches('/');
             invocation.url =
                 Some(if base.ends_with("/search") { base.to_owned() } else { format!("{base}/search") });

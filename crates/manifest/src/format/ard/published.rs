@@ -9,7 +9,7 @@ use crate::object::Object;
 use crate::public_address::not_public;
 use crate::term::TermContext;
 
-/// Members that have fields of their own in the model.
+/// Members that have fields in the model.
 const READ: [&str; 14] = [
     "@id",
     "@type",
@@ -55,9 +55,9 @@ pub(super) fn with_usual_names(entry: &Map<String, Value>) -> Option<Map<String,
     Some(renamed)
 }
 
-/// The members of an entry that are kept: as many as fit, sorted by name, `@context` first. Members with an address that is
-/// not public are left out, since agents read them. If the context gives core terms another meaning, or contains such an address, it is
-/// left out and terms are named by their IRIs, because the entries of this registry use the core terms.
+/// The members of an entry that are kept: as many as fit, sorted by name, `@context` first. Members with an address that is not public are
+/// left out, because agents read them. If the context gives core terms another meaning, or contains such an address, it is left out and
+/// terms are named by their IRIs, because the entries of this registry use the core terms.
 pub(super) fn published(entry: &Object<'_>) -> Map<String, Value> {
     let context = TermContext::of(entry.map.get("@context"));
     let keeps_context = context.keeps_core_terms() && entry.map.get("@context").is_none_or(is_public);
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn core_terms_are_read_under_any_name() {
+    fn reads_core_terms_under_every_name() {
         let renamed = |entry: &Value| with_usual_names(entry.as_object().unwrap()).map(Value::Object);
         let entry = json!({"@context": {"a": "https://agenticresourcediscovery.org/ns#", "tags": "https://a.example/ns#labels"},
                            "a:displayName": "A", "a:mediaType": "text/plain", "tags": ["x"]});

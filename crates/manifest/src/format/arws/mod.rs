@@ -1,4 +1,4 @@
-//! ARWS, the Agent-Readable Web Standard: a small manifest that names the tool definitions, and those definitions.
+//! ARWS, the Agent-Readable Web Standard: a small manifest that links to the tool definitions, and those definitions.
 //!
 //! Layer 1 is this document (`agent-manifest.json`, or JSON at `llms.txt`). Layer 2 is the document that `tools` names:
 //! if it is linked, its operations become the capabilities of this manifest. Layer 3, an MCP server, is an
@@ -31,7 +31,7 @@ pub(crate) const MARKERS: &[Marker] = &[
 
 /// Maximum number of scopes of one manifest that are kept with their descriptions.
 const SCOPES_MAX: usize = 1_000;
-/// Maximum number of members of a manifest that has nothing else but its name and description.
+/// Maximum number of members of a manifest that contains little more than a name and a description.
 const BARE_MEMBERS_MAX: usize = 3;
 
 /// A manifest without usable `tools`, recognised by its path and its other members.

@@ -1,4 +1,4 @@
-//! ARWS manifests with and without the document that their `tools` name.
+//! ARWS manifests with and without the document to which their `tools` link.
 
 use serde_json::{Value, json};
 
@@ -134,7 +134,7 @@ fn reports_every_violation() {
     breaks(&read(&manifest(), Some("{\"tools\": []}")), "arws.tools.empty");
 }
 
-/// A manifest with other `tools`, as the manifest at the first path of ARWS.
+/// A manifest with different `tools` at the first path of ARWS.
 fn with_tools(tools: Option<Value>, linked: Option<&str>) -> Manifest {
     let mut document = manifest();
     match tools {
@@ -172,7 +172,7 @@ fn reports_tools_that_cannot_be_fetched() {
 }
 
 #[test]
-fn a_manifest_without_usable_tools_is_known_by_its_path() {
+fn recognises_a_manifest_without_usable_tools_by_its_path() {
     for (tools, code) in [
         (None, "arws.tools.missing"),
         (Some(json!(5)), "arws.tools.mistyped"),
@@ -249,7 +249,7 @@ fn findings_about_tools_point_into_their_document() {
 }
 
 #[test]
-fn writes_ask_for_tokens_of_agents_and_take_keys() {
+fn writes_require_agent_tokens_and_idempotency_keys() {
     let mut tools = definitions();
     tools["components"] =
         json!({"securitySchemes": {"key": {"type": "apiKey", "in": "header", "name": "X-Key"}}});

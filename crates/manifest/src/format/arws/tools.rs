@@ -108,7 +108,7 @@ fn read_list(list: &[Value], base: &str, draft: &mut Draft<'_>) {
     }
 }
 
-/// Spellings of the members that hold the schemas of a tool.
+/// Spellings of the members with the schemas of a tool.
 const INPUTS: [&str; 3] = ["inputSchema", "input_schema", "parameters"];
 const OUTPUTS: [&str; 2] = ["outputSchema", "output_schema"];
 
@@ -141,7 +141,7 @@ fn schema_of<'v>(tool: &Object<'v>, keys: &[&str], draft: &mut Draft<'_>) -> Opt
     Some(found)
 }
 
-/// An operation that declares no credentials needs those of the manifest, whose `auth` says what agents need.
+/// Applies the credentials of the manifest to operations that declare none, because its `auth` states what agents need.
 fn inherit_auth(capability: &mut Capability, draft: &Draft<'_>) {
     if capability.auth.required != Tristate::Unknown || !capability.auth.schemes.is_empty() {
         return;
@@ -162,7 +162,7 @@ fn inherit_auth(capability: &mut Capability, draft: &Draft<'_>) {
     capability.inferred.insert("auth".to_owned(), "arws.auth-of-the-manifest".to_owned());
 }
 
-/// Layer 4: an operation that changes state and may answer 202 Accepted waits for an approval.
+/// Layer 4: whether an operation that changes state may respond with 202 Accepted, because it waits for an approval.
 fn announces_approval(document: &Value, capability: &Capability) -> bool {
     let accepted = document.pointer(&format!("{}/responses/202", capability.pointer)).is_some();
     accepted && !matches!(capability.safety.class, SafetyClass::Read | SafetyClass::Unknown)
@@ -171,7 +171,7 @@ fn announces_approval(document: &Value, capability: &Capability) -> bool {
 /// Checks the requirements of layers 2 and 4. `description` is the document, if it is an OpenAPI description.
 fn check_tool(capability: &mut Capability, description: Option<&Value>, draft: &mut Draft<'_>) {
     let name = capability.name.clone();
-    // here, the title is the summary of the operation
+    // in OpenAPI, the title is the summary of the operation
     if capability.description.is_none() && capability.title.is_none() {
         let text = format!("\"{name}\" has no description");
         draft.report(&rules::OPERATION_UNDESCRIBED, capability.pointer.clone(), text);
@@ -208,7 +208,7 @@ fn is_undescribed(schema: &Value) -> bool {
     schema.get("description").and_then(Value::as_str).is_none_or(|text| text.trim().is_empty())
 }
 
-/// Maximum number of parameters of an operation that are searched for a pointer. Each finding searches them again. Findings about
+/// Maximum number of parameters of an operation that are searched for a pointer, because each finding searches them again. Findings about
 /// further parameters point at the operation.
 const POINTED_PARAMETERS_MAX: usize = 200;
 
@@ -246,7 +246,7 @@ impl ToolPointers<'_> {
         }
     }
 
-    /// The first pointer that exists in the document, else that of the tool.
+    /// The first pointer that exists in the document, or else the pointer of the tool.
     fn existing<const N: usize>(&self, document: &Value, candidates: [String; N]) -> String {
         let found = candidates.into_iter().find(|pointer| document.pointer(pointer).is_some());
         found.unwrap_or_else(|| self.tool.to_owned())

@@ -96,7 +96,7 @@ fn check_spelling(name: &str, published: &Object<'_>, draft: &mut Draft<'_>) {
     }
 }
 
-/// Variables of an endpoint without a parameter of their name.
+/// Reports variables of an endpoint without a parameter of the same name.
 fn check_variables(published: &Object<'_>, capability: &Capability, draft: &mut Draft<'_>) {
     let Some(template) = capability.invocation.url_template.as_deref() else { return };
     let named: HashSet<&str> =
@@ -107,7 +107,7 @@ fn check_variables(published: &Object<'_>, capability: &Capability, draft: &mut 
     }
 }
 
-/// References are reported where they are published, once.
+/// Reports each reference once, at the location where it is published.
 fn response<'v>(
     root: &Object<'v>,
     published: &Object<'v>,
@@ -159,8 +159,7 @@ fn authorization(
     capability.auth.scopes = draft::tags(required);
 }
 
-/// `sideEffects` cannot lower the class of PUT, PATCH and DELETE, nor that of a POST whose name says that it changes
-/// something.
+/// Sets the safety class. `sideEffects` cannot lower the class of PUT, PATCH and DELETE, or of a POST whose name implies a change.
 fn effects(published: &Object<'_>, capability: &mut Capability, draft: &mut Draft<'_>) {
     let stated = published.flag("sideEffects");
     let method = capability.invocation.method.as_deref();

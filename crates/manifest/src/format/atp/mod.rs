@@ -28,7 +28,7 @@ use crate::walk::List;
 
 pub(crate) const MARKERS: &[Marker] = &[
     strong(|c| {
-        // Other manifests have this type in a context of their own.
+        // Other manifests use this type with another context.
         let is_foreign = c.text("@context").is_some_and(|context| !context.contains("atp"))
             && !["capabilities", "provider", "policies"].iter().any(|key| c.has(key));
         (c.text("@type")? == "AgentManifest" && !is_foreign).then(|| "`@type` is AgentManifest".to_owned())
@@ -62,7 +62,7 @@ const SIGNS_MIN: usize = 2;
 /// Maximum number of capabilities that are searched for signs.
 const SIGN_CAPABILITIES_MAX: usize = 20;
 
-/// The members that a document without context shares only with ATP.
+/// Members that are specific to ATP, in a document without a context.
 fn shape_signs(c: &Candidate<'_>) -> Vec<&'static str> {
     let has = |list: &[Value], key: &str| {
         list.iter().take(SIGN_CAPABILITIES_MAX).any(|element| element.get(key).is_some())

@@ -1,4 +1,4 @@
-//! Requirements of ATP: the prose, and where its published JSON Schema is stricter.
+//! Requirements of ATP: those of the specification text, and the stricter ones of its published JSON Schema.
 
 use crate::check::{is_email, is_semver};
 use crate::pattern;
@@ -26,7 +26,7 @@ findings! {
     }
     shape AUTH("atp.auth", "ATP 0.1 §3.3") {
         may("schemes", Kind::List, "List the schemes in an array."),
-        may("agentIdentity", Kind::Object, "Publish the demand for an identity as an object."),
+        may("agentIdentity", Kind::Object, "Publish the identity requirement as an object."),
     }
     shape SCHEME("atp.auth.scheme", "ATP 0.1 §3.3") {
         must("type", Kind::OneOf(&["oauth2", "apiKey", "bearer", "delegated"]), "Name one of the four types."),
@@ -45,12 +45,12 @@ findings! {
         may("scopes", Kind::Object, "Publish scopes as an object from name to description."),
     }
     shape API_KEY("atp.auth.api_key", "ATP 0.1 §3.3.2") {
-        should("in", Kind::OneOf(&["header", "query", "cookie"]), "Say header, query or cookie."),
+        should("in", Kind::OneOf(&["header", "query", "cookie"]), "State header, query or cookie."),
         should("name", Kind::Text, "Name the header, parameter or cookie."),
-        may("registration", Kind::Url, "Give the absolute URL where keys are handed out."),
+        may("registration", Kind::Url, "Give the absolute URL where keys are issued."),
     }
     shape IDENTITY("atp.auth.agent_identity", "ATP 0.1 §3.3.3") {
-        may("required", Kind::Bool, "Say true or false."),
+        may("required", Kind::Bool, "Publish true or false."),
         may("format", Kind::OneOf(&["did:web", "did:key", "custom"]), "Name one of the three formats."),
     }
     shape RATE("atp.rate_limit", "ATP 0.1 §3.4") {
@@ -69,16 +69,16 @@ findings! {
         may("parameters", Kind::List, "List the parameters in an array."),
         may("response", Kind::Object, "Publish the response as a JSON Schema."),
         may("requiredScopes", Kind::Texts, "List the scopes as strings."),
-        may("sideEffects", Kind::Bool, "Say true or false."),
+        may("sideEffects", Kind::Bool, "Publish true or false."),
         may("confirmation", Kind::Object, "Publish the confirmation as an object."),
-        may("deprecated", Kind::Bool, "Say true or false."),
+        may("deprecated", Kind::Bool, "Publish true or false."),
         may("deprecationMessage", Kind::Text, "Give the message as a string."),
     }
     shape PARAMETER("atp.parameter", "ATP 0.1 §3.5.1") {
         must("name", Kind::Text, "Name the parameter."),
         must("type", Kind::OneOf(&["string", "number", "integer", "boolean", "array", "object"]), "Name one of the six types."),
         should("description", Kind::Text, "Describe the parameter."),
-        may("required", Kind::Bool, "Say true or false."),
+        may("required", Kind::Bool, "Publish true or false."),
         may("enum", Kind::List, "List the values in an array."),
         may("format", Kind::Text, "Name the format as a string."),
         may("minimum", Kind::Number, "Give a number."),
@@ -86,7 +86,7 @@ findings! {
         may("pattern", Kind::Form(pattern::is_valid, "a regular expression"), "Give a regular expression of ECMA-262."),
     }
     shape CONFIRMATION("atp.confirmation", "ATP 0.1 §3.5.3") {
-        should("required", Kind::Bool, "Say true or false."),
+        should("required", Kind::Bool, "Publish true or false."),
         may("message", Kind::Text, "Give the message as a string."),
     }
     shape WORKFLOW("atp.workflow", "ATP 0.1 §3.6") {
@@ -97,20 +97,20 @@ findings! {
         may("conditional", Kind::Object, "Publish branches as an object from step id to branch."),
     }
     shape BRANCH("atp.workflow.branch", "ATP 0.1 §3.6") {
-        should("condition", Kind::Text, "Say in `condition` what decides."),
+        should("condition", Kind::Text, "State in `condition` what the branch depends on."),
         should("onTrue", Kind::Text, "Name the step that follows."),
         may("onFalse", Kind::Form(|text| !text.trim().is_empty(), "the id of a step"), "Name the other step."),
     }
     shape POLICIES("atp.policies", "ATP 0.1 §3.8") {
-        may("training", Kind::OneOf(&["allow", "deny", "conditional"]), "Say allow, deny or conditional."),
-        may("inference", Kind::OneOf(&["allow", "deny", "conditional"]), "Say allow, deny or conditional."),
+        may("training", Kind::OneOf(&["allow", "deny", "conditional"]), "State allow, deny or conditional."),
+        may("inference", Kind::OneOf(&["allow", "deny", "conditional"]), "State allow, deny or conditional."),
         may("caching", Kind::Object, "Publish caching as an object."),
-        may("attribution", Kind::OneOf(&["required", "preferred", "none"]), "Say required, preferred or none."),
+        may("attribution", Kind::OneOf(&["required", "preferred", "none"]), "State required, preferred or none."),
         may("termsUrl", Kind::Reference, "Give a URL."),
         may("privacyUrl", Kind::Reference, "Give a URL."),
     }
     shape CACHING("atp.policies.caching", "ATP 0.1 §3.8") {
-        should("allowed", Kind::Bool, "Say true or false."),
+        should("allowed", Kind::Bool, "Publish true or false."),
         may("maxAge", Kind::Integer, "Give a number of seconds."),
     }
     // Stricter requirements of the published JSON Schema.
@@ -143,23 +143,23 @@ findings! {
     rule TYPE_MISSPELT: Should("atp.capability.semantic_type.misspelt", "ATP 0.1 §3.5.2")
         "`semanticType` is one letter away from a standard type" => "Correct the spelling, or use a namespace of your own.";
     rule ENDPOINT_VARIABLE: May("atp.capability.endpoint.variable", "ATP 0.1 §3.5.1")
-        "a variable in `endpoint` is no parameter, so agents do not know what to fill in"
+        "a variable in `endpoint` has no parameter, so agents do not know its value"
             => "Declare a parameter with the name of the variable.";
     rule DEPRECATION_UNSTATED: May("atp.capability.deprecated.unstated", "ATP 0.1 §3.5")
         "a `deprecationMessage` is given and `deprecated` is not true" => "Declare \"deprecated\": true, or remove the message.";
     rule SIDE_EFFECTS_UNSTATED: May("atp.capability.side_effects.unstated", "ATP 0.1 §3.5.3")
         "a POST does not say in `sideEffects` whether it changes state" => "Declare `sideEffects` as true or false.";
     rule CONFIRMATION_UNDECLARED: Should("atp.capability.confirmation.undeclared", "ATP 0.1 §3.5.3")
-        "an irreversible or costly capability asks for no confirmation"
+        "an irreversible or costly capability requires no confirmation"
             => "Declare `confirmation` with \"required\": true and a message.";
     rule MESSAGE_MISSING: Should("atp.confirmation.message.missing", "ATP 0.1 §3.5.3")
-        "a confirmation is required and says nothing" => "Say in `message` what the person agrees to.";
+        "a confirmation is required, but has no message" => "State in `message` what the person agrees to.";
     rule PARAMETER_MISTYPED: Must("atp.parameter.mistyped", "ATP 0.1 §3.5.1")
         "a parameter is not an object" => "Describe each parameter as an object.";
     rule PARAMETER_DUPLICATE: Should("atp.parameter.name.duplicate", "ATP 0.1 §3.5.1")
-        "two parameters of a capability have the same name" => "Give every parameter a name of its own.";
+        "two parameters of a capability have the same name" => "Give every parameter a unique name.";
     rule PARAMETER_RANGE: Should("atp.parameter.range.empty", "ATP 0.1 §3.5.1")
-        "`minimum` is above `maximum`" => "Let `minimum` be the smaller number.";
+        "`minimum` is above `maximum`" => "Set `minimum` to the smaller number.";
     rule PARAMETER_RANGE_UNUSED: May("atp.parameter.range.unused", "ATP 0.1 §3.5.1")
         "`minimum` or `maximum` limits a parameter that is not a number" => "Declare the type number or integer, or remove the limit.";
     rule PARAMETER_ENUM: Should("atp.parameter.enum.contradicted", "ATP 0.1 §3.5.1")
@@ -171,9 +171,9 @@ findings! {
     rule SCHEMA: Should("atp.schemas.invalid", "ATP 0.1 §3.7")
         "an entry of `schemas` is not a valid JSON Schema" => "Publish a schema of JSON Schema 2020-12.";
     rule SCHEMA_REFERENCE: Should("atp.schemas.reference.unresolved", "ATP 0.1 §3.7")
-        "a `$ref` in `schemas` leads nowhere in this document" => "Declare the schema in `schemas`, or correct the reference.";
+        "a `$ref` in `schemas` has no target in this document" => "Declare the schema in `schemas`, or correct the reference.";
     rule REFERENCE: Should("atp.response.reference.unresolved", "ATP 0.1 §3.7")
-        "a `$ref` leads nowhere in this document" => "Declare the schema in `schemas`, or correct the reference.";
+        "a `$ref` has no target in this document" => "Declare the schema in `schemas`, or correct the reference.";
     rule SCOPE_UNKNOWN: Should("atp.capability.required_scopes.unknown", "ATP 0.1 §5.3")
         "a required scope is declared by no scheme" => "Declare the scope in the scheme's flow, or correct its name.";
     rule AUTH_UNDECLARED: Should("atp.capability.required_scopes.without_auth", "ATP 0.1 §3.3")
@@ -191,26 +191,26 @@ findings! {
     rule IDENTITY_FORMAT: May("atp.auth.agent_identity.format.other", "ATP 0.1 §3.3.3")
         "an identity is required in another format than the recommended did:web" => "Accept did:web, if you can.";
     rule RATE_ZERO: Should("atp.rate_limit.zero", "ATP 0.1 §3.4")
-        "a limit or a window is zero" => "Give the number of requests that are allowed, and the time in which they are.";
+        "a limit or a window is zero" => "State the number of allowed requests and the length of the window.";
     rule CACHING_CONTRADICTED: May("atp.policies.caching.contradicted", "ATP 0.1 §3.8")
         "caching is not allowed and has a maximum age" => "Remove `maxAge`, or allow caching.";
     rule CODE_FLOW_MISSING: Should("atp.auth.authorization_code.missing", "ATP 0.1 §3.3.1")
         "OAuth is offered without the authorizationCode flow"
-            => "Support the authorizationCode flow, so that people can delegate.";
+            => "Support the authorizationCode flow, so that people can delegate access.";
     rule TERMS_MISSING: Should("atp.policies.terms_url.missing", "ATP 0.1 §3.8")
-        "a policy is conditional and `termsUrl` is missing" => "Name the terms that hold the conditions.";
+        "a policy is conditional, but `termsUrl` is missing" => "State the URL of the terms with the conditions.";
     rule WORKFLOW_MISTYPED: Must("atp.workflow.mistyped", "ATP 0.1 §3.6")
         "a workflow is not an object" => "Describe each workflow as an object.";
     rule WORKFLOW_DUPLICATE: Should("atp.workflow.id.duplicate", "ATP 0.1 §3.6")
-        "two workflows have the same id" => "Give every workflow an id of its own.";
+        "two workflows have the same id" => "Give every workflow a unique id.";
     rule BRANCH_MISTYPED: Should("atp.workflow.branch.mistyped", "ATP 0.1 §3.6")
         "a branch is not an object" => "Describe the branch as an object with `condition`, `onTrue` and `onFalse`.";
     rule BRANCH_UNKNOWN: Should("atp.workflow.branch.unknown", "ATP 0.1 §3.6")
-        "a branch leads to no step and to no capability" => "Correct the id of the step.";
+        "a branch refers to neither a step nor a capability" => "Correct the id of the step.";
     rule STEPS_EMPTY: Should("atp.workflow.steps.empty", "ATP 0.1 §3.6")
         "a workflow has no steps" => "List the ids of the capabilities in order.";
     rule STEP_UNKNOWN: Should("atp.workflow.step.unknown", "ATP 0.1 §3.6")
-        "a step names no capability" => "Declare the capability, or correct the id.";
+        "a step does not name a declared capability" => "Declare the capability, or correct the id.";
     rule CONDITION_UNKNOWN: May("atp.workflow.conditional.unknown", "ATP 0.1 §3.6")
         "a branch belongs to no step of its workflow" => "Correct the id of the step.";
     rule SIZE: May("atp.size", "ATP 0.1 §6.1")

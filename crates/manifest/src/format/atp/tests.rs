@@ -1,4 +1,4 @@
-//! ATP manifests with one change each.
+//! ATP manifests that differ from a valid one in a single change.
 
 use serde_json::{Value, json};
 
@@ -99,7 +99,7 @@ fn reports_repeated_ids_names_and_workflows() {
 }
 
 #[test]
-fn reports_types_one_letter_off_a_standard_type() {
+fn reports_misspelled_standard_types() {
     for (name, is_reported) in [
         ("commerce:product-search", false),
         ("commerce:product-serach", true),

@@ -83,7 +83,7 @@ fn read_action(action: &Object<'_>, shared: &Shared<'_>, draft: &mut Draft<'_>) 
     draft.push(capability);
 }
 
-/// Over HTTP, or through one of the protocols of version 0.2.
+/// Sets how an action is called: over HTTP, or through one of the protocols of version 0.2.
 fn call(action: &Object<'_>, shared: &Shared<'_>, capability: &mut Capability, draft: &mut Draft<'_>) {
     if action.has("via") {
         return via(action, shared, capability, draft);
@@ -196,7 +196,7 @@ fn check_default(schema: &Map<String, Value>, default: &Value, pointer: String, 
     }
 }
 
-/// Variables of an endpoint without an input of their name (RFC 6570).
+/// Reports variables of an endpoint (RFC 6570) without an input of the same name.
 fn check_variables(action: &Object<'_>, capability: &Capability, draft: &mut Draft<'_>) {
     let Some(template) = capability.invocation.url_template.as_deref() else { return };
     let inputs = action.object("inputs");
@@ -332,7 +332,7 @@ fn execution(action: &Object<'_>, capability: &mut Capability, draft: &mut Draft
     capability.execution = Execution { model, poll_url };
 }
 
-/// The published rate, even if no number of calls can be read from it.
+/// The published rate, even if it cannot be parsed into a number of calls.
 fn rate_limit(action: &Object<'_>, draft: &mut Draft<'_>) -> Option<RateLimit> {
     let text = action.value("rate_limit")?.as_str()?.trim();
     let rate = quantity::rate(text);

@@ -46,13 +46,13 @@ pub(crate) const MARKERS: &[Marker] = &[
     }),
 ];
 
-/// Members of a protocol that are read as such.
+/// Members of a protocol that have a meaning in the specification.
 const PROTOCOL_KEYS: &[&str] = &["version", "endpoint", "transport", "agent_card", "server_card", "openapi"];
 /// Maximum number of further members of a protocol that are kept.
 const SETTINGS_MAX: usize = 10;
 const SETTING_BYTES_MAX: usize = 200;
 
-/// Whether an element of `actions` can be one of AWP's.
+/// Whether an element of `actions` can be an AWP action.
 fn is_action(element: &Value) -> bool {
     element.get("id").is_some() && (element.get("endpoint").is_some() || element.get("inputs").is_some())
 }
@@ -126,7 +126,7 @@ fn check_contract(root: &Object<'_>, draft: &mut Draft<'_>) {
     );
 }
 
-/// Whether a lifetime, in words, is that of a token that does not expire: §7 requires a string and gives only examples.
+/// Whether the text of a lifetime means that the token does not expire: §7 requires a string and gives only examples.
 fn is_without_end(lifetime: &str) -> bool {
     ["never", "none", "unlimited", "session"].iter().any(|word| lifetime.trim().eq_ignore_ascii_case(word))
 }
@@ -201,7 +201,7 @@ enum Actionable {
     No,
 }
 
-/// Actions that a client can take without further information.
+/// Verbs for actions that a client can take without further information.
 const DEEDS: &[&str] = &[
     "retry",
     "retries",
@@ -437,7 +437,7 @@ fn dependencies(graph: &Object<'_>, known: &HashSet<&str>, draft: &mut Draft<'_>
         }
     }
     if let Some(id) = circle(graph.map) {
-        // An action that lists itself is reported at its own list.
+        // An action that lists itself is reported at that entry.
         let itself = children_of(graph, id).into_iter().find(|(needed, _)| *needed == id);
         let pointer = itself.map_or_else(|| graph.at(id), |(_, pointer)| pointer);
         draft.report(&rules::DEPENDENCY_CIRCLE, pointer, format!("\"{id}\" depends on itself"));
@@ -447,7 +447,7 @@ fn dependencies(graph: &Object<'_>, known: &HashSet<&str>, draft: &mut Draft<'_>
 /// Maximum number of steps of the search for a cycle: graphs of manifests have a few dozen edges.
 const CIRCLE_STEPS_MAX: usize = 20_000;
 
-/// An action that is its own prerequisite through others.
+/// The id of an action that is, directly or indirectly, its own prerequisite.
 fn circle(graph: &Map<String, Value>) -> Option<&str> {
     let needs = |id: &str| graph.get(id).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let mut steps = 0;

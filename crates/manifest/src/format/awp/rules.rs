@@ -8,7 +8,7 @@ findings! {
     shape ROOT("awp", "AWP 0.1 §5") {
         must("awp_version", Kind::Form(is_major_minor, "MAJOR.MINOR"), "Declare the version as a string, such as \"0.1\"."),
         must("domain", Kind::Form(is_domain, "a domain such as shop.example"), "Name the domain that this file applies to, without scheme and path."),
-        must("intent", Kind::Text, "Say in plain language what the site is for."),
+        must("intent", Kind::Text, "Describe the purpose of the site in plain language."),
         must("actions", Kind::List, "List the actions that agents may take."),
         may("capabilities", Kind::Object, "Publish feature flags as an object."),
         may("auth", Kind::Object, "Publish the authentication contract as an object."),
@@ -20,11 +20,11 @@ findings! {
         may("protocols", Kind::Object, "Publish protocols as an object of named protocols (AWP 0.2)."),
     }
     shape FEATURES("awp.capabilities", "AWP 0.1 §6") {
-        may("streaming", Kind::Bool, "Say true or false."),
-        may("batch_actions", Kind::Bool, "Say true or false."),
-        may("webhooks", Kind::Bool, "Say true or false."),
+        may("streaming", Kind::Bool, "Publish true or false."),
+        may("batch_actions", Kind::Bool, "Publish true or false."),
+        may("webhooks", Kind::Bool, "Publish true or false."),
         may("pagination", Kind::OneOf(&["cursor", "offset", "page", "none"]), "Name one of the four styles."),
-        may("idempotency", Kind::Bool, "Say true or false."),
+        may("idempotency", Kind::Bool, "Publish true or false."),
     }
     shape AUTH("awp.auth", "AWP 0.1 §7") {
         may("required_for", Kind::Texts, "List the ids of the actions that need authentication."),
@@ -36,20 +36,20 @@ findings! {
     shape ENTITY("awp.entity", "AWP 0.1 §8") {
         must("fields", Kind::Object, "List the entity's fields as an object from name to type."),
     }
-    // The members of every action; those of its call are in [`CALL`] or [`VIA`].
+    // The members of every action. The members of its call are in [`CALL`] or [`VIA`].
     shape ACTION("awp.action", "AWP 0.1 §9") {
         must("id", Kind::Text, "Give every action a unique id."),
-        must("description", Kind::Text, "Say in plain language what the action does."),
-        must("auth_required", Kind::Bool, "Say whether the action needs authentication: true or false."),
+        must("description", Kind::Text, "Describe in plain language what the action does."),
+        must("auth_required", Kind::Bool, "State whether the action needs authentication: true or false."),
         must("inputs", Kind::Object, "Describe the inputs as an object; an empty one when there are none."),
         must("outputs", Kind::Object, "Describe the outputs as an object; an empty one when there are none."),
         may("rate_limit", Kind::Text, "State the rate in a string, such as \"30/minute\"."),
         may("idempotency", Kind::Object, "Publish the idempotency contract as an object."),
-        may("execution_model", Kind::OneOf(&["sync", "async"]), "Say sync or async."),
+        may("execution_model", Kind::OneOf(&["sync", "async"]), "State sync or async."),
         may("poll_endpoint", Kind::Reference, "Publish a path or an absolute URL."),
         may("sensitivity", Kind::OneOf(&["standard", "destructive", "irreversible"]), "Name one of the three classes."),
-        may("requires_human_confirmation", Kind::Bool, "Say true or false."),
-        may("reversible", Kind::Bool, "Say true or false."),
+        may("requires_human_confirmation", Kind::Bool, "Publish true or false."),
+        may("reversible", Kind::Bool, "Publish true or false."),
     }
     // How an action is called over HTTP.
     shape CALL("awp.action", "AWP 0.1 §9") {
@@ -63,20 +63,20 @@ findings! {
     }
     shape INPUT("awp.input", "AWP 0.1 §9") {
         must("type", Kind::Text, "Name the input's type."),
-        may("required", Kind::Bool, "Say true or false."),
+        may("required", Kind::Bool, "Publish true or false."),
         may("options", Kind::List, "List the values that are allowed."),
         may("description", Kind::Text, "Describe the input in words."),
     }
     shape IDEMPOTENCY("awp.idempotency", "AWP 0.1 §9") {
-        may("supported", Kind::Bool, "Say true or false."),
+        may("supported", Kind::Bool, "Publish true or false."),
         may("key_field", Kind::Text, "Name the input that carries the key."),
         may("window", Kind::Text, "State the window in a string, such as \"24h\"."),
     }
     shape ERROR("awp.error", "AWP 0.1 §10") {
-        must("recovery", Kind::Text, "Say what to do, so that a machine can do it."),
+        must("recovery", Kind::Text, "Describe what to do in a form that a program can follow."),
     }
     shape STATUS("awp.agent_status", "AWP 0.1 §13") {
-        may("operational", Kind::Bool, "Say true or false."),
+        may("operational", Kind::Bool, "Publish true or false."),
         may("degraded_actions", Kind::Texts, "List the ids of the actions that are impaired."),
         may("status_endpoint", Kind::Reference, "Publish a path or an absolute URL."),
     }
@@ -91,8 +91,8 @@ findings! {
         may("endpoint", Kind::Reference, "Publish a path or an absolute URL."),
     }
     rule MAJOR: Note("awp.awp_version.unknown_major", "AWP 0.1 §4")
-        "the major version is newer than what is known; it is read as far as it goes"
-            => "Nothing, if the newer version is meant.";
+        "the major version is newer than the known ones; the document is read as far as possible"
+            => "No change is needed if the newer version is intended.";
     rule ACTION_MISTYPED: Must("awp.action.mistyped", "AWP 0.1 §9")
         "an action is not an object" => "Describe each action as an object.";
     rule ENTITY_MISTYPED: Should("awp.entity.mistyped", "AWP 0.1 §8")
@@ -104,7 +104,7 @@ findings! {
     rule TYPE_MALFORMED: Should("awp.type.malformed", "AWP 0.1 §8")
         "a type is not written as the specification defines it" => "Write array[type], object[entity] or enum[a, b].";
     rule TYPES_CUT: Should("awp.type.too_many", "agentdex limits")
-        "the types before this one take all the memory for schemas, so this one is left out"
+        "the earlier types use all memory for schemas, so this one is omitted"
             => "Declare fewer fields, or shorter types.";
     rule OPTION_MISTYPED: Should("awp.input.option.mistyped", "AWP 0.1 §9")
         "one of the options has another type than the input" => "List values of the input's type.";
@@ -129,38 +129,38 @@ findings! {
     rule SENSITIVITY_UNDECLARED: Should("awp.action.sensitivity.undeclared", "AWP 0.1 §15")
         "an action with consequences declares no sensitivity" => "Declare `sensitivity` as destructive or irreversible.";
     rule REVERSIBLE_CONTRADICTED: Should("awp.action.reversible.contradicted", "AWP 0.1 §9")
-        "`reversible` is true and `sensitivity` is irreversible" => "Let the two agree.";
+        "`reversible` is true and `sensitivity` is irreversible" => "Make the two values consistent.";
     rule STANDARD_CONTRADICTED: Should("awp.action.sensitivity.contradicted", "AWP 0.1 §9")
         "`sensitivity` is standard and `reversible` is false" => "Declare `sensitivity` as destructive or irreversible.";
     rule CONFIRMATION_CONTRADICTED: Should("awp.action.requires_human_confirmation.contradicted", "AWP 0.1 §9")
-        "`requires_human_confirmation` is false and `sensitivity` is irreversible, which agents have to confirm" => "Let the two agree.";
+        "`requires_human_confirmation` is false and `sensitivity` is irreversible, which agents have to confirm" => "Make the two values consistent.";
     rule AUTH_TYPE_MISSING: May("awp.auth.type.missing", "AWP 0.1 §7")
-        "actions need authentication, and nothing says which" => "Declare the `type` of authentication in `auth`.";
+        "actions need authentication, and no member states which" => "Declare the `type` of authentication in `auth`.";
     rule ENDPOINT_VARIABLE: May("awp.action.endpoint.variable", "AWP 0.1 §9")
         "a variable of the endpoint is no input" => "Describe the variable in `inputs`, or replace it by its value.";
     rule EXPIRY_UNREADABLE: May("awp.auth.token_expiry.unreadable", "AWP 0.1 §7")
-        "no program can tell how long a token lives" => "Write a number and a unit, such as \"24h\", or \"never\".";
+        "programs cannot read the lifetime of a token" => "Write a number and a unit, such as \"24h\", or \"never\".";
     rule WINDOW_UNREADABLE: May("awp.idempotency.window.unreadable", "AWP 0.1 §9")
-        "no program can tell how long a key is known" => "Write a number and a unit, such as \"24h\".";
+        "programs cannot read how long a key is remembered" => "Write a number and a unit, such as \"24h\".";
     rule RATE_UNREADABLE: May("awp.action.rate_limit.unreadable", "AWP 0.1 §9")
-        "no program can tell how many calls are allowed" => "Write the rate as number/unit, such as \"30/minute\".";
+        "programs cannot read how many calls are allowed" => "Write the rate as number/unit, such as \"30/minute\".";
     rule AUTH_OPTIONAL: Should("awp.auth.optional_for.contradicted", "AWP 0.1 §7")
         "`auth.optional_for` lists an action that requires authentication" => "List the action in `required_for` alone.";
     rule AUTH_NONE: Should("awp.auth.type.contradicted", "AWP 0.1 §7")
         "`type` is none and actions require authentication" => "Name the type of authentication, or remove the requirement.";
     rule IDEMPOTENCY_CONTRADICTED: Should("awp.idempotency.supported.contradicted", "AWP 0.1 §6")
-        "the action supports idempotency keys and `capabilities.idempotency` is false" => "Let the two agree.";
+        "the action supports idempotency keys and `capabilities.idempotency` is false" => "Make the two values consistent.";
     rule POLL_UNUSED: May("awp.action.poll_endpoint.unused", "AWP 0.1 §9")
         "a synchronous action names a `poll_endpoint`" => "Remove it, or declare \"execution_model\": \"async\".";
     rule ERROR_NOT_ACTIONABLE: Must("awp.error.recovery.not_actionable", "AWP 0.1 §10")
-        "no machine can act on the recovery"
+        "programs cannot act on the recovery"
             => "Name the endpoint to call, the action to repeat, or the time to wait.";
     rule AUTH_CONTRADICTED: Should("awp.action.auth_required.contradicted", "AWP 0.1 §7")
-        "`auth_required` is false and `auth.required_for` lists the action" => "Let the two agree.";
+        "`auth_required` is false and `auth.required_for` lists the action" => "Make the two values consistent.";
     rule POLL_MISSING: Should("awp.action.poll_endpoint.missing", "AWP 0.1 §9")
         "an asynchronous action names no `poll_endpoint`" => "Name the endpoint where the job's status can be queried.";
     rule KEY_FIELD_MISSING: May("awp.idempotency.key_field.missing", "AWP 0.1 §9")
-        "idempotency is supported, but by no named field" => "Name the input that carries the key in `key_field`.";
+        "idempotency is supported, but no field is named" => "Name the input that carries the key in `key_field`.";
     rule NO_ERRORS: May("awp.errors.empty", "AWP 0.1 §10")
         "no failure has a recovery" => "Declare a recovery for every failure that agents must expect.";
     rule ERROR_MISTYPED: Must("awp.error.mistyped", "AWP 0.1 §10")
@@ -177,7 +177,7 @@ findings! {
     rule DEPENDENCY_UNKNOWN: May("awp.dependencies.unknown_action", "AWP 0.1 §11")
         "the dependency graph names an action that does not exist" => "Declare the action, or correct the id.";
     rule DEPENDENCY_CIRCLE: Should("awp.dependencies.circle", "AWP 0.1 §11")
-        "an action is its own prerequisite" => "Break the circle: no agent could begin.";
+        "an action is its own prerequisite" => "Break the cycle: no agent could begin.";
     rule SYNTHETIC_UNMARKED: Must("awp.synthetic.unmarked", "AWP 0.1 §14")
         "a generated declaration does not state the `source` synthetic" => "Declare \"source\": \"synthetic\".";
     rule CONFIDENCE: Should("awp.synthetic.confidence.out_of_range", "AWP 0.1 §14")

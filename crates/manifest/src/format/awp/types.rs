@@ -1,7 +1,6 @@
-//! Converts AWP types to JSON Schema: `enum[a, b]`, `array[x]`, `object[entity]`, and undefined words.
+//! Converts AWP types to JSON Schema: `enum[a, b]`, `array[x]`, `object[entity]`, and unknown type names.
 //!
-//! An undefined word becomes a string with the word in `x-type`; an entity becomes a reference into the `$defs` of the
-//! schema.
+//! An unknown name becomes a string type with the name in `x-type`; an entity becomes a reference into the `$defs` of the schema.
 
 use std::collections::BTreeSet;
 
@@ -46,7 +45,7 @@ enum Flaw {
     Malformed(String),
     /// An `enum` without values.
     NoValues,
-    /// The type is left out, because the schemas take [`SCHEMA_BYTES_MAX`].
+    /// The type is omitted because the schemas have reached [`SCHEMA_BYTES_MAX`].
     TooLarge,
 }
 
@@ -304,7 +303,7 @@ fn is_bare_enum(value: &Value) -> bool {
     }
 }
 
-/// The value as the text of a finding names it.
+/// Describes a value for the text of a finding.
 fn found(value: &Value) -> &'static str {
     match value {
         Value::String(_) => "empty",

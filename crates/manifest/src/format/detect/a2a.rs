@@ -12,10 +12,10 @@ pub(super) struct Score {
     pub(super) evidence: Vec<String>,
 }
 
-/// Adds up the evidence for a card. AWP and ATP are ruled out before.
+/// Adds up the evidence for a card. AWP and ATP have already been ruled out.
 pub(super) fn score(candidate: &Candidate<'_>) -> Score {
     let mut score = Score { points: 0, evidence: Vec::new() };
-    // AgentFacts have skills like those of a card, and name the agent in a member of their own.
+    // AgentFacts documents have the same skills as a card, but name the agent in `agent_name`.
     if candidate.has("agent_name") && candidate.has("label") && !candidate.has("name") {
         return score;
     }
@@ -48,7 +48,7 @@ pub(super) fn is_card_path(candidate: &Candidate<'_>) -> bool {
     candidate.is_file(&["/agent.json", "/agent-card.json"])
 }
 
-/// Whether the members of a card are there, and its list of skills is empty.
+/// Whether a document has the members of a card, with an empty list of skills.
 pub(super) fn is_without_skills(candidate: &Candidate<'_>) -> bool {
     candidate.list("skills").is_some_and(<[Value]>::is_empty)
         && candidate.object("capabilities").is_some()

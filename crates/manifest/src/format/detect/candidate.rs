@@ -1,4 +1,4 @@
-//! Markers of dialects and the document that they test.
+//! The markers of dialects, and the document that they test.
 
 use serde_json::{Map, Value};
 
@@ -12,7 +12,7 @@ pub(crate) struct Marker {
     pub(super) test: fn(&Candidate<'_>) -> Option<String>,
 }
 
-/// How far a marker is trusted.
+/// The strength of the evidence of a marker.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Trust {
     Strong,
@@ -38,7 +38,7 @@ pub(crate) const fn medium(test: fn(&Candidate<'_>) -> Option<String>) -> Marker
     Marker { trust: Trust::Medium, test }
 }
 
-/// A marker shared with other documents: tried only if no other marker decides.
+/// A marker that other documents also have. It is tried only if no other marker decides.
 pub(crate) const fn at_path(test: fn(&Candidate<'_>) -> Option<String>) -> Marker {
     Marker { trust: Trust::AtPath, test }
 }
@@ -90,25 +90,25 @@ impl<'c> Candidate<'c> {
         names.iter().any(|name| self.path.ends_with(name))
     }
 
-    /// Whether there are members, and all of them are known.
+    /// Whether there is at least one member, and all members are in the list.
     pub(crate) fn has_only(&self, known: &[&str]) -> bool {
         !self.root.is_empty() && self.root.keys().all(|key| known.contains(&key.as_str()))
     }
 
-    /// Evidence of one of the members in a file with one of the names.
+    /// Evidence: the document has one of the members, and its path ends with one of the file names.
     pub(crate) fn agrees(&self, files: &[&str], keys: &[&str]) -> Option<String> {
         let key = keys.iter().find(|key| self.has(key)).filter(|_| self.is_file(files))?;
         Some(format!("`{key}` and the path {} agree", self.path))
     }
 
-    /// Evidence of a version beside `site` and `capabilities`.
+    /// Evidence: the document has the version member, `site` and `capabilities`.
     pub(crate) fn with_site(&self, version_key: &str) -> Option<String> {
         let version = self.value(version_key)?;
         let listed = self.object("site").is_some() && self.list("capabilities").is_some();
         listed.then(|| format!("`site` and `capabilities` beside `{version_key}` {version}"))
     }
 
-    /// Evidence of a `$schema` that is one of those wanted.
+    /// Evidence: the `$schema` of the document satisfies `is_wanted`.
     pub(crate) fn schema_is(&self, is_wanted: impl Fn(&str) -> bool) -> Option<String> {
         let schema = self.text("$schema").filter(|schema| is_wanted(schema))?;
         Some(format!("`$schema` is {schema}"))

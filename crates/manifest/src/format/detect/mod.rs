@@ -1,4 +1,4 @@
-//! Detects the dialect of a document. The body decides; the path only breaks ties; every decision has its evidence.
+//! Detects the dialect of a document. The body decides, the path only breaks ties, and every decision states its evidence.
 //!
 //! Markers are tried in the order of the table of dialects. The first hit decides; the others are kept in `also_matches`.
 //! Without a hit, the A2A score decides, then markers that need a matching path, then the shape.
@@ -43,7 +43,7 @@ fn is_bracketed_json(text: &str) -> bool {
     matches!(second, Some('{' | '[' | '"' | ']'))
 }
 
-/// The detection of a JSON document, and the part that it applies to: the whole or the content of a wrapper.
+/// The detected dialect of a JSON document, and the part to which it applies: the whole document or the content of a wrapper.
 pub(crate) struct DetectedPart<'v> {
     pub(crate) detection: Detection,
     pub(crate) body: &'v Value,
@@ -239,7 +239,7 @@ const CALLABLE_KEYS: &[&str] = &[
     "prompt",
     "instructions",
 ];
-/// Members of people, not of services.
+/// Members that describe people, not services.
 const PERSONAL: &[&str] = &[
     "email",
     "phone",
@@ -266,7 +266,7 @@ fn is_about_people(list: &[Value]) -> bool {
     !list.is_empty() && list.iter().all(|element| element.is_object() && !has_any(element, CALLABLE_KEYS))
 }
 
-/// The same for members that services use too: needs a personal member.
+/// The same for members that services also use: true only if a personal member is present.
 fn lists_people(candidate: &Candidate<'_>, key: &str) -> bool {
     matches!(key, "agents" | "data")
         && candidate.list(key).is_some_and(|list| {
@@ -312,7 +312,7 @@ fn wrapper_within<'v>(
     })
 }
 
-/// Members that describe a pointer document itself.
+/// Members with which a pointer document describes itself.
 const POINTER_WORDS: &[&str] =
     &["name", "description", "version", "$schema", "schema", "title", "note", "comment"];
 

@@ -4,7 +4,7 @@ use crate::model::{Detection, Format, Strength};
 
 use super::candidate::detected;
 
-/// Maximum number of lines inspected; every grammar is recognisable at its start.
+/// Maximum number of lines that are inspected. Every grammar can be recognised at the start of a text.
 const LINES_MAX: usize = 400;
 
 /// Detects the dialect of a text.
@@ -35,7 +35,7 @@ pub(crate) fn text(text: &str, path: &str) -> Detection {
     }
 }
 
-/// The line that names the version of a long YAML file, wherever it stands: keys in alphabetical order put `components` above it.
+/// The line with the version of a long YAML file, at any position: in alphabetical order, `components` comes before it.
 fn late_openapi_line<'t>(text: &'t str, path: &str) -> Option<&'t str> {
     let is_yaml = [".yaml", ".yml"].iter().any(|ending| path.ends_with(ending));
     let keys = ["\nopenapi:", "\nswagger:"].iter().filter(|_| is_yaml);

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::address;
 use crate::draft::{self, Draft};
-use crate::format::auth_sentences::{self, Place};
+use crate::format::auth_sentences::{self, LinePosition};
 use crate::format::{header, lenient, listed_calls};
 use crate::model::{
     AppliesTo, Auth, AuthScheme, Capability, CapabilityAuth, Cost, Payment, Protocol, SafetyClass, Tristate,
@@ -15,7 +15,7 @@ use crate::text;
 
 /// Blocks that describe a service and may state its credentials.
 const BLOCKS: &[&str] = &["api", "service", "agent", "access", "capabilities", "safety", "security"];
-/// Members of the block of a server that describe where it is.
+/// Members of the block of a server that contain its address.
 const SERVER_PARTS: &[&str] = &["remote", "hosted", "server"];
 
 const SERVER_ADDRESSES: &[&str] = &["url", "endpoint"];
@@ -31,7 +31,7 @@ pub(crate) fn read_auth(root: &Object<'_>, draft: &mut Draft<'_>) {
         auth.registration_url = is_needed.then(|| lenient::address_of(&holder, SIGNUP_KEYS)).flatten();
         draft.keep(auth);
     } else if let Some(described) = header::description_of(root) {
-        let found = auth_sentences::stated_in(&described, Place::Other);
+        let found = auth_sentences::stated_in(&described, LinePosition::Other);
         let is_credential = |auth: &Auth| !matches!(auth.scheme, AuthScheme::None | AuthScheme::Payment);
         draft.keep_all(found.into_iter().filter(is_credential));
     }
@@ -40,11 +40,11 @@ pub(crate) fn read_auth(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
 }
 
-/// Tiers of one block of credentials, and members of one tier that are read.
+/// Maximum number of tiers of one block of credentials, and of members of one tier, that are read.
 const TIERS_MAX: usize = 20;
 
-/// The credentials that the sentences of tiers name, `"paid_tier": {"summary": "Depth via API key."}`. They apply to no call by
-/// themselves.
+/// The credentials that the sentences of tiers name, `"paid_tier": {"summary": "Depth via API key."}`. Without further statements, they
+/// apply to no call.
 fn auth_of_tiers(value: &Value) -> Vec<Auth> {
     let mut found: Vec<Auth> = Vec::new();
     let tiers =
@@ -166,7 +166,7 @@ pub(crate) fn read_openness(root: &Object<'_>, draft: &mut Draft<'_>) {
     if !manifest.auth.is_empty() || has_own || !says() {
         return;
     }
-    // If calls are paid for and none has a price, it is unknown which are open.
+    // If calls are paid and none has a price, it is unknown which calls are open.
     let names_payment = || {
         let described = manifest.description.as_deref().unwrap_or_default().to_ascii_lowercase();
         lenient::names_payment(&described)
@@ -191,7 +191,7 @@ pub(crate) fn read_openness(root: &Object<'_>, draft: &mut Draft<'_>) {
     let open: Vec<String> = if calls.iter().any(is_paid) { open() } else { Vec::new() };
     let applies_to = match open {
         ids if !ids.is_empty() => AppliesTo::Ids { ids },
-        // Every call is paid for.
+        // Every call must be paid.
         _ if calls.iter().any(is_paid) => return,
         _ => AppliesTo::All,
     };
@@ -204,7 +204,7 @@ pub(super) fn apply_auth(root: &Object<'_>, draft: &mut Draft<'_>) {
     let value = stated.as_ref().map(|stated| stated.value);
     let keys = ["auth_required", "authRequired", "requires_auth", "requiresAuth", "authentication_required"];
     let flag = keys.iter().find_map(|key| root.flag(key));
-    // Credentials of tiers apply to no call by themselves.
+    // Without further statements, the credentials of tiers apply to no call.
     let is_of_tier = |auth: &&Auth| matches!(auth.applies_to, AppliesTo::OptionalIds { .. });
     let of_calls: Vec<Auth> = draft.manifest.auth.iter().filter(|auth| !is_of_tier(auth)).cloned().collect();
     let needed = lenient::required_by(&of_calls);
@@ -244,7 +244,7 @@ pub(super) fn apply_auth(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
     draft.manifest.auth = credentials;
     let is_exempt = value.is_some_and(|value| open_calls(value, &mut draft.manifest.capabilities));
-    // Such a document distinguishes the calls that need a scheme, even if it does not mention all.
+    // Such a document states which calls need a scheme, even if it does not mention every call.
     if is_exempt || by_effect.is_some() || stated.is_some_and(|stated| stated.is_of_server) {
         draft::restrict_to_needing(&mut draft.manifest);
     }
@@ -253,7 +253,8 @@ pub(super) fn apply_auth(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
 }
 
-/// Credentials that are optional, or needed by some calls that the document does not name, are not for all calls.
+/// Marks credentials as optional that are not required for all calls: because they are optional, or because only some calls, which the
+/// document does not name, need them.
 fn make_optional(draft: &mut Draft<'_>) {
     let is_credential =
         |auth: &&mut Auth| auth.scheme != AuthScheme::None && auth.applies_to == AppliesTo::All;
@@ -262,11 +263,11 @@ fn make_optional(draft: &mut Draft<'_>) {
     }
 }
 
-/// Calls of one block of credentials that are named as open.
+/// Maximum number of calls that one block of credentials may list as open.
 const OPEN_CALLS_MAX: usize = 100;
 
-/// Opens the calls that the block of the credentials names as such: `"public_endpoints": ["/a"]`,
-/// `"methods": ["none_for_quick_purchase"]`. Returns whether it names one.
+/// Marks the calls as open that the block of credentials lists as such: `"public_endpoints": ["/a"]`, `"methods":
+/// ["none_for_quick_purchase"]`. Returns whether it names one.
 fn open_calls(value: &Value, capabilities: &mut [Capability]) -> bool {
     let lists = value.as_object().into_iter().flatten().filter_map(|(key, list)| {
         let says_open = text::words(key).iter().any(|word| OPEN_WORDS.contains(&word.as_str()));
@@ -298,7 +299,7 @@ const OPEN_WORDS: &[&str] = &["public", "open", "anonymous", "unauthenticated", 
 /// Verbs and nouns in the names of calls that obtain credentials.
 const REGISTERING: &[&str] = &["register", "signup", "login", "authenticate"];
 const REGISTERED: &[&str] = &["agent", "account", "user", "client", "app"];
-/// Names of calls, in the block of the credentials, that need the credentials that they replace.
+/// Names of calls in the block of credentials that need existing credentials, for example to replace them.
 const RENEWING: &[&str] = &["refresh", "renew", "rotate", "revoke", "logout"];
 
 /// Whether credentials are obtained by this call, so that it cannot need them: by the address in a scheme, by its place in the block of the
@@ -324,7 +325,7 @@ fn obtains_credentials(capability: &Capability, credentials: &[Auth]) -> bool {
     }
 }
 
-/// A call by which credentials are obtained needs none, if nothing else is said about it.
+/// Marks calls that issue credentials as open, if the document does not state otherwise.
 pub(crate) fn open_registration(draft: &mut Draft<'_>) {
     let manifest = &mut draft.manifest;
     if !manifest.auth.iter().any(|auth| auth.registration_url.is_some()) {

@@ -48,9 +48,9 @@ const OTHER_WORDS: &[&str] = &[
     "heartbeat",
     "ping",
 ];
-/// Members whose call repeats another one, or is a step in a sentence.
+/// Members whose call repeats another one, or is a step of a description.
 const REPEATING_KEYS: &[&str] = &["alias", "aliases", "action", "step"];
-/// Members with sentences, which may begin with a call. These calls are read with those of other sentences.
+/// Members with sentences, which may begin with a call. These calls are read elsewhere, like all calls in sentences.
 pub(super) const PROSE_KEYS: &[&str] = &[
     "description",
     "description_for_model",
@@ -65,7 +65,7 @@ pub(super) const PROSE_KEYS: &[&str] = &[
     "hint",
 ];
 
-/// The calls that are capabilities already.
+/// The calls that are already capabilities.
 struct Known {
     /// Method and address; only the address if there is no method.
     calls: HashSet<(String, String)>,
@@ -99,7 +99,7 @@ impl Known {
     }
 }
 
-/// Adds the calls outside lists that no list repeats.
+/// Adds the calls outside lists that are not in any list.
 pub(super) fn read(
     root: &Object<'_>,
     context: &Context,
@@ -113,7 +113,7 @@ pub(super) fn read(
 struct Walk<'w, 'r, 'd> {
     known: Known,
     reader: &'w mut Reader<'r, 'd>,
-    /// How many more addresses in described objects are compared with the capabilities.
+    /// Number of addresses in described objects that may still be compared with the capabilities.
     described_left: usize,
 }
 
@@ -209,7 +209,8 @@ impl Walk<'_, '_, '_> {
     }
 
     /// Reads an address with a variable in an object that has a description and is not a capability. It becomes the address of the
-    /// capability of the same name if that has none, else a new capability. In a capability, such an address is another form of its own.
+    /// capability of the same name if that one has none, or else a new capability. Inside a capability, such an address is another form of
+    /// the capability's own address.
     fn text_of_described(&mut self, text: &str, holder: &Object<'_>, context: &Context) {
         let Some(name) = holder.text_of(&["name", "title"]).filter(|_| self.described_left > 0) else {
             return;
@@ -245,7 +246,7 @@ impl Walk<'_, '_, '_> {
         let mut tools: HashSet<String> = tools.filter_map(|tool| tool.invocation.native.clone()).collect();
         for (index, name) in holder.list(key).into_iter().flatten().enumerate() {
             let Some(name) = name.as_str().map(str::trim).filter(|name| !name.is_empty()) else { continue };
-            // A tool of a server is another way to call an operation of its name.
+            // A tool of a server is another way to call an operation of the same name.
             let is_new_tool = tools.insert(name.to_owned()) && context.server().is_some();
             let is_new = self.known.ids.insert(name.to_owned()) || is_new_tool;
             if self.reader.is_done() || !is_new {
@@ -279,7 +280,7 @@ impl Walk<'_, '_, '_> {
     }
 }
 
-/// Whether a member is the description of a call: a method and an address, under a name of its own.
+/// Whether a member describes a call: a method and an address under a specific name.
 fn is_call(key: &str, map: &Map<String, Value>) -> bool {
     lists::is_call_object(map)
         && !is_of_element(key)
@@ -357,13 +358,13 @@ fn names_endpoint(key: &str) -> bool {
         && !words.iter().any(|word| OTHER_WORDS.contains(&word.as_str()))
 }
 
-/// Whether a member belongs to the call of the element that holds it, or to its credentials.
+/// Whether a member belongs to the call or the credentials of the element that contains it.
 fn is_of_element(key: &str) -> bool {
     lists::is_part_of_call(key)
         || [REQUEST_KEYS, AUTH_KEYS, REPEATING_KEYS].iter().any(|keys| keys.contains(&key))
 }
 
-/// Whether an address is neither that of a document nor that of a server.
+/// Whether an address belongs to neither a document nor a server.
 fn leads_nowhere(key: &str, address: &str) -> bool {
     let class = addresses::classify(address);
     class.rel != "mcp" && class.follow.is_none() && outbound::target(&[key], address).is_none()

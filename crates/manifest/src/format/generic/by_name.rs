@@ -10,13 +10,13 @@ use crate::object::Object;
 
 /// Members with prices by the name of the capability.
 const PRICE_KEYS: &[&str] = &["pricing", "prices", "price_list", "costs"];
-/// Blocks one level down that hold the prices: `pricing.tools.search`.
+/// Blocks one level down with the prices: `pricing.tools.search`.
 const INNER_KEYS: &[&str] =
     &["tools", "skills", "endpoints", "capabilities", "actions", "operations", "per_call", "per_tool"];
 /// Maximum number of members of one block that are read.
 const NAMES_MAX: usize = 500;
 
-/// Sets the limit and the price of capabilities that state none of their own.
+/// Sets the limit and the price of capabilities that state none.
 pub(crate) fn apply_by_name(root: &Object<'_>, draft: &mut Draft<'_>) {
     if draft.format().is_core() || draft.manifest.capabilities.is_empty() {
         return;
@@ -29,7 +29,7 @@ pub(crate) fn apply_by_name(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
     let positions: HashMap<String, usize> = draft.capability_positions();
     let limits = header::LIMIT_KEYS.iter().filter_map(|key| root.value(key));
-    // A block that limits one call by its name limits others by theirs, unless a name is a general one.
+    // A block with a limit for one call by name also contains limits of other calls by name, except under general names.
     let is_of_calls = |limit: &Value| {
         limit.as_object().is_some_and(|map| {
             map.len() <= NAMES_MAX

@@ -27,7 +27,7 @@ const EXAMPLE_KEYS: &[&str] = &[
     "utterances",
     "triggers",
 ];
-/// Members of an example that hold the request in words.
+/// Members of an example with the request in words.
 const EXAMPLE_TEXT_KEYS: &[&str] =
     &["prompt", "query", "question", "text", "user", "description", "title", "name"];
 /// Maximum number of examples of one element that are read.
@@ -88,7 +88,7 @@ fn access(object: &Object<'_>) -> Option<SafetyClass> {
     }
 }
 
-/// Requests in words: a text, a list of texts, or objects that hold one.
+/// Requests in words: a text, a list of texts, or objects with a text.
 fn examples(value: &Value) -> Vec<&str> {
     let of_object = |item| EXAMPLE_TEXT_KEYS.iter().find_map(|key| Value::as_str(Value::get(item, *key)?));
     match value {

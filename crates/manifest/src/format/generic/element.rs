@@ -30,7 +30,7 @@ pub(super) struct Context {
     is_local: bool,
     /// Protocol and address of the agent that the skills belong to.
     agent: Option<(Protocol, String)>,
-    /// Whether the name of the list says that credentials are needed.
+    /// Whether credentials are needed, according to the name of the list.
     pub(super) auth: Tristate,
     /// Where the credentials of the enclosing element are obtained.
     registration: Option<String>,
@@ -57,7 +57,7 @@ const BASE_KEYS: Keys = Keys::of(&[
 ]);
 const SERVER_KEYS: Keys =
     Keys::of(&["mcp_endpoint", "mcpEndpoint", "mcp_url", "mcpUrl", "mcp_server", "mcpServer", "mcp"]);
-/// Blocks that hold the address of a server by the name of its protocol.
+/// Blocks, named after the protocol, with the address of a server.
 const MCP_BLOCKS: Keys =
     Keys::of(&["mcp", "mcp_server", "mcpServer", "endpoints", "protocols", "surfaces", "interfaces"]);
 pub(super) const ADDRESS_KEYS: Keys = Keys::of(&[
@@ -87,7 +87,7 @@ fn own_call<'v>(object: &Object<'v>) -> Option<(Option<&'v str>, &'v str)> {
     texts.filter_map(published_address).find(|(method, _)| method.is_some())
 }
 
-/// Members that hold the address of a service's home page.
+/// Members with the address of a service's home page.
 const HOME_KEYS: Keys = Keys::of(&["homepage", "home", "url", "website", "site_url", "siteUrl"]);
 
 /// The folder that a document names as the home of its service, if the document is below it.
@@ -107,7 +107,7 @@ pub(crate) fn folder_of(root: &Object<'_>, document: &ManifestUrl) -> Option<Url
     })
 }
 
-/// Blocks about someone or something else, whose address is not the base of the members beside them.
+/// Blocks about another party or service, whose address is not a base for the members beside them.
 const APART: &[&str] = &[
     "provider",
     "publisher",
@@ -128,7 +128,7 @@ impl Context {
         Self { base, ..context }
     }
 
-    /// The context of the lists of a document: without a base URL at the root, that of the API that the document describes.
+    /// The context of the lists of a document. If the root has no base URL, the base URL of the described API is used.
     pub(super) fn of_lists(root: &Object<'_>, draft: &Draft<'_>) -> Self {
         let of_api =
             || Self::default().within(&root.object_of(&["api", "service", "server"])?, "", draft).base;
@@ -144,7 +144,7 @@ impl Context {
         if base.is_some() { Self { base, ..context } } else { Self::of_root(root, draft) }
     }
 
-    /// The context of a block that describes a service of its own: its paths belong to the host of its address.
+    /// The context of a block that describes a separate service: its paths are relative to the host of its address.
     pub(super) fn of_block(self, block: &Object<'_>, key: &str) -> Self {
         let own = block.text_of(&["url", "base", "host", "origin", "endpoint"]);
         if own.is_none() || APART.contains(&key) { self } else { self.at(own) }
@@ -192,18 +192,18 @@ impl Context {
         self.server.as_deref()
     }
 
-    /// Whether a call needs credentials, by its context. The call by which they are obtained does not.
+    /// Whether a call needs credentials, according to its context. The call that issues the credentials does not.
     pub(super) fn needed(&self, capability: &Capability) -> Tristate {
         let obtains = |address: &String| listed_calls::is_at(capability, address);
         if self.registration.as_ref().is_some_and(obtains) { Tristate::No } else { self.auth }
     }
 
-    /// The context inside an agent: its skills are called at the address of the agent.
+    /// The context inside an agent, whose skills are called at the address of the agent.
     pub(super) fn of_agent(self, agent: Option<(Protocol, String)>) -> Self {
         Self { agent: agent.or(self.agent), ..self }
     }
 
-    /// The context inside an element: paths belong to the host of the element's address, and its calls have the element's requirements.
+    /// The context inside an element: paths are relative to the host of the element's address, and calls have the element's requirements.
     pub(super) fn at_element(&self, element: &Object<'_>) -> Self {
         let inside =
             self.at(element.text_of(ADDRESS_KEYS.within(element)).map(|text| address::split_method(text).1));
@@ -269,7 +269,7 @@ pub(super) fn remark<'t>(text: &'t str, address: &str) -> Option<&'t str> {
     (!rest.is_empty()).then_some(rest)
 }
 
-/// An absolute address: a path below the base, else on the origin of the document.
+/// Resolves an address: a path below the base, or on the origin of the document if there is no base.
 pub(super) fn resolve(published: &str, base: Option<&Url>, document: &ManifestUrl) -> Option<Address> {
     match base {
         _ if address::is_pattern(published) => None,
@@ -278,7 +278,7 @@ pub(super) fn resolve(published: &str, base: Option<&Url>, document: &ManifestUr
     }
 }
 
-/// Sets an address: a path below the base of the context, else on the origin.
+/// Sets an address, resolved against the base of the context, or against the origin if there is no base.
 pub(super) fn set_address(
     published: &str,
     method: Option<&str>,
@@ -307,7 +307,7 @@ pub(super) fn set_tool(kind: ListKind, context: &Context, capability: &mut Capab
     }
 }
 
-/// Members of the description of a request that hold its address, besides those of an element.
+/// Members with the address in the description of a request, in addition to those of an element.
 const TARGET_KEYS: &[&str] = &["target", "urlTemplate"];
 
 /// The description of the request of an element: under a usual name, or the only member that has a method and an address.
@@ -327,7 +327,7 @@ fn request_of<'v>(object: &Object<'v>) -> Option<Object<'v>> {
     })
 }
 
-/// Whether an element says that it is called over MCP: `"transports": ["http", "mcp"]`.
+/// Whether an element is called over MCP: `"transports": ["http", "mcp"]`.
 fn is_over_mcp(object: &Object<'_>) -> bool {
     let mut stated =
         ["transports", "transport", "protocols", "protocol"].iter().flat_map(|key| object.texts(key));
@@ -396,7 +396,7 @@ impl<'o, 'v> Call<'o, 'v> {
     }
 }
 
-/// Sets the protocol of an agent's address, which is that of the agent and not plain HTTP.
+/// Sets the protocol of an agent's address: the protocol of the agent, not plain HTTP.
 fn set_protocol(kind: ListKind, object: &Object<'_>, capability: &mut Capability) {
     let named = object.text("protocol").filter(|_| kind.is_agents()).map(auth::protocol);
     if let Some(protocol) = named.filter(|protocol| *protocol != Protocol::Other) {
@@ -456,7 +456,7 @@ fn begin(
     capability
 }
 
-/// Members that name an element, unless they hold a sentence.
+/// Members that name an element, unless they contain a sentence.
 const NAMING_KEYS: &[&str] =
     &["task", "intent", "skill", "capability", "function", "operation", "command", "event", "label"];
 

@@ -33,13 +33,13 @@ pub(super) const SERVICE_KEYS: &[&str] = &[
     "tasks",
     "functions",
 ];
-/// Members that list calls, or words about them. Only elements with a description of a call are read.
+/// Members that may list calls. Only elements that describe a call are read.
 const CALL_LIST_KEYS: &[&str] = &["commands", "routes", "methods"];
-/// Lists that often contain something else. They are read only if nothing better is found.
+/// Lists that often do not contain services. They are read only if no other list is found.
 const FALLBACK_KEYS: &[&str] = &["interfaces", "data", "resources", "prompts"];
 /// Last words of names such as `publicOperations`, `free_endpoints` and `mcp_tools`.
 const LAST_WORDS: &[&str] = &["actions", "tools", "endpoints", "skills", "apis", "operations", "tasks"];
-/// Words of lists that declare nothing to call.
+/// Words in the names of lists whose elements cannot be called.
 const DENYING_WORDS: &[&str] = &[
     "disallowed",
     "forbidden",
@@ -54,15 +54,15 @@ const DENYING_WORDS: &[&str] = &[
     "not",
 ];
 
-/// Nesting at which lists are searched for detection.
+/// Maximum nesting at which detection searches for lists.
 const DETECTION_NESTING_MAX: usize = 3;
 
-/// Whether a list with this word in its name holds nothing to call, or what other services offer.
+/// Whether a list with this word in its name contains no calls, or the calls of other services.
 fn is_denying(word: &str) -> bool {
     DENYING_WORDS.contains(&word) || RELATED_WORDS.contains(&word)
 }
 
-/// Whether the calls that a list of this name holds are not offered.
+/// Whether a list of this name contains calls that are not offered.
 pub(super) fn denies(name: &str) -> bool {
     let mut denies = false;
     text::each_word(name, |word| denies |= DENYING_WORDS.contains(&word));
@@ -88,7 +88,7 @@ pub(super) fn is_of_others(name: &str) -> bool {
 pub(super) struct ListKind(&'static str);
 
 impl ListKind {
-    /// The kind of a list; `None` if the name is not that of a list of services.
+    /// The kind of a list; `None` if the name is not a name for lists of services.
     pub(super) fn of(name: &str) -> Option<Self> {
         if !name.ends_with(['s', 'S']) && name != "data" {
             return None;
@@ -221,7 +221,7 @@ pub(super) fn is_described(map: &Map<String, Value>) -> bool {
             && ["description", "summary", "purpose"].into_iter().any(is_text))
 }
 
-/// Words of the shortest text that says what a capability does, and not what its value is.
+/// Minimum number of words of a text that describes a capability. Shorter texts are values.
 const SENTENCE_WORDS_MIN: usize = 5;
 
 /// Whether a member of a map of capabilities is a setting by its shape: names, a value of few words, or members without a call or a
@@ -242,7 +242,7 @@ pub(super) fn is_setting(name: &str, value: &Value) -> bool {
     }
 }
 
-/// Whether a member of a map is a list of services, or says what it does or how it is called.
+/// Whether a member of a map is a list of services, or describes a capability or its call.
 pub(super) fn declares(value: &Value) -> bool {
     let is_declared = |value: &Value| {
         value.as_object().is_some_and(|map| is_declared(map) || is_described(map) || holds_elements(map))
@@ -250,10 +250,10 @@ pub(super) fn declares(value: &Value) -> bool {
     has_groups(value) || value.as_object().is_some_and(|map| map.values().any(is_declared))
 }
 
-/// Whether a map holds addresses, calls or lists of objects.
+/// Whether a map contains addresses, calls or lists of objects.
 fn holds_elements(map: &Map<String, Value>) -> bool {
     map.values().any(|value| match value {
-        // The absolute address may be that of a page.
+        // An absolute address may belong to a page.
         Value::String(text) => text.starts_with('/') && published_address(text).is_some(),
         Value::Array(list) => {
             let mut inner = list.iter().filter_map(Value::as_object);
@@ -264,7 +264,7 @@ fn holds_elements(map: &Map<String, Value>) -> bool {
     })
 }
 
-/// Whether an object has the address of its own call, or says what it does.
+/// Whether an object has the address of its own call, or a description.
 pub(super) fn is_declared(map: &Map<String, Value>) -> bool {
     is_call_object(map) || ["description", "summary", "endpoint"].iter().any(|key| map.contains_key(*key))
 }
@@ -285,7 +285,7 @@ pub(super) fn is_access(name: &str, value: &Value) -> bool {
     }
 }
 
-/// Whether a list names the features of an MCP server (`["tools", "prompts"]`), not what it does.
+/// Whether a list contains protocol features of an MCP server (`["tools", "prompts"]`) instead of capabilities.
 pub(super) fn names_mcp_features(value: &Value) -> bool {
     let is_feature = |item: &Value| item.as_str().is_some_and(|name| mcp::FEATURES.contains(&name));
     value.as_array().is_some_and(|list| !list.is_empty() && list.iter().all(is_feature))
@@ -296,7 +296,8 @@ pub(super) fn is_in_auth(pointer: &str) -> bool {
     pointer.rsplit('/').next().is_some_and(|name| AUTH_KEYS.contains(&name))
 }
 
-/// Whether a list has a name of several words, which is an identifier and not the value of a field. Lists of anything else have.
+/// Whether a list contains a name of several words, which is an identifier and not the value of a field. True for elements other than
+/// names.
 pub(super) fn has_identifier(value: &Value) -> bool {
     let is_single = |name: &Value| {
         let mut words = 0;
@@ -306,7 +307,7 @@ pub(super) fn has_identifier(value: &Value) -> bool {
     value.as_array().is_none_or(|list| !list.iter().all(is_single))
 }
 
-/// Accounts of one document that lists of endpoints may name.
+/// Maximum number of accounts that are read from the lists of endpoints of one document.
 pub(super) const ACCOUNTS_MAX: usize = 20;
 
 /// Whether the name of a list says that its elements are tools of an MCP server, even if they are only names.
@@ -314,7 +315,7 @@ pub(super) fn names_mcp_tools(name: &str) -> bool {
     matches!(name, "mcp_tools" | "mcpTools" | "mcp-tools")
 }
 
-/// Whether a map holds flags, so that its members are features.
+/// Whether a map contains flags, so that its members are features.
 pub(super) fn has_flags(value: &Value) -> bool {
     value.as_object().is_some_and(|map| map.values().any(Value::is_boolean))
 }
@@ -335,7 +336,7 @@ pub(super) fn is_group_of_calls(map: &Map<String, Value>) -> bool {
         Value::Object(call) => !is_part_of_call(name) && is_call_object(call),
         _ => false,
     };
-    // A description beside the calls is that of the group.
+    // A description beside the calls describes the group.
     let is_prose =
         |(name, value): &(&String, &Value)| PROSE_KEYS.contains(&name.as_str()) && value.is_string();
     map.iter().any(|member| is_call(&member))
@@ -372,8 +373,7 @@ pub(super) fn has_pattern(object: &Object<'_>) -> bool {
     object.text_of(ADDRESS_KEYS.within(object)).is_some_and(address::is_pattern)
 }
 
-/// Whether a list of any name holds calls and nothing else. Lists with the name of examples, or of calls that are not offered, do not
-/// count.
+/// Whether a list of any name contains only calls. False for lists that are named after examples, or after calls that are not offered.
 pub(super) fn is_list_of_calls(name: &str, value: &Value) -> bool {
     let is_call = |item: &Value| {
         item.as_object().is_some_and(|map| is_call_object(map) || call_by_shape(map).is_some())
@@ -383,8 +383,8 @@ pub(super) fn is_list_of_calls(name: &str, value: &Value) -> bool {
     !denies && value.as_array().is_some_and(|list| !list.is_empty() && list.iter().all(is_call))
 }
 
-/// The members of a call whose names are of another language or of the site alone, by its shape: one text is an HTTP method and
-/// one a path. They get the usual names, and the longest sentence is the description.
+/// The members of a call with names in another language or specific to the site, recognised by their values: one text is an HTTP method and
+/// one is a path. They get the usual names, and the longest sentence is the description.
 pub(super) fn call_by_shape(map: &Map<String, Value>) -> Option<Map<String, Value>> {
     let texts = || map.iter().filter_map(|(name, value)| Some((name, value.as_str()?)));
     let is_path = |text: &str| {
@@ -458,7 +458,7 @@ pub(crate) fn first_list(root: &Map<String, Value>) -> Option<String> {
         .or_else(|| of_names().map(|(block, key)| [block, ".", key].concat()))
 }
 
-/// The name of the first list that holds something to call.
+/// The name of the first list that contains something to call.
 fn first_of_operations(map: &Map<String, Value>, depth: usize) -> Option<String> {
     map.iter().find_map(|(name, value)| match ListKind::of(name).filter(|kind| !kind.is_fallback()) {
         Some(_) => holds_operations(name, value).then(|| name.clone()),

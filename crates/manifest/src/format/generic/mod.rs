@@ -1,4 +1,4 @@
-//! Service-like JSON that follows no known specification, read by its member names.
+//! Reads JSON that describes a service without following a known specification, by its member names.
 //!
 //! Reads every list or map of services, wherever it is, and turns each element into a capability. Operations come first:
 //! flags become capabilities only in a document that declares nothing else. Without a specification there are no findings;
@@ -70,7 +70,7 @@ pub(crate) fn read_operations(root: &Object<'_>, draft: &mut Draft<'_>) {
     asides::read(root, &context, &wanted, &mut reader);
 }
 
-/// The services of an object below other text, whose header states who offers them.
+/// Reads the services of an object that follows comments. The comments name the provider.
 pub(crate) fn read_below_comments(root: &Object<'_>, draft: &mut Draft<'_>) {
     read_auth(root, draft);
     let description = header::description_of(root);
@@ -99,7 +99,7 @@ pub(crate) fn read_service_list(key: &str, value: &Value, pointer: &str, draft: 
     reader.read_list(list, value, pointer);
 }
 
-/// Whether a list holds nothing but texts.
+/// Whether a list contains only texts.
 fn is_names(value: &Value) -> bool {
     value.as_array().is_some_and(|list| !list.is_empty() && list.iter().all(Value::is_string))
 }
@@ -139,7 +139,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Reads lists that often contain something else, if nothing better was found; then lists one level down.
+    /// Reads lists that often do not contain services, if no other list was found; then lists one level down.
     fn read_other_lists(&mut self, root: &Object<'_>, context: &Context) {
         let inner = root.members().map(|(_, inner)| inner);
         for object in std::iter::once(root.clone()).chain(inner) {
@@ -197,7 +197,7 @@ impl Reader<'_, '_> {
                 return;
             }
             let kind = ListKind::of(key).filter(|kind| !kind.is_fallback());
-            // A block of credentials names the calls that they are for.
+            // Names in a block of credentials are the calls that need them.
             if kind.is_some() && is_names(value) && lists::is_in_auth(&object.pointer) {
                 continue;
             }
@@ -230,7 +230,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Reads names one level down that say what the whole service does, unless an operation has the same name.
+    /// Reads names one level down that describe the whole service, unless an operation has the same name.
     fn read_names_of_blocks(&mut self, root: &Object<'_>, context: &Context) {
         let described = described_block::name_of(root.map).map(|block| (block, "capabilities"));
         let blocks = described_block::BLOCKS_OF_NAMES.iter().copied();
@@ -270,7 +270,7 @@ impl Reader<'_, '_> {
 
     fn read_list(&mut self, list: List<'_>, value: &Value, pointer: &str) {
         let has_flags = list.kind.is_capabilities() && lists::has_flags(value);
-        // In a document that declares anything else, a member that says neither how it is called nor what it does is a setting.
+        // If the document declares anything else, a member with neither a call nor a description is a setting.
         let may_hold_settings = list.kind.is_capabilities()
             && (has_flags || lists::declares(value) || !self.draft.manifest.capabilities.is_empty());
         let is_group = value.as_object().is_some_and(is_group_of_calls);

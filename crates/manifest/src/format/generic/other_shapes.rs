@@ -1,4 +1,5 @@
-//! Calls in shapes that no format defines: a map of paths below another member, a list of "GET /path", and paths without their first slash.
+//! Calls in shapes that no format defines: a map of paths in another member, a list of texts such as "GET /path", and paths without their
+//! first slash.
 
 use serde_json::{Map, Value};
 
@@ -35,8 +36,8 @@ fn is_web_page(address: &str) -> bool {
         && !address.split('/').any(|segment| API_SEGMENTS.contains(&segment))
 }
 
-/// Whether a map with the name of a list holds addresses that are neither documents nor servers: `"endpoints": {"rooms": "/rooms"}`,
-/// or descriptions by call: `"routes": {"GET /rooms": "free rooms"}`.
+/// Whether a map with the name of a list contains addresses that are neither documents nor servers: `"endpoints": {"rooms": "/rooms"}`, or
+/// descriptions by call: `"routes": {"GET /rooms": "free rooms"}`.
 pub(super) fn holds_calls(list: &str, map: &Map<String, Value>) -> bool {
     let Some(kind) = ListKind::of(list) else { return false };
     let is_call = |(name, value): (&String, &Value)| {
@@ -48,7 +49,7 @@ pub(super) fn holds_calls(list: &str, map: &Map<String, Value>) -> bool {
     is_of_calls(kind) && map.iter().take(MEMBERS_MAX).any(is_call)
 }
 
-/// Whether the addresses in a list of this kind are those of calls.
+/// Whether the addresses in a list of this kind are addresses of calls.
 pub(super) fn is_of_calls(kind: ListKind) -> bool {
     matches!(kind.key(), "endpoints" | "apis" | "operations" | "routes" | "actions")
 }
@@ -67,12 +68,12 @@ pub(super) fn relative_path(kind: ListKind, name: Option<&str>, text: &str) -> O
     (is_plain && (is_marked || is_document || is_api)).then(|| ["/", path].concat())
 }
 
-/// Whether a list of any name holds texts that are calls, and nothing else.
+/// Whether a list contains only texts that are calls.
 pub(super) fn is_list_of_texts(list: &[Value]) -> bool {
     !list.is_empty() && list.iter().all(|item| item.as_str().is_some_and(is_call_text))
 }
 
-/// Whether a list about other services holds calls of this one: `"recommended_chain": ["GET /rooms"]`.
+/// Whether a list whose name refers to other services contains calls of this service: `"recommended_chain": ["GET /rooms"]`.
 pub(super) fn is_list_of_own_calls(name: &str, value: &Value) -> bool {
     let is_own = |item: &Value| item.as_str().is_some_and(|text| is_call_text(text) && !text.contains("://"));
     let is_filled = |list: &Vec<Value>| !list.is_empty() && list.iter().all(is_own);

@@ -1,5 +1,4 @@
-//! Parameters of a query that an element shows in an example or in its description: `"example": "GET /prices?ticker=AAPL"`,
-//! "Supports ?limit=N&offset=M".
+//! Query parameters in the example or the description of an element: `"example": "GET /prices?ticker=AAPL"`, "Supports ?limit=N&offset=M".
 
 use serde_json::{Map, Value};
 
@@ -58,7 +57,7 @@ fn query_in(sentence: &str) -> Option<&str> {
     words.find_map(|word| word.strip_prefix('?').filter(|query| names(query).next().is_some()))
 }
 
-/// The names of a query, if each pair of it has one.
+/// The parameter names of a query; empty if a pair has no name.
 fn names(query: &str) -> impl Iterator<Item = &str> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     let name = move |pair: &'_ str| {

@@ -1,4 +1,4 @@
-//! The state of reading a document by its member names: the draft and the elements that were read.
+//! The state of the reader that uses member names: the draft, and the elements that were read.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use crate::model::Capability;
 
 /// Deepest nesting of objects in which lists are searched.
 pub(super) const NESTING_MAX: usize = 4;
-/// Maximum number of elements of one document that are read: those that repeat a known call add no capability, but take as long to read.
+/// Maximum number of elements of one document that are read. Elements that repeat a known call add no capability, but take as long to read.
 const TRIES_MAX: usize = 2 * draft::CAPABILITIES_MAX;
 
 /// Method and address of a call over HTTP.
@@ -43,7 +43,7 @@ impl<'r, 'd> Reader<'r, 'd> {
         self.draft.is_full() || self.tries > TRIES_MAX
     }
 
-    /// Notes all capabilities, if names that follow may repeat them.
+    /// Records all capabilities, if names that follow may repeat them.
     pub(super) fn see_all(&mut self, may_repeat: bool) {
         let known = self.draft.manifest.capabilities.iter().filter(|_| may_repeat);
         self.seen.extend(known.map(|known| known.native_id.clone()));
@@ -61,7 +61,7 @@ impl<'r, 'd> Reader<'r, 'd> {
     }
 }
 
-/// Whether the service offers nothing below a member: parts of a call, other services, or ways to reach people.
+/// Whether a member is not searched, because it contains parts of a call, other services, or contacts.
 pub(super) fn is_left_out(key: &str) -> bool {
     outbound::is_about_calls(key) || outbound::is_contact(key) || lists::is_of_others(key)
 }

@@ -1,4 +1,4 @@
-//! Parts of a document that declare something outside its lists: one call, one skill, kinds of requests.
+//! Declarations outside the lists of a document: a single call, a single skill, kinds of requests.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! The address of a server in its description, and the base of calls in the environment of a client.
+//! Finds the address of a server in its description, and the base of calls in the environment variables of a client.
 
 use serde_json::Value;
 
@@ -9,14 +9,14 @@ const SERVER_ADDRESS_KEYS: Keys =
     Keys::of(&["endpoint", "url", "server", "server_url", "serverUrl", "http", "sse"]);
 const ENVIRONMENT_KEYS: Keys =
     Keys::of(&["environment_variables", "environmentVariables", "environment", "env"]);
-/// Blocks in the description of a server that hold its address.
+/// Blocks with the address of a server in its description.
 const SERVER_BLOCKS: Keys =
     Keys::of(&["remote", "hosted", "server", "transport", "connection", "streamable_http", "production"]);
 
-/// Maximum number of variables of one environment that are searched for a base.
+/// Maximum number of environment variables of one server that are searched for a base.
 const VARIABLES_MAX: usize = 50;
 
-/// The base of paths that a client takes from its environment by default: `{"SHOP_BASE_URL": {"default": "https://…"}}`.
+/// The base of paths in the default of an environment variable of the client: `{"SHOP_BASE_URL": {"default": "https://…"}}`.
 pub(super) fn base_in_environment<'v>(object: &Object<'v>) -> Option<&'v str> {
     let variables = object.object_of(ENVIRONMENT_KEYS.within(object))?;
     let names_base = |name: &str| {

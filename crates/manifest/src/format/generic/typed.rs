@@ -1,7 +1,7 @@
 //! Elements of a list of endpoints whose type says that they are servers, documents or accounts instead of calls:
 //! `{"type": "mcp", "url": …, "tools": […]}`, `{"type": "wallet", "address": "0x…"}`.
 //!
-//! The addresses of servers and documents are read as those of any document.
+//! The addresses of servers and documents are read in the same way as in any document.
 
 use super::lists::{self, ListKind};
 use super::reader::Reader;
@@ -10,7 +10,7 @@ use crate::model::Payment;
 use crate::object::Object;
 use crate::text;
 
-/// Bytes of the account and the network that are kept.
+/// Maximum bytes of the account, and of the network, that are kept.
 const ACCOUNT_BYTES_MAX: usize = 200;
 
 /// The type of an element that is not a call.
@@ -44,7 +44,7 @@ impl Typed {
     }
 }
 
-/// Whether an element has one of the transports that only MCP has, also beside a method: `"transport": "streamable-http"`.
+/// Whether an element has a transport that is specific to MCP, even beside a method: `"transport": "streamable-http"`.
 fn names_transport(object: &Object<'_>) -> bool {
     let known = ["streamable-http", "streamable_http", "streamableHttp", "http+sse"];
     object.text("transport").is_some_and(|transport| known.contains(&transport))

@@ -1,4 +1,4 @@
-//! Workflows of documents without a specification for them: a list of objects with steps.
+//! Workflows in documents whose format does not define them: a list of objects with steps.
 
 use std::collections::HashMap;
 
@@ -9,11 +9,11 @@ use crate::model::{Capability, Workflow, WorkflowStep};
 use crate::object::{Object, children};
 use crate::text;
 
-/// Workflows of one document that are read.
+/// Maximum number of workflows of one document that are read.
 const WORKFLOWS_MAX: usize = 200;
 /// Maximum number of steps of one workflow that are read.
 const STEPS_MAX: usize = 100;
-/// Members of a step that name what it calls, then those that name the step.
+/// Members of a step with the name of the called operation, then members with the name of the step.
 const STEP_KEYS: &[&str] = &[
     "capability",
     "tool",
@@ -82,7 +82,7 @@ fn step_of(step: &Value, positions: &HashMap<String, usize>) -> Option<WorkflowS
     Some(WorkflowStep { id: text::capped(id, draft::NAME_CHARS_MAX).to_owned(), source: None })
 }
 
-/// What a flow requires are flows that come before it, not parameters: `"requires": ["authenticate"]`.
+/// Reads the requirements of a flow, which are earlier flows and not parameters: `"requires": ["authenticate"]`.
 pub(super) fn depend_on_required(flow: &Object<'_>, capability: &mut Capability) {
     let required = flow.texts("requires");
     if let Some(Value::Object(schema)) = &mut capability.parameters {

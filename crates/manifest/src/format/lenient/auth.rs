@@ -30,7 +30,7 @@ pub(crate) const AUTH_KEYS: &[&str] = &[
 /// Members of cards that list schemes.
 pub(crate) const LISTED_SCHEMES: &[&str] = &["authSchemes", "auth_schemes"];
 
-/// Whether a value of `security`, which is often about other things, names a scheme: by a word, or by the location of a key.
+/// Whether a value of `security`, which often has another meaning, names a scheme: by a word, or by the location of a key.
 pub(crate) fn is_scheme(value: &Value) -> bool {
     let named = value.as_str().or_else(|| value.get("type").or_else(|| value.get("scheme"))?.as_str());
     named.is_some_and(|word| auth::scheme(word) != AuthScheme::Other)
@@ -42,7 +42,7 @@ pub(crate) fn names_scheme(sentence: &str) -> bool {
 }
 
 /// Credentials of any shape: a word, an object with `type`, a list of either, an object with `schemes`. At most
-/// [`SCHEMES_PER_CAPABILITY_MAX`], since the other members of an object are copied to each of its schemes.
+/// [`SCHEMES_PER_CAPABILITY_MAX`], because the other members of an object are copied to each of its schemes.
 pub(crate) fn auth(value: &Value) -> Vec<Auth> {
     let mut found: Vec<Auth> = Vec::new();
     match value {
@@ -67,12 +67,12 @@ pub(crate) fn auth(value: &Value) -> Vec<Auth> {
     without_repeats(found)
 }
 
-/// Whether a word says how strict a service is, not how to authenticate.
+/// Whether a word states how strict a service is, and not how to authenticate.
 fn is_degree(word: &str) -> bool {
     matches!(word, "optional" | "required" | "mixed" | "tiered" | "freemium")
 }
 
-/// The call that a word exempts: that of `none_for_quick_purchase` is `quick_purchase`.
+/// The call that a word exempts: `quick_purchase` for `none_for_quick_purchase`.
 pub(crate) fn exempt_call(word: &str) -> Option<&str> {
     ["none_for_", "none-for-", "no_auth_for_"].iter().find_map(|start| word.strip_prefix(start))
 }
@@ -110,7 +110,7 @@ fn auth_of_object(map: &Map<String, Value>) -> Vec<Auth> {
         if is_degree(word) {
             found = auth_in_sentences(map);
         } else {
-            // The types of HTTP leave the scheme to another member.
+            // With an HTTP type, another member names the scheme.
             let is_general = matches!(word, "http" | "service_http" | "user_http");
             let scheme = object.text_of(&["authorization_type", "scheme"]).filter(|_| is_general);
             found.push(auth_of_word(scheme.unwrap_or(word)));
@@ -164,7 +164,7 @@ fn oauth_server(server: &Object<'_>) -> Vec<Auth> {
     is_described.then_some(oauth).into_iter().collect()
 }
 
-/// An absolute address that is not too long to be one.
+/// The text of the first of these members, if it is an absolute address within the length limit.
 pub(crate) fn address_of(object: &Object<'_>, keys: &[&str]) -> Option<String> {
     let is_address = |text: &&str| text.contains("://") && text.len() <= URL_BYTES_MAX;
     object.text_of(keys).filter(is_address).map(str::to_owned)
@@ -268,7 +268,7 @@ const REGISTRATION_KEYS: &[&str] = &[
     "signup_url",
 ];
 
-/// The first address or path of a text: `POST /register (returns a key)` holds `/register`.
+/// The first address or path of a text: `/register` in `POST /register (returns a key)`.
 pub(super) fn first_address(text: &str) -> Option<String> {
     let is_address = |word: &&str| word.contains("://") || (word.starts_with('/') && word.len() > 1);
     let word = text.split_whitespace().find(is_address).filter(|word| word.len() <= URL_BYTES_MAX)?;
@@ -367,7 +367,7 @@ pub(crate) fn auth_required(value: &Value) -> Option<bool> {
         .or_else(is_optional)
 }
 
-/// The flag that a word stands for: `"required": "no"`.
+/// The flag that a word means: `"required": "no"`.
 fn flag_in_words(word: &str) -> Option<bool> {
     match word.trim().to_ascii_lowercase().as_str() {
         "yes" | "true" | "required" | "always" => Some(true),
@@ -376,7 +376,7 @@ fn flag_in_words(word: &str) -> Option<bool> {
     }
 }
 
-/// Flags of a call that needs an open session.
+/// Members whose flag says that a call needs an open session.
 const SESSION_KEYS: &[&str] =
     &["session_required", "sessionRequired", "requires_session", "requiresSession", "needs_session"];
 
@@ -466,7 +466,7 @@ pub(crate) fn required_by(auth: &[Auth]) -> CapabilityAuth {
     }
     let required = match schemes.as_slice() {
         [] => Tristate::Unknown,
-        // Some calls are paid for, and it is unknown which.
+        // Some calls must be paid, and it is unknown which.
         [AuthScheme::None, AuthScheme::Payment] | [AuthScheme::Payment, AuthScheme::None] => {
             Tristate::Unknown
         }

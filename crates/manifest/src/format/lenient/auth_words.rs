@@ -1,4 +1,4 @@
-//! Credentials in sentences: schemes, and the requirements of calls that read or write.
+//! Credentials in sentences: schemes, and what calls that read or write require.
 
 use serde_json::{Map, Value};
 
@@ -30,7 +30,8 @@ pub(crate) fn auth_in_words<'t>(sentences: impl IntoIterator<Item = &'t str>) ->
     found
 }
 
-/// The schemes that a lower-case sentence names: one for each part about one kind of calls, else the first.
+/// The schemes that a lower-case sentence names: one for each part about a kind of calls, or only the first scheme if there are no such
+/// parts.
 fn schemes_in(sentence: &str) -> Vec<AuthScheme> {
     let parts = sentence.split(", ").take(CLAUSES_MAX);
     let of_kind = parts.filter(|part| READING.iter().chain(WRITING).any(|words| part.contains(words)));
@@ -45,7 +46,7 @@ fn schemes_in(sentence: &str) -> Vec<AuthScheme> {
     }
 }
 
-/// Whether a sentence in lower-case letters names a scheme of payment for calls.
+/// Whether a lower-case sentence names a payment scheme for calls.
 pub(crate) fn names_payment(sentence: &str) -> bool {
     let has = |words: &[&str]| words.iter().any(|word| sentence.contains(word));
     has(&["x402", "l402"]) && !has(&["planned", "coming", "soon", "future", "not yet"])
@@ -113,7 +114,7 @@ fn by_effect_in_members(map: &Map<String, Value>) -> Option<(CapabilityAuth, Cap
     Some((reads, stated(|word| matches!(word, "write" | "writes" | "writing"))?))
 }
 
-/// Words of a clause about calls that read, and about calls that write.
+/// Words in clauses about calls that read, and in clauses about calls that write.
 const READING: &[&str] = &[
     "browsing",
     "to browse",

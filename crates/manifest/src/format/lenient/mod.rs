@@ -1,7 +1,7 @@
 //! Lenient readers of parts that many formats share: credentials, prices, limits, responses.
 //!
-//! Reads parts without a specification: a scheme as a word or an object, a rate as text or numbers. Unreadable parts are
-//! absent, without a finding.
+//! Reads parts that no specification defines: a scheme as a word or an object, a rate as text or numbers. Unreadable parts are omitted
+//! without a finding.
 
 mod auth;
 mod auth_words;
@@ -141,7 +141,7 @@ fn rate_of(object: &Object<'_>) -> Option<RateLimit> {
     Some(RateLimit { requests: Some(requests), window_s, burst, ..RateLimit::default() })
 }
 
-/// Whether a name is that of a limit in a time window: `calls_per_day`, `queriesPerMonth`.
+/// Whether a name is the name of a limit per time window: `calls_per_day`, `queriesPerMonth`.
 fn is_count_per(name: &str, window_s: u64) -> bool {
     // Few names contain "per", so check for it first.
     if !name.as_bytes().windows(2).any(|pair| matches!(pair, [b'p' | b'P', b'e' | b'E'])) {

@@ -1,4 +1,4 @@
-//! Whole clauses that say that no credentials are needed.
+//! Recognises clauses that only say that no credentials are needed.
 
 /// Maximum number of words of such a clause.
 const WORDS_MAX: usize = 16;
@@ -75,7 +75,7 @@ const CALLS: &[&str] =
     &["endpoint", "endpoints", "call", "calls", "route", "routes", "apis", "tools", "requests"];
 const PUBLIC: &[&str] = &["public", "open", "unauthenticated"];
 const BESIDE_PUBLIC: &[&str] = &["free", "and", "fully", "read", "only", "to", "use", "api"];
-/// Words of "are publicly accessible without authentication".
+/// Words in clauses such as "are publicly accessible without authentication".
 const ACCESSIBLE: &[&str] = &[
     "publicly",
     "freely",
@@ -90,8 +90,8 @@ const ACCESSIBLE: &[&str] = &[
 /// Words between "unauthenticated" and "API".
 const KINDS: &[&str] = &["rest", "http", "json", "web", "read", "only"];
 
-/// Whether a clause in lower case consists of nothing but the statement that no credentials are needed: "no account or API key
-/// required", "authentication is not required", "all endpoints are public", "unauthenticated API that …".
+/// Whether a clause in lower case only states that no credentials are needed: "no account or API key required", "authentication is not
+/// required", "all endpoints are public", "unauthenticated API that …".
 pub(crate) fn is_open_clause(clause: &str) -> bool {
     let words: Vec<&str> = clause
         .split(|letter: char| !letter.is_alphanumeric())
@@ -115,7 +115,7 @@ fn negates_credentials(words: &[&str]) -> bool {
     let Some((&first, rest)) = words.split_first() else { return false };
     let count = rest.iter().rev().take_while(|word| ENDS.contains(word)).count();
     let (named, _) = rest.split_at(rest.len() - count);
-    // "No login" alone is often said of pages.
+    // "No login" alone often refers to pages.
     let is_of_calls = count > 0 || !named.contains(&"login");
     matches!(first, "no" | "without" | "zero") && is_of_calls && are_credentials(named)
 }

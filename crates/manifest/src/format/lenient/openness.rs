@@ -1,4 +1,4 @@
-//! Texts that say that no credentials are needed.
+//! Recognises texts that say that no credentials are needed.
 
 use serde_json::{Map, Value};
 
@@ -40,14 +40,13 @@ pub(crate) fn says_open(text: &str) -> bool {
             let has = |words: &[&str]| words.iter().any(|words| clause.contains(words));
             has(OPEN) && !has(CONDITIONS)
         };
-        // "x402 (USDC on Base, no API keys)": the payment is the credential.
-        // A heading is for its section.
+        // "x402 (USDC on Base, no API keys)": the payment is the credential. A heading applies to its section only.
         let is_whole = || !sentence.starts_with('#') && is_open_sentence(&sentence);
         (clauses.any(is_open) || is_whole()) && !names_payment(&sentence)
     })
 }
 
-/// Whether one of the clauses of a sentence in lower case says nothing else, and none of them has a condition or names a call.
+/// Whether one clause of a sentence in lower case only says that no credentials are needed, and no clause has a condition or names a call.
 fn is_open_sentence(sentence: &str) -> bool {
     const CONDITIONS: &[&str] = &[
         "except",
@@ -75,8 +74,8 @@ fn split_clauses(sentence: &str) -> impl Iterator<Item = &str> {
     sentence.split(['.', ',', ';', '(', ')', '\u{2014}', '\u{2013}']).take(CLAUSES_MAX)
 }
 
-/// Whether a text contains the first letters of such a phrase. It compares every byte instead of stopping at the first match, since several
-/// bytes are compared at once.
+/// Whether a text contains the first letters of such a phrase. It compares every byte instead of stopping at the first match, so that
+/// several bytes can be compared at once.
 fn may_say_open(text: &str) -> bool {
     let from = |start: usize| text.as_bytes().get(start..).unwrap_or_default();
     let threes = from(0).iter().zip(from(1)).zip(from(2));
@@ -108,7 +107,7 @@ pub(crate) fn says_call_is_open(text: &str) -> bool {
         && text.split(['.', ';', '(', ')', ',', '\u{2014}']).take(CLAUSES_MAX).any(|clause| {
             let folded = clause.to_ascii_lowercase();
             let is_needed = NEEDS.iter().any(|word| folded.contains(word));
-            // "No API keys" may be said of what the call returns.
+            // "No API keys" may refer to the response of the call.
             let is_whole = || (is_needed || folded.contains("auth")) && is_open_clause(&folded);
             is_whole() || (is_needed && says_open(clause))
         })

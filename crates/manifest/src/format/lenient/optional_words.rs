@@ -25,9 +25,9 @@ const CREDENTIALS: &[&str] = &[
     "authorization",
     "credentials",
 ];
-/// Words behind "optional for" that do not name a part of the calls.
+/// Words after "optional for" that do not restrict it to a part of the calls.
 const GAINS: &[&str] = &["all", "every", "any", "higher", "increased", "more", "better", "faster"];
-/// Words behind "optional" that limit it to a part of the calls.
+/// Words after "optional" that restrict it to a part of the calls.
 const LIMITS: &[&str] =
     &["for", "if", "when", "while", "unless", "except", "in", "on", "during", "until", "with", "but"];
 
@@ -35,7 +35,7 @@ const LIMITS: &[&str] =
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Optional {
     All,
-    /// For a part of the calls, so that it is unknown which of them need the credentials.
+    /// For a part of the calls. It is unknown which calls need the credentials.
     Part,
 }
 
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn knows_which_credentials_are_optional() {
+    fn recognises_optional_credentials() {
         for text in [
             "API Key (optional)",
             "Optional API Key",

@@ -1,4 +1,4 @@
-//! Prices of any shape: texts, numbers, objects, members named for their currency.
+//! Prices of any shape: texts, numbers, objects, members with the currency in their name.
 
 use serde_json::{Map, Value};
 
@@ -113,7 +113,7 @@ fn price_of_map(map: &Map<String, Value>) -> Payment {
     }
 }
 
-/// The price that an element states beside its description.
+/// The price that the members of an element state.
 fn price_of(element: &Object<'_>) -> Option<Payment> {
     let keys = ["price", "cost", "pricing", "payment"];
     let stated = keys.iter().find_map(|key| price(element.value(key)?)).map(|stated| Payment {
@@ -154,7 +154,7 @@ pub(crate) fn read_prices(element: &Object<'_>, capability: &mut Capability) {
 const PAYMENT_FLAGS: &[&str] =
     &["payment_required", "paymentRequired", "requires_payment", "requiresPayment", "x-payment-required"];
 
-/// The price of an element that is free only by a flag.
+/// The price of an element that is free according to a flag.
 fn free(element: &Object<'_>) -> Option<Payment> {
     let is_free = ["free", "x-free", "is_free", "isFree"].iter().any(|key| element.flag(key) == Some(true));
     is_free.then(|| Payment { price: Some("free".to_owned()), ..Payment::default() })
@@ -236,7 +236,7 @@ fn products_of(element: &Object<'_>) -> Option<Payment> {
 
 /// The price and the asset of a member such as `x-price-usdc`, `price_range_usd` or `fee_eur`.
 fn price_of_member(name: &str, value: &Value) -> Option<(String, Option<String>)> {
-    // Most names contain none of the letters of these words.
+    // Most names do not contain any letter of these words.
     if name.is_ascii() && !name.bytes().any(|byte| matches!(byte, b'c' | b'f' | b'C' | b'F')) {
         return None;
     }
@@ -282,7 +282,7 @@ const CALLS: &[&str] = &["call", "request", "query", "invocation", "task"];
 /// The unit of an amount, as a fraction of an asset, from the name of its member.
 #[derive(Clone, Copy)]
 struct Unit {
-    /// The number of decimals of the unit; `None` if it is the smallest unit of the asset.
+    /// Number of decimals of the unit; `None` for the smallest unit of the asset.
     decimals: Option<u64>,
     /// The asset that the unit belongs to.
     asset: Option<&'static str>,
@@ -303,7 +303,7 @@ fn unit_of(words: &[String]) -> Option<Unit> {
     })
 }
 
-/// The decimals of an asset whose smallest unit is called atomic.
+/// Number of decimals of an asset, to convert its smallest ("atomic") unit.
 fn decimals_of(asset: &str) -> Option<u64> {
     match asset {
         "USDC" | "USDT" => Some(6),
@@ -311,7 +311,7 @@ fn decimals_of(asset: &str) -> Option<u64> {
     }
 }
 
-/// Words for fees that are not paid by calls.
+/// Words for fees that are not charged per call.
 const OTHER_FEES: &[&str] = &[
     "listing",
     "registration",
@@ -393,7 +393,7 @@ fn scaled(amount: &str, decimals: u64) -> String {
 
 /// A drop is a millionth of an XRP.
 const DECIMALS_OF_XRP: u64 = 6;
-/// Most decimals of an asset; most tokens have 6 or 18.
+/// Maximum number of decimals of an asset; most tokens have 6 or 18.
 const DECIMALS_MAX: usize = 36;
 
 fn scalar(value: &Value) -> Option<String> {
@@ -410,7 +410,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn the_name_of_a_price_says_its_unit() {
+    fn reads_the_unit_of_a_price_from_its_member_name() {
         for (name, value, expected) in [
             ("price_micro_usdc", json!("1000"), Some(("0.001", Some("USDC")))),
             ("price_usdc_micros", json!(1500), Some(("0.0015", Some("USDC")))),

@@ -16,7 +16,7 @@ pub(super) struct Access<'v> {
     public: Vec<&'v str>,
     /// Names of tools that need credentials.
     protected: Vec<&'v str>,
-    /// Whether the credentials themselves say which tools need them.
+    /// Whether the credentials state which tools need them.
     has_list: bool,
     /// The requirements of reading and of writing tools, if the document distinguishes them.
     by_effect: Option<(CapabilityAuth, CapabilityAuth)>,
@@ -74,7 +74,7 @@ impl Access<'_> {
         }
     }
 
-    /// Tools that are named here, and perhaps in no other list.
+    /// Names of tools in these lists; the tools may be in no other list.
     pub(super) fn named(&self) -> impl Iterator<Item = &str> {
         self.public.iter().chain(&self.protected).copied()
     }
@@ -108,7 +108,7 @@ impl Access<'_> {
             return;
         }
         let auth = &mut capability.auth;
-        // A tool that says that it needs no credentials has none.
+        // Skip tools that state that they need no credentials.
         if auth.schemes.is_empty() && auth.required != Tristate::No {
             auth.schemes.clone_from(&needed.schemes);
             if auth.required == Tristate::Unknown {

@@ -17,7 +17,7 @@ const PAGE_KEYS: &[&str] = &["uiResources", "ui_resources"];
 /// Maximum number of pages of one server that are read.
 const PAGES_MAX: usize = 200;
 
-/// Reads the lists at the root, or in the member that holds the description of the server.
+/// Reads the lists at the root, or in the member with the description of the server.
 pub(super) fn read(root: &Object<'_>, server: Option<&str>, draft: &mut Draft<'_>) {
     let inner = ["capabilities", "mcp", "server"].into_iter().filter_map(|key| root.object(key));
     for object in std::iter::once(root.clone()).chain(inner) {
@@ -112,7 +112,7 @@ fn prompt(item: &Item<'_>, server: Option<&str>, draft: &mut Draft<'_>) -> Optio
     Some(capability)
 }
 
-/// A name in a list. `dynamic` stands for a list that only the server knows (SEP-1649).
+/// A name in a list. `dynamic` means that only the server knows the list (SEP-1649).
 fn listed_name(value: &Value) -> Option<&str> {
     value.as_str().map(str::trim).filter(|name| !name.is_empty() && *name != "dynamic")
 }

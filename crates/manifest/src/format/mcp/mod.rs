@@ -85,7 +85,7 @@ const MCP_KEYS: &[&str] = &[
     "methods",
 ];
 
-/// Maximum number of names of capabilities and of tools without a list that are read of one file.
+/// Maximum number of names of capabilities, and of tools outside lists, that are read from one file.
 const NAMES_MAX: usize = 500;
 /// Maximum number of features of one file that are kept.
 const FLAGS_MAX: usize = 50;
@@ -116,7 +116,7 @@ fn keep_flags(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
 }
 
-/// Words for features of an MCP server or of a file of actions. They do not name what it does.
+/// Words for protocol features of an MCP server or of a file of actions. They are not names of capabilities.
 pub(crate) const FEATURES: &[&str] = &[
     "actions",
     "tools",
@@ -129,7 +129,7 @@ pub(crate) const FEATURES: &[&str] = &[
     "elicitation",
 ];
 
-/// Reads names of what the server does, besides its tools. Words of the protocol are features.
+/// Reads names of capabilities of the server besides its tools. Protocol words are features.
 pub(crate) fn read_names(names: &Value, pointer: &str, draft: &mut Draft<'_>) {
     let known: HashSet<String> =
         draft.manifest.capabilities.iter().map(|capability| capability.native_id.clone()).collect();

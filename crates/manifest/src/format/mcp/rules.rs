@@ -137,12 +137,12 @@ findings! {
             => "Publish `transport` with `type` and `endpoint`, or `remotes` as the final card has them.";
     rule NO_ENDPOINT: Note("mcp.endpoint.missing", "SEP-2127 Remote")
         "the file names no address at which the server can be reached"
-            => "Name the endpoint in `remotes`; a server that runs locally belongs into the registry's `packages`.";
+            => "Name the endpoint in `remotes`; a server that runs locally belongs in the registry's `packages`.";
     rule COMMAND: Note("mcp.config.command", "MCP client configuration")
-        "a server is started by a command on the reader's machine; it is noted and never run"
+        "a server is started by a command on the client's machine; the command is recorded and never run"
             => "Offer a remote endpoint to agents that cannot run commands.";
     rule SECRET: Should("mcp.config.secret", "MCP client configuration")
-        "a public file sets environment variables or headers for a server; a secret in it is no longer one"
+        "a public file sets environment variables or headers for a server; a secret in a public file is no longer secret"
             => "Leave credentials out of published configurations.";
     rule FREEFORM: Note("mcp.freeform", "SEP-2127")
         "the file describes an MCP server in a nonstandard shape"
@@ -185,10 +185,10 @@ fn check_draft_card(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.checked(root, "serverInfo", &SERVER_INFO);
 }
 
-/// Reports a file without an address of a server, wherever in the file that would be.
+/// Reports a file that contains no server address in any member.
 pub(crate) fn check_reachable(root: &Object<'_>, draft: &mut Draft<'_>) {
     let rule = if root.has("serverInfo") { &NO_TRANSPORT } else { &NO_ENDPOINT };
-    // Tools with addresses of their own are called without a server.
+    // Tools with their own addresses are called without a server.
     let has_server = draft.manifest.interfaces.iter().any(|interface| interface.protocol == Protocol::Mcp);
     let is_of_page = draft.manifest.links.iter().any(|link| link.rel == "webmcp");
     if !has_server && !is_of_page && !root.value("tools").is_some_and(tools::have_addresses) {

@@ -1,9 +1,9 @@
-//! The schemas that descriptions of MCP servers name in `$schema`, in all revisions that are published.
+//! Recognises the `$schema` URIs of MCP server descriptions, in all published revisions.
 
 /// Host of the published schemas.
 const HOST: &str = "modelcontextprotocol.io/";
 
-/// Whether a URI is that of a schema of server cards. Drafts of SEP-2127 had two schemas in the folder of a version;
+/// Whether a URI identifies a schema of server cards. Drafts of SEP-2127 had two schemas in the folder of a version;
 /// `v1/server.schema.json` is the one for a card with `packages`, which the registry reads.
 pub(super) fn is_of_cards(schema: &str, has_packages: bool) -> bool {
     let (folder, file) = parts(schema);
@@ -15,7 +15,7 @@ pub(super) fn is_of_cards(schema: &str, has_packages: bool) -> bool {
     }
 }
 
-/// Whether a URI is that of a schema of the registry's server.json.
+/// Whether a URI identifies a schema of the registry's server.json.
 pub(super) fn is_of_registry(schema: &str, has_packages: bool) -> bool {
     let (folder, file) = parts(schema);
     match file {
@@ -25,7 +25,7 @@ pub(super) fn is_of_registry(schema: &str, has_packages: bool) -> bool {
     }
 }
 
-/// Whether a URI is that of a dated schema of the registry, or of its draft. Older hosts and names of the file count:
+/// Whether a URI identifies a dated schema of the registry, or its draft. Older hosts and file names are also accepted:
 /// `https://modelcontextprotocol.io/schemas/draft/2025-07-09/server.json`.
 pub(super) fn is_dated(schema: &str) -> bool {
     let (folder, file) = parts(schema);
@@ -46,7 +46,7 @@ fn parts(schema: &str) -> (&str, &str) {
     (parts.next().unwrap_or_default(), file)
 }
 
-/// `v1`: cards have numbered versions, the registry dated ones.
+/// Whether a folder is a version such as `v1`. Cards have numbered versions, the registry has dated ones.
 fn is_version(folder: &str) -> bool {
     folder
         .strip_prefix('v')

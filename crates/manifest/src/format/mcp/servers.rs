@@ -36,7 +36,7 @@ const TRANSPORTS: &[&str] =
 /// Maximum number of servers of one file that are kept.
 const SERVERS_MAX: usize = 100;
 
-/// Every server that a file names, the first one first.
+/// All servers that a file names, in their order.
 pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interface> {
     let mut found = Vec::new();
     for remote in root.objects("remotes").take(SERVERS_MAX) {
@@ -95,7 +95,7 @@ fn is_home(root: &Object<'_>) -> bool {
         .is_some_and(|(_, rest)| rest.split_once('/').is_none_or(|(_, path)| path.is_empty()))
 }
 
-/// Whether the only address of a file is its home page, beside tools with addresses of their own.
+/// Whether the only server address of a file is its home page, and its tools have their own addresses.
 fn is_home_of_tools(root: &Object<'_>) -> bool {
     let has_endpoint = ADDRESS_KEYS.iter().any(|key| *key != "url" && is_text_address(root, key));
     is_home(root) && !has_endpoint && root.value("tools").is_some_and(tools::have_addresses)
@@ -128,7 +128,7 @@ pub(super) fn packages(root: &Object<'_>) -> Vec<Interface> {
     listed.chain(started).take(SERVERS_MAX).collect()
 }
 
-/// The credentials that the headers of a remote ask for.
+/// The credentials in the headers of a remote.
 pub(super) fn credentials(interface: &Interface) -> impl Iterator<Item = Auth> + use<'_> {
     let headers = interface.settings.get("headers").and_then(Value::as_array);
     headers.into_iter().flatten().filter_map(|header| {
@@ -153,7 +153,7 @@ pub(super) fn credentials_of_blocks(root: &Object<'_>) -> Vec<Auth> {
 /// Maximum number of secrets of one package that are read; published ones have up to two.
 const SECRETS_MAX: usize = 20;
 
-/// The secrets that packages ask for: in variables of the environment, arguments, and headers of their own server.
+/// The secrets that packages require: in environment variables, arguments, and headers of their own server.
 pub(super) fn secrets_of_packages(root: &Object<'_>) -> Vec<Auth> {
     let mut found: Vec<Auth> = Vec::new();
     for package in root.objects("packages").take(SERVERS_MAX) {
@@ -169,7 +169,7 @@ pub(super) fn secrets_of_packages(root: &Object<'_>) -> Vec<Auth> {
             let listed = holder.into_iter().flat_map(|holder| holder.objects(key)).take(SECRETS_MAX);
             let secrets: Vec<Auth> = listed
                 .flat_map(|input| {
-                    // The name of an argument is its syntax; the name of its variable is its meaning.
+                    // The name of an argument is a command-line flag; the name of its variable has the meaning.
                     let variables = input.object("variables").filter(|_| place == "argument");
                     let members = variables.iter().flat_map(Object::members).take(SECRETS_MAX);
                     let inner = members.filter_map(|(name, variable)| secret(Some(name), &variable, place));
@@ -201,7 +201,7 @@ pub(crate) fn secrets_of_environment(server: &Object<'_>, applies_to: &AppliesTo
     names.filter_map(secret).collect()
 }
 
-/// Whether a secret with this name is something other than a key for a service.
+/// Whether a secret with this name is not a key for a service.
 fn is_private(name: &str) -> bool {
     let is_word = |word: &String| {
         matches!(word.as_str(), "private" | "wallet" | "mnemonic" | "seed" | "secret" | "password")
@@ -218,8 +218,8 @@ fn scheme_of_secret(name: &str) -> AuthScheme {
     }
 }
 
-/// A secret of a package: an API key if its name says so, such as `SHOP_API_KEY`, else another secret. An optional secret applies to no
-/// call by itself.
+/// A secret of a package: an API key if its name contains that word, such as `SHOP_API_KEY`, or else another secret. An optional secret
+/// applies to no call.
 fn secret(name: Option<&str>, input: &Object<'_>, place: &str) -> Option<Auth> {
     let flag = |keys: [&str; 2]| keys.iter().find_map(|key| input.flag(key));
     let name = draft::name(name.or_else(|| input.text_of(&["name", "valueHint"])))?;
@@ -245,7 +245,7 @@ fn read_listed(name: Option<&str>, listed: &Object<'_>, draft: &mut Draft<'_>) -
         None => return None,
     };
     found.transport = found.transport.or(transport).or_else(|| listed.string_of(&["type", "transport"]));
-    // What the server asks of its callers: `"auth": "oauth2"`.
+    // The authentication that the server requires: `"auth": "oauth2"`.
     let auth = listed.text("auth").map(|auth| text::capped(auth, draft::NAME_CHARS_MAX));
     found.settings.extend(auth.map(|auth| ("auth".to_owned(), Value::from(auth))));
     Some(found)
@@ -254,7 +254,7 @@ fn read_listed(name: Option<&str>, listed: &Object<'_>, draft: &mut Draft<'_>) -
 /// Maximum number of arguments of one command that are kept; published ones have up to six.
 const ARGUMENTS_MAX: usize = 20;
 
-/// The command that starts a server, up to the first argument that may hold a secret.
+/// The command that starts a server, up to the first argument that may contain a secret.
 pub(crate) fn command_line(server: &Object<'_>) -> Option<String> {
     let command = server.text("command")?;
     let is_plain = |argument: &&str| {
@@ -271,7 +271,7 @@ fn is_text_address(object: &Object<'_>, key: &str) -> bool {
 
 /// The server that one object names.
 fn read_server(object: &Object<'_>, draft: &mut Draft<'_>) -> Option<Interface> {
-    // The tools of WebMCP are those of a page in a browser.
+    // WebMCP tools belong to a page in a browser.
     if object.text("type").is_some_and(|kind| kind.eq_ignore_ascii_case("webmcp")) {
         return None;
     }
@@ -288,7 +288,7 @@ fn read_server(object: &Object<'_>, draft: &mut Draft<'_>) -> Option<Interface> 
     let versions = object.texts("supportedProtocolVersions");
     interface.version =
         object.text("protocolVersion").or_else(|| versions.last().copied()).map(str::to_owned);
-    // A list describes headers to set; a map, as in client configurations, holds their values, which may be secrets.
+    // A list describes headers to set. A map, as in client configurations, contains their values, which may be secrets.
     let headers = object.value("headers").filter(|headers| headers.is_array());
     let variables = object.value("variables").filter(|variables| variables.is_object());
     let supported = object.value("supportedProtocolVersions").filter(|_| versions.len() > 1);

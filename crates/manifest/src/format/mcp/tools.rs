@@ -18,7 +18,7 @@ use crate::{safety, schema, text};
 
 /// Deepest nesting of groups of tools.
 const NESTING_MAX: usize = 3;
-/// Members beside groups of tools that say something about the list.
+/// Members beside groups of tools that describe the list.
 const REMARKS: &[&str] = &["note", "notes", "comment", "description", "summary"];
 
 /// Reads the value of a `tools` member. `server` is the address of the server, if it is declared.
@@ -26,7 +26,7 @@ pub(crate) fn read(tools: &Value, pointer: &str, server: Option<&str>, draft: &m
     read_nested(tools, pointer, server, 0, draft);
 }
 
-/// Whether a map holds a described tool for each name, and not the features of a server: `{"find": {"description": …}}`.
+/// Whether a map contains a described tool for each name, and not the features of a server: `{"find": {"description": …}}`.
 pub(super) fn is_map_of_tools(tools: &Value) -> bool {
     let is_tool = |tool: &Value| {
         ["description", "inputSchema", "input_schema"]
@@ -87,7 +87,7 @@ fn read_item(
             read_tool(&Object::new(map, pointer.to_owned()), key, server, draft);
         }
         Value::Array(_) => read_nested(item, pointer, server, depth + 1, draft),
-        // `dynamic` stands for a list that only the server knows (SEP-1649).
+        // `dynamic` means that only the server knows the list (SEP-1649).
         Value::String(text) if key.is_none() && text.trim() == "dynamic" => {}
         Value::String(text) => {
             let (name, described) = match key {
@@ -147,14 +147,14 @@ fn read_tool(tool: &Object<'_>, key: Option<&str>, server: Option<&str>, draft: 
     }
 }
 
-/// The id by which a caller orders the payment of a tool, under the name of its member.
+/// The id with which a caller pays for a tool, and the name of its member.
 fn payable_id(tool: &Object<'_>) -> Option<(String, Value)> {
     let keys = ["endpoint_id", "endpointId", "x-402-endpoint-id", "x402_endpoint_id"];
     let (key, id) = keys.into_iter().find_map(|key| Some((key, tool.text(key)?)))?;
     Some((key.to_owned(), Value::from(text::capped(id, draft::NAME_CHARS_MAX))))
 }
 
-/// The same call over HTTP, if the tool has an address of its own beside that of the server.
+/// The same call over HTTP, if the tool has its own address in addition to the address of the server.
 fn over_http(
     tool: &Object<'_>,
     stated: &Capability,
@@ -168,7 +168,7 @@ fn over_http(
         return None;
     }
     let name = stated.invocation.native.as_deref()?;
-    // Tools are called by their name, so an id beside it is that of the endpoint.
+    // Tools are called by name, so an id beside the name belongs to the endpoint.
     let id = tool.text("id").filter(|id| *id != name);
     let label = id.map_or("", |_| stated.name.as_str());
     let mut capability =
@@ -195,7 +195,7 @@ fn own_endpoint(tool: &Object<'_>, draft: &mut Draft<'_>, capability: &mut Capab
     }
 }
 
-/// The call of a tool that has an address of its own.
+/// The call of a tool that has its own address.
 struct OwnCall<'v> {
     /// The member with the address.
     key: &'static str,
@@ -217,7 +217,7 @@ fn own_call<'v>(tool: &Object<'v>) -> Option<OwnCall<'v>> {
         .filter(|_| !is_document)
 }
 
-/// Whether the elements of a list of tools have addresses of their own: the home page beside them is then not a server.
+/// Whether the elements of a list of tools have their own addresses. The home page beside them is then not a server.
 pub(super) fn have_addresses(tools: &Value) -> bool {
     let has_address = |(_, tool, _): (Option<&str>, &Value, String)| {
         tool.as_object().is_some_and(|map| own_call(&Object::root(map)).is_some())

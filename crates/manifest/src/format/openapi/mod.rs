@@ -41,7 +41,7 @@ pub(crate) const MARKERS: &[Marker] = &[strong(|c| {
     (c.has("paths") || c.has("info")).then(|| format!("`{key}` is \"{version}\" beside paths or info"))
 })];
 
-/// The methods that a path item may hold, as written and as sent.
+/// The methods that a path item may contain, as written and as sent.
 const METHODS: [(&str, &str); 9] = [
     ("get", "GET"),
     ("put", "PUT"),
@@ -57,7 +57,7 @@ const METHODS: [(&str, &str); 9] = [
 /// Context shared by the operations of a document.
 struct Reading<'a> {
     root: &'a Map<String, Value>,
-    /// Address of the description; may differ from that of the manifest.
+    /// Address of the description. It may differ from the address of the manifest.
     document: &'a ManifestUrl,
     schemes: BTreeMap<String, Auth>,
     /// The default base address and credentials of operations.

@@ -27,7 +27,7 @@ pub(super) struct PathOperation<'a> {
     pub(super) pointer: String,
 }
 
-/// The id that the document gives an operation.
+/// The `operationId` of an operation.
 pub(super) fn declared_id(operation: &Map<String, Value>) -> Option<&str> {
     operation.get("operationId").and_then(Value::as_str).map(str::trim).filter(|id| !id.is_empty())
 }

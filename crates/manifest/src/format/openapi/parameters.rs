@@ -1,8 +1,8 @@
 //! The input of an operation as one JSON Schema object.
 //!
-//! Decides the property of each parameter and of each member of the body, with `x-in` telling where it goes: query, path,
-//! header, cookie or body. A body that is not an object with named members becomes one property called `body`. Two
-//! parameters of one name in two places are distinguished by a prefix, and `x-name` keeps the name on the wire.
+//! Decides the property of each parameter and of each member of the body. `x-in` states its location: query, path, header, cookie or body.
+//! A body that is not an object with named members becomes one property called `body`. Two parameters with the same name in different
+//! locations are distinguished by a prefix; `x-name` contains the published name.
 //!
 //! Follows OpenAPI 3.1 §4.8.12–4.8.14, 2.0 "Parameter Object".
 
@@ -16,7 +16,7 @@ use crate::schema::Location;
 /// Maximum number of parameters of one operation that are kept; the most seen in a published document is 61.
 const PARAMETERS_MAX: usize = 200;
 
-/// The parameter objects of an operation: its own, and those of its path that it does not override.
+/// The parameter objects of an operation: its own, and the ones of its path that it does not override.
 pub(super) type Parameters<'a> = BTreeMap<(Location, String), &'a Map<String, Value>>;
 
 /// Maximum number of examples of a parameter that are read.
@@ -60,7 +60,7 @@ pub(super) struct Input {
 }
 
 impl Input {
-    /// The schema, or nothing when the operation takes nothing.
+    /// The schema; `None` if the operation has no input.
     pub(super) fn into_schema(self) -> Option<Value> {
         if self.properties.is_empty() {
             return None;
@@ -152,7 +152,7 @@ impl Input {
     }
 }
 
-/// The named members of a body, through `allOf`.
+/// The named members of a body, including those in `allOf`.
 #[derive(Default)]
 struct Members {
     properties: Map<String, Value>,
@@ -227,7 +227,7 @@ fn examples(parameter: &Map<String, Value>, resolver: &mut Resolver<'_>) -> Opti
     (!values.is_empty()).then(|| json!(values))
 }
 
-/// The media type of a `content` map that an agent will use: JSON if there is any, else the first.
+/// The preferred media type of a `content` map: JSON if there is any, or else the first.
 pub(super) fn preferred_media(content: &Value) -> Option<(&str, &Map<String, Value>)> {
     let content = content.as_object()?;
     let is_json = |name: &str| {

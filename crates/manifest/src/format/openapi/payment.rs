@@ -1,7 +1,8 @@
-//! Payment of the operations of an OpenAPI document: prices and protocols in extensions, responses 402, and what `info` says.
+//! Payment of the operations of an OpenAPI document: prices and protocols in extensions, responses with status 402, and the texts of
+//! `info`.
 //!
-//! A response 402 alone does not say that a call is paid for: many services send it when a plan is exhausted. It does beside a price or in
-//! a document that names a scheme of payment.
+//! A 402 response alone does not mean that a call must be paid, because many services send it when a plan is exhausted. Together with a
+//! price, or in a document that names a payment scheme, it does.
 
 use serde_json::{Map, Value};
 
@@ -11,9 +12,9 @@ use crate::format::{lenient, payment_words};
 use crate::model::{AuthScheme, Capability, CapabilityAuth, Payment, Tristate};
 use crate::text;
 
-/// Schemes of payment of one document that are kept, and protocols of one operation that are read.
+/// Maximum number of payment schemes of one document that are kept, and of protocols of one operation that are read.
 const SCHEMES_MAX: usize = 8;
-/// Sentences of the description that are read, and their bytes.
+/// Maximum number of sentences of the description that are read, and maximum bytes of a sentence.
 const SENTENCES_MAX: usize = 100;
 const DESCRIPTION_BYTES_MAX: usize = 64 * 1_024;
 /// Extensions that state the price of an operation.
@@ -32,7 +33,7 @@ pub(super) fn price(operation: &Map<String, Value>) -> Option<Payment> {
     Some(Payment { scheme: price.scheme.or(method).or_else(protocol), ..price })
 }
 
-/// The names of the protocols by which an operation is paid for.
+/// The names of the payment protocols of an operation.
 fn protocols(stated: &Value) -> impl Iterator<Item = &str> {
     let listed = stated.get("protocols").and_then(Value::as_array).into_iter().flatten().take(SCHEMES_MAX);
     listed.filter_map(|protocol| match protocol {
@@ -62,7 +63,7 @@ pub(super) fn read(root: &Map<String, Value>, first: usize, draft: &mut Draft<'_
     }
     let (complete, names): (Vec<Payment>, Vec<Payment>) =
         found.into_iter().partition(|payment| !payment_words::is_name(payment));
-    // The only scheme that is named is that of the assets.
+    // If only one scheme is named, the assets belong to it.
     let only = names.first().filter(|only| names.iter().all(|name| name.scheme == only.scheme)).cloned();
     let complete = complete.into_iter().map(|payment| Payment {
         scheme: payment.scheme.clone().or_else(|| only.as_ref()?.scheme.clone()),
@@ -84,7 +85,7 @@ pub(super) fn read(root: &Map<String, Value>, first: usize, draft: &mut Draft<'_
     }
 }
 
-/// Marks an operation that states no credentials and is paid for.
+/// Marks an operation as paid if it must be paid and states no credentials.
 fn mark(capability: &mut Capability, names_scheme: bool, root: &Map<String, Value>) {
     if capability.auth != CapabilityAuth::default() {
         return;

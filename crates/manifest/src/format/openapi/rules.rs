@@ -23,12 +23,12 @@ findings! {
         may("description", Kind::Text, "Describe the API in a string."),
     }
     rule VERSION: Should("openapi.version.unknown", "OpenAPI 3.1 §4.8.1")
-        "the stated version is not 2.0, 3.0.x, 3.1.x or 3.2.x; the document is read as far as it goes"
+        "the stated version is not 2.0, 3.0.x, 3.1.x or 3.2.x; the document is read as far as possible"
             => "State a published version of the specification.";
     rule PATHS: Must("openapi.paths.missing", "OpenAPI 3.0 §4.7.1")
-        "`paths` is missing" => "Publish `paths`; from 3.1 on `components` or `webhooks` may stand in for it.";
+        "`paths` is missing" => "Publish `paths`; from 3.1 on, `components` or `webhooks` may replace it.";
     rule NO_SERVERS: Note("openapi.servers.missing", "OpenAPI 3.1 §4.8.1")
-        "no server is named, so operations are taken to be served where the document is"
+        "no server is declared, so operations are resolved against the address of the document"
             => "Name the base URL of the API in `servers`.";
     rule TEMPLATE_SERVER: Note("openapi.servers.template", "OpenAPI 3.1 §4.8.6")
         "the server's URL has a variable without default, so no operation can be called as declared"
@@ -45,12 +45,12 @@ findings! {
     rule REF_REMOTE: Note("openapi.ref.remote", "OpenAPI 3.1 §4.8.23")
         "a `$ref` leads to another document, which is not fetched" => "Bundle the referenced parts into this document.";
     rule REF_UNRESOLVED: Must("openapi.ref.unresolved", "OpenAPI 3.1 §4.8.23")
-        "a `$ref` leads to nothing in this document" => "Correct the pointer or add what it names.";
+        "a `$ref` has no target in this document" => "Correct the pointer or add its target.";
     rule REF_TOO_LARGE: Note("openapi.ref.too_large", "agentdex limits")
-        "schemas were cut where their references multiply beyond what is kept"
+        "schemas were cut because their references expand beyond the limit"
             => "Keep the schemas of an operation below 2,000 parts when expanded.";
     rule YAML: Must("openapi.yaml.syntax", "OpenAPI 3.1 §4.1")
-        "the document is not readable as YAML" => "Correct the syntax at the place named.";
+        "the document is not readable as YAML" => "Correct the syntax at the stated position.";
     rule YAML_TOO_LONG: Must("openapi.yaml.too_long", "agentdex limits")
         "the document in YAML is longer than is read"
             => "Publish it as JSON, which is read up to 16 MiB, or shorten it below 8 MiB.";

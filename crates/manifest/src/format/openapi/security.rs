@@ -17,12 +17,12 @@ const SCHEMES_MAX: usize = 200;
 const FLOWS_MAX: usize = 16;
 /// Maximum number of scopes of one scheme that are kept: the largest APIs published declare some hundred.
 const SCOPES_MAX: usize = 1_000;
-/// Maximum number of alternatives, schemes of all alternatives, and scopes of one scheme that are read of one requirement.
+/// Maximum number of alternatives, of schemes in all alternatives, and of scopes of one scheme that are read from one requirement.
 const ALTERNATIVES_MAX: usize = 64;
-/// Maximum number of scopes that are kept of one requirement, and the longest of them.
+/// Maximum number of scopes of one requirement that are kept, and maximum length of a scope.
 const SCOPES_REQUIRED_MAX: usize = 256;
 const SCOPE_BYTES_MAX: usize = 1_024;
-/// Maximum number of ids of operations that are kept with the schemes of one document, in all.
+/// Maximum number of operation ids that are kept with the schemes of one document, in total.
 const USERS_MAX: usize = 5_000;
 
 /// The schemes that a document defines, by the name that requirements use.
@@ -109,7 +109,7 @@ pub(crate) fn requirement(security: Option<&Value>, schemes: &BTreeMap<String, A
         if !auth.schemes.contains(&scheme) {
             auth.schemes.push(scheme);
         }
-        // A published scheme that stands for no authentication requires nothing.
+        // A published scheme that means "no authentication" requires nothing.
         if scheme == AuthScheme::None {
             auth.required = Tristate::No;
         }
@@ -128,10 +128,10 @@ pub(crate) fn requirement(security: Option<&Value>, schemes: &BTreeMap<String, A
 pub(super) struct SchemeUsers<'a> {
     /// Native ids by the name of the scheme.
     ids: BTreeMap<&'a str, Vec<String>>,
-    /// Ids in all lists.
+    /// Number of ids in all lists.
     count: usize,
     operations: usize,
-    /// Operations that have no requirements, not even those of the root.
+    /// Number of operations to which no requirements apply, not even those of the root.
     unstated: usize,
 }
 
@@ -151,8 +151,8 @@ impl<'a> SchemeUsers<'a> {
         }
     }
 
-    /// The schemes, each restricted to the operations that name it, unless those are all or some are not known. A scheme that no
-    /// operation names applies to none. If no operation names any, operations without requirements may use it.
+    /// The schemes, each restricted to the operations that name it, unless these are all operations or some are unknown. A scheme that no
+    /// operation names applies to no operation. If no operation names any, operations without requirements may use it.
     pub(super) fn restricted(mut self, schemes: BTreeMap<String, Auth>) -> Vec<Auth> {
         let is_known = self.operations > 0 && self.count < USERS_MAX;
         let may_be_used = self.ids.is_empty() && self.unstated > 0;

@@ -1,8 +1,8 @@
-//! Where the operations of an OpenAPI document are served.
+//! Selects the base URL of the operations of an OpenAPI document.
 //!
-//! Selects one base URL for an operation: from the nearest `servers` list (operation, path, document), the first https
-//! entry, else the first. Swagger 2.0's scheme, host and base path are read as one such entry. A relative
-//! address is resolved against the document; variables take their defaults. It looks nothing up.
+//! It uses the nearest `servers` list (operation, path, document), and in it the first https entry, or else the first entry. Swagger 2.0's
+//! scheme, host and base path are read as one such entry. A relative address is resolved against the document; variables take their
+//! defaults. It makes no network requests.
 //!
 //! Follows OpenAPI 3.1 §4.8.5 and §4.8.9 (the path is appended to the server's URL, never resolved against it), 2.0
 //! "Swagger Object".
@@ -13,8 +13,8 @@ use crate::address::{Address, on_document};
 use crate::name::ManifestUrl;
 use crate::text::capped;
 
-/// The base URL of an operation, without a final slash. May still hold `{variables}` that have no default. `None` if the declared one is
-/// not an absolute http(s) URL, or is longer than [`BASE_BYTES_MAX`].
+/// The base URL of an operation, without a final slash. It may still contain `{variables}` without a default. `None` if the declared base
+/// is not an absolute http(s) URL, or is longer than [`BASE_BYTES_MAX`].
 pub(super) fn base_url(
     lists: &[Option<&Value>],
     document: &Map<String, Value>,
@@ -50,9 +50,9 @@ fn preferred(servers: &[Value]) -> Option<String> {
     urls.iter().find(|url| url.starts_with("https://")).or_else(|| urls.first()).cloned()
 }
 
-/// The URL of a server with the defaults of its variables, cut soon after [`BASE_BYTES_MAX`]. What a default holds is not
-/// substituted again, so that variables cannot multiply. In the authority, a default that would end it or that has a user name
-/// (RFC 3986 section 3.2) is not substituted: `https://bank.example{x}` must not become another host.
+/// The URL of a server with the defaults of its variables, cut soon after [`BASE_BYTES_MAX`]. Variables inside a default are not
+/// substituted again, so that they cannot multiply. In the authority, a default that would end it or that has a user name (RFC 3986 section
+/// 3.2) is not substituted: `https://bank.example{x}` must not become another host.
 fn substituted(server: &Value) -> Option<String> {
     let template = server.get("url")?.as_str()?.trim();
     let variables = server.get("variables").and_then(Value::as_object);
@@ -78,12 +78,12 @@ fn substituted(server: &Value) -> Option<String> {
     Some(url)
 }
 
-/// Whether what follows a part of a URL belongs to its authority.
+/// Whether the text after a part of a URL belongs to the authority.
 fn is_in_authority(before: &str) -> bool {
     before.split_once("//").is_some_and(|(_, rest)| !rest.contains(['/', '\\', '?', '#']))
 }
 
-/// Whether a text can be a part of a host, a port or both, and stays inside them.
+/// Whether a text can be a part of a host, a port or both, without ending them.
 fn is_of_authority(text: &str) -> bool {
     !text.contains(['/', '\\', '?', '#', '@', '%'])
 }
@@ -107,7 +107,7 @@ fn swagger_base(document: &Map<String, Value>, base: &ManifestUrl) -> Option<Str
     })
 }
 
-/// Resolves a server's URL against the document, leaving `{variables}` as they are written.
+/// Resolves a server's URL against the document, leaving `{variables}` unchanged.
 fn absolute(url: &str, base: &ManifestUrl) -> Option<String> {
     if url.len() > BASE_BYTES_MAX {
         return None;
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_base_that_is_no_url_or_too_long_is_not_replaced_by_the_origin() {
+    fn an_invalid_or_too_long_base_is_not_replaced_by_the_origin() {
         let long = "a".repeat(BASE_BYTES_MAX);
         for document in [
             json!({"servers": [{"url": format!("https://api.shop.example/{long}")}]}),

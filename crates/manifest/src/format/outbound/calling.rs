@@ -1,4 +1,4 @@
-//! Decides which texts may name calls, by the members that hold them.
+//! Decides which texts may name calls, according to the members that contain them.
 
 use super::{COMPANY, RELATED_WORDS, is_contact};
 use crate::text;
@@ -7,7 +7,7 @@ use crate::text;
 const OTHER_KEYS: &[&str] =
     &["returns", "returned", "alias", "aliases", "sample", "samples", "redirects", "changelog"];
 
-/// Whether a text may name a call, by the members that hold it.
+/// Whether a text may name a call, according to the members that contain it.
 pub(super) fn may_name_call(names: &[&str], sentence: &str) -> bool {
     let has_method =
         ["GET ", "POST ", "PUT ", "PATCH ", "DELETE "].iter().any(|word| sentence.contains(word));
@@ -17,7 +17,7 @@ pub(super) fn may_name_call(names: &[&str], sentence: &str) -> bool {
     (has_method || names_priced_path(sentence)) && !names.iter().any(is_other)
 }
 
-/// Whether a sentence has the price of a path behind it: `/v1/signal ($5.00)`, or lists paths that are free.
+/// Whether a sentence contains a path followed by a price, `/v1/signal ($5.00)`, or a list of free paths.
 fn names_priced_path(sentence: &str) -> bool {
     sentence.contains(" /") && (sentence.contains(" ($") || sentence.contains("ree endpoints: /"))
 }
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_and_other_services_name_no_calls() {
+    fn ignores_calls_in_texts_about_responses_and_other_services() {
         assert!(may_name_call(&["flow"], "then POST /holds"));
         assert!(!may_name_call(&["returns"], "then POST /holds"));
         assert!(!may_name_call(&["related_services", "note"], "then POST /holds"));

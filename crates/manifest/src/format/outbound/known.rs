@@ -1,4 +1,4 @@
-//! The addresses that a draft already has, so that none is added twice.
+//! Keeps track of the addresses in a draft, so that none is added twice.
 
 use std::collections::HashSet;
 
@@ -29,7 +29,7 @@ const POLICY_WORDS: &[&str] = &[
     "start",
     "root",
 ];
-/// Words of members with files. Only documents among them are pages.
+/// Words in the names of members with files. Only documents among the files are pages.
 const FILE_WORDS: &[&str] = &["file", "files", "source", "sources"];
 
 /// The addresses that a draft already has.
@@ -63,7 +63,7 @@ impl Known {
         own.or_else(|| self.called.iter().filter(|url| url.ends_with(path)).map(String::as_str).min())
     }
 
-    /// Whether a path is that of a page. In a format that defines the member, its name must say so, or the path must be a well-known one. A
+    /// Whether a path belongs to a page. In a format that defines the member, its name must say so, or the path must be a well-known one. A
     /// path that a policy names is not a page.
     pub(super) fn is_page(names: &[&str], path: &str, format: Format) -> bool {
         let is_free =

@@ -1,4 +1,4 @@
-//! Addresses in members that no reader has read, wherever they are: documents to follow, servers, pages.
+//! Finds addresses in all members that no reader has read: documents to follow, servers, pages.
 //!
 //! The names of the members that contain an address determine its target (`mcp.endpoint`, `api.openapi`, `agentCardUrl`), and take
 //! precedence over its path. Addresses in schemas, examples and parameters belong to calls and are skipped, and so are identifiers of types
@@ -26,7 +26,7 @@ pub(crate) use target::{RELATED_WORDS, Target, target};
 
 /// Maximum number of links of one document that are added; the longest published list has 74.
 const LINKS_MAX: usize = 200;
-/// Maximum number of paths that are compared with those of the calls, and addresses in sentences, of one document.
+/// Maximum number of paths of one document that are compared with the paths of calls, and of addresses in its sentences.
 const TRIES_MAX: usize = 2_000;
 /// Maximum number of servers of one document that are added.
 const INTERFACES_MAX: usize = 50;
@@ -71,7 +71,7 @@ pub(crate) fn is_about_calls(name: &str) -> bool {
     ) || is_example(name)
 }
 
-/// Whether a member holds an example of a request or a response: `response_example`, `sampleResponse`.
+/// Whether a member contains an example of a request or a response: `response_example`, `sampleResponse`.
 fn is_example(name: &str) -> bool {
     ["example", "Example", "sample", "Sample"].iter().any(|word| name.contains(word)) && {
         let words = text::words(name);
@@ -80,7 +80,7 @@ fn is_example(name: &str) -> bool {
     }
 }
 
-/// Members with ways to reach the people behind a service. Their addresses are links, even if they are those of an API.
+/// Whether a member contains contacts of a service. Their addresses are links, even if they belong to an API.
 pub(crate) fn is_contact(name: &str) -> bool {
     matches!(name, "contact" | "contacts" | "contact_info" | "contactInfo" | "contact_point" | "contactPoint")
 }
@@ -134,7 +134,7 @@ pub(crate) fn read<'v>(
             return;
         }
         let Some(mut url) = absolute(published, folder, draft) else { return };
-        // The page of a package is not a server.
+        // The web page of a package is not a server.
         let is_package = target.is_none_or(Target::is_server) && package::of_page(&url).is_some();
         let target = if is_package { Some(Target::of_package()) } else { target };
         let target =
@@ -150,7 +150,7 @@ pub(crate) fn read<'v>(
         } else {
             target
         };
-        // A part of a document leads to the document.
+        // The address of a part of a document leads to the whole document.
         if target.is_some_and(Target::is_followed)
             && let Some(fragment) = url.find('#')
         {
@@ -183,7 +183,7 @@ pub(crate) fn read<'v>(
     calling
 }
 
-/// A text that may hold addresses among its words, and the object that holds it below the root.
+/// A text that may contain addresses, and the object below the root that contains the text.
 type Sentence<'v> = (&'v str, Option<&'v Map<String, Value>>);
 
 /// Adds the addresses in sentences, which are not followed.
@@ -195,7 +195,7 @@ fn read_sentences(
     draft: &mut Draft<'_>,
 ) {
     let is_core = draft.format().is_core();
-    // The file of a server describes this server, so servers in its sentences are others.
+    // The file of a server describes this server, so its sentences mention other servers.
     let is_of_server = matches!(draft.format(), Format::McpCard | Format::McpFreeform | Format::McpRegistry)
         && draft.manifest.interfaces.iter().any(|known| known.url.is_some());
     let mut sentences_left = TRIES_MAX;
@@ -207,7 +207,7 @@ fn read_sentences(
                 return;
             }
             sentences_left -= 1;
-            // The core formats name their pages in members of their own.
+            // The core formats define members for their pages.
             let is_kept = !is_core || !addresses::is_path_of_page(published);
             let address = address::with_scheme(published);
             let of_element = || address.starts_with('/').then(|| origin_of((*owner)?)).flatten();
@@ -237,7 +237,7 @@ fn origin_of(element: &Map<String, Value>) -> Option<Url> {
     url.has_host().then(|| url.join("/").ok()).flatten()
 }
 
-/// Words of members that hold pages.
+/// Words in the names of members with pages.
 const PAGE_WORDS: &[&str] = &[
     "doc",
     "docs",
@@ -259,7 +259,7 @@ const PAGE_WORDS: &[&str] = &[
     "license",
 ];
 
-/// The path of a page without its leading slash, in a member that holds pages: `"docs": "docs/keys.md"`.
+/// The path of a page without its leading slash, in a member for pages: `"docs": "docs/keys.md"`.
 fn relative_page(names: &[&str], published: &str) -> Option<String> {
     if !addresses::is_relative_document(published) {
         return None;
@@ -269,7 +269,7 @@ fn relative_page(names: &[&str], published: &str) -> Option<String> {
     holds_pages.then(|| ["/", published.strip_prefix("./").unwrap_or(published)].concat())
 }
 
-/// An absolute address: a path below the folder of the service, if it has one, else on the origin.
+/// Resolves an address: a path below the folder of the service, or on the origin if it has no folder.
 fn absolute(published: &str, folder: Option<&Url>, draft: &Draft<'_>) -> Option<String> {
     match folder.filter(|_| published.starts_with('/')) {
         Some(folder) => draft.origin_url(&address::below(folder, published)),
@@ -285,14 +285,14 @@ fn target_beside<'v>(
     meanings: &mut Meanings<'v>,
 ) -> Option<Target> {
     let text_of = |key: &str| owner?.get(key)?.as_str();
-    // The address of a tool is not that of its server.
+    // The address of a tool is not the address of its server.
     let tool = names.iter().rposition(|name| *name == "tools").filter(|_| text_of("name").is_some());
     let names = tool.and_then(|at| names.get(at + 1..)).filter(|own| !own.is_empty()).unwrap_or(names);
     let is_plain = names.last().is_some_and(|name| is_plain(name));
     if let Some(followed) = text_of("rel").filter(|_| is_plain).and_then(target::of_relation) {
         return Some(followed);
     }
-    // The tools of WebMCP are those of the page.
+    // WebMCP tools belong to the page.
     if is_plain && text_of("type").is_some_and(|kind| kind.eq_ignore_ascii_case("webmcp")) {
         return Some(Target::of_web_mcp());
     }
@@ -304,7 +304,7 @@ fn target_beside<'v>(
     }
 }
 
-/// Whether a member holds the address of a server that a package starts on the client's machine (MCP registry).
+/// Whether a member contains the address of a server that a package starts on the client's machine (MCP registry).
 fn is_local(names: &[&str]) -> bool {
     names.contains(&"packages") && names.contains(&"transport")
 }
@@ -321,7 +321,7 @@ fn is_on_other_site(url: &str, draft: &Draft<'_>) -> bool {
     host_of(url).is_some_and(|host| host.site() != draft.base().site())
 }
 
-/// Whether a path stands for many calls that have one price: `{"path": "/api/v1/*", "price": "0.005 USDC"}`.
+/// Whether a path is a pattern for several calls with the same price: `{"path": "/api/v1/*", "price": "0.005 USDC"}`.
 fn is_priced_pattern(names: &[&str], path: &str, owner: Option<&Map<String, Value>>) -> bool {
     let is_of_calls = names.last().is_some_and(|name| {
         matches!(*name, "path" | "paths" | "endpoint" | "endpoints" | "route" | "routes")
@@ -335,7 +335,7 @@ fn is_priced_pattern(names: &[&str], path: &str, owner: Option<&Map<String, Valu
     priced
 }
 
-/// Whether a name says only that an address follows.
+/// Whether a member name only means that its value is an address, without saying of what.
 fn is_plain(name: &str) -> bool {
     matches!(name, "url" | "href" | "link" | "uri" | "endpoint" | "path")
 }
@@ -351,7 +351,7 @@ fn add(
     let titled = |link: Link| Link { title: draft::name(text_of(&["name", "title", "label"])), ..link };
     match target {
         Some(Target::Server(protocol)) => {
-            // The version in the block of a protocol is that of the protocol.
+            // The version in the block of a protocol belongs to the protocol.
             let block = names.len().checked_sub(2).and_then(|at| names.get(at)).copied().unwrap_or_default();
             let is_of_protocol = text::words(block).iter().any(|word| word == protocol.as_str());
             let keys: &[&str] = if is_of_protocol {
@@ -416,17 +416,17 @@ pub(crate) fn each_text<'v>(root: &'v Map<String, Value>, show: &mut dyn FnMut(&
 /// Receives each text: the names of the members that contain it, the text, and the object below the root that contains it.
 type Show<'s, 'v> = dyn FnMut(&[&'v str], &'v str, Option<&'v Map<String, Value>>) + 's;
 
-/// Calls `show` with each text of a document that may hold addresses.
+/// Calls `show` with each text of a document that may contain addresses.
 fn each<'v>(root: &'v Map<String, Value>, show: &mut Show<'_, 'v>) {
     let mut names = Vec::new();
     each_of_map(root, &mut names, show);
 }
 
 fn each_of_map<'v>(map: &'v Map<String, Value>, names: &mut Vec<&'v str>, show: &mut Show<'_, 'v>) {
-    // The name and the version of the root are those of the service.
+    // The name and the version of the root describe the service.
     let owner = Some(map).filter(|_| !names.is_empty());
     for (name, value) in map {
-        // At the root it identifies the type of the document, as `$schema` does.
+        // At the root, it identifies the document type, like `$schema`.
         let is_type = || name == "schema" && owner.is_none();
         let is_address_of_schema = || is_schema_name(name) && value.is_string() && !is_type();
         // A list with this name contains goods or sites, and is not a part of a schema.

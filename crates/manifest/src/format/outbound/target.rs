@@ -1,13 +1,13 @@
-//! The target of an address, by the names of its members and by its path.
+//! Determines the target of an address from the names of its members and from its path.
 
 use crate::auth;
 use crate::format::addresses::{self, LinkClass};
 use crate::model::{Follow, Protocol};
 use crate::text;
 
-/// Maximum number of words of the names of one address that count.
+/// Maximum number of words that are compared, over all member names of one address.
 const WORDS_MAX: usize = 16;
-/// Maximum number of characters of a name that are split into words, again for each address below it.
+/// Maximum number of characters of a name that are split into words. A name is split again for each address below it.
 const NAME_CHARS_MAX: usize = 100;
 
 /// The target of the address in a member.
@@ -42,7 +42,7 @@ impl Target {
         matches!(self, Self::Server(_))
     }
 
-    /// The target of an address that belongs to another service, whose server is only a page here.
+    /// The target of an address that belongs to another service. A server of another service is treated as a page.
     pub(super) fn of_another(self) -> Self {
         match self {
             Self::Server(_) | Self::Document(LinkClass { rel: "mcp", .. }) => Self::page("related"),
@@ -79,10 +79,10 @@ pub(crate) fn target(names: &[&str], published: &str) -> Option<Target> {
     Meanings::default().target(names, published)
 }
 
-/// Caches the meaning of member names for addresses, since the elements of a list have members of the same names.
+/// Caches the meaning of member names, because the elements of a list have the same member names.
 #[derive(Default)]
 pub(super) struct Meanings<'v> {
-    /// The names that were seen last.
+    /// The member names of the last address.
     names: Vec<&'v str>,
     /// Their meaning.
     last: Option<Meaning>,
@@ -138,7 +138,7 @@ fn described(found: Target, published: &str) -> Target {
     }
 }
 
-/// Words of members that name other services. Their servers are links: they are not servers of this one.
+/// Words in the names of members for other services. Their servers become links, not servers of this service.
 pub(crate) const RELATED_WORDS: &[&str] = &[
     "related",
     "similar",
@@ -154,7 +154,7 @@ pub(crate) const RELATED_WORDS: &[&str] = &[
     "affiliates",
 ];
 
-/// The documents that a link relation leads to (RFC 8631, RFC 9727, or its name here).
+/// The target of a link relation (RFC 8631, RFC 9727, or a relation of this crate).
 pub(super) fn of_relation(relation: &str) -> Option<Target> {
     [
         "service-desc",
@@ -265,10 +265,10 @@ const SERVER_WORDS: &[&str] = &[
     "prod",
 ];
 
-/// Words for providers of a service: the address in their block is that of their site.
+/// Words for providers of a service. The address in such a block is the address of their site.
 const PARTY_WORDS: &[&str] =
     &["provider", "publisher", "organization", "author", "owner", "vendor", "contact", "support"];
-/// Words for goods: a kit for MCP servers is not a server.
+/// Words for products: a kit for MCP servers is not a server.
 const GOODS_WORDS: &[&str] =
     &["kit", "pack", "product", "template", "templates", "bundle", "playbook", "checkout"];
 
@@ -295,7 +295,7 @@ fn by_words(own: &Words, all: &Words) -> Option<Target> {
     if all.any(&["schemas"]) {
         return Some(Target::page("related"));
     }
-    // What a server offers beside itself: `mcp_search`, `mcp_catalog_stats`.
+    // Names of calls or lists about servers: `mcp_search`, `mcp_catalog_stats`.
     let is_part = own.count > 1 && own.any(PART_WORDS) && !own.any(&["endpoint", "url", "server"]);
     let is_server = own.any(SERVER_WORDS) && !own.any(GOODS_WORDS) && !is_part;
     if let Some((_, rel)) = PAGE_WORDS.iter().find(|(words, _)| own.any(words)) {

@@ -25,7 +25,7 @@ use transport::Transports;
 
 pub(crate) const MARKERS: &[Marker] = &[
     strong(|c| c.value("woa_version").map(|version| format!("`woa_version` is {version}"))),
-    // Without its version, a document is recognised by its other members and by its path.
+    // A document without a version is recognised by its other members and by its path.
     medium(|c| {
         let described = c.object("transports").is_some_and(|transports| {
             let has = |name: &str, key: &str| transports.get(name).is_some_and(|one| one.get(key).is_some());
@@ -49,7 +49,7 @@ pub(crate) const MARKERS: &[Marker] = &[
 const AUTHORIZATIONS_MAX: usize = 100;
 /// Maximum number of characters of the id of an agent.
 const AGENT_ID_CHARS_MAX: usize = 1_000;
-/// Maximum number of characters of an operation's description before that of its agent.
+/// Maximum number of characters of an operation's description, which precedes the description of its agent.
 const OPERATION_DESCRIPTION_CHARS_MAX: usize = 1_000;
 
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
@@ -212,7 +212,7 @@ fn outputs(object: &Object<'_>, draft: &mut Draft<'_>) -> Option<Value> {
     checked_schema(object, "outputs", draft).map(|schema| Value::Object(schema.map.clone()))
 }
 
-/// A checked schema, which is kept as published even if it has flaws.
+/// Checks a schema and returns it as published, even if it is invalid.
 fn checked_schema<'v>(object: &Object<'v>, key: &str, draft: &mut Draft<'_>) -> Option<Object<'v>> {
     let schema = object.object(key)?;
     schemas::check(&schema, object.value(key)?, draft);
@@ -231,7 +231,7 @@ fn description_of_both(agent: &Object<'_>, operation: &Object<'_>) -> Option<Str
     }
 }
 
-/// Reports an `authz` of another shape, which still says that authorization is needed.
+/// Reports an `authz` of another shape. It still means that authorization is required.
 fn check_authz(holder: &Object<'_>, draft: &mut Draft<'_>) {
     let is_named = |authz: &Object<'_>| authz.value("scheme").is_none_or(Value::is_string);
     if holder.has("authz") && !holder.object("authz").is_some_and(|authz| is_named(&authz)) {

@@ -12,7 +12,7 @@ findings! {
     shape AGENT("woa.agent", "draft-gaikwad-woa-00 §4.1") {
         must("id", Kind::Form(is_token, "letters, digits, - and _"), "Use only letters, digits, - and _."),
         must("name", Kind::Text, "Give the agent a short name that a person can read."),
-        must("description", Kind::Text, "Say what the agent does."),
+        must("description", Kind::Text, "Describe what the agent does."),
         may("version", Kind::Text, "Publish the version as a string."),
         may("capabilities", Kind::Texts, "List capability identifiers as strings."),
         must("inputs", Kind::Object, "Describe the request body as a JSON Schema."),
@@ -22,7 +22,7 @@ findings! {
     }
     shape OPERATION("woa.operation", "draft-gaikwad-woa-00 §4.1") {
         must("name", Kind::Text, "Name the operation."),
-        must("description", Kind::Text, "Say what the operation does."),
+        must("description", Kind::Text, "Describe what the operation does."),
         optional_must("inputs", Kind::Object, "Describe the operation's own input as a JSON Schema."),
         optional_must("outputs", Kind::Object, "Describe the operation's own output as a JSON Schema."),
     }
@@ -68,11 +68,11 @@ findings! {
     rule BASE_NOT_HTTPS: Must("woa.rest.base.not_https", "draft-gaikwad-woa-00 §4.3.1")
         "the base of the REST transport is not https" => "Publish an https URL.";
     rule BASE_ENDING: Should("woa.rest.base.ending", "draft-gaikwad-woa-00 §4.3.1")
-        "`base` ends in a way that does not join with `invoke_path`, which begins with / and is appended as it stands"
+        "`base` cannot be joined with `invoke_path`, which begins with / and is appended unchanged"
             => "End the base without a slash, query or fragment.";
     rule PLACEHOLDER_CASE: Should("woa.rest.invoke_path.placeholder", "draft-gaikwad-woa-00 §4.3.1")
         "the path holds a placeholder other than {agent_id}, which is the only one that clients replace"
-            => "Write {agent_id} in just this spelling, and no other placeholder.";
+            => "Write {agent_id} exactly in this spelling, and no other placeholder.";
     rule SCHEMA_INVALID: Must("woa.schema.invalid", "draft-gaikwad-woa-00 §4.2")
         "the schema is not valid JSON Schema 2020-12" => "Correct the schema so that it passes the 2020-12 meta-schema.";
     rule SCHEMA_DIALECT: Must("woa.schema.dialect", "draft-gaikwad-woa-00 §4.2")
@@ -81,7 +81,7 @@ findings! {
     rule SCHEMA_PATTERN: Must("woa.schema.pattern", "draft-gaikwad-woa-00 §4.2")
         "the pattern is not a regular expression" => "Correct the pattern; it follows ECMA-262.";
     rule SCHEMA_REFERENCE: Must("woa.schema.ref.unresolved", "draft-gaikwad-woa-00 §4.2")
-        "a `$ref` leads to nothing in its schema" => "Correct the reference, or add what it names to `$defs` of the same schema.";
+        "a `$ref` has no target in its schema" => "Correct the reference, or add its target to `$defs` of the same schema.";
     rule SCHEMA_REMOTE: Note("woa.schema.ref.remote", "draft-gaikwad-woa-00 §4.2")
         "a `$ref` leads to another document, which is not fetched" => "Copy the referenced schema into `$defs`.";
     rule SCHEMA_CONTRADICTED: Should("woa.schema.contradicted", "draft-gaikwad-woa-00 §4.2")
@@ -90,7 +90,7 @@ findings! {
         "the extension `authz` is not an object that names its `scheme` in a string"
             => "Publish `authz` as an object with `scheme`, `policy_uri` and `token_header`.";
     rule SCHEMA_ROOT: Note("woa.schema.root", "draft-gaikwad-woa-00 §4.2")
-        "the root of the schema is not an object with named properties, which is all that every client understands"
+        "the root of the schema is not an object with named properties, the only form that every client supports"
             => "Describe an object: `type` \"object\" with `properties` and `required`.";
 }
 

@@ -1,4 +1,4 @@
-//! Checks of the JSON Schemas of agents and operations (§4.2): the meta-schema of 2020-12, and what it cannot express.
+//! Checks the JSON Schemas of agents and operations (§4.2) against the meta-schema of 2020-12, and against rules that it cannot express.
 
 use std::collections::HashSet;
 
@@ -18,7 +18,7 @@ use crate::text::capped;
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 /// Maximum number of values of `enum` that a default is compared with.
 const ENUM_COMPARED_MAX: usize = 1_000;
-/// Lower and upper limits of the same thing.
+/// Keywords for the lower and the upper limit of the same property.
 const LIMITS: [(&str, &str); 5] = [
     ("minimum", "maximum"),
     ("minLength", "maxLength"),
@@ -42,7 +42,7 @@ const ONE: [&str; 11] = [
 ];
 const LIST: [&str; 4] = ["allOf", "anyOf", "oneOf", "prefixItems"];
 const MAP: [&str; 5] = ["properties", "patternProperties", "dependentSchemas", "$defs", "definitions"];
-/// Keywords beside which `properties` need not hold every required name.
+/// Keywords that may define properties, so that `properties` need not contain every required name.
 const OTHER_SOURCES: [&str; 9] = [
     "allOf",
     "anyOf",
@@ -112,7 +112,7 @@ struct Root<'v> {
 }
 
 impl Root<'_> {
-    /// Checks a schema and those below it. The nesting is bounded by that of the document.
+    /// Checks a schema and its subschemas. The nesting of the document bounds the recursion.
     fn check(&self, schema: &Map<String, Value>, pointer: &mut String, draft: &mut Draft<'_>) {
         self.check_reference(schema, pointer, draft);
         check_patterns(schema, pointer, draft);

@@ -1,4 +1,4 @@
-//! WoA documents: sound, and broken in every way that has a finding.
+//! WoA documents: a valid one, and one invalid document for each finding.
 
 use serde_json::{Value, json};
 
@@ -69,7 +69,7 @@ fn invokes_an_agent_at_base_plus_path() {
     assert_eq!(writer.invocation.method.as_deref(), Some("POST"));
     assert_eq!(writer.invocation.envelope, Some(json!({"agent": "letter-writer", "input": "{parameters}"})));
     assert_eq!(writer.parameters.as_ref().unwrap()["properties"]["topic"]["x-in"], "body");
-    assert_eq!(writer.safety.class, SafetyClass::Unknown, "the method of an envelope says nothing");
+    assert_eq!(writer.safety.class, SafetyClass::Unknown, "the method does not determine it");
 }
 
 #[test]

@@ -109,7 +109,7 @@ impl<'v> Transports<'v> {
     }
 }
 
-/// The invocation envelope (§5.1) with what is fixed for this capability; `input` takes the parameters.
+/// The invocation envelope (§5.1) with the fixed values of this capability; `input` takes the parameters.
 fn envelope(agent_id: &str, operation: Option<&str>) -> Value {
     match operation {
         Some(operation) => json!({"agent": agent_id, "operation": operation, "input": "{parameters}"}),
@@ -157,7 +157,7 @@ fn check(name: &str, transport: &Object<'_>, draft: &mut Draft<'_>) {
         }
         "mcp" => {
             draft.check(transport, &rules::MCP);
-            // An identifier is allowed too.
+            // `server` may also be an identifier.
             if transport.text("server").is_some_and(|server| server.contains("://")) {
                 draft.url(transport, "server");
             }
@@ -179,7 +179,7 @@ fn is_reverse_dns(name: &str) -> bool {
     name.split('.').count() >= 3 && name.split('.').all(label_ok)
 }
 
-/// A transport as an interface: its address, and the rest as it was published.
+/// Converts a transport to an interface: its address, and all other members as published.
 fn interface(name: &str, transport: &Object<'_>) -> Interface {
     let (protocol, key) = match name {
         "rest" => (Protocol::Http, "base"),

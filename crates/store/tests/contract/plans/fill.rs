@@ -1,4 +1,4 @@
-//! Fills a database: the store writes some rows, and the server multiplies them.
+//! Fills a database: the store writes a few rows, and the server copies them many times.
 
 use anyhow::{Context as _, Result};
 use chrono::{DateTime, Utc};
@@ -11,7 +11,7 @@ use crate::harness::Db;
 
 /// Compacted sites, most of them visited without content.
 pub(crate) const COMPACTED: u32 = 220_000;
-/// Expanded sites, and those of them with a manifest.
+/// Number of expanded sites, and number of those with a manifest.
 pub(crate) const EXPANDED: u32 = 30_000;
 pub(crate) const WITH_MANIFESTS: u32 = 20_000;
 /// Entries of the feed.
@@ -26,7 +26,7 @@ pub(crate) fn now() -> DateTime<Utc> {
     later(60)
 }
 
-/// The prefix interleaves the names of both kinds.
+/// The prefix interleaves the names of expanded and compacted sites.
 pub(crate) fn expanded(number: u32) -> String {
     format!("{}s{number}.example", number % 97)
 }

@@ -76,7 +76,7 @@ impl Judge {
 
     pub(crate) fn assert_good(&self) {
         let judged = self.judged.lock().expect("the lock is not poisoned");
-        assert!(judged.0 > 200, "{} plans are not those of a whole store", judged.0);
+        assert!(judged.0 > 200, "{} plans are too few for all operations of the store", judged.0);
         assert!(judged.1.is_empty(), "{}", judged.1.join("\n\n"));
     }
 

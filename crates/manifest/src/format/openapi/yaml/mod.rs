@@ -1,10 +1,9 @@
 //! Converts YAML to JSON values, event by event, within a budget.
 //!
-//! Decides how YAML's wider data model becomes JSON: keys that are numbers or truth values turn into text (response codes
-//! are often written bare), tags of applications are ignored, numbers that JSON cannot hold become null, `<<` is a name like
-//! any other, and the first of two members of one name counts. Every value is charged before it is built, aliases as often
-//! as they are expanded, so that a small document cannot grow into a large one. It refuses `%TAG` directives, whose prefixes
-//! would be copied for every tag.
+//! Decides how YAML's wider data model becomes JSON: keys that are numbers or truth values turn into text (response codes are often written
+//! bare), application tags are ignored, numbers that JSON cannot represent become null, `<<` is an ordinary name, and the first of two
+//! members with the same name is used. Every value is charged before it is built, aliases as often as they are expanded, so that a small
+//! document cannot grow into a large one. It refuses `%TAG` directives, because their prefixes would be copied for every tag.
 //!
 //! Follows YAML 1.2 with its core schema (section 10.3).
 
@@ -22,12 +21,12 @@ use crate::budget::{self, Cost, Measure, Meter, OverBudget};
 use crate::json::STRING_BYTES_MAX;
 use window::{Chars, Window};
 
-/// Longest document in YAML. The parser takes several times as long for a byte as that of JSON; the largest OpenAPI
-/// documents that are published in YAML have 6 MB.
+/// Longest document in YAML. The parser takes several times as long per byte as the JSON parser; the largest OpenAPI documents that are
+/// published in YAML have 6 MB.
 pub(crate) const YAML_BYTES_MAX: usize = 8 * 1_024 * 1_024;
 
-/// Values that aliases may repeat: a minimum for any document, and one more for each 8 bytes of it. Aliases in published
-/// documents repeat a few hundred.
+/// Maximum number of values that aliases may repeat: this minimum, and one more for each 8 bytes of the document. Aliases in published
+/// documents repeat a few hundred values.
 const REPEATED_NODES_MIN: usize = 20_000;
 const BYTES_PER_REPEATED_NODE: usize = 8;
 
@@ -54,7 +53,7 @@ pub(crate) fn parse(text: &str) -> Result<Value, YamlError> {
         return Err(YamlError::Syntax(format!("a null character at byte {offset}")));
     }
     if let Some(line) = text.lines().position(|line| line.starts_with("%TAG")) {
-        return Err(YamlError::Syntax(format!("%TAG directives are not read, at line {}", line + 1)));
+        return Err(YamlError::Syntax(format!("%TAG directives are not supported, at line {}", line + 1)));
     }
     let window = Rc::new(Window::default());
     let chars = Chars::new(text, Rc::clone(&window));
@@ -69,7 +68,7 @@ pub(crate) fn parse(text: &str) -> Result<Value, YamlError> {
     builder.document()
 }
 
-/// A value that aliases may repeat.
+/// A value with an anchor, which aliases may repeat.
 struct Anchored {
     value: Value,
     cost: Cost,
@@ -82,7 +81,7 @@ struct Builder<'t> {
     window: Rc<Window>,
     meter: Meter,
     anchors: HashMap<usize, Anchored>,
-    /// Values that aliases have repeated so far, and how many they may.
+    /// Number of values that aliases have repeated so far, and the limit.
     repeated: usize,
     repeated_max: usize,
 }
@@ -108,7 +107,7 @@ impl<'t> Builder<'t> {
         }
     }
 
-    /// The next event. The characters that the parser may read for it are limited by the window.
+    /// The next event. The window limits the characters that the parser may read for it.
     fn next(&mut self) -> Result<Event<'t>, YamlError> {
         self.window.reopen();
         let event = self.parser.next_event();
@@ -118,7 +117,7 @@ impl<'t> Builder<'t> {
         match event {
             Some(Ok((event, _))) => Ok(event),
             Some(Err(error)) => Err(YamlError::Syntax(message(&error))),
-            None => Err(YamlError::Syntax("the text ends in the middle".to_owned())),
+            None => Err(YamlError::Syntax("the text ends unexpectedly".to_owned())),
         }
     }
 
@@ -178,7 +177,7 @@ impl<'t> Builder<'t> {
     /// The value that an alias repeats, charged again.
     fn expand(&mut self, anchor: usize) -> Result<Value, YamlError> {
         let Some(anchored) = self.anchors.get(&anchor) else {
-            return Err(YamlError::Syntax("an alias inside the value that it names".to_owned()));
+            return Err(YamlError::Syntax("an alias inside the value to which it refers".to_owned()));
         };
         self.repeated += anchored.cost.nodes;
         let (limit, measured) = (self.repeated_max, self.repeated);
@@ -200,8 +199,8 @@ fn height(value: &Value) -> usize {
     }
 }
 
-/// A key as the name of a member. Collections as keys are written as JSON; quotes within quotes double with every level,
-/// hence the limit.
+/// A key as the name of a member. Collections as keys are written as JSON. The limit is needed because nested quotes double the length with
+/// every level.
 fn key_text(key: Value) -> Result<String, YamlError> {
     let text = match key {
         Value::String(text) => text,

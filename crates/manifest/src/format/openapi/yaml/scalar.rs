@@ -1,4 +1,4 @@
-//! The meaning of YAML scalars: the core schema of YAML 1.2 (section 10.3), and binary integers in addition.
+//! Converts YAML scalars by the core schema of YAML 1.2 (section 10.3), extended by binary integers.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use serde_json::{Number, Value};
 /// Longest text that may be a number: an `f64` written out in full has 330 digits.
 const NUMBER_BYTES_MAX: usize = 400;
 
-/// The value of a scalar. Tags of the core schema are obeyed, others are ignored.
+/// The value of a scalar. Tags of the core schema are applied; others are ignored.
 pub(super) fn value(text: Cow<'_, str>, style: ScalarStyle, tag: Option<&Tag>) -> Result<Value, String> {
     let core = tag.filter(|tag| tag.is_yaml_core_schema()).map(|tag| tag.suffix.as_str());
     let demanded = match core {
@@ -50,7 +50,7 @@ fn truth(text: &str) -> Option<bool> {
     }
 }
 
-/// Digits after a leading zero are a text: a post code, not a number.
+/// Whether a text consists of digits with a leading zero. It is read as text, because it may be a postcode.
 fn is_padded(text: &str) -> bool {
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     digits.len() > 1 && digits.starts_with('0') && digits.bytes().all(|byte| byte.is_ascii_digit())

@@ -1,8 +1,8 @@
-//! How far the YAML parser may read ahead of the event that it returns.
+//! Limits how far the YAML parser may read ahead of the event that it returns.
 //!
-//! A collection in flow style may turn out to be a key when it ends, so that the parser keeps all of its tokens until then,
-//! and looks through its open collections for every token. The window bounds characters, tokens and open collections
-//! between two events; where it ends, the parser sees the end of the text, and the reader sees that the budget is used up.
+//! A collection in flow style may turn out to be a key when it ends. Until then, the parser keeps all tokens of the collection, and
+//! searches the open collections for every token. The window bounds characters, tokens and open collections between two events; beyond it,
+//! the parser gets the end of the text, and the reader reports that the budget is exceeded.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -18,7 +18,7 @@ const MARKS_MAX: usize = 200_000;
 /// Maximum number of brackets that are open between two events: twice the depth that is read, as brackets in texts are counted too.
 const OPEN_MAX: usize = 2 * crate::json::DEPTH_MAX;
 
-/// The amount read since the last event.
+/// The number of characters, tokens and open collections since the last event.
 #[derive(Debug, Default)]
 pub(super) struct Window {
     chars: Cell<usize>,
@@ -35,12 +35,12 @@ impl Window {
         self.open.set(0);
     }
 
-    /// The limit that was passed, if any; from then on the parser is given no more text.
+    /// The limit that was exceeded, if any. The parser then gets no more text.
     pub(super) const fn exceeded(&self) -> Option<OverBudget> {
         self.exceeded.get()
     }
 
-    /// Counts a character that the parser takes; `false` when it may not have it.
+    /// Counts a character that the parser reads. Returns false if a limit is exceeded.
     fn admit(&self, letter: char) -> bool {
         let chars = self.chars.get() + 1;
         self.chars.set(chars);
