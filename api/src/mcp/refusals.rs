@@ -71,7 +71,7 @@ fn unreadable(message: &Bytes) -> (ErrorCode, &'static str) {
 async fn reason_of(response: Response) -> String {
     let text = to_bytes(response.into_body(), REASON_BYTES_MAX).await.unwrap_or_default();
     let text = one_line(&String::from_utf8_lossy(&text), REASON_CHARS_MAX);
-    text.split_once(": ").map_or(text.clone(), |(_, reason)| reason.to_owned())
+    text.split_once(": ").map_or_else(|| text.clone(), |(_, reason)| reason.to_owned())
 }
 
 fn refused(status: StatusCode, code: ErrorCode, reason: String) -> Response {
