@@ -6,6 +6,7 @@ use axum::extract::Request;
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use manifest::budget;
 use rmcp::model::{ErrorCode, ErrorData, JsonRpcError};
 use serde::de::IgnoredAny;
 
@@ -54,7 +55,7 @@ fn is_json(content_type: &HeaderValue) -> bool {
 
 /// Why the library cannot read a message (JSON-RPC 2.0 §5.1).
 fn unreadable(message: &Bytes) -> (ErrorCode, &'static str) {
-    if serde_json::from_slice::<IgnoredAny>(message).is_err() {
+    if budget::parse_within_budget::<IgnoredAny>(message, &budget::REQUEST).is_err() {
         return (ErrorCode::PARSE_ERROR, "the body is not JSON");
     }
     let is_batch = message.trim_ascii_start().starts_with(b"[");
@@ -70,7 +71,7 @@ fn unreadable(message: &Bytes) -> (ErrorCode, &'static str) {
 async fn reason_of(response: Response) -> String {
     let text = to_bytes(response.into_body(), REASON_BYTES_MAX).await.unwrap_or_default();
     let text = one_line(&String::from_utf8_lossy(&text), REASON_CHARS_MAX);
-    text.split_once(": ").map_or(text.clone(), |(_, reason)| reason.to_owned())
+    text.split_once(": ").map_or_else(|| text.clone(), |(_, reason)| reason.to_owned())
 }
 
 fn refused(status: StatusCode, code: ErrorCode, reason: String) -> Response {
