@@ -307,23 +307,10 @@ async fn pages_read_a_bounded_number_of_bytes_of_manifests_and_reach_every_resul
         assert_eq!((sizes, found.len()), (vec![2, 2, 1], names.len()), "{path}");
     }
     // A filter that the index does not have is compared with the entries of one page of manifests.
-    let (mut pages, mut token) = (0, None::<String>);
-    loop {
-        let filter = json!({"schema:foo": ["x"]});
-        let mut body = json!({"query": {"text": "book", "filter": filter}, "pageSize": 100});
-        if let Some(token) = token {
-            body["pageToken"] = token.into();
-        }
-        let post = Request::post("/search").header("content-type", "application/json");
-        let (status, page) = world.send(client(1), post, &body.to_string()).await;
-        assert_eq!((status, &page["results"]), (StatusCode::OK, &json!([])), "{page}");
-        pages += 1;
-        token = page["pageToken"].as_str().map(ToOwned::to_owned);
-        if token.is_none() {
-            break;
-        }
-    }
-    assert!(pages >= 3, "{pages} pages");
+    let body = json!({"query": {"text": "book", "filter": {"schema:foo": ["x"]}}, "pageSize": 100});
+    let post = Request::post("/search").header("content-type", "application/json");
+    let (status, page_) = world.send(client(1), post, &body.to_string()).await;
+    assert_eq!((status, &page_["results"], &page_["pageToken"]), (StatusCode::OK, &json!([]), &Value::Null));
     let details = page(None, "/search?format=awp&view=full").await;
     assert_eq!(details["results"].as_array().unwrap().len(), names.len());
     let ids: Vec<ManifestId> = names.map(|name| ManifestId::of(&url_of(name))).to_vec();

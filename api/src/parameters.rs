@@ -208,7 +208,7 @@ mod tests {
         assert!(detail(pairs("qq=1").only(&["q", "limit"])).contains("\"qq\": one of q, limit"));
         assert!(detail(pairs("format=soap").closed::<Format>("format")).contains("awp, atp"));
         assert!(detail(pairs("limit=0").limit(20, 100)).contains("from 1 to 100"));
-        assert!(detail(pairs("limit=1&limit=2").limit(20, 100)).contains("once only"));
+        assert!(detail(pairs("limit=1&limit=2").limit(20, 100)).contains("must not be repeated"));
         assert!(detail(QueryPairs::parse("q=%FF")).contains("UTF-8"));
         assert!(detail(QueryPairs::parse(&format!("q={}", "a".repeat(1_025)))).contains("longer than"));
         let cursor = |bytes: usize| format!("cursor={}", "a".repeat(bytes));

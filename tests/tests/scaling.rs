@@ -164,8 +164,8 @@ fn first_pass(measured: &Measured) -> Vec<String> {
     let seconds = requests * DELAY_SECONDS;
     let milliseconds = requests * measured.milliseconds_a_request();
     let mut sentences = vec![format!(
-        "The first pass, with {} requests ({requests:.1} with the sites that declare something), {milliseconds:.1} ms of processor \
-         time and {seconds:.0} s a visit:",
+        "A visit of the first pass has {} requests ({requests:.1} on average, with the sites that have a manifest), and takes \
+         {milliseconds:.1} ms of processor time and {seconds:.0} s:",
         measured.first_visit
     )];
     for (name, days) in [("30 days", 30.0), ("7 days", 7.0), ("1 day", 1.0)] {

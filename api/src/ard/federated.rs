@@ -1,20 +1,23 @@
 //! `POST /search` with the results of peers (ARD 0.91 §5.4, `federation: "auto"`).
 //!
-//! The index is searched while the peers are asked, and its results are there whatever the peers do. Only the first page asks along: later
-//! pages continue in this index. What peers list about an entry that this index holds is not shown; the entry names them as listings.
-//! Sites that the operator blocked or that opted out are not shown through peers either.
+//! The index is searched while the peers are asked. Its results do not depend on their answers. Only the first page asks peers: later pages
+//! continue in this index. Of an entry that this index holds, no text of a peer is shown; an own result names the peers that list it. Entries
+//! that do not satisfy the filter are left out, and so are sites that the operator blocked or that opted out.
 
 use std::collections::HashSet;
 
 use axum::http::{HeaderMap, HeaderValue};
-use indexer::{Filters, Hit, SearchRequest, Sort};
-use manifest::{CapabilityId, ListedEntry, SiteName};
+use indexer::{FacetKey, Filters, SearchRequest, Sort};
+use manifest::entry::publisher_of;
+use manifest::{ListedEntry, SiteName};
 use runtime::Share;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
-use super::search::{self, EntryPage, EntrySearch, Federation, PageEntry, Result_, is_matching, score};
-use super::{CatalogEntry, of_sites};
-use crate::answers::search::search_readable;
+use super::CatalogEntry;
+use super::search::{
+    EntryPage, EntrySearch, Federation, PageEntry, Result_, is_matching, page, score, token_after,
+};
+use crate::answers::search::{object_of, search};
 use crate::catalog_entry::LISTED_BY;
 use crate::client::Client;
 use crate::federation::{
@@ -25,8 +28,8 @@ use crate::problem::Problem;
 use crate::self_description::own_entry;
 use crate::state::App;
 
-/// Entries of this index that have the identifiers of a page: each identifier has few.
-const HELD_MAX: usize = 100;
+/// Identifiers in one search of the index: it compares each in two forms, and at most a hundred values.
+const NAMES_AT_ONCE: usize = 50;
 
 /// The results of a search.
 pub(super) struct Found {
@@ -44,7 +47,7 @@ pub(super) async fn results(
     headers: &HeaderMap,
     search: EntrySearch,
 ) -> Result<Found, Problem> {
-    let own = Box::pin(search::page(app, client, search.request.clone(), search.terms.clone()));
+    let own = Box::pin(page(app, client, search.request.clone(), search.terms.clone()));
     let Some(forwarded) = forwarded(app, headers, &search).await? else {
         return Ok(without_peers(app, own.await?, &[]));
     };
@@ -102,17 +105,18 @@ async fn fused(
     answers: &[PeerAnswer],
     search: &EntrySearch,
 ) -> Result<Found, Problem> {
-    let listed: Vec<&[ListedEntry]> = answers.iter().map(listed).collect();
+    let matching: Vec<Vec<ListedEntry>> =
+        answers.iter().map(|answer| matching(answer, search)).collect::<Result<_, _>>()?;
+    let listed: Vec<&[ListedEntry]> = matching.iter().map(Vec::as_slice).collect();
     if listed.iter().all(|entries| entries.is_empty()) {
         return Ok(without_peers(app, page, answers));
     }
     let identifiers = page.entries.iter().map(|entry| entry.entry.text("identifier"));
     let identifiers: Vec<String> =
         identifiers.map(|text| text.map(Option::unwrap_or_default)).collect::<Result<_, _>>()?;
-    let limit = search.request.limit;
-    let shown = fuse(&identifiers, &listed, limit);
+    let shown = fuse(&identifiers, &listed, search.request.limit);
     let foreign: Vec<&ListedEntry> = shown.iter().filter_map(|result| entry_at(result, &listed)).collect();
-    let known = Known::find(app, client, &foreign, search).await?;
+    let known = Known::find(app, client, &foreign).await?;
     let token = token(app, client, &page, &shown).await?;
     let EntryPage { entries, share, .. } = page;
     let mut own: Vec<Option<PageEntry>> = entries.into_iter().map(Some).collect();
@@ -127,11 +131,59 @@ async fn fused(
         if let Some(own_entry) = own_entry {
             let own = own_result(own_entry, &source);
             results.push(Result_ { entry: with_listings(own.entry, &listed_by)?, ..own });
-        } else if let Some(entry) = entry_at(result, &listed) {
-            results.extend(known.result_of(entry, &listed_by, &source)?);
+        } else if let Some(entry) = entry_at(result, &listed).filter(|entry| known.permits(entry)) {
+            results.push(foreign_result(entry, &listed_by)?);
         }
     }
     Ok(Found { results, token, share, report: report(answers) })
+}
+
+fn foreign_result(entry: &ListedEntry, listed_by: &[&str]) -> Result<Result_, Problem> {
+    let source = listed_by.first().copied().unwrap_or_default().to_owned();
+    let shown = CatalogEntry::of_listing(entry, &listed_by.join(", "));
+    Ok(Result_ { entry: ObjectText::of(&shown)?, score: entry.score, source })
+}
+
+/// The entries of a peer that satisfy the filter of the search: peers may not know all of its terms.
+fn matching(answer: &PeerAnswer, search: &EntrySearch) -> Result<Vec<ListedEntry>, Problem> {
+    let filters = &search.request.filters;
+    let mut matching = Vec::new();
+    for listed in listed(answer) {
+        let entry = CatalogEntry::of_listing(listed, "");
+        if is_matching(&entry, &search.terms) && satisfies(&object_of(&entry)?, &listed.identifier, filters) {
+            matching.push(listed.clone());
+        }
+    }
+    Ok(matching)
+}
+
+/// Whether an entry has one of the values of each filter of the index. A member that it lacks satisfies no filter.
+fn satisfies(entry: &Map<String, Value>, identifier: &str, filters: &Filters) -> bool {
+    let has = |path: &str, value: &str| {
+        let mut steps = path.split('.');
+        let member = steps.next().and_then(|first| entry.get(first));
+        let found = steps.try_fold(member, |member, step| Some(member?.get(step)));
+        match found.flatten() {
+            Some(Value::Array(texts)) => texts.iter().any(|text| is_text(text, value)),
+            Some(text) => is_text(text, value),
+            None => false,
+        }
+    };
+    let has_value = |key: FacetKey, value: &str| match key.filter().entry_path {
+        "publisher" => publisher_of(identifier).eq_ignore_ascii_case(value),
+        path => has(path, value),
+    };
+    // The filter without a path leaves out what only other sites name; entries of peers say so in their binding.
+    let filtered = filters.iter().filter(|(key, _)| !key.filter().entry_path.is_empty());
+    let names = &filters.names;
+    let has_name = names.iter().any(|name| super::filter::NAMES.iter().any(|path| has(path, name)));
+    filters.invocable.is_none()
+        && (names.is_empty() || has_name)
+        && filtered.into_iter().all(|(key, values)| values.iter().any(|value| has_value(key, value)))
+}
+
+fn is_text(value: &Value, text: &str) -> bool {
+    value.as_str().is_some_and(|value| value.to_lowercase() == text.to_lowercase())
 }
 
 fn listed(answer: &PeerAnswer) -> &[ListedEntry] {
@@ -175,98 +227,80 @@ async fn token(
     let is_shown = |position: usize| shown.iter().any(|result| result.place == Place::Own(position));
     let leading = (0..page.entries.len()).take_while(|position| is_shown(*position)).count();
     match page.entries.get(leading.wrapping_sub(1)) {
-        Some(last) if leading < page.entries.len() => search::token_after(app, client, page, last).await,
+        Some(last) if leading < page.entries.len() => token_after(app, client, page, last).await,
         _ => Ok(page.token.clone()),
     }
 }
 
-/// What this instance knows about entries that peers list.
+/// What this instance knows about entries that peers list and that are not among its own results.
 struct Known {
-    /// Its own entries with an identifier of theirs that match the filter of the search.
-    held: Vec<(String, ObjectText)>,
-    /// Identifiers that it holds, whether or not they match.
-    identifiers: HashSet<String>,
+    /// Identifiers of its own entries, in lower case. They are not results of the search here, or come on a later page.
+    held: HashSet<String>,
     blocked: Vec<SiteName>,
 }
 
 impl Known {
-    async fn find(
-        app: &App,
-        client: Client,
-        listed: &[&ListedEntry],
-        search: &EntrySearch,
-    ) -> Result<Self, Problem> {
+    async fn find(app: &App, client: Client, listed: &[&ListedEntry]) -> Result<Self, Problem> {
         let sites: Vec<SiteName> = listed.iter().flat_map(|entry| entry.sites.iter().cloned()).collect();
-        let mut known = Self {
-            held: Vec::new(),
-            identifiers: HashSet::new(),
-            blocked: app.store.blocked_among(&sites).await.map_err(Problem::from)?,
-        };
-        known.blocked.extend(sites.into_iter().filter(|site| app.index.suppressed().has(site)));
-        let names: Vec<String> = listed.iter().map(|entry| entry.identifier.clone()).collect();
-        if names.is_empty() {
-            return Ok(known);
-        }
-        let wanted: HashSet<String> = names.iter().cloned().collect();
-        let of_any = of_sites(Filters { names: names.clone(), ..Filters::default() })?;
-        let is_wanted = move |entry: CatalogEntry| wanted.contains(&entry.identifier).then_some(entry);
-        let all = entries_of(app, client, of_any, is_wanted).await?;
-        if all.is_empty() {
-            return Ok(known);
-        }
-        let filters = &search.request.filters;
-        let names = if filters.names.is_empty() { names } else { filters.names.clone() };
-        let terms = search.terms.clone();
-        let of_search = Filters { names, ..filters.clone() };
-        let matches = move |entry: CatalogEntry| is_matching(&entry, &terms).then_some(entry);
-        let matching = entries_of(app, client, of_search, matches).await?;
-        let matching: HashSet<CapabilityId> = matching.into_iter().map(|(id, _)| id).collect();
-        for (id, entry) in all {
-            let identifier = entry.text("identifier")?.unwrap_or_default();
-            if matching.contains(&id) {
-                known.held.push((identifier.clone(), entry));
-            }
-            known.identifiers.insert(identifier);
-        }
+        let mut blocked = app.store.blocked_among(&sites).await.map_err(Problem::from)?;
+        blocked.extend(sites.into_iter().filter(|site| app.index.suppressed().has(site)));
         let base = app.base_url();
-        let of_catalog = listed.iter().filter(|entry| own_entry(&base, &entry.identifier).is_some());
-        known.identifiers.extend(of_catalog.map(|entry| entry.identifier.clone()));
-        Ok(known)
+        let mut held = HashSet::new();
+        for names in listed.chunks(NAMES_AT_ONCE) {
+            let names: Vec<String> = names.iter().map(|entry| entry.identifier.clone()).collect();
+            if !is_held(app, client, names.clone()).await? {
+                continue;
+            }
+            for name in names {
+                if is_held(app, client, vec![name.clone()]).await? {
+                    held.insert(name.to_lowercase());
+                }
+            }
+        }
+        let own = listed.iter().filter(|entry| own_entry(&base, &entry.identifier).is_some());
+        held.extend(own.map(|entry| entry.identifier.to_lowercase()));
+        Ok(Self { held, blocked })
     }
 
-    /// The result for an entry that peers list. `None` if its site is blocked, or if this index holds it and it does not match.
-    fn result_of(
-        &self,
-        listed: &ListedEntry,
-        listed_by: &[&str],
-        own_source: &str,
-    ) -> Result<Option<Result_>, Problem> {
-        if listed.sites.iter().any(|site| self.blocked.contains(site)) {
-            return Ok(None);
-        }
-        let score = listed.score;
-        if let Some((_, held)) = self.held.iter().find(|(identifier, _)| *identifier == listed.identifier) {
-            let entry = with_listings(held.clone(), listed_by)?;
-            return Ok(Some(Result_ { entry, score, source: own_source.to_owned() }));
-        }
-        if self.identifiers.contains(&listed.identifier) {
-            return Ok(None);
-        }
-        let entry = ObjectText::of(&CatalogEntry::of_listing(listed, &listed_by.join(", ")))?;
-        let source = listed_by.first().copied().unwrap_or_default().to_owned();
-        Ok(Some(Result_ { entry, score, source }))
+    /// Whether an entry is shown as a peer lists it: its sites are not blocked, and this index does not hold it.
+    fn permits(&self, listed: &ListedEntry) -> bool {
+        let is_blocked = listed.sites.iter().any(|site| self.blocked.contains(site));
+        !is_blocked && !self.held.contains(&listed.identifier.to_lowercase())
     }
 }
 
-/// The entries of this index that pass filters, by the ids of their capabilities.
-async fn entries_of(
-    app: &App,
-    client: Client,
-    filters: Filters,
-    wanted: impl Fn(CatalogEntry) -> Option<CatalogEntry> + Clone + Send + 'static,
-) -> Result<Vec<(CapabilityId, ObjectText)>, Problem> {
-    let request = SearchRequest { filters, sort: Sort::Name, limit: HELD_MAX, ..SearchRequest::default() };
-    let found = search_readable(&app.index, app.manifests(client), request).await?.answer;
-    let (entries, _) = search::entries(app, client, &found.hits, wanted).await?;
-    Ok(entries.into_iter().map(|(entry, hit): (_, &Hit)| (hit.id.clone(), entry)).collect())
+/// Whether the index has an entry with one of these identifiers, in any case.
+async fn is_held(app: &App, client: Client, names: Vec<String>) -> Result<bool, Problem> {
+    let filters = Filters { names, ..Filters::default() };
+    let request = SearchRequest { filters, sort: Sort::Name, limit: 1, ..SearchRequest::default() };
+    Ok(!search(&app.index, client, request).await?.answer.hits.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ard::filter;
+    use manifest::term::TermContext;
+
+    #[test]
+    fn entries_of_peers_have_to_satisfy_the_filter() {
+        let entry = json!({"identifier": "urn:air:Shop.example:cards:buy", "displayName": "Shop", "tags": ["food"],
+            "type": "application/a2a-agent-card+json", "url": "https://shop.example/card.json"});
+        let listed = ListedEntry::read(&entry).unwrap();
+        let shown = object_of(&CatalogEntry::of_listing(&listed, "")).unwrap();
+        for (filter, is_satisfied) in [
+            (json!({}), true),
+            (json!({"type": ["application/json", "application/a2a-agent-card+json"]}), true),
+            (json!({"type": "application/json"}), false),
+            (json!({"publisher": "shop.example", "tags": "Food"}), true),
+            (json!({"publisher": "bank.example"}), false),
+            (json!({"displayName": "shop"}), true),
+            (json!({"identifier": "urn:air:shop.example:cards:sell"}), false),
+            (json!({"metadata.safety": "read"}), false),
+            (json!({"metadata.invocable": true}), false),
+        ] {
+            let filters = filter::read(filter.as_object().unwrap(), &TermContext::default()).unwrap().filters;
+            assert_eq!(satisfies(&shown, &listed.identifier, &filters), is_satisfied, "{filter}");
+        }
+    }
 }

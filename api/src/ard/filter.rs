@@ -32,7 +32,7 @@ pub(super) enum Path {
 }
 
 /// Paths of the identifier and of the names of an entry.
-const NAMES: [&str; 3] = ["identifier", "displayName", "capabilities"];
+pub(super) const NAMES: [&str; 3] = ["identifier", "displayName", "capabilities"];
 const INVOCABLE: &str = "metadata.invocable";
 
 impl Path {

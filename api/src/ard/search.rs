@@ -275,10 +275,12 @@ pub(super) async fn narrow(
     for _ in 0..CANDIDATES_MAX / PAGE_MAX {
         let reader = matching.beside(app.manifests(client));
         let found = search_readable(&app.index, reader, request.clone()).await?.answer;
+        let is_cut = found.hits.len() < PAGE_MAX;
         matching = for_each_stored(app.manifests(client), &found.hits, matching, add.clone()).await?;
         matching = matching.without_permit();
         request.cursor = found.next_cursor;
-        if request.cursor.is_none() {
+        // a page that its bytes cut is as much as one request may read
+        if is_cut || request.cursor.is_none() {
             break;
         }
     }

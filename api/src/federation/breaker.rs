@@ -13,6 +13,7 @@ const LEFT_OUT_MAX: TimeDelta = TimeDelta::minutes(10);
 pub(super) struct Breaker {
     /// Failures since the last answer.
     failures: u32,
+    last_failure: Option<DateTime<Utc>>,
     /// End of the time after repeated failures.
     left_out_until: Option<DateTime<Utc>>,
     /// End of the time that the peer asked for (429, 503, Retry-After).
@@ -46,7 +47,12 @@ impl Breaker {
         self.left_out_until = None;
     }
 
-    pub(super) fn failed(&mut self, now: DateTime<Utc>) {
+    /// Counts a failure at `now`, unless the request began before the last failure: concurrent requests fail for one reason.
+    pub(super) fn failed(&mut self, began: DateTime<Utc>, now: DateTime<Utc>) {
+        if self.last_failure.is_some_and(|last| began < last) {
+            return;
+        }
+        self.last_failure = Some(now);
         self.failures = self.failures.saturating_add(1);
         let Some(beyond) = self.failures.checked_sub(FAILURES_MAX) else { return };
         let times = i32::try_from(1_u32.checked_shl(beyond).unwrap_or(u32::MAX)).unwrap_or(i32::MAX);
@@ -69,23 +75,33 @@ mod tests {
         let mut breaker = Breaker::default();
         let mut now = start;
         for _ in 1..FAILURES_MAX {
-            breaker.failed(now);
+            breaker.failed(now, now);
             assert_eq!(breaker.admission(now), Admission::Asked);
         }
         for seconds in [30, 60, 120, 240, 480, 600, 600] {
-            breaker.failed(now);
+            breaker.failed(now, now);
             let end = now + TimeDelta::seconds(seconds);
             assert_eq!(breaker.admission(end - TimeDelta::seconds(1)), Admission::LeftOut, "{seconds}");
             assert_eq!(breaker.admission(end), Admission::Asked, "{seconds}");
             now = end;
         }
         for _ in 0..100 {
-            breaker.failed(now);
+            breaker.failed(now, now);
         }
         assert_eq!(breaker.admission(now + LEFT_OUT_MAX), Admission::Asked);
         breaker.answered();
-        breaker.failed(now);
+        breaker.failed(now, now);
         assert_eq!(breaker.admission(now), Admission::Asked, "an answer ends the count");
+    }
+
+    #[test]
+    fn concurrent_failures_count_once() {
+        let began = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
+        let mut breaker = Breaker::default();
+        for second in 1..=10 {
+            breaker.failed(began, began + TimeDelta::seconds(second));
+        }
+        assert_eq!((breaker.failures, breaker.admission(began)), (1, Admission::Asked));
     }
 
     #[test]

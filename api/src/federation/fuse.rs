@@ -1,7 +1,7 @@
 //! One list of the results of several registries, by reciprocal ranks (Cormack, Clarke and Büttcher, SIGIR 2009).
 //!
 //! Scores of different registries cannot be compared, but ranks can: a result gets `1 / (K + rank)` from each registry that lists it.
-//! A registry gives a result only one rank, so a list with repetitions gains nothing.
+//! A registry gives a result only one rank: repetitions of an identifier, in any case, add nothing.
 
 use std::collections::HashMap;
 
@@ -34,15 +34,15 @@ pub(crate) enum Place {
 /// best result of this instance is always among them.
 pub(crate) fn fuse(own: &[String], listed: &[&[ListedEntry]], limit: usize) -> Vec<Fused> {
     let mut fused: Vec<(f64, Fused)> = Vec::new();
-    let mut by_identifier: HashMap<&str, usize> = HashMap::new();
+    let mut by_identifier: HashMap<String, usize> = HashMap::new();
     for (position, identifier) in own.iter().enumerate() {
-        by_identifier.entry(identifier).or_insert(fused.len());
+        by_identifier.entry(identifier.to_lowercase()).or_insert(fused.len());
         fused.push((share(position), Fused { place: Place::Own(position), listed_by: Vec::new() }));
     }
     for (peer, entries) in listed.iter().enumerate() {
         for (position, entry) in entries.iter().enumerate() {
             let place = Place::Listed { peer, position };
-            let at = *by_identifier.entry(&entry.identifier).or_insert(fused.len());
+            let at = *by_identifier.entry(entry.identifier.to_lowercase()).or_insert(fused.len());
             let Some((score, known)) = fused.get_mut(at) else {
                 fused.push((share(position), Fused { place, listed_by: vec![peer] }));
                 continue;
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn repetitions_gain_nothing_and_foreign_identifiers_do_not_lead() {
-        let (liar, honest) = (entries(&["evil/x", "evil/x", "evil/x", "evil/x"]), entries(&["a/y", "a/x"]));
+        let (liar, honest) = (entries(&["evil/x", "evil/x", "evil/X", "evil/x"]), entries(&["a/y", "a/x"]));
         let fused = fuse(&[], &[&liar, &honest], 10);
         assert_eq!(fused[0], Fused { place: listed(1, 1), listed_by: vec![0, 1] });
         assert_eq!(fused.len(), 2);

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::http::StatusCode;
+use chrono::{DateTime, Utc};
 use egress::{Body, Cause, Egress, Failure, LeaveCheck, Reply};
 use manifest::ListedEntry;
 use manifest::budget::{Limits, parse_within_budget};
@@ -65,34 +66,31 @@ impl Peer {
             Admission::Waits => return self.skipped(Skip::Waits),
         }
         let Ok(_place) = self.places.try_acquire() else { return self.skipped(Skip::Busy) };
-        let started = Instant::now();
-        let asked = Box::pin(self.exchange(egress, question, reading, deadline));
+        let (began, started) = (clock::now(), Instant::now());
+        let asked = Box::pin(self.exchange(egress, question, deadline));
         let outcome = match timeout_at(deadline, asked).await {
-            Ok(Ok(entries)) => Outcome::Answered(entries),
+            Ok(Ok(body)) => {
+                let read = timeout_at(deadline, read(body, question.results_max, reading)).await;
+                read.unwrap_or(Err(Fault::Own)).map_or_else(Outcome::Failed, Outcome::Answered)
+            }
             Ok(Err(fault)) => Outcome::Failed(fault),
             Err(_) => Outcome::Late,
         };
-        self.note(&outcome);
+        self.note(&outcome, began);
         self.answer(outcome, started.elapsed())
     }
 
     /// Keeps what an outcome says about the peer. A 400 is about the search, and a fault of this machine about nobody else.
-    fn note(&self, outcome: &Outcome) {
+    fn note(&self, outcome: &Outcome, began: DateTime<Utc>) {
         let mut breaker = self.breaker();
         match outcome {
             Outcome::Answered(_) => breaker.answered(),
             Outcome::Skipped(_) | Outcome::Failed(Fault::Own | Fault::Status(400 | 422)) => {}
-            Outcome::Late | Outcome::Failed(_) => breaker.failed(clock::now()),
+            Outcome::Late | Outcome::Failed(_) => breaker.failed(began, clock::now()),
         }
     }
 
-    async fn exchange(
-        &self,
-        egress: &Egress,
-        question: &Question,
-        reading: &Arc<Semaphore>,
-        deadline: Instant,
-    ) -> Result<Vec<ListedEntry>, Fault> {
+    async fn exchange(&self, egress: &Egress, question: &Question, deadline: Instant) -> Result<Body, Fault> {
         let url = self.address.search();
         let session = egress.session(url.site());
         let asked = async {
@@ -109,14 +107,7 @@ impl Peer {
             }
         };
         self.obey_retry_after(&reply);
-        let body = body_of(reply)?;
-        let permit = Arc::clone(reading).acquire_owned().await.map_err(|_| Fault::Own)?;
-        let results_max = question.results_max;
-        let read = off_runtime(move || {
-            let _permit = permit;
-            read_results(&body.bytes, results_max)
-        });
-        read.await.map_err(|_| Fault::Own)?.ok_or(Fault::Content)
+        body_of(reply)
     }
 
     /// A Retry-After counts with any status, as for crawling.
@@ -127,6 +118,16 @@ impl Peer {
             self.breaker().wait_until(asked.not_before());
         }
     }
+}
+
+/// Reads an answer off the runtime. A wait for other answers is no fault of the peer.
+async fn read(body: Body, results_max: usize, reading: &Arc<Semaphore>) -> Result<Vec<ListedEntry>, Fault> {
+    let permit = Arc::clone(reading).acquire_owned().await.map_err(|_| Fault::Own)?;
+    let read = off_runtime(move || {
+        let _permit = permit;
+        read_results(&body.bytes, results_max)
+    });
+    read.await.map_err(|_| Fault::Own)?.ok_or(Fault::Content)
 }
 
 fn body_of(reply: Reply) -> Result<Body, Fault> {
@@ -181,12 +182,12 @@ mod tests {
         let peer = Peer::new(PeerUrl::parse("https://b.example", manifest::SiteScope::Public).unwrap());
         let is_asked = || peer.breaker().admission(clock::now()) == Admission::Asked;
         for _ in 0..10 {
-            peer.note(&Outcome::Failed(Fault::Own));
-            peer.note(&Outcome::Failed(Fault::Status(400)));
+            peer.note(&Outcome::Failed(Fault::Own), clock::now());
+            peer.note(&Outcome::Failed(Fault::Status(400)), clock::now());
         }
         assert!(is_asked());
         for _ in 0..3 {
-            peer.note(&Outcome::Late);
+            peer.note(&Outcome::Late, clock::now());
         }
         assert!(!is_asked());
     }

@@ -7,8 +7,9 @@ use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use manifest::budget;
-use rmcp::model::{ErrorCode, ErrorData, JsonRpcError};
+use rmcp::model::{ErrorCode, ErrorData};
 use serde::de::IgnoredAny;
+use serde_json::json;
 
 use crate::body::fresh;
 use crate::buffers::BODY_BYTES_MAX;
@@ -42,7 +43,7 @@ pub(super) async fn explain(request: Request, next: Next) -> Response {
         | StatusCode::UNSUPPORTED_MEDIA_TYPE)
             if !response.headers().get(header::CONTENT_TYPE).is_some_and(is_json) =>
         {
-            refused(status, ErrorCode::INVALID_REQUEST, reason_of(response).await)
+            refused(status, ErrorCode::INVALID_REQUEST, reason_of(response, status).await)
         }
         _ => response,
     }
@@ -68,14 +69,17 @@ fn unreadable(message: &Bytes) -> (ErrorCode, &'static str) {
 }
 
 /// The reason of the library, without the name of the status.
-async fn reason_of(response: Response) -> String {
+async fn reason_of(response: Response, status: StatusCode) -> String {
     let text = to_bytes(response.into_body(), REASON_BYTES_MAX).await.unwrap_or_default();
     let text = one_line(&String::from_utf8_lossy(&text), REASON_CHARS_MAX);
-    text.split_once(": ").map_or_else(|| text.clone(), |(_, reason)| reason.to_owned())
+    let name = status.canonical_reason().and_then(|name| text.strip_prefix(name));
+    name.and_then(|rest| rest.strip_prefix(": ")).unwrap_or(&text).to_owned()
 }
 
 fn refused(status: StatusCode, code: ErrorCode, reason: String) -> Response {
-    let mut response = fresh(&JsonRpcError::new(None, ErrorData::new(code, reason, None)));
+    // JSON-RPC 2.0 §5: the id is null if it is not known
+    let error = ErrorData::new(code, reason, None);
+    let mut response = fresh(&json!({"jsonrpc": "2.0", "id": null, "error": error}));
     *response.status_mut() = status;
     response
 }

@@ -226,7 +226,7 @@ mod tests {
             (format!("site=a.example&capability={id}&reason=spam"), "either"),
             ("site=a.example&reason=rude".into(), "impersonation"),
             ("site=a.example".into(), "one of"),
-            ("site=a.example&reason=other".into(), "needs a \"text\""),
+            ("site=a.example&reason=other".into(), "requires a \"text\""),
             ("site=10.0.0.1&reason=spam".into(), "10.0.0.1"),
             ("capability=7&reason=spam".into(), "id of a capability"),
             ("site=a.example&reason=spam&mail=x".into(), "mail"),

@@ -11,7 +11,7 @@ pub const UNREADABLE: u8 = 4;
 
 /// The code, the programs and subcommands that exit with it, and its meaning.
 const TABLE: [(u8, &str, &str); 7] = [
-    (0, "all", "done; a crawl ends with 0 whatever the sites answered"),
+    (0, "all", "success; the exit code of a crawl does not depend on the responses of the sites"),
     (FAILURE, "all", "an error, which stderr explains"),
     (FAILURE, "validate", "a finding is at least as severe as --fail-on"),
     (FAILURE, "doctor", "a check found a problem"),

@@ -3,6 +3,7 @@
 mod app;
 mod commands;
 mod duration;
+mod egress_settings;
 mod explain;
 mod file;
 mod flags;

@@ -1,14 +1,13 @@
 //! Combines the flags, the environment and the configuration file. Flags take precedence over the file, and the file over defaults. All
 //! settings are checked here, before anything is opened or sent.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ::settings::log::{Log, LogFormat, LogLevel};
 use ::settings::{SettingsError, SharedFlags, TracesUrl};
-use ipnet::IpNet;
 use manifest::Host;
 use policy::delay::{DELAY_DEFAULT, DELAY_FLOOR};
 use policy::schedule::REVISIT_EVERY_FLOOR;
@@ -18,6 +17,7 @@ use store::{
 };
 
 use super::duration;
+use super::egress_settings::egress_settings;
 use super::file::ConfigFile;
 use super::flags::CrawlFlags;
 use super::given::{Given, given, given_list};
@@ -30,7 +30,7 @@ use crate::crontab::Crontab;
 use crate::groups::LEASE_FLOOR;
 use crate::output::OutputFormat;
 use crate::schedule::Schedules;
-use egress::{Contact, CrawlerIdentity, EgressSettings, HostsFile, OwnRules, Reach, Signer};
+use egress::{Contact, Reach};
 use runtime::ReaderProgram;
 
 /// Default schedule of housekeeping: once an hour, a little after the hour.
@@ -39,8 +39,6 @@ const HOUSEKEEPING_DEFAULT: &str = "23 * * * *";
 const RETAINED_MIN: Duration = Duration::from_hours(24);
 /// With a shorter interval, a site in the operator's own networks would be visited continuously.
 const REVISIT_EVERY_MIN: Duration = Duration::from_secs(1);
-/// Default port of name servers.
-const DNS_PORT: u16 = 53;
 /// More visits would need more file descriptors than a process can have.
 const CONCURRENCY_MAX: u32 = 50_000;
 
@@ -390,73 +388,6 @@ fn retention(flags: &CrawlFlags, file: &ConfigFile) -> Result<Retention, UsageEr
     })
 }
 
-fn egress_settings(
-    flags: &CrawlFlags,
-    file: &ConfigFile,
-    contact: &Contact,
-) -> Result<EgressSettings, UsageError> {
-    let table = &file.crawler;
-    let hosts = given("--hosts", flags.hosts.as_deref(), table.hosts.as_deref(), file);
-    let hosts = match hosts.value {
-        Some(path) => HostsFile::parse(&read_text(&hosts.name, path)?).map_err(|error| {
-            UsageError(format!("the hosts file {} is not usable: {error}", path.display()))
-        })?,
-        None => HostsFile::default(),
-    };
-    let allowed = given_list("--allow-addresses", &flags.allow_addresses, &table.allow_addresses, file);
-    let name_servers = &flags.operator.name_servers;
-    Ok(EgressSettings {
-        identity: CrawlerIdentity::new(contact),
-        additional_roots_pem: additional_roots(flags, file)?,
-        own_networks: own_networks(&allowed)?,
-        reach: Reach::Everywhere,
-        own_rules: if flags.operator.strict || table.strict { OwnRules::Strict } else { OwnRules::Relaxed },
-        hosts,
-        name_servers: addresses(&given_list("--name-servers", name_servers, &table.name_servers, file))?,
-        signer: signer(flags, file)?,
-    })
-}
-
-/// The text of the file with additional certificates. An error names the file if a certificate cannot be read.
-fn additional_roots(flags: &CrawlFlags, file: &ConfigFile) -> Result<Option<Vec<u8>>, UsageError> {
-    let given = given("--ca-file", flags.ca_file.as_deref(), file.crawler.ca_file.as_deref(), file);
-    let Some(path) = given.value else { return Ok(None) };
-    let pem = read_text(&given.name, path)?;
-    if !pem.contains("-----BEGIN CERTIFICATE-----") {
-        return Err(UsageError(format!(
-            "{}: {} holds no certificate: it should be PEM text with BEGIN CERTIFICATE",
-            given.name,
-            path.display()
-        )));
-    }
-    Ok(Some(pem.into_bytes()))
-}
-
-fn signer(flags: &CrawlFlags, file: &ConfigFile) -> Result<Option<Signer>, UsageError> {
-    let table = &file.crawler;
-    let key = &flags.operator.signing_key;
-    let given = given("--signing-key", key.as_deref(), table.signing_key.as_deref(), file);
-    let Given { name, value: Some(path) } = given else { return Ok(None) };
-    let Some(agent) = first(flags.operator.signature_agent.as_ref(), table.signature_agent.as_ref()) else {
-        let why = "needs --signature-agent, the origin where sites find your public key";
-        return Err(UsageError(format!("{name} {why}")));
-    };
-    let pem = read_text(&name, path)?;
-    let signer = Signer::new(pem.as_bytes(), &agent);
-    signer.map(Some).map_err(|error| UsageError(format!("{name} {}: {error}", path.display())))
-}
-
-fn addresses(servers: &Given<&[String]>) -> Result<Vec<SocketAddr>, UsageError> {
-    let name = &servers.name;
-    let parse = |text: &String| {
-        let socket = text.parse::<SocketAddr>().ok();
-        socket.or_else(|| Some(SocketAddr::new(text.parse().ok()?, DNS_PORT))).ok_or_else(|| {
-            UsageError(format!("{name}: \"{text}\" is not an address: write it like 192.0.2.53"))
-        })
-    };
-    servers.value.into_iter().flatten().map(parse).collect()
-}
-
 fn mode(flags: &CrawlFlags, file: &ConfigFile) -> Result<Mode, UsageError> {
     if flags.daemon {
         return Ok(Mode::Daemon);
@@ -470,17 +401,6 @@ fn contact(flags: &CrawlFlags, file: &ConfigFile) -> Result<Contact, UsageError>
     let url = flags.contact_url.as_deref().or(file.crawler.contact_url.as_deref());
     let email = flags.contact_email.as_deref().or(file.crawler.contact_email.as_deref());
     Contact::parse(url, email).map_err(|error| UsageError(error.to_string()))
-}
-
-fn own_networks(allowed: &Given<&[String]>) -> Result<OwnNetworks, UsageError> {
-    let name = &allowed.name;
-    let parse = |text: &String| {
-        let network = text.parse::<IpNet>().ok();
-        network.or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from)).ok_or_else(|| {
-            UsageError(format!("{name}: \"{text}\" is not a network: write it like 10.0.0.0/8"))
-        })
-    };
-    allowed.value.into_iter().flatten().map(parse).collect::<Result<Vec<_>, _>>().map(OwnNetworks::new)
 }
 
 fn rate(given: &Given<u32>) -> Result<NonZeroU32, UsageError> {
@@ -503,12 +423,12 @@ fn read_duration(given: &Given<&str>) -> Result<Option<Duration>, UsageError> {
     given.value.map(parse).transpose()
 }
 
-fn read_text(name: &str, path: &Path) -> Result<String, UsageError> {
+pub(super) fn read_text(name: &str, path: &Path) -> Result<String, UsageError> {
     std::fs::read_to_string(path)
         .map_err(|error| UsageError(format!("{name}: cannot read {}: {error}", path.display())))
 }
 
-fn first<T: Clone>(flag: Option<&T>, file: Option<&T>) -> Option<T> {
+pub(super) fn first<T: Clone>(flag: Option<&T>, file: Option<&T>) -> Option<T> {
     flag.or(file).cloned()
 }
 

@@ -51,7 +51,7 @@ pub(super) fn has_relative_address(card: &Map<String, Value>) -> bool {
     card.iter().any(|(name, value)| match value {
         Value::String(text) => {
             let is_address = name == "url" || name.ends_with("Url");
-            is_address && Url::parse(text) == Err(ParseError::RelativeUrlWithoutBase)
+            is_address && !text.is_empty() && Url::parse(text) == Err(ParseError::RelativeUrlWithoutBase)
         }
         Value::Object(members) => has_relative_address(members),
         Value::Array(items) => items.iter().filter_map(Value::as_object).any(has_relative_address),
