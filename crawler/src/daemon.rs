@@ -82,7 +82,9 @@ pub(crate) async fn follow_seed_files(
                     format!("failed: {error}")
                 };
                 tracing::warn!(result = came_to, "seed files not read again");
-                came_to
+                let task = &ScheduledTask::Seeds.to_string();
+                context.tools.events.write(Event::Scheduled { task, came_to: &came_to });
+                continue;
             }
         };
         match why {

@@ -52,8 +52,7 @@ impl DatabaseLock {
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                let holder = read_name(&mut file).ok().flatten();
-                let holder = holder.map_or_else(|| "another crawler".to_owned(), |worker| worker.in_words());
+                let holder = holder_in_words(&mut file);
                 return Err(LockError::Taken { holder, database: database.to_owned() });
             }
             Err(TryLockError::Error(source)) => return Err(unusable(source)),
@@ -62,6 +61,20 @@ impl DatabaseLock {
         write_name(&mut file, worker).map_err(unusable)?;
         Ok(Self { _locked: file, before })
     }
+}
+
+/// The crawler that holds the lock of an embedded database, in words.
+pub fn holder_of_lock(database: &Path) -> Option<String> {
+    let mut file = File::open(database.with_extension(LOCK_EXTENSION)).ok()?;
+    match file.try_lock_shared() {
+        Err(TryLockError::WouldBlock) => Some(holder_in_words(&mut file)),
+        Ok(()) | Err(TryLockError::Error(_)) => None,
+    }
+}
+
+fn holder_in_words(file: &mut File) -> String {
+    let holder = read_name(file).ok().flatten();
+    holder.map_or_else(|| "another crawler".to_owned(), |worker| worker.in_words())
 }
 
 fn read_name(file: &mut File) -> io::Result<Option<WorkerId>> {
@@ -90,7 +103,9 @@ mod tests {
         assert_eq!(first.before, None);
         let refused = DatabaseLock::take(&database, &WorkerId::new("here/2")).unwrap_err().to_string();
         assert!(refused.starts_with("process 1 on here is already crawling on"), "{refused}");
+        assert_eq!(holder_of_lock(&database).as_deref(), Some("process 1 on here"));
         drop(first);
+        assert_eq!(holder_of_lock(&database), None);
         let next = DatabaseLock::take(&database, &WorkerId::new("here/3")).unwrap();
         assert_eq!(next.before, Some(WorkerId::new("here/1")));
     }

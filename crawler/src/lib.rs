@@ -39,7 +39,7 @@ pub use activity::ActivityCounts;
 pub use cli::UsageError;
 pub use config::{CrawlConfig, Mode, SeedSource};
 pub use crontab::{Crontab, CrontabError};
-pub use database_lock::{DatabaseLock, LockError};
+pub use database_lock::{DatabaseLock, LockError, holder_of_lock};
 pub use dry_run::{DryRequest, DryRun, DrySite, dry_run};
 pub use egress;
 pub use error::CrawlError;

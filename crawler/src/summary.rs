@@ -104,9 +104,15 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Whether there were visits, and none of them could connect.
+    /// Whether there were visits, and none of them got a response.
     pub(crate) fn reached_no_site(&self) -> bool {
-        let unreached = [VisitEnd::DnsDead, VisitEnd::DnsFailed, VisitEnd::Unreachable];
+        let unreached = [
+            VisitEnd::DnsDead,
+            VisitEnd::DnsFailed,
+            VisitEnd::Unreachable,
+            VisitEnd::AddressRefused,
+            VisitEnd::TlsFailed,
+        ];
         let count: u64 = unreached.iter().filter_map(|end| self.ends.get(end.as_str())).sum();
         count > 0 && count == self.sites_visited
     }

@@ -20,7 +20,7 @@ pub enum IndexError {
     )]
     SchemaOther { dir: PathBuf, found: u32, needed: u32 },
     #[error(
-        "the index in {} was built from another database: run `indexer rebuild` with this one",
+        "the index in {} was built from another database: if no indexer is building it, run `indexer rebuild` with this one",
         dir.display()
     )]
     FeedOther { dir: PathBuf },
@@ -74,7 +74,7 @@ impl IndexError {
                 "there is no index yet: if no indexer is building it, run `indexer rebuild`"
             }
             Self::FeedOther { .. } => {
-                "the index was built from another database: run `indexer rebuild` with this one, or name the database of the index \
+                "the index was built from another database: if no indexer is building it, run `indexer rebuild` with this one, or name the database of the index \
                  with --database-url, DATABASE_URL or database_url_file"
             }
             Self::SchemaOther { .. } | Self::ExamplesOther { .. } | Self::Corrupt { .. } => {
@@ -105,7 +105,7 @@ impl IndexError {
             Some(kind @ (ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem)) => {
                 Self::NotReadable { dir: dir.to_owned(), source: kind.into() }
             }
-            _ => Self::Corrupt { dir: dir.to_owned(), reason: error.to_string() },
+            _ => Self::Corrupt { dir: dir.to_owned(), reason: damage(error) },
         }
     }
 
@@ -147,6 +147,15 @@ pub enum SearchError {
     Index(#[from] IndexError),
 }
 
+/// What is wrong with the files of an index. The engine takes damaged bytes for a file of an early version, and advises to install another one.
+fn damage(error: &tantivy::TantivyError) -> String {
+    let text = error.to_string();
+    match text.find("Footer magic byte") {
+        Some(_) => "one of its files is damaged".to_owned(),
+        None => text,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -186,6 +195,8 @@ mod tests {
         let corrupt = IndexError::Corrupt { dir: "index".into(), reason: "a file is missing".to_owned() };
         assert_eq!(corrupt.without_advice(), "the index in index cannot be read (a file is missing)");
         assert!(corrupt.to_string().ends_with(": stop the indexer if one runs, then run `indexer rebuild`"));
+        let text = "Footer magic byte mismatch. Please use tantivy 0.15".to_owned();
+        assert_eq!(damage(&tantivy::TantivyError::InternalError(text)), "one of its files is damaged");
         let missing = IndexError::Missing { dir: "index".into() };
         assert_eq!(missing.without_advice(), "there is no index in index");
         assert!(missing.to_string().ends_with(": if no indexer is building it, run `indexer rebuild`"));

@@ -80,12 +80,14 @@ impl Peer {
         self.answer(outcome, started.elapsed())
     }
 
-    /// Keeps what an outcome says about the peer. A 400 is about the search, and a fault of this machine about nobody else.
+    /// Keeps what an outcome says about the peer. An answer that is too large and most statuses 4xx are about the search, which a client
+    /// chose, and a fault of this machine is about nobody else.
     fn note(&self, outcome: &Outcome, began: DateTime<Utc>) {
         let mut breaker = self.breaker();
         match outcome {
             Outcome::Answered(_) => breaker.answered(),
-            Outcome::Skipped(_) | Outcome::Failed(Fault::Own | Fault::Status(400 | 422)) => {}
+            Outcome::Skipped(_) | Outcome::Failed(Fault::Own | Fault::TooLarge) => {}
+            Outcome::Failed(Fault::Status(status @ 400..=499)) if !matches!(status, 401 | 404 | 407) => {}
             Outcome::Late | Outcome::Failed(_) => breaker.failed(began, clock::now()),
         }
     }
@@ -184,6 +186,8 @@ mod tests {
         for _ in 0..10 {
             peer.note(&Outcome::Failed(Fault::Own), clock::now());
             peer.note(&Outcome::Failed(Fault::Status(400)), clock::now());
+            peer.note(&Outcome::Failed(Fault::Status(413)), clock::now());
+            peer.note(&Outcome::Failed(Fault::TooLarge), clock::now());
         }
         assert!(is_asked());
         for _ in 0..3 {

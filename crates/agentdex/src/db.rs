@@ -9,7 +9,7 @@ use anyhow::{Context as _, anyhow, ensure};
 use clap::{Args, Subcommand};
 use crawler::cli::UsageError;
 use settings::SharedFlags;
-use store::{FeedReader, Retention, Store, StoreConfig, StoreError};
+use store::{DatabaseUrl, FeedReader, Retention, Store, StoreConfig, StoreError};
 use tokio::sync::mpsc;
 
 use crate::{serve, size};
@@ -156,8 +156,11 @@ async fn advise(config: &StoreConfig, out: &mut impl Write) -> anyhow::Result<()
 async fn export(config: &StoreConfig, file: &Path) -> anyhow::Result<()> {
     let store = Store::open_existing(config).await?;
     let crawlers = store.workers_list(chrono::DateTime::from(now()), 1).await?;
-    if let Some(crawler) = crawlers.first() {
-        let holder = crawler.worker.in_words();
+    let of_lock = match &config.url {
+        DatabaseUrl::Sqlite(path) => crawler::holder_of_lock(path),
+        DatabaseUrl::Postgres(_) => None,
+    };
+    if let Some(holder) = crawlers.first().map(|crawler| crawler.worker.in_words()).or(of_lock) {
         // standard output may hold the export
         writeln!(
             std::io::stderr(),

@@ -49,7 +49,7 @@ pub(crate) async fn run(
         address: format!("127.0.0.1:{}", web.port()),
         data_dir: dir.display().to_string(),
     };
-    std::fs::write(&seeds_file, seeds.join("\n"))
+    std::fs::write(&seeds_file, seeds.join("\n") + "\n")
         .with_context(|| format!("cannot write {}", seeds_file.display()))?;
     let crawl = crawl_flags(&web, &dir, seeds_file, crawl)?;
     let resolved = crawler::cli::resolve(shared, &crawl)?;

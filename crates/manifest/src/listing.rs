@@ -7,7 +7,7 @@ use chrono::DateTime;
 use serde_json::{Map, Value};
 
 use crate::draft;
-use crate::entry::is_identifier;
+use crate::entry::{is_identifier, publisher_of};
 use crate::identity::{host_of, site_named_by};
 use crate::injection::addresses_reader;
 use crate::name::SiteName;
@@ -56,6 +56,9 @@ impl ListedEntry {
         let identifier = text_of(members, "identifier")
             .filter(|identifier| identifier.len() <= IDENTIFIER_BYTES_MAX && is_identifier(identifier))?;
         let url = text_of(members, "url").filter(|url| is_address(url))?;
+        if publisher_of(identifier).ends_with('.') {
+            return None;
+        }
         let publisher = site_named_by(identifier);
         let of_url = host_of(url).map(|host| host.site());
         let binding = if publisher == of_url { Binding::NamedByOthers } else { Binding::Foreign };
@@ -163,6 +166,7 @@ mod tests {
     fn leaves_out_entries_without_identifier_or_public_address() {
         for more in [
             json!({"identifier": "shop"}),
+            json!({"identifier": "urn:air:shop.example.:cards:buy"}),
             json!({"identifier": format!("urn:air:shop.example:{}", "x".repeat(600))}),
             json!({"url": "https://10.0.0.1/"}),
             json!({"url": "https://user@shop.example/"}),

@@ -104,41 +104,34 @@ impl SiteNaming {
     }
 
     /// Whether the site itself publishes a document: at a usual path of one of its hosts, in the operator's list, or at one of its hosts if
-    /// the robots.txt, the DNS records, the home page or the list of APIs (RFC 9727) of such a host lead there. Documents behind other
-    /// links may have been written by users.
+    /// the domain or this host itself names it (see [`Self::is_word_of_publisher`]). Documents behind other links may have been written by
+    /// users.
     pub fn publishes(&self, url: &ManifestUrl) -> bool {
-        let is_linked = || self.found.get(url).is_some_and(|found_by| !self.is_word_of_site(found_by));
-        let is_at_own_host =
-            || self.names_host(&url.host()) && (is_usual(url) || self.names(url) && !is_linked());
-        self.links_away(url) == Some(0) || is_at_own_host()
+        let is_published = self.names_host(&url.host()) && (is_usual(url) || self.is_named_by_publisher(url));
+        self.links_away(url) == Some(0) || is_published
     }
 
-    /// Whether a source says what the site itself publishes: the operator's list, a usual path, or the robots.txt, the DNS records, the home
-    /// page or the list of APIs (RFC 9727) of one of its hosts. A document may have several sources; those that are links of other documents
-    /// count less.
-    pub fn is_word_of_site(&self, found_by: &FoundBy) -> bool {
-        let is_own = || found_by.linked_from.as_ref().is_none_or(|from| self.names_host(&from.host()));
-        naming(&self.site, found_by) == Naming::Site && is_own() || self.is_listed_as_own_api(found_by)
+    fn is_named_by_publisher(&self, url: &ManifestUrl) -> bool {
+        self.found.get(url).is_some_and(|found_by| self.is_word_of_publisher(&url.host(), found_by))
     }
 
-    /// Whether a document is linked from the list of a host's own APIs: `/.well-known/api-catalog`, RFC 9727 section 2.
-    fn is_listed_as_own_api(&self, found_by: &FoundBy) -> bool {
-        found_by.linked_from.as_ref().is_some_and(|from| {
-            from.path_and_query() == "/.well-known/api-catalog" && self.names_host(&from.host())
-        })
+    /// Whether a source says what the publisher of a host publishes there: the operator's list, a usual path, or the robots.txt, the DNS
+    /// records, the home page or the list of APIs (RFC 9727) of the domain or of this host. Another host below the domain may belong to a
+    /// customer, even if the operator lists it or the home page links to it, so it cannot speak for the domain.
+    pub fn is_word_of_publisher(&self, host: &Host, found_by: &FoundBy) -> bool {
+        let from = found_by.linked_from.as_ref();
+        let is_own = from.is_none_or(|from| is_main_host(&self.site, &from.host()) || from.host() == *host);
+        // RFC 9727 section 2
+        let is_own_api = || from.is_some_and(|from| from.path_and_query() == "/.well-known/api-catalog");
+        is_own && (naming(&self.site, found_by) == Naming::Site || is_own_api())
     }
 
-    /// Who publishes a document. A host that only the operator's list names may belong to a customer.
+    /// Who publishes a document: the site at its domain, the owner of the host at another host, or nobody known.
     pub fn publisher(&self, url: &ManifestUrl) -> Publisher {
-        let host = url.host();
-        let is_of_host = match self.links_to_host(&host) {
-            None => true,
-            Some(links) => links == 0 && !is_main_host(&self.site, &host),
-        };
-        match () {
-            () if is_of_host && is_usual(url) => Publisher::Host,
-            () if !is_of_host && self.publishes(url) => Publisher::Site,
-            () => Publisher::Unknown,
+        match is_usual(url) || self.is_named_by_publisher(url) {
+            false => Publisher::Unknown,
+            true if is_main_host(&self.site, &url.host()) => Publisher::Site,
+            true => Publisher::Host,
         }
     }
 
@@ -285,20 +278,28 @@ mod tests {
             (url(at_home), found_by(Discovery::Agentmap, Some("https://a.example/robots.txt"))),
         ]);
         let apis = "https://a.example/.well-known/api-catalog";
+        let (by_listed, of_listed) = ("https://a.example/u/two.json", "https://listed.a.example/x.json");
+        let home_of_listed = Some("https://listed.a.example/");
         let (own_api, of_tenant) = ("https://a.example/openapi.json", "https://t1.a.example/openapi.json");
         let found = found.into_iter().chain([
             (url(apis), found_by(Discovery::WellKnown, None)),
             (url(own_api), found_by(Discovery::CatalogEntry, Some(apis))),
             (url(of_tenant), found_by(Discovery::CatalogEntry, Some(apis))),
+            (url(by_listed), found_by(Discovery::HtmlLink, home_of_listed)),
+            (url(of_listed), found_by(Discovery::HtmlLink, home_of_listed)),
         ]);
         let listed = Host::parse("listed.a.example").unwrap();
         let naming = SiteNaming::new(SiteName::parse("a.example").unwrap(), found.collect(), [listed]);
         for (at, publisher) in [
             (own_api, Publisher::Site),
             (upload, Publisher::Unknown),
-            (of_tenant, Publisher::Unknown),
+            (at_home, Publisher::Site),
+            (by_listed, Publisher::Unknown),
+            (of_listed, Publisher::Host),
+            (of_tenant, Publisher::Host),
+            (at_api, Publisher::Host),
             ("https://t1.a.example/agent.json", Publisher::Host),
-            ("https://api.a.example/agent.json", Publisher::Site),
+            ("https://api.a.example/agent.json", Publisher::Host),
             ("https://listed.a.example/agent.json", Publisher::Host),
             ("https://listed.a.example/u/x.json", Publisher::Unknown),
         ] {

@@ -56,7 +56,17 @@ fn of_key(key: &str, message: &str) -> String {
     let default = keys.iter().find(|known| known.name == key).and_then(|known| known.default);
     match default.filter(|default| default.starts_with('"') && message.ends_with("expected a string")) {
         Some(default) => format!("`{key}`: {message}, such as {default}"),
-        None => format!("`{key}`: {message}"),
+        None => format!("`{key}`: {}", in_words(message)),
+    }
+}
+
+/// The message without the names of types of this language.
+fn in_words(message: &str) -> String {
+    let Some((value, expected)) = message.split_once(", expected ") else { return message.to_owned() };
+    match expected {
+        "u8" | "u16" | "u32" | "u64" | "usize" => format!("{value}, expected a whole number from 0"),
+        "a nonzero u32" | "a nonzero u64" => format!("{value}, expected a whole number from 1"),
+        _ => message.to_owned(),
     }
 }
 
@@ -90,6 +100,20 @@ fn explained(message: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn types_are_described_in_words() {
+        let text = in_words("invalid value: integer `0`, expected a nonzero u32");
+        assert_eq!(text, "invalid value: integer `0`, expected a whole number from 1");
+        assert_eq!(
+            in_words("invalid type: string \"x\", expected u32"),
+            "invalid type: string \"x\", expected a whole number from 0"
+        );
+        assert_eq!(
+            in_words("invalid type: integer `3`, expected a boolean"),
+            "invalid type: integer `3`, expected a boolean"
+        );
+    }
 
     #[test]
     fn an_unknown_key_is_reported_with_the_most_similar_one() {

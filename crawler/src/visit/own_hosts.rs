@@ -106,9 +106,15 @@ impl OwnHosts {
         is_own && (is_in_table(url) || self.names(url) && !self.linked.contains(url))
     }
 
-    /// Whether a source says what the site itself publishes, so that it is a better one than a link of another document.
-    pub(super) fn is_word_of_site(&self, discovery: Discovery, linked_from: Option<&ManifestUrl>) -> bool {
-        self.naming.is_word_of_site(&FoundBy { discovery, linked_from: linked_from.cloned() })
+    /// Whether a source says what the publisher of a URL publishes there, so that it is a better one than a link of another document.
+    pub(super) fn is_word_of_publisher(
+        &self,
+        url: &ManifestUrl,
+        discovery: Discovery,
+        linked_from: Option<&ManifestUrl>,
+    ) -> bool {
+        let found_by = FoundBy { discovery, linked_from: linked_from.cloned() };
+        self.naming.is_word_of_publisher(&url.host(), &found_by)
     }
 
     /// Whether a document is at a usual path of an own host, or the operator lists it: no link is needed to find it.

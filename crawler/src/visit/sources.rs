@@ -166,11 +166,11 @@ impl Sources {
             let nearest = |(url, sources): (&ManifestUrl, &Vec<(Discovery, ManifestUrl)>)| {
                 let needs_one = self.unlinked.contains(url) || !own.names(url);
                 let is_word = |(discovery, from): &(Discovery, ManifestUrl)| {
-                    own.is_word_of_site(*discovery, Some(from))
+                    own.is_word_of_publisher(url, *discovery, Some(from))
                 };
                 let found_by = found.get(url);
                 let has_word = found_by.is_some_and(|found_by| {
-                    own.is_word_of_site(found_by.discovery, found_by.linked_from.as_ref())
+                    own.is_word_of_publisher(url, found_by.discovery, found_by.linked_from.as_ref())
                 });
                 let mut sources: Vec<_> =
                     sources.iter().filter_map(|source| Some((links_to(source, &own)?, source))).collect();
@@ -214,7 +214,7 @@ fn is_part(known: &ResourceState) -> bool {
 /// replace the robots.txt, the DNS records or the home page as the source: these say what the site itself publishes.
 pub(super) fn keep_source(task: &mut Task, known: &ResourceState, own: &OwnHosts) {
     let has_source = || !is_part(known) && (own.names(&known.url) || known.manifest_id.is_some());
-    let is_word = |discovery, from| own.is_word_of_site(discovery, from);
+    let is_word = |discovery, from| own.is_word_of_publisher(&known.url, discovery, from);
     let is_better = || {
         is_word(known.discovery, known.linked_from.as_ref())
             && !is_word(task.discovery, task.linked_from.as_deref())

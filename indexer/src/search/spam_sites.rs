@@ -305,6 +305,7 @@ mod tests {
 
     fn facts(site: &str, first_seen_ms: i64, is_verified: bool) -> PublisherFacts {
         PublisherFacts {
+            is_at_domain: true,
             site: SiteName::parse(site).unwrap(),
             capabilities: KNOWN_CAPABILITIES_MIN,
             first_seen_ms,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use tantivy::Index;
+use tantivy::{Index, ReloadPolicy};
 
 use super::error::SnapshotError;
 use super::manifest::{Snapshot, SnapshotFile};
@@ -92,7 +92,8 @@ fn verify(index_dir: &Path, next: &Path, snapshot: &Snapshot) -> Result<(), Snap
     };
     let index = Index::open_in_dir(next).map_err(corrupt)?;
     register_tokenizers(&index);
-    index.reader().map_err(corrupt)?;
+    // without the watcher of the default policy, which would outlive the directory
+    index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into().map_err(corrupt)?;
     let payload = Payload::read(index_dir, &index)?;
     if payload.feed_id == snapshot.feed_id && payload.position == snapshot.position {
         return Ok(());

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use chrono::{DateTime, Utc};
-use tantivy::Index;
+use tantivy::{Index, ReloadPolicy};
 
 use super::error::{SnapshotError, failed};
 use super::manifest::{Snapshot, SnapshotFile};
@@ -133,7 +133,8 @@ impl Staged {
             }
         }
         register_tokenizers(&index);
-        index.reader().map_err(corrupt)?;
+        // without the watcher of the default policy, which would outlive the directory
+        index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into().map_err(corrupt)?;
         let payload = Payload::read(index_dir, &index)?;
         Ok(Self { dir, names, payload })
     }

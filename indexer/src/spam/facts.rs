@@ -33,6 +33,9 @@ pub(crate) struct PublisherFacts {
     pub(crate) site: SiteName,
     pub(crate) capabilities: u32,
     pub(crate) first_seen_ms: i64,
+    /// The manifest is at the domain. Another host may belong to a customer, so its facts count only for a site without manifests at its
+    /// domain.
+    pub(crate) is_at_domain: bool,
     pub(crate) is_verified: bool,
     /// Keys of the publisher's own names, and of their words.
     pub(crate) own_names: BTreeSet<u32>,
@@ -72,6 +75,7 @@ impl PublisherFacts {
             site: manifest.url.site(),
             capabilities: u32::try_from(manifest.capabilities.len()).unwrap_or(u32::MAX),
             first_seen_ms: stored.first_seen_at.timestamp_millis(),
+            is_at_domain: manifest.url.host().is_main_host_of(&manifest.url.site().apex()),
             is_verified: stored.identity().marks().contains(&IdentityMark::Verified),
             own_names,
             has_own_name,
@@ -82,8 +86,14 @@ impl PublisherFacts {
         })
     }
 
-    /// Adds the facts of another manifest of the site.
+    /// Adds the facts of another manifest of the site. Manifests at other hosts do not count beside one at the domain.
     pub(crate) fn join(&mut self, other: Self) {
+        if self.is_at_domain != other.is_at_domain {
+            if other.is_at_domain {
+                *self = other;
+            }
+            return;
+        }
         self.capabilities = self.capabilities.saturating_add(other.capabilities);
         self.first_seen_ms = self.first_seen_ms.min(other.first_seen_ms);
         self.is_verified |= other.is_verified;
@@ -190,6 +200,24 @@ mod tests {
             versions: 1,
             body_kept: true,
         }
+    }
+
+    #[test]
+    fn a_document_of_a_customer_does_not_count_beside_one_at_the_domain() {
+        let at = |url: &str| {
+            let mut stored = stored();
+            stored.manifest.url = ManifestUrl::parse(url).unwrap();
+            PublisherFacts::of(&stored, [url.len() as u64].into_iter()).unwrap()
+        };
+        let own = at("https://www.a.example/agent.json");
+        let of_customer = at("https://customer.a.example/.well-known/agent-card.json");
+        for (mut facts, other) in [(own.clone(), of_customer.clone()), (of_customer.clone(), own.clone())] {
+            facts.join(other);
+            assert_eq!((&facts.sketches, facts.listings.len()), (&own.sketches, 0));
+        }
+        let mut alone = of_customer.clone();
+        alone.join(of_customer);
+        assert_eq!(alone.listings.len(), 1, "a site without documents at its domain is judged, too");
     }
 
     #[test]

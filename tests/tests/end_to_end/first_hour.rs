@@ -70,7 +70,7 @@ async fn an_index_of_another_database_is_not_searched() {
     let other = world.path("other.db");
     world.database_url = Some(format!("sqlite:{}", other.display()));
     world.crawl(&[]);
-    let why = "the index was built from another database: run `indexer rebuild --data-dir ";
+    let why = "the index was built from another database: if no indexer is building it, run `indexer rebuild --data-dir ";
     let (code, text) = printed_by(world.program("agentdex"), &["search", "flight"]);
     assert!(code == Some(1) && text.matches("another database").count() == 1, "{text}");
     assert!(text.contains(why), "{text}");

@@ -2,10 +2,10 @@
 //!
 //! Declarations belong together if they call the same operation, or if they have the same native id in equal documents at several paths. A
 //! name of agents.txt that has no address belongs to the capability of that name in the agents.json of its host. Only documents whose
-//! publisher is known are grouped: those of the site itself, and those of each customer who has a host below its domain. Users of a site
+//! publisher is known are grouped: those of the site itself at its domain, and those of each other host, which may belong to a customer. Users of a site
 //! may have written any other document, even one to which the site links, for example from a catalog of its users' agents. Its declarations
 //! are separate capabilities, so that nobody can change the declarations of others. The leader of a group is the declaration whose document
-//! is the fewest links away from the domain; among equals, one at the domain itself, then the fullest. Two declarations of one document are
+//! is the fewest links away from the domain; among equals, the fullest. Two declarations of one document are
 //! never one capability: if a document declares one operation several times, only declarations with the same native id belong together.
 
 use std::cmp::Reverse;
@@ -17,9 +17,9 @@ use crate::name::{CapabilityId, ContentHash, Host, ManifestId};
 crate::string_enum! {
     /// The publisher of a document.
     Publisher, "publisher" {
-        /// The site itself.
+        /// The site itself, at its domain.
         Site = "site",
-        /// The customer to whom the host belongs. The site does not name this host.
+        /// The owner of another host below the domain, who may be a customer.
         Host = "host",
         /// Unknown: a user of the host may have written the document.
         Unknown = "unknown",
@@ -70,9 +70,8 @@ struct Node<'a> {
 }
 
 impl Node<'_> {
-    fn order(&self) -> (usize, bool, Reverse<u32>, &CapabilityId) {
-        let is_beside = !self.manifest.host.is_main_host_of(&self.manifest.host.site().apex());
-        (self.links_away(), is_beside, Reverse(self.declared.fullness), &self.declared.id)
+    fn order(&self) -> (usize, Reverse<u32>, &CapabilityId) {
+        (self.links_away(), Reverse(self.declared.fullness), &self.declared.id)
     }
 
     fn links_away(&self) -> usize {

@@ -176,17 +176,6 @@ fn declarations_in_documents_of_users_stay_separate_capabilities() {
 }
 
 /// The home page of a site links to its own description and to the fuller one of a customer.
-#[test]
-fn a_document_at_the_domain_leads_over_one_at_a_subdomain() {
-    let at = |host: &str, path: &str, fullness| {
-        let mut of_host = manifest(path, Format::OpenApi, path, &[("pay", Some("POST /pay"), fullness)]);
-        of_host.host = Host::parse(host).unwrap();
-        SiteManifest { links_away: 1, ..of_host }
-    };
-    let documents = [at("c.shop.example", "/featured.json", 90), at("www.shop.example", "/openapi.json", 1)];
-    assert_eq!(groups(&documents, &["featured", "own"]), [vec!["own pay", "featured pay"]]);
-}
-
 /// Customers of a site have their own hosts, and may declare the operations of other customers there.
 #[test]
 fn declarations_of_customers_stay_separate_capabilities() {

@@ -133,10 +133,14 @@ impl Pool {
         let connections = PgPoolOptions::new()
             .max_connections(config.connections_max.max(1))
             .acquire_timeout(ACQUIRE_TIMEOUT)
+            // waits during an outage are reported by their callers
+            .acquire_slow_level(LevelFilter::Debug)
             .connect_lazy_with(options.clone());
         let lists = PgPoolOptions::new()
             .max_connections(SITE_LISTS_MAX)
             .acquire_timeout(ACQUIRE_TIMEOUT)
+            // waits during an outage are reported by their callers
+            .acquire_slow_level(LevelFilter::Debug)
             .connect_lazy_with(options);
         Ok(Self { connections, lists })
     }
