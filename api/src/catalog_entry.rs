@@ -172,7 +172,7 @@ pub(crate) struct CatalogEntry {
 impl CatalogEntry {
     /// The entry of one capability; `base` is this registry's own address.
     pub(crate) fn of_capability(stored: &StoredManifest, capability: &Capability, base: &str) -> Self {
-        let entry = entry::of_capability(&stored.manifest, capability, stored.named_by);
+        let entry = stored.entry_of(capability);
         let name = capability.title.as_deref().unwrap_or(&capability.name);
         let mut made = Self::begun(stored, &entry, [name, &capability.native_id]);
         made.description.clone_from(&capability.description);

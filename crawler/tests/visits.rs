@@ -601,6 +601,49 @@ async fn only_the_site_itself_proves_a_claim() {
     }
 }
 
+/// A visit reads at most 2,100 links of a document, and follows at most 50 new ones.
+#[tokio::test]
+async fn further_links_of_an_unchanged_catalog_are_read_from_its_stored_copy() {
+    let catalog = |links: &mut dyn Iterator<Item = String>| {
+        let entry = |(number, url)| {
+            format!(
+                r#"{{"identifier":"urn:air:shop.example:agent:{number}","displayName":"Agent","type":"application/json","url":"{url}"}}"#
+            )
+        };
+        let entries: Vec<String> = links.enumerate().map(entry).collect();
+        format!(
+            r#"{{"specVersion":"1.0","host":{{"displayName":"Shop"}},"entries":[{}]}}"#,
+            entries.join(",")
+        )
+    };
+    let to_sites = (0..2_200).map(|number| format!("https://s{}.example/{number}.json", number % 20));
+    let to_own = (0..90).map(|number| format!("https://shop.example/own/{number}.json"));
+    for (mut links, own_followed) in [
+        (
+            Box::new(to_sites.chain(["https://shop.example/own/1.json".to_owned()]))
+                as Box<dyn Iterator<Item = String>>,
+            [0, 1, 0],
+        ),
+        (Box::new(to_own), [50, 40, 0]),
+    ] {
+        let host =
+            shop().route("/.well-known/ai-catalog.json", Answer::json(catalog(&mut links)).etag("\"1\""));
+        let mut crawl = Crawl::of([host]).await;
+        for (visit, followed) in own_followed.into_iter().enumerate() {
+            crawl.pass_again().await;
+            let hits = crawl.hits("shop.example");
+            let statuses: Vec<Option<u16>> = hits
+                .iter()
+                .filter(|hit| hit.path == "/.well-known/ai-catalog.json")
+                .map(|hit| hit.status)
+                .collect();
+            assert_eq!(statuses, [Some(if visit == 0 { 200 } else { 304 })], "visit {visit}");
+            let new = hits.iter().filter(|hit| hit.path.starts_with("/own/")).count();
+            assert!(new >= followed, "visit {visit}: {new} of {followed}");
+        }
+    }
+}
+
 /// The catalog of a site also lists agents of its users. It is read before the home page, which tells which documents are the site's own.
 #[tokio::test]
 async fn the_best_source_decides_what_the_site_publishes() {

@@ -13,7 +13,7 @@ use std::str::FromStr;
 
 use chrono::{DateTime, Utc};
 use manifest::declaration::payment_schemes;
-use manifest::entry::Entry;
+use manifest::entry::{Entry, publisher_of};
 use manifest::model::{
     AuthScheme, Capability, CapabilityKind, Cost, Format, NamedBy, Payment, SafetyClass, SourceKind,
     UnknownValue,
@@ -152,6 +152,7 @@ impl<'a> FilterSource<'a> {
     pub(crate) fn of_declaration(stored: &'a StoredDeclaration, language: &'a str) -> Self {
         let excerpt = &stored.excerpt;
         let statement = &excerpt.statement;
+        let urn = excerpt.urn(stored.publisher);
         Self {
             id: &statement.id,
             key: &excerpt.key,
@@ -174,9 +175,9 @@ impl<'a> FilterSource<'a> {
             payment_schemes: excerpt.payment_schemes.clone(),
             kind: excerpt.kind,
             tags: &excerpt.tags,
-            urn: &excerpt.urn,
+            urn,
             media_type: &excerpt.media_type,
-            publisher: excerpt.publisher(),
+            publisher: publisher_of(urn),
             language,
         }
     }

@@ -91,8 +91,7 @@ fn filters_by_the_members_of_catalog_entries() {
     assert_eq!(of(both), ["shoe-advice"]);
     for stored in web() {
         for capability in &stored.manifest.capabilities {
-            let urn =
-                manifest::entry::of_capability(&stored.manifest, capability, stored.named_by).identifier.urn;
+            let urn = stored.entry_of(capability).identifier.urn;
             assert_eq!(
                 of(Filters { names: vec![urn.clone()], ..Filters::default() }),
                 std::slice::from_ref(&capability.native_id)

@@ -10,7 +10,7 @@ use explained::explanation;
 use indexed::searcher;
 use indexer::{FacetKey, Filters, Grouping, Hit, SearchRequest, Searcher};
 use manifest::model::{SemanticType, TypeSource};
-use manifest::{IdentityMark, ManifestId, ManifestUrl, NamedBy};
+use manifest::{CapabilityId, IdentityMark, ManifestId, ManifestUrl, NamedBy, Publisher};
 use policy::Status;
 use store::StoredManifest;
 
@@ -28,7 +28,7 @@ fn upload(site: &str, native_id: &str, description: &str) -> StoredManifest {
     let url = ManifestUrl::parse(&format!("https://{site}/u/someone/agent.json")).unwrap();
     stored.manifest.id = ManifestId::of(&url);
     stored.manifest.url = url;
-    stored.named_by = NamedBy::Others;
+    (stored.named_by, stored.publisher) = (NamedBy::Others, Publisher::Unknown);
     let capability = support::add(&mut stored, native_id, description);
     capability.invocation.method = Some("POST".to_owned());
     capability.invocation.url = Some(format!("https://{site}/api"));
@@ -126,6 +126,35 @@ fn a_document_of_a_user_does_not_lead_the_near_copy_at_a_usual_path() {
     assert_eq!(search(Grouping::None)[0].manifest_id, listed.manifest.id, "it says more about the call");
     let hits = search(Grouping::Copies);
     assert_eq!((hits.len(), &hits[0].manifest_id), (1, &declared.manifest.id), "{hits:?}");
+}
+
+/// The site publishes one document at a path that its home page names. A user's file, and one of the customer of a host, have the same text.
+#[test]
+fn the_near_copy_that_the_site_publishes_leads_at_any_path() {
+    let text =
+        "Cancels one order of books that was placed in the last thirty days, with a full refund to the card.";
+    let copy = |path: &str, publisher| {
+        let mut copy = upload("books.example", "cancel_order", text);
+        let url = ManifestUrl::parse(&format!("https://{path}")).unwrap();
+        copy.manifest.id = ManifestId::of(&url);
+        let capability = &mut copy.manifest.capabilities[0];
+        capability.id = CapabilityId::of_key(url.as_str());
+        copy.manifest.url = url;
+        StoredManifest { named_by: NamedBy::Site, publisher, ..copy }
+    };
+    let of_user = copy("books.example/u/someone/agent.json", Publisher::Unknown);
+    let of_host = copy("shop.books.example/agent.json", Publisher::Host);
+    let mut of_site = copy("books.example/api/agents.json", Publisher::Site);
+    of_site.status = Status::Unreachable;
+    for (manifests, leader) in [
+        (vec![of_user.clone(), of_site.clone()], &of_site),
+        (vec![of_user.clone(), of_host.clone()], &of_host),
+        (vec![of_user.clone(), of_host.clone(), of_site.clone()], &of_site),
+    ] {
+        let (_dir, searcher) = searcher(&manifests);
+        let hits = found(&searcher, "cancel my order of books", Filters::default());
+        assert_eq!((hits.len(), &hits[0].manifest_id), (1, &leader.manifest.id), "{hits:?}");
+    }
 }
 
 /// A file of a user does not affect the score of its site, does not represent the site, and is not the original of its copies.

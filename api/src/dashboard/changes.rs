@@ -232,6 +232,9 @@ fn reason(slug: &str) -> String {
         "unlisted" => Some("no document links to it any more"),
         "named_by_site" => Some("the site itself now names the document"),
         "named_by_others" => Some("only other sites name the document now"),
+        "published_by_site" => Some("the site itself now publishes the document"),
+        "published_by_host" => Some("the document counts as that of its host alone now"),
+        "published_by_unknown" => Some("users of the host may have written the document"),
         "read_again" => Some("a later version of agentdex read the same document"),
         _ => outcome.or_else(end),
     };

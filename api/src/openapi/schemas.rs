@@ -132,8 +132,9 @@ pub(crate) struct FeedLine {
     site: String,
     #[schema(inline)]
     manifest_id: ManifestId,
-    /// Why; `opted_out` if the site's owner opted out, `suspended_` and the reason if the operator suspended it, `named_by_site` or
-    /// `named_by_others` if that is what changed, `read_again` if a later version of the reader read the same document.
+    /// Why; `opted_out` if the site's owner opted out, `suspended_` and the reason if the operator suspended it, `named_by_site`,
+    /// `named_by_others`, `published_by_site`, `published_by_host` or `published_by_unknown` if that is what changed, `read_again` if a later
+    /// version of the reader read the same document.
     reason: Option<String>,
 }
 

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use axum::http::StatusCode;
+use manifest::Discovery;
 use serde_json::{Value, json};
 
 use crate::world::{PUBLIC_URL, World, encoded};
@@ -417,11 +418,14 @@ async fn lookup_prefers_the_host_of_the_publisher() {
     };
     let at_other_hosts = [
         ("https://aaa.example/.well-known/ard.json", entry("of another site")),
-        ("https://cards.words.example/.well-known/ard.json", entry("of a subdomain")),
+        ("https://listed.words.example/.well-known/ard.json", entry("of a customer")),
         ("https://words.example/u/thief/ard.json", entry("of a user")),
         ("https://zzz.example/.well-known/ard.json", entry("of a third site")),
     ];
-    let world = World::with(&at_other_hosts).await;
+    let home_page = (Discovery::HtmlLink, "https://words.example/");
+    let of_subdomain =
+        [("https://cards.words.example/.well-known/ard.json", home_page, entry("of a subdomain"))];
+    let world = World::with_found(&at_other_hosts, &of_subdomain).await;
     let found = world.get(&entry_path("urn:air:words.example:agent:poet")).await.ok();
     assert_eq!(found["description"], "of a subdomain");
     let agents = world.get("/agents?pageSize=100").await.ok();
@@ -432,10 +436,77 @@ async fn lookup_prefers_the_host_of_the_publisher() {
         ["https://www.words.example/.well-known/ard.json", "https://words.example/.well-known/ard.json"]
     {
         let own = [(url, entry("of the publisher"))];
-        let world = World::with(&[&at_other_hosts[..], &own[..]].concat()).await;
+        let world = World::with_found(&[&at_other_hosts[..], &own[..]].concat(), &of_subdomain).await;
         let found = world.get(&entry_path("urn:air:words.example:agent:poet")).await.ok();
         assert_eq!(found["description"], "of the publisher", "{url}");
     }
+}
+
+/// The robots.txt of a site, its home page and its usual paths lead to catalogs whose identifiers are kept. A catalog that is only listed by
+/// another one may be the file of a user, and a host that only the operator's list names may belong to a customer.
+#[tokio::test]
+async fn identifiers_of_catalogs_that_the_site_publishes_are_kept() {
+    const USUAL: &str = "https://maps.example/.well-known/ard.json";
+    const OF_CUSTOMER: &str = "https://customer.maps.example/.well-known/ard.json";
+    let entries = |names: &[&str]| {
+        let entry = |name: &&str| {
+            json!({"identifier": format!("urn:air:{name}"), "displayName": "Guide", "description": "Guides hikers over a pass",
+                "type": "application/a2a-agent-card+json", "url": format!("https://maps.example/{}.json", name.replace(':', "-")),
+                "representativeQueries": ["a guide", "a pass"]})
+        };
+        json!({"entries": names.iter().map(entry).collect::<Vec<_>>()})
+    };
+    let listed =
+        [(OF_CUSTOMER, entries(&["maps.example:agent:customer", "customer.maps.example:agent:own"]))];
+    let found = [
+        (USUAL, (Discovery::WellKnown, "https://maps.example/"), "usual"),
+        (
+            "https://maps.example/maps/all.json",
+            (Discovery::Agentmap, "https://maps.example/robots.txt"),
+            "mapped",
+        ),
+        ("https://maps.example/entries/mine.json", (Discovery::HtmlLink, "https://maps.example/"), "linked"),
+        ("https://maps.example/u/one/ard.json", (Discovery::CatalogEntry, USUAL), "upload"),
+        (
+            "https://maps.example/u/two/ard.json",
+            (Discovery::Agentmap, "https://customer.maps.example/robots.txt"),
+            "mapped-by-customer",
+        ),
+        (
+            "https://maps.example/u/three/ard.json",
+            (Discovery::HtmlLink, "https://unknown.maps.example/"),
+            "linked-by-unknown",
+        ),
+    ];
+    let found =
+        found.map(|(url, source, name)| (url, source, entries(&[&format!("maps.example:agent:{name}")])));
+    let world = World::with_found(&listed, &found).await;
+    for (name, is_kept) in [
+        ("maps.example:agent:usual", true),
+        ("maps.example:agent:mapped", true),
+        ("maps.example:agent:linked", true),
+        ("customer.maps.example:agent:own", true),
+        ("maps.example:agent:customer", false),
+        ("maps.example:agent:upload", false),
+        ("maps.example:agent:mapped-by-customer", false),
+        ("maps.example:agent:linked-by-unknown", false),
+    ] {
+        let identifier = format!("urn:air:{name}");
+        let answer = world.get(&entry_path(&identifier)).await;
+        let expected = if is_kept { StatusCode::OK } else { StatusCode::NOT_FOUND };
+        assert_eq!(answer.status, expected, "{identifier}");
+        if is_kept {
+            assert_eq!(answer.json()["metadata"]["identifierMinted"], false, "{identifier}");
+        }
+        let exact = world.get(&format!("/search?q={}&explain=true", encoded(&identifier))).await.ok();
+        let is_exact = |row: &Value| row["explanation"]["exact"] == true;
+        let rows = exact["results"].as_array().unwrap();
+        assert_eq!(rows.iter().any(is_exact), is_kept, "{identifier}: {exact}");
+    }
+    let catalog = world.get("/sites/maps.example/ard.json").await.ok();
+    let kept = identifiers(&catalog["entries"]);
+    assert!(kept.contains(&"urn:air:maps.example:agent:mapped"), "{kept:?}");
+    assert!(!kept.contains(&"urn:air:maps.example:agent:upload"), "{kept:?}");
 }
 
 /// The catalog is at a customer's host, only another site links to it, and it uses the name of the site.

@@ -14,6 +14,12 @@ use crate::fixture::{Fixture, fetched_at, found, not_found};
 /// Public URL of the API under test.
 pub(crate) const PUBLIC_URL: &str = "https://dex.example";
 
+/// How a document was found, and the URL that links to it.
+pub(crate) type Source<'a> = (Discovery, &'a str);
+
+/// The source of documents that only another site links to.
+const OF_OTHERS: Source<'_> = (Discovery::CatalogEntry, "https://evil.example/.well-known/ard.json");
+
 pub(crate) struct World {
     pub(crate) store: Store,
     router: Router,
@@ -36,21 +42,23 @@ impl World {
 
     /// The same five sites, and these documents of other sites.
     pub(crate) async fn with(others: &[(&str, Value)]) -> Self {
-        Self::build(others, &[]).await
+        Self::with_found(others, &[]).await
     }
 
     /// The same five sites, and these documents that only another site links to.
     pub(crate) async fn with_linked(linked: &[(&str, Value)]) -> Self {
-        Self::build(&[], linked).await
+        let linked = linked.iter().map(|(url, body)| (*url, OF_OTHERS, body.clone()));
+        Self::with_found(&[], &linked.collect::<Vec<_>>()).await
     }
 
-    async fn build(others: &[(&str, Value)], linked: &[(&str, Value)]) -> Self {
+    /// The same five sites, the documents of others, and these documents with their sources, in this order.
+    pub(crate) async fn with_found(others: &[(&str, Value)], linked: &[(&str, Source<'_>, Value)]) -> Self {
         let fixture = Fixture::new().await;
         for (url, body) in documents().iter().chain(others) {
             visit(&fixture, url, body).await;
         }
-        for (url, body) in linked {
-            visit_linked(&fixture, url, body).await;
+        for (url, source, body) in linked {
+            visit_linked(&fixture, (url, *source), body).await;
         }
         let store = fixture.store.clone();
         store.feed_head().await.unwrap();
@@ -74,7 +82,7 @@ impl World {
 
     /// Saves a document that only another site links to, at any host of its site.
     pub(crate) async fn publish_linked(&self, url: &str, body: &Value) {
-        visit_linked(&self.fixture, url, body).await;
+        visit_linked(&self.fixture, (url, OF_OTHERS), body).await;
         self.store.feed_head().await.unwrap();
     }
 
@@ -141,13 +149,10 @@ async fn visit(fixture: &Fixture, url: &str, body: &Value) {
     fixture.visit(vec![read(url, body)], Vec::new(), fetched_at()).await;
 }
 
-/// The same for a document that only another site links to. A visit records the host of its first request.
-async fn visit_linked(fixture: &Fixture, url: &str, body: &Value) {
-    let linked = FetchRecord {
-        discovery: Discovery::CatalogEntry,
-        linked_from: Some(ManifestUrl::parse("https://evil.example/.well-known/ard.json").unwrap()),
-        ..read(url, body)
-    };
+/// The same for a document that has this source. A visit records the host of its first request.
+async fn visit_linked(fixture: &Fixture, (url, (discovery, from)): (&str, Source<'_>), body: &Value) {
+    let linked_from = Some(ManifestUrl::parse(from).unwrap());
+    let linked = FetchRecord { discovery, linked_from, ..read(url, body) };
     let missing = format!("https://{}/.well-known/agents.json", linked.url.site());
     let missing = not_found(ManifestUrl::parse(&missing).unwrap(), fetched_at());
     fixture.visit(vec![missing, linked], Vec::new(), fetched_at()).await;

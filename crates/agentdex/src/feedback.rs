@@ -261,6 +261,7 @@ mod tests {
                 manifest,
                 training: manifest::model::PolicyChoice::Unset,
                 named_by: manifest::NamedBy::Site,
+                publisher: manifest::Publisher::Site,
                 status: policy::Status::Fresh,
                 first_seen_at: seen,
                 last_seen_at: seen,

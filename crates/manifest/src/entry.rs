@@ -1,13 +1,13 @@
 //! Describes a manifest and its capabilities as entries of an AI catalog: identifier, media type, address of the artefact.
 //!
 //! ARD 0.91 §4.2 requires an identifier that begins with the publisher's domain. A published identifier is kept if its publisher serves and
-//! names the catalog. Otherwise an identifier is generated from the host that served the document, and marked as generated. So a publisher
+//! publishes the catalog. Otherwise an identifier is generated from the host that served the document, and marked as generated. So a publisher
 //! cannot list or describe an address under the identifier of another one. An identifier does not prove who published.
 
 use std::borrow::Cow;
 
 use crate::format::dialects::dialect;
-use crate::model::{Capability, CapabilityKind, Format, Manifest, NamedBy};
+use crate::model::{Capability, CapabilityKind, Format, Manifest, Publisher};
 use crate::name::{Host, ManifestUrl};
 
 /// Maximum characters of a native id that becomes part of an identifier unchanged; longer ones are cut and get a hash.
@@ -15,8 +15,6 @@ const NATIVE_ID_CHARS_MAX: usize = 80;
 /// Characters of the hash that distinguishes shortened names: 40 bits.
 const TAIL_CHARS: usize = 8;
 
-/// Path of the home page, whose markup may contain entries.
-const HOME_PAGE: &str = "/";
 /// The media type of a registry (ARD 0.91 §5.3).
 pub const REGISTRY_MEDIA_TYPE: &str = "application/ai-registry+json";
 
@@ -58,8 +56,8 @@ pub fn of_manifest(manifest: &Manifest) -> Entry<'_> {
     }
 }
 
-/// The entry of one capability. `named_by` says who names the manifest.
-pub fn of_capability<'m>(manifest: &'m Manifest, capability: &'m Capability, named_by: NamedBy) -> Entry<'m> {
+/// The entry of one capability. `of` is the publisher of the manifest.
+pub fn of_capability<'m>(manifest: &'m Manifest, capability: &'m Capability, of: Publisher) -> Entry<'m> {
     let (media_type, url) = match manifest.format() {
         Format::Ard => catalog_entry(manifest, capability),
         Format::SkillsIndex => skill(manifest, capability),
@@ -67,14 +65,13 @@ pub fn of_capability<'m>(manifest: &'m Manifest, capability: &'m Capability, nam
     }
     .filter(|(_, url)| manifest.address_for_agents(url).is_some())
     .unwrap_or_else(|| (media_type_of(manifest.format()), manifest.url.as_str()));
-    Entry { identifier: identifier(manifest, capability, named_by), media_type, url }
+    Entry { identifier: identifier(manifest, capability, of), media_type, url }
 }
 
-fn identifier(manifest: &Manifest, capability: &Capability, named_by: NamedBy) -> Identifier {
+fn identifier(manifest: &Manifest, capability: &Capability, of: Publisher) -> Identifier {
     let native_id = capability.native_id.as_str();
-    let is_published = manifest.format() == Format::Ard && is_identifier(native_id);
-    if is_published && named_by == NamedBy::Site && is_of_publisher(&manifest.url, native_id) {
-        return Identifier { urn: native_id.to_owned(), is_minted: false };
+    if let Some(urn) = published(manifest.format(), &manifest.url, native_id, of) {
+        return Identifier { urn: urn.to_owned(), is_minted: false };
     }
     let is_plain = native_id.len() <= NATIVE_ID_CHARS_MAX && native_id.split(':').all(is_segment);
     let name = if is_plain && is_default_path(manifest) {
@@ -88,12 +85,24 @@ fn identifier(manifest: &Manifest, capability: &Capability, named_by: NamedBy) -
     Identifier { urn: format!("urn:air:{}:{format}:{name}", publisher(manifest)), is_minted: true }
 }
 
-/// Whether the publisher that an identifier names serves the catalog, below `/.well-known/` or in its home page: at other paths, users of
-/// its hosts may publish files.
-fn is_of_publisher(catalog: &ManifestUrl, identifier: &str) -> bool {
-    let is_own_place = catalog.is_well_known() || catalog.path_and_query() == HOME_PAGE;
-    let publisher = Host::parse(publisher_of(identifier));
-    is_own_place && publisher.is_ok_and(|publisher| catalog.host().may_use_name_of(&publisher))
+/// The native id of a catalog's entry, if it is an identifier that the catalog's publisher may give. The site may use the names of the host
+/// that serves the catalog, of its parent hosts and of its subdomains; the customer of a host only the name of this host and names below it.
+/// Users of a host may use none.
+pub(crate) fn published<'n>(
+    format: Format,
+    url: &ManifestUrl,
+    native_id: &'n str,
+    of: Publisher,
+) -> Option<&'n str> {
+    let host = url.host();
+    let may_use = |named: &Host| match of {
+        Publisher::Site => host.may_use_name_of(named),
+        Publisher::Host => host.may_use_name_of(named) && !host.is_below(named),
+        Publisher::Unknown => false,
+    };
+    let is_published =
+        |id: &str| is_identifier(id) && Host::parse(publisher_of(id)).is_ok_and(|named| may_use(&named));
+    Some(native_id).filter(|id| format == Format::Ard && is_published(id))
 }
 
 /// The host that served the document. ARD forbids underscores in a publisher; host names may have them.
@@ -182,8 +191,12 @@ mod tests {
     use crate::{Discovery, Document, read};
     use serde_json::json;
 
-    fn manifest(url: &str, body: &serde_json::Value) -> Manifest {
-        let url = ManifestUrl::parse(url).unwrap();
+    fn url(text: &str) -> ManifestUrl {
+        ManifestUrl::parse(text).unwrap()
+    }
+
+    fn manifest(at: &str, body: &serde_json::Value) -> Manifest {
+        let url = url(at);
         let bytes = body.to_string().into_bytes();
         read(&Document {
             bytes: &bytes,
@@ -208,8 +221,10 @@ mod tests {
     }
 
     fn urns(manifest: &Manifest) -> Vec<String> {
-        let entries =
-            manifest.capabilities.iter().map(|capability| of_capability(manifest, capability, NamedBy::Site));
+        let entries = manifest
+            .capabilities
+            .iter()
+            .map(|capability| of_capability(manifest, capability, Publisher::Site));
         entries.map(|entry| entry.identifier.urn).collect()
     }
 
@@ -221,7 +236,7 @@ mod tests {
         assert!(urns[1].starts_with("urn:air:shop.example:awp:a-b-c-"), "{urns:?}");
         assert_eq!(urns[3], "urn:air:shop.example:awp:x:y");
         assert!(urns.iter().all(|urn| is_identifier(urn)), "{urns:?}");
-        let entry = of_capability(&manifest, &manifest.capabilities[0], NamedBy::Site);
+        let entry = of_capability(&manifest, &manifest.capabilities[0], Publisher::Site);
         assert!(entry.identifier.is_minted);
         assert_eq!(
             (entry.media_type.as_ref(), entry.url),
@@ -255,7 +270,7 @@ mod tests {
         let entries: Vec<_> = manifest
             .capabilities
             .iter()
-            .map(|capability| of_capability(&manifest, capability, NamedBy::Site))
+            .map(|capability| of_capability(&manifest, capability, Publisher::Site))
             .collect();
         assert_eq!(entries[0].identifier.urn, "urn:air:hub.example:agent:one");
         assert!(!entries[0].identifier.is_minted);
@@ -280,28 +295,41 @@ mod tests {
         };
         let catalog = json!({"specVersion": "1.0", "entries": [
             entry("pay", "https://cards.shop.example/card.json"), entry("wire", "https://thief.example/card.json")]});
-        let minted_if = |url: &str, named_by: NamedBy| {
+        let minted = |url: &str, of: Publisher| {
             let manifest = manifest(url, &catalog);
-            let entry = |capability| of_capability(&manifest, capability, named_by);
+            let entry = |capability| of_capability(&manifest, capability, of);
             manifest.capabilities.iter().map(|one| entry(one).identifier.is_minted).collect::<Vec<_>>()
         };
-        let minted = |url: &str| minted_if(url, NamedBy::Site);
         for own in [
             "https://shop.example/.well-known/ai-catalog.json",
             "https://www.shop.example/.well-known/ai-catalog.json",
             "https://agents.shop.example/.well-known/ard.json",
             "https://shop.example/",
+            "https://shop.example/maps/entries.json",
         ] {
-            assert_eq!(minted(own), [false, false], "{own}");
-            assert_eq!(minted_if(own, NamedBy::Others), [true, true], "{own}");
+            assert_eq!(minted(own, Publisher::Site), [false, false], "{own}");
+            assert_eq!(minted(own, Publisher::Unknown), [true, true], "{own}");
         }
-        for other in [
-            "https://thief.example/.well-known/ai-catalog.json",
-            "https://shop.example/u/thief/ai-catalog.json",
-            "https://shop.example/.well-known/..%2Fu/thief/ai-catalog.json",
-            "https://shop.example/.well-known/file?name=thief.json",
+        let other = "https://thief.example/.well-known/ai-catalog.json";
+        assert_eq!(minted(other, Publisher::Site), [true, true]);
+    }
+
+    #[test]
+    fn the_customer_of_a_host_uses_the_name_of_this_host_alone() {
+        let host = "https://agents.shop.example/.well-known/ard.json";
+        for (name, site, customer) in [
+            ("agents.shop.example", true, true),
+            ("one.agents.shop.example", true, true),
+            ("shop.example", true, false),
+            ("other.shop.example", false, false),
         ] {
-            assert_eq!(minted(other), [true, true], "{other}");
+            let id = format!("urn:air:{name}:agent:pay");
+            let is_published = |of| published(Format::Ard, &url(host), &id, of).is_some();
+            assert_eq!(
+                (is_published(Publisher::Site), is_published(Publisher::Host)),
+                (site, customer),
+                "{name}"
+            );
         }
     }
 

@@ -50,7 +50,7 @@ pub use injection::addresses_reader;
 pub use listing::ListedEntry;
 pub use model::{
     Auth, AuthScheme, Capability, CapabilityKind, Confirmation, Conformance, Detection, Discovery, Finding,
-    Format, Manifest, NamedBy, Safety, SafetyClass, Severity, Strength,
+    Format, Manifest, NamedBy, Publisher, Safety, SafetyClass, Severity, Strength,
 };
 pub use name::{CapabilityId, ContentHash, Host, ManifestId, ManifestUrl, NameError, SiteName};
 pub use position::finding_positions;

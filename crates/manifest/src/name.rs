@@ -165,12 +165,23 @@ impl Host {
     /// Whether this host may publish under the name of another one: its own name without `www.`, and the names of its parent hosts and
     /// subdomains within the site. Sibling hosts may belong to different users of the site.
     pub fn may_use_name_of(&self, name: &Self) -> bool {
-        let own = self.0.strip_prefix("www.").unwrap_or(&self.0);
-        let is_below =
-            |host: &str, above: &str| host.strip_suffix(above).is_some_and(|labels| labels.ends_with('.'));
+        let own = self.without_www();
         let is_in_line = own == name.0 || is_below(own, &name.0) || is_below(&name.0, own);
         is_in_line && self.site() == name.site()
     }
+
+    /// Whether this host, without `www.`, is a subdomain of another one.
+    pub(crate) fn is_below(&self, other: &Self) -> bool {
+        is_below(self.without_www(), &other.0)
+    }
+
+    fn without_www(&self) -> &str {
+        self.0.strip_prefix("www.").unwrap_or(&self.0)
+    }
+}
+
+fn is_below(host: &str, above: &str) -> bool {
+    host.strip_suffix(above).is_some_and(|labels| labels.ends_with('.'))
 }
 
 /// The port in `example.org:8443`.

@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
-use manifest::declaration::{Declared, Excerpt, Publisher, SiteManifest, fullness, group, operation};
+use manifest::declaration::{Declared, Excerpt, SiteManifest, fullness, group, operation};
 use manifest::{Discovery, Document, Format, Manifest, ManifestUrl};
 use serde_json::{Value, json};
 

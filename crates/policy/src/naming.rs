@@ -6,13 +6,15 @@
 
 use std::collections::HashMap;
 
-use manifest::declaration::Publisher;
-use manifest::{Discovery, Host, ManifestUrl, NamedBy, SiteName};
+use manifest::{Discovery, Host, ManifestUrl, NamedBy, Publisher, SiteName};
 
 use crate::plan;
 
 /// Maximum number of links that are followed back from a document. In practice, catalogs are nested two or three levels deep.
 const LINKS_MAX: usize = 16;
+
+/// Path of the home page, whose markup may contain a manifest.
+const HOME_PAGE: &str = "/";
 
 /// How a document was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -128,7 +130,8 @@ impl SiteNaming {
 
     /// Who publishes a document: the site at its domain, the owner of the host at another host, or nobody known.
     pub fn publisher(&self, url: &ManifestUrl) -> Publisher {
-        match is_usual(url) || self.is_named_by_publisher(url) {
+        let is_at_own_path = is_usual(url) || url.path_and_query() == HOME_PAGE;
+        match is_at_own_path || self.is_named_by_publisher(url) {
             false => Publisher::Unknown,
             true if is_main_host(&self.site, &url.host()) => Publisher::Site,
             true => Publisher::Host,
@@ -192,6 +195,16 @@ pub fn named_by_url(url: &ManifestUrl) -> NamedBy {
     if is_of_site { NamedBy::Site } else { NamedBy::Others }
 }
 
+/// Who publishes a document, if only its URL is known: the site at a usual path of its domain or its `www.` host, the host at a usual path of
+/// another host.
+pub fn publisher_by_url(url: &ManifestUrl) -> Publisher {
+    match named_by_url(url) {
+        NamedBy::Site => Publisher::Site,
+        NamedBy::Others if is_usual(url) => Publisher::Host,
+        NamedBy::Others => Publisher::Unknown,
+    }
+}
+
 /// Whether only the host itself can publish at a URL: below `/.well-known/`, or at a path of the table.
 pub fn is_usual(url: &ManifestUrl) -> bool {
     url.is_well_known() || plan::find(&url.path_and_query()).is_some()
@@ -243,6 +256,13 @@ mod tests {
         }
         for other in ["https://a.example/u/agent.json", "https://tenant.a.example/agent.json"] {
             assert_eq!(named_by_url(&url(other)), NamedBy::Others, "{other}");
+        }
+        for (at, publisher) in [
+            ("https://www.a.example/.well-known/mcp.json", Publisher::Site),
+            ("https://tenant.a.example/agent.json", Publisher::Host),
+            ("https://a.example/u/agent.json", Publisher::Unknown),
+        ] {
+            assert_eq!(publisher_by_url(&url(at)), publisher, "{at}");
         }
     }
 
@@ -317,6 +337,33 @@ mod tests {
             ("https://t1.a.example/agent.json", false),
         ] {
             assert_eq!(naming.publishes(&url(at)), expected, "{at}");
+        }
+    }
+
+    #[test]
+    fn a_host_besides_the_domain_speaks_only_for_itself() {
+        let (upload, at_api) = ("https://a.example/u/x.json", "https://api.a.example/x.json");
+        let of_customer = "https://listed.a.example/robots.txt";
+        let publisher = |at: &str, discovery, from: &str| {
+            let found_by = |discovery, from: &str| FoundBy { discovery, linked_from: Some(url(from)) };
+            let found = HashMap::from([
+                (url("https://api.a.example/y.json"), found_by(Discovery::HtmlLink, "https://a.example/")),
+                (url(at), found_by(discovery, from)),
+            ]);
+            let listed = Host::parse("listed.a.example").unwrap();
+            SiteNaming::new(SiteName::parse("a.example").unwrap(), found, [listed]).publisher(&url(at))
+        };
+        for (at, discovery, from, expected) in [
+            (upload, Discovery::Agentmap, "https://www.a.example/robots.txt", Publisher::Site),
+            (at_api, Discovery::Agentmap, "https://a.example/robots.txt", Publisher::Host),
+            (at_api, Discovery::Agentmap, "https://api.a.example/robots.txt", Publisher::Host),
+            (upload, Discovery::Agentmap, "https://api.a.example/robots.txt", Publisher::Unknown),
+            (upload, Discovery::Agentmap, of_customer, Publisher::Unknown),
+            (upload, Discovery::CatalogEntry, "https://a.example/.well-known/ard.json", Publisher::Unknown),
+            ("https://a.example/", Discovery::CatalogEntry, of_customer, Publisher::Site),
+            ("https://listed.a.example/", Discovery::Root, "https://a.example/", Publisher::Host),
+        ] {
+            assert_eq!(publisher(at, discovery, from), expected, "{at} from {from}");
         }
     }
 

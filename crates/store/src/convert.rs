@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use manifest::model::PolicyChoice;
-use manifest::{ManifestUrl, NamedBy};
+use manifest::{ManifestUrl, NamedBy, Publisher};
 use policy::Status;
-use policy::naming::named_by_url;
+use policy::naming::{named_by_url, publisher_by_url};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -205,6 +205,7 @@ pub(crate) struct ManifestStateColumns {
     status: String,
     training: Option<String>,
     named_by: Option<String>,
+    publisher: Option<String>,
     first_seen_at_ms: i64,
     last_seen_at_ms: i64,
     changed_at_ms: i64,
@@ -214,6 +215,7 @@ from_row!(ManifestStateColumns {
     status,
     training,
     named_by,
+    publisher,
     first_seen_at_ms,
     last_seen_at_ms,
     changed_at_ms
@@ -224,6 +226,7 @@ pub(crate) struct ManifestState {
     pub(crate) status: Status,
     pub(crate) training: PolicyChoice,
     pub(crate) named_by: NamedBy,
+    pub(crate) publisher: Publisher,
     pub(crate) first_seen_at: DateTime<Utc>,
     pub(crate) last_seen_at: DateTime<Utc>,
     pub(crate) changed_at: DateTime<Utc>,
@@ -280,10 +283,12 @@ impl<'a> RowRef<'a> {
         url: &ManifestUrl,
     ) -> Result<ManifestState, StoreError> {
         let named_by = self.parse_of("named_by", columns.named_by.as_ref())?;
+        let publisher = self.parse_of("publisher", columns.publisher.as_ref())?;
         Ok(ManifestState {
             status: self.parse("status", &columns.status)?,
             training: self.parse_of("training", columns.training.as_ref())?.unwrap_or_default(),
             named_by: named_by.unwrap_or_else(|| named_by_url(url)),
+            publisher: publisher.unwrap_or_else(|| publisher_by_url(url)),
             first_seen_at: self.time("first_seen_at_ms", columns.first_seen_at_ms)?,
             last_seen_at: self.time("last_seen_at_ms", columns.last_seen_at_ms)?,
             changed_at: self.time("changed_at_ms", columns.changed_at_ms)?,

@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use manifest::declaration::Publisher;
 use manifest::model::PolicyChoice;
-use manifest::{ContentHash, Host, ManifestId, NamedBy, READER_VERSION};
+use manifest::{ContentHash, Host, ManifestId, NamedBy, Publisher, READER_VERSION};
 use policy::Status;
 
 use crate::model::{HostOrigin, ResourceState};

@@ -7,8 +7,7 @@ use manifest::{ContentHash, Manifest};
 
 use crate::StoreError;
 use crate::convert::{
-    ManifestState, ManifestStateColumns, RowRef, decompressed_bytes, intact, log_damaged, manifest_bytes,
-    to_u32,
+    ManifestStateColumns, RowRef, decompressed_bytes, intact, log_damaged, manifest_bytes, to_u32,
 };
 use crate::from_row::from_row;
 use crate::model::{StoredDeclaration, StoredManifest};
@@ -109,15 +108,15 @@ impl Packed for PackedManifest {
             return Err(version.damaged("model", &format!("it is the model of {}", manifest.id)));
         }
         let state = at.manifest_state(&self.state, &manifest.url)?;
-        let ManifestState { training, named_by, status, first_seen_at, last_seen_at, changed_at } = state;
         Ok(StoredManifest {
             manifest,
-            training,
-            named_by,
-            status,
-            first_seen_at,
-            last_seen_at,
-            changed_at,
+            training: state.training,
+            named_by: state.named_by,
+            publisher: state.publisher,
+            status: state.status,
+            first_seen_at: state.first_seen_at,
+            last_seen_at: state.last_seen_at,
+            changed_at: state.changed_at,
             versions: to_u32(self.version),
             body_kept: self.document_hash.is_some(),
         })
@@ -195,8 +194,16 @@ impl Packed for PackedDeclaration {
             return Err(at.damaged("statement", &format!("it is that of {}", excerpt.statement.id)));
         }
         let state = at.manifest_state(&self.state, &excerpt.statement.url)?;
-        let ManifestState { training, named_by, status, first_seen_at, last_seen_at, changed_at } = state;
-        Ok(StoredDeclaration { excerpt, training, named_by, status, first_seen_at, last_seen_at, changed_at })
+        Ok(StoredDeclaration {
+            excerpt,
+            training: state.training,
+            named_by: state.named_by,
+            publisher: state.publisher,
+            status: state.status,
+            first_seen_at: state.first_seen_at,
+            last_seen_at: state.last_seen_at,
+            changed_at: state.changed_at,
+        })
     }
 }
 

@@ -7,11 +7,10 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
-use manifest::declaration::Publisher;
 use manifest::model::PolicyChoice;
-use manifest::{ContentHash, Discovery, Format, Manifest, ManifestId, ManifestUrl, NamedBy};
+use manifest::{ContentHash, Discovery, Format, Manifest, ManifestId, ManifestUrl, NamedBy, Publisher};
 use policy::VisitEnd;
-use policy::naming::{FoundBy, SiteNaming, named_by_url};
+use policy::naming::{FoundBy, SiteNaming, named_by_url, publisher_by_url};
 use policy::{FetchOutcome, Status};
 
 use crate::StoreError;
@@ -299,7 +298,8 @@ fn naming_after(visit: &VisitRecord, known: &Known, after: &[ResourceState]) -> 
 }
 
 /// Plans to store who names and publishes the manifests that stay in the index, if that changed or was not stored. Returns whether it
-/// changed. The content of such a manifest is the same, so the feed reports a change of status if another one names it.
+/// changed. The content of such a manifest is the same, so the feed reports a change of status if it counts as that of another publisher, or
+/// if another one names it.
 fn plan_naming(plan: &mut Plan<'_>, known: &Known, naming: &SiteNaming, at: DateTime<Utc>) -> bool {
     let reported: HashSet<ManifestId> =
         plan.changes.iter().map(|change| change.manifest_id.clone()).collect();
@@ -321,16 +321,18 @@ fn plan_naming(plan: &mut Plan<'_>, known: &Known, naming: &SiteNaming, at: Date
         }
         plan.named.push((id.clone(), now));
         if before.named_by.unwrap_or_else(|| named_by_url(url)) != named_by {
-            changed.push((id.clone(), named_by));
+            changed.push((id.clone(), format!("named_by_{named_by}")));
+        } else if before.publisher.unwrap_or_else(|| publisher_by_url(url)) != publisher {
+            changed.push((id.clone(), format!("published_by_{publisher}")));
         }
     }
     let is_any_changed = is_other_publisher || !changed.is_empty();
     changed.retain(|(id, _)| !reported.contains(id));
-    plan.changes.extend(changed.into_iter().map(|(manifest_id, named_by)| Change {
+    plan.changes.extend(changed.into_iter().map(|(manifest_id, reason)| Change {
         what: FeedChange::StatusChanged,
         manifest_id,
         at,
-        reason: Some(format!("named_by_{named_by}")),
+        reason: Some(reason),
     }));
     is_any_changed
 }

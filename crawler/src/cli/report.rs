@@ -360,10 +360,10 @@ mod tests {
             })
         };
         assert!(
-            printed(&[("dns_dead", 2), ("dns_failed", 1), ("unreachable", 1)])
+            printed(&[("dns_dead", 2), ("unreachable", 1), ("tls_failed", 1), ("address_refused", 1)])
                 .contains("No site was reached")
         );
-        for ends in [[("dns_dead", 2), ("completed", 1)].as_slice(), &[("tls_failed", 1)], &[]] {
+        for ends in [[("dns_dead", 2), ("completed", 1)].as_slice(), &[("robots_denied", 1)], &[]] {
             assert!(!printed(ends).contains("No site was reached"), "{ends:?}");
         }
     }

@@ -318,30 +318,50 @@ impl Visit<'_> {
             let read = Some(ReadWhole::Page(&host));
             has_room &= self.follow_links_of_host(FullTableReason::Linked, task, read, *follow_ups);
         }
-        if let Some(manifest) = &fetched.manifest {
+        let is_unchanged = fetched.outcome == FetchOutcome::NotModified;
+        if let Some(manifest) = fetched.manifest.as_deref() {
             let (reason, is_found) = (FullTableReason::ManifestFound, fetched.outcome.is_present());
             self.request_remaining(reason, task.named_by, is_found);
-            let named_by = self.own_hosts.named_by_document(task);
-            let mut follow_ups = links::of_manifest_in_visit(manifest, self.site.visits);
-            follow_ups.put_unknown_first(self.site);
-            let is_whole = links::are_read_whole(manifest);
-            if is_whole && is_found && manifest.format() != Format::Malformed {
-                let read = ReadWhole::Document(&task.url);
-                self.compare_links(read, (&follow_ups, named_by));
+            let has_followed = self.follow_manifest(task, manifest, fetched.outcome);
+            match &mut fetched.cache {
+                Some(cache) => cache.links_left = !has_followed,
+                None => has_room &= has_followed,
             }
-            has_room &= self.follow(follow_ups, named_by) && is_whole;
+        } else if is_unchanged && let Some(cache) = fetched.cache.as_mut().filter(|cache| cache.links_left) {
+            match Box::pin(self.stored_manifest(&task.url)).await? {
+                Some(stored) => {
+                    cache.links_left = !self.follow_manifest(task, &stored.manifest, fetched.outcome);
+                }
+                None => has_room = false,
+            }
         }
         let has_memory = fetched.outcome != FetchOutcome::NotReached;
         if !(has_room && has_memory) {
             self.progress.findings.sources.add_unfollowed(&task.url);
         }
         self.progress.links_exceed_memory |= !has_memory && task.is_link();
-        let is_unchanged = fetched.outcome == FetchOutcome::NotModified;
         self.progress.findings.record(self.slot_checked(task), fetched);
         if is_unchanged && known.is_some() {
             Box::pin(self.follow_known_parts(task)).await?;
         }
         Ok(next)
+    }
+
+    /// Follows the links of a manifest that was received or confirmed. Returns whether it has no further links. The parts of a confirmed
+    /// manifest are followed separately.
+    fn follow_manifest(&mut self, task: &Task, manifest: &Manifest, outcome: FetchOutcome) -> bool {
+        let named_by = self.own_hosts.named_by_document(task);
+        let mut follow_ups = links::of_manifest_in_visit(manifest, self.site.visits);
+        follow_ups.put_unknown_first(self.site);
+        let is_whole = links::are_read_whole(manifest);
+        if is_whole && outcome.is_present() && manifest.format() != Format::Malformed {
+            let read = ReadWhole::Document(&task.url);
+            self.compare_links(read, (&follow_ups, named_by));
+        }
+        if outcome == FetchOutcome::NotModified {
+            follow_ups.tasks.retain(|task| task.role == Role::Manifest);
+        }
+        self.follow(follow_ups, named_by) && is_whole
     }
 }
 

@@ -11,7 +11,7 @@ use std::rc::Rc;
 use manifest::declaration::Excerpt;
 use manifest::entry::Entry;
 use manifest::model::{Capability, ConformanceLevel, Manifest, SourceKind};
-use manifest::{CapabilityId, ManifestUrl};
+use manifest::{CapabilityId, ManifestUrl, Publisher};
 use policy::Status;
 use store::{StoredDeclaration, StoredManifest};
 use tantivy::TantivyDocument;
@@ -125,7 +125,7 @@ impl<'a> ManifestText<'a> {
         row: &Hit,
     ) -> Result<TantivyDocument, IndexError> {
         let text = CapabilityText { declarations, spam, ..CapabilityText::of(self, capability) };
-        let entry = manifest::entry::of_capability(&self.stored.manifest, capability, self.stored.named_by);
+        let entry = self.stored.entry_of(capability);
         let mut document = TantivyDocument::default();
         self.add_identity(fields, capability, &entry, &mut document);
         self.add_declarations(fields, declarations, &mut document);
@@ -341,15 +341,15 @@ impl<'a> CapabilityText<'a> {
     }
 
     /// The number of the site that is called: the site of the address, or the site that serves the declaration if there is no address. The
-    /// number also says whether this site declares the capability itself, which requires a document that it names, and whether at a usual path.
+    /// number also says whether this site declares the capability itself, which requires a document that it names, and who publishes that.
     fn address_number(&self, manifest: &ManifestText<'_>) -> u64 {
-        let url = &manifest.stored.manifest.url;
-        let of_serving = match manifest.stored.is_of_site() {
-            true if policy::naming::is_usual(url) => AddressOf::Publisher,
-            true => AddressOf::Site,
-            false => AddressOf::Others,
+        let of_serving = match manifest.stored.publisher {
+            _ if !manifest.stored.is_of_site() => AddressOf::Others,
+            Publisher::Site => AddressOf::Site,
+            Publisher::Host => AddressOf::Host,
+            Publisher::Unknown => AddressOf::Users,
         };
-        let serving = url.site();
+        let serving = manifest.stored.manifest.url.site();
         let address = self.capability.invocation.endpoint();
         let called =
             address.and_then(|address| ManifestUrl::parse(address).ok()).map(|address| address.site());

@@ -106,19 +106,20 @@ pub(crate) fn gram_number(gram: &str) -> u16 {
     u16::try_from((hash ^ (hash >> 16) ^ (hash >> 32) ^ (hash >> 48)) & 0xffff).unwrap_or(0)
 }
 
-/// Set in the number of an address that the site itself serves.
-const OWN_ADDRESS: u64 = 1;
-/// Set if it does so at a usual path, where users of the site write no documents.
-const PUBLISHED_ADDRESS: u64 = 2;
+/// The bits of the number of an address that contain an [`AddressOf`].
+const ADDRESS_OF: u64 = 0b11;
 
-/// Who declares a capability.
+/// Who declares a capability, in order of precedence among near copies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u64)]
 pub(crate) enum AddressOf {
-    /// The site that is called, at a usual path.
-    Publisher,
-    /// The site that is called, in a document that its users may have written.
-    Site,
-    Others,
+    Others = 0,
+    /// The site that is called names the document, but its users may have written it.
+    Users = 1,
+    /// The customer of a host of the site that is called.
+    Host = 2,
+    /// The site that is called.
+    Site = 3,
 }
 
 /// The number of the site that a capability calls, and who declares it. Nobody can choose a name with the number of another site, so it is
@@ -126,27 +127,22 @@ pub(crate) enum AddressOf {
 pub(crate) fn number_of_address(called: &SiteName, of: AddressOf) -> u64 {
     let digest = Sha256::digest(called.as_str());
     let number = digest.iter().take(8).fold(0, |number, byte| (number << 8) | u64::from(*byte));
-    let number = number & !(OWN_ADDRESS | PUBLISHED_ADDRESS);
-    match of {
-        AddressOf::Publisher => number | OWN_ADDRESS | PUBLISHED_ADDRESS,
-        AddressOf::Site => number | OWN_ADDRESS,
-        AddressOf::Others => number,
-    }
+    number & !ADDRESS_OF | of as u64
 }
 
 /// Whether two numbers belong to addresses of one site.
 pub(crate) const fn is_same_address(one: u64, other: u64) -> bool {
-    (one ^ other) & !(OWN_ADDRESS | PUBLISHED_ADDRESS) == 0
+    (one ^ other) & !ADDRESS_OF == 0
 }
 
-/// Whether the site that is called declares the capability at a usual path.
-pub(crate) const fn is_published_address(number: u64) -> bool {
-    number & PUBLISHED_ADDRESS != 0
+/// The precedence of who declares a capability: the value of its [`AddressOf`].
+pub(crate) const fn precedence(number: u64) -> u64 {
+    number & ADDRESS_OF
 }
 
 /// Whether the site that is called declares the capability.
 pub(crate) const fn is_own_address(number: u64) -> bool {
-    number & OWN_ADDRESS != 0
+    precedence(number) != AddressOf::Others as u64
 }
 
 /// A stable hash of a text (FNV-1a).

@@ -16,8 +16,7 @@ pub(crate) use document::site_number;
 pub use document::{ExampleCheck, UnfoundExample, check_examples};
 pub(crate) use endpoints::AGENT_PROTOCOLS;
 pub(crate) use forward::{
-    Part as StemPart, decoded, gram_number, is_own_address, is_published_address, is_same_address,
-    stem_number,
+    Part as StemPart, decoded, gram_number, is_own_address, is_same_address, precedence, stem_number,
 };
 pub(crate) use live::LiveTerms;
 pub(crate) use payload::Payload;

@@ -1,11 +1,13 @@
 //! Groups results under the best one: near copies of a declaration, or all results of a site.
 //!
-//! Near copies call one site. They are grouped under the declaration of this site, if possible one at a usual path, or under the best one of
-//! the site that serves them. So a copy that calls another site hides no capability, and a user of a site does not lead its own.
+//! Near copies call one site. They are grouped under the declaration of this site, if possible one that the site publishes, or under the best
+//! one of the site that serves them. So a copy that calls another site hides no capability, and a user of a site does not lead its own.
+
+use std::cmp::Reverse;
 
 use super::columns::DocumentTraits;
 use super::rank::{Candidate, Ranked};
-use crate::index::{is_own_address, is_published_address, is_same_address};
+use crate::index::{is_own_address, is_same_address, precedence};
 use crate::request::Grouping;
 
 /// Number of best results that are compared with each other.
@@ -40,7 +42,7 @@ fn by_copies(ranked: Vec<Ranked>) -> Vec<Ranked> {
     let traits = ranked.iter().take(COMPARED_MAX).map(|hit| hit.candidate.traits);
     let mut originals: Vec<DocumentTraits> = traits.filter(|traits| is_own_address(traits.address)).collect();
     // a user of the site may have written a better result
-    originals.sort_by_key(|original| !is_published_address(original.address));
+    originals.sort_by_key(|original| Reverse(precedence(original.address)));
     let mut leaders: Vec<(Option<u64>, Ranked)> = Vec::with_capacity(ranked.len());
     for (place, hit) in ranked.into_iter().enumerate() {
         let traits = hit.candidate.traits;

@@ -175,7 +175,7 @@ fn links(stored: &StoredManifest) -> BTreeSet<SiteName> {
 #[cfg(test)]
 mod tests {
     use manifest::model::{CapabilityKind, Format, Link, Manifest};
-    use manifest::{Capability, ContentHash, ManifestId, NamedBy};
+    use manifest::{Capability, ContentHash, ManifestId, NamedBy, Publisher};
     use serde_json::json;
 
     use super::*;
@@ -193,6 +193,7 @@ mod tests {
             manifest,
             training: manifest::model::PolicyChoice::Unset,
             named_by: NamedBy::Site,
+            publisher: Publisher::Site,
             status: policy::Status::Fresh,
             first_seen_at: at,
             last_seen_at: at,

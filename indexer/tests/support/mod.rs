@@ -21,6 +21,7 @@ pub(crate) fn manifest(site: &str, name: &str) -> StoredManifest {
         manifest,
         training: manifest::model::PolicyChoice::Unset,
         named_by: manifest::NamedBy::Site,
+        publisher: manifest::Publisher::Site,
         status: Status::Fresh,
         first_seen_at: seen,
         last_seen_at: seen,

@@ -186,6 +186,7 @@ pub(super) fn stored(manifest: Manifest) -> StoredManifest {
         manifest,
         training: manifest::model::PolicyChoice::Unset,
         named_by: manifest::NamedBy::Site,
+        publisher: manifest::Publisher::Site,
         status: Status::Fresh,
         first_seen_at: seen,
         last_seen_at: seen,

@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::statement::Statement;
 use crate::entry;
-use crate::model::{Capability, CapabilityKind, Cost, Manifest, NamedBy, Payment, PolicyChoice, SourceKind};
+use crate::model::{
+    Capability, CapabilityKind, Cost, Manifest, Payment, PolicyChoice, Publisher, SourceKind,
+};
 use crate::text::capped;
 
 /// Maximum number of characters of texts that are not compared. Search indexes this much of the description of a declaration that is not
@@ -36,8 +38,9 @@ pub struct Excerpt {
     pub tags: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,
-    /// Identifier of the declaration as an entry of a catalog.
-    pub urn: String,
+    /// Identifier of the declaration as an entry of a catalog, unless the publisher gave one. See [`Self::urn`].
+    #[serde(rename = "urn")]
+    pub minted_urn: String,
     pub media_type: String,
     /// Name that the manifest states for itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -56,9 +59,8 @@ pub struct Excerpt {
 
 impl Excerpt {
     pub fn of(manifest: &Manifest, capability: &Capability) -> Self {
-        // The facts of a document do not depend on who links to it. The index omits the identifiers of documents that only other sites link
-        // to.
-        let entry = entry::of_capability(manifest, capability, NamedBy::Site);
+        // the stored facts of a document do not depend on who publishes it
+        let entry = entry::of_capability(manifest, capability, Publisher::Unknown);
         let types = capability.semantic_types.iter().map(|kind| kind.name.clone());
         Self {
             statement: bounded(Statement::of(manifest, capability)),
@@ -70,7 +72,7 @@ impl Excerpt {
             semantic_types: first_words(types.collect()),
             tags: first_words(capability.tags.clone()),
             method: capability.invocation.method.clone(),
-            urn: entry.identifier.urn,
+            minted_urn: entry.identifier.urn,
             media_type: word(entry.media_type.into_owned()),
             manifest_name: manifest.name.clone(),
             manifest_language: manifest.language.clone().map(word),
@@ -85,9 +87,10 @@ impl Excerpt {
         capability.description.as_deref().map(|text| capped(text, TEXT_CHARS_MAX))
     }
 
-    /// The domain in the identifier.
-    pub fn publisher(&self) -> &str {
-        entry::publisher_of(&self.urn)
+    /// Identifier of the declaration as an entry of a catalog with this publisher.
+    pub fn urn(&self, of: Publisher) -> &str {
+        let Statement { format, url, native_id, .. } = &self.statement;
+        entry::published(*format, url, native_id, of).unwrap_or(&self.minted_urn)
     }
 }
 

@@ -11,20 +11,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
-use crate::model::Format;
+use crate::model::{Format, Publisher};
 use crate::name::{CapabilityId, ContentHash, Host, ManifestId};
-
-crate::string_enum! {
-    /// The publisher of a document.
-    Publisher, "publisher" {
-        /// The site itself, at its domain.
-        Site = "site",
-        /// The owner of another host below the domain, who may be a customer.
-        Host = "host",
-        /// Unknown: a user of the host may have written the document.
-        Unknown = "unknown",
-    }
-}
 
 /// A manifest of the site that is in the index.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -17,7 +17,7 @@ pub(crate) use contradiction::FINDINGS;
 pub use contradiction::{Contradiction, Fact, Stated, contradictions, findings_of, merge};
 pub use excerpt::{Excerpt, payment_schemes};
 pub use fullness::fullness;
-pub use group::{Declared, Group, Member, Publisher, SiteManifest, group};
+pub use group::{Declared, Group, Member, SiteManifest, group};
 pub use name::{Before, Move, Moves, Named, Regrouped, name};
 pub use operation::operation;
 pub use statement::Statement;

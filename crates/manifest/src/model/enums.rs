@@ -267,6 +267,18 @@ string_enum! {
 }
 
 string_enum! {
+    /// The publisher of a document of a site, as decided by `policy::naming`.
+    Publisher, "publisher" {
+        /// The site itself.
+        Site = "site",
+        /// The owner of another host below the domain, who may be a customer.
+        Host = "host",
+        /// Unknown: a user of the host may have written the document.
+        Unknown = "unknown",
+    }
+}
+
+string_enum! {
     /// How the server answers a call: at once, later at a poll URL, or as a stream.
     #[derive(Default)]
     ExecutionModel, "execution model" { Sync = "sync", Async = "async", Stream = "stream", #[default] Unknown = "unknown" }

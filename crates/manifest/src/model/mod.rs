@@ -14,8 +14,8 @@ pub use capability::{Capability, CapabilityAuth, Execution, Idempotency, Invocat
 pub use document::{Detection, Manifest, Served};
 pub use enums::{
     AuthScheme, CapabilityKind, Confirmation, ConformanceLevel, Cost, Discovery, ExecutionModel, Format,
-    NamedBy, PolicyChoice, Protocol, SafetyClass, Severity, Source, SourceKind, Strength, Tristate,
-    TypeSource, UnknownValue,
+    NamedBy, PolicyChoice, Protocol, Publisher, SafetyClass, Severity, Source, SourceKind, Strength,
+    Tristate, TypeSource, UnknownValue,
 };
 pub use finding::{Conformance, Finding};
 pub(crate) use parts::SCHEMES_PER_CAPABILITY_MAX;

@@ -52,6 +52,9 @@ pub struct CacheRecord {
     /// The target of a redirect, if it sent the response. The validators apply to that resource only (RFC 9110 section 8.8).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     redirected_to: Option<String>,
+    /// Whether the document has links that no visit has followed. They are read from its stored copy after a 304.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub links_left: bool,
 }
 
 /// Whether a stored response may be used without a request.
@@ -137,7 +140,8 @@ impl CacheRecord {
             }
         }
         kept.shrink_to_fit();
-        Self { status, received_at, headers: kept, redirected_to: None }.without_forbidden()
+        Self { status, received_at, headers: kept, redirected_to: None, links_left: false }
+            .without_forbidden()
     }
 
     /// The record of a response that came from the target of a redirect; `None` for one that the URL itself sent.
@@ -241,6 +245,7 @@ impl CacheRecord {
             }
         }
         new.redirected_to.clone_from(&self.redirected_to);
+        new.links_left = self.links_left;
         new.without_forbidden()
     }
 

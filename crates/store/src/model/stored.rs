@@ -2,8 +2,11 @@
 
 use chrono::{DateTime, Utc};
 use manifest::declaration::{Excerpt, Member};
+use manifest::entry::{self, Entry};
 use manifest::model::PolicyChoice;
-use manifest::{Capability, CapabilityId, ContentHash, Format, Identity, Manifest, ManifestId, NamedBy};
+use manifest::{
+    Capability, CapabilityId, ContentHash, Format, Identity, Manifest, ManifestId, NamedBy, Publisher,
+};
 use policy::{FetchOutcome, Status, VisitEnd};
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +21,8 @@ pub struct StoredManifest {
     pub training: PolicyChoice,
     /// Who names the document. For a manifest that a program of an earlier schema wrote, only the URL determines it until the next visit.
     pub named_by: NamedBy,
+    /// Who publishes the document. For a manifest that a program of an earlier schema wrote, only the URL determines it until the next visit.
+    pub publisher: Publisher,
     pub status: Status,
     /// When any version was first seen.
     pub first_seen_at: DateTime<Utc>,
@@ -43,6 +48,11 @@ impl StoredManifest {
         self.named_by == NamedBy::Site
     }
 
+    /// One of its capabilities as an entry of a catalog.
+    pub fn entry_of<'m>(&'m self, capability: &'m Capability) -> Entry<'m> {
+        entry::of_capability(&self.manifest, capability, self.publisher)
+    }
+
     /// The identity of the manifest's publisher.
     pub fn identity(&self) -> Identity<'_> {
         self.manifest.identity(self.named_by)
@@ -66,6 +76,7 @@ pub struct StoredDeclaration {
     pub training: PolicyChoice,
     /// See [`StoredManifest::named_by`].
     pub named_by: NamedBy,
+    pub publisher: Publisher,
     pub status: Status,
     pub first_seen_at: DateTime<Utc>,
     pub last_seen_at: DateTime<Utc>,
@@ -78,6 +89,7 @@ impl StoredDeclaration {
             excerpt: Excerpt::of(&stored.manifest, capability),
             training: stored.training,
             named_by: stored.named_by,
+            publisher: stored.publisher,
             status: stored.status,
             first_seen_at: stored.first_seen_at,
             last_seen_at: stored.last_seen_at,

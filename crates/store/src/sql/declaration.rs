@@ -285,8 +285,8 @@ pub(crate) async fn declarations_load(
     ids: &[CapabilityId],
 ) -> Outcome<Vec<PackedDeclaration>> {
     let rows = sqlx::query(select_statements!(
-        "c.id, c.statement, m.status, m.training, m.named_by, m.first_seen_at_ms, m.last_seen_at_ms,
-         m.changed_at_ms"
+        "c.id, c.statement, m.status, m.training, m.named_by, m.publisher, m.first_seen_at_ms,
+         m.last_seen_at_ms, m.changed_at_ms"
     ))
     .bind(names(ids.iter().map(CapabilityId::as_str))?)
     .fetch_all(&mut *connection)

@@ -1,16 +1,19 @@
 //! Limits on unfetched URLs of a site: URLs from links and submissions that no visit has fetched.
 //!
-//! Each linking site has a share. A refused link may fit later, but the document with the link may never change. So its next request is
-//! sent without validators, and its links are offered again.
+//! Each linking site has a share. A refused link may fit later, but the document with the link may never change. So its links are offered
+//! again at its next request.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use manifest::{ManifestId, ManifestUrl, SiteName};
+use policy::freshness::CacheRecord;
+use serde::Serialize;
 
-use super::Connection;
 use super::link::{LinkedHint, SiteSeed, counts, hints_linked, is_listed};
 use super::renewal::{Renewal, urls_known};
-use crate::convert::names;
+use super::rows::decode;
+use super::{Connection, batch};
+use crate::convert::{RowRef, intact, json, names};
 use crate::fault::Outcome;
 use crate::model::Seed;
 
@@ -196,8 +199,9 @@ impl<'a> Unstored<'a> {
         }
     }
 
-    /// Deletes the validators of documents with a refused or replaced link, so that the next request downloads them in full.
-    pub(super) async fn read_whole(
+    /// Marks documents with a refused or replaced link, so that their links are offered again. Those of a stored manifest are read from it
+    /// after the next 304. Other documents, such as home pages, lose their validators, so that the next request downloads them in full.
+    pub(super) async fn offer_again(
         self,
         connection: &mut Connection,
         replaced: &[LinkedHint],
@@ -208,14 +212,52 @@ impl<'a> Unstored<'a> {
         if documents.is_empty() {
             return Ok(());
         }
+        let marked = links_left(connection, &documents).await?;
+        let is_marked = |id: &&ManifestId| marked.iter().any(|row| row.id == id.as_str());
+        let unmarked = documents.iter().filter(|id| !is_marked(id));
         sqlx::query(concat!(
             "UPDATE resource SET etag = NULL, last_modified = NULL, cache = NULL
              WHERE (cache IS NOT NULL OR etag IS NOT NULL OR last_modified IS NOT NULL) AND id IN ",
             list!()
         ))
-        .bind(names(documents.iter().map(ManifestId::as_str))?)
+        .bind(names(unmarked.map(ManifestId::as_str))?)
+        .execute(&mut *connection)
+        .await?;
+        sqlx::query(concat!(
+            "UPDATE resource SET cache = batch.cache FROM ",
+            batch!(id TEXT, cache TEXT),
+            " WHERE resource.id = batch.id"
+        ))
+        .bind(json(&marked, "batch of responses")?)
         .execute(&mut *connection)
         .await?;
         Ok(())
     }
+}
+
+/// The stored response to the request for a document.
+#[derive(Serialize)]
+struct CacheRow {
+    id: String,
+    cache: String,
+}
+
+/// The stored responses with the manifests among the documents, marked as documents with links left.
+async fn links_left(connection: &mut Connection, documents: &BTreeSet<ManifestId>) -> Outcome<Vec<CacheRow>> {
+    let rows = sqlx::query(concat!(
+        "SELECT resource.id, resource.cache FROM resource
+         JOIN manifest ON manifest.id = resource.id AND manifest.removed_at_ms IS NULL
+         WHERE resource.cache IS NOT NULL AND resource.id IN ",
+        list!()
+    ))
+    .bind(names(documents.iter().map(ManifestId::as_str))?)
+    .fetch_all(&mut *connection)
+    .await?;
+    Ok(intact(decode(&["resource"], &rows), |(id, cache): (String, String)| {
+        let at = RowRef::new("resource", &id);
+        let mut cache: CacheRecord = at.json("cache", cache.as_bytes())?;
+        cache.links_left = true;
+        let cache = json(&cache, "freshness policy")?;
+        Ok(CacheRow { id, cache })
+    }))
 }

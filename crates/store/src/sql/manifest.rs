@@ -18,7 +18,7 @@ macro_rules! select_manifests {
     ($condition:expr) => {
         concat!(
             "SELECT m.id, m.status, m.version, m.first_seen_at_ms, m.last_seen_at_ms, m.changed_at_ms, m.training,
-                    m.named_by, v.model, v.document_hash
+                    m.named_by, m.publisher, v.model, v.document_hash
              FROM manifest m JOIN manifest_version v ON v.manifest_id = m.id AND v.version = m.version ",
             $condition
         )

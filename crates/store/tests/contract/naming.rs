@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, Result};
 use chrono::{DateTime, Utc};
-use manifest::{CapabilityId, Discovery, ManifestId, NamedBy};
+use manifest::{CapabilityId, Discovery, ManifestId, NamedBy, Publisher};
 use policy::FetchOutcome;
 use store::{FetchRecord, LinkChanges, NewSource, Seed, SeedOrigin, Store, VisitRecord};
 
@@ -17,6 +17,10 @@ const EVIL: &str = "https://evil.example/.well-known/ai-catalog.json";
 
 async fn named_by(store: &Store, at: &str) -> Result<NamedBy> {
     Ok(store.manifest_find(&ManifestId::of(&url(at))).await?.context("a manifest")?.named_by)
+}
+
+async fn publisher(store: &Store, at: &str) -> Result<Publisher> {
+    Ok(store.manifest_find(&ManifestId::of(&url(at))).await?.context("a manifest")?.publisher)
 }
 
 fn linked(from: &str, fetch: FetchRecord) -> FetchRecord {
@@ -200,9 +204,13 @@ pub(crate) async fn the_url_decides_until_the_next_visit_of_an_earlier_schema(db
     let store = &db.store;
     let fetches = |now| vec![found(AWP, "own", &["book"], now), upload(AWP, now)];
     visited(store, SHOP, later(0), fetches(later(0))).await?;
-    db.execute("UPDATE manifest SET named_by = NULL").await?;
+    db.execute("UPDATE manifest SET named_by = NULL, publisher = NULL").await?;
     assert_eq!(named_by(store, AWP).await?, NamedBy::Site, "a usual path of the domain");
     assert_eq!(named_by(store, UPLOAD).await?, NamedBy::Others, "users may write there");
+    assert_eq!(
+        (publisher(store, AWP).await?, publisher(store, UPLOAD).await?),
+        (Publisher::Site, Publisher::Unknown)
+    );
     let head = store.feed_head().await?.0;
     visited(store, SHOP, later(9), fetches(later(9))).await?;
     assert_eq!(named_by(store, UPLOAD).await?, NamedBy::Site);
@@ -255,10 +263,14 @@ pub(crate) async fn a_change_of_publisher_regroups_the_declarations(db: Db) -> R
     visited(store, SHOP, later(0), vec![own, listed, catalog]).await?;
     let declared = CapabilityId::of_key(&format!("{UPLOAD}#awp:book"));
     assert_eq!(store.capability_shared(&declared).await?, None);
+    assert_eq!(publisher(store, UPLOAD).await?, Publisher::Unknown);
     let page = (Discovery::HtmlLink, "https://shop.example/");
-    for (hour, (discovery, from), moved) in
-        [(9, page, Some("merged")), (20, page, None), (30, (Discovery::CatalogEntry, CATALOG), Some("split"))]
-    {
+    let listed = (Discovery::CatalogEntry, CATALOG);
+    for (hour, (discovery, from), moved, counts_as) in [
+        (9, page, Some("merged"), Some(Publisher::Site)),
+        (20, page, None, None),
+        (30, listed, Some("split"), Some(Publisher::Unknown)),
+    ] {
         let head = store.feed_head().await?.0;
         let relinked = vec![NewSource { url: url(UPLOAD), discovery, linked_from: url(from) }];
         let links = LinkChanges { relinked, ..LinkChanges::default() };
@@ -266,9 +278,18 @@ pub(crate) async fn a_change_of_publisher_regroups_the_declarations(db: Db) -> R
         let record = VisitRecord { links, ..visit(SHOP, later(hour), Vec::new()) };
         store.visit_save(&token, &record).await?;
         assert_eq!(store.capability_shared(&declared).await?.is_some(), hour < 30, "{hour}");
-        let changes: Vec<String> =
-            feed_after(store, head).await?.into_iter().map(|(change, _)| change).collect();
-        assert_eq!(changes.first().map(String::as_str), moved, "{hour}");
+        let (statuses, moves): (Vec<_>, Vec<_>) =
+            feed_after(store, head).await?.into_iter().partition(|(change, _)| change == "status_changed");
+        assert_eq!(moves.first().map(|(change, _)| change.as_str()), moved, "{hour}");
+        let reason = counts_as.map(|publisher| ("status_changed", format!("published_by_{publisher}")));
+        let expected: Vec<(&str, &str)> =
+            reason.iter().map(|(change, why)| (*change, why.as_str())).collect();
+        assert_eq!(statuses, says(&expected), "{hour}");
+        if let Some(expected) = counts_as {
+            assert_eq!(publisher(store, UPLOAD).await?, expected, "{hour}");
+            let loaded = store.declarations_load(std::slice::from_ref(&declared)).await?;
+            assert_eq!(loaded.first().context("a declaration")?.publisher, expected, "{hour}");
+        }
     }
     Ok(())
 }

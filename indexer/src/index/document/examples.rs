@@ -6,7 +6,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use chrono::DateTime;
-use manifest::model::{Capability, Manifest, NamedBy, PolicyChoice};
+use manifest::model::{Capability, Manifest, NamedBy, PolicyChoice, Publisher};
 use policy::Status;
 use serde::Serialize;
 use store::StoredManifest;
@@ -56,6 +56,7 @@ pub fn check_examples(manifest: &Manifest) -> ExampleCheck {
         manifest: manifest.clone(),
         training: PolicyChoice::Unset,
         named_by: NamedBy::Site,
+        publisher: Publisher::Site,
         status: Status::Fresh,
         first_seen_at: seen,
         last_seen_at: seen,
