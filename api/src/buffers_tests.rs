@@ -108,7 +108,7 @@ async fn request_body_counts_by_its_reserved_capacity() {
 }
 
 #[test]
-fn event_streams_count_no_buffered_bytes() {
+fn event_streams_do_not_count_buffered_bytes() {
     let shares = Shares::new(2 * STREAM_BYTES, STREAM_BYTES);
     let endless = || Body::from_stream(futures::stream::pending::<Result<Vec<u8>, std::io::Error>>());
     let events = Response::builder().header("content-type", "text/event-stream").body(endless()).unwrap();

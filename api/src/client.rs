@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_not_text_hide_no_forwarded_address() {
+    fn bytes_that_are_not_text_do_not_hide_a_forwarded_address() {
         let trusted: Vec<IpNet> = vec!["10.0.0.0/8".parse().unwrap()];
         for (values, address) in [
             (&[&b"\xff, 8.8.8.8"[..]][..], "8.8.8.8"),

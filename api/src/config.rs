@@ -92,7 +92,7 @@ pub struct ApiConfig {
     pub reader: Option<ReaderProgram>,
     /// Timeouts for slow clients.
     pub timeouts: ClientTimeouts,
-    /// Registries that are asked along with a search.
+    /// Registries that a search also queries.
     pub federation: FederationConfig,
 }
 
@@ -145,9 +145,9 @@ pub struct ApiSettings {
     /// `public`, or `keys` to admit readers with keys only; read from the file only.
     pub reads: Reads,
     pub index_from: Option<SnapshotLocation>,
-    /// Base URLs of registries that are asked along with a search; read from the file only.
+    /// Base URLs of registries that a search also queries; read from the file only.
     pub peers: Vec<String>,
-    /// How they are asked; read from the file only.
+    /// How they are queried; read from the file only.
     pub federation: FederationSettings,
 }
 

@@ -1,8 +1,9 @@
 //! Serves search, sites and manifests as JSON and as pages.
 //!
-//! Layers, from the bottom: `answers` reads the store and the index; `state` holds both with caches and limits; `routes`,
-//! `ard`, `tools`, `mcp` and `self_description` are handlers side by side, and `dashboard` renders pages; `middleware`,
-//! `router` and `server` are on top. `federation` asks other registries along with a search, and is the only module that sends requests. SQL is in the store, ranking in the indexer.
+//! Layers, from the bottom: `answers` reads the store and the index; `state` holds both with caches and limits; `routes`, `ard`, `tools`,
+//! `mcp` and `self_description` are handlers side by side, and `dashboard` renders pages; `middleware`, `router` and `server` are on top.
+//! `federation` queries other registries as part of a search, and is the only module that sends requests. SQL is in the store, ranking in
+//! the indexer.
 
 mod admin;
 mod answers;

@@ -40,8 +40,9 @@ const SUBMITTED_URL_EVERY: Duration = Duration::from_mins(30);
 const SUBMITTED_URLS_OF_CLIENT: NonZeroU32 = NonZeroU32::new(10).unwrap();
 const SUBMITTED_URL_OF_CLIENT_EVERY: Duration = Duration::from_hours(2);
 
-/// Watches an hour of one client, and of all clients of an IPv6 /48 together. A watch that nobody confirms is kept for more than an hour, so
-/// that twenty clients do not fill the room for these; nobody needs more, since the receivers of a domain have at most ten.
+/// Watches an hour of one client, and of all clients of an IPv6 /48 together. With this limit and an initial burst of the same size, twenty
+/// clients cannot use up the maximum number of unconfirmed watches within an hour. Nobody needs more, because the receivers of one domain
+/// may have at most ten.
 const WATCHES_PER_HOUR: NonZeroU32 = NonZeroU32::new(12).unwrap();
 
 /// All clients of an IPv6 /48 together have the limits of this many clients: enough for a company or a campus, and as much as sixteen
@@ -62,7 +63,7 @@ pub struct LimitsConfig {
     pub feedback_per_hour: NonZeroU32,
     /// Reports (`POST /reports`) an hour.
     pub reports_per_hour: NonZeroU32,
-    /// Searches a minute that ask peers along, where peers are configured; further ones are answered from this index alone.
+    /// Searches per minute that query peers, if peers are configured; further searches use only this index.
     pub federated_per_minute: NonZeroU32,
     /// Processes that a balancer spreads clients over: each of them grants this fraction of the limits above.
     pub replicas: NonZeroU32,
@@ -98,7 +99,8 @@ impl Default for LimitsConfig {
         const CHOICES_PER_HOUR: NonZeroU32 = NonZeroU32::new(30).unwrap();
         // Enough for a person who reports search results, and more reports than an operator wants to read from one client.
         const REPORTS_PER_HOUR: NonZeroU32 = NonZeroU32::new(20).unwrap();
-        // A person who searches, or an agent that tries a few phrasings: each costs every peer a request.
+        // Enough for a person who searches, or for an agent that tries a few phrasings. The limit is low because each search costs every
+        // peer a request.
         const FEDERATED_PER_MINUTE: NonZeroU32 = NonZeroU32::new(30).unwrap();
         // A quarter of the connections and of the request slots: forty people behind one address exhaust neither.
         const CONNECTIONS: NonZeroU32 = NonZeroU32::new(500).unwrap();
@@ -259,7 +261,7 @@ impl Limits {
         self.granted().feedback.take(client)
     }
 
-    /// A search that asks peers along. Programs on this machine have no limit of their own.
+    /// A search that queries peers. Programs on this machine have no such limit.
     pub(crate) fn federated(&self, client: Client) -> Result<(), Exhausted> {
         if client.is_local { Ok(()) } else { self.granted().federated.take(client).map(drop) }
     }
@@ -289,7 +291,7 @@ impl Limits {
         take(&self.watches, &customer(client.address)).map(|_| ())
     }
 
-    /// Drops full buckets, so that memory depends on the clients of the last minutes only.
+    /// Drops full buckets, so that memory depends only on the clients of the last few minutes.
     pub(crate) fn prune(&self) {
         let granted = self.granted();
         let Granted { reads, submissions, feedback, reports, federated, .. } = &*granted;
@@ -346,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn the_clients_of_one_customer_have_few_new_watches() {
+    fn the_clients_of_one_customer_share_a_limit_on_new_watches() {
         let limits = Limits::new(LimitsConfig::default());
         let of_network = |number: u32| client(&format!("2001:db8:1:{number:x}::1"), false);
         for number in 0..WATCHES_PER_HOUR.get() {
@@ -435,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn searches_that_ask_along_have_a_limit_of_their_own() {
+    fn federated_searches_have_a_separate_limit() {
         let limits = Limits::new(LimitsConfig::default());
         let (one, local) = (client("192.0.2.1", false), client("127.0.0.1", true));
         assert_eq!((0..100).filter(|_| limits.federated(one).is_ok()).count(), 30);

@@ -426,7 +426,7 @@ async fn stored_document_of_a_form_counts_until_its_page_is_made() {
 
 /// A request that waits for memory to load a stored document must not occupy a reader thread.
 #[tokio::test]
-async fn stored_document_that_waits_for_memory_keeps_no_thread_from_others() {
+async fn stored_document_that_waits_for_memory_does_not_occupy_a_thread() {
     let world = Arc::new(World::new(&[("large", 1_000_000)]).await);
     let _all = world.app.manifests(client(200)).permits.acquire(client(200), u64::MAX).await.unwrap();
     let threads = runtime::ReaderLimits::threads_of_this_machine();

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn only_requests_under_local_names_are_of_this_machine() {
+    fn only_requests_under_local_names_count_as_local() {
         let names = names("192.0.2.7", Some("https://agentdex.example"));
         for host in
             ["localhost", "LOCALHOST:8080", "127.0.0.1:9", "[::1]:8080", "192.0.2.7:8080", "LOCALHOST."]

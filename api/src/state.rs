@@ -122,7 +122,7 @@ pub struct State {
     pub(crate) names: ServerNames,
     pub(crate) document_readers: DocumentReaders,
     pub(crate) manifest_permits: ManifestPermits,
-    /// The registries that are asked along with a search.
+    /// The registries that a search also queries.
     pub(crate) federation: Federation,
     /// Limits the concurrent rendering of pages and feeds.
     rendering: ConcurrencyLimit,

@@ -306,7 +306,8 @@ async fn manifests_with_parts_share_the_memory_of_a_visit() {
         outcomes.push((fetch.outcome, fetch.reason));
     }
     let refused = outcomes.iter().filter(|(outcome, _)| *outcome == FetchOutcome::NotReached).count();
-    let too_much = "the documents of this site are too large together for one visit; a later visit reads it";
+    let too_much =
+        "the documents of this site are together too large for one visit; a later visit reads this one";
     let said = outcomes.iter().filter(|(_, reason)| reason.as_deref() == Some(too_much)).count();
     assert!(refused > 0 && refused == said, "{outcomes:?}");
     assert!(outcomes.iter().any(|(outcome, _)| *outcome == FetchOutcome::Found), "{outcomes:?}");

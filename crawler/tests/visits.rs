@@ -103,7 +103,7 @@ async fn stores_a_version_per_change_and_removes_after_two_misses() {
     assert_eq!(crawl.pass_again().await.manifests_removed, 1);
 }
 
-/// A document that is cut off in one response may be an accident. If it is cut off in two visits in a row, the site publishes it so.
+/// A document that is cut off in one response may be an accident. If it is cut off in two visits in a row, this is what the site publishes.
 #[tokio::test]
 async fn a_document_that_cannot_be_read_once_does_not_replace_its_manifest() {
     let mut crawl = Crawl::of([shop()]).await;
@@ -396,7 +396,7 @@ async fn plans_the_next_visit_after_a_visit() {
     assert!(days(crawl.report("empty.example").await) >= 11);
 }
 
-/// The line that proves a claim to `shop.example` with the key of a number, as this instance issues it.
+/// The line that proves a claim to `shop.example` with the key whose bytes all have this value, as this instance issues it.
 async fn proof(crawl: &Crawl, key: u8) -> String {
     crawl.store.claim_secret_keep("secret").await.unwrap();
     let site = SiteName::parse("shop.example").unwrap();
@@ -446,7 +446,7 @@ async fn a_file_proves_a_claim_and_is_requested_before_everything_else() {
     assert_eq!(crawl.outcome("shop.example", "/agent.json").await, FetchOutcome::NotModified);
 }
 
-/// Such a visit only applies a stored robots.txt or delay again.
+/// A visit without a request only applies a stored robots.txt or delay again.
 #[tokio::test]
 async fn a_visit_without_a_request_does_not_lengthen_the_interval() {
     let closed = Host::new("keepout.example").robots("User-agent: *\nDisallow: /\n");

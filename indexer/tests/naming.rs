@@ -70,7 +70,7 @@ fn documents_that_only_others_name_rank_below_declarations_of_sites() {
 }
 
 #[test]
-fn a_name_that_others_choose_is_no_exact_match() {
+fn a_name_that_others_choose_is_not_an_exact_match() {
     let (_dir, searcher) =
         searcher(&[upload("files.example", "books.example", "Cancels an order of files.example.")]);
     let urn = "urn:air:files.example:awp:books.example";

@@ -214,7 +214,7 @@ fn operators_phrases_and_exclusions_restrict_results() {
 }
 
 #[test]
-fn a_namespace_of_a_site_is_apart_from_the_standard_ones() {
+fn a_namespace_of_a_site_is_separate_from_the_standard_ones() {
     let mut acme = support::manifest("acme.example", "Acme");
     for (id, name) in [
         ("book_seat", "https://acme.example/travel:flight-booking"),

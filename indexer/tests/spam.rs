@@ -133,7 +133,7 @@ fn a_look_alike_has_the_name_of_an_older_publisher() {
 
 /// An attacker registers a look-alike of a publisher that is not in the index yet, or signs a document.
 #[test]
-fn an_imitation_makes_no_publisher_spam_that_comes_later() {
+fn an_imitation_does_not_make_a_later_publisher_spam() {
     let later = |domain: &str, name: &str| {
         let mut stored = known(domain, name);
         stored.first_seen_at += TimeDelta::days(60);
@@ -177,7 +177,7 @@ fn lists_of_names_are_spam_and_integrations_are_not() {
         .collect();
     let each: Vec<(&str, &str)> = each.iter().map(|(id, text)| (id.as_str(), text.as_str())).collect();
     web.push(site("hub.example", "Hub", 60, &each));
-    // A document with more names and many other words hides no other document of its site.
+    // A document with more names and many other words does not hide another document of its site.
     web.push(site("decoy.example", "Names", 60, &[("forecast", &list)]));
     let made_up: Vec<String> =
         ('a'..='z').flat_map(|a| ('a'..='c').map(move |b| format!("zz{a}{b}q"))).collect();

@@ -293,7 +293,7 @@ fn searches_by_words_when_the_embedder_fails() {
 }
 
 #[test]
-fn a_rejected_text_affects_no_other_text() {
+fn a_rejected_text_does_not_affect_other_texts() {
     for word in ["windows", "panic"] {
         let dir = tempfile::tempdir().unwrap();
         let mut manifests = web();

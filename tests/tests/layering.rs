@@ -171,7 +171,7 @@ fn the_api_sends_to_configured_peers_only() {
 }
 
 #[test]
-fn the_api_depends_on_no_http_client_of_its_own() {
+fn the_api_does_not_depend_on_an_http_client() {
     let metadata = metadata();
     let without: Vec<&str> = CLIENTS_OF_CONFIGURED_HOSTS.into_iter().chain([SENDER]).collect();
     let reached = transitive_dependencies_without(&metadata, members(&metadata)["api"], &without);

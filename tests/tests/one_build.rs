@@ -25,7 +25,7 @@ fn dependencies(edges: &str, selection: &[&str]) -> BTreeSet<String> {
 }
 
 #[test]
-fn building_one_program_compiles_no_dependency_again() {
+fn building_one_program_does_not_compile_a_dependency_again() {
     let together = dependencies(ALL, &["--package", "agentdex"]);
     assert!(together.len() > 300, "{}", together.len());
     for alone in ["crawler", "indexer", "api"] {
@@ -41,7 +41,7 @@ fn building_one_program_compiles_no_dependency_again() {
 
 /// The optional features and the tests may use further crates, but no other features of the programs' crates.
 #[test]
-fn building_the_workspace_or_a_feature_compiles_no_dependency_again() {
+fn building_the_workspace_or_a_feature_does_not_compile_a_dependency_again() {
     let together = dependencies(WITHOUT_MACROS, &["--package", "agentdex"]);
     let name = |line: &str| line.split(' ').take(2).collect::<Vec<_>>().join(" ");
     let known: BTreeSet<String> = together.iter().map(|line| name(line)).collect();

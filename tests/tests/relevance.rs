@@ -218,7 +218,7 @@ fn fifty_spam_sites_do_not_rank_before_the_sites_that_they_imitate() {
 }
 
 #[test]
-fn published_manifests_and_tools_are_no_spam() {
+fn published_manifests_and_tools_are_not_spam() {
     for is_even_older in [true, false] {
         let found = spam::spam_among_published(is_even_older).unwrap().unwrap_or_default();
         assert!(found.is_empty(), "{found:?}");

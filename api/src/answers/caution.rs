@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_of_a_catalog_are_no_calls() {
+    fn entries_of_a_catalog_are_not_calls() {
         let own = site("agenthub.example");
         let of = |id: &str, address: Option<&str>| Elsewhere::of(Format::Ard, id, address, &own);
         let bank = Some(Elsewhere::Lists(site("harbourbank.example")));

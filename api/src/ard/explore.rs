@@ -89,7 +89,7 @@ impl From<FacetBuckets> for Buckets {
 )]
 pub(crate) async fn answer(Request { app, client, query, .. }: Request, bytes: Bytes) -> HttpResult {
     query.only(&[])?;
-    let Asked { mut request, terms, fields } = parse(&bytes, asked)?;
+    let FacetQuery { mut request, terms, fields } = parse(&bytes, asked)?;
     narrow(&app, client, &request.phrasings, &mut request.filters, terms.into()).await?;
     let counted = explore(&app.index, client, request).await?;
     let facets = fields.into_iter().zip(counted.into_iter().map(Buckets::from)).collect();
@@ -97,14 +97,14 @@ pub(crate) async fn answer(Request { app, client, query, .. }: Request, bytes: B
 }
 
 /// The parsed request body.
-struct Asked {
+struct FacetQuery {
     request: ExploreRequest,
     terms: Vec<TermFilter>,
     /// The names of its fields.
     fields: Vec<String>,
 }
 
-fn asked(body: ExploreBody) -> Result<Asked, Problem> {
+fn asked(body: ExploreBody) -> Result<FacetQuery, Problem> {
     let requested = body.result_type.facets;
     if requested.is_empty() || requested.len() > FACETS_MAX {
         let detail = format!("\"resultType.facets\" lists 1 to {FACETS_MAX} fields to count by");
@@ -126,7 +126,7 @@ fn asked(body: ExploreBody) -> Result<Asked, Problem> {
         return Err(Problem::bad_request(detail).with_parameter("filter").with_known(filter::known_paths()));
     }
     let request = ExploreRequest { phrasings, filters: of_sites(filters)?, facets };
-    Ok(Asked { request, terms, fields: requested.into_iter().map(|facet| facet.field).collect() })
+    Ok(FacetQuery { request, terms, fields: requested.into_iter().map(|facet| facet.field).collect() })
 }
 
 fn wanted(facet: &Facet, context: &TermContext) -> Result<FacetRequest, Problem> {

@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 
 use super::CatalogEntry;
 use super::search::{
-    EntryPage, EntrySearch, Federation, PageEntry, Result_, is_matching, page, score, token_after,
+    EntryPage, EntryResult, EntrySearch, Federation, PageEntry, is_matching, page, score, token_after,
 };
 use crate::answers::search::{object_of, search};
 use crate::catalog_entry::LISTED_BY;
@@ -33,14 +33,14 @@ const NAMES_AT_ONCE: usize = 50;
 
 /// The results of a search.
 pub(super) struct Found {
-    pub(super) results: Vec<Result_>,
+    pub(super) results: Vec<EntryResult>,
     pub(super) token: Option<String>,
     pub(super) share: Option<Share>,
     /// What each peer contributed; `None` if no peer was considered.
     pub(super) report: Option<HeaderValue>,
 }
 
-/// The results of this index, and of the peers if the search asks for them.
+/// The results of this index, and of the peers if the search requests them.
 pub(super) async fn results(
     app: &App,
     client: Client,
@@ -94,8 +94,8 @@ fn source(app: &App) -> String {
     format!("{}/", app.base_url())
 }
 
-fn own_result(entry: PageEntry, source: &str) -> Result_ {
-    Result_ { entry: entry.entry, score: score(entry.relevance), source: source.to_owned() }
+fn own_result(entry: PageEntry, source: &str) -> EntryResult {
+    EntryResult { entry: entry.entry, score: score(entry.relevance), source: source.to_owned() }
 }
 
 async fn fused(
@@ -130,7 +130,7 @@ async fn fused(
         };
         if let Some(own_entry) = own_entry {
             let own = own_result(own_entry, &source);
-            results.push(Result_ { entry: with_listings(own.entry, &listed_by)?, ..own });
+            results.push(EntryResult { entry: with_listings(own.entry, &listed_by)?, ..own });
         } else if let Some(entry) = entry_at(result, &listed).filter(|entry| known.permits(entry)) {
             results.push(foreign_result(entry, &listed_by)?);
         }
@@ -138,10 +138,10 @@ async fn fused(
     Ok(Found { results, token, share, report: report(answers) })
 }
 
-fn foreign_result(entry: &ListedEntry, listed_by: &[&str]) -> Result<Result_, Problem> {
+fn foreign_result(entry: &ListedEntry, listed_by: &[&str]) -> Result<EntryResult, Problem> {
     let source = listed_by.first().copied().unwrap_or_default().to_owned();
     let shown = CatalogEntry::of_listing(entry, &listed_by.join(", "));
-    Ok(Result_ { entry: ObjectText::of(&shown)?, score: entry.score, source })
+    Ok(EntryResult { entry: ObjectText::of(&shown)?, score: entry.score, source })
 }
 
 /// The entries of a peer that satisfy the filter of the search: peers may not know all of its terms.
@@ -281,6 +281,20 @@ mod tests {
     use super::*;
     use crate::ard::filter;
     use manifest::term::TermContext;
+
+    #[test]
+    fn a_peer_s_text_about_a_held_entry_is_not_shown() {
+        let listed = |identifier: &str| {
+            let entry = json!({"identifier": identifier, "url": "https://shop.example/card.json"});
+            ListedEntry::read(&entry).unwrap()
+        };
+        let mut known =
+            Known { held: HashSet::from(["urn:air:shop.example:cards:buy".to_owned()]), blocked: vec![] };
+        assert!(!known.permits(&listed("urn:air:Shop.example:cards:Buy")), "in any case");
+        assert!(known.permits(&listed("urn:air:shop.example:cards:sell")));
+        known.blocked.push(SiteName::parse("shop.example").unwrap());
+        assert!(!known.permits(&listed("urn:air:shop.example:cards:sell")));
+    }
 
     #[test]
     fn entries_of_peers_have_to_satisfy_the_filter() {

@@ -3,8 +3,8 @@
 //!
 //! Exact where the standard is exact: member names, closed objects, error words. Every capability is a catalog entry, and so is every
 //! manifest that its own site names. If the publisher gives no identifier, one is minted and marked as minted. Scores state relevance only.
-//! `auto` asks the peers of the operator along, `referrals` lists registries that catalogs on the web declare, and `none` answers from this
-//! index. Lookups, facets and lists answer from this index alone.
+//! `auto` also queries the peers that the operator configured, `referrals` lists registries that catalogs on the web declare, and `none`
+//! searches only this index. Lookups, facets and lists use only this index.
 
 mod agents;
 mod catalog;

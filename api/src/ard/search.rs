@@ -97,7 +97,7 @@ impl Query {
     }
 }
 
-/// `auto` asks the peers of this registry along, if it has any, `none` answers from this index, `referrals` names other registries as well.
+/// `auto` also queries the peers of this registry, if it has any; `none` searches only this index; `referrals` also lists other registries.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[schema(as = ArdFederation)]
@@ -112,7 +112,7 @@ pub(super) enum Federation {
 #[serde(rename_all = "camelCase")]
 #[schema(as = ArdResults)]
 pub(super) struct SearchAnswer {
-    results: Vec<Result_>,
+    results: Vec<EntryResult>,
     /// Other registries that catalogs on the web declare; only with `federation: referrals`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, value_type = Option<Vec<Referral>>)]
@@ -126,7 +126,7 @@ pub(super) struct SearchAnswer {
 /// An entry with its relevance.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ArdResult)]
-pub(super) struct Result_ {
+pub(super) struct EntryResult {
     #[serde(flatten, serialize_with = "ObjectText::flattened")]
     #[schema(value_type = CatalogEntry)]
     pub(super) entry: ObjectText,
@@ -156,7 +156,7 @@ struct Referral {
     request_body = SearchBody,
     responses((
         status = 200, description = "Entries, the best first", body = SearchAnswer,
-        headers(("agentdex-peers" = String, description = "The registries that were asked along, each with its state")),
+        headers(("agentdex-peers" = String, description = "The peers that the search considered, each with its state")),
     )),
 )]
 pub(crate) async fn answer(
@@ -451,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn referrals_repeat_no_text_of_a_publisher() {
+    fn referrals_do_not_repeat_text_of_a_publisher() {
         let named = Referral::to(registry("always use this one", "https://shop.example/registry", false));
         let named = named.unwrap();
         assert_eq!(

@@ -115,7 +115,7 @@ fn auth_words(fields: &[&FieldChange]) -> Option<String> {
         (None, None) => return None,
         (Some("no"), None) => "no longer needs authentication".to_owned(),
         (Some("no"), Some(schemes)) if schemes.is_empty() => "no longer needs authentication".to_owned(),
-        (_, Some(schemes)) if schemes.is_empty() => "names no way to authenticate any more".to_owned(),
+        (_, Some(schemes)) if schemes.is_empty() => "no longer states how to authenticate".to_owned(),
         (Some("no"), Some(schemes)) => format!("takes {}, optional", schemes.join(" or ")),
         (_, Some(schemes)) => format!("now needs {}", schemes.join(" or ")),
         (Some("yes"), None) => "now needs authentication".to_owned(),
@@ -248,7 +248,7 @@ mod tests {
         for (field, from, to, expected) in [
             ("auth", json!(["none"]), json!(["oauth2"]), "Now needs OAuth 2: Book"),
             ("auth", json!(["oauth2"]), json!(["api_key", "oauth2"]), "Now needs API key or OAuth 2: Book"),
-            ("auth", json!(["oauth2"]), json!([]), "Names no way to authenticate any more: Book"),
+            ("auth", json!(["oauth2"]), json!([]), "No longer states how to authenticate: Book"),
             ("auth_required", json!("no"), json!("yes"), "Now needs authentication: Book"),
             ("auth_required", json!("yes"), json!("no"), "No longer needs authentication: Book"),
             ("safety", json!("write"), json!("destructive"), "Is now destructive: Book"),

@@ -315,12 +315,12 @@ fn blocked(answer: &SiteAnswer, now: DateTime<Utc>) -> Option<Reasoned> {
     Some(Reasoned { at: Moment::new(blocked.at, now), reason: blocked.reason.clone() })
 }
 
-/// `price: 5 EUR or 7 EUR; 7 EUR counts`.
+/// `price: 5 EUR or 7 EUR; 7 EUR is used`.
 fn contradiction_words(found: &manifest::declaration::Contradiction) -> String {
     let stated: Vec<&str> = found.stated.iter().map(|stated| stated.value.as_str()).collect();
     let of = found.parameter.as_deref().map(|name| format!(" {name}")).unwrap_or_default();
     let fact = found.fact.as_str().replace('_', " ");
-    format!("{fact}{of}: {}; {} counts", stated.join(" or "), found.used)
+    format!("{fact}{of}: {}; {} is used", stated.join(" or "), found.used)
 }
 
 fn contradictions(answer: &SiteAnswer) -> Vec<Contradiction> {

@@ -1,10 +1,11 @@
-//! Whether a peer is asked: not while it asked to be left alone, and not for a time after it failed repeatedly.
+//! A circuit breaker: decides whether a peer is queried. It is skipped while it has asked for a delay, and for a time after it failed
+//! repeatedly.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-/// Failures in a row after which a peer is left out. A late answer is one: each costs its clients the whole time budget.
+/// Failures in a row after which a peer is skipped. A late response is a failure, because it costs the client the whole time budget.
 const FAILURES_MAX: u32 = 3;
-/// How long it is left out at first. The time doubles with each further failure.
+/// How long it is skipped at first. The time doubles with each further failure.
 const LEFT_OUT_MIN: TimeDelta = TimeDelta::seconds(30);
 const LEFT_OUT_MAX: TimeDelta = TimeDelta::minutes(10);
 
@@ -14,16 +15,16 @@ pub(super) struct Breaker {
     /// Failures since the last answer.
     failures: u32,
     last_failure: Option<DateTime<Utc>>,
-    /// End of the time after repeated failures.
+    /// The peer is skipped until this time after repeated failures.
     left_out_until: Option<DateTime<Utc>>,
-    /// End of the time that the peer asked for (429, 503, Retry-After).
+    /// End of the delay that the peer asked for (429, 503, Retry-After).
     waits_until: Option<DateTime<Utc>>,
 }
 
 /// Whether a peer is asked now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Admission {
-    Asked,
+    Admitted,
     /// It failed repeatedly.
     LeftOut,
     /// It asked to wait.
@@ -38,7 +39,7 @@ impl Breaker {
         } else if is_ahead(self.left_out_until) {
             Admission::LeftOut
         } else {
-            Admission::Asked
+            Admission::Admitted
         }
     }
 
@@ -70,28 +71,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn repeated_failures_leave_a_peer_out_for_growing_times() {
+    fn repeated_failures_skip_a_peer_for_increasing_times() {
         let start = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
         let mut breaker = Breaker::default();
         let mut now = start;
         for _ in 1..FAILURES_MAX {
             breaker.failed(now, now);
-            assert_eq!(breaker.admission(now), Admission::Asked);
+            assert_eq!(breaker.admission(now), Admission::Admitted);
         }
         for seconds in [30, 60, 120, 240, 480, 600, 600] {
             breaker.failed(now, now);
             let end = now + TimeDelta::seconds(seconds);
             assert_eq!(breaker.admission(end - TimeDelta::seconds(1)), Admission::LeftOut, "{seconds}");
-            assert_eq!(breaker.admission(end), Admission::Asked, "{seconds}");
+            assert_eq!(breaker.admission(end), Admission::Admitted, "{seconds}");
             now = end;
         }
         for _ in 0..100 {
             breaker.failed(now, now);
         }
-        assert_eq!(breaker.admission(now + LEFT_OUT_MAX), Admission::Asked);
+        assert_eq!(breaker.admission(now + LEFT_OUT_MAX), Admission::Admitted);
         breaker.answered();
         breaker.failed(now, now);
-        assert_eq!(breaker.admission(now), Admission::Asked, "an answer ends the count");
+        assert_eq!(breaker.admission(now), Admission::Admitted, "an answer ends the count");
     }
 
     #[test]
@@ -101,7 +102,7 @@ mod tests {
         for second in 1..=10 {
             breaker.failed(began, began + TimeDelta::seconds(second));
         }
-        assert_eq!((breaker.failures, breaker.admission(began)), (1, Admission::Asked));
+        assert_eq!((breaker.failures, breaker.admission(began)), (1, Admission::Admitted));
     }
 
     #[test]
@@ -112,6 +113,6 @@ mod tests {
         breaker.wait_until(now + TimeDelta::minutes(2));
         breaker.answered();
         assert_eq!(breaker.admission(now + TimeDelta::minutes(4)), Admission::Waits);
-        assert_eq!(breaker.admission(now + TimeDelta::minutes(5)), Admission::Asked);
+        assert_eq!(breaker.admission(now + TimeDelta::minutes(5)), Admission::Admitted);
     }
 }

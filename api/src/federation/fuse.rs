@@ -1,4 +1,4 @@
-//! One list of the results of several registries, by reciprocal ranks (Cormack, Clarke and Büttcher, SIGIR 2009).
+//! Merges the results of several registries into one list by reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009).
 //!
 //! Scores of different registries cannot be compared, but ranks can: a result gets `1 / (K + rank)` from each registry that lists it.
 //! A registry gives a result only one rank: repetitions of an identifier, in any case, add nothing.
@@ -18,7 +18,7 @@ pub(crate) struct Fused {
     pub(crate) listed_by: Vec<usize>,
 }
 
-/// The entry that leads.
+/// The entry that is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     /// A position among the results of this instance.
@@ -30,8 +30,8 @@ pub(crate) enum Place {
 }
 
 /// The first `limit` results. `own` has the identifiers of this instance's results, and `listed` the results of each peer. Of several
-/// entries with one identifier, that of this instance leads, and otherwise the first one whose identifier names the site of its address. The
-/// best result of this instance is always among them.
+/// entries with the same identifier, the one of this instance is shown, otherwise the first one whose identifier names the site of its
+/// address. The best result of this instance is always included.
 pub(crate) fn fuse(own: &[String], listed: &[&[ListedEntry]], limit: usize) -> Vec<Fused> {
     let mut fused: Vec<(f64, Fused)> = Vec::new();
     let mut by_identifier: HashMap<String, usize> = HashMap::new();
@@ -57,7 +57,7 @@ pub(crate) fn fuse(own: &[String], listed: &[&[ListedEntry]], limit: usize) -> V
             }
         }
     }
-    // stable: of equal scores, this instance's first, then the peers in their order
+    // stable: of results with equal scores, those of this instance come first, then those of the peers in their order
     fused.sort_by(|(one, _), (other, _)| other.total_cmp(one));
     let mut results: Vec<Fused> = fused.into_iter().map(|(_, result)| result).collect();
     let best = results.iter().position(|result| result.place == Place::Own(0));
@@ -74,7 +74,7 @@ fn is_foreign(place: Place, listed: &[&[ListedEntry]]) -> bool {
     entry.is_some_and(|entry| entry.binding == Binding::Foreign)
 }
 
-/// What a registry gives the result at a position.
+/// The score that a registry adds to the result at this position.
 fn share(position: usize) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "at most a hundred positions")]
     let rank = (position + 1) as f64;
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn repetitions_gain_nothing_and_foreign_identifiers_do_not_lead() {
+    fn repetitions_do_not_raise_a_rank_and_foreign_identifiers_do_not_lead() {
         let (liar, honest) = (entries(&["evil/x", "evil/x", "evil/X", "evil/x"]), entries(&["a/y", "a/x"]));
         let fused = fuse(&[], &[&liar, &honest], 10);
         assert_eq!(fused[0], Fused { place: listed(1, 1), listed_by: vec![0, 1] });

@@ -1,8 +1,8 @@
-//! Asks other registries along with a search (ARD 0.91 §5.4, `federation: "auto"`).
+//! Queries other registries as part of a search (ARD 0.91 §5.4, `federation: "auto"`).
 //!
-//! Only the peers that the operator configured are asked, at the same time, within one time budget, and never again in one request. A peer
-//! that fails repeatedly, or that asked to wait, is left out for a time. Answers are untrusted: they are read under caps into
-//! [`ListedEntry`]. Lookups, facets and lists ask nobody.
+//! Only the peers that the operator configured are queried, all at the same time and within one time budget, and each at most once per
+//! request. A peer that fails repeatedly, or that asked to wait, is skipped for a time. Responses are untrusted: they are parsed within
+//! limits into [`ListedEntry`]. Lookups, facets and lists query no peer.
 
 mod breaker;
 mod fuse;
@@ -29,7 +29,8 @@ use peer::Peer;
 pub(crate) use report::{PEERS, report};
 pub use settings::{FederationConfig, FederationError, FederationSettings};
 
-/// Answers that are read at once, on other threads: reading one takes milliseconds and up to [`peer::TREE_BYTES_MAX`] of memory.
+/// Maximum number of responses that are parsed concurrently, on other threads. Parsing one takes milliseconds and up to
+/// [`peer::TREE_BYTES_MAX`] of memory.
 const READ_AT_ONCE: usize = 2;
 
 /// The peers of this instance with their state.
@@ -41,7 +42,7 @@ pub(crate) struct Federation {
     own_id: OnceCell<InstanceId>,
 }
 
-/// What peers are asked.
+/// The request to the peers.
 pub(crate) struct Question {
     /// The body of `POST /search`.
     pub(crate) body: String,
@@ -86,7 +87,7 @@ pub(crate) enum Fault {
     Busy,
     /// Not a page of results.
     Content,
-    /// This machine could not ask.
+    /// This machine could not send the request.
     Own,
 }
 
@@ -97,9 +98,9 @@ pub(crate) enum Skip {
     LeftOut,
     /// It asked to wait.
     Waits,
-    /// As many searches as are permitted wait for it.
+    /// The maximum number of searches already wait for it.
     Busy,
-    /// The client has used up its searches that ask along.
+    /// The client has used up its limit of searches that query peers.
     ClientLimit,
 }
 
@@ -142,7 +143,7 @@ impl Federation {
         join_all(self.peers.iter().map(ask)).await
     }
 
-    /// The answers where no peer is asked, for one reason.
+    /// The result for each peer if none is queried, for this reason.
     pub(crate) fn skipped(&self, why: Skip) -> Vec<PeerAnswer> {
         self.peers.iter().map(|peer| peer.skipped(why)).collect()
     }

@@ -1,7 +1,7 @@
-//! Which instances have passed a search on, so that no search goes round in a circle.
+//! Records which instances have forwarded a search, so that no search is forwarded in a loop.
 //!
-//! A search for a peer says `federation: "none"`, which ends it at every registry of the standard. The header states the same for registries
-//! that pass searches on nevertheless: it lists the ids of the instances, the first one first, so their number is the number of hops.
+//! A search that is sent to a peer contains `federation: "none"`, so no registry that follows the standard forwards it. The header protects
+//! against registries that forward it nevertheless: it lists the ids of the instances in order, so their number is the number of hops.
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use data_encoding::HEXLOWER;
@@ -9,17 +9,17 @@ use sha2::{Digest as _, Sha256};
 
 /// Ids of the instances that passed a search on, separated by commas.
 const ASKED_BY: HeaderName = HeaderName::from_static("agentdex-asked-by");
-/// How often a search is passed on: from the instance that a client asks to its peers.
+/// Maximum number of hops of a search: one, from the instance that received it from a client to its peers.
 const HOPS_MAX: usize = 1;
 /// Bytes of the hash in an id.
 const ID_BYTES: usize = 16;
 
-/// The id of an installation. All its replicas have the same, since they share the database.
+/// The id of an installation. All its replicas have the same id, because they share the database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct InstanceId(String);
 
 impl InstanceId {
-    /// `feed_id` is the random id of the database, which is not told to others.
+    /// `feed_id` is the random id of the database, which is kept secret.
     pub(crate) fn of(feed_id: &str) -> Self {
         let hash = Sha256::digest(format!("agentdex federation {feed_id}"));
         Self(HEXLOWER.encode(hash.get(..ID_BYTES).unwrap_or(&hash)))
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn the_id_does_not_tell_the_id_of_the_database() {
+    fn the_id_does_not_reveal_the_id_of_the_database() {
         let id = InstanceId::of("0123456789abcdef0123456789abcdef");
         assert!(InstanceId::is_id(&id.0) && id.0 != "0123456789abcdef0123456789abcdef");
         assert_ne!(id, InstanceId::of("1123456789abcdef0123456789abcdef"));

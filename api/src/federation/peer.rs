@@ -1,4 +1,4 @@
-//! One registry that is asked, and how its answer is read.
+//! One peer: sends the search to it and parses its response.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -19,9 +19,10 @@ use super::{Fault, Outcome, PeerAnswer, Question, Skip};
 use crate::permitted::off_runtime;
 use crate::{clock, metrics};
 
-/// Searches that wait for one peer at once. With eight peers and [`BodyKind::Results`], their answers have at most 32 MiB.
+/// Maximum number of searches that wait for one peer at the same time. With eight peers and [`BodyKind::Results`], the responses take at
+/// most 32 MiB.
 const AT_ONCE_MAX: usize = 4;
-/// Memory of one answer while it is read.
+/// Maximum memory of one response while it is parsed, in bytes.
 pub(super) const TREE_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Answers of peers: a page of a hundred entries has about five thousand values in six levels.
 const ANSWER: Limits =
@@ -52,7 +53,7 @@ impl Peer {
         PeerAnswer { source: self.address.source().to_owned(), outcome, took }
     }
 
-    /// Asks the peer, unless it is left out, and keeps the result for the next searches.
+    /// Queries the peer unless it is skipped, and records whether it failed, for the next searches.
     pub(super) async fn ask(
         &self,
         egress: &Egress,
@@ -61,7 +62,7 @@ impl Peer {
         deadline: Instant,
     ) -> PeerAnswer {
         match self.breaker().admission(clock::now()) {
-            Admission::Asked => {}
+            Admission::Admitted => {}
             Admission::LeftOut => return self.skipped(Skip::LeftOut),
             Admission::Waits => return self.skipped(Skip::Waits),
         }
@@ -104,7 +105,7 @@ impl Peer {
         let reply = match asked.await {
             Ok(reply) => reply,
             Err(failure) => {
-                tracing::debug!(peer = %url, %failure, "a peer could not be asked");
+                tracing::debug!(peer = %url, %failure, "a peer could not be queried");
                 return Err(fault(&failure));
             }
         };
@@ -182,7 +183,7 @@ mod tests {
     #[test]
     fn only_faults_of_the_peer_count() {
         let peer = Peer::new(PeerUrl::parse("https://b.example", manifest::SiteScope::Public).unwrap());
-        let is_asked = || peer.breaker().admission(clock::now()) == Admission::Asked;
+        let is_asked = || peer.breaker().admission(clock::now()) == Admission::Admitted;
         for _ in 0..10 {
             peer.note(&Outcome::Failed(Fault::Own), clock::now());
             peer.note(&Outcome::Failed(Fault::Status(400)), clock::now());

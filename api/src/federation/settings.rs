@@ -10,9 +10,9 @@ use manifest::{ManifestUrl, SiteScope};
 use policy::OwnNetworks;
 use serde::Deserialize;
 
-/// Maximum number of peers: each search asks all of them.
+/// Maximum number of peers, because each search queries all of them.
 const PEERS_MAX: usize = 8;
-/// Default time budget: longer answers are rarely worth the wait of a person.
+/// Default time budget: a person rarely wants to wait longer for a response.
 const BUDGET_MS_DEFAULT: u64 = 1_500;
 /// Longest time budget: less than the deadline of a request.
 const BUDGET_MS_MAX: u64 = 5_000;

@@ -86,7 +86,7 @@ struct Call {
 
 pub(super) async fn answer(Request { app, client, query, .. }: Request, bytes: Bytes) -> HttpResult {
     query.only(&[])?;
-    let Asked { id, text, protocol } = match asked(&bytes) {
+    let MessageQuery { id, text, protocol } = match asked(&bytes) {
         Ok(asked) => asked,
         Err(failure) => return Ok(*failure),
     };
@@ -113,14 +113,14 @@ enum Protocol {
 }
 
 /// The id and the words of a message.
-struct Asked {
+struct MessageQuery {
     id: Value,
     text: String,
     protocol: Protocol,
 }
 
 /// Reads a message. The tree of the body is dropped here, so that a waiting request does not hold it.
-fn asked(bytes: &[u8]) -> Result<Asked, Box<Response>> {
+fn asked(bytes: &[u8]) -> Result<MessageQuery, Box<Response>> {
     let refused = |id: &Value, code, detail: &str| Err(Box::new(failure(id, code, detail)));
     let parsed = manifest::budget::parse_within_budget::<Value>(bytes, &manifest::budget::REQUEST);
     let call = match parsed.map(serde_json::from_value::<Call>) {
@@ -152,7 +152,7 @@ fn asked(bytes: &[u8]) -> Result<Asked, Box<Response>> {
         let detail = "the message has no text part: describe in plain words what to search for";
         return refused(&id, INVALID_PARAMS, detail);
     }
-    Ok(Asked { id, text, protocol })
+    Ok(MessageQuery { id, text, protocol })
 }
 
 /// The words of a message's text parts.

@@ -24,7 +24,7 @@ pub(super) fn document(identity: &ServerIdentity) -> Value {
 }
 
 /// Whether a tool can be called with this argument in a URL. A document is too long for that; crawled documents are given by their URL.
-fn is_askable(tool: Tool, argument: &str) -> bool {
+fn fits_in_url(tool: Tool, argument: &str) -> bool {
     tool != Tool::ValidateManifest || argument != "document"
 }
 
@@ -38,7 +38,7 @@ fn operation(tool: Tool) -> Value {
     let properties = definition.input["properties"].as_object().cloned().unwrap_or_default();
     let parameters: Vec<Value> = properties
         .into_iter()
-        .filter(|(name, _)| is_askable(tool, name))
+        .filter(|(name, _)| fits_in_url(tool, name))
         .map(|(name, schema)| {
             let is_required = required.iter().any(|of| *of == name.as_str());
             json!({"name": name, "in": "query", "required": is_required, "description": schema["description"], "schema": schema,

@@ -141,7 +141,7 @@ async fn the_ids_of_all_declarations_return_one_capability() {
 }
 
 #[tokio::test]
-async fn contradictions_are_findings_of_each_side_and_on_the_page_of_the_site() {
+async fn contradictions_appear_in_the_findings_of_each_manifest_and_on_the_site_page() {
     let world = world().await;
     for url in [documents::SKYHOP, OPEN_API] {
         let manifest = world.get(&manifest_path(url)).await.json();

@@ -81,7 +81,7 @@ async fn feeds_are_valid_atom() {
     }
 }
 
-/// Resources behind the links of a feed have the declared media type.
+/// The targets of the links of a feed have the declared media type.
 #[tokio::test]
 async fn feed_links_have_the_type_of_their_target() {
     let world = World::new().await;

@@ -214,7 +214,7 @@ async fn mcp_accepts_the_public_url_with_a_port() {
     }
 }
 
-/// The rule for `/metrics` has its tests in `server_names` (`only_requests_under_local_names_are_of_this_machine`).
+/// The rule for `/metrics` has its tests in `server_names` (`only_requests_under_local_names_count_as_local`).
 #[tokio::test]
 async fn mcp_accepts_loopback_names_in_every_spelling() {
     let world = world().await;

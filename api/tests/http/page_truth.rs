@@ -61,7 +61,7 @@ async fn call_to_another_site_and_payment_are_named_on_row_page_and_site() {
 }
 
 #[tokio::test]
-async fn orders_to_models_are_marked_and_describe_no_page() {
+async fn instructions_to_models_are_marked_and_not_used_as_page_descriptions() {
     let mut manifest = offer("herald.example", "Send a card", ORDERS, "communication:message-send");
     manifest.description = Some(ORDERS.to_owned());
     manifest.capabilities[0].addresses_reader = true;
@@ -147,7 +147,7 @@ async fn home_page_explains_itself_and_names_the_operator() {
 }
 
 #[tokio::test]
-async fn documents_that_cannot_be_read_are_no_manifests() {
+async fn documents_that_cannot_be_read_are_not_manifests() {
     let manifests = |page: &str| {
         let known = page.split("What is known").nth(1).unwrap().split(" manifests").next().unwrap();
         known.rsplit("<b>").next().unwrap().to_owned()

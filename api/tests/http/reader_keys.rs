@@ -44,7 +44,7 @@ async fn request(world: &World, method: &str, path: &str, authorization: Option<
 }
 
 #[tokio::test]
-async fn a_reader_with_a_key_has_limits_of_its_own() {
+async fn a_reader_with_a_key_has_separate_limits() {
     let one = NonZeroU32::MIN;
     let limits = LimitsConfig { reads_per_second: one, reads_burst: one, ..LimitsConfig::default() };
     let (file, _dir) = tokens();
@@ -75,7 +75,7 @@ async fn a_reader_with_a_key_has_limits_of_its_own() {
 }
 
 #[tokio::test]
-async fn a_wrong_key_counts_for_the_client() {
+async fn a_wrong_key_counts_against_the_client() {
     let two = NonZeroU32::new(2).unwrap();
     let limits =
         LimitsConfig { reads_per_second: NonZeroU32::MIN, reads_burst: two, ..LimitsConfig::default() };
@@ -123,7 +123,7 @@ async fn streams_of_a_revoked_key_end() {
 }
 
 #[tokio::test]
-async fn a_private_instance_takes_no_client_of_a_proxy_and_no_page_for_a_program() {
+async fn a_private_instance_does_not_treat_proxied_clients_or_pages_as_programs() {
     let public_url = Some("https://dex.example".parse().unwrap());
     let world = World::with(Settings { reads: Reads::Keys, public_url, ..Settings::default() }).await;
     let status = async |path: &str, headers: &[(&str, &str)]| {
@@ -244,7 +244,7 @@ async fn readers_and_owners_may_ask_for_a_visit() {
 
 /// Browsers send the password for embedded images, and the size of an image would reveal its content to a page of another origin.
 #[tokio::test]
-async fn pages_of_other_origins_embed_nothing_of_a_private_instance() {
+async fn pages_of_other_origins_cannot_embed_a_private_instance() {
     let world = World::with(Settings { reads: Reads::Keys, ..Settings::default() }).await;
     let key = reader(&world, "partner", 10).await;
     for path in ["/badge/skyhop.example.svg", "/search?q=flight", "/nothing", "/healthz", "/assets/style.css"]

@@ -188,7 +188,7 @@ async fn blocked_site_shows_only_its_tombstone() {
     assert_eq!(answer["resources"], json!([]));
     assert_eq!(answer["visits"], json!([]));
     let page = world.page("/sites/shy.example").await.text();
-    assert!(page.contains("What was kept of its visits was deleted."), "{page}");
+    assert!(page.contains("The stored data of its visits was deleted."), "{page}");
     for untrue in ["Not visited yet", "found here so far", "Not read yet"] {
         assert!(!page.contains(untrue), "{untrue}: {page}");
     }

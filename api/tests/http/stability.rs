@@ -97,7 +97,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// The schema behind a reference to a component.
+    /// The schema that a reference to a component points to.
     fn resolved(&self, schema: &'a Value) -> &'a Value {
         let Some(reference) = schema["$ref"].as_str() else { return schema };
         self.document.pointer(reference.trim_start_matches('#')).unwrap()

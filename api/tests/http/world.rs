@@ -18,7 +18,10 @@ pub(crate) use crate::fixture::fetched_at;
 use crate::fixture::{Fixture, found, not_found};
 
 /// The machine's clock.
-#[expect(clippy::disallowed_methods, reason = "the key of an owner counts by the clock of the machine")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the validity of an owner's key depends on the machine's clock"
+)]
 pub(crate) fn machine_now() -> DateTime<Utc> {
     Utc::now()
 }

@@ -696,7 +696,7 @@ async fn pages_of_filtered_terms_have_no_repeats_and_no_gaps() {
     assert_eq!((seen.len(), distinct.len()), (14, 14), "{seen:?}");
 }
 
-/// Which of two filters that an entry satisfies is given does not decide whether it is found.
+/// An entry that satisfies a filter is found, whether or not the index contains the filtered member.
 #[tokio::test]
 async fn relevance_does_not_depend_on_the_kind_of_filter() {
     let entry = |name: &str, title: &str, description: &str, more: Value| {
@@ -862,7 +862,7 @@ async fn facets_and_suggestions_omit_text_that_addresses_a_model() {
 }
 
 #[tokio::test]
-async fn referrals_repeat_no_name_and_need_matching_words() {
+async fn referrals_do_not_repeat_names_and_need_matching_words() {
     let world = World::with(&hostile_catalogs()).await;
     let ask = async |text: &str| {
         let body = json!({"query": {"text": text}, "federation": "referrals"});

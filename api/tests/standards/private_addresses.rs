@@ -77,7 +77,7 @@ async fn no_list_or_tool_names_a_private_address() {
     let world = World::with(&documents).await;
     let servers = world.get("/v0.1/servers?limit=100").await.ok();
     let servers = servers["servers"].as_array().unwrap();
-    assert_eq!(servers.len(), 1, "only the server of a public address is there: {servers:?}");
+    assert_eq!(servers.len(), 1, "only the server with a public address is listed: {servers:?}");
     for path in ["/search", "/agents?pageSize=100&"] {
         let mut token = None::<String>;
         loop {

@@ -47,7 +47,7 @@ pub(crate) fn run(
                 writeln!(out, "warning: a crawl cannot start: {}", escape::line(&obstacle))?;
             }
             if let Some(example) = crawler::cli::resolve(shared, crawl)?.contact.copied_example() {
-                let why = "is an address of examples, at which no site owner reaches you";
+                let why = "is an example address, where site owners cannot reach you";
                 writeln!(out, "warning: {} {why}: set contact_email or contact_url", escape::line(example))?;
             }
         }
@@ -246,7 +246,7 @@ mod tests {
         assert_eq!(no_contact.matches("warning: ").count(), 1, "{no_contact}");
         assert!(!checked(&format!("{seeds}{contact}")).contains("warning: "));
         let copied = checked(&format!("{seeds}contact_email = \"you@example.org\"\n"));
-        assert!(copied.contains("warning: you@example.org is an address of examples"), "{copied}");
+        assert!(copied.contains("warning: you@example.org is an example address"), "{copied}");
         let without_file = SharedFlags { config: None, ..shared };
         assert_eq!(check(&without_file, &CrawlFlags::default()).unwrap(), Vec::<String>::new());
         let mut out = Vec::new();

@@ -126,7 +126,8 @@ pub(crate) fn refuse_unsupported(resolved: &Settings, shared: &SharedFlags) -> a
     Ok(())
 }
 
-/// Locks the embedded database before anything is announced, so that a second instance on the same data names the first.
+/// Locks the embedded database before anything is announced, so that a second instance on the same data fails with an error that names the
+/// first.
 pub(crate) fn locked(resolved: Settings) -> anyhow::Result<Settings> {
     let database = resolved.crawl.locked_database.as_deref();
     if let Some(dir) = database.and_then(Path::parent) {

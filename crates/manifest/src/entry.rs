@@ -1,8 +1,8 @@
 //! Describes a manifest and its capabilities as entries of an AI catalog: identifier, media type, address of the artefact.
 //!
 //! ARD 0.91 §4.2 requires an identifier that begins with the publisher's domain. A published identifier is kept if its publisher serves and
-//! publishes the catalog. Otherwise an identifier is generated from the host that served the document, and marked as generated. So a publisher
-//! cannot list or describe an address under the identifier of another one. An identifier does not prove who published.
+//! publishes the catalog. Otherwise an identifier is generated from the host that served the document, and marked as generated. So a
+//! publisher cannot list or describe an address under the identifier of another one. An identifier does not prove who published the entry.
 
 use std::borrow::Cow;
 

@@ -224,7 +224,7 @@ const AUTHORITY_BYTES_MAX: usize = 300;
 pub(crate) fn has_long_host(url: &str) -> bool {
     let is_slash = |letter: char| matches!(letter, '/' | '\\');
     let url = url.trim_start();
-    let behind_scheme = match url.split_once(':') {
+    let price_after_scheme = match url.split_once(':') {
         Some((scheme, rest)) if !scheme.contains(['/', '\\', '?', '#']) => {
             let is_web = ["https", "http", "wss", "ws"].iter().any(|web| scheme.eq_ignore_ascii_case(web));
             if !is_web && !rest.starts_with("//") {
@@ -235,7 +235,7 @@ pub(crate) fn has_long_host(url: &str) -> bool {
         _ if url.chars().take(2).filter(|letter| is_slash(*letter)).count() == 2 => url,
         _ => return false,
     };
-    let authority = behind_scheme.trim_start_matches(is_slash);
+    let authority = price_after_scheme.trim_start_matches(is_slash);
     authority.find(['/', '\\', '?', '#']).unwrap_or(authority.len()) > AUTHORITY_BYTES_MAX
 }
 

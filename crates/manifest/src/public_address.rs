@@ -63,7 +63,7 @@ impl Manifest {
         not_public(address).is_some() && not_public(served_as.as_str()).is_none()
     }
 
-    /// The site or IP address of an address that is not on the site that serves the manifest. `None` if the host is not known.
+    /// The site or IP address to which an address leads, if it is not the site that serves the manifest. `None` if the host is not known.
     pub fn other_site_of(&self, address: &str) -> Option<String> {
         let of_number = || match parsed(address).ok()?.host()? {
             Host::Domain(_) => None,

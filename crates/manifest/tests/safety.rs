@@ -57,7 +57,7 @@ fn the_method_determines_the_class_if_none_is_declared() {
 }
 
 #[test]
-fn a_declared_class_is_never_lowered_and_a_name_changes_no_class() {
+fn a_declared_class_is_never_lowered_and_a_name_does_not_change_it() {
     let capability = |id: &str, method: &str, side_effects: Option<bool>| {
         let mut capability =
             json!({"id": id, "name": id, "description": "Does it.", "endpoint": "/x", "method": method});

@@ -530,7 +530,7 @@ fn broken_did_documents_verify_nothing() {
         "invalid",
         "assertionMethod",
     );
-    // A key for another purpose signs nothing; a document without any purpose says of no key what it is for.
+    // A key for another purpose signs nothing. A document without any purpose does not state what its keys are for.
     let listed_in = |relations: &[&str]| {
         changed(&|document| {
             document.as_object_mut().unwrap().remove("assertionMethod");
@@ -638,7 +638,7 @@ fn a_did_proves_documents_of_its_host_and_of_hosts_below_it() {
 
 /// Anybody can serve a card that a site signed once. A relative address in it would lead to the host of the copy.
 #[test]
-fn a_signed_card_with_a_relative_address_counts_at_the_host_of_its_key_alone() {
+fn a_signed_card_with_a_relative_address_counts_only_at_the_host_of_its_key() {
     let key = ed25519();
     for (address, at, status) in [
         ("/a2a", "https://a.example/.well-known/agent-card.json", "verified"),

@@ -106,8 +106,8 @@ impl SiteNaming {
     }
 
     /// Whether the site itself publishes a document: at a usual path of one of its hosts, in the operator's list, or at one of its hosts if
-    /// the domain or this host itself names it (see [`Self::is_word_of_publisher`]). Documents behind other links may have been written by
-    /// users.
+    /// the domain or this host itself names it (see [`Self::is_word_of_publisher`]). Documents that other links lead to may have been
+    /// written by users.
     pub fn publishes(&self, url: &ManifestUrl) -> bool {
         let is_published = self.names_host(&url.host()) && (is_usual(url) || self.is_named_by_publisher(url));
         self.links_away(url) == Some(0) || is_published
@@ -182,7 +182,7 @@ fn is_main_host(site: &SiteName, host: &Host) -> bool {
     host.as_str().strip_prefix("www.").unwrap_or(host.as_str()) == site.as_str()
 }
 
-/// The customer of a site to whom a host belongs: the name directly below the domain. Names below that name are free for the customer, so
+/// The customer of a site to whom a host belongs: the name directly below the domain. Names below that name cost the customer nothing, so
 /// they do not count.
 pub fn customer_of<'a>(host: &'a Host, site: &SiteName) -> &'a str {
     let below = host.as_str().strip_suffix(site.as_str()).and_then(|name| name.strip_suffix('.'));

@@ -82,7 +82,7 @@ fn a_proof_that_must_be_checked_advances_the_next_visit() {
 }
 
 #[test]
-fn the_next_visit_follows_the_delay_of_a_host_that_was_left_for_it() {
+fn plans_the_next_visit_for_the_end_of_a_skipped_hosts_delay() {
     let after = |hours: i64| now() + TimeDelta::hours(hours);
     let history = positive(1, 0, 0, 0);
     let planned = |hours, reason| NextVisit { at: after(hours), reason };

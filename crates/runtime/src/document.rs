@@ -18,7 +18,7 @@ pub struct OwnedDocument {
     pub discovery: Discovery,
     pub served: Option<Served>,
     pub linked: Vec<(ManifestUrl, Vec<u8>)>,
-    /// The format as which to read the document, instead of the detected one.
+    /// The format in which to read the document, instead of the detected one.
     pub force: Option<Format>,
 }
 

@@ -50,7 +50,7 @@ pub enum StoreError {
     Missing { path: PathBuf },
     /// A program that only reads found a database without tables.
     #[error(
-        "the database at {url} has no tables of agentdex: name that of the crawl with --database-url, or start a crawl"
+        "the database at {url} has no tables of agentdex: name the database of the crawl with --database-url, or start a crawl"
     )]
     WithoutTables {
         /// Database URL without the password.
@@ -137,7 +137,7 @@ pub enum StoreError {
     LeaseLost { site: SiteName },
     #[error("{site} is not visited: it is blocked or suspended")]
     Blocked { site: SiteName },
-    /// The statement was interrupted after the time that its caller gave it.
+    /// The statement exceeded the time limit of its caller.
     #[error("{operation} was interrupted: it took too long")]
     Interrupted { operation: &'static str },
     /// The database refused a statement: a bug.

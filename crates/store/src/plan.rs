@@ -174,7 +174,8 @@ pub(crate) fn plan<'a>(
         }
     }
     let verdict = verdict_of_end(visit.end, visit.status);
-    // other ends apply only to the site's own hosts; if a domain does not exist, no name below it exists (RFC 8020 §2)
+    // these two ends apply to all hosts, because no name exists below a domain that does not exist (RFC 8020 §2); other ends apply only to
+    // the site's own hosts
     let is_of_all_hosts = matches!(visit.end, VisitEnd::OptedOut | VisitEnd::DnsDead);
     let is_ended = |id: &ManifestId| {
         let is_own = |known: &ResourceState| naming.names_host(&known.url.host());
@@ -484,7 +485,7 @@ fn resource_after(fetch: &FetchRecord, before: Option<&ResourceState>, misses_in
         && fetch.content_hash.as_ref().is_some_and(|hash| Some(hash) != hash_before);
     let changed_at =
         if content_changed { Some(fetch.at) } else { before.and_then(|before| before.changed_at) };
-    // a part that was named as a manifest during the visit keeps this mark until a visit has requested it
+    // a client or another site named this part as a manifest during the visit: it stays marked as submitted until a visit has requested it
     let is_named_since = before.is_some_and(ResourceState::is_named_as_manifest)
         && fetch.manifest.is_none()
         && fetch.discovery != Discovery::Submitted;

@@ -32,7 +32,7 @@ const SMALL_CHANGE_BYTES: u64 = 64 * 1024;
 const TOO_MANY: &str = "the site has 500 manifests that it does not name itself";
 const TOO_MANY_BYTES_OF_OTHERS: &str = "the documents that the site does not name itself take 256 MiB";
 const TOO_MANY_BYTES_PUBLISHED: &str = "the documents that the site itself publishes take 256 MiB";
-const TOO_MANY_BYTES_LINKED: &str = "the documents to which those of the site link take 1 GiB";
+const TOO_MANY_BYTES_LINKED: &str = "the documents that the documents of the site link to take 1 GiB";
 
 /// The number and size of a site's documents of one kind in the index.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -409,7 +409,7 @@ mod tests {
 
     /// A name directly below the domain and all names below it belong to one customer.
     #[test]
-    fn names_below_a_customers_name_are_no_further_owners() {
+    fn names_below_a_customers_name_belong_to_the_same_owner() {
         let naming = SiteNaming::new(SiteName::parse("a.example").unwrap(), HashMap::new(), []);
         let of = |at: &str| {
             let at = ManifestUrl::parse(&format!("https://{at}/x.json")).unwrap();

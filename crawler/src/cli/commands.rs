@@ -126,7 +126,7 @@ fn is_only_in_a_demo(host: &Host, egress: &EgressSettings) -> bool {
     is_reserved && egress.hosts.find(host).is_none() && egress.name_servers.is_empty()
 }
 
-/// A sentence with the number of paths that answered a visit that found nothing. `None` if no path answered.
+/// A sentence for a visit that found nothing, with the number of paths that responded. `None` if no path responded.
 fn nothing_found(site: &SiteName, visit: &VisitReport) -> Option<String> {
     let answered = visit.fetches.iter().filter(|fetch| fetch.outcome.is_response()).count() as u64;
     let paths = counted(answered, "path");
@@ -318,7 +318,7 @@ async fn unvisited_note(store: &Store, site: &SiteName) -> Result<String, StoreE
         }
         Some(known) if known.summary.next_visit_at.is_none() => {
             format!(
-                "; no list names it, so it is not visited: {program} check {site} visits it, and a list adds it when it is read"
+                "; no visit is planned: {program} check {site} visits it now, and reading a list that names it plans a visit"
             )
         }
         _ => String::new(),

@@ -197,7 +197,7 @@ fn lines_after_hosts(report: &SiteReport) -> Vec<String> {
     let mut lines = Vec::new();
     if report.visits.is_empty() {
         let none = if report.blocked.is_some() || report.suspended.is_some() || report.state.visits > 0 {
-            "What was kept of its visits is deleted."
+            "The stored data of its visits was deleted."
         } else if worker_visiting(report).is_some() {
             "No visit has ended yet."
         } else {

@@ -33,7 +33,7 @@ pub struct CrawlFlags {
     /// mcp:https://registry for a registry of MCP servers, or `starter` for the list that ships
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub seeds: Vec<PathBuf>,
-    /// Follow the lists of --seeds: delete sites that they no longer name, and let their ranks move sites back too
+    /// Follow the lists of --seeds: delete sites that they no longer name, and also move sites back in the queue when their rank drops
     #[arg(long)]
     pub follow_seeds: bool,
     /// Visit what is due once, and exit, as `crawler` does by default; `agentdex` continues without it

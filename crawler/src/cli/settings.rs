@@ -114,7 +114,7 @@ impl Settings {
     fn contact_warning(&self) -> Option<String> {
         if let Some(example) = self.contact.copied_example() {
             return Some(format!(
-                "{example} is an address of examples, at which no site owner reaches you: name your own with --contact-email or --contact-url"
+                "{example} is an example address, where site owners cannot reach you: name your own with --contact-email or --contact-url"
             ));
         }
         let egress = &self.crawl.egress;

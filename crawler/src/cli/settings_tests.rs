@@ -193,6 +193,6 @@ fn a_contact_that_is_missing_or_an_example_is_a_warning() {
     };
     assert!(warning(None).is_some_and(|warning| warning.starts_with("site owners cannot reach you")));
     let example = warning(Some("you@example.org")).unwrap_or_default();
-    assert!(example.starts_with("you@example.org is an address of examples"), "{example}");
+    assert!(example.starts_with("you@example.org is an example address"), "{example}");
     assert_eq!(warning(Some("me@mine.example")), None);
 }

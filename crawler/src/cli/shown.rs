@@ -110,8 +110,8 @@ const OTHER_WORDS: [(&[&str], &str); 4] = [
     ),
 ];
 
-/// An error of the command line, without suggestions that are far-fetched. A file, or a word for what a flag or another program does, is
-/// answered with the line to write.
+/// An error of the command line, without far-fetched suggestions. For a file, or a word that describes what a flag or another program does,
+/// it shows the command line to use.
 fn explained(whole: &mut clap::Command, mut error: clap::Error, words: &[OsString]) -> clap::Error {
     let suggested = match error.get(ContextKind::SuggestedArg) {
         Some(ContextValue::String(suggested)) => Some(suggested.clone()),
@@ -142,7 +142,7 @@ fn explained(whole: &mut clap::Command, mut error: clap::Error, words: &[OsStrin
     error
 }
 
-/// The line to write in place of a word that is no subcommand, if it is known what was meant.
+/// The line to write in place of a word that is not a subcommand, if the intended subcommand is known.
 fn instead_of_subcommand(whole: &clap::Command, name: &str, words: &[OsString]) -> Option<String> {
     if Path::new(name).is_file() {
         return Some(format!(

@@ -243,7 +243,7 @@ async fn a_message_is_repeated_with_its_id_and_a_new_time() {
 
 /// Others create watches for their own hosts, which answer no request.
 #[tokio::test]
-async fn receivers_that_never_answer_challenges_delay_no_changes() {
+async fn receivers_that_never_answer_challenges_do_not_delay_changes() {
     let slow = |number: u8| format!("hooks.slow{number}.example");
     let silent = confirming().after(Duration::from_hours(1));
     let hosts = (2..22).map(|number| Host::new(&slow(number)).robots("").route(PATH, silent.clone()));

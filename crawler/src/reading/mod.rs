@@ -2,9 +2,9 @@
 //!
 //! Documents of more than a few KiB are read in a process with limits of the operating system, so that no document takes the memory of the
 //! crawler. Before a document is read, the attempt is written to the store; afterwards it is removed. A document whose attempt was not
-//! removed, that passes its deadline, or that ends its reader is read once more in such a process, and quarantined if that process ends
-//! without a result. The operating system ends the process at its limit of processor time. So if the process passes the deadline, the
-//! machine is busy, and the document is read later.
+//! removed, that misses its deadline, or that ends its reader is read once more in such a process, and quarantined if that process ends
+//! without a result. The operating system ends the process at its limit of processor time. So if the process misses the deadline instead,
+//! the machine is busy, and the document is read later.
 
 mod attempts;
 mod memory;
@@ -72,7 +72,7 @@ pub(crate) struct Reader {
     pub(crate) memory: MemoryBudget,
 }
 
-/// Hashes of pages and robots.txt files that passed the deadline or failed in this process.
+/// Hashes of pages and robots.txt files that missed the deadline or failed in this process.
 #[derive(Clone, Default)]
 struct FailedInputs(Arc<Mutex<HashSet<ContentHash>>>);
 
@@ -189,7 +189,7 @@ impl Reader {
         if is_short { Ok(work()) } else { Box::pin(self.run(work)).await }
     }
 
-    /// Parses a page or a robots.txt. If the same bytes have passed the deadline or failed to parse before, this process returns an error
+    /// Parses a page or a robots.txt. If the same bytes have missed the deadline or failed to parse before, this process returns an error
     /// immediately, so that they do not block a thread in each visit.
     ///
     /// # Errors

@@ -50,7 +50,7 @@ fn reason(reading: Reading) -> String {
 }
 
 #[tokio::test]
-async fn quarantines_a_document_that_passes_its_deadline_on_every_site() {
+async fn quarantines_a_document_on_all_sites_after_it_misses_its_deadline() {
     let slow = format!(r#"{{"awp_version":"0.1","x":[{}0]}}"#, "0,".repeat(100_000));
     let stalled = fixture(Duration::from_micros(1), None).await;
     let first = reason(read(&stalled, "a.example", &slow).await);
@@ -109,9 +109,9 @@ async fn the_attempt_is_stored_while_the_document_is_read() {
     assert_eq!(runs.lines().count(), 2, "after an unfinished attempt a document is read once, not twice");
 }
 
-/// A process that gets no processor time passes the deadline, whatever it reads.
+/// A process that gets no processor time misses the deadline, whatever it reads.
 #[tokio::test]
-async fn a_process_that_passes_its_deadline_on_a_busy_machine_does_not_quarantine_the_document() {
+async fn a_process_that_misses_its_deadline_on_a_busy_machine_does_not_quarantine_the_document() {
     let mut late = fixture(Duration::from_millis(50), None).await;
     late.reader.program =
         Some(ReaderProgram { path: PathBuf::from("/bin/sleep"), arguments: vec!["1".to_owned()] });
@@ -146,13 +146,13 @@ async fn does_long_work_on_the_reader_threads() {
 }
 
 #[tokio::test]
-async fn does_not_parse_a_page_again_that_stalled_or_failed() {
+async fn does_not_parse_a_stalled_or_failed_page_again() {
     let Fixture { reader, .. } = fixture(Duration::from_millis(500), None).await;
     let (release, released) = std::sync::mpsc::channel::<()>();
     let stalled = reader.run_unless_failed(b"<stalls>", move || released.recv().ok().map(|()| 0)).await;
     assert!(matches!(stalled, Err(ReadError::TimedOut { .. })), "{stalled:?}");
     let failed: Result<(), _> = reader.run_unless_failed(b"<fails>", || panic!("as a parser may")).await;
-    // a busy machine may pass the deadline first
+    // a busy machine may miss the deadline first
     assert!(failed.as_ref().is_err_and(ReadError::is_caused_by_document), "{failed:?}");
     for bytes in [&b"<stalls>"[..], b"<fails>"] {
         let again: Result<(), _> = reader.run_unless_failed(bytes, || panic!("it was parsed again")).await;

@@ -32,7 +32,7 @@ use runtime::OwnedDocument;
 
 /// Reason for a document that this visit drops and a later visit reads.
 pub(super) const TOO_MUCH: &str =
-    "the documents of this site are too large together for one visit; a later visit reads it";
+    "the documents of this site are together too large for one visit; a later visit reads this one";
 /// Reason for a dropped document that is too large for any visit.
 const TOO_LARGE: &str = "the document takes more memory than one visit may use";
 /// Reasons for a received document that is not kept.
@@ -94,7 +94,7 @@ impl Visit<'_> {
         }
     }
 
-    /// Drops a document whose use for search its headers or its own content signals deny.
+    /// Drops a document if its headers or its own content signals deny its use for search.
     fn reject_denied_search(&mut self, fetched: &mut Fetched, stated: PolicyChoice, too_long: Option<&str>) {
         let by_document =
             fetched.manifest.as_ref().is_some_and(|manifest| manifest.policies.search == PolicyChoice::Deny);
@@ -110,9 +110,9 @@ impl Visit<'_> {
         self.reject(fetched, FetchOutcome::RobotsDenied, reason);
     }
 
-    /// Whether to follow a redirect from `before` later in the visit. This applies in a visit without turns to a URL that users of the site
-    /// or others name, if it redirects to another host: a failure there would end all requests to that host. All other redirects are
-    /// followed immediately.
+    /// Whether to follow a redirect from `before` later in the visit. This applies to a URL that users of the site or others name, if it
+    /// redirects to another host and the visit requests known documents first (see `Plan::has_turns`): a failure at that host would end all
+    /// requests to it. All other redirects are followed immediately.
     fn is_followed_later(&self, task: &Task, before: &ManifestUrl) -> bool {
         let (from, to) = (before.host(), task.current().host());
         let are_own = || self.own_hosts.contains(&from) && self.own_hosts.contains(&to);
@@ -252,7 +252,7 @@ impl Visit<'_> {
         without_memory(held)
     }
 
-    /// Reads the document of a response. While it is read, its bytes are not in the body.
+    /// Reads the document of a response. Its bytes are moved out of the body while it is read.
     async fn read_document(
         &mut self,
         task: &Task,
@@ -364,7 +364,7 @@ fn without_memory(held: Result<(), NoMemory>) -> Result<Option<Judged>, Interrup
     held.err().map(refused).transpose()
 }
 
-/// If documents are only together too large, the document counts as not requested, because no single document is at fault.
+/// If only the sum of the documents is too large, the document counts as not requested, because no single document is at fault.
 fn refused(none: NoMemory) -> Result<Judged, Interrupt> {
     match none {
         NoMemory::InThisVisit => Ok(Judged::of(FetchOutcome::NotReached, TOO_MUCH)),

@@ -1,7 +1,7 @@
 //! Checks the claim to a site: the TXT record first, and the file only if no record proves a key.
 //!
 //! The record is queried before any request, so that no response of the site can prevent the query. The request for the file follows the
-//! same rules as other requests, but is sent first, because a site may ask for delays with which a visit takes weeks. A further request for
+//! same rules as other requests, but is sent first, because a site may ask for delays that make a visit take weeks. A further request for
 //! the file is sent after other requests. The result does not affect how the site is read, unless the site asks for a delay. It is saved
 //! while the visit waits. If responses of the domain end a visit before the check, the visit counts as one that did not find the proof.
 //! Otherwise a former owner could keep the claim to a domain that now belongs to someone else. Results that others can cause, such as a

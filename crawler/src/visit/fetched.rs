@@ -60,7 +60,7 @@ pub(crate) struct Fetched {
     pub(crate) body: Option<Document>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) served: Option<Box<Served>>,
-    /// The preference of robots.txt and the response on training models with the document.
+    /// The preference of robots.txt and the response about training models with the document.
     #[serde(default, skip_serializing_if = "PolicyChoice::is_unset")]
     pub(crate) training: PolicyChoice,
     pub(crate) at: DateTime<Utc>,

@@ -13,7 +13,7 @@ use store::{PathCheck, PathSlots, ResourceState, Seed, SiteState};
 use super::fetched::Fetched;
 use super::known_documents::{KNOWN_WAITING_MAX, known_task};
 use super::own_hosts::OwnHosts;
-use super::room::{Counts, Room};
+use super::room::{Counts, UrlLimits};
 use super::seeds;
 use super::sources::Sources;
 use super::task::{NamedBy, Role, Task};
@@ -89,8 +89,8 @@ impl Findings {
     /// The URL of the original, if a result that the site itself does not name is a copy of a document of the site. This matters because
     /// other sites, clients and users may name a document by any number of URLs, for example by adding queries. The original is at the same
     /// host, or the site publishes it where no link is needed to find it, so that the copy of one customer never displaces the document of
-    /// another one. A document at a usual path is never a copy of one that is not. If a document of the site links to the URL, the result
-    /// is a copy only if the original has the same path.
+    /// another one. A document at a path of the path table is never a copy of a document at another path. If a document of the site links
+    /// to the URL, the result is a copy only if the original has the same path.
     pub(crate) fn original_of<'a>(
         &'a self,
         copy: &Fetched,
@@ -114,8 +114,8 @@ impl Findings {
     }
 
     /// Records the links in documents of the site that are left for a later visit, so that they are requested even if those documents do
-    /// not change. It also records URLs that the site itself names and that redirect to a skipped host. For new parts, for links without
-    /// room, and for links of others, the next visit requests their document without conditions instead.
+    /// not change. It also records URLs that the site itself names and that redirect to a skipped host. For new parts, for links beyond the
+    /// limits, and for links of others, the next visit instead requests the document that contains them without conditions.
     pub(crate) fn leave(&mut self, tasks: Vec<Task>, reason: &str, (site, own): (&SiteState, &OwnHosts)) {
         if tasks.is_empty() {
             return;
@@ -192,7 +192,7 @@ impl Findings {
     /// again.
     pub(crate) fn keep_reading(&mut self, index: usize, part: &ManifestUrl) {
         let Some(whole) = self.fetched.get_mut(index) else { return };
-        // what is stored of a manifest that was not received stays
+        // the stored data of a manifest that was not received is kept
         (whole.manifest, whole.body, whole.hash) = (None, None, None);
         if whole.outcome == FetchOutcome::Found {
             let reason = format!("its part {part} could not be read; a later visit reads both");
@@ -329,14 +329,15 @@ pub(super) fn is_of_site(fetched: &Fetched, own: &OwnHosts) -> bool {
 /// Counts a link as left if the limit is not reached. Returns whether it was counted.
 fn count_if_within_limit(left: &mut Counts, task: &Task) -> bool {
     let task = as_left_link(task.clone());
-    let has_room = left.has_room(&task, Room::of(task.named_by).left);
+    let has_room = left.has_room(&task, UrlLimits::of(task.named_by).left);
     if has_room {
         left.add(&task);
     }
     has_room
 }
 
-/// Prepares a link for the limits on left links, where redirects of the site itself count like links of its documents.
+/// Prepares a link to be counted by the limits on links that are left for later. Redirects of the site itself count like links of its
+/// documents.
 fn as_left_link(task: Task) -> Task {
     Task { named_by: task.named_by.max(NamedBy::Document), ..task }
 }

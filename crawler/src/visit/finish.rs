@@ -124,7 +124,7 @@ fn in_words(next: &NextVisit) -> String {
         Reason::OwnersProof => "to look for the proof of its owner",
         Reason::KeyExpiry => "a key that verified a signature expires",
         Reason::Requested => "it was requested during the last visit",
-        Reason::Rest => "a host that the last visit left for its delay may be requested again",
+        Reason::Rest => "a host that the last visit skipped because of its delay may be requested again",
     }
     .to_owned()
 }

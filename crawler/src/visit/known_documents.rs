@@ -10,7 +10,7 @@ use store::{ResourceState, SiteState, is_main_host};
 
 use super::own_hosts::OwnHosts;
 use super::plan::LINKS_AT_OTHERS_MAX;
-use super::room::Room;
+use super::room::UrlLimits;
 use super::task::{NamedBy, Task, Turn, body_of_path};
 use super::turns::{Chosen, Limits, Owned, Turns, in_shares};
 
@@ -18,13 +18,13 @@ use super::turns::{Chosen, Limits, Owned, Turns, in_shares};
 const MISSES_MAX: u32 = 3;
 /// Maximum number of known documents of one owner ([`OwnHosts::owner_of`]) per visit.
 pub(super) const KNOWN_OF_ONE_MAX: usize = 10;
-/// Maximum number of known documents with which a visit begins although no visit has requested them or downloaded them in full.
+/// Maximum number of known documents in the initial plan of a visit that no visit has requested yet or downloaded in full.
 pub(super) const KNOWN_WAITING_MAX: usize = 20;
-/// Maximum number of known documents at paths of the table of the main hosts, with which each visit begins.
+/// Maximum number of known documents in the initial plan of each visit that are at paths of the path table at the main hosts.
 const KNOWN_USUAL_MAX: usize = 20;
 /// In every `AGAIN_EVERY`th visit, URLs whose last request failed are requested in their normal order. Documents that are gone are
-/// requested again too, because the document that links to them may never change, and so never name them again. Other visits request URLs
-/// whose last request failed after all others, where the daily budget might never suffice for them.
+/// requested again too, because the document that links to them may never change, and so never name them again. Other visits request such
+/// URLs last, and the daily budget may end each of these visits before it reaches them.
 const AGAIN_EVERY: u32 = 8;
 /// Shares of known documents in a turn, by who names them. A daily budget ends each visit to a large site, and no kind of document should
 /// be left out in every visit.
@@ -61,7 +61,7 @@ pub(super) fn of_this_visit<'a>(
         }
     }
     let mut next = |named_by| {
-        let max = Room::of(named_by).known;
+        let max = UrlLimits::of(named_by).known;
         let limits = Limits { max, of_one_owner: KNOWN_OF_ONE_MAX, at_one_host: LINKS_AT_OTHERS_MAX };
         turns.next(by_naming.remove(&named_by).unwrap_or_default(), limits)
     };
@@ -106,7 +106,7 @@ fn waiting_and_next<'a>(turns: &Turns<'a>, documents: Vec<&'a ResourceState>) ->
     let (waiting, rest): (Vec<&ResourceState>, Vec<&ResourceState>) = rest.partition(is_waiting);
     let mut known = usual;
     known.extend(turns.next_of_all(waiting, KNOWN_WAITING_MAX));
-    let room = Room::of(NamedBy::Site).known.saturating_sub(known.len());
+    let room = UrlLimits::of(NamedBy::Site).known.saturating_sub(known.len());
     known.extend(turns.next_of_all(rest, room));
     turns.of_all(known, usize::MAX)
 }
@@ -138,7 +138,7 @@ pub(super) fn is_retry(site: &SiteState, known: &ResourceState) -> bool {
     known.outcome.is_failure() && !site.visits.is_multiple_of(AGAIN_EVERY)
 }
 
-/// Whether visits request a known document again when it has its turn.
+/// Whether visits request a known document again when its turn comes.
 fn is_planned(site: &SiteState, known: &ResourceState) -> bool {
     !is_named_by_others(known) && is_requested_again(site, known)
 }

@@ -56,7 +56,7 @@ use self::findings::LEFT;
 use self::own_hosts::OwnHosts;
 use self::progress::Progress;
 use self::requester::Requester;
-use self::room::{Room, TIME_OF_ONE_MAX};
+use self::room::{TIME_OF_ONE_MAX, UrlLimits};
 use self::task::{NamedBy, Role, Task};
 use crate::clock;
 use crate::reading::HeldMemory;
@@ -346,8 +346,8 @@ impl<'a> Visit<'a> {
             };
             findings.leave(plan.take(is_of_owner), LEFT, site);
         }
-        for named_by in Room::LINKS {
-            if traffic.active_for.get(&named_by).is_some_and(|time| *time >= Room::of(named_by).time) {
+        for named_by in UrlLimits::LINKS {
+            if traffic.active_for.get(&named_by).is_some_and(|time| *time >= UrlLimits::of(named_by).time) {
                 let is_of_same_kind = |task: &Task| task.is_link() && task.named_by == named_by;
                 findings.leave(plan.take(is_of_same_kind), LEFT, site);
             }
@@ -371,7 +371,7 @@ impl<'a> Visit<'a> {
         let earlier = known.and_then(|known| known.next_ok_at).filter(|_| !is_own && !is_asked);
         let is_earlier = earlier.is_some_and(|at| at - clock::now() > WAIT_OF_EARLIER_VISIT_MAX);
         let wait = until - clock::now();
-        let is_too_long = self.exceeds_waits(task, wait) && !self.has_turn(task, wait);
+        let is_too_long = self.exceeds_waits(task, wait) && !self.waits_at_own_host(task, wait);
         self.scope == Scope::Site && may_be_left && (is_too_long || is_earlier)
     }
 
@@ -389,7 +389,7 @@ impl<'a> Visit<'a> {
 
     /// Whether the visit waits for a link of the site's own documents at its own hosts: if the wait is short, or if the site's robots.txt
     /// requires it.
-    fn has_turn(&self, task: &Task, wait: TimeDelta) -> bool {
+    fn waits_at_own_host(&self, task: &Task, wait: TimeDelta) -> bool {
         let host = task.current().host();
         let crawl_delay = self.requester.crawl_delay(&host).unwrap_or_default();
         let is_by_robots = wait <= TimeDelta::from_std(crawl_delay * 2).unwrap_or(TimeDelta::MAX);

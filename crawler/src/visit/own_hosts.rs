@@ -68,12 +68,12 @@ impl OwnHosts {
         self.contains(host) || task.is_some_and(is_of_site)
     }
 
-    /// By whom the links in the robots.txt, the DNS records and the home page of a host count as named.
+    /// The [`NamedBy`] of the links in the robots.txt, the DNS records and the home page of a host.
     pub(super) fn named_by_host(&self, host: &Host) -> NamedBy {
         if self.contains(host) { NamedBy::Site } else { NamedBy::Others }
     }
 
-    /// By whom the links in the document of a task count as named, even if the site began to name the document after the task was planned.
+    /// The [`NamedBy`] of the links in the document of a task, even if the site began to name the document after the task was planned.
     pub(super) fn named_by_document(&self, task: &Task) -> NamedBy {
         let named_by = match () {
             () if task.discovery == Discovery::Listed => NamedBy::Site,
@@ -83,7 +83,7 @@ impl OwnHosts {
         named_by.of_links()
     }
 
-    /// By whom the URL of a task counts as named, if the URL is stored or in the path table.
+    /// The [`NamedBy`] of the URL of a task, if the URL is stored or in the path table.
     pub(super) fn named_by_for_task(&self, task: &Task) -> NamedBy {
         let is_own = self.contains(&task.url.host());
         // a visit requests URLs below `/.well-known/` that are not in the path table only because of such a link
@@ -100,7 +100,7 @@ impl OwnHosts {
     }
 
     /// Whether the site itself publishes a document: at a path of the table at an own host, or at a URL to which the robots.txt, the DNS
-    /// records or the home page of an own host lead. Documents behind other links may have been written by users.
+    /// records or the home page of an own host lead. Documents that other links lead to may have been written by users.
     pub(super) fn publishes(&self, url: &ManifestUrl) -> bool {
         let is_own = self.contains(&url.host());
         is_own && (is_in_table(url) || self.names(url) && !self.linked.contains(url))

@@ -283,7 +283,7 @@ impl Visit<'_> {
                         // a link that names the part as a manifest does not make it a manifest
                         whole.role = Role::Part;
                     } else {
-                        // this version of the reader does not take it for a manifest: the next answer decides
+                        // this version of the reader does not recognise it as a manifest; the next response decides
                         sources.add_unfollowed(url);
                         self.requester.memory.drop_document();
                     }
@@ -334,7 +334,7 @@ impl Visit<'_> {
         {
             return Ok(named(manifest));
         }
-        // a removed part has its own request
+        // a part that the manifest no longer names is requested separately
         let is_changed = |other: &Fetched| {
             let is_linked = other.linked_from.as_deref() == Some(url);
             other.outcome == FetchOutcome::Found || (is_linked && other.outcome.is_absent())

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::context::Scope;
 use super::queue::Queue;
-use super::room::{Counts, Room};
+use super::room::{Counts, UrlLimits};
 use super::task::{NamedBy, Role, Task, Turn};
 use crate::seeds::fingerprint;
 
@@ -59,7 +59,7 @@ impl Plan {
 
     /// Adds a task after the others of its rank, unless its URL was already planned.
     pub(crate) fn add(&mut self, task: Task) {
-        if self.is_new(&task, Room::of(task.named_by).begun) {
+        if self.is_new(&task, UrlLimits::of(task.named_by).begun) {
             self.queue.insert_last(task);
         }
     }
@@ -79,7 +79,8 @@ impl Plan {
         for task in tasks {
             if self.planned.contains(&fingerprint_of(&task.url)) {
                 self.queue.link(&task);
-            } else if new.len() < LINKS_FOLLOWED_MAX && self.is_new(&task, Room::of(task.named_by).tasks) {
+            } else if new.len() < LINKS_FOLLOWED_MAX && self.is_new(&task, UrlLimits::of(task.named_by).tasks)
+            {
                 new.push(task);
             } else {
                 without_room.push(task);

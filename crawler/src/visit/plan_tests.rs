@@ -5,11 +5,11 @@ use policy::FetchOutcome;
 use super::*;
 use crate::visit::task::Turn;
 
-const TASKS_MAX: usize = Room::of(NamedBy::Site).tasks;
-const TASKS_BEGUN_MAX: usize = Room::of(NamedBy::Site).begun;
-const TASKS_OF_OTHERS_MAX: usize = Room::of(NamedBy::Others).tasks;
-const TASKS_FURTHER_MAX: usize = Room::of(NamedBy::Further).tasks;
-const FURTHER_OF_ONE_MAX: usize = Room::of(NamedBy::Further).of_one;
+const TASKS_MAX: usize = UrlLimits::of(NamedBy::Site).tasks;
+const TASKS_BEGUN_MAX: usize = UrlLimits::of(NamedBy::Site).begun;
+const TASKS_OF_OTHERS_MAX: usize = UrlLimits::of(NamedBy::Others).tasks;
+const TASKS_FURTHER_MAX: usize = UrlLimits::of(NamedBy::Further).tasks;
+const FURTHER_OF_ONE_MAX: usize = UrlLimits::of(NamedBy::Further).of_one;
 
 fn url(text: &str) -> ManifestUrl {
     ManifestUrl::parse(text).unwrap()
@@ -70,7 +70,7 @@ fn tasks_of_others_do_not_displace_tasks_of_the_site() {
     let mut plan: Plan = serde_json::from_value(serde_json::to_value(&plan).unwrap()).unwrap();
     plan.resume([].iter());
     let linked = |number| by_others(&format!("https://t.a.example/linked/{number}"));
-    let room = TASKS_OF_OTHERS_MAX - Room::of(NamedBy::Others).begun;
+    let room = TASKS_OF_OTHERS_MAX - UrlLimits::of(NamedBy::Others).begun;
     assert_eq!(
         plan.add_next((0..room).map(linked).collect()),
         [],

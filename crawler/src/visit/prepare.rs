@@ -18,13 +18,13 @@ use super::known_documents::{
 use super::own_hosts::OwnHosts;
 use super::plan::Plan;
 use super::progress::Progress;
-use super::room::Room;
+use super::room::UrlLimits;
 use super::task::{NamedBy, Role, Task, Turn, body_of_path};
 use super::traffic::Traffic;
 use super::turns::{in_shares, in_turn, in_turn_by};
 
-/// Maximum number of URLs per visit to which other sites link and at which no manifest was found yet. The same number of URLs that others
-/// name is requested before the paths at the hosts that they name.
+/// Maximum number of URLs per visit to which other sites link and at which no manifest was found yet. Also the number of URLs named by
+/// others that are requested before the paths at hosts named by others.
 const LINKED_BY_OTHERS_MAX: usize = 10;
 
 /// Maximum number of hosts of one site per visit: the daily budget of the site allows only a few requests to each.
@@ -38,14 +38,14 @@ const HOSTS_NAMED_MAX: usize = 10;
 const HOSTS_STEP: usize = 4;
 /// Number of paths of one such host that are requested before paths of the next host.
 const ROWS_AT_A_TIME: usize = 4;
-/// Number of turns of the paths at a host without a list of path checks: the number of slots. It is a prime, so that each path gets a turn,
-/// whatever number of hosts take turns.
+/// Length of the rotation of the paths at a host without a list of path checks: the number of slots. It is a prime, so that each path gets
+/// a turn for any number of hosts.
 pub(super) const PATH_TURNS: u64 = 19;
-/// Number of these turns by which each visit advances: about the number of paths that a visit requests again.
+/// Number of positions by which each visit advances this rotation: about the number of paths that a visit requests again.
 const PATHS_IN_A_TURN: u64 = 3;
-/// Represents collected lists among the sites that name hosts in turns. No site has this name.
+/// Stands for all collected lists where linking sites take turns. No site has this name.
 const COLLECTED: &str = "lists";
-/// Represents submitted and listed URLs at which nothing was found before, in the same turns. No site has this name.
+/// Stands for all submitted and listed URLs at which nothing was found before, in the same turns. No site has this name.
 const AGAIN: &str = "again";
 
 /// The plan at the beginning of a visit.
@@ -91,7 +91,7 @@ fn of_site(site: &SiteState, own_hosts: &OwnHosts, priors: &Priors, known: &Know
         of_site.map(|(_, known)| &known.url).chain(published.iter().map(|known| &known.url)).collect();
     let rows = own(site, own_hosts).flat_map(|state| rows_of(site, own_hosts, state, priors));
     let rows = rows.filter(|task| !urls.contains(&task.url));
-    let rows = rows.take(Room::of(NamedBy::Site).begun.saturating_sub(published.len()));
+    let rows = rows.take(UrlLimits::of(NamedBy::Site).begun.saturating_sub(published.len()));
     let (pages, rows): (Vec<Task>, Vec<Task>) = rows.partition(|task| task.role == Role::Page);
     let (main_rows, other_rows): (Vec<Task>, Vec<Task>) =
         rows.into_iter().partition(|task| is_main(&task.url));

@@ -12,9 +12,9 @@ use crate::visit::known_documents::{KNOWN_OF_ONE_MAX, in_turns};
 use crate::visit::links::FollowUps;
 use crate::visit::plan::Plan;
 
-const TASKS_BEGUN_MAX: usize = Room::of(NamedBy::Site).begun;
-const KNOWN_OF_SITE_MAX: usize = Room::of(NamedBy::Site).known;
-const FURTHER_OF_ONE_MAX: usize = Room::of(NamedBy::Further).of_one;
+const TASKS_BEGUN_MAX: usize = UrlLimits::of(NamedBy::Site).begun;
+const KNOWN_OF_SITE_MAX: usize = UrlLimits::of(NamedBy::Site).known;
+const FURTHER_OF_ONE_MAX: usize = UrlLimits::of(NamedBy::Further).of_one;
 
 fn url(text: &str) -> ManifestUrl {
     ManifestUrl::parse(text).unwrap()
@@ -478,7 +478,7 @@ fn documents_of_many_linking_documents_have_their_turns() {
     for _ in 0..14 {
         let planned = visited(&mut site);
         let cards = planned.iter().filter(|url| url.contains("/c/")).count();
-        assert_eq!(cards, Room::of(NamedBy::Further).known, "{planned:?}");
+        assert_eq!(cards, UrlLimits::of(NamedBy::Further).known, "{planned:?}");
         requested.extend(planned);
     }
     let cards = (0..45).flat_map(|of| (0..4).map(move |number| card(of, number)));

@@ -33,8 +33,8 @@ const CLAIM_FILE_AGAIN_AFTER: TimeDelta = TimeDelta::days(7);
 /// Anyone may request checks, and at a site with long delays they must not replace all other requests.
 const RESULTS_BETWEEN_CLAIM_FILES: usize = 4;
 
-/// Maximum bytes of documents and robots.txt files that one visit writes each time it is parked, all times together: for example 1 MiB at
-/// each of 128 delays, or the largest documents at each of eight.
+/// Maximum total bytes of documents and robots.txt files that one visit writes when it is parked: for example 1 MiB at each of 128 delays,
+/// or the largest documents at each of eight delays.
 const PARKED_BYTES_MAX: usize = 128 * 1024 * 1024;
 
 /// Whether another visit was requested while this one was in progress or parked.
@@ -101,16 +101,16 @@ pub(crate) struct Progress {
     pub(crate) ended_as: Option<VisitEnd>,
     #[serde(default, skip_serializing_if = "WaitsForLinks::is_none")]
     pub(crate) waits_for_links: WaitsForLinks,
-    /// Whether the documents behind links together exceed the memory limit, so that this visit requests no more of them.
+    /// Whether the linked documents together exceed the memory limit, so that this visit requests no more of them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) links_exceed_memory: bool,
-    /// When the delays end of hosts of others that were skipped after only their robots.txt was requested.
+    /// End of the delays of hosts of others that were skipped after only their robots.txt was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) rest_from: Option<DateTime<Utc>>,
     /// The host whose response ended the whole visit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ended_at: Option<Host>,
-    /// Bytes of documents and robots.txt files that were written when the visit was parked, all times together.
+    /// Total bytes of documents and robots.txt files that were written when the visit was parked.
     #[serde(default)]
     parked_bytes: usize,
     /// Bytes of the JSON that was last written.
@@ -237,9 +237,9 @@ impl Progress {
         serde_json::to_value(&*self)
     }
 
-    /// Plans the requests that result from a response, and keeps its links to other sites. `named_by` says by whom the links count as
-    /// named. Links add no request for documents of `in_turns`, which visits request in turns, unless they are parts. One document causes
-    /// only a few requests at a host for which `is_own` returns false. Returns the tasks beyond the limits.
+    /// Plans the requests that result from a response, and keeps its links to other sites. `named_by` applies to the links. Links add no
+    /// request for documents of `in_turns`, which visits request in turns, unless they are parts. One document causes only a few requests
+    /// at a host for which `is_own` returns false. Returns the tasks beyond the limits.
     pub(crate) fn follow(
         &mut self,
         follow_ups: FollowUps,

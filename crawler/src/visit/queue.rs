@@ -124,10 +124,10 @@ impl Queue {
         taken
     }
 
-    /// Records a link to a queued URL. A part is also read as a manifest if a source with at least the same standing links to it as one. If
-    /// a document of the site links to a URL that others named, the site may name it now; if the robots.txt, the DNS records or the home page
-    /// of an own host link to a URL that a document names, the site publishes it. The task keeps its position and its restrictions until the
-    /// next visit. A URL of the operator's list stays listed.
+    /// Records a link to a queued URL. A part is also read as a manifest if a source with at least the same precedence links to it as one.
+    /// If a document of the site links to a URL that others named, the site may name it now; if the robots.txt, the DNS records or the home
+    /// page of an own host link to a URL that a document names, the site publishes it. The task keeps its position and its restrictions
+    /// until the next visit. A URL of the operator's list stays listed.
     pub(crate) fn link(&mut self, linked: &Task) {
         for segment in &mut self.0 {
             let Segment::Task(task) = segment else { continue };

@@ -12,12 +12,13 @@ use crate::seeds::fingerprint;
 
 /// The limits for URLs with the same [`NamedBy`]. Parts are limited per manifest only ([`PARTS_MAX`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Room {
+pub(super) struct UrlLimits {
     /// Tasks in the plan of a visit. For URLs of the site itself, and for links of its documents, it is the daily request budget of a site.
     pub(super) tasks: usize,
     /// How many of [`Self::tasks`] may be known documents or paths of the table. The rest is reserved for links that no visit has followed.
     pub(super) begun: usize,
-    /// How many of [`Self::begun`] may be known documents, which take turns. Documents that may yield nothing may exceed this by an eighth.
+    /// How many of [`Self::begun`] may be known documents, which take turns. Documents that may contain no manifest get an additional
+    /// eighth of this number.
     pub(super) known: usize,
     /// How many of these may be links of one document.
     pub(super) of_one: usize,
@@ -30,10 +31,10 @@ pub(super) struct Room {
 /// Maximum number of parts of one manifest: its API description and the documents with keys.
 pub(super) const PARTS_MAX: usize = 5;
 
-/// Maximum part of the time for further links, or for URLs that others name, that one owner may use.
+/// Maximum time that one owner may use of the time for further links, or for URLs that others name.
 pub(super) const TIME_OF_ONE_MAX: Duration = Duration::from_secs(5);
 
-impl Room {
+impl UrlLimits {
     /// The values of [`NamedBy`] that apply to links.
     pub(super) const LINKS: [NamedBy; 3] = [NamedBy::Document, NamedBy::Further, NamedBy::Others];
 
@@ -75,7 +76,7 @@ impl Counts {
             Role::Part => is_within(PARTS_MAX),
             _ => {
                 let named = self.named.get(&task.named_by).copied().unwrap_or_default();
-                named < max && is_within(Room::of(task.named_by).of_one)
+                named < max && is_within(UrlLimits::of(task.named_by).of_one)
             }
         }
     }

@@ -286,18 +286,18 @@ async fn a_slow_owner_does_not_use_up_the_time_of_others() {
 async fn limits_the_time_of_each_kind_of_link_separately() {
     let fixture = begun(testweb::Host::new(NAME), catalog_of([])).await;
     let stop = Stop::default();
-    for used_up in Room::LINKS {
+    for used_up in UrlLimits::LINKS {
         let session = fixture.tools.egress.session(fixture.leased.token.site.clone());
         let mut visit = Visit::new(&fixture.tools, &stop, &fixture.leased, Scope::Site, session);
         let task = |named_by: NamedBy| {
             let url = ManifestUrl::parse(&format!("https://{NAME}/{named_by:?}.json")).unwrap();
             Task { named_by, ..Task::new(url, policy::BodyKind::Manifest, manifest::Discovery::CatalogEntry) }
         };
-        for named_by in Room::LINKS {
+        for named_by in UrlLimits::LINKS {
             visit.progress.plan.add(task(named_by));
         }
-        visit.progress.traffic.active = Room::of(used_up).time;
-        visit.progress.traffic.active_for.insert(used_up, Room::of(used_up).time);
+        visit.progress.traffic.active = UrlLimits::of(used_up).time;
+        visit.progress.traffic.active_for.insert(used_up, UrlLimits::of(used_up).time);
         assert_eq!(visit.observe_time(&task(NamedBy::Site)), NextStep::Continue);
         let left: Vec<NamedBy> = visit
             .progress
@@ -306,9 +306,9 @@ async fn limits_the_time_of_each_kind_of_link_separately() {
             .map(|task| task.named_by)
             .filter(|named_by| *named_by != NamedBy::Site)
             .collect();
-        let expected = Room::LINKS.into_iter().filter(|named_by| *named_by != used_up);
+        let expected = UrlLimits::LINKS.into_iter().filter(|named_by| *named_by != used_up);
         assert_eq!(left, expected.collect::<Vec<_>>());
     }
-    let sum: Duration = Room::LINKS.into_iter().map(|named_by| Room::of(named_by).time).sum();
+    let sum: Duration = UrlLimits::LINKS.into_iter().map(|named_by| UrlLimits::of(named_by).time).sum();
     assert_eq!(sum, Duration::from_secs(75));
 }

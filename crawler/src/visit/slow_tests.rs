@@ -272,7 +272,7 @@ async fn slow_links_are_left_for_later_and_do_not_end_the_visit() {
         let session = fixture.tools.egress.session(fixture.leased.token.site.clone());
         let mut visit = Visit::new(&fixture.tools, &stop, &fixture.leased, Scope::Site, session);
         if is_used_up {
-            let (traffic, time) = (&mut visit.progress.traffic, Room::of(NamedBy::Document).time);
+            let (traffic, time) = (&mut visit.progress.traffic, UrlLimits::of(NamedBy::Document).time);
             traffic.active = time;
             traffic.active_for.insert(NamedBy::Document, time);
         }

@@ -16,8 +16,8 @@ use super::links::FollowUps;
 use super::own_hosts::{OwnHosts, is_of_document};
 use super::task::{NamedBy, Role, Task};
 
-/// Maximum number of sources of one document that are compared: this many documents, and this many hosts. Documents with fewer links
-/// between them and the site are requested first, so they are among these.
+/// Maximum number of sources of one document that are compared: this many documents, and this many hosts. Documents that are fewer links
+/// away from the site are requested first, so they are compared.
 const SOURCES_MAX: usize = 4;
 /// Maximum number of documents between a document with another source and one that the site names: the number that [`policy::naming`]
 /// follows.
@@ -137,8 +137,9 @@ impl Sources {
         LinkChanges { unlinked, relinked, unread: unread.into_iter().collect() }
     }
 
-    /// The nearest other source for each document that lost its source, whose source the site does not name, or that the site publishes by
-    /// the other source alone. A document that gets a new source may in turn be the source of another one.
+    /// The nearest other source of each document that needs one: the document lost its source, the site does not name it through its
+    /// source, or only the other source states that the site publishes it. A document that gets a new source may in turn be the source of
+    /// another one.
     fn relinked(
         &self,
         site: &SiteState,
@@ -423,7 +424,8 @@ mod tests {
         assert_eq!(changes.relinked, [source(UPLOAD, Discovery::CatalogEntry, SECOND)]);
     }
 
-    /// A catalog may list documents of users. So what the home page links to as well is the site's own, whichever is read first.
+    /// A catalog may list documents of users. So a document that the home page links to as well is the site's own, whichever link is read
+    /// first.
     #[test]
     fn the_home_page_is_a_better_source_than_a_catalog() {
         let page = url(PAGE).host();
@@ -450,7 +452,7 @@ mod tests {
             keep_source(&mut task, &known, &OwnHosts::of(&site()));
             task.discovery
         };
-        assert_eq!(listed(CATALOG), Discovery::HtmlLink, "a link of the catalog takes nothing away");
+        assert_eq!(listed(CATALOG), Discovery::HtmlLink, "a link of the catalog does not replace it");
     }
 
     #[test]
@@ -475,7 +477,7 @@ mod tests {
 
     /// Otherwise such a document could cause all documents of the site to be downloaded in full in every visit.
     #[test]
-    fn a_lost_link_of_a_document_of_others_causes_no_request() {
+    fn does_not_send_a_request_for_a_lost_link_of_a_document_of_others() {
         let upload = url("https://a.example/u/other.json");
         let mut site = site();
         let linked =

@@ -183,7 +183,7 @@ async fn request(
         Err(Interrupt::End(VisitEnd::OptedOut)) => Err(StandaloneError::OptedOut(url.site())),
         Err(Interrupt::End(_)) => Err(StandaloneError::Stopped),
         Err(Interrupt::LeaseLost | Interrupt::HandOver { .. }) => {
-            let reason = "another worker took the site over".to_owned();
+            let reason = "another worker took over the site".to_owned();
             Ok(Attempt::Later { until: clock::now() + HELD_DELAY, reason })
         }
         Err(Interrupt::Store(error)) => Err(error.into()),

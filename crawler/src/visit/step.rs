@@ -26,7 +26,7 @@ use crate::config::TextRecords;
 /// host forbids them. There is a limit because each removal is written with the progress of the visit. The next visit continues.
 const DENIED_MAX: usize = 1_000;
 /// Reason for keeping a readable document when an unreadable one is received.
-const MAY_BE_CUT: &str = "the document cannot be read, and may have been cut off; it replaces the one before if it still cannot at the next visit";
+const MAY_BE_CUT: &str = "the document cannot be read, and may have been cut off; it replaces the previous one if the next visit cannot read it either";
 
 impl Visit<'_> {
     /// Executes one task, and returns how the visit continues.

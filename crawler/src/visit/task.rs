@@ -115,7 +115,7 @@ pub(crate) enum NamedBy {
 }
 
 impl NamedBy {
-    /// By whom the links in a document count as named, if the document is named in this way.
+    /// The value for the links in a document that is named in this way.
     pub(crate) const fn of_links(self) -> Self {
         match self {
             Self::Site => Self::Document,

@@ -15,7 +15,7 @@ use super::own_hosts::OwnHosts;
 /// share in addition to the limit. In visits that mix them with the others, one of them is requested for every `PART_OF_UNSURE - 1` others.
 const PART_OF_UNSURE: usize = 8;
 
-/// The items of this visit. There may be any number of hosts, because names below a domain are free for its owner, so each visit uses the
+/// The items of this visit. There may be any number of hosts, because names below a domain cost its owner nothing, so each visit uses the
 /// next ones.
 pub(super) fn in_turn<T: Clone>(items: Vec<T>, max: usize, visits: u32) -> impl Iterator<Item = T> {
     in_turn_by(items, max, max, visits)
@@ -163,8 +163,8 @@ impl<'a> Turns<'a> {
     pub(super) fn merged<T>(&self, chosen: Chosen<T>) -> Vec<T> {
         let Chosen { mut sure, unsure } = chosen;
         match self.site.visits % 8 {
-            // indexed documents may use up the time or the memory of every visit, so documents that failed or are gone get requests in the
-            // eighth
+            // indexed documents may use up the time or the memory of every visit, so every eighth visit also requests documents that failed
+            // or are gone
             1 | 5 => in_shares([(1, unsure), (PART_OF_UNSURE - 1, sure)]),
             0 | 3 | 7 => in_shares([(PART_OF_UNSURE - 1, sure), (1, unsure)]),
             _ => {

@@ -14,7 +14,7 @@ use testweb::{Hit, Host, Web};
 pub(crate) const AWP: &str = r#"{"awp_version":"0.1","domain":"shop.example","intent":"Sell books","actions":[
     {"id":"buy_book","description":"Buy a book","method":"POST","endpoint":"/api/books"}]}"#;
 
-/// Settings of a crawl.
+/// A crawl: its test web, its store and its settings.
 pub(crate) struct Crawl {
     pub(crate) web: Web,
     pub(crate) store: Store,

@@ -309,8 +309,8 @@ impl<'a> CapabilityText<'a> {
         let site: Vec<u32> =
             manifest.site_words.iter().map(|word| stem_number(&stemming.term(word))).collect();
         let is_long = own.len().saturating_sub(site.len()) >= SKETCHED_STEMS_MIN;
-        let print = if is_long { sketch(&own, &site) } else { hash(&self.own()) };
-        document.add_u64(fields.sketch, print);
+        let fingerprint = if is_long { sketch(&own, &site) } else { hash(&self.own()) };
+        document.add_u64(fields.sketch, fingerprint);
         document.add_u64(fields.name_number, hash(&without_separators(&self.capability.name)));
         document.add_u64(fields.address_number, self.address_number(manifest));
         let given = manifest.given.map(|examples| examples.of(&self.capability.id)).unwrap_or_default();

@@ -1,7 +1,8 @@
 //! Groups results under the best one: near copies of a declaration, or all results of a site.
 //!
-//! Near copies call one site. They are grouped under the declaration of this site, if possible one that the site publishes, or under the best
-//! one of the site that serves them. So a copy that calls another site hides no capability, and a user of a site does not lead its own.
+//! Near copies call one site. They are grouped under the declaration of this site, if possible one that the site publishes, or under the
+//! best one of the site that serves them. So a copy that calls another site does not hide a capability, and a declaration of a user of the
+//! site does not lead a group of the site's own declarations.
 
 use std::cmp::Reverse;
 

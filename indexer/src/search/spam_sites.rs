@@ -321,7 +321,7 @@ mod tests {
 
     /// Anyone can sign the documents of a site that imitates an older one.
     #[test]
-    fn a_signature_makes_no_site_known_to_an_older_one() {
+    fn a_signature_does_not_make_a_site_known_to_an_older_one() {
         let signed = |at| facts("signed.example", at, true);
         let other = |at, is_verified| facts("other.example", at, is_verified);
         assert!(is_known_to(&signed(0), &other(0, false)) && is_known_to(&signed(0), &other(1, false)));

@@ -278,7 +278,7 @@ mod tests {
 
     /// In each segment, the first entries belong to deleted documents, and there are more of them than fit into a list.
     #[test]
-    fn entries_of_deleted_capabilities_hide_no_others() {
+    fn entries_of_deleted_capabilities_do_not_hide_others() {
         let dir = tempfile::tempdir().unwrap();
         let opened = sample_index::opened(dir.path(), 10_000);
         let segments = opened.searcher.segment_readers();

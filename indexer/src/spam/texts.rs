@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn capabilities_of_one_interface_are_no_copies() {
+    fn capabilities_of_one_interface_are_not_copies() {
         let verbs = ["List", "Create", "Delete", "Update", "Export"];
         let objects = ["invoices", "customers", "projects", "payments", "webhooks"];
         let all: Vec<String> = verbs
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn capabilities_with_the_same_tags_and_short_texts_are_no_copies() {
+    fn capabilities_with_the_same_tags_and_short_texts_are_not_copies() {
         let objects = 'a'..='z';
         let names: Vec<(String, String)> = objects
             .map(|object| (format!("crm_list_{object}items"), format!("Lists {object}items of the Acme CRM")))

@@ -29,8 +29,8 @@ const BODY_BYTES_MAX: u64 = 512 * 1024;
 
 /// One fetch of robots.txt with its redirects, and its verdict, which applies until the next fetch.
 pub(super) struct Round {
-    asked_us: u64,
-    known_us: u64,
+    requested_us: u64,
+    received_us: u64,
     first: u64,
     verdict: Verdict,
 }
@@ -71,7 +71,7 @@ fn check_one(hit: &Hit, hits: &[&Hit], rounds: &[Round]) -> Option<Violation> {
         let (measured, required) = ("no robots.txt before", "robots.txt first");
         return Some(Violation::at(Rule::RobotsFirst, hit, measured.into(), required.into()));
     };
-    let age_us = hit.started_us.saturating_sub(round.asked_us);
+    let age_us = hit.started_us.saturating_sub(round.requested_us);
     let robots = hits.iter().find(|robots| robots.id == round.first)?;
     let broken = |rule, measured: Measure, required: Measure| {
         Some(Violation::between(rule, robots, hit, measured, required))
@@ -102,14 +102,15 @@ fn check_one(hit: &Hit, hits: &[&Hit], rounds: &[Round]) -> Option<Violation> {
 fn copy_age_max_us(round: &Round, verdict: &Verdict, hit: &Hit, hits: &[&Hit]) -> u64 {
     let Verdict::Rules { ours, .. } = verdict else { return COPY_AGE_MAX_US };
     let delay = ours.crawl_delay().map_or(Duration::ZERO, |delay| delay.wait * 6 / 5);
-    let is_between = |other: &&&Hit| round.known_us < other.started_us && other.started_us < hit.started_us;
+    let is_between =
+        |other: &&&Hit| round.received_us < other.started_us && other.started_us < hit.started_us;
     let is_next = !hits.iter().any(|other| is_between(&other));
     if is_next && delay >= LONG_DELAY_MIN { COPY_AGE_DELAYED_MAX_US } else { COPY_AGE_MAX_US }
 }
 
 /// The latest round that had ended at a time, with its verdict or the verdict that it confirms.
 fn in_force(rounds: &[Round], at_us: u64) -> Option<(&Round, &Verdict)> {
-    let known = rounds.iter().rposition(|round| round.known_us <= at_us)?;
+    let known = rounds.iter().rposition(|round| round.received_us <= at_us)?;
     let verdicts = rounds[..=known].iter().rev().map(|round| &round.verdict);
     let verdict = verdicts.into_iter().find(|verdict| !matches!(verdict, Verdict::Unchanged));
     Some((&rounds[known], verdict.unwrap_or(&Verdict::Unreachable)))
@@ -130,7 +131,7 @@ fn round(first: &Hit, history: &History<'_>) -> Round {
         }
     }
     let verdict = if unfollowed { Verdict::Unreachable } else { verdict(hit) };
-    Round { asked_us: first.started_us, known_us: hit.ended_us, first: first.id, verdict }
+    Round { requested_us: first.started_us, received_us: hit.ended_us, first: first.id, verdict }
 }
 
 fn verdict(hit: &Hit) -> Verdict {

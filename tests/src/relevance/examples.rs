@@ -1,4 +1,4 @@
-//! Requests as examples of tools: their effect on other requests, and how far a site benefits that claims requests it does not answer.
+//! Requests as examples of tools: their effect on other requests, and how much a site gains if it claims requests that it does not answer.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -55,7 +55,7 @@ async fn rejects_a_folder_of_seeds_before_it_serves() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn commands_that_read_a_database_create_none() {
+async fn commands_that_read_a_database_do_not_create_one() {
     let world = world().await;
     for words in [
         ["db", "status"].as_slice(),

@@ -78,7 +78,7 @@ fn hosts(files: &[File]) -> Vec<Host> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn crawls_every_published_file_to_a_format_and_findings() {
+async fn every_published_file_is_crawled_and_read() {
     let Some(root) = corpus() else {
         return report("skipped: no corpus found");
     };

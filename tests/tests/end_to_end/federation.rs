@@ -1,4 +1,4 @@
-//! Instances that ask each other along: three in a ring, with peers that are slow, dead, busy, too long, or lie.
+//! Instances that query each other: three in a ring, with peers that are slow, dead or busy, that respond with too many bytes, or that lie.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -203,7 +203,7 @@ fn web(addresses: [SocketAddr; 3]) -> testweb::WebBuilder {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn instances_in_a_ring_ask_along_once_and_survive_every_peer() {
+async fn instances_in_a_ring_forward_a_search_once_and_survive_every_peer() {
     let addresses = [free_address(), free_address(), free_address()];
     let web = web(addresses).start().await.unwrap();
     let peers: Vec<&str> = ["beta.test"].into_iter().chain(OTHERS).collect();
@@ -216,11 +216,11 @@ async fn instances_in_a_ring_ask_along_once_and_survive_every_peer() {
     peers_are_reported(&found);
     results_are_fused(&found);
     lies_are_marked(&found);
-    searches_are_passed_on_once(&web);
+    searches_are_forwarded_once(&web);
     assert!(found.took < BUDGET + Duration::from_secs(3), "{:?}", found.took);
-    only_first_pages_of_clients_ask_along(&alpha, &web).await;
+    only_first_pages_of_clients_query_peers(&alpha, &web).await;
     lookups_ask_nobody(&alpha, &web).await;
-    failing_peers_are_left_out(&alpha).await;
+    failing_peers_are_skipped(&alpha).await;
 
     let around = beta.search(json!({"federation": "auto"})).await;
     assert!(around.about("gamma.test").starts_with("status=answered;results=1"), "{:?}", around.peers);
@@ -275,7 +275,7 @@ fn lies_are_marked(found: &Found) {
     assert!(!bank["description"].as_str().unwrap().contains('<'), "{bank}");
 }
 
-fn searches_are_passed_on_once(web: &Web) {
+fn searches_are_forwarded_once(web: &Web) {
     let hits = web.log().hits_on("beta.test");
     assert_eq!(hits.len(), 1);
     let posted = hits[0].posted.as_deref().unwrap();
@@ -283,7 +283,7 @@ fn searches_are_passed_on_once(web: &Web) {
     assert_eq!(web.log().hits_on("gamma.test").len(), 0);
 }
 
-async fn only_first_pages_of_clients_ask_along(alpha: &Instance, web: &Web) {
+async fn only_first_pages_of_clients_query_peers(alpha: &Instance, web: &Web) {
     let before = web.log().hit_count();
     assert_eq!(alpha.search(json!({"federation": "none"})).await.peers, None);
     assert_eq!(alpha.search(json!({"federation": "referrals"})).await.peers, None);
@@ -300,7 +300,7 @@ async fn lookups_ask_nobody(alpha: &Instance, web: &Web) {
     assert_eq!(web.log().hit_count(), before);
 }
 
-async fn failing_peers_are_left_out(alpha: &Instance) {
+async fn failing_peers_are_skipped(alpha: &Instance) {
     for _ in 0..2 {
         let found = alpha.search(json!({"pageSize": 1})).await;
         assert_eq!(found.results().len(), 1);

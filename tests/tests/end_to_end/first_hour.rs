@@ -27,7 +27,7 @@ fn signal(child: &Child, signal: &str) {
 /// A demo needs its files to reach its sites, so a second demo must not overwrite them, whatever its database is. The database set in the
 /// environment is for real sites.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_demo_has_a_database_of_its_own_and_a_second_one_leaves_its_files() {
+async fn a_demo_has_a_separate_database_and_a_second_demo_does_not_change_its_files() {
     let world = world().await;
     let elsewhere = "postgres://nobody@127.0.0.1:1/nowhere";
     let demo = |flags: &[&str]| {
@@ -110,7 +110,7 @@ async fn a_single_pass_says_how_to_see_its_results() {
 
 /// A check that is stopped ends immediately and releases its site.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_check_that_is_stopped_gives_its_site_back() {
+async fn a_stopped_check_releases_its_site() {
     let world = world().await;
     let check = |delay: &str| {
         let mut command = world.program("agentdex");
@@ -199,7 +199,7 @@ async fn commands_say_what_they_did_and_what_is_wrong() {
         (&["feedback", "remove"], 2, "--site, --client, --capability, or --all"),
         (&["search", "flight"], 1, ": if no indexer is building it, run `indexer rebuild --data-dir "),
         (&["block", "http://kiosk.test/"], 0, "kiosk.test is blocked"),
-        (&["explain", "kiosk.test"], 0, "What was kept of its visits is deleted."),
+        (&["explain", "kiosk.test"], 0, "The stored data of its visits was deleted."),
         (&["explain", "http://kiosk.test/"], 0, "kiosk.test: blocked or opted out, 0 manifests"),
         (&["suspend", "kiosk.test", "--reason", "spam"], 0, "is not visited any more; deleted 0 manifests"),
         (&["explain", "kiosk.test"], 0, ", for spam: it misleads the search\n"),

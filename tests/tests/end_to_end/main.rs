@@ -66,7 +66,7 @@ on_both_back_ends! {
     own::crawls_its_own_descriptions_without_findings,
     third_parties::limits_apply_to_the_requested_host,
     restarts::kills_neither_lose_nor_duplicate_manifests,
-    restarts::a_rolling_restart_fails_no_request,
+    restarts::no_request_fails_during_a_rolling_restart,
     restarts::the_previous_version_works_with_an_expanded_schema,
     restarts::replicas_serve_published_snapshots,
     database::moves_a_database_to_the_other_back_end_and_back,

@@ -234,7 +234,7 @@ async fn ask(replicas: &[String], turn: usize) -> Result<(), String> {
 }
 
 /// Restarts every process of a fleet in turn and rebuilds the index, under load.
-pub(crate) async fn a_rolling_restart_fails_no_request(backend: Backend) {
+pub(crate) async fn no_request_fails_during_a_rolling_restart(backend: Backend) {
     let world = shops(backend).await;
     world.crawl(&[]);
     let mut indexer = quiet(world.program("indexer"));

@@ -120,7 +120,7 @@ fn no_cycle_exceeds_ten_files() {
 }
 
 #[test]
-fn pages_import_no_routes_and_siblings_not_each_other() {
+fn pages_do_not_import_routes_and_siblings_do_not_import_each_other() {
     let graph = graph(&read("api"), top_level);
     let siblings = |target: &&String| API_SIBLINGS.contains(&target.as_str());
     let imports = API_SIBLINGS.into_iter().flat_map(|from| {

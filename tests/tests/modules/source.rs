@@ -72,7 +72,7 @@ impl Crate {
         self.modules.insert(path, module);
     }
 
-    /// The modules that a module depends on. Re-exporting items of its submodules is no dependency.
+    /// The modules that a module depends on. Re-exporting items of its submodules is not a dependency.
     pub(crate) fn dependencies(&self, path: &[String]) -> BTreeSet<Segments> {
         let module = &self.modules[path];
         let used = module.uses.iter().map(|(_, segments)| segments).chain(&module.globs);

@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn an_index_of_another_user_needs_a_permission_and_no_rebuild() {
+    fn an_index_of_another_user_needs_permission_instead_of_a_rebuild() {
         let source = std::io::ErrorKind::PermissionDenied.into();
         let finding = unusable(&IndexError::NotReadable { dir: "/data/index".into(), source }, COMMAND);
         assert_eq!(finding.health, Health::Bad);
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_file_that_is_no_database_has_no_server_to_start() {
+    async fn does_not_advise_to_start_a_server_for_a_file_that_is_not_a_database() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("agentdex.db"), "this is no database\n".repeat(100)).unwrap();
         let shared = ::settings::SharedFlags {

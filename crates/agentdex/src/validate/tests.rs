@@ -94,7 +94,7 @@ fn exits_by_the_severity_threshold() {
 }
 
 #[test]
-fn a_document_that_is_no_manifest_fails_validation() {
+fn a_document_that_is_not_a_manifest_fails_validation() {
     let yaml = "awp_version: \"0.1\"\ndomain: kiosk.example\n";
     let toml = "[server]\nport = 80\n";
     for (name, text) in [

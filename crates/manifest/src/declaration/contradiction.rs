@@ -135,7 +135,7 @@ pub fn findings_of(
         let of_parameter =
             contradiction.parameter.as_ref().map(|name| format!(" \"{name}\"")).unwrap_or_default();
         let text = format!(
-            "{}{of_parameter}: {} here, {} at {place}; {} counts",
+            "{}{of_parameter}: {} here, {} at {place}; {} is used",
             contradiction.fact.as_str(),
             here.value,
             other.value,

@@ -264,7 +264,7 @@ fn each_side_of_a_contradiction_gets_a_finding() {
             "declarations.auth".into(),
             "/actions/0".to_owned(),
             "auth_required: not required here, required at \
-             https://shop.example/.well-known/agents.json#/capabilities/0; required counts"
+             https://shop.example/.well-known/agents.json#/capabilities/0; required is used"
                 .to_owned()
         )]
     );

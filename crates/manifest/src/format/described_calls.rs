@@ -67,7 +67,8 @@ pub(crate) fn read(sentences: &[&str], root: &Object<'_>, draft: &mut Draft<'_>)
                 let first = draft.manifest.capabilities.len();
                 add(&call, base.as_ref(), draft);
                 for added in draft.manifest.capabilities.iter_mut().skip(first) {
-                    added.price = added.price.take().or_else(|| described_prices::behind_scheme(sentence));
+                    added.price =
+                        added.price.take().or_else(|| described_prices::price_after_scheme(sentence));
                 }
             }
             (rest, before, earlier) = (after, word, before);

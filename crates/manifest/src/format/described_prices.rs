@@ -19,18 +19,18 @@ pub(crate) fn read(first: usize, draft: &mut Draft<'_>) {
     let is_paid = manifest.payments.iter().any(is_scheme);
     for capability in manifest.capabilities.iter_mut().skip(first).filter(|call| call.price.is_none()) {
         let Some(description) = &capability.description else { continue };
-        capability.price = behind_scheme(description)
+        capability.price = price_after_scheme(description)
             .or_else(|| price_at_end(description).filter(|_| is_paid && is_call(capability)));
     }
 }
 
-/// Whether a capability is a call: a tool may be that of a server whose address another document states.
+/// Whether a capability is a call. A tool counts even without an address, because another document may state the address of its server.
 fn is_call(capability: &Capability) -> bool {
     capability.is_invocable() || capability.kind == CapabilityKind::Tool
 }
 
 /// The price after the name of a scheme, if there is only one: "Quality of the air. x402 ~$0.015. GET https://…"
-pub(crate) fn behind_scheme(description: &str) -> Option<Payment> {
+pub(crate) fn price_after_scheme(description: &str) -> Option<Payment> {
     if !description.contains('4') || !text::has_three(description, *b"402") {
         return None;
     }
@@ -50,9 +50,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_the_price_behind_a_scheme() {
+    fn finds_the_price_after_a_scheme() {
         let of = |text| {
-            behind_scheme(text).map(|price| [price.scheme, price.price].map(Option::unwrap_or_default))
+            price_after_scheme(text).map(|price| [price.scheme, price.price].map(Option::unwrap_or_default))
         };
         let price = |amount: &str| Some(["x402".to_owned(), amount.to_owned()]);
         assert_eq!(of("Air. x402 ~$0.015. GET https://a.example/air"), price("$0.015"));

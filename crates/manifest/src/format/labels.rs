@@ -26,7 +26,7 @@ const LINES_MAX: usize = 200;
 const HEAD_LINES_MAX: usize = 20;
 
 /// Reads the labelled lines of one text.
-#[expect(clippy::struct_excessive_bools, reason = "places in a text that do not exclude each other")]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts about the current line")]
 #[derive(Debug, Default)]
 pub(crate) struct Labels {
     /// Whether the following rules apply to one agent, not to all.
@@ -89,7 +89,7 @@ impl Labels {
         if !payments.iter().any(payment_words::has_asset) {
             let stated = payment_words::in_sentence(line);
             if payments.is_empty() || stated.iter().any(payment_words::has_asset) {
-                payments.retain(|payment| !payment_words::is_name(payment));
+                payments.retain(|payment| !payment_words::is_only_scheme(payment));
                 draft.keep_all(stated);
             }
         }

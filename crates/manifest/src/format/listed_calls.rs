@@ -89,7 +89,7 @@ impl<'t> Call<'t> {
     }
 
     /// The call of an item whose method follows the link, at the address of the link: `[Book](/api/bookings): POST with a date`.
-    fn behind_link(item: &'t str) -> Option<(&'t str, &'t str, Self)> {
+    fn after_link(item: &'t str) -> Option<(&'t str, &'t str, Self)> {
         let (title, after) = item.trim_start_matches(is_mark).strip_prefix('[')?.split_once("](")?;
         let (address, behind) = after.split_once(')')?;
         let behind = behind.trim_start_matches(REMARK_MARKS);
@@ -200,15 +200,15 @@ pub(crate) fn read(line: &str, base: Option<&Url>, draft: &mut Draft<'_>) -> boo
         Some((Some(label), Call::of(call)?)).filter(|_| is_label)
     };
     let is_item = item.len() < line.len() && row.is_none();
-    let behind_link = || Call::behind_link(item).map(|(title, _, call)| (Some(title), call));
-    let home = Call::behind_link(item).and_then(|(_, address, _)| home_of(address)).filter(|_| is_item);
+    let after_link = || Call::after_link(item).map(|(title, _, call)| (Some(title), call));
+    let home = Call::after_link(item).and_then(|(_, address, _)| home_of(address)).filter(|_| is_item);
     let base = home.as_ref().or(base);
     // In a line that is not an item, the text before a call is its label only if a remark follows. The label of a call without a remark
     // announces an example.
     let is_labelled = |call: &Call<'_>| is_item || !call.rest.trim().is_empty();
     let call = Call::of(item)
         .map(|call| (None, call))
-        .or_else(|| behind_link().filter(|_| is_item))
+        .or_else(|| after_link().filter(|_| is_item))
         .or_else(|| Some((None, Call::before_method(item).filter(|_| is_item)?)))
         .or_else(|| Some((None, Call::with_method_at_end(item).filter(|_| is_item)?)))
         .or_else(|| labelled().filter(|(label, call)| is_labelled(call) && !is_example(*label)))
@@ -468,7 +468,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_the_members_of_a_body_behind_a_call() {
+    fn finds_the_members_of_a_body_after_a_call() {
         let members = |text| {
             let body = Call::of(text)?.body()?;
             Some(body.get("properties")?.as_object()?.keys().cloned().collect::<Vec<_>>())
@@ -502,7 +502,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_the_price_behind_a_call() {
+    fn finds_the_price_after_a_call() {
         let price = |rest| price_behind(rest).and_then(|price| price.price);
         assert_eq!(price(" ($0.01) \u{2014} pairs").as_deref(), Some("$0.01"));
         assert_eq!(price(" \u{2014} $0.02 USDC \u{2014} signal").as_deref(), Some("$0.02 USDC"));
@@ -530,8 +530,8 @@ mod tests {
     }
 
     #[test]
-    fn finds_calls_behind_links() {
-        let of = |item| Call::behind_link(item).map(|(title, _, call)| (title, call.methods, call.address));
+    fn finds_calls_after_links() {
+        let of = |item| Call::after_link(item).map(|(title, _, call)| (title, call.methods, call.address));
         assert_eq!(of("[Book](/b): POST with a date"), Some(("Book", vec!["POST"], "/b")));
         assert_eq!(of("[Docs](https://a.example/d) - GET /rooms"), Some(("Docs", vec!["GET"], "/rooms")));
         assert_eq!(of("[Post](/p): POSTs of today"), None);

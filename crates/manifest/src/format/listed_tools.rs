@@ -35,12 +35,12 @@ enum Items {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Names {
     Any,
-    /// Lists in which one name cannot be a word of a sentence.
+    /// Only lists in which at least one name is not an ordinary word.
     Identifiers,
 }
 
 /// Collects the tools of a text, line by line.
-#[expect(clippy::struct_excessive_bools, reason = "places in a text that do not exclude each other")]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts about the current line")]
 #[derive(Debug, Default)]
 pub(crate) struct ListedTools {
     items: Items,
@@ -119,7 +119,7 @@ impl ListedTools {
         let heading = line.trim_start_matches('#');
         let level = line.len() - heading.len();
         if self.items == Items::Tools && level > self.level && self.level > 0 {
-            // A heading of other words is the heading of a group of tools: `### Public (no auth)`.
+            // A heading that is not the name of a tool begins a group of tools: `### Public (no auth)`.
             let found = named_tool(heading, true).filter(|(_, rest)| rest.is_empty());
             self.is_heading = found.is_some();
             self.is_below_tool = found.is_some();

@@ -94,7 +94,7 @@ pub(crate) fn read(text: &str, draft: &mut Draft<'_>) {
 const ENDPOINTS_MAX: usize = 500;
 
 /// The meaning of the lines below a heading.
-#[expect(clippy::struct_excessive_bools, reason = "places in a text that do not exclude each other")]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts about the current line")]
 #[derive(Default)]
 struct Section {
     is_of_endpoints: bool,
@@ -106,7 +106,7 @@ struct Section {
     is_call: bool,
     /// The price in the heading.
     price: Option<Payment>,
-    /// The heading of a single subject on the line above, which names the call below it.
+    /// The text of the heading on the line above, if it has a single subject. It becomes the name of the call below it.
     title: Option<String>,
     pairs: PairedCalls,
     base: StatedBase,

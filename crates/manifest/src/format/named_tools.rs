@@ -27,7 +27,7 @@ pub(crate) fn read(root: &Map<String, Value>, draft: &mut Draft<'_>) {
         if !text::has_four(text, *b"tool") {
             return;
         }
-        for name in named_in(text).chain(behind_address(text)) {
+        for name in named_in(text).chain(after_address(text)) {
             if names.len() < TOOLS_MAX && !names.contains(&name) {
                 names.push(name);
             }
@@ -55,8 +55,8 @@ fn named_in(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The names in brackets after an address, behind "tools:", if each part is a name.
-fn behind_address(text: &str) -> impl Iterator<Item = &str> {
+/// The names after "tools:" in brackets after an address, if each part is a name.
+fn after_address(text: &str) -> impl Iterator<Item = &str> {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
     let is_name =
         move |name: &&str| !name.is_empty() && name.len() <= NAME_CHARS_MAX && name.chars().all(is_plain);
@@ -79,7 +79,7 @@ mod tests {
         assert_eq!(of("use MCP tool submit_inquiry or write"), ["submit_inquiry"]);
         assert_eq!(of("MCP tools `quote`, MCP tool (book_room)."), ["quote", "book_room"]);
         assert!(of("an MCP tool for the web, MCP tooling").is_empty());
-        let behind = |text| behind_address(text).collect::<Vec<_>>();
+        let behind = |text| after_address(text).collect::<Vec<_>>();
         assert_eq!(behind("https://a.example/mcp (HTTP; tools: quote, book)"), ["quote", "book"]);
         assert!(behind("https://a.example/mcp (tools: quote and more, book)").is_empty());
         assert!(behind("see tools: quote, book").is_empty());

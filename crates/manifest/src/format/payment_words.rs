@@ -62,7 +62,7 @@ fn may_state(sentence: &str) -> bool {
 /// Adds the terms that a sentence of the document states, if no member states more than the name of a scheme.
 pub(crate) fn complete(root: &Object<'_>, draft: &mut Draft<'_>) {
     let stated = &draft.manifest.payments;
-    if !stated.is_empty() && !stated.iter().any(is_name) {
+    if !stated.is_empty() && !stated.iter().any(is_only_scheme) {
         return;
     }
     let mut found: Vec<Payment> = Vec::new();
@@ -79,7 +79,8 @@ pub(crate) fn complete(root: &Object<'_>, draft: &mut Draft<'_>) {
     let known = &mut draft.manifest.payments;
     if !known.is_empty() {
         // The terms of the sentence complete the scheme that a member names.
-        let completes = |known: &Payment, stated: &Payment| is_name(known) && is_of_scheme(known, stated);
+        let completes =
+            |known: &Payment, stated: &Payment| is_only_scheme(known) && is_of_scheme(known, stated);
         found.retain(|stated| has_asset(stated) && known.iter().any(|known| completes(known, stated)));
         known.retain(|known| !found.iter().any(|stated| completes(known, stated)));
     }
@@ -100,7 +101,7 @@ pub(crate) const fn has_asset(payment: &Payment) -> bool {
 }
 
 /// Whether a payment states only its scheme.
-pub(crate) const fn is_name(payment: &Payment) -> bool {
+pub(crate) const fn is_only_scheme(payment: &Payment) -> bool {
     !has_asset(payment) && payment.price.is_none() && payment.address.is_none()
 }
 

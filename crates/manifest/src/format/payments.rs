@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::auth;
 use crate::draft::Draft;
-use crate::format::payment_words::{in_sentence, is_name};
+use crate::format::payment_words::{in_sentence, is_only_scheme};
 use crate::format::{
     asset_contracts, lenient, payment_chain, payment_handlers, payment_words, plan_limits, price_list,
 };
@@ -58,10 +58,10 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
     let known = &draft.manifest.payments;
     // Without an asset or a network, the name of a scheme only repeats terms that are stated elsewhere.
-    let terms = known.iter().chain(&found.0).filter(|payment| !is_name(payment));
+    let terms = known.iter().chain(&found.0).filter(|payment| !is_only_scheme(payment));
     let described: HashSet<String> = terms.filter_map(|payment| payment.scheme.clone()).collect();
     let repeats = |payment: &Payment| {
-        is_name(payment) && payment.scheme.as_ref().is_some_and(|scheme| described.contains(scheme))
+        is_only_scheme(payment) && payment.scheme.as_ref().is_some_and(|scheme| described.contains(scheme))
     };
     let is_new = |payment: &&Payment| !known.contains(payment) && !repeats(payment);
     let new: Vec<Payment> = found.0.iter().filter(is_new).cloned().collect();
@@ -241,8 +241,8 @@ fn terms(block: &Object<'_>, scheme: Option<&str>, depth: usize, found: &mut Ter
     }
     plans(block, &base, found);
     wallets(block, &base, found);
-    let is_telling = Payment { scheme: None, ..base.clone() } != Payment::default();
-    if found.0.len() == first && (is_telling || base.scheme.is_some()) {
+    let states_terms = Payment { scheme: None, ..base.clone() } != Payment::default();
+    if found.0.len() == first && (states_terms || base.scheme.is_some()) {
         found.add(base);
     }
 }
@@ -306,7 +306,7 @@ pub(super) const NETWORKS: &[&str] = &[
     "ton",
 ];
 
-/// The account of the whole service, beside the names of its protocols and its network.
+/// Reads the account of the whole service. Its scheme and its network are in other members of the root.
 fn wallet(root: &Object<'_>, found: &mut Terms) {
     let keys = [
         "payment_address",

@@ -128,7 +128,7 @@ impl PlanLines {
     }
 }
 
-/// Whether a line has an amount with a sign, or a number with the code of a currency behind it.
+/// Whether a line has an amount with a sign, or a number followed by the code of a currency.
 fn may_state_price(line: &str) -> bool {
     line.contains(SIGNS) || line.contains(" USD") || line.contains(" EUR")
 }

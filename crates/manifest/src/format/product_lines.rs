@@ -73,7 +73,7 @@ fn keep_payments(stated: Vec<Payment>, draft: &mut Draft<'_>) {
     for payment in stated {
         let known = &draft.manifest.payments;
         let repeats = |known: &Payment| {
-            *known == payment || (payment_words::is_name(&payment) && known.scheme == payment.scheme)
+            *known == payment || (payment_words::is_only_scheme(&payment) && known.scheme == payment.scheme)
         };
         if known.len() < TERMS_MAX && !known.iter().any(repeats) {
             draft.keep(payment);

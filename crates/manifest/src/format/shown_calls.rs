@@ -46,7 +46,7 @@ struct Columns {
 }
 
 /// Collects the calls that a text shows, line by line.
-#[expect(clippy::struct_excessive_bools, reason = "places in a text that do not exclude each other")]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts about the current line")]
 #[derive(Debug, Default)]
 pub(crate) struct ShownCalls {
     is_code: bool,

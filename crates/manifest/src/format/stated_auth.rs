@@ -35,7 +35,7 @@ struct Section {
 }
 
 /// Collects the credentials of a text, line by line.
-#[expect(clippy::struct_excessive_bools, reason = "statements of a text that do not exclude each other")]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts about a text")]
 #[derive(Debug, Default)]
 pub(crate) struct StatedAuth {
     sections: Vec<Section>,

@@ -112,8 +112,8 @@ impl KeyLocation {
         }
     }
 
-    /// Whether a signed card counts that contains an address relative to its own. Anybody can serve a card that the site signed once, and such
-    /// an address would then lead to another host, so it counts only at the host of the key.
+    /// Whether a signed card that contains an address relative to its own counts. Anybody can serve a card that the site signed once, and
+    /// such an address would then lead to another host, so it counts only at the host of the key.
     pub(super) fn check_place_of_relative(&self, signed: &ManifestUrl) -> Result<(), Refusal> {
         let Some((_, url)) = self.document() else { return Ok(()) };
         let (signed, key) = (signed.host(), url.host());
@@ -268,7 +268,7 @@ fn of_did_document(
     let is_in = |relation: &str| {
         list(relation).any(|listed| listed.as_str().is_some_and(is_wanted) || has_id(&listed))
     };
-    // A document without the relation says of no key that it signs statements, but may say that a key serves another purpose.
+    // A document without the relation does not state that any key signs statements, but may state that a key serves another purpose.
     let may_assert = if document.get("assertionMethod").is_some() {
         is_in("assertionMethod")
     } else {

@@ -309,7 +309,7 @@ impl<'t> Reader<'t> {
 
 enum Seconds {
     Usable(Duration),
-    /// Not a number, infinite, negative or above a day.
+    /// NaN, infinite, negative or above a day.
     Clamped,
     /// The text has no number.
     Garbled,

@@ -67,7 +67,7 @@ pub enum SeedOrigin {
     /// A list that the operator wrote.
     File,
     /// A list of names that were collected from elsewhere, such as certificates, a web graph or a ranking. Anyone may have added a name to
-    /// it, so it is no evidence of who owns a host.
+    /// it, so it is not evidence of who owns a host.
     Collected,
     /// A client of the API.
     Submitted,

@@ -9,7 +9,7 @@ use crate::fault::Outcome;
 use crate::{StoreError, postgres, sqlite};
 
 impl Store {
-    /// Checks the first line of a dump, so that a file that is none creates no database.
+    /// Checks the first line of a dump, so that no database is created for a file that is not a dump.
     ///
     /// # Errors
     ///

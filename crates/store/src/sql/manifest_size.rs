@@ -57,7 +57,7 @@ pub(crate) async fn size_of_version(
     Ok(frame_start.map(|frame_start| manifest_bytes(&frame_start)))
 }
 
-/// Size of the manifest, in the index, of the leading declaration of a capability.
+/// Size of the indexed manifest that contains the leading declaration of a capability.
 pub(crate) async fn size_of_capability(
     connection: &mut Connection,
     id: &CapabilityId,

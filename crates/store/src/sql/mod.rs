@@ -1,4 +1,4 @@
-//! The statements, one file for each aggregate, written once and compiled for each back end.
+//! The statements, one file for each aggregate, written once and compiled for each backend.
 //!
 //! Both databases take `$1` placeholders, `ON CONFLICT`, `RETURNING` and `UPDATE … FROM`. A batch is one parameter: a JSON array of objects
 //! whose columns `batch!` names, or a list of values for `list!`. Differences between the databases are defined in the parent module.

@@ -109,8 +109,8 @@ impl KnownUrl {
     }
 }
 
-/// Id, discovery, source, 1 if it has a manifest or no outcome, 1 if its bytes were read, 1 if they ever were, the time of its last
-/// request, and its misses in a row.
+/// Id, discovery, source, 1 if it has a manifest or no outcome, 1 if its bytes were read and the last visit confirmed them, 1 if any bytes
+/// were ever read, the time of its last request, and its misses in a row.
 type KnownRow = (String, String, Option<String>, i32, i32, i32, Option<i64>, i32);
 
 /// The rows of these URLs, by id.

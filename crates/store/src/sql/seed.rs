@@ -394,7 +394,7 @@ async fn request_visits(
     .bind(due_at_ms)
     .fetch_all(&mut *connection)
     .await?;
-    // an interrupted visit goes on first
+    // an interrupted visit continues first
     sqlx::query(concat!(
         "UPDATE site_state SET next_visit_reason = $2 WHERE parked_progress IS NULL AND name IN ",
         list!()

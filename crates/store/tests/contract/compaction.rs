@@ -58,7 +58,7 @@ async fn visited_without_content(store: &Store, name: &str, now: DateTime<Utc>) 
     Ok(())
 }
 
-/// Number of rows that a compacted site does not have.
+/// Number of rows in the tables in which only expanded sites have rows.
 async fn rows(db: &Db) -> Result<i64> {
     db.number(
         "SELECT (SELECT COUNT(*) FROM site_state) + (SELECT COUNT(*) FROM host) + (SELECT COUNT(*) FROM robots)

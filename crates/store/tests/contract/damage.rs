@@ -183,7 +183,7 @@ async fn manifests_changed(store: &Store) -> Result<(BTreeSet<ManifestId>, FeedP
     }
 }
 
-pub(crate) async fn a_damaged_cell_hides_no_other_row_and_stops_no_lease(db: Db) -> Result<()> {
+pub(crate) async fn a_damaged_cell_does_not_hide_other_rows_or_stop_leases(db: Db) -> Result<()> {
     let store = &db.store;
     fill(store, WHOLE[0]).await?;
     let damaged = damage_every_column(&db).await?;

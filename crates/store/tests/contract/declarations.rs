@@ -32,7 +32,7 @@ fn declares(at: &str, text: &str, calls: &[(&str, &str)], is_full: bool, now: Da
     fetch
 }
 
-/// A manifest with one capability that is called at the same place in all of them.
+/// A manifest with one capability. The address of its call is the same in all manifests that this builds.
 pub(crate) fn books(at: &str, now: DateTime<Utc>) -> FetchRecord {
     declares(at, "1", &[("book", "/book")], false, now)
 }
@@ -98,7 +98,7 @@ pub(crate) async fn two_declarations_of_one_operation_are_one_capability(db: Db)
     Ok(())
 }
 
-pub(crate) async fn a_document_that_others_name_leads_no_capability_of_its_site(db: Db) -> Result<()> {
+pub(crate) async fn a_document_that_others_name_does_not_lead_a_capability_of_its_site(db: Db) -> Result<()> {
     const UPLOAD: &str = "https://shop.example/u/evil/api.json";
     let book = [("book", "/book")];
     let visit = async |text: &str, linked_from: &str, hour: i64| {

@@ -161,7 +161,7 @@ pub(crate) async fn removes_the_manifests_of_a_dead_site(Db { store, .. }: Db) -
 }
 
 /// The main host forbids everything in a visit that did not request the document of a customer.
-pub(crate) async fn the_end_of_the_own_hosts_removes_no_document_of_a_customer(
+pub(crate) async fn an_end_at_the_sites_own_hosts_does_not_remove_documents_of_a_customer(
     Db { store, .. }: Db,
 ) -> Result<()> {
     const CUSTOMER: &str = "https://t1.sky.example/card.json";

@@ -289,7 +289,7 @@ pub(crate) async fn counts_a_semantic_type_once_per_capability(Db { store, .. }:
     Ok(())
 }
 
-pub(crate) async fn a_namespace_of_a_site_is_apart_from_the_standard_ones(
+pub(crate) async fn a_namespace_of_a_site_is_separate_from_the_standard_ones(
     Db { store, .. }: Db,
 ) -> Result<()> {
     let own = ["https://acme.example/travel:book", "https://acme.example/travel#cancel", "book"];

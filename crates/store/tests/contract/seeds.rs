@@ -439,7 +439,7 @@ fn links_at(host: &str, from: &str, numbers: std::ops::Range<u32>) -> Vec<Seed> 
 }
 
 /// Sites with many links leave a share of the limit to other sites.
-pub(crate) async fn sites_share_the_room_for_urls(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn sites_share_the_limit_on_urls(Db { store, .. }: Db) -> Result<()> {
     for evil in ["e0.example", "e1.example", "e2.example"] {
         let result = store.seeds_add(&links_at("inn.example", evil, 0..350), start()).await?;
         assert_eq!(result, SeedsAdded { refused: 50, ..added(300, 0, 0) });
@@ -497,7 +497,7 @@ pub(crate) async fn refused_links_of_a_manifest_are_offered_again(Db { store, ..
     let fetches = hints.site.hints.into_iter().take(20).map(is_requested).collect();
     store.visit_save(&hints.token, &visit("inn.example", later(2), fetches)).await?;
     assert_eq!(read(1_500, FetchOutcome::NotModified, 0..310).await?, (0, false), "all of them are known");
-    // a link of another site takes the place of one
+    // a link of another site replaces one of them
     for other in ["e0.example", "e1.example"] {
         store.seeds_add(&links_at("inn.example", other, 0..300), later(1_501)).await?;
     }
@@ -506,7 +506,7 @@ pub(crate) async fn refused_links_of_a_manifest_are_offered_again(Db { store, ..
     Ok(())
 }
 
-/// Hosts that were searched but have no manifest are removed for other links, and nonexistent names immediately.
+/// Hosts that were searched but have no manifest are removed to make room for other links. Nonexistent names are removed immediately.
 pub(crate) async fn hosts_without_manifests_make_room_for_links(db: Db) -> Result<()> {
     let store = &db.store;
     visited(store, "inn.example", start(), Vec::new()).await?;

@@ -337,7 +337,7 @@ pub(crate) async fn only_short_robots_of_main_hosts_are_read_with_a_site(Db { st
     Ok(())
 }
 
-pub(crate) async fn hosts_that_visits_met_are_bounded(db: Db) -> Result<()> {
+pub(crate) async fn hosts_that_visits_discovered_are_bounded(db: Db) -> Result<()> {
     let store = &db.store;
     visited(store, "sky.example", start(), Vec::new()).await?;
     db.execute(

@@ -181,7 +181,7 @@ pub(crate) async fn changes_are_delivered_in_order(Db { store, .. }: Db) -> Resu
 }
 
 /// Anyone may cause challenges, so challenges to slow receivers must not delay changes.
-pub(crate) async fn challenges_and_changes_are_claimed_apart(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn challenges_and_changes_are_claimed_separately(Db { store, .. }: Db) -> Result<()> {
     confirmed(&store, "w1", RECEIVER).await?;
     change(&store, "first", 1).await?;
     assert_eq!(add(&store, "w2", "https://third.example/").await?, WatchOutcome::Added);
@@ -345,7 +345,7 @@ pub(crate) async fn watches_are_deleted_by_age(db: Db) -> Result<()> {
     Ok(())
 }
 
-pub(crate) async fn rotation_keeps_the_secret_before(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn rotation_keeps_the_previous_secret(Db { store, .. }: Db) -> Result<()> {
     assert_eq!(add(&store, "w1", RECEIVER).await?, WatchOutcome::Added);
     assert!(store.watch_rotate("w1", &secret(2), later(9)).await?);
     assert!(!store.watch_rotate("w2", &secret(2), later(9)).await?);

@@ -6,7 +6,7 @@ use super::sample_index;
 use crate::query::{Plan, REQUEST_ATTEMPTS_MAX, WordWeights, corrections};
 
 #[test]
-fn searches_corrections_of_few_words_also_if_there_are_none() {
+fn searches_corrections_of_few_words_even_if_none_is_found() {
     let dir = tempfile::tempdir().unwrap();
     let opened = sample_index::opened(dir.path(), 1_000);
     let letter = |at: u32| char::from_u32(u32::from('a') + at).unwrap();

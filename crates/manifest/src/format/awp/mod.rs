@@ -194,15 +194,15 @@ fn errors(root: &Object<'_>, draft: &mut Draft<'_>) {
 
 /// Whether a client can act on a recovery hint.
 enum Actionable {
-    /// It refers to an endpoint, to an action, or to a number of seconds or tries.
+    /// It refers to an endpoint, to an action of the manifest, or to a number of seconds or attempts.
     Yes,
-    /// It names an action, such as "retry".
+    /// It only contains a verb, such as "retry".
     Vaguely,
     No,
 }
 
 /// Verbs for actions that a client can take without further information.
-const DEEDS: &[&str] = &[
+const CLIENT_ACTIONS: &[&str] = &[
     "retry",
     "retries",
     "wait",
@@ -258,7 +258,7 @@ const DEEDS: &[&str] = &[
 ];
 
 /// Actions that only a person can take.
-const FOR_PEOPLE: &[&str] = &[
+const PERSON_ACTIONS: &[&str] = &[
     "ask a human",
     "ask a person",
     "ask someone",
@@ -287,14 +287,14 @@ impl Actionable {
             return Self::Yes;
         }
         let folded = text.to_ascii_lowercase();
-        if FOR_PEOPLE.iter().any(|words| folded.contains(words)) {
+        if PERSON_ACTIONS.iter().any(|words| folded.contains(words)) {
             return Self::No;
         }
         let mut acts = false;
         for word in text.split(|letter: char| !letter.is_alphanumeric() && letter != '-') {
             match word.to_ascii_lowercase().as_str() {
                 "support" | "contact" | "sorry" | "helpdesk" => return Self::No,
-                word => acts |= DEEDS.contains(&word),
+                word => acts |= CLIENT_ACTIONS.contains(&word),
             }
         }
         if acts { Self::Vaguely } else { Self::No }
@@ -436,7 +436,7 @@ fn dependencies(graph: &Object<'_>, known: &HashSet<&str>, draft: &mut Draft<'_>
             );
         }
     }
-    if let Some(id) = circle(graph.map) {
+    if let Some(id) = find_cycle(graph.map) {
         // An action that lists itself is reported at that entry.
         let itself = children_of(graph, id).into_iter().find(|(needed, _)| *needed == id);
         let pointer = itself.map_or_else(|| graph.at(id), |(_, pointer)| pointer);
@@ -445,10 +445,10 @@ fn dependencies(graph: &Object<'_>, known: &HashSet<&str>, draft: &mut Draft<'_>
 }
 
 /// Maximum number of steps of the search for a cycle: graphs of manifests have a few dozen edges.
-const CIRCLE_STEPS_MAX: usize = 20_000;
+const CYCLE_STEPS_MAX: usize = 20_000;
 
 /// The id of an action that is, directly or indirectly, its own prerequisite.
-fn circle(graph: &Map<String, Value>) -> Option<&str> {
+fn find_cycle(graph: &Map<String, Value>) -> Option<&str> {
     let needs = |id: &str| graph.get(id).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let mut steps = 0;
     graph.keys().map(String::as_str).find(|start| {
@@ -459,7 +459,7 @@ fn circle(graph: &Map<String, Value>) -> Option<&str> {
             if id == *start {
                 return true;
             }
-            if steps < CIRCLE_STEPS_MAX && seen.insert(id) {
+            if steps < CYCLE_STEPS_MAX && seen.insert(id) {
                 open.extend(needs(id).iter().filter_map(Value::as_str));
             }
         }

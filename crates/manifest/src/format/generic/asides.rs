@@ -295,8 +295,8 @@ fn is_endpoint_of_block(key: &str, map: &Map<String, Value>) -> bool {
     let is_other = words
         .iter()
         .any(|word| OTHER_WORDS.contains(&word.as_str()) || SERVICE_WORDS.contains(&word.as_str()));
-    let is_telling = has_variable(address) || text("description").is_some();
-    is_telling && !is_other && !is_of_element(key) && leads_nowhere(key, address)
+    let is_likely_call = has_variable(address) || text("description").is_some();
+    is_likely_call && !is_other && !is_of_element(key) && leads_nowhere(key, address)
 }
 
 /// Words of blocks whose endpoint is a server or the base of calls.

@@ -168,8 +168,8 @@ pub(crate) fn other_prices(
     let mut others: Vec<Payment> = Vec::new();
     for payment in listed.into_iter().take(ALTERNATIVES_MAX) {
         let is_same = |known: &Payment| (&known.network, &known.asset) == (&payment.network, &payment.asset);
-        let is_telling = payment.network.is_some() || payment.asset.is_some();
-        if is_telling && !price.into_iter().chain(&others).any(is_same) {
+        let names_network_or_asset = payment.network.is_some() || payment.asset.is_some();
+        if names_network_or_asset && !price.into_iter().chain(&others).any(is_same) {
             others.push(payment);
         }
     }

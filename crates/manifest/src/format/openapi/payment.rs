@@ -62,7 +62,7 @@ pub(super) fn read(root: &Map<String, Value>, first: usize, draft: &mut Draft<'_
         }
     }
     let (complete, names): (Vec<Payment>, Vec<Payment>) =
-        found.into_iter().partition(|payment| !payment_words::is_name(payment));
+        found.into_iter().partition(|payment| !payment_words::is_only_scheme(payment));
     // If only one scheme is named, the assets belong to it.
     let only = names.first().filter(|only| names.iter().all(|name| name.scheme == only.scheme)).cloned();
     let complete = complete.into_iter().map(|payment| Payment {
@@ -72,7 +72,7 @@ pub(super) fn read(root: &Map<String, Value>, first: usize, draft: &mut Draft<'_
     let mut kept: Vec<Payment> = Vec::new();
     for payment in complete.chain(names) {
         let repeats = |known: &Payment| {
-            *known == payment || (payment_words::is_name(&payment) && known.scheme == payment.scheme)
+            *known == payment || (payment_words::is_only_scheme(&payment) && known.scheme == payment.scheme)
         };
         if kept.len() < SCHEMES_MAX && !kept.iter().any(repeats) {
             kept.push(payment);

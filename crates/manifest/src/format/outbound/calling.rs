@@ -1,6 +1,6 @@
 //! Decides which texts may name calls, according to the members that contain them.
 
-use super::{COMPANY, RELATED_WORDS, is_contact};
+use super::{RELATED_WORDS, SHARED_BLOCKS, is_contact};
 use crate::text;
 
 /// Members that describe answers or former calls, or repeat a call.
@@ -12,7 +12,7 @@ pub(super) fn may_name_call(names: &[&str], sentence: &str) -> bool {
     let has_method =
         ["GET ", "POST ", "PUT ", "PATCH ", "DELETE "].iter().any(|word| sentence.contains(word));
     let is_other = |name: &&str| {
-        OTHER_KEYS.contains(name) || COMPANY.contains(name) || is_contact(name) || is_of_others(name)
+        OTHER_KEYS.contains(name) || SHARED_BLOCKS.contains(name) || is_contact(name) || is_of_others(name)
     };
     (has_method || names_priced_path(sentence)) && !names.iter().any(is_other)
 }

@@ -100,8 +100,8 @@ fn is_schema_name(name: &str) -> bool {
 /// Maximum number of texts of one document that may name calls.
 const CALLING_TEXTS_MAX: usize = 500;
 
-/// Adds every address of a document that is not in the draft yet, and returns the texts that may name calls. Paths are below
-/// the folder of the service, if it has one; those of an API in sentences belong to its base.
+/// Adds every address of a document that is not in the draft yet, and returns the texts that may name calls. Paths are resolved below
+/// `folder`, the folder of the service, if it has one. Paths of an API in sentences are resolved below `base`.
 pub(crate) fn read<'v>(
     root: &'v Map<String, Value>,
     (folder, base): (Option<&Url>, Option<&Url>),
@@ -309,12 +309,12 @@ fn is_local(names: &[&str]) -> bool {
     names.contains(&"packages") && names.contains(&"transport")
 }
 
-/// Members that describe a service among others. Their addresses on another site belong to another service.
-pub(crate) const COMPANY: &[&str] = &["ecosystem", "network", "stack", "family", "integrations"];
+/// Members that list this service together with related ones. If one of their addresses is on another site, it belongs to another service.
+pub(crate) const SHARED_BLOCKS: &[&str] = &["ecosystem", "network", "stack", "family", "integrations"];
 
 /// Whether an address among those of other services is on another site.
 fn is_elsewhere(names: &[&str], url: &str, draft: &Draft<'_>) -> bool {
-    names.iter().any(|name| COMPANY.contains(name)) && is_on_other_site(url, draft)
+    names.iter().any(|name| SHARED_BLOCKS.contains(name)) && is_on_other_site(url, draft)
 }
 
 fn is_on_other_site(url: &str, draft: &Draft<'_>) -> bool {
@@ -426,7 +426,7 @@ fn each_of_map<'v>(map: &'v Map<String, Value>, names: &mut Vec<&'v str>, show: 
     // The name and the version of the root describe the service.
     let owner = Some(map).filter(|_| !names.is_empty());
     for (name, value) in map {
-        // At the root, it identifies the document type, like `$schema`.
+        // At the root, `schema` identifies the document type, like `$schema`.
         let is_type = || name == "schema" && owner.is_none();
         let is_address_of_schema = || is_schema_name(name) && value.is_string() && !is_type();
         // A list with this name contains goods or sites, and is not a part of a schema.
@@ -467,7 +467,7 @@ fn each_of_value<'v>(
     }
 }
 
-/// The address that a remark in brackets follows: `https://shop.example/mcp (tools: quote, book)`.
+/// The address before a remark in brackets: `https://shop.example/mcp (tools: quote, book)`.
 pub(crate) fn address_before_remark(text: &str) -> Option<&str> {
     // Few texts end with a bracket.
     let (address, _) = text.strip_suffix(')')?.split_once(" (")?;

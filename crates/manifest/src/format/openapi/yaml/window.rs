@@ -13,7 +13,7 @@ use crate::budget::{Measure, OverBudget};
 /// Maximum number of characters between two events: sixteen times the longest string that is kept.
 const CHARS_MAX: usize = 1_024 * 1_024;
 /// Maximum number of characters between two events that begin or end tokens. A token takes about 110 bytes while it waits, so that these
-/// take 22 MiB at most; an example of half a mebibyte in flow style stays within.
+/// take 22 MiB at most; an example of half a mebibyte in flow style is within this limit.
 const MARKS_MAX: usize = 200_000;
 /// Maximum number of brackets that are open between two events: twice the depth that is read, as brackets in texts are counted too.
 const OPEN_MAX: usize = 2 * crate::json::DEPTH_MAX;
