@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 use manifest::declaration::{Declared, Excerpt, SiteManifest, fullness, group, operation};
-use manifest::{Discovery, Document, Format, Manifest, ManifestUrl};
+use manifest::{Discovery, Document, Format, Manifest, ManifestUrl, Publisher};
 use serde_json::{Value, json};
 
 fn read(path: &str, bytes: &[u8]) -> Manifest {
