@@ -18,8 +18,18 @@ use crate::schema;
 use crate::text;
 
 /// Members that list paid resources.
-const LISTS: &[&str] =
-    &["resources", "items", "endpoints", "paid_endpoints", "paidEndpoints", "routes", "services", "accepts"];
+const LISTS: &[&str] = &[
+    "resources",
+    "items",
+    "endpoints",
+    "paid_endpoints",
+    "paidEndpoints",
+    "payable_endpoints",
+    "payableEndpoints",
+    "routes",
+    "services",
+    "accepts",
+];
 /// Members that list free resources.
 const FREE_LISTS: &[&str] = &["free_endpoints", "freeEndpoints", "free_resources", "freeResources"];
 /// Maximum number of payment methods kept of one file.
