@@ -196,8 +196,12 @@ fn required_header(clause: &str, words: &[&str]) -> Option<Auth> {
     let is_required = matches!(words.get(lead..), Some([verb, "x", ..]) if NEEDS.contains(verb));
     let name =
         lenient::header_in(clause).filter(|name| is_required && request_headers::is_credential(name))?;
-    let is_payment = text::words(name).iter().any(|word| word == "payment");
-    let scheme = if is_payment { AuthScheme::Payment } else { AuthScheme::ApiKey };
+    let words = text::words(name);
+    let scheme = match words.last().map(String::as_str) {
+        _ if words.iter().any(|word| word == "payment") => AuthScheme::Payment,
+        Some("key") => AuthScheme::ApiKey,
+        _ => return None,
+    };
     Some(auth_sentences::in_header(scheme, name))
 }
 
