@@ -61,6 +61,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         read_cards(root, draft);
     }
     if draft.format() == Format::X402 {
+        x402::complete_prices(root, draft);
         x402::check_resources(draft);
     }
     if !draft.format().is_core() {

@@ -18,18 +18,8 @@ use crate::schema;
 use crate::text;
 
 /// Members that list paid resources.
-const LISTS: &[&str] = &[
-    "resources",
-    "items",
-    "endpoints",
-    "paid_endpoints",
-    "paidEndpoints",
-    "payable_endpoints",
-    "payableEndpoints",
-    "routes",
-    "services",
-    "accepts",
-];
+const LISTS: &[&str] =
+    &["resources", "items", "endpoints", "paid_endpoints", "paidEndpoints", "routes", "services", "accepts"];
 /// Members that list free resources.
 const FREE_LISTS: &[&str] = &["free_endpoints", "freeEndpoints", "free_resources", "freeResources"];
 /// Maximum number of payment methods kept of one file.
@@ -110,6 +100,16 @@ pub(crate) fn read_block(root: &Object<'_>, draft: &mut Draft<'_>) {
         if !draft.is_full() && resource.value_of(&["price", "amount", "price_usd"]).is_some() {
             add_resource(&resource, &of_block, draft);
         }
+    }
+}
+
+/// Adds the network and the asset of the file to prices without a network, also of calls in other lists.
+pub(crate) fn complete_prices(root: &Object<'_>, draft: &mut Draft<'_>) {
+    let of_root = lenient::price_of_members(root.map).unwrap_or_default();
+    let prices = draft.manifest.capabilities.iter_mut().filter_map(|call| call.price.as_mut());
+    for price in prices.filter(|price| price.network.is_none() && price.cost() == Some(Cost::Paid)) {
+        price.network.clone_from(&of_root.network);
+        price.asset = price.asset.take().or_else(|| of_root.asset.clone());
     }
 }
 
