@@ -4,6 +4,7 @@
 //! the root downwards. It is the publisher's text, untrusted, and decides nothing.
 
 use std::collections::HashSet;
+use std::io::{self, Write};
 
 use serde_json::{Map, Value};
 
@@ -20,6 +21,8 @@ const BYTES_MAX: usize = 8 * 1_024;
 const TEXT_CHARS_MAX: usize = 1_024;
 /// Maximum number of bytes of the manifest that are searched for parts of its texts.
 const SEARCHED_BYTES_MAX: usize = 2 * 1_024 * 1_024;
+/// Maximum number of bytes of a manifest as JSON with which a document is compared. The values of a document with a larger one are not kept.
+const RECORD_BYTES_MAX: usize = 1_024 * 1_024;
 /// Maximum number of bytes of a text that are compared. Readers cut long texts.
 const COMPARED_BYTES_MAX: usize = 96;
 /// Minimum number of bytes of a text that is searched inside other texts, and of a number that is compared by its digits alone.
@@ -60,8 +63,10 @@ pub(crate) fn keep(document: &Value, draft: &mut Draft<'_>) {
     }
     // Findings quote the document.
     let findings = std::mem::take(&mut draft.manifest.findings);
-    let record = serde_json::to_string(&draft.manifest).unwrap_or_default();
+    let mut record = Record::default();
+    let is_whole = serde_json::to_writer(&mut record, &draft.manifest).is_ok();
     draft.manifest.findings = findings;
+    let Some(record) = String::from_utf8(record.0).ok().filter(|_| is_whole) else { return };
     let mut known = Known::of(&record);
     let (mut unread, mut bytes) = (Map::new(), 0);
     let mut places = vec![Place { parent: 0, step: Step::Root, value: document }];
@@ -99,6 +104,24 @@ pub(crate) fn keep(document: &Value, draft: &mut Draft<'_>) {
     }
     if !unread.is_empty() {
         draft.manifest.hints.insert(HINT.to_owned(), Value::Object(unread));
+    }
+}
+
+/// The manifest as JSON, up to [`RECORD_BYTES_MAX`] bytes.
+#[derive(Default)]
+struct Record(Vec<u8>);
+
+impl Write for Record {
+    fn write(&mut self, part: &[u8]) -> io::Result<usize> {
+        if self.0.len() + part.len() > RECORD_BYTES_MAX {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.0.extend_from_slice(part);
+        Ok(part.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
