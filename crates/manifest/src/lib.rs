@@ -40,6 +40,7 @@ mod signature;
 mod site_scope;
 pub mod term;
 mod text;
+mod unread;
 mod walk;
 pub mod web;
 

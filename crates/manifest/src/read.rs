@@ -11,13 +11,13 @@ use crate::json::{self, NotJson, Notes};
 use crate::model::{Detection, Format, Manifest, Strength};
 use crate::rule::Rule;
 use crate::text::Hidden;
-use crate::{identity, served, signature};
+use crate::{identity, served, signature, unread};
 
 /// Version of the reader: changes with the accepted documents, the parsing and the budgets.
 ///
 /// Raise it by one whenever reading changes: another parser or parser version, another budget, or another normalisation. A document that
 /// stalled or ended a reader is retried only by a reader of another version.
-pub const READER_VERSION: u32 = 14;
+pub const READER_VERSION: u32 = 15;
 
 /// Reads a document: detects its dialect, reports where it deviates, and normalises it.
 pub fn read(document: &Document<'_>) -> Manifest {
@@ -34,6 +34,9 @@ pub fn read(document: &Document<'_>) -> Manifest {
     // a document that is too long was not read
     if document.force.is_none() && document.bytes.len() <= MANIFEST_BYTES_MAX {
         recognise(&mut draft);
+    }
+    if draft.format() == Format::Opaque {
+        unread::forget(&mut draft);
     }
     identity::check(&mut draft);
     served::check(&mut draft);
@@ -134,6 +137,7 @@ fn read_json<'d>(
     }
     identity::mark_not_public(&mut draft, Some(value));
     identity::locate(&mut draft, value);
+    unread::keep(value, &mut draft);
     draft
 }
 

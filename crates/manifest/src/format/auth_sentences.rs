@@ -130,6 +130,9 @@ pub(super) fn stated_in(line: &str, place: LinePosition) -> Vec<Auth> {
     let line = line.trim_start_matches(['-', '*', '+', '>', ' ']);
     let sentences = line.split_inclusive(". ").flat_map(|part| part.split("; ")).take(SENTENCES_MAX);
     let mut found: Vec<Auth> = sentences.filter_map(|sentence| in_sentence(sentence.trim(), place)).collect();
+    if lenient::is_about_tier(line) {
+        found.retain(|auth| auth.scheme != AuthScheme::None);
+    }
     for auth in &mut found {
         match auth.scheme {
             AuthScheme::OAuth2 => read_addresses(line, auth),

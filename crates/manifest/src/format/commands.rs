@@ -116,6 +116,27 @@ pub(crate) fn add_started(command: &str, draft: &mut Draft<'_>) {
     }
 }
 
+/// Adds the MCP server of a package that a command installs: `pip install shop-mcp`. The libraries of MCP itself are left out.
+pub(crate) fn add_installed(command: &str, draft: &mut Draft<'_>) {
+    let mut words = command.split_whitespace();
+    let is_installer =
+        words.next().is_some_and(|program| INSTALLERS.contains(&program) || STARTERS.contains(&program));
+    let mut words = words.skip_while(|word| !matches!(*word, "install" | "i" | "add"));
+    let is_install = words.next().is_some();
+    let Some(package) = words.find(|word| !word.starts_with('-')) else { return };
+    let parts: Vec<String> = text::words(package);
+    let names_mcp = parts.iter().any(|part| part == "mcp");
+    let is_library = package.starts_with("@modelcontextprotocol/")
+        || parts.len() < 2
+        || parts.iter().any(|part| LIBRARY_WORDS.contains(&part.as_str()));
+    if is_installer && is_install && names_mcp && !is_library {
+        add(command, Protocol::Mcp, draft);
+    }
+}
+
+/// Words in the names of packages that are not servers.
+const LIBRARY_WORDS: &[&str] = &["sdk", "client", "inspector", "cli", "adapters", "adapter", "core"];
+
 /// Adds an interface that its caller starts. Skills that are installed into a client are not interfaces.
 fn add(command: &str, protocol: Protocol, draft: &mut Draft<'_>) {
     let declared = Some(text::capped(command, draft::NAME_CHARS_MAX).to_owned());

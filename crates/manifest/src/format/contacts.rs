@@ -10,17 +10,27 @@ use crate::text;
 /// Maximum number of such contacts of one document that are kept.
 const CONTACTS_MAX: usize = 20;
 
-/// Keeps contact addresses for a specific purpose, in addition to the general contact: `security_contact`.
+/// Keeps contact addresses for a specific purpose, in addition to the general contact: `security_contact`, `security_email`.
 pub(crate) fn keep_others(root: &Object<'_>, draft: &mut Draft<'_>) {
-    let others = root.map.iter().filter(|(name, _)| name.len() > "contact".len() && name.contains("ontact"));
+    let names_contact = |name: &str| name.contains("ontact") || name.contains("mail");
+    let others = root.map.iter().filter(|(name, _)| names_contact(name));
     for (name, value) in others.take(CONTACTS_MAX) {
-        let Some(text) = value.as_str().filter(|text| text.len() <= draft::NAME_CHARS_MAX) else { continue };
-        let address = text.strip_prefix("mailto:").unwrap_or(text);
-        let contact = &draft.manifest.contact;
-        let known = [&contact.email, &contact.url, &contact.other];
-        let is_new = !known.iter().any(|known| known.as_deref() == Some(address));
-        if is_email(address) && is_new && text::words(name).iter().any(|word| word == "contact") {
-            draft.manifest.features.other.insert(name.clone(), Value::String(address.to_owned()));
+        if let Some(address) = value.as_str() {
+            keep_for_purpose(name, address, draft);
         }
+    }
+}
+
+/// Keeps an e-mail address for the purpose in the name of its member, unless it is a contact already.
+pub(crate) fn keep_for_purpose(name: &str, address: &str, draft: &mut Draft<'_>) {
+    let address = address.strip_prefix("mailto:").unwrap_or(address);
+    let contact = &draft.manifest.contact;
+    let known = [&contact.email, &contact.url, &contact.other];
+    let is_new = !known.iter().any(|known| known.as_deref() == Some(address));
+    let words = text::words(name);
+    let is_contact = words.len() > 1 && words.iter().any(|word| matches!(word.as_str(), "contact" | "email"));
+    let is_short = address.len() <= draft::NAME_CHARS_MAX && name.len() <= draft::NAME_CHARS_MAX;
+    if is_short && is_email(address) && is_new && is_contact {
+        draft.manifest.features.other.insert(name.to_owned(), Value::String(address.to_owned()));
     }
 }

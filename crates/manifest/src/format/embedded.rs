@@ -49,6 +49,9 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     if !draft.format().is_core() && draft.format() != Format::X402 {
         x402::read_block(root, draft);
     }
+    if matches!(draft.format(), Format::X402 | Format::McpConfig) {
+        add_tools_beside(root, draft);
+    }
     if may_hold_operations(draft.format()) {
         generic::read_operations(root, draft);
     }
@@ -58,9 +61,11 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         read_cards(root, draft);
     }
     if draft.format() == Format::X402 {
+        x402::complete_prices(root, draft);
         x402::check_resources(draft);
     }
     if !draft.format().is_core() {
+        mark_free_lists(draft);
         mark_paid(0, draft);
     }
     generic::read_workflows(root, draft);
@@ -117,6 +122,16 @@ fn apply_described_effects(listed: usize, draft: &mut Draft<'_>) {
             SafetyClass::Unknown => {}
             _ => capability.auth = writes.clone(),
         }
+    }
+}
+
+/// Adds the tools that a file lists beside its resources or servers. They belong to its only server.
+fn add_tools_beside(root: &Object<'_>, draft: &mut Draft<'_>) {
+    let Some(tools @ Value::Array(_)) = root.value("tools") else { return };
+    let servers = draft.manifest.interfaces.iter().filter(|known| known.protocol == Protocol::Mcp);
+    let servers: Vec<Option<String>> = servers.map(|known| known.url.clone()).take(2).collect();
+    if let [server] = servers.as_slice() {
+        mcp::read_tools(tools, &root.at("tools"), server.as_deref(), draft);
     }
 }
 
@@ -220,7 +235,9 @@ fn mark_paid(first: usize, draft: &mut Draft<'_>) {
         };
         let is_in_currency = || {
             price.asset.is_some()
-                || price.price.as_deref().is_some_and(|text| text.starts_with(['$', '\u{20ac}']))
+                || price.price.as_deref().is_some_and(|text| {
+                    text.starts_with(['$', '\u{20ac}']) || lenient::names_amount_of_call(text)
+                })
         };
         let is_stated = price.amount().is_some() || is_in_currency() && has_amounts(price);
         let is_due = || price.scheme.is_none() && is_stated && capability.is_invocable();
@@ -231,6 +248,26 @@ fn mark_paid(first: usize, draft: &mut Draft<'_>) {
         }
     }
 }
+
+/// Marks calls as free and open that a list of free calls names, `"free_endpoints": […]`, unless they state otherwise.
+fn mark_free_lists(draft: &mut Draft<'_>) {
+    for capability in &mut draft.manifest.capabilities {
+        let list = capability.pointer.split('/').nth(1).unwrap_or_default();
+        if !matches!(text::words(list).as_slice(), [free, .., what] if free == "free" && FREE_LISTS.contains(&what.as_str()))
+        {
+            continue;
+        }
+        let price = capability
+            .price
+            .get_or_insert_with(|| Payment { price: Some("free".to_owned()), ..Payment::default() });
+        if price.cost() == Some(Cost::Free) && capability.auth == CapabilityAuth::default() {
+            capability.auth.required = Tristate::No;
+        }
+    }
+}
+
+/// Last words in the names of lists of free calls.
+const FREE_LISTS: &[&str] = &["endpoints", "tools", "resources", "calls", "routes", "operations", "actions"];
 
 /// Whether a price in words has amounts, none of which is zero: `toll rate (0.001 to 1.0)`.
 fn has_amounts(price: &Payment) -> bool {

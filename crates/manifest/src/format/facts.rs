@@ -4,7 +4,7 @@
 
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, strong};
-use crate::format::lenient;
+use crate::format::{contacts, lenient};
 use crate::model::{Interface, Protocol};
 use crate::object::Object;
 use crate::rule::{Kind, findings, may, must};
@@ -73,6 +73,8 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         let contact = &mut draft.manifest.contact;
         if matches!(fact.text("key"), Some("support_email" | "contact_email")) && contact.email.is_none() {
             contact.email = fact.string("value");
+        } else if let (Some(purpose), Some(address)) = (fact.text("key"), fact.text("value")) {
+            contacts::keep_for_purpose(purpose, address, draft);
         }
     });
 }

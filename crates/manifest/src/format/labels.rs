@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::auth;
 use crate::check::is_email;
 use crate::draft::{self, Draft};
-use crate::format::topic::{Topic, read_attribution};
+use crate::format::topic::{Topic, read_attribution, read_limit, read_requirement};
 use crate::format::{header, lenient, payment_words, request_headers, terms};
 use crate::model::{AppliesTo, Auth, AuthScheme, Capability, Payment, PolicyChoice, Tristate};
 use crate::text;
@@ -93,11 +93,12 @@ impl Labels {
                 draft.keep_all(stated);
             }
         }
+        read_requirement(line, draft);
         let Some((label, value)) = labelled(line) else { return };
         match self.topic {
             Topic::Credentials if read_scheme(&label, &value, draft) => return,
             Topic::Attribution if read_attribution(&label, &value, draft) => return,
-            Topic::Limits => keep_limit(&value, draft),
+            Topic::Limits => read_limit(&label, &value, draft),
             _ => {}
         }
         self.read_training(&label, &value);

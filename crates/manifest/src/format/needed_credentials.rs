@@ -174,7 +174,7 @@ fn in_clause(clause: &str, folded: &str) -> Vec<Auth> {
         .filter(|word| !word.is_empty())
         .collect();
     if !(is_needed_by_verb(&words) || is_named_as_required(&words) || is_access_with(&words)) {
-        return Vec::new();
+        return required_header(clause, &words).into_iter().collect();
     }
     named_in(clause, folded)
 }
@@ -188,6 +188,21 @@ fn is_needed_by_verb(words: &[&str]) -> bool {
     let is_needed =
         |at: usize| at <= WORDS_BETWEEN_MAX && !between(at).iter().any(|word| matches!(*word, "no" | "any"));
     verb && first_credential(behind).is_some_and(is_needed)
+}
+
+/// The header of a credential that a clause requires first: "Requires X-Payment-Token from the desk"
+fn required_header(clause: &str, words: &[&str]) -> Option<Auth> {
+    let lead = words.iter().take_while(|word| SUBJECTS.contains(word)).count();
+    let is_required = matches!(words.get(lead..), Some([verb, "x", ..]) if NEEDS.contains(verb));
+    let name =
+        lenient::header_in(clause).filter(|name| is_required && request_headers::is_credential(name))?;
+    let words = text::words(name);
+    let scheme = match words.last().map(String::as_str) {
+        _ if words.iter().any(|word| word == "payment") => AuthScheme::Payment,
+        Some("key") => AuthScheme::ApiKey,
+        _ => return None,
+    };
+    Some(auth_sentences::in_header(scheme, name))
 }
 
 /// "API key required", "Authentication is required"

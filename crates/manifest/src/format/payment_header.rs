@@ -1,6 +1,8 @@
 //! The header in which callers prove that they have paid, in a member of the terms (`"x402": {"header":
 //! "X-Payment-Proof"}`) or in a sentence.
 
+use serde_json::{Map, Value};
+
 use crate::draft::Draft;
 use crate::format::payments;
 use crate::model::{AppliesTo, Auth, AuthScheme, Capability};
@@ -26,12 +28,15 @@ fn named_in(text: &str) -> Option<&str> {
         return text::has_three(text, *b"402").then(|| quoted_in(text)).flatten();
     }
     let mut words = text.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '-'));
-    words.by_ref().take(WORDS_MAX).find(|word| {
-        let folded = word.to_ascii_lowercase();
-        word.starts_with(char::is_uppercase)
-            && ["x-payment", "payment-"].iter().any(|start| folded.starts_with(start))
-            && !RESPONSE_WORDS.iter().any(|end| folded.ends_with(end))
-    })
+    words.by_ref().take(WORDS_MAX).find(|word| is_header(word))
+}
+
+/// Whether a word is the header of a payment that a caller sends.
+fn is_header(word: &str) -> bool {
+    let folded = word.to_ascii_lowercase();
+    word.starts_with(char::is_uppercase)
+        && ["x-payment", "payment-"].iter().any(|start| folded.starts_with(start))
+        && !RESPONSE_WORDS.iter().any(|end| folded.ends_with(end))
 }
 
 /// The header in code of a sentence about the status 402: "x402 is available using `payment-signature` request envelopes."
@@ -61,10 +66,33 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
 pub(crate) fn read_text(text: &str, draft: &mut Draft<'_>) {
     let is_paid = !draft.manifest.payments.is_empty();
     let in_line = |line| named_in(line).filter(|_| is_paid).or_else(|| offered_in(line));
-    if let Some(name) = text.lines().take(LINES_MAX).find_map(in_line) {
+    let named = text.lines().take(LINES_MAX).find_map(|line| Some((line, in_line(line)?)));
+    if let Some((line, name)) = named {
         keep(name, draft);
+        keep_others(line, name, draft);
     }
 }
+
+/// Keeps the other headers of a payment that a line names: "retry with `X-PAYMENT` or `X-PAYMENT-TX`".
+fn keep_others(line: &str, name: &str, draft: &mut Draft<'_>) {
+    let words = line.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '-')).take(WORDS_MAX);
+    let mut others: Vec<Value> = Vec::new();
+    for other in words.filter(|word| !word.eq_ignore_ascii_case(name) && is_header(word)) {
+        let other = Value::from(text::capped(other, 100));
+        if others.len() < OTHERS_MAX && !others.contains(&other) {
+            others.push(other);
+        }
+    }
+    if !others.is_empty() {
+        let headers = draft.manifest.features.other.entry("headers".to_owned());
+        if let Value::Object(headers) = headers.or_insert_with(|| Value::Object(Map::new())) {
+            headers.insert("payment".to_owned(), Value::Array(others));
+        }
+    }
+}
+
+/// Maximum number of further headers of a payment that are kept.
+const OTHERS_MAX: usize = 4;
 
 /// The header in code of a line that offers x402. It may be the only way in which the text states a payment.
 fn offered_in(line: &str) -> Option<&str> {

@@ -17,6 +17,32 @@ const LIMIT_KEYS: &[&str] = &["limits", "limit", "rate_limit", "rateLimit", "quo
 const BLOCKED_KEYS: &[&str] =
     &["tools_blocked", "blocked_tools", "toolsBlocked", "blockedTools", "excluded_tools", "excludedTools"];
 
+/// Whether a member contains a limit for each plan: `dailyByPlan`, `limits_by_tier`.
+fn is_map_by_plan(name: &str) -> bool {
+    matches!(text::words(name).as_slice(), [.., by, what] if by == "by" && matches!(what.as_str(), "plan" | "tier"))
+}
+
+/// The limits of a map by plan, with the period in the name of the map: `"dailyByPlan": {"pro": 50}`.
+fn limits_by_plan(name: &str, plans: &Map<String, Value>) -> Vec<(String, Value)> {
+    let period = text::words(name).into_iter().find_map(|word| {
+        Some(match word.as_str() {
+            "minute" => "minute",
+            "hourly" | "hour" => "hour",
+            "daily" | "day" => "day",
+            "monthly" | "month" => "month",
+            _ => return None,
+        })
+    });
+    let limit = |value: &Value| match (value, period) {
+        (Value::Number(count), Some(period)) => Some(Value::from(format!("{count}/{period}"))),
+        (Value::Number(_), None) => Some(value.clone()),
+        (Value::String(words), _) => Some(Value::from(text::capped(words, 100))),
+        _ => None,
+    };
+    let named = |(plan, value): (&String, &Value)| Some((text::capped(plan, 100).to_owned(), limit(value)?));
+    plans.iter().take(PLANS_MAX).filter_map(named).collect()
+}
+
 /// Whether a value is a list of names that is kept as published.
 fn is_short_list(value: &Value) -> bool {
     value.as_array().is_some_and(|list| !list.is_empty() && list.iter().all(Value::is_string))
@@ -30,7 +56,7 @@ const LIST_BYTES_MAX: usize = 4_096;
 pub(crate) fn keep(root: &Object<'_>, draft: &mut Draft<'_>) {
     let blocks =
         ["plans", "tiers", "pricing", "rate_limits", "rateLimits"].iter().filter_map(|key| root.object(key));
-    let (mut limits, mut blocked) = (Map::new(), Map::new());
+    let (mut limits, mut blocked, mut has_map) = (Map::new(), Map::new(), false);
     for (name, plan) in blocks.flat_map(|block| block.members().collect::<Vec<_>>()).take(PLANS_MAX) {
         let listed = plan.value_of(BLOCKED_KEYS).filter(|listed| is_short_list(listed));
         blocked.extend(listed.map(|listed| (text::capped(name, 100).to_owned(), listed.clone())));
@@ -38,8 +64,12 @@ pub(crate) fn keep(root: &Object<'_>, draft: &mut Draft<'_>) {
         let counted = || lenient::rate_limit_of_members(plan.map).filter(|limit| limit.requests.is_some());
         let limit = stated.cloned().or_else(|| serde_json::to_value(counted()?).ok());
         limits.extend(limit.map(|limit| (text::capped(name, 100).to_owned(), limit)));
+        if is_map_by_plan(name) {
+            has_map = true;
+            limits.extend(limits_by_plan(name, plan.map));
+        }
     }
-    if limits.len() > 1 {
+    if limits.len() > 1 || (has_map && !limits.is_empty()) {
         draft.manifest.features.other.insert("plan_limits".to_owned(), Value::Object(limits));
     }
     if !blocked.is_empty() {

@@ -116,6 +116,8 @@ fn read_command(line: &str, draft: &mut Draft<'_>) {
     let names_mcp =
         added.is_some() || command.split([' ', '/', '@', '-', '_', '=']).any(|word| word == "mcp");
     if names_mcp {
-        commands::add_started(command.trim_end_matches(['\\', ' ']), draft);
+        let command = command.trim_end_matches(['\\', ' ']);
+        commands::add_started(command, draft);
+        commands::add_installed(command, draft);
     }
 }

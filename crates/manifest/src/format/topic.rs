@@ -1,9 +1,9 @@
 //! What the heading above labelled lines announces, and the lines below a heading about attribution.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::draft::{self, Draft};
-use crate::format::terms;
+use crate::format::{lenient, terms};
 use crate::model::PolicyChoice;
 use crate::text;
 
@@ -26,7 +26,7 @@ impl Topic {
         let has = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
         if has(&["authentication", "authorization", "auth"]) {
             Self::Credentials
-        } else if has(&["attribution"]) {
+        } else if has(&["attribution", "citation", "citations", "citing"]) {
             Self::Attribution
         } else if has(&["rate"]) && has(&["limit", "limits", "limiting"]) {
             Self::Limits
@@ -45,7 +45,7 @@ pub(super) fn read_attribution(label: &str, value: &str, draft: &mut Draft<'_>) 
             let word = if choice == PolicyChoice::Deny { "none" } else { "required" };
             *policy = Some(word.to_owned()).filter(|_| !choice.is_unset());
         }
-        "format" | "text" | "credit" => {
+        "format" | "text" | "credit" | "include attribution" | "cite as" | "citation" => {
             let stated = match policy.as_deref() {
                 Some("required") => draft::name(Some(&format!("required: {value}"))),
                 Some(_) => None,
@@ -57,3 +57,41 @@ pub(super) fn read_attribution(label: &str, value: &str, draft: &mut Draft<'_>) 
     }
     true
 }
+
+/// Reads a sentence that only says that sources must be named: "- Attribution is required (BY)."
+pub(super) fn read_requirement(line: &str, draft: &mut Draft<'_>) {
+    const SENTENCES: &[&str] =
+        &["attribution is required", "attribution required", "attribution is mandatory"];
+    let bare = line.trim_start_matches(|letter: char| !letter.is_ascii_alphabetic());
+    let folded = text::capped(bare, LABEL_CHARS_MAX).to_ascii_lowercase();
+    let says = SENTENCES.iter().filter_map(|sentence| folded.strip_prefix(sentence)).any(|rest| {
+        rest.trim_start_matches(['*', '_']).is_empty() || rest.starts_with(['.', ' ', ',', ';', '*'])
+    });
+    let is_conditional = || ["unless", " if ", " for ", " when "].iter().any(|word| bare.contains(word));
+    let policy = &mut draft.manifest.policies.attribution;
+    if policy.is_none() && says && !is_conditional() {
+        *policy = Some("required".to_owned());
+    }
+}
+
+/// Reads a limit below a heading about limits. The first one applies to everybody, and further ones are kept by their label.
+pub(super) fn read_limit(label: &str, value: &str, draft: &mut Draft<'_>) {
+    let limit = lenient::rate_limit(&Value::from(value)).filter(|limit| limit.requests.is_some());
+    let Some(limit) = limit else { return };
+    let manifest = &mut draft.manifest;
+    let known = manifest.rate_limit.get_or_insert_with(|| limit.clone());
+    let of_label = (known.requests, known.window_s) != (limit.requests, limit.window_s);
+    if of_label {
+        let limits = manifest
+            .features
+            .other
+            .entry("plan_limits".to_owned())
+            .or_insert_with(|| Value::Object(Map::new()));
+        if let Some(limits) = limits.as_object_mut().filter(|limits| limits.len() < LIMITS_MAX) {
+            limits.insert(label.to_owned(), Value::from(text::capped(value, draft::NAME_CHARS_MAX)));
+        }
+    }
+}
+
+/// Maximum number of limits of one text that are kept.
+const LIMITS_MAX: usize = 20;

@@ -8,10 +8,11 @@ use crate::address;
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, strong};
 use crate::format::{endpoint, header, lenient};
-use crate::model::CapabilityKind;
+use crate::model::{AgentIdentity, CapabilityKind};
 use crate::object::Object;
 use crate::rule::{Kind, findings, may, must};
 use crate::schema::{self, Location, Parameters, Presence};
+use crate::text;
 use crate::walk::List;
 
 /// Maximum number of lists in lists that one type word may name.
@@ -51,6 +52,27 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         draft.manifest.language = site.string("language");
     }
     draft.each(root, "skills", &List::of(&SKILL), read_skill);
+    if let Some(policies) = root.object("policies") {
+        read_policies(&policies, draft);
+    }
+}
+
+/// Maximum number of agents that a file allows by name.
+const AGENTS_MAX: usize = 100;
+
+/// Reads which agents may call, and whether each must identify itself.
+fn read_policies(policies: &Object<'_>, draft: &mut Draft<'_>) {
+    let agents = policies.texts("allowed_agents").into_iter().take(AGENTS_MAX);
+    let agents: Vec<Value> =
+        agents.map(|agent| Value::from(text::capped(agent, draft::NAME_CHARS_MAX))).collect();
+    if !agents.is_empty() {
+        draft.manifest.hints.insert("allowed_agents".to_owned(), Value::Array(agents));
+    }
+    if policies.flag("require_identity") == Some(true) {
+        for capability in &mut draft.manifest.capabilities {
+            capability.auth.agent_identity = Some(AgentIdentity { required: true, format: None });
+        }
+    }
 }
 
 fn read_skill(skill: &Object<'_>, draft: &mut Draft<'_>) {

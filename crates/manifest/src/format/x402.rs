@@ -103,6 +103,16 @@ pub(crate) fn read_block(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
 }
 
+/// Adds the network and the asset of the file to prices without a network, also of calls in other lists.
+pub(crate) fn complete_prices(root: &Object<'_>, draft: &mut Draft<'_>) {
+    let of_root = lenient::price_of_members(root.map).unwrap_or_default();
+    let prices = draft.manifest.capabilities.iter_mut().filter_map(|call| call.price.as_mut());
+    for price in prices.filter(|price| price.network.is_none() && price.cost() == Some(Cost::Paid)) {
+        price.network.clone_from(&of_root.network);
+        price.asset = price.asset.take().or_else(|| of_root.asset.clone());
+    }
+}
+
 /// Reports a file without priced resources, after all its lists were read.
 pub(crate) fn check_resources(draft: &mut Draft<'_>) {
     if draft.manifest.capabilities.is_empty() {

@@ -59,6 +59,7 @@ pub(super) fn read(object: &Object<'_>, capability: &mut Capability) {
         DEPENDENCY_KEYS.iter().filter_map(|key| object.list(key)).flatten().filter_map(Value::as_str);
     capability.depends_on = draft::tags(needed.filter(is_id));
     capability.version = draft::name(object.text("version"));
+    capability.published.extend(mcp::payable_id(object));
     read_effects(object, capability);
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::auth_words::auth_in_words;
-use super::optional_words::{Optional, optional, states_optional};
+use super::optional_words::{Optional, is_planned, optional, states_optional};
 use crate::auth;
 use crate::draft::{DESCRIPTION_CHARS_MAX, Draft, NAME_CHARS_MAX};
 use crate::model::{Auth, AuthScheme, CapabilityAuth, OAuthFlow, SCHEMES_PER_CAPABILITY_MAX, Tristate};
@@ -97,6 +97,9 @@ fn without_repeats(mut found: Vec<Auth>) -> Vec<Auth> {
 fn auth_of_object(map: &Map<String, Value>) -> Vec<Auth> {
     let mut found: Vec<Auth> = Vec::new();
     let object = Object::root(map);
+    if is_planned(&object) {
+        return found;
+    }
     let listed = ["schemes", "methods", "types", "supported"].iter().find_map(|key| map.get(*key));
     let named = listed.filter(|listed| listed.is_object());
     if let Some(listed) = listed.filter(|listed| listed.is_array()) {
@@ -306,7 +309,7 @@ fn auth_by_name(object: &Object<'_>) -> Vec<Auth> {
                 return auth_of_object(details.map);
             }
             let mut named = vec![auth_of_word(name)];
-            named.retain(|auth| auth.scheme != AuthScheme::Other);
+            named.retain(|auth| auth.scheme != AuthScheme::Other && !is_planned(&details));
             for auth in &mut named {
                 read_details(auth, &details);
             }
@@ -349,6 +352,9 @@ pub(super) fn auth_of_word(word: &str) -> Auth {
 
 /// Whether credentials are needed, as their object states beside the schemes.
 pub(crate) fn auth_required(value: &Value) -> Option<bool> {
+    if value.as_object().is_some_and(|map| is_planned(&Object::root(map))) {
+        return None;
+    }
     let flag = |key: &str| value.get(key)?.as_bool();
     let names = |key: &str| value.get(key).is_some_and(|names| !texts(names).is_empty());
     let by_lists = (names("optional_for") && !names("required_for")).then_some(false);

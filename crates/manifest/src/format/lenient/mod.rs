@@ -23,9 +23,11 @@ pub(crate) use auth::{
 };
 pub(crate) use auth_words::{auth_in_words, by_effect, names_payment};
 pub(crate) use open_phrases::is_open_clause;
-pub(crate) use openness::{is_partly_open, says_call_is_open, says_open};
+pub(crate) use openness::{is_about_tier, is_partly_open, says_call_is_open, says_open};
 pub(crate) use optional_words::{Optional, optional_in};
-pub(crate) use price::{is_currency, other_prices, price, price_of_members, prices_in_text, read_prices};
+pub(crate) use price::{
+    is_currency, names_amount_of_call, other_prices, price, price_of_members, prices_in_text, read_prices,
+};
 
 /// The schema of a response: as published, or made from a map of names to types.
 pub(crate) fn response(value: &Value) -> Option<Value> {

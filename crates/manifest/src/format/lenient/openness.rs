@@ -7,6 +7,7 @@ use super::open_phrases::is_open_clause;
 use super::optional_words::{Optional, optional};
 use crate::auth;
 use crate::model::AuthScheme;
+use crate::text;
 
 /// Whether a text says that the whole service needs no credentials. A clause with a condition does not count.
 pub(crate) fn says_open(text: &str) -> bool {
@@ -34,6 +35,9 @@ pub(crate) fn says_open(text: &str) -> bool {
     {
         return false;
     }
+    if is_about_tier(text) {
+        return false;
+    }
     text.split(". ").take(CLAUSES_MAX).map(str::to_ascii_lowercase).any(|sentence| {
         let mut clauses = sentence.split(['.', ';', '(', ')', '\u{2014}']).take(CLAUSES_MAX);
         let is_open = |clause: &str| {
@@ -45,6 +49,21 @@ pub(crate) fn says_open(text: &str) -> bool {
         (clauses.any(is_open) || is_whole()) && !names_payment(&sentence)
     })
 }
+
+/// Whether a line is labelled with one tier of a service, so that it says nothing about the others: "Free tier: … No API key required."
+pub(crate) fn is_about_tier(line: &str) -> bool {
+    let Some((label, _)) = line.split_once(':') else { return false };
+    let mut is_tier = false;
+    if label.len() <= LABEL_BYTES_MAX {
+        text::each_word(label, |word| {
+            is_tier |= matches!(word, "tier" | "plan" | "trial" | "demo" | "sandbox")
+        });
+    }
+    is_tier
+}
+
+/// Maximum number of bytes of the label of a tier.
+const LABEL_BYTES_MAX: usize = 40;
 
 /// Whether one clause of a sentence in lower case only says that no credentials are needed, and no clause has a condition or names a call.
 fn is_open_sentence(sentence: &str) -> bool {

@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::draft::DESCRIPTION_CHARS_MAX;
+use crate::draft::{DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX};
+use crate::object::Object;
 use crate::text::{self, capped};
 
 /// Maximum number of clauses of one text that are searched.
@@ -103,6 +104,25 @@ pub(super) fn states_optional(map: &Map<String, Value>) -> bool {
         _ => false,
     };
     only || says(map)
+}
+
+/// Whether an object describes credentials that are not in force yet: `"status": "planned"`, `"note": "Planned — not yet live."`
+pub(super) fn is_planned(object: &Object<'_>) -> bool {
+    const STATES: &[&str] =
+        &["planned", "upcoming", "coming soon", "coming", "future", "proposed", "roadmap", "not yet live"];
+    const BEGINNINGS: &[&str] = &["planned", "coming soon", "not yet "];
+    let is_state = |text: &str| {
+        let folded = text.trim().replace(['_', '-'], " ").to_ascii_lowercase();
+        STATES.contains(&folded.as_str())
+    };
+    let begins = |text: &str| {
+        let sentences = capped(text, NAME_CHARS_MAX).to_ascii_lowercase();
+        let mut sentences = sentences.split(['.', ';']).map(str::trim);
+        sentences.any(|sentence| BEGINNINGS.iter().any(|start| sentence.starts_with(start)))
+    };
+    object.flag("planned") == Some(true)
+        || object.text_of(&["status", "state", "availability"]).is_some_and(is_state)
+        || ["note", "notes", "description"].iter().filter_map(|key| object.text(key)).any(begins)
 }
 
 #[cfg(test)]

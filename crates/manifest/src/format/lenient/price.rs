@@ -370,6 +370,23 @@ pub(crate) fn is_currency(word: &str) -> bool {
     CURRENCIES.iter().any(|known| known.eq_ignore_ascii_case(word))
 }
 
+/// Whether a text is a price of calls in a currency that it names, `0.01–0.05 USDC` or `0.10 RLUSD via Acme`, and not that of a plan.
+pub(crate) fn names_amount_of_call(text: &str) -> bool {
+    let is_amount = text.starts_with(|letter: char| letter.is_ascii_digit());
+    let mut words = text.split(|letter: char| !letter.is_ascii_alphanumeric()).take(WORDS_MAX);
+    let mut has_currency = false;
+    is_amount
+        && words.all(|word| {
+            has_currency |= is_currency(word);
+            !PLAN_WORDS.iter().any(|known| known.eq_ignore_ascii_case(word))
+        })
+        && has_currency
+}
+
+/// Words of prices that are not paid for each call.
+const PLAN_WORDS: &[&str] =
+    &["month", "monthly", "mo", "year", "yearly", "annual", "week", "subscription", "plan", "user", "seat"];
+
 /// Maximum number of words of one price in a text.
 const WORDS_MAX: usize = 20;
 

@@ -2,10 +2,12 @@
 
 use std::collections::HashSet;
 
+use crate::draft::DESCRIPTION_CHARS_MAX;
 use crate::format::lenient;
 use crate::model::{Auth, Capability, CapabilityAuth, SafetyClass, Tristate};
 use crate::object::Object;
 use crate::safety;
+use crate::text;
 
 /// Credentials of a server and the tools that they apply to.
 pub(super) struct Access<'v> {
@@ -86,6 +88,11 @@ impl Access<'_> {
         (public, protected): (&HashSet<&str>, &HashSet<&str>),
     ) {
         let name = capability.invocation.native.as_deref().unwrap_or(&capability.native_id);
+        let says_open = || capability.description.as_deref().is_some_and(lenient::says_call_is_open);
+        if capability.auth == CapabilityAuth::default() && !protected.contains(name) && says_open() {
+            capability.auth.required = Tristate::No;
+            return;
+        }
         let required = if public.contains(name) {
             Tristate::No
         } else if protected.contains(name) {
@@ -115,5 +122,24 @@ impl Access<'_> {
                 auth.required = required;
             }
         }
+    }
+}
+
+/// Marks the pages of applications as open if a note of the card says that reading them is public: "ui:// reads are public".
+pub(super) fn open_pages(root: &Object<'_>, capabilities: &mut [Capability]) {
+    let metadata = root.object("metadata");
+    let holders = std::iter::once(root).chain(metadata.as_ref());
+    let notes =
+        holders.filter_map(|holder| holder.object_of(&["mcpApps", "mcp_apps"])?.text_of(&["note", "notes"]));
+    let says = |note: &str| {
+        let mut clauses =
+            text::capped(note, DESCRIPTION_CHARS_MAX).split(". ").flat_map(|part| part.split([';', '(']));
+        clauses.any(|clause| clause.contains("ui:// reads are public") && !clause.contains("not public"))
+    };
+    if !notes.into_iter().any(says) {
+        return;
+    }
+    for page in capabilities.iter_mut().filter(|page| page.native_id.starts_with("ui://")) {
+        page.auth = CapabilityAuth { required: Tristate::No, ..CapabilityAuth::default() };
     }
 }

@@ -29,7 +29,7 @@ use crate::text;
 pub(crate) use content::{prompt_call, resource_call};
 pub(crate) use rules::{FINDINGS, check_reachable};
 pub(crate) use servers::{command_line, secrets_of_environment};
-pub(crate) use tools::{annotate, read as read_tools};
+pub(crate) use tools::{annotate, payable_id, read as read_tools};
 
 pub(crate) const CONFIG_MARKERS: &[Marker] = &[strong(|c| {
     let servers = c.object("mcpServers").is_some() && c.list("skills").is_none();
@@ -197,7 +197,9 @@ fn read_parts(root: &Object<'_>, is_server: bool, draft: &mut Draft<'_>) {
     if is_server && draft.manifest.capabilities.len() == first {
         draft_server(server.as_deref(), draft);
     }
-    access.apply(draft.manifest.capabilities.get_mut(first..).unwrap_or_default());
+    let found = draft.manifest.capabilities.get_mut(first..).unwrap_or_default();
+    access.apply(found);
+    access::open_pages(root, found);
     draft.keep_all(access.auth);
     draft.keep_all(servers::secrets_of_packages(root));
 }

@@ -148,7 +148,7 @@ fn read_tool(tool: &Object<'_>, key: Option<&str>, server: Option<&str>, draft: 
 }
 
 /// The id with which a caller pays for a tool, and the name of its member.
-fn payable_id(tool: &Object<'_>) -> Option<(String, Value)> {
+pub(crate) fn payable_id(tool: &Object<'_>) -> Option<(String, Value)> {
     let keys = ["endpoint_id", "endpointId", "x-402-endpoint-id", "x402_endpoint_id"];
     let (key, id) = keys.into_iter().find_map(|key| Some((key, tool.text(key)?)))?;
     Some((key.to_owned(), Value::from(text::capped(id, draft::NAME_CHARS_MAX))))

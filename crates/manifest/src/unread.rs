@@ -1,0 +1,350 @@
+//! Members of a document that no reader uses: they are kept as published, so that nothing which a publisher states is lost.
+//!
+//! A text, a number or a flag counts as read if the manifest contains it. What is left is kept in `hints.unread`, by its JSON pointer, from
+//! the root downwards. It is the publisher's text, untrusted, and decides nothing.
+
+use std::collections::HashSet;
+use std::io::{self, Write};
+
+use serde_json::{Map, Value};
+
+use crate::address;
+use crate::draft::Draft;
+use crate::json::{at_index, at_name};
+use crate::model::Format;
+use crate::text::{self, capped};
+
+/// Maximum number of values of one document that are kept, and maximum number of bytes of their pointers and texts together.
+const VALUES_MAX: usize = 100;
+const BYTES_MAX: usize = 8 * 1_024;
+/// Maximum number of characters of one kept text.
+const TEXT_CHARS_MAX: usize = 1_024;
+/// Maximum number of bytes of the manifest that are searched for parts of its texts.
+const SEARCHED_BYTES_MAX: usize = 2 * 1_024 * 1_024;
+/// Maximum number of bytes of a manifest as JSON with which a document is compared. The values of a document with a larger one are not kept.
+const RECORD_BYTES_MAX: usize = 1_024 * 1_024;
+/// Maximum number of bytes of a text that are compared. Readers cut long texts.
+const COMPARED_BYTES_MAX: usize = 96;
+/// Minimum number of bytes of a text that is searched inside other texts, and of a number that is compared by its digits alone.
+const PART_BYTES_MIN: usize = 4;
+const DIGITS_MIN: usize = 2;
+/// Maximum number of values of one document that are compared.
+const PLACES_MAX: usize = 50_000;
+/// The hint with the values that are kept.
+const HINT: &str = "unread";
+
+/// Words in the names of members whose values may be secret or are only signatures.
+const SECRET_WORDS: &[&str] = &[
+    "secret",
+    "secrets",
+    "password",
+    "passphrase",
+    "mnemonic",
+    "private",
+    "cookie",
+    "cookies",
+    "credential",
+    "credentials",
+    "env",
+    "environment",
+    "headers",
+    "signature",
+    "signatures",
+];
+/// Last words of the names of members that may contain a credential.
+const CREDENTIAL_WORDS: &[&str] = &["key", "token", "apikey", "bearer", "jwt"];
+/// Minimum number of bytes of a word that may be a credential.
+const CREDENTIAL_BYTES_MIN: usize = 16;
+
+/// Keeps the values of a document that are not in its manifest. Of a document that declares nothing, [`forget`] drops them.
+pub(crate) fn keep(document: &Value, draft: &mut Draft<'_>) {
+    if !is_kept(draft.format()) {
+        return;
+    }
+    // Findings quote the document.
+    let findings = std::mem::take(&mut draft.manifest.findings);
+    let mut record = Record::default();
+    let is_whole = serde_json::to_writer(&mut record, &draft.manifest).is_ok();
+    draft.manifest.findings = findings;
+    let Some(record) = String::from_utf8(record.0).ok().filter(|_| is_whole) else { return };
+    let mut known = Known::of(&record);
+    let (mut unread, mut bytes) = (Map::new(), 0);
+    let mut places = vec![Place { parent: 0, step: Step::Root, value: document }];
+    let mut at = 0;
+    while let Some(Place { value, .. }) = places.get(at).copied() {
+        let room = PLACES_MAX.saturating_sub(places.len());
+        match value {
+            Value::Object(map) => {
+                let named = map.iter().filter(|(name, value)| !may_be_secret(name, value)).take(room);
+                places.extend(named.map(|(name, value)| Place { parent: at, step: Step::Name(name), value }));
+            }
+            Value::Array(list) => {
+                let listed = list.iter().enumerate().take(room);
+                places.extend(listed.map(|(index, value)| Place {
+                    parent: at,
+                    step: Step::Index(index),
+                    value,
+                }));
+            }
+            scalar if !known.is_read(name_of(&places, at), scalar) => {
+                let kept = match scalar {
+                    Value::String(text) => Value::from(capped(text.trim(), TEXT_CHARS_MAX)),
+                    other => other.clone(),
+                };
+                let pointer = pointer_of(&places, at);
+                bytes += pointer.len() + kept.as_str().map_or(DIGITS_MIN, str::len);
+                if unread.len() == VALUES_MAX || bytes > BYTES_MAX {
+                    break;
+                }
+                unread.insert(pointer, kept);
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    if !unread.is_empty() {
+        draft.manifest.hints.insert(HINT.to_owned(), Value::Object(unread));
+    }
+}
+
+/// The manifest as JSON, up to [`RECORD_BYTES_MAX`] bytes.
+#[derive(Default)]
+struct Record(Vec<u8>);
+
+impl Write for Record {
+    fn write(&mut self, part: &[u8]) -> io::Result<usize> {
+        if self.0.len() + part.len() > RECORD_BYTES_MAX {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.0.extend_from_slice(part);
+        Ok(part.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A value of the document. Values are in the order of their depth.
+#[derive(Clone, Copy)]
+struct Place<'v> {
+    /// The position of the value that contains it.
+    parent: usize,
+    step: Step<'v>,
+    value: &'v Value,
+}
+
+#[derive(Clone, Copy)]
+enum Step<'v> {
+    Root,
+    Name(&'v str),
+    Index(usize),
+}
+
+/// The name of the member that a value is, or is an element of.
+fn name_of<'v>(places: &[Place<'v>], at: usize) -> &'v str {
+    match places.get(at).map(|place| (place.step, place.parent)) {
+        Some((Step::Name(name), _)) => name,
+        Some((Step::Index(_), parent)) => name_of(places, parent),
+        Some((Step::Root, _)) | None => "",
+    }
+}
+
+/// The JSON pointer of a value. The nesting of a document is limited.
+fn pointer_of(places: &[Place<'_>], at: usize) -> String {
+    match places.get(at).map(|place| (place.step, place.parent)) {
+        Some((Step::Name(name), parent)) => at_name(&pointer_of(places, parent), name),
+        Some((Step::Index(index), parent)) => at_index(&pointer_of(places, parent), index),
+        Some((Step::Root, _)) | None => String::new(),
+    }
+}
+
+/// Drops the values of a document that declares nothing: it may be about anything, also about people.
+pub(crate) fn forget(draft: &mut Draft<'_>) {
+    draft.manifest.hints.remove(HINT);
+}
+
+/// Whether the unread members of a format are kept. The core dialects define what their members mean, configurations and keys may contain
+/// secrets, and descriptions of an API are documents of their own.
+const fn is_kept(format: Format) -> bool {
+    !format.is_core()
+        && !matches!(
+            format,
+            Format::OpenApi
+                | Format::Malformed
+                | Format::Unrelated
+                | Format::McpConfig
+                | Format::McpRegistry
+                | Format::WebBotAuth
+        )
+}
+
+/// Whether a member may contain a secret, which is not kept, or only a signature.
+fn may_be_secret(name: &str, value: &Value) -> bool {
+    let (mut is_secret, mut is_credential) = (false, false);
+    text::each_word(name, |word| {
+        is_secret |= SECRET_WORDS.contains(&word);
+        is_credential = CREDENTIAL_WORDS.contains(&word);
+    });
+    let is_word = |text: &str| text.len() >= CREDENTIAL_BYTES_MIN && !text.contains(char::is_whitespace);
+    is_secret || (is_credential && value.as_str().is_some_and(is_word))
+}
+
+/// The names and values of a manifest, as JSON.
+struct Known<'r> {
+    record: &'r str,
+    names: HashSet<&'r str>,
+    values: HashSet<&'r str>,
+    searched: usize,
+}
+
+impl<'r> Known<'r> {
+    fn of(record: &'r str) -> Self {
+        let mut known = Self { record, names: HashSet::new(), values: HashSet::new(), searched: 0 };
+        let mut rest = record;
+        while let Some(start) =
+            rest.find(|letter: char| letter == '"' || letter == '-' || letter.is_ascii_digit())
+        {
+            let Some(token) = rest.get(start..) else { break };
+            let Some(string) = token.strip_prefix('"') else {
+                let end = token.find([',', '}', ']']).unwrap_or(token.len());
+                let (number, after) = token.split_at(end);
+                known.values.insert(number);
+                rest = after;
+                continue;
+            };
+            let (string, after) = string.split_at(end_of_string(string));
+            let after = after.get(1..).unwrap_or_default();
+            if after.starts_with(':') {
+                known.names.insert(string);
+            } else {
+                known.values.insert(string);
+            }
+            rest = after;
+        }
+        known
+    }
+
+    /// Whether a value of this member is in the manifest. A flag and a number of one digit are compared by the name of their member.
+    fn is_read(&mut self, name: &str, value: &Value) -> bool {
+        match value {
+            Value::String(text) => self.has_text(text.trim()),
+            Value::Number(number) => {
+                let digits = number.to_string();
+                self.names.contains(name)
+                    || (digits.len() >= DIGITS_MIN && self.values.contains(digits.as_str()))
+            }
+            Value::Bool(_) => self.names.contains(name),
+            _ => true,
+        }
+    }
+
+    fn has_text(&mut self, text: &str) -> bool {
+        let (_, text) = address::split_method(text);
+        // Readers write variables in braces, and turn the words of types into schemas.
+        let text = text.split("/:").next().unwrap_or(text).trim_end_matches(['?', '[', ']']);
+        let quoted = serde_json::to_string(text).unwrap_or_default();
+        let inner = quoted.trim_matches('"');
+        if text.is_empty() || self.values.contains(inner) {
+            return true;
+        }
+        if inner.len() < PART_BYTES_MIN || self.searched >= SEARCHED_BYTES_MAX {
+            return false;
+        }
+        self.searched += self.record.len();
+        let mut end = inner.len().min(COMPARED_BYTES_MAX);
+        while !inner.is_char_boundary(end) {
+            end -= 1;
+        }
+        inner.get(..end).is_some_and(|start| self.record.contains(start))
+    }
+}
+
+/// The position of the quotation mark that ends a string of JSON.
+fn end_of_string(string: &str) -> usize {
+    let mut is_escaped = false;
+    let end = string.bytes().position(|byte| {
+        let ends = byte == b'"' && !is_escaped;
+        is_escaped = byte == b'\\' && !is_escaped;
+        ends
+    });
+    end.unwrap_or(string.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Discovery;
+    use crate::document::Document;
+    use crate::name::ManifestUrl;
+    use serde_json::json;
+
+    fn unread(document: &Value) -> Value {
+        let url = ManifestUrl::parse("https://shop.example/.well-known/agent.json").unwrap();
+        let bytes = document.to_string();
+        let manifest = crate::read(&Document {
+            bytes: bytes.as_bytes(),
+            url: &url,
+            final_url: None,
+            discovery: Discovery::WellKnown,
+            served: None,
+            linked: &[],
+            force: None,
+        });
+        manifest.hints.get(HINT).cloned().unwrap_or_default()
+    }
+
+    #[test]
+    fn keeps_what_no_reader_uses_with_its_pointer() {
+        let found = unread(&json!({
+            "name": "Shop",
+            "rules": {"one_claim": true, "claims_per_day": 3},
+            "policy": {"crawlers": "welcome"},
+            "endpoints": [{"path": "/a", "method": "POST", "description": "Find rooms", "slot": "b-7"}],
+        }));
+        let expected = json!({
+            "/rules/one_claim": true,
+            "/rules/claims_per_day": 3,
+            "/policy/crawlers": "welcome",
+            "/endpoints/0/slot": "b-7",
+        });
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn keeps_no_secrets() {
+        let found = unread(&json!({
+            "name": "Shop",
+            "client_secret": "s3cr3t-value",
+            "env": {"PASS": "another value"},
+            "admin_key": "0123456789abcdef0123",
+            "key": "on request",
+            "endpoints": [{"path": "/a", "method": "POST", "description": "Find rooms"}],
+        }));
+        assert_eq!(found, json!({"/key": "on request"}));
+    }
+
+    #[test]
+    fn keeps_nothing_of_other_documents() {
+        let of_core = unread(
+            &json!({"awp_version": "0.2", "domain": "shop.example", "intent": "i", "actions": [], "remark": "of the shop"}),
+        );
+        let of_people =
+            unread(&json!({"u1": {"chat": "a private conversation"}, "u2": {"chat": "another one"}}));
+        let of_client = unread(
+            &json!({"mcpServers": {"shop": {"url": "https://shop.example/mcp", "remark": "of the shop"}}}),
+        );
+        assert_eq!([of_core, of_people, of_client], [Value::Null, Value::Null, Value::Null]);
+    }
+
+    #[test]
+    fn keeps_a_limited_number_of_values_and_bytes() {
+        let rows: Vec<Value> = (0..1_000).map(|at| json!(format!("remark {at}"))).collect();
+        let call = json!([{"path": "/a", "method": "POST", "description": "Find rooms"}]);
+        let many = unread(&json!({"name": "Shop", "remarks": rows, "endpoints": call}));
+        assert_eq!(many.as_object().map(Map::len), Some(VALUES_MAX));
+        let rows: Vec<Value> = (0..90).map(|at| json!(format!("{at} {}", "x".repeat(2_000)))).collect();
+        let long = unread(&json!({"name": "Shop", "remarks": rows, "endpoints": call}));
+        assert!(long.to_string().len() < BYTES_MAX + 2_048, "{}", long.to_string().len());
+    }
+}
