@@ -34,8 +34,8 @@ impl Visit<'_> {
         outdated.iter().cycle().skip(first).take(count).copied().collect()
     }
 
-    /// Compares a manifest with the one that an earlier version of the reader read. If the new one has other links, and the document was not
-    /// received, the next visit requests it without conditions and follows them.
+    /// Compares a manifest with the one that an earlier version of the reader read. If the new one has other links, and the document was
+    /// not received, the next visit requests it without conditions and follows them.
     pub(super) async fn compare_with_earlier_reading(&mut self, index: usize) -> Result<(), StoreError> {
         let is_read_again = |whole: &&Fetched| whole.manifest.is_some() && is_outdated(self.site, &whole.url);
         let whole = self.progress.findings.fetched.get(index).filter(is_read_again);

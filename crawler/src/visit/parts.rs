@@ -274,8 +274,8 @@ impl Visit<'_> {
         Ok(())
     }
 
-    /// Records the result of reading a document. If an earlier version of the reader read an unchanged document and this one refuses it, the
-    /// manifest is kept as it is stored.
+    /// Records the result of reading a document. If an earlier version of the reader read an unchanged document and this one refuses it,
+    /// the manifest is kept as it is stored.
     fn apply_reading(
         &mut self,
         index: usize,

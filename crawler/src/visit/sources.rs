@@ -138,8 +138,8 @@ impl Sources {
     }
 
     /// The nearest other source for each document that lost its source, that the site does not name, or whose source is only a link of a
-    /// document although the robots.txt, the DNS records or the home page of the site link to it, too. A document that gets a new source may
-    /// in turn be the source of another one.
+    /// document although the robots.txt, the DNS records or the home page of the site link to it, too. A document that gets a new source
+    /// may in turn be the source of another one.
     fn relinked(
         &self,
         site: &SiteState,
