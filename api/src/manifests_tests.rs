@@ -137,6 +137,7 @@ pub(crate) async fn visit(app: &App, name: &str, manifest: Manifest) {
         bytes: body.len() as u64,
         body: Some(body),
         store_body: true,
+        is_stored_reading: false,
         manifest: Some(Box::new(manifest)),
         at: now(),
         duration_ms: 1,

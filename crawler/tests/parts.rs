@@ -7,12 +7,14 @@
 mod support;
 
 use chrono::TimeDelta;
-use manifest::{ManifestId, ManifestUrl, READER_VERSION};
-use policy::FetchOutcome;
+use manifest::{ContentHash, ManifestId, ManifestUrl, READER_VERSION, SiteName};
 use policy::delay::day_of;
-use store::{ClockWrite, FeedPosition, Store};
+use policy::{FetchOutcome, Status};
+use runtime::ReaderProgram;
+use serde_json::{Value, json};
+use store::{ClockWrite, FeedPosition, ReadAttempt, ReadAttemptWrite, Store, StoredManifest};
 use support::{Crawl, now};
-use testweb::{Host, Web};
+use testweb::{Answer, Host, Web};
 use tokio::sync::mpsc;
 
 const WHOLE: &str = "/.well-known/agent-manifest.json";
@@ -102,7 +104,7 @@ async fn keeps_capabilities_while_a_part_fails() {
     let mut crawl = museum().await;
     crawl.pass().await;
     crawl.web.set_file("museum.example", WHOLE, "application/json", whole("Grand Museum"));
-    crawl.web.set("museum.example", PART, testweb::Answer::status(500));
+    crawl.web.set("museum.example", PART, Answer::status(500));
     crawl.pass_again().await;
     assert_eq!(operations(&crawl).await, ["buy_ticket"]);
 }
@@ -141,7 +143,7 @@ async fn keeps_capabilities_while_a_part_is_not_requested() {
 async fn a_denied_part_leaves_the_manifest() {
     let mut crawl = museum().await;
     crawl.pass().await;
-    let denied = testweb::Answer::json(part("sell_ticket")).header("content-usage", "search=n");
+    let denied = Answer::json(part("sell_ticket")).header("content-usage", "search=n");
     crawl.web.set("museum.example", PART, denied);
     crawl.pass_again().await;
     let outcome = crawl.outcome("museum.example", PART).await;
@@ -154,11 +156,11 @@ async fn a_denied_part_leaves_the_manifest() {
 #[tokio::test]
 async fn training_denied_for_a_part_is_denied_for_the_manifest() {
     let host = Host::new("museum.example").robots("").file(WHOLE, "application/json", whole("Museum"));
-    let denying = testweb::Answer::json(part("buy_ticket")).header("content-usage", "train-ai=n");
+    let denying = Answer::json(part("buy_ticket")).header("content-usage", "train-ai=n");
     let mut crawl = Crawl::of([host.route(PART, denying)]).await;
     crawl.pass().await;
     for _ in 0..2 {
-        let site = manifest::SiteName::parse("museum.example").unwrap();
+        let site = SiteName::parse("museum.example").unwrap();
         let stored = crawl.store.manifests_of_site(&site).await.unwrap();
         assert_eq!(stored[0].training, manifest::model::PolicyChoice::Deny);
         crawl.pass_again().await;
@@ -167,15 +169,15 @@ async fn training_denied_for_a_part_is_denied_for_the_manifest() {
 
 #[tokio::test]
 async fn reports_missing_documents_of_tools() {
-    let page = testweb::Answer::html("<!doctype html><title>No</title>".to_owned());
-    let elsewhere = testweb::Answer::redirect(302, "https://other.example/tools.json");
+    let page = Answer::html("<!doctype html><title>No</title>".to_owned());
+    let elsewhere = Answer::redirect(302, "https://other.example/tools.json");
     let denied = format!("User-agent: *\nDisallow: {PART}\n");
     let cases = [
-        (testweb::Answer::status(404), ""),
-        (testweb::Answer::status(500), ""),
+        (Answer::status(404), ""),
+        (Answer::status(500), ""),
         (page, ""),
         (elsewhere, ""),
-        (testweb::Answer::ok("application/json", part("buy_ticket")), denied.as_str()),
+        (Answer::ok("application/json", part("buy_ticket")), denied.as_str()),
     ];
     for (answer, robots) in cases {
         let host =
@@ -330,24 +332,33 @@ async fn dump(store: &Store) -> Vec<String> {
     tokio::join!(export, reading).1
 }
 
-/// The manifests of a dump, with the version of the reader at the end.
-fn is_read_by(line: &str, version: u32) -> bool {
-    line.starts_with("[\"manifest\",") && line.ends_with(&format!(",{version}]]"))
+/// A table and a row of a dump.
+fn row(line: &str) -> Option<(String, Vec<Value>)> {
+    serde_json::from_str(line).ok()
 }
 
-/// Moves a crawl to a database as an earlier version of the program left it.
-async fn read_by_an_earlier_version(crawl: &mut Crawl) -> tempfile::TempDir {
-    let lines = dump(&crawl.store).await;
-    assert!(lines.iter().any(|line| is_read_by(line, READER_VERSION)), "{lines:?}");
+/// The versions of the reader that read the manifests of the store.
+async fn readers(store: &Store) -> Vec<u32> {
+    let rows = dump(store).await.into_iter().filter_map(|line| row(&line));
+    let manifests = rows.filter(|(table, _)| table == "manifest");
+    manifests.map(|(_, values)| values[values.len() - 2].as_u64().unwrap().try_into().unwrap()).collect()
+}
+
+/// Moves a crawl to a new database with the same rows, except for those that `change` changes, or leaves out by returning false.
+async fn moved(crawl: &mut Crawl, change: impl Fn(&str, &mut Vec<Value>) -> bool) -> tempfile::TempDir {
+    let lines = dump(&crawl.store).await.into_iter().filter_map(|line| match row(&line) {
+        Some((table, mut values)) => {
+            change(&table, &mut values).then(|| serde_json::to_string(&(table, values)).unwrap())
+        }
+        None => Some(line),
+    });
+    let lines: Vec<String> = lines.collect();
     let dir = tempfile::tempdir().unwrap();
     crawl.store = Store::open_in_data_dir(dir.path()).await.unwrap();
     let (sender, mut receiver) = mpsc::channel(16);
     let sending = async {
         for line in lines {
-            let earlier = is_read_by(&line, READER_VERSION).then(|| {
-                line.replace(&format!(",{READER_VERSION}]]"), &format!(",{}]]", READER_VERSION - 1))
-            });
-            sender.send(earlier.unwrap_or(line)).await.unwrap();
+            sender.send(line).await.unwrap();
         }
         drop(sender);
     };
@@ -356,61 +367,293 @@ async fn read_by_an_earlier_version(crawl: &mut Crawl) -> tempfile::TempDir {
     dir
 }
 
+fn packed(bytes: &[u8]) -> Value {
+    data_encoding::HEXLOWER.encode(&zstd::bulk::compress(bytes, 3).unwrap()).into()
+}
+
+fn unpacked(value: &Value) -> Vec<u8> {
+    let bytes = data_encoding::HEXLOWER.decode(value.as_str().unwrap().as_bytes()).unwrap();
+    zstd::decode_all(bytes.as_slice()).unwrap()
+}
+
+/// Moves a crawl to a database as an earlier version of the program left it, with the changes of that version to each manifest.
+async fn read_by_an_earlier_version(crawl: &mut Crawl, change: impl Fn(&mut Value)) -> tempfile::TempDir {
+    assert!(readers(&crawl.store).await.iter().all(|version| *version == READER_VERSION));
+    moved(crawl, |table, values| {
+        match table {
+            "manifest" => {
+                let column = values.len() - 2;
+                values[column] = json!(READER_VERSION - 1);
+            }
+            "manifest_version" => {
+                let mut model = serde_json::from_slice(&unpacked(&values[4])).unwrap();
+                change(&mut model);
+                values[4] = packed(&serde_json::to_vec(&model).unwrap());
+            }
+            _ => {}
+        }
+        true
+    })
+    .await
+}
+
+/// The same reading.
+fn equal(_: &mut Value) {}
+
+/// The reading of a version that found no capabilities.
+fn without_capabilities(model: &mut Value) {
+    model["capabilities"] = json!([]);
+}
+
+/// Moves a crawl to a database that has other bytes of a document: those that a server sends with the same ETag.
+async fn stored_instead(crawl: &mut Crawl, before: &str, after: &str) -> tempfile::TempDir {
+    let [from, to] = [before, after].map(|body| ContentHash::of(body.as_bytes()));
+    moved(crawl, |table, values| {
+        for value in values.iter_mut().filter(|value| value.as_str() == Some(from.as_str())) {
+            *value = json!(to.as_str());
+        }
+        if table == "document" && values[0].as_str() == Some(to.as_str()) {
+            values[1] = packed(after.as_bytes());
+            values[2] = json!(after.len());
+            values[4] = Value::Null;
+        }
+        true
+    })
+    .await
+}
+
+async fn stored(crawl: &Crawl, url: &str) -> StoredManifest {
+    let id = ManifestId::of(&ManifestUrl::parse(url).unwrap());
+    crawl.store.manifest_find(&id).await.unwrap().expect("the manifest")
+}
+
+/// The statuses of the responses for a path in the last pass.
+fn statuses(crawl: &Crawl, host: &str, path: &str) -> Vec<Option<u16>> {
+    let hits = crawl.hits(host);
+    hits.iter().filter(|hit| hit.path == path).map(|hit| hit.status).collect()
+}
+
 #[tokio::test]
 async fn a_later_reader_reads_unchanged_documents_again_without_a_further_request() {
     let mut crawl = museum().await;
     crawl.pass().await;
-    let _dir = read_by_an_earlier_version(&mut crawl).await;
+    let _dir = read_by_an_earlier_version(&mut crawl, without_capabilities).await;
+    assert_eq!(operations(&crawl).await, Vec::<String>::new());
     let head = crawl.store.feed_head().await.unwrap();
     for round in 0..2 {
         crawl.pass_again().await;
-        let hits = crawl.hits("museum.example");
         for path in [WHOLE, PART] {
-            let of_path: Vec<_> = hits.iter().filter(|hit| hit.path == path).collect();
-            assert!(matches!(of_path[..], [hit] if hit.status == Some(304)), "{of_path:?}");
+            assert_eq!(statuses(&crawl, "museum.example", path), [Some(304)], "{path}");
         }
         let entries = crawl.store.feed_read(head, 9).await.unwrap();
         let reasons: Vec<_> = entries.iter().map(|entry| entry.reason.as_deref()).collect();
         assert_eq!(reasons, [Some("read_again")], "{round}");
-        assert!(dump(&crawl.store).await.iter().any(|line| is_read_by(line, READER_VERSION)));
+        assert_eq!(readers(&crawl.store).await, [READER_VERSION]);
         assert_eq!(operations(&crawl).await, ["buy_ticket"], "with its part");
     }
+}
+
+#[tokio::test]
+async fn a_later_reader_that_reads_the_same_changes_only_its_version() {
+    let mut crawl = museum().await;
+    crawl.pass().await;
+    let _dir = read_by_an_earlier_version(&mut crawl, equal).await;
+    let head = crawl.store.feed_head().await.unwrap();
+    let models = async |store: &Store| -> Vec<Value> {
+        let rows = dump(store).await.into_iter().filter_map(|line| row(&line));
+        rows.filter(|(table, _)| table == "manifest_version").map(|(_, values)| values[4].clone()).collect()
+    };
+    let before = models(&crawl.store).await;
+    crawl.pass_again().await;
+    assert_eq!(readers(&crawl.store).await, [READER_VERSION]);
+    assert_eq!(crawl.store.feed_read(head, 9).await.unwrap(), []);
+    assert_eq!(models(&crawl.store).await, before);
 }
 
 /// `Cache-Control: no-store`: there is no copy to read, and every answer is whole.
 #[tokio::test]
 async fn a_later_reader_reads_what_is_not_stored_when_it_arrives() {
-    let answer = testweb::Answer::json(support::AWP).etag("\"1\"").header("cache-control", "no-store");
+    let answer = Answer::json(support::AWP).etag("\"1\"").header("cache-control", "no-store");
     let mut crawl = Crawl::of([Host::new("shop.example").robots("").route("/agent.json", answer)]).await;
     crawl.pass().await;
-    let _dir = read_by_an_earlier_version(&mut crawl).await;
+    let _dir = read_by_an_earlier_version(&mut crawl, without_capabilities).await;
     for _ in 0..2 {
         crawl.pass_again().await;
-        let hits = crawl.hits("shop.example");
-        let of_path: Vec<_> = hits.iter().filter(|hit| hit.path == "/agent.json").collect();
-        assert!(matches!(of_path[..], [hit] if hit.status == Some(200)), "{of_path:?}");
+        assert_eq!(statuses(&crawl, "shop.example", "/agent.json"), [Some(200)]);
     }
     assert_eq!(crawl.store.feed_read(FeedPosition(0), 9).await.unwrap().len(), 2, "added and read again");
+}
+
+/// A shop whose robots.txt lists this many documents.
+fn shop_with(documents: usize, answer: impl Fn(String) -> Answer) -> Host {
+    let lines: Vec<String> = (0..documents).map(|number| format!("Agentmap: /m/{number}.json")).collect();
+    let lines = lines.join("\n");
+    (0..documents).fold(
+        Host::new("shop.example").robots(&format!("User-agent: *\nAllow: /\n{lines}")),
+        |host, number| {
+            let body = support::AWP.replace("buy_book", &format!("buy_{number}"));
+            host.route(&format!("/m/{number}.json"), answer(body.replace("books", &number.to_string())))
+        },
+    )
 }
 
 #[tokio::test]
 async fn a_visit_reads_twenty_outdated_documents_again() {
     const DOCUMENTS: usize = 25;
-    let lines: Vec<String> = (0..DOCUMENTS).map(|number| format!("Agentmap: /m/{number}.json")).collect();
-    let lines = lines.join("\n");
-    let mut host = Host::new("shop.example").robots(&format!("User-agent: *\nAllow: /\n{lines}"));
-    for number in 0..DOCUMENTS {
-        let body =
-            support::AWP.replace("buy_book", &format!("buy_{number}")).replace("books", &number.to_string());
-        host = host.file(&format!("/m/{number}.json"), "application/json", body);
-    }
-    let mut crawl = Crawl::of([host]).await;
+    let mut crawl = Crawl::of([shop_with(DOCUMENTS, |body| Answer::json(body).etag("\"1\""))]).await;
     assert_eq!(crawl.pass().await.manifests_added, DOCUMENTS as u64);
-    let _dir = read_by_an_earlier_version(&mut crawl).await;
+    let _dir = read_by_an_earlier_version(&mut crawl, without_capabilities).await;
     for expected in [20, DOCUMENTS, DOCUMENTS] {
         crawl.pass_again().await;
         let entries = crawl.store.feed_read(FeedPosition(0), 99).await.unwrap();
         let read_again = entries.iter().filter(|entry| entry.reason.as_deref() == Some("read_again"));
         assert_eq!(read_again.count(), expected);
     }
+}
+
+/// Fresh documents without a stored copy: there are no bytes to read, and nothing is requested.
+#[tokio::test]
+async fn documents_that_cannot_be_read_again_do_not_prevent_others() {
+    const DOCUMENTS: usize = 25;
+    let mut crawl = Crawl::of([shop_with(DOCUMENTS, |body| Answer::json(body).max_age(86_400))]).await;
+    assert_eq!(crawl.pass().await.manifests_added, DOCUMENTS as u64);
+    crawl.pass_again().await;
+    let _dir = read_by_an_earlier_version(&mut crawl, equal).await;
+    let report = crawl.report("shop.example").await;
+    let fetches = report.visits.first().expect("a visit").fetches.iter();
+    let last = fetches.filter(|fetch| fetch.outcome == FetchOutcome::Fresh).next_back().expect("a document");
+    let known = report.state.resources.iter().find(|known| known.url == last.url).expect("a resource");
+    let kept = known.content_hash.clone().unwrap();
+    let _without_copies =
+        moved(&mut crawl, |table, values| table != "document" || values[0].as_str() == Some(kept.as_str()))
+            .await;
+    crawl.pass_again().await;
+    crawl.pass_again().await;
+    let current = readers(&crawl.store).await.into_iter().filter(|version| *version == READER_VERSION);
+    assert_eq!(current.count(), 1);
+}
+
+#[tokio::test]
+async fn a_document_that_only_the_later_reader_refuses_stays_as_it_was_read() {
+    const URL: &str = "https://shop.example/agent.json";
+    let mut crawl = Crawl::of([support::shop()]).await;
+    crawl.pass().await;
+    let _dir = read_by_an_earlier_version(&mut crawl, equal).await;
+    let attempt = ReadAttempt {
+        hash: ContentHash::of(support::AWP.as_bytes()),
+        reader_version: READER_VERSION,
+        site: SiteName::parse("shop.example").unwrap(),
+        url: ManifestUrl::parse(URL).unwrap(),
+        began_at: now(),
+    };
+    crawl.store.read_attempts_write(&[ReadAttemptWrite::Begin(attempt)]).await.unwrap();
+    crawl.config.reader = Some(ReaderProgram { path: "/bin/false".into(), arguments: Vec::new() });
+    let head = crawl.store.feed_head().await.unwrap();
+    for _ in 0..2 {
+        crawl.pass_again().await;
+        assert_eq!(statuses(&crawl, "shop.example", "/agent.json"), [Some(304)]);
+        assert_eq!(stored(&crawl, URL).await.status, Status::Fresh);
+        assert_eq!(crawl.store.feed_read(head, 9).await.unwrap(), []);
+    }
+    assert_eq!(readers(&crawl.store).await, [READER_VERSION - 1]);
+}
+
+#[tokio::test]
+async fn an_outdated_document_is_read_from_its_copy_after_an_error() {
+    let mut crawl = Crawl::of([support::shop()]).await;
+    crawl.pass().await;
+    let _dir = read_by_an_earlier_version(&mut crawl, equal).await;
+    crawl.web.set("shop.example", "/agent.json", Answer::status(500));
+    crawl.pass_again().await;
+    assert_eq!(crawl.outcome("shop.example", "/agent.json").await, FetchOutcome::ServerError);
+    crawl.web.set_file("shop.example", "/agent.json", "application/json", support::AWP);
+    crawl.pass_again().await;
+    assert_eq!(statuses(&crawl, "shop.example", "/agent.json"), [Some(304)]);
+    assert_eq!(readers(&crawl.store).await, [READER_VERSION]);
+}
+
+/// The earlier version did not read the content signals.
+#[tokio::test]
+async fn a_later_reader_removes_a_document_that_denies_search() {
+    const PATH: &str = "/.well-known/agent.json";
+    let ahp = |search: bool| {
+        json!({"ahp": "0.1", "modes": ["MODE1"], "endpoints": {"content": "/rooms.md"},
+            "content_signals": {"search": search},
+            "capabilities": [{"name": "rooms", "description": "Lists the rooms", "mode": "MODE1"}]})
+        .to_string()
+    };
+    for is_fresh in [false, true] {
+        let answer = Answer::json(ahp(true)).etag("\"1\"");
+        let answer = if is_fresh { answer.max_age(86_400) } else { answer };
+        let mut crawl = Crawl::of([Host::new("shop.example").route(PATH, answer)]).await;
+        assert_eq!(crawl.pass().await.manifests_added, 1);
+        let _dir = read_by_an_earlier_version(&mut crawl, equal).await;
+        let _with_signals = stored_instead(&mut crawl, &ahp(true), &ahp(false)).await;
+        crawl.web.set("shop.example", PATH, Answer::json(ahp(false)).etag("\"1\""));
+        assert_eq!(crawl.pass_again().await.manifests_removed, 1, "{is_fresh}");
+        let expected = if is_fresh { Vec::new() } else { vec![Some(304)] };
+        assert_eq!(statuses(&crawl, "shop.example", PATH), expected);
+        let fetch = crawl.fetch("shop.example", PATH).await;
+        assert_eq!(fetch.outcome, FetchOutcome::RobotsDenied);
+        assert!(fetch.reason.unwrap().contains("content signals"));
+    }
+}
+
+#[tokio::test]
+async fn a_fresh_document_is_read_again_at_the_target_of_its_redirect() {
+    const URL: &str = "https://shop.example/agent.json";
+    let shop = Host::new("shop.example").robots("").redirect(
+        "/agent.json",
+        302,
+        "https://api.shop.example/v2/agent.json",
+    );
+    let body = support::AWP.replace("/api/books", "book");
+    let api = Host::new("api.shop.example").robots("");
+    let api = api.route("/v2/agent.json", Answer::json(body).max_age(86_400));
+    let mut crawl = Crawl::of([shop, api]).await;
+    crawl.pass().await;
+    let before = stored(&crawl, URL).await;
+    assert_eq!(
+        before.manifest.capabilities[0].invocation.url.as_deref(),
+        Some("https://api.shop.example/book")
+    );
+    let _dir = read_by_an_earlier_version(&mut crawl, without_capabilities).await;
+    crawl.pass_again().await;
+    assert_eq!(statuses(&crawl, "api.shop.example", "/v2/agent.json"), [], "it is fresh");
+    let after = stored(&crawl, URL).await;
+    assert_eq!(after.manifest.final_url, before.manifest.final_url);
+    assert_eq!(after.manifest.origin, before.manifest.origin);
+    assert_eq!(after.manifest.capabilities, before.manifest.capabilities);
+    assert_eq!(after.last_seen_at, before.last_seen_at, "nothing confirmed it");
+}
+
+/// The later reader finds an entry of a catalog that the earlier one did not.
+#[tokio::test]
+async fn the_visit_after_a_later_reader_follows_the_links_that_it_found() {
+    const PATH: &str = "/.well-known/ai-catalog.json";
+    let catalog = |names: &[&str]| {
+        let entries = names.iter().map(|name| {
+            json!({"identifier": format!("urn:air:shop.example:{name}"), "displayName": name,
+                "type": "application/json", "url": format!("https://shop.example/{name}.json")})
+        });
+        let entries: Vec<Value> = entries.collect();
+        json!({"specVersion": "1.0", "host": {"displayName": "Shop"}, "entries": entries}).to_string()
+    };
+    let (before, after) = (catalog(&["one"]), catalog(&["one", "two"]));
+    let mut host = Host::new("shop.example").robots("");
+    host = host.route(PATH, Answer::json(before.clone()).etag("\"1\""));
+    for name in ["one", "two"] {
+        let body = support::AWP.replace("Sell books", name);
+        host = host.file(&format!("/{name}.json"), "application/json", body);
+    }
+    let mut crawl = Crawl::of([host]).await;
+    assert_eq!(crawl.pass().await.manifests_added, 2);
+    let _dir = read_by_an_earlier_version(&mut crawl, equal).await;
+    let _with_entry = stored_instead(&mut crawl, &before, &after).await;
+    crawl.web.set("shop.example", PATH, Answer::json(after).etag("\"1\""));
+    for (catalog, added) in [(304, 0), (200, 1), (304, 0)] {
+        assert_eq!(crawl.pass_again().await.manifests_added, added);
+        assert_eq!(statuses(&crawl, "shop.example", PATH), [Some(catalog)]);
+    }
+    assert_eq!(statuses(&crawl, "shop.example", "/two.json"), [Some(304)]);
 }

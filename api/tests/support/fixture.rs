@@ -163,6 +163,7 @@ pub(crate) fn not_found(url: ManifestUrl, now: DateTime<Utc>) -> FetchRecord {
         content_hash: None,
         body: None,
         store_body: false,
+        is_stored_reading: false,
         manifest: None,
         at: now,
         duration_ms: 7,

@@ -14,11 +14,11 @@ pub(crate) struct KnownManifest {
     pub(crate) hash: ContentHash,
     pub(crate) status: Status,
     pub(crate) training: PolicyChoice,
-    /// `None` if a program of an earlier schema wrote it.
+    /// `None` if only programs of an earlier schema wrote it.
     pub(crate) named_by: Option<NamedBy>,
-    /// `None` if a program of an earlier schema wrote it.
+    /// `None` if a program of an earlier schema wrote the current version.
     pub(crate) publisher: Option<Publisher>,
-    /// Version of the reader that read it; `None` if it was not stored.
+    /// Version of the reader that read it; `None` if a program of an earlier schema wrote the current version.
     pub(crate) reader_version: Option<i64>,
     pub(crate) version: i32,
     pub(crate) in_index: bool,

@@ -20,6 +20,7 @@ mod packed;
 mod plan;
 mod postgres;
 mod prepare;
+mod resource_change;
 mod room;
 mod rows;
 mod schema;

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
 use manifest::model::PolicyChoice;
-use manifest::{ContentHash, Discovery, Format, Manifest, ManifestId, ManifestUrl, NamedBy, Publisher};
+use manifest::{ContentHash, Format, Manifest, ManifestId, ManifestUrl, NamedBy, Publisher};
 use policy::VisitEnd;
 use policy::naming::{FoundBy, SiteNaming, named_by_url, publisher_by_url};
 use policy::{FetchOutcome, Status};
@@ -17,6 +17,7 @@ use crate::StoreError;
 use crate::known::{Known, KnownManifest};
 use crate::model::seed::kept_source;
 use crate::model::{FeedChange, FetchRecord, HostOrigin, LinkChanges, NewSource, ResourceState, VisitRecord};
+use crate::resource_change::{is_read_as_part, resource_after};
 use crate::room;
 use crate::verdict::{Earlier, Verdict, misses, verdict_of_end, verdict_of_fetch};
 
@@ -73,7 +74,7 @@ pub(crate) struct Touch<'a> {
     pub(crate) reread: Option<&'a FetchRecord>,
     /// The manifest, if it had left the index and returned.
     pub(crate) returned: Option<&'a Manifest>,
-    /// The manifest, if an earlier version of the reader read the one that is stored.
+    /// The manifest, if an earlier version of the reader read the one that is stored, and it is a different one.
     pub(crate) read_again: Option<&'a Manifest>,
 }
 
@@ -97,6 +98,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) parts: Vec<Part<'a>>,
     pub(crate) versions: Vec<NewVersion<'a>>,
     pub(crate) touches: Vec<Touch<'a>>,
+    /// Manifests of which this version of the reader read the current version, if an earlier one had read it.
+    pub(crate) readings: Vec<ManifestId>,
     pub(crate) removals: Vec<(ManifestId, Status)>,
     /// Who names and publishes a manifest, if that is new or changed; new versions contain it as well.
     pub(crate) named: Vec<(ManifestId, StoredNaming)>,
@@ -161,7 +164,9 @@ pub(crate) fn plan<'a>(
         let outcome = if is_refused { FetchOutcome::TooLarge } else { fetch.outcome };
         let misses_in_row = misses(fetch, outcome, Earlier::of(known, id));
         if let Some(manifest) = fetch.manifest.as_ref().filter(|_| !is_refused) {
-            plan_read(&mut plan, (id, fetch, manifest), known, StoredNaming::of(&naming, &fetch.url))?;
+            let is_kept = allotted.kept.contains(id);
+            let naming = StoredNaming::of(&naming, &fetch.url);
+            plan_read(&mut plan, (id, fetch, manifest), (known, is_kept), naming)?;
             continue;
         }
         if !is_refused {
@@ -373,29 +378,36 @@ fn plan_part<'a>(
     }
 }
 
-/// A manifest was read: it is new, has a new version, returned, or is unchanged.
+/// A manifest was read: it is new, has a new version, returned, or is unchanged. If `is_kept`, there is no room for a new reading of an
+/// unchanged document.
 fn plan_read<'a>(
     plan: &mut Plan<'a>,
     (id, fetch, manifest): (&ManifestId, &'a FetchRecord, &'a Manifest),
-    known: &Known,
+    (known, is_kept): (&Known, bool),
     naming: StoredNaming,
 ) -> Result<(), StoreError> {
     if manifest.id != *id {
         let reason = format!("its id is {}, but the id for its URL {} is {id}", manifest.id, fetch.url);
         return Err(StoreError::Unstorable { what: "manifest", reason });
     }
-    let status = if manifest.format() == Format::Malformed { Status::Invalid } else { Status::Fresh };
+    let is_confirmed = matches!(fetch.outcome, FetchOutcome::Found | FetchOutcome::NotModified);
+    let status = match known.manifests.get(id).map(|before| before.status) {
+        _ if manifest.format() == Format::Malformed => Status::Invalid,
+        Some(before) if !is_confirmed && before != Status::Invalid => before,
+        _ => Status::Fresh,
+    };
     let training = training_after(fetch, known.manifests.get(id));
     let mut change = |change| {
         plan.changes.push(Change { what: change, manifest_id: id.clone(), at: fetch.at, reason: None });
     };
     match known.manifests.get(id) {
         Some(before) if before.hash == manifest.content_hash => {
+            let is_other_reading = before.is_outdated() && !fetch.is_stored_reading && !is_kept;
             if !before.in_index {
                 change(FeedChange::Added);
             } else if before.status != status || before.training != training {
                 change(FeedChange::StatusChanged);
-            } else if before.is_outdated() {
+            } else if is_other_reading {
                 let (manifest_id, reason) = (id.clone(), Some("read_again".to_owned()));
                 let what = FeedChange::StatusChanged;
                 plan.changes.push(Change { what, manifest_id, at: fetch.at, reason });
@@ -405,13 +417,18 @@ fn plan_read<'a>(
                 version: before.version,
                 status,
                 training,
-                seen_at: Some(fetch.at),
+                seen_at: is_confirmed.then_some(fetch.at),
                 reread: Some(fetch),
                 returned: (!before.in_index).then_some(manifest),
-                read_again: before.is_outdated().then_some(manifest),
+                read_again: is_other_reading.then_some(manifest),
             });
+            if before.is_outdated() && !is_kept {
+                plan.readings.push(id.clone());
+            }
         }
         before => {
+            // a changed part was received, even if the document itself was not requested
+            let status = if status == Status::Invalid { status } else { Status::Fresh };
             let in_index = before.is_some_and(|before| before.in_index);
             change(if in_index { FeedChange::Changed } else { FeedChange::Added });
             let version = before.map_or(1, |before| before.version.saturating_add(1));
@@ -467,65 +484,4 @@ fn plan_verdict(
     let id = id.clone();
     let (reread, returned, read_again) = (None, None, None);
     plan.touches.push(Touch { id, version, status, training, seen_at, reread, returned, read_again });
-}
-
-/// Whether new bytes of a manifest in the index were received only as a part of another manifest. The manifest was not read from these
-/// bytes, so their validators must not be sent: a 304 would wrongly confirm the indexed version.
-fn is_read_as_part(fetch: &FetchRecord, manifest: Option<&KnownManifest>) -> bool {
-    let is_other =
-        |manifest: &KnownManifest| manifest.in_index && fetch.content_hash.as_ref() != Some(&manifest.hash);
-    fetch.outcome == FetchOutcome::Found && fetch.manifest.is_none() && manifest.is_some_and(is_other)
-}
-
-/// The resource after the fetch. A body that was read replaces the validators; any other response keeps them.
-fn resource_after(fetch: &FetchRecord, before: Option<&ResourceState>, misses_in_row: u32) -> ResourceState {
-    let is_new_body = fetch.outcome == FetchOutcome::Found;
-    let hash_before = before.and_then(|before| before.content_hash.as_ref());
-    let content_changed = fetch.outcome.is_present()
-        && fetch.content_hash.as_ref().is_some_and(|hash| Some(hash) != hash_before);
-    let changed_at =
-        if content_changed { Some(fetch.at) } else { before.and_then(|before| before.changed_at) };
-    // a client or another site named this part as a manifest during the visit: it stays marked as submitted until a visit has requested it
-    let is_named_since = before.is_some_and(ResourceState::is_named_as_manifest)
-        && fetch.manifest.is_none()
-        && fetch.discovery != Discovery::Submitted;
-    let (discovery, status) =
-        if is_named_since { (Discovery::Submitted, None) } else { (fetch.discovery, fetch.status) };
-    // Documents that were not requested are unchanged, except for a manifest whose parts changed.
-    if let (FetchOutcome::Fresh | FetchOutcome::NotReached | FetchOutcome::OverBudget, Some(before)) =
-        (fetch.outcome, before)
-    {
-        let content_hash = if content_changed { &fetch.content_hash } else { &before.content_hash };
-        return ResourceState {
-            content_hash: content_hash.clone(),
-            changed_at,
-            // the site may now link to a document to which only other sites linked before
-            discovery,
-            linked_from: fetch.linked_from.clone(),
-            ..before.clone()
-        };
-    }
-    let (etag, last_modified, cache, hash) = before
-        .filter(|_| !is_new_body)
-        .map(|before| {
-            let kept = before.clone();
-            (kept.etag, kept.last_modified, kept.cache, kept.content_hash)
-        })
-        .unwrap_or_default();
-    ResourceState {
-        url: fetch.url.clone(),
-        manifest_id: None,
-        discovery,
-        linked_from: fetch.linked_from.clone(),
-        outcome: fetch.outcome,
-        status,
-        etag: fetch.etag.clone().or(etag),
-        last_modified: fetch.last_modified.clone().or(last_modified),
-        cache: fetch.cache.clone().or(cache),
-        fresh_until: fetch.fresh_until,
-        content_hash: fetch.content_hash.clone().or(hash),
-        fetched_at: fetch.at,
-        changed_at,
-        misses_in_row,
-    }
 }

@@ -1,14 +1,14 @@
 //! Limits on the indexed documents of a site. Anyone can store documents at a site that hosts content of users, and any site can link to
 //! any number of them. So documents that the site itself does not name have a separate limit.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
 use manifest::{ManifestId, ManifestUrl, SiteName};
 use policy::FetchOutcome;
 use policy::naming::{SiteNaming, customer_of};
 
-use crate::known::Known;
+use crate::known::{Known, KnownManifest};
 use crate::model::FetchRecord;
 
 const MIB: u64 = 1024 * 1024;
@@ -122,6 +122,8 @@ struct Displaceable {
 pub(crate) struct Allotted {
     /// Refused documents, each with the reason.
     pub(crate) refused: HashMap<ManifestId, &'static str>,
+    /// Unchanged documents for whose new reading there is no room. They are kept as an earlier version of the reader read them.
+    pub(crate) kept: HashSet<ManifestId>,
     pub(crate) displaced: Vec<ManifestId>,
 }
 
@@ -285,7 +287,14 @@ pub(crate) fn allot(
     let is_stored = |fetch: &FetchRecord| {
         fetch.manifest.is_some() || fetch.outcome == FetchOutcome::Found && fetch.content_hash.is_some()
     };
-    let stored = read.iter().filter(|(id, fetch)| is_stored(fetch) && !is_unchanged(id, fetch));
+    let is_read_again = |id: &ManifestId, fetch: &FetchRecord| {
+        let is_outdated = known.manifests.get(id).is_some_and(KnownManifest::is_outdated);
+        is_outdated && fetch.manifest.is_some() && !fetch.is_stored_reading
+    };
+    let is_written = |id: &ManifestId, fetch: &FetchRecord| {
+        is_stored(fetch) && (!is_unchanged(id, fetch) || is_read_again(id, fetch))
+    };
+    let stored = read.iter().filter(|(id, fetch)| is_written(id, fetch));
     let (first, last): (Vec<_>, Vec<_>) = stored.partition(|(id, _)| known.bytes.contains_key(*id));
     let mut allotted = Allotted::default();
     if first.is_empty() && last.is_empty() {
@@ -301,6 +310,9 @@ pub(crate) fn allot(
         let standing = Standing::of(naming, &fetch.url, fetch.linked_from.as_ref());
         match room.take(&standing, added) {
             Ok(displaced) => allotted.displaced.extend(displaced),
+            Err(_) if is_unchanged(id, fetch) => {
+                allotted.kept.insert(id.clone());
+            }
             Err(reason) => {
                 allotted.refused.insert(id.clone(), reason);
             }

@@ -511,8 +511,8 @@ mod tests {
         }
         for outcome in FetchOutcome::ALL {
             let (effect, verdict) = (effect_of(*outcome), Verdict::of_first(*outcome));
-            let stays = matches!(verdict, Verdict::Unknown | Verdict::StatusOnly(_));
-            assert_eq!(effect.contains("stays"), stays, "{outcome}: {effect}");
+            let is_kept = matches!(verdict, Verdict::Unknown | Verdict::StatusOnly(_));
+            assert_eq!(effect.contains("is kept"), is_kept, "{outcome}: {effect}");
             assert!(!effect.contains("the visit ends"), "{outcome}: {effect}");
         }
     }

@@ -35,10 +35,9 @@ pub(super) const TOO_MUCH: &str =
     "the documents of this site are together too large for one visit; a later visit reads this one";
 /// Reason for a dropped document that is too large for any visit.
 const TOO_LARGE: &str = "the document takes more memory than one visit may use";
-/// Reasons for a received document that is not kept.
+/// Reason for a received document that is not kept.
 const SEARCH_DENIED: &str =
     "the response denies the use of the document for search (Content-Usage or Content-Signal)";
-const SEARCH_DENIED_BY_DOCUMENT: &str = "the document denies its use for search (content signals)";
 /// Maximum number of characters of a Location that the site owner is shown.
 const SHOWN_LOCATION_CHARS_MAX: usize = 200;
 /// Time limit for reading a document after a stop signal. Nearly all documents are read within it, and so need not be requested again.
@@ -96,16 +95,17 @@ impl Visit<'_> {
 
     /// Drops a document if its headers or its own content signals deny its use for search.
     fn reject_denied_search(&mut self, fetched: &mut Fetched, stated: PolicyChoice, too_long: Option<&str>) {
-        let by_document =
-            fetched.manifest.as_ref().is_some_and(|manifest| manifest.policies.search == PolicyChoice::Deny);
+        let by_document = fetched.manifest.as_deref().and_then(judge::denial_of_document);
         let reason = match (stated, too_long) {
             _ if !fetched.outcome.is_present() => return,
             (PolicyChoice::Deny, Some(name)) => {
                 format!("{SEARCH_DENIED}: the header {name} is too long to be read, which is a denial")
             }
             (PolicyChoice::Deny, None) => SEARCH_DENIED.to_owned(),
-            _ if by_document => SEARCH_DENIED_BY_DOCUMENT.to_owned(),
-            _ => return,
+            _ => match by_document {
+                Some(reason) => reason.to_owned(),
+                None => return,
+            },
         };
         self.reject(fetched, FetchOutcome::RobotsDenied, reason);
     }

@@ -71,6 +71,9 @@ pub(crate) struct Fetched {
     /// Read from the body. After an interruption it is read again.
     #[serde(skip)]
     pub(crate) manifest: Option<Box<Manifest>>,
+    /// Whether the manifest is equal to the stored one, which an earlier version of the reader read. How it was served is not compared.
+    #[serde(skip)]
+    pub(crate) is_stored_reading: bool,
     /// The links of a page; taken as soon as the page is recorded.
     #[serde(skip)]
     pub(crate) page: Option<Box<FollowUps>>,
@@ -106,6 +109,7 @@ impl Fetched {
             address: None,
             bytes: 0,
             manifest: None,
+            is_stored_reading: false,
             page: None,
         }
     }
@@ -155,6 +159,7 @@ impl Fetched {
             body: self.body.map(|body| body.0),
             store_body: may_keep,
             manifest: self.manifest,
+            is_stored_reading: self.is_stored_reading,
             training: self.training,
             at: self.at,
             duration_ms: self.duration_ms,

@@ -5,7 +5,7 @@ use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL,
     CONTENT_TYPE, ETAG, HeaderName, LAST_MODIFIED, LINK, RETRY_AFTER,
 };
-use manifest::model::Served;
+use manifest::model::{PolicyChoice, Served};
 use manifest::{Format, Manifest};
 use policy::outcome::bot_wall_header;
 use policy::{BodyKind, FetchOutcome};
@@ -18,6 +18,8 @@ use super::task::{Role, Task};
 const SHOWN_HEADERS: [HeaderName; 6] = [CONTENT_TYPE, CACHE_CONTROL, ETAG, LAST_MODIFIED, RETRY_AFTER, LINK];
 /// Maximum number of characters of a header value that are shown.
 const SHOWN_CHARS_MAX: usize = 300;
+/// Reason for dropping a document whose own content signals deny search.
+const SEARCH_DENIED_BY_DOCUMENT: &str = "the document denies its use for search (content signals)";
 
 /// The outcome of a final response, with its reason.
 #[derive(Debug)]
@@ -25,6 +27,11 @@ pub(crate) struct Judged {
     pub(crate) outcome: FetchOutcome,
     pub(crate) reason: Option<String>,
     pub(crate) manifest: Option<Box<Manifest>>,
+}
+
+/// The reason why a document is not kept although it may be requested, whether this visit received it or read its stored copy again.
+pub(crate) fn denial_of_document(manifest: &Manifest) -> Option<&'static str> {
+    (manifest.policies.search == PolicyChoice::Deny).then_some(SEARCH_DENIED_BY_DOCUMENT)
 }
 
 impl Judged {

@@ -16,6 +16,7 @@ mod hold;
 mod judge;
 mod known_documents;
 mod links;
+mod outdated;
 mod own_hosts;
 mod parts;
 mod plan;

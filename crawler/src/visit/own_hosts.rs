@@ -151,7 +151,8 @@ fn is_in_table(url: &ManifestUrl) -> bool {
     plan::find(&url.path_and_query()).is_some()
 }
 
-/// Whether such a link is in a document, not in the robots.txt, the DNS records or the home page of a host.
+/// Whether a URL that was found in this way comes from a document or a submission, not from the robots.txt, the DNS records or the home
+/// page of a host.
 pub(super) fn is_of_document(discovery: Discovery) -> bool {
     matches!(discovery, Discovery::CatalogEntry | Discovery::Pointer | Discovery::Submitted)
 }

@@ -2,13 +2,13 @@
 //!
 //! The manifest and its parts are requested separately, each with its own validators. If one of them changed, the bytes of the others come
 //! from this visit or from the store, and the manifest is read again with all of them. Manifests that an earlier version of the reader read
-//! are read again in the same way, without a further request.
+//! are read again in the same way, from their stored copies. Only a manifest without a copy is requested without conditions for this.
 
 use std::sync::Arc;
 
 use chrono::SecondsFormat;
 use manifest::model::{PolicyChoice, Served};
-use manifest::{ContentHash, Discovery, ManifestId, ManifestUrl};
+use manifest::{ContentHash, Discovery, Manifest, ManifestId, ManifestUrl};
 use policy::FetchOutcome;
 use policy::freshness::CacheRecord;
 use policy::usage::most_restrictive;
@@ -18,7 +18,7 @@ use super::Visit;
 use super::context::Interrupt;
 use super::fetched::{Document, Fetched};
 use super::findings::{Findings, is_of_site, is_outdated, known};
-use super::judge;
+use super::judge::{self, Judged};
 use super::known_documents;
 use super::links::{self, FollowUps};
 use super::task::{NamedBy, Role, Task, Validators};
@@ -36,9 +36,6 @@ pub(super) enum StoredCopy<Bytes = ()> {
     /// The stored bytes do not match their hash: the document has to be fetched completely and replaced.
     Damaged,
 }
-
-/// Maximum number of unchanged manifests that a visit reads again because an earlier version of the reader read them.
-const OUTDATED_READ_MAX: usize = 20;
 
 impl Visit<'_> {
     /// Plans the parts of a manifest that did not change.
@@ -63,16 +60,18 @@ impl Visit<'_> {
         Ok(())
     }
 
-    /// The stored copy of a known document. Pages are never stored.
+    /// The stored copy of a known document. Pages are never stored. The copy of a part is used only if the last response had a document.
     pub(super) async fn copy_of(
         &self,
         task: &Task,
         known: Option<&ResourceState>,
     ) -> Result<StoredCopy, StoreError> {
-        let known = known.filter(|known| known.outcome.is_present());
-        let (Some(known), Role::Manifest | Role::Part) = (known, task.role) else {
-            return Ok(StoredCopy::Missing);
+        let has_copy = |known: &&ResourceState| match task.role {
+            Role::Manifest => true,
+            Role::Part => known.outcome.is_present(),
+            _ => false,
         };
+        let Some(known) = known.filter(has_copy) else { return Ok(StoredCopy::Missing) };
         let Some(hash) = known.content_hash.as_ref() else { return Ok(StoredCopy::Missing) };
         // drop the bytes, because a visit may hold the result for long
         Ok(match self.stored_copy(hash).await? {
@@ -158,45 +157,49 @@ impl Visit<'_> {
 
     /// Reads every manifest whose body or whose parts changed, and some of those that an earlier version of the reader read.
     pub(super) async fn read_together(&mut self) -> Result<(), Interrupt> {
-        let mut outdated_left = OUTDATED_READ_MAX;
+        let outdated = self.outdated_in_turn();
         for index in 0..self.progress.findings.fetched.len() {
-            let Some(whole) = self.progress.findings.fetched.get(index) else { continue };
-            if whole.role != Role::Manifest || !whole.outcome.is_present() {
-                continue;
-            }
-            let (url, is_received) = (whole.url.clone(), whole.outcome == FetchOutcome::Found);
-            let is_outdated = !is_received && outdated_left > 0 && is_outdated(self.site, &url);
-            outdated_left -= usize::from(is_outdated);
-            let is_found = is_received || is_outdated;
-            // keys of manifests that only others name must not affect the time of the next visit
-            let decides = is_of_site(whole, &self.own_hosts);
-            if is_found && whole.manifest.is_none() {
-                self.read_with_parts(index, &url, &[]).await?;
-            }
-            if is_found {
-                self.add_unrequested_parts(index);
-            }
-            let parts = self.parts_of(index, &url).await?;
-            self.restrict_training(index, &url, &parts);
-            if parts.is_empty() {
-                continue;
-            }
-            let mut has_changed = is_found;
-            for part in &parts {
-                has_changed = has_changed || self.has_changed(*part).await?;
-            }
-            let unchanged = if has_changed { None } else { self.stored_manifest(&url).await? };
-            let keys_expire_at = unchanged.and_then(|stored| stored.manifest.keys_expire_at());
-            if has_changed || keys_expire_at.is_some_and(|end| end < clock::now()) {
-                self.read_with_parts(index, &url, &parts).await?;
-                let read =
-                    self.progress.findings.fetched.get(index).and_then(|whole| whole.manifest.as_ref());
-                let keys_expire_at = read.and_then(|manifest| manifest.keys_expire_at());
-                self.progress.findings.add_key_expiry(keys_expire_at.filter(|_| decides));
-            } else {
-                self.progress.findings.add_key_expiry(keys_expire_at.filter(|_| decides));
+            self.read_one_together(index, outdated.contains(&index)).await?;
+            self.compare_with_earlier_reading(index).await?;
+        }
+        Ok(())
+    }
+
+    /// Reads a manifest with its parts if its body or one of its parts changed, or if `is_outdated`.
+    async fn read_one_together(&mut self, index: usize, is_outdated: bool) -> Result<(), Interrupt> {
+        let whole = self.progress.findings.fetched.get(index);
+        let is_present = |whole: &&Fetched| whole.role == Role::Manifest && whole.outcome.is_present();
+        let Some(whole) = whole.filter(is_present) else { return Ok(()) };
+        let url = whole.url.clone();
+        let is_found = whole.outcome == FetchOutcome::Found || is_outdated;
+        // keys of manifests that only others name must not affect the time of the next visit
+        let decides = is_of_site(whole, &self.own_hosts);
+        if is_found && whole.manifest.is_none() {
+            self.read_with_parts(index, &url, &[]).await?;
+            if !self.progress.findings.fetched.get(index).is_some_and(|whole| whole.outcome.is_present()) {
+                return Ok(());
             }
         }
+        if is_found {
+            self.add_unrequested_parts(index);
+        }
+        let parts = self.parts_of(index, &url).await?;
+        self.restrict_training(index, &url, &parts);
+        if parts.is_empty() {
+            return Ok(());
+        }
+        let mut has_changed = is_found;
+        for part in &parts {
+            has_changed = has_changed || self.has_changed(*part).await?;
+        }
+        let unchanged = if has_changed { None } else { self.stored_manifest(&url).await? };
+        let mut keys_expire_at = unchanged.and_then(|stored| stored.manifest.keys_expire_at());
+        if has_changed || keys_expire_at.is_some_and(|end| end < clock::now()) {
+            self.read_with_parts(index, &url, &parts).await?;
+            let read = self.progress.findings.fetched.get(index).and_then(|whole| whole.manifest.as_ref());
+            keys_expire_at = read.and_then(|manifest| manifest.keys_expire_at());
+        }
+        self.progress.findings.add_key_expiry(keys_expire_at.filter(|_| decides));
         Ok(())
     }
 
@@ -251,7 +254,7 @@ impl Visit<'_> {
             // if there are no bytes, the reader reports that the document could not be fetched
             parts.push((part_url, part_bytes.unwrap_or_default()));
         }
-        let served = self.served_of(index, url).await?;
+        let (served, final_url) = self.served_of(index, url).await?;
         let at = self.progress.findings.fetched.get(index).map(|whole| whole.at);
         // an unchanged document was confirmed by this visit, so its keys are checked at the time of this visit
         let served = Served { at: at.map(|at| at.to_rfc3339_opts(SecondsFormat::Secs, true)), ..served };
@@ -259,7 +262,7 @@ impl Visit<'_> {
         let document = Arc::new(OwnedDocument {
             bytes,
             url: url.clone(),
-            final_url: whole.final_url.as_deref().cloned(),
+            final_url,
             discovery: whole.discovery,
             served: Some(served),
             linked: parts,
@@ -267,16 +270,32 @@ impl Visit<'_> {
         });
         self.requester.memory.begin_document(whole.is_link());
         let reading = Box::pin(self.read_within_memory(&document)).await?;
+        self.apply_reading(index, document, reading);
+        Ok(())
+    }
+
+    /// Records the result of reading a document. If an earlier version of the reader read an unchanged document and this one refuses it,
+    /// the manifest is kept as it is stored.
+    fn apply_reading(
+        &mut self,
+        index: usize,
+        document: Arc<OwnedDocument>,
+        reading: Result<Reading, Judged>,
+    ) {
         let Findings { fetched, sources, .. } = &mut self.progress.findings;
-        let Some(whole) = fetched.get_mut(index) else { return Ok(()) };
+        let Some(whole) = fetched.get_mut(index) else { return };
+        let is_kept = whole.outcome != FetchOutcome::Found && is_outdated(self.site, &document.url);
         match reading {
-            Err(refused) => {
-                if whole.outcome == FetchOutcome::Found || !is_outdated(self.site, url) {
-                    whole.reject(refused.outcome, refused.reason.unwrap_or_default());
-                    sources.add_unfollowed(url);
-                }
+            Err(_) | Ok(Reading::Quarantined(_)) if is_kept => {
+                (whole.manifest, whole.body, whole.hash) = (None, None, None);
                 self.requester.memory.drop_document();
             }
+            Err(refused) => {
+                whole.reject(refused.outcome, refused.reason.unwrap_or_default());
+                sources.add_unfollowed(&document.url);
+                self.requester.memory.drop_document();
+            }
+            Ok(Reading::Quarantined(reason)) => whole.reject(FetchOutcome::Quarantined, reason),
             Ok(Reading::Read { manifest, .. }) => {
                 if whole.manifest.is_none() && !judge::is_manifest(&document.bytes, &manifest) {
                     if whole.outcome == FetchOutcome::Found {
@@ -284,10 +303,15 @@ impl Visit<'_> {
                         whole.role = Role::Part;
                     } else {
                         // this version of the reader does not recognise it as a manifest; the next response decides
-                        sources.add_unfollowed(url);
+                        sources.add_unfollowed(&document.url);
                         self.requester.memory.drop_document();
                     }
-                    return Ok(());
+                    return;
+                }
+                if let Some(reason) = judge::denial_of_document(&manifest) {
+                    whole.reject(FetchOutcome::RobotsDenied, reason.to_owned());
+                    self.requester.memory.drop_document();
+                    return;
                 }
                 whole.hash = Some(manifest.content_hash.clone());
                 whole.manifest = Some(manifest);
@@ -295,9 +319,7 @@ impl Visit<'_> {
                     Arc::try_unwrap(document).map_or_else(|shared| shared.bytes.clone(), |owned| owned.bytes),
                 ));
             }
-            Ok(Reading::Quarantined(reason)) => whole.reject(FetchOutcome::Quarantined, reason),
         }
-        Ok(())
     }
 
     /// Whether a manifest is kept as it was last read while one of its parts is missing. It is if the manifest is in the index and none of
@@ -325,7 +347,7 @@ impl Visit<'_> {
 
     /// The parts that a manifest names. An unchanged manifest is read from the store only if another document changed.
     async fn named_parts(&self, index: usize, url: &ManifestUrl) -> Result<Vec<ManifestUrl>, StoreError> {
-        let named = |manifest: &manifest::Manifest| {
+        let named = |manifest: &Manifest| {
             let tasks = links::of_manifest(manifest).tasks.into_iter();
             tasks.filter(|task| task.role == Role::Part).map(|task| task.url).collect()
         };
@@ -427,14 +449,24 @@ impl Visit<'_> {
         }
     }
 
-    async fn served_of(&self, index: usize, url: &ManifestUrl) -> Result<Served, StoreError> {
-        if let Some(served) =
-            self.progress.findings.fetched.get(index).and_then(|fetched| fetched.served.as_deref().cloned())
-        {
-            return Ok(served);
+    /// How a document was served, and the target of its redirects. What the visit has not received or requested is taken from the stored
+    /// manifest.
+    async fn served_of(
+        &self,
+        index: usize,
+        url: &ManifestUrl,
+    ) -> Result<(Served, Option<ManifestUrl>), StoreError> {
+        let fetched = self.progress.findings.fetched.get(index);
+        let final_url = fetched.and_then(|fetched| fetched.final_url.as_deref().cloned());
+        if let Some(served) = fetched.and_then(|fetched| fetched.served.as_deref().cloned()) {
+            return Ok((served, final_url));
         }
-        let stored = self.stored_manifest(url).await?;
-        Ok(stored.map(|stored| stored.manifest.served).unwrap_or_default())
+        let is_requested = fetched.is_some_and(|fetched| fetched.outcome != FetchOutcome::Fresh);
+        Ok(match self.stored_manifest(url).await? {
+            Some(StoredManifest { manifest, .. }) if is_requested => (manifest.served, final_url),
+            Some(StoredManifest { manifest, .. }) => (manifest.served, manifest.final_url),
+            None => (Served::default(), final_url),
+        })
     }
 
     pub(super) async fn stored_manifest(

@@ -137,9 +137,9 @@ impl Sources {
         LinkChanges { unlinked, relinked, unread: unread.into_iter().collect() }
     }
 
-    /// The nearest other source of each document that needs one: the document lost its source, the site does not name it through its
-    /// source, or only the other source states that the site publishes it. A document that gets a new source may in turn be the source of
-    /// another one.
+    /// The nearest other source for each document that lost its source, that the site does not name, or whose source is only a link of a
+    /// document although the robots.txt, the DNS records or the home page of the site link to it, too. A document that gets a new source
+    /// may in turn be the source of another one.
     fn relinked(
         &self,
         site: &SiteState,

@@ -79,7 +79,13 @@ impl Visit<'_> {
         // a part without a stored copy must be received completely; a manifest was already read when it was received
         let copy = Box::pin(self.copy_of(task, known.as_deref())).await?;
         let is_part_without_copy = task.role == Role::Part && copy == StoredCopy::Missing && known.is_some();
-        let is_outdated_without_copy = copy == StoredCopy::Missing && is_outdated(self.site, &task.url);
+        // without this condition, a document that the reader refuses would be received completely at each visit
+        let is_refused = |known: &ResourceState| {
+            matches!(known.outcome, FetchOutcome::Quarantined | FetchOutcome::TooLarge)
+        };
+        let is_outdated_without_copy = copy == StoredCopy::Missing
+            && !known.as_deref().is_some_and(is_refused)
+            && is_outdated(self.site, &task.url);
         if copy == StoredCopy::Damaged || is_part_without_copy || is_outdated_without_copy {
             task.validators = Validators::Omitted;
         }

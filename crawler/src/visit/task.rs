@@ -185,8 +185,8 @@ impl Task {
         Some(Self { slot: Some(row.slot), role, ..Self::new(url, row.body, discovery) })
     }
 
-    /// The rank of the task in the queue. Tasks that the site itself names have rank 0 and parts have rank 1; both come before all others.
-    /// The other ranks take turns ([`TURNS`]), except the last one, 8.
+    /// The rank of the task in the queue. Tasks that the site itself names and tasks that have begun have rank 0, and come first. Retries
+    /// of other tasks have rank 8, and come last. Other parts have rank 1, before the remaining ranks, which take turns ([`TURNS`]).
     pub(crate) const fn rank(&self) -> u8 {
         match (self.named_by, self.role, self.turn) {
             (NamedBy::Site, ..) | (_, _, Turn::Begun) => 0,

@@ -30,6 +30,7 @@ pub(crate) fn fetched(
         fresh_until: None,
         content_hash: manifest.as_ref().map(|manifest| manifest.content_hash.clone()),
         store_body: body.is_some(),
+        is_stored_reading: false,
         body,
         manifest: manifest.map(Box::new),
         training: manifest::model::PolicyChoice::Unset,

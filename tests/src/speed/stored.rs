@@ -62,6 +62,7 @@ fn visit(stored: &StoredManifest, now: DateTime<Utc>) -> VisitRecord {
         content_hash: Some(manifest.content_hash.clone()),
         body: None,
         store_body: false,
+        is_stored_reading: false,
         manifest: Some(Box::new(manifest)),
         training: manifest::model::PolicyChoice::Unset,
         at: now,

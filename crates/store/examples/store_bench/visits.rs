@@ -53,6 +53,7 @@ fn fetch(site: &SiteName, path: usize) -> FetchRecord {
         content_hash: None,
         body: None,
         store_body: true,
+        is_stored_reading: false,
         manifest: None,
         training: manifest::model::PolicyChoice::Unset,
         at: start(),

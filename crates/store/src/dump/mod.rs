@@ -23,7 +23,7 @@ const ADDED_COLUMNS: [(i64, &str, usize); 5] = [
     (14, "capability", 2),
     (15, "capability", 1),
     (18, "manifest", 1),
-    (22, "manifest", 2),
+    (22, "manifest", 3),
 ];
 
 /// The first line of a dump.
@@ -147,7 +147,7 @@ pub(crate) const TABLES: &[Table] = tables! {
         id Text, site Text, url Text, format Text, status Text, version Integer, content_hash Text,
         capabilities Integer, first_seen_at_ms BigInt, last_seen_at_ms BigInt, changed_at_ms BigInt,
         removed_at_ms BigInt, conformance Text, training Text, named_by Text, publisher Text,
-        reader_version BigInt;
+        reader_version BigInt, read_version Integer;
     manifest_version by "manifest_id, version":
         manifest_id Text, version Integer, content_hash Text, document_hash Text, model Bytes,
         capabilities Integer, findings Integer, first_seen_at_ms BigInt, last_seen_at_ms BigInt;

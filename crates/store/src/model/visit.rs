@@ -185,6 +185,8 @@ pub struct FetchRecord {
     pub store_body: bool,
     /// `None` unless the body was read in this visit.
     pub manifest: Option<Box<Manifest>>,
+    /// Whether the manifest is equal to the stored one, except for how it was served. Only the version of its reader is written then.
+    pub is_stored_reading: bool,
     /// The training policy in robots.txt and the response.
     pub training: PolicyChoice,
     /// When the request was sent.

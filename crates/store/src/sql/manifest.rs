@@ -94,7 +94,8 @@ struct NamedRow<'a> {
     publisher: &'a str,
 }
 
-/// Writes who names and publishes manifests whose content is unchanged.
+/// Writes who names and publishes manifests whose content is unchanged. If a program of an earlier schema wrote the current version, the
+/// version of its reader stays unknown.
 pub(crate) async fn manifests_name(
     connection: &mut Connection,
     named: &[(ManifestId, StoredNaming)],
@@ -108,7 +109,8 @@ pub(crate) async fn manifests_name(
         publisher: publisher.as_str(),
     });
     sqlx::query(concat!(
-        "UPDATE manifest SET named_by = batch.named_by, publisher = batch.publisher FROM ",
+        "UPDATE manifest SET named_by = batch.named_by, publisher = batch.publisher, read_version = version,
+                reader_version = CASE WHEN read_version = version THEN reader_version END FROM ",
         batch!(id TEXT, named_by TEXT, publisher TEXT),
         " WHERE manifest.id = batch.id"
     ))

@@ -105,7 +105,8 @@ macro_rules! select_resources {
     ($sites:expr) => {
         concat!(
             "SELECT resource.id, resource.site, resource.url,
-                    CASE WHEN manifest.id IS NULL THEN 0 ELSE 1 END AS in_index, reader_version,
+                    CASE WHEN manifest.id IS NULL THEN 0 ELSE 1 END AS in_index,
+                    CASE WHEN read_version = version THEN reader_version END AS reader_version,
                     discovery, linked_from, outcome, resource.status, etag, last_modified, cache, fresh_until_ms,
                     resource.content_hash, fetched_at_ms, resource.changed_at_ms, misses_in_row
              FROM resource LEFT JOIN manifest ON manifest.id = resource.id AND manifest.removed_at_ms IS NULL

@@ -53,7 +53,9 @@ pub(crate) async fn manifests_known(
     site: &str,
 ) -> Outcome<BTreeMap<ManifestId, KnownManifest>> {
     let rows = sqlx::query(
-        "SELECT id, content_hash, status, training, named_by, publisher, reader_version, version, removed_at_ms,
+        "SELECT id, content_hash, status, training, named_by, version, removed_at_ms,
+                CASE WHEN read_version = version THEN publisher END AS publisher,
+                CASE WHEN read_version = version THEN reader_version END AS reader_version,
                 (SELECT CASE WHEN fullness IS NULL OR statement IS NULL THEN 0 ELSE 1 END FROM capability
                  WHERE manifest_id = manifest.id LIMIT 1) AS has_statements,
                 (SELECT 1 FROM declaration WHERE manifest_id = manifest.id LIMIT 1) AS shares
@@ -131,15 +133,15 @@ pub(crate) async fn version_add(
     sqlx::query(
         "INSERT INTO manifest (id, site, url, format, status, version, content_hash, capabilities,
                                first_seen_at_ms, last_seen_at_ms, changed_at_ms, conformance, training,
-                               named_by, publisher, reader_version)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $9, $10, $11, $12, $13, $14)
+                               named_by, publisher, reader_version, read_version)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $9, $10, $11, $12, $13, $14, $6)
          ON CONFLICT (id) DO UPDATE SET
              format = excluded.format, status = excluded.status, version = excluded.version,
              content_hash = excluded.content_hash, capabilities = excluded.capabilities,
              last_seen_at_ms = excluded.last_seen_at_ms, changed_at_ms = excluded.changed_at_ms,
              conformance = excluded.conformance, training = excluded.training,
              named_by = excluded.named_by, publisher = excluded.publisher,
-             reader_version = excluded.reader_version, removed_at_ms = NULL",
+             reader_version = excluded.reader_version, read_version = excluded.read_version, removed_at_ms = NULL",
     )
     .bind(new.manifest.id.as_str())
     .bind(site.as_str())
@@ -224,6 +226,24 @@ pub(crate) async fn version_touch(
     Ok(())
 }
 
+/// Writes that this version of the reader read the current versions of manifests.
+pub(crate) async fn readings_confirm(connection: &mut Connection, ids: &[ManifestId]) -> Outcome<()> {
+    if ids.is_empty() {
+        return Ok(());
+    }
+    sqlx::query(concat!(
+        "UPDATE manifest SET reader_version = $2, read_version = version,
+                publisher = CASE WHEN read_version = version THEN publisher END
+         WHERE id IN ",
+        list!()
+    ))
+    .bind(names(ids.iter().map(ManifestId::as_str))?)
+    .bind(i64::from(READER_VERSION))
+    .execute(&mut *connection)
+    .await?;
+    Ok(())
+}
+
 /// Replaces what an earlier version of the reader read, without the capabilities.
 async fn reading_replace(
     connection: &mut Connection,
@@ -231,17 +251,13 @@ async fn reading_replace(
     manifest: &Manifest,
     rows: &PreparedManifest,
 ) -> Outcome<()> {
-    sqlx::query(
-        "UPDATE manifest SET format = $2, capabilities = $3, conformance = $4, reader_version = $5
-         WHERE id = $1",
-    )
-    .bind(touch.id.as_str())
-    .bind(manifest.format().as_str())
-    .bind(to_i32(manifest.capabilities.len()))
-    .bind(manifest.level().as_str())
-    .bind(i64::from(READER_VERSION))
-    .execute(&mut *connection)
-    .await?;
+    sqlx::query("UPDATE manifest SET format = $2, capabilities = $3, conformance = $4 WHERE id = $1")
+        .bind(touch.id.as_str())
+        .bind(manifest.format().as_str())
+        .bind(to_i32(manifest.capabilities.len()))
+        .bind(manifest.level().as_str())
+        .execute(&mut *connection)
+        .await?;
     sqlx::query(
         "UPDATE manifest_version SET model = $3, capabilities = $4, findings = $5
          WHERE manifest_id = $1 AND version = $2",

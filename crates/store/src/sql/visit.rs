@@ -19,7 +19,8 @@ use super::resource::{
 };
 use super::state::{dead_hosts_remove, host_origins, robots_save};
 use super::version::{
-    bytes_in_index, index_count, manifest_remove, manifests_known, version_add, version_touch,
+    bytes_in_index, index_count, manifest_remove, manifests_known, readings_confirm, version_add,
+    version_touch,
 };
 use super::visit_save::{
     HeldVisit, VISITS_KEPT, visit_hosts_save, visit_robots_save, visit_states_save, visits_expand,
@@ -254,6 +255,7 @@ async fn plan_apply(connection: &mut Connection, held: &HeldVisit<'_>) -> Outcom
     for touch in &plan.touches {
         version_touch(connection, &visit.site, touch, prepared).await?;
     }
+    readings_confirm(connection, &plan.readings).await?;
     manifests_name(connection, &plan.named).await?;
     for (id, status) in &plan.removals {
         manifest_remove(connection, id, *status, millis(visit.ended_at)).await?;

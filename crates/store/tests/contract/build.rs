@@ -133,6 +133,7 @@ pub(crate) fn fetch(at: &str, outcome: FetchOutcome, now: DateTime<Utc>) -> Fetc
         content_hash: None,
         body: None,
         store_body: true,
+        is_stored_reading: false,
         manifest: None,
         training: manifest::model::PolicyChoice::Unset,
         at: now,

@@ -106,6 +106,8 @@ macro_rules! contract_tests {
                 saves_a_visit_with_all_its_results, saves_a_visit_completely_or_not_at_all,
                 saves_each_visit_of_a_batch_independently,
                 failed_visit_does_not_block_others_of_its_batch, damaged_manifest_writes_nothing, unchanged_manifest_adds_no_feed_row, a_later_reader_replaces_what_an_earlier_one_read,
+                a_later_reader_with_an_equal_reading_writes_its_version, a_document_that_was_not_requested_is_not_confirmed,
+                an_earlier_program_leaves_outdated_manifests,
                 keeps_the_last_50_visits, unicode_and_control_characters_survive,
                 stores_large_bodies_and_many_capabilities, keeps_validators_when_the_server_fails, validators_move_only_with_what_was_read,
                 stores_no_row_for_paths_without_content, robots_and_path_slots_survive_a_round_trip,
@@ -143,12 +145,12 @@ macro_rules! contract_tests {
                 bounds_old_versions_of_a_site_by_bytes,
             },
             room::{
-                a_site_has_at_most_500_manifests_that_it_does_not_name, a_manifest_takes_the_place_of_one_of_the_owner_with_the_most, what_a_site_does_not_name_takes_at_most_256_mib,
+                a_site_has_at_most_500_manifests_that_it_does_not_name, a_manifest_takes_the_place_of_one_of_the_owner_with_the_most, what_a_site_does_not_name_takes_at_most_256_mib, a_larger_reading_of_an_unchanged_document_needs_room,
             },
             naming::{
                 a_document_without_its_source_is_no_longer_named_by_the_site, a_link_that_failed_stays_until_it_was_missed_in_a_row, the_links_that_a_site_keeps_are_bounded,
                 stores_who_names_a_document_and_reports_a_change, others_name_a_new_version_and_a_returned_document_too,
-                the_operator_names_the_host_of_a_customer, a_change_of_naming_regroups_the_declarations, a_change_of_publisher_regroups_the_declarations,
+                the_operator_names_the_host_of_a_customer, a_change_of_naming_regroups_the_declarations, a_change_of_publisher_regroups_the_declarations, what_an_earlier_program_grouped_is_grouped_again,
                 the_url_decides_until_the_next_visit_of_an_earlier_schema,
             },
             moving::{

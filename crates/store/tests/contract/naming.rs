@@ -293,3 +293,24 @@ pub(crate) async fn a_change_of_publisher_regroups_the_declarations(db: Db) -> R
     }
     Ok(())
 }
+
+/// A program of an earlier schema does not know the publisher, and may group the declarations differently.
+pub(crate) async fn what_an_earlier_program_grouped_is_grouped_again(db: Db) -> Result<()> {
+    let store = &db.store;
+    let own = crate::declarations::books(AWP, later(0));
+    let linked = FetchRecord {
+        discovery: Discovery::HtmlLink,
+        ..linked("https://shop.example/", crate::declarations::books(UPLOAD, later(0)))
+    };
+    visited(store, SHOP, later(0), vec![own, linked]).await?;
+    let declared = CapabilityId::of_key(&format!("{UPLOAD}#awp:book"));
+    assert!(store.capability_shared(&declared).await?.is_some());
+    visited(store, SHOP, later(9), Vec::new()).await?;
+    for table in ["manifest", "manifest_version"] {
+        db.execute(&format!("UPDATE {table} SET version = version + 1")).await?;
+    }
+    db.execute("DELETE FROM declaration").await?;
+    visited(store, SHOP, later(20), Vec::new()).await?;
+    assert!(store.capability_shared(&declared).await?.is_some());
+    Ok(())
+}

@@ -2,10 +2,10 @@
 
 use anyhow::{Context as _, Result};
 use manifest::{Discovery, ManifestId};
-use policy::FetchOutcome;
+use policy::{FetchOutcome, Status};
 use store::{Backend, FetchRecord, FetchReport, Store};
 
-use crate::build::{fetch, found, later, site, url, visited};
+use crate::build::{fetch, found, later, random, site, url, visited};
 use crate::harness::Db;
 
 const SHOP: &str = "shop.example";
@@ -113,5 +113,39 @@ pub(crate) async fn a_manifest_takes_the_place_of_one_of_the_owner_with_the_most
     let stored: Vec<_> = stored.iter().map(|stored| stored.manifest.id.clone()).collect();
     assert!(!stored.contains(&ids[2]), "the newest one left the index");
     assert_eq!(stored.len(), 2);
+    Ok(())
+}
+
+/// A later version of the reader may store more of a document that is unchanged.
+pub(crate) async fn a_larger_reading_of_an_unchanged_document_needs_room(db: Db) -> Result<()> {
+    let store = &db.store;
+    let fetches = (0..10).map(|number| linked(number, &format!("text {number}"), 0)).collect();
+    visited(store, SHOP, later(0), fetches).await?;
+    let bytes = 29 * 1024 * 1024;
+    let body = match store.backend() {
+        Backend::Postgres => format!("decode(repeat('00', {bytes}), 'hex')"),
+        Backend::Sqlite => format!("zeroblob({bytes})"),
+    };
+    let again = |minutes, is_large: bool| {
+        let mut read = linked(0, "text 0", minutes);
+        let capabilities = read.manifest.iter_mut().flat_map(|manifest| &mut manifest.capabilities);
+        for capability in capabilities.filter(|_| is_large) {
+            capability.description = Some(random(7, 300_000));
+        }
+        FetchRecord { outcome: FetchOutcome::NotModified, ..read }
+    };
+    let hash = again(0, false).content_hash.context("a hash")?;
+    db.execute(&format!("UPDATE document SET body = {body} WHERE hash <> '{hash}'")).await?;
+    let outdated = "SELECT COUNT(*) FROM manifest WHERE reader_version = 1";
+    for (minutes, is_large, left) in [(9, true, 10), (20, false, 9)] {
+        db.execute("UPDATE manifest SET reader_version = 1").await?;
+        visited(store, SHOP, later(minutes), vec![again(minutes, is_large)]).await?;
+        assert_eq!(db.number(outdated).await?, left);
+        assert_eq!(reported(store, &upload(0)).await?.outcome, FetchOutcome::NotModified);
+        let stored = store.manifest_find(&ManifestId::of(&url(&upload(0)))).await?.context("a manifest")?;
+        let capability = stored.manifest.capabilities.first().context("a capability")?;
+        assert_eq!((stored.status, &capability.description), (Status::Fresh, &None));
+    }
+    assert_eq!(in_index(&db).await?, 10);
     Ok(())
 }

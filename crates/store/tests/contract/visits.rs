@@ -6,7 +6,9 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use manifest::{CapabilityId, ContentHash, ManifestId, ManifestUrl, READER_VERSION};
 use policy::{FetchOutcome, RobotsKind, Status, VisitEnd};
-use store::{FetchRecord, PathCheck, PathSlots, RobotsRecord, Seed, StoreError, VisitRecord, VisitSaved};
+use store::{
+    FetchRecord, PathCheck, PathSlots, RobotsRecord, Seed, Store, StoreError, VisitRecord, VisitSaved,
+};
 
 use crate::build::{
     body, feed_after, fetch, found, host, later, lease, leased, manifest, says, site, start, url, visit,
@@ -425,5 +427,69 @@ pub(crate) async fn a_later_reader_replaces_what_an_earlier_one_read(db: Db) -> 
     }
     let leased = leased(store, SHOP, later(90)).await?;
     assert!(leased.site.outdated.is_empty());
+    Ok(())
+}
+
+const SHOP: &str = "shop.example";
+const SHOP_AT: &str = "https://shop.example/agent.json";
+
+/// A shop whose manifest an earlier version of the reader read.
+async fn shop_of_an_earlier_reader(db: &Db) -> Result<()> {
+    visited(&db.store, SHOP, later(0), vec![found(SHOP_AT, "1", &["book"], later(0))]).await?;
+    db.execute("UPDATE manifest SET reader_version = 1").await
+}
+
+/// The native ids of the shop's capabilities, according to its manifest.
+async fn capabilities_of_shop(store: &Store) -> Result<Vec<String>> {
+    let stored = store.manifest_find(&ManifestId::of(&url(SHOP_AT))).await?.context("a manifest")?;
+    Ok(stored.manifest.capabilities.into_iter().map(|capability| capability.native_id).collect())
+}
+
+pub(crate) async fn a_later_reader_with_an_equal_reading_writes_its_version(db: Db) -> Result<()> {
+    shop_of_an_earlier_reader(&db).await?;
+    let head = db.store.feed_head().await?.0;
+    for (minutes, outcome) in [(9, FetchOutcome::NotModified), (20, FetchOutcome::Found)] {
+        db.execute("UPDATE manifest SET reader_version = 1").await?;
+        let read = found(SHOP_AT, "1", &["other"], later(minutes));
+        let read = FetchRecord { outcome, is_stored_reading: true, ..read };
+        visited(&db.store, SHOP, later(minutes), vec![read]).await?;
+        assert_eq!(feed_after(&db.store, head).await?, says(&[]));
+        assert_eq!(capabilities_of_shop(&db.store).await?, ["book"], "it is not written again");
+        let current = db.number("SELECT reader_version FROM manifest").await?;
+        assert_eq!(current, i64::from(READER_VERSION));
+    }
+    Ok(())
+}
+
+pub(crate) async fn a_document_that_was_not_requested_is_not_confirmed(db: Db) -> Result<()> {
+    shop_of_an_earlier_reader(&db).await?;
+    db.execute("UPDATE manifest SET status = 'stale'").await?;
+    let seen = "SELECT CAST(MIN(last_seen_at_ms) AS TEXT) FROM (SELECT last_seen_at_ms FROM manifest
+                UNION ALL SELECT last_seen_at_ms FROM manifest_version) AS seen";
+    let before = db.texts(seen).await?;
+    let fresh = FetchRecord { outcome: FetchOutcome::Fresh, ..found(SHOP_AT, "1", &["pay"], later(9)) };
+    visited(&db.store, SHOP, later(9), vec![fresh]).await?;
+    assert_eq!(capabilities_of_shop(&db.store).await?, ["pay"]);
+    assert_eq!(db.texts("SELECT status FROM manifest").await?, ["stale"]);
+    assert_eq!(db.texts(&seen.replace("MIN", "MAX")).await?, before);
+    Ok(())
+}
+
+/// Such a program updates neither the version of the reader nor the publisher.
+pub(crate) async fn an_earlier_program_leaves_outdated_manifests(db: Db) -> Result<()> {
+    let store = &db.store;
+    visited(store, SHOP, later(0), vec![found(SHOP_AT, "1", &["book"], later(0))]).await?;
+    db.execute("UPDATE manifest SET version = version + 1").await?;
+    db.execute("UPDATE manifest_version SET version = version + 1").await?;
+    let outdated = BTreeSet::from([ManifestId::of(&url(SHOP_AT))]);
+    assert_eq!(leased(store, SHOP, later(9)).await?.site.outdated, outdated);
+    let unchanged = fetch(SHOP_AT, FetchOutcome::NotModified, later(20));
+    visited(store, SHOP, later(20), vec![unchanged]).await?;
+    assert_eq!(db.texts("SELECT publisher FROM manifest WHERE read_version = version").await?, ["site"]);
+    assert_eq!(leased(store, SHOP, later(30)).await?.site.outdated, outdated, "it was not read");
+    let read = FetchRecord { outcome: FetchOutcome::Fresh, ..found(SHOP_AT, "1", &["pay"], later(40)) };
+    visited(store, SHOP, later(40), vec![read]).await?;
+    assert!(leased(store, SHOP, later(50)).await?.site.outdated.is_empty());
+    assert_eq!(capabilities_of_shop(store).await?, ["pay"]);
     Ok(())
 }
