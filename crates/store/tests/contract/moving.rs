@@ -308,7 +308,7 @@ pub(crate) async fn declarations_of_an_earlier_dump_are_grouped_at_the_next_visi
         };
         let added = match table.as_str() {
             "declaration" => continue,
-            "manifest" => 4,
+            "manifest" => 5,
             "capability" => 3,
             _ => 0,
         };
