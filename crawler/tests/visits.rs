@@ -607,7 +607,7 @@ async fn further_links_of_an_unchanged_catalog_are_read_from_its_stored_copy() {
     let catalog = |links: &mut dyn Iterator<Item = String>| {
         let entry = |(number, url)| {
             format!(
-                r#"{{"identifier":"urn:air:shop.example:agent:{number}","displayName":"Agent","type":"application/json","url":"{url}"}}"#
+                r#"{{"identifier":"urn:air:shop.example:agent:{number}","displayName":"Agent","type":"application/a2a-agent-card+json","url":"{url}"}}"#
             )
         };
         let entries: Vec<String> = links.enumerate().map(entry).collect();
