@@ -652,8 +652,8 @@ async fn further_links_of_an_unchanged_catalog_are_read_from_its_stored_copy() {
 #[tokio::test]
 async fn the_best_source_decides_what_the_site_publishes() {
     let catalog = r#"{"specVersion":"1.0","host":{"displayName":"Shop"},"entries":[
-        {"identifier":"urn:air:shop.example:own","displayName":"Own","type":"application/json","url":"https://shop.example/own.json"},
-        {"identifier":"urn:air:shop.example:user","displayName":"User","type":"application/json","url":"https://shop.example/u/x.json"}]}"#;
+        {"identifier":"urn:air:shop.example:own","displayName":"Own","type":"application/a2a-agent-card+json","url":"https://shop.example/own.json"},
+        {"identifier":"urn:air:shop.example:user","displayName":"User","type":"application/a2a-agent-card+json","url":"https://shop.example/u/x.json"}]}"#;
     for (link, expected) in
         [("", vec![]), ("<link rel='agent-manifest' href='/own.json'>", vec!["/agent.json", "/own.json"])]
     {
