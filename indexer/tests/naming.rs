@@ -152,7 +152,9 @@ fn the_near_copy_that_the_site_publishes_leads_at_any_path() {
         (vec![of_user.clone(), of_host.clone(), of_site.clone()], &of_site),
     ] {
         let (_dir, searcher) = searcher(&manifests);
-        let hits = found(&searcher, "cancel my order of books", Filters::default());
+        let phrasings = vec!["cancel my order of books".to_owned()];
+        let request = SearchRequest { phrasings, group_by: Grouping::Copies, ..SearchRequest::default() };
+        let hits = searcher.search(&request).unwrap().hits;
         assert_eq!((hits.len(), &hits[0].manifest_id), (1, &leader.manifest.id), "{hits:?}");
     }
 }
