@@ -428,12 +428,12 @@ async fn lookup_prefers_the_host_of_the_publisher() {
         ("https://words.example/u/thief/ard.json", (Discovery::CatalogEntry, subdomain), entry("of a user")),
     ];
     let world = World::with_found(&at_other_hosts, &linked).await;
-    let found = world.get(&entry_path("urn:air:words.example:agent:poet")).await.ok();
-    assert_eq!(found["description"], "of a subdomain");
+    let found = world.get(&entry_path("urn:air:words.example:agent:poet")).await;
+    assert_eq!(found.status, StatusCode::NOT_FOUND, "another host may belong to a customer");
     let agents = world.get("/agents?pageSize=100").await.ok();
     let kept: Vec<&str> = identifiers(&agents["items"]);
     let kept = kept.iter().filter(|identifier| **identifier == "urn:air:words.example:agent:poet").count();
-    assert_eq!(kept, 1, "no other catalog keeps it: {agents}");
+    assert_eq!(kept, 0, "no catalog at another host keeps it: {agents}");
     for url in
         ["https://www.words.example/.well-known/ard.json", "https://words.example/.well-known/ard.json"]
     {
