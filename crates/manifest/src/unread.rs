@@ -75,7 +75,7 @@ pub(crate) fn keep(document: &Value, draft: &mut Draft<'_>) {
         let room = PLACES_MAX.saturating_sub(places.len());
         match value {
             Value::Object(map) => {
-                let named = map.iter().filter(|(name, value)| !may_be_secret(name, value)).take(room);
+                let named = map.iter().take(room);
                 places.extend(named.map(|(name, value)| Place { parent: at, step: Step::Name(name), value }));
             }
             Value::Array(list) => {
@@ -86,7 +86,7 @@ pub(crate) fn keep(document: &Value, draft: &mut Draft<'_>) {
                     value,
                 }));
             }
-            scalar if !known.is_read(name_of(&places, at), scalar) => {
+            scalar if !known.is_read(name_of(&places, at), scalar) && !is_in_secret(&places, at) => {
                 let kept = match scalar {
                     Value::String(text) => Value::from(capped(text.trim(), TEXT_CHARS_MAX)),
                     other => other.clone(),
@@ -139,6 +139,18 @@ enum Step<'v> {
     Root,
     Name(&'v str),
     Index(usize),
+}
+
+/// Whether a value is in a member that may contain a secret.
+fn is_in_secret(places: &[Place<'_>], mut at: usize) -> bool {
+    while let Some(place) = places.get(at) {
+        match place.step {
+            Step::Root => return false,
+            Step::Name(name) if may_be_secret(name, place.value) => return true,
+            Step::Name(_) | Step::Index(_) => at = place.parent,
+        }
+    }
+    false
 }
 
 /// The name of the member that a value is, or is an element of.

@@ -32,18 +32,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     if matches!(draft.format(), Format::OpenApi | Format::Unrelated | Format::Malformed) {
         return;
     }
-    for key in ["mcp", "mcp_endpoint", "mcpEndpoint", "mcp_server", "mcp_url", "mcpUrl"] {
-        let transport = root.text("transport").filter(|_| root.text(key).is_some());
-        add_server(root.value(key), Protocol::Mcp, transport, draft);
-    }
-    let servers = root.object("mcpServers").into_iter().flat_map(|servers| servers.map.values());
-    for server in servers.filter(|server| server.is_object()).take(SERVERS_MAX) {
-        add_server(Some(server), Protocol::Mcp, None, draft);
-    }
-    commands::read(root, draft);
-    for key in ["a2a", "a2a_endpoint", "a2aEndpoint"] {
-        add_server(root.value(key), Protocol::A2a, None, draft);
-    }
+    read_servers(root, draft);
     add_tools_of_page(root, draft);
     payments::read(root, draft);
     if !draft.format().is_core() && draft.format() != Format::X402 {
@@ -103,6 +92,22 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         apply_described_effects(listed, draft);
         open_described(listed, draft);
         payment_header::read(root, draft);
+    }
+}
+
+/// The MCP servers, the commands that start servers, and the A2A endpoints at the root.
+fn read_servers(root: &Object<'_>, draft: &mut Draft<'_>) {
+    for key in ["mcp", "mcp_endpoint", "mcpEndpoint", "mcp_server", "mcp_url", "mcpUrl"] {
+        let transport = root.text("transport").filter(|_| root.text(key).is_some());
+        add_server(root.value(key), Protocol::Mcp, transport, draft);
+    }
+    let servers = root.object("mcpServers").into_iter().flat_map(|servers| servers.map.values());
+    for server in servers.filter(|server| server.is_object()).take(SERVERS_MAX) {
+        add_server(Some(server), Protocol::Mcp, None, draft);
+    }
+    commands::read(root, draft);
+    for key in ["a2a", "a2a_endpoint", "a2aEndpoint"] {
+        add_server(root.value(key), Protocol::A2a, None, draft);
     }
 }
 

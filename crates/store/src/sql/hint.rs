@@ -11,7 +11,6 @@ use serde::Serialize;
 
 use super::link::{LinkedHint, SiteSeed, counts, hints_linked, is_listed};
 use super::renewal::{Renewal, urls_known};
-use super::rows::decode;
 use super::{Connection, batch};
 use crate::convert::{RowRef, intact, json, names};
 use crate::fault::Outcome;
@@ -244,7 +243,7 @@ struct CacheRow {
 
 /// The stored responses with the manifests among the documents, marked as documents with links left.
 async fn links_left(connection: &mut Connection, documents: &BTreeSet<ManifestId>) -> Outcome<Vec<CacheRow>> {
-    let rows = sqlx::query(concat!(
+    let rows: Vec<(String, String)> = sqlx::query_as(concat!(
         "SELECT resource.id, resource.cache FROM resource
          JOIN manifest ON manifest.id = resource.id AND manifest.removed_at_ms IS NULL
          WHERE resource.cache IS NOT NULL AND resource.id IN ",
@@ -253,7 +252,7 @@ async fn links_left(connection: &mut Connection, documents: &BTreeSet<ManifestId
     .bind(names(documents.iter().map(ManifestId::as_str))?)
     .fetch_all(&mut *connection)
     .await?;
-    Ok(intact(decode(&["resource"], &rows), |(id, cache): (String, String)| {
+    Ok(intact(rows.into_iter().map(Ok), |(id, cache)| {
         let at = RowRef::new("resource", &id);
         let mut cache: CacheRecord = at.json("cache", cache.as_bytes())?;
         cache.links_left = true;

@@ -56,7 +56,7 @@ pub(crate) fn is_about_tier(line: &str) -> bool {
     let mut is_tier = false;
     if label.len() <= LABEL_BYTES_MAX {
         text::each_word(label, |word| {
-            is_tier |= matches!(word, "tier" | "plan" | "trial" | "demo" | "sandbox")
+            is_tier |= matches!(word, "tier" | "plan" | "trial" | "demo" | "sandbox");
         });
     }
     is_tier
