@@ -2,7 +2,7 @@
 //!
 //! Requests in progress divided by throughput is the expected latency of the next request (Little's law). A short queue spike is a burst
 //! and drains. A standing queue delays every client without serving more requests, so requests are rejected until the queue is short, as
-//! CoDel does in routers (RFC 8289). After that, bursts are rejected until a second has passed without overload, because retries would
+//! `CoDel` does in routers (RFC 8289). After that, bursts are rejected until a second has passed without overload, because retries would
 //! otherwise fill the queue again.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -528,8 +528,8 @@ async fn documents_that_cannot_be_read_again_do_not_prevent_others() {
     crawl.pass_again().await;
     let _dir = read_by_an_earlier_version(&mut crawl, equal).await;
     let report = crawl.report("shop.example").await;
-    let fetches = report.visits.first().expect("a visit").fetches.iter();
-    let last = fetches.filter(|fetch| fetch.outcome == FetchOutcome::Fresh).next_back().expect("a document");
+    let mut fetches = report.visits.first().expect("a visit").fetches.iter();
+    let last = fetches.rfind(|fetch| fetch.outcome == FetchOutcome::Fresh).expect("a document");
     let known = report.state.resources.iter().find(|known| known.url == last.url).expect("a resource");
     let kept = known.content_hash.clone().unwrap();
     let is_dropped = |hash: &Value| hash.is_string() && hash.as_str() != Some(kept.as_str());

@@ -149,7 +149,7 @@ fn the_near_copy_that_the_site_publishes_leads_at_any_path() {
     for (manifests, leader) in [
         (vec![of_user.clone(), of_site.clone()], &of_site),
         (vec![of_user.clone(), of_host.clone()], &of_host),
-        (vec![of_user.clone(), of_host.clone(), of_site.clone()], &of_site),
+        (vec![of_user, of_host.clone(), of_site.clone()], &of_site),
     ] {
         let (_dir, searcher) = searcher(&manifests);
         let phrasings = vec!["cancel my order of books".to_owned()];

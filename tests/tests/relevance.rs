@@ -186,7 +186,7 @@ fn fifty_spam_sites_do_not_rank_before_the_sites_that_they_imitate() {
         let reasons = marked.get(&line.site).cloned().unwrap_or_default();
         match &line.reason {
             Some(reason) => {
-                assert!(reasons.contains(reason), "{}: {reasons:?} instead of {reason}", line.site)
+                assert!(reasons.contains(reason), "{}: {reasons:?} instead of {reason}", line.site);
             }
             None => assert!(reasons.is_empty(), "{}: {reasons:?}", line.site),
         }

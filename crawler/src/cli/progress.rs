@@ -23,6 +23,7 @@ pub(super) struct Rate {
 }
 
 /// The displayed state of a crawl.
+#[expect(clippy::struct_excessive_bools, reason = "independent facts about the crawl")]
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Shown {
     pub(super) sites_done: u64,

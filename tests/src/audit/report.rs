@@ -173,7 +173,9 @@ impl Report {
 
     /// Fails with the whole report if there is a violation.
     ///
-    /// # Panics If there is a violation, or no request to check.
+    /// # Panics
+    ///
+    /// If there is a violation, or no request to check.
     #[track_caller]
     pub fn assert_clean(&self) {
         assert!(self.is_clean(), "the crawl was not polite, or sent no request\n{self}");

@@ -16,7 +16,7 @@ const DROPPED_ONE_IN: u64 = 7;
 /// Maximum length of a request that counts as a sentence; longer ones are pasted documents.
 const SENTENCE_BYTES_MAX: usize = 400;
 
-/// A small seeded pseudo-random generator (SplitMix64) that returns the same numbers on every machine.
+/// A small seeded pseudo-random generator (`SplitMix64`) that returns the same numbers on every machine.
 #[derive(Debug, Clone)]
 pub struct Seeded(u64);
 

@@ -300,6 +300,7 @@ async fn lookups_ask_nobody(alpha: &Instance, web: &Web) {
     assert_eq!(web.log().hit_count(), before);
 }
 
+#[expect(clippy::disallowed_methods, reason = "a client of the local api")]
 async fn failing_peers_are_skipped(alpha: &Instance) {
     for _ in 0..2 {
         let found = alpha.search(json!({"pageSize": 1})).await;
