@@ -28,7 +28,7 @@ use crate::problem::Problem;
 use crate::self_description::own_entry;
 use crate::state::App;
 
-/// Identifiers in one search of the index: it compares each in two forms, and at most a hundred values.
+/// Maximum number of identifiers in one search of the index, which compares each in two forms and accepts at most a hundred values.
 const NAMES_AT_ONCE: usize = 50;
 
 /// The results of a search.

@@ -81,8 +81,8 @@ impl Peer {
         self.answer(outcome, started.elapsed())
     }
 
-    /// Keeps what an outcome says about the peer. An answer that is too large and most statuses 4xx are about the search, which a client
-    /// chose, and a fault of this machine is about nobody else.
+    /// Records the outcome for the circuit breaker. A response that is too large and most statuses 4xx depend on the search, which a client
+    /// chose. Neither they nor a failure of this machine count against the peer.
     fn note(&self, outcome: &Outcome, began: DateTime<Utc>) {
         let mut breaker = self.breaker();
         match outcome {

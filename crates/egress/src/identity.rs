@@ -10,7 +10,7 @@ use url::Url;
 /// The version in the User-Agent.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 const PROJECT_URL: &str = env!("CARGO_PKG_REPOSITORY");
-/// Domains that are reserved for examples (RFC 2606), as the documents use them: nobody is reached there.
+/// Domains that are reserved for examples (RFC 2606), as the documents use them. Mail to them reaches no operator.
 const EXAMPLE_DOMAINS: [&str; 3] = ["example.org", "example.com", "example.net"];
 
 /// Contact of the operator.

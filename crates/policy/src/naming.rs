@@ -128,7 +128,7 @@ impl SiteNaming {
         is_own && (naming(&self.site, found_by) == Naming::Site || is_own_api())
     }
 
-    /// Who publishes a document: the site at its domain, the owner of the host at another host, or nobody known.
+    /// Who publishes a document: the site at its domain, the owner of the host at another host, or an unknown user.
     pub fn publisher(&self, url: &ManifestUrl) -> Publisher {
         let is_at_own_path = is_usual(url) || url.path_and_query() == HOME_PAGE;
         match is_at_own_path || self.is_named_by_publisher(url) {

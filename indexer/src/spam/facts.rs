@@ -33,8 +33,8 @@ pub(crate) struct PublisherFacts {
     pub(crate) site: SiteName,
     pub(crate) capabilities: u32,
     pub(crate) first_seen_ms: i64,
-    /// The manifest is at the domain. Another host may belong to a customer, so its facts count only for a site without manifests at its
-    /// domain.
+    /// Whether the manifest is at the domain or its `www.` host. Another host may belong to a customer, so its facts count only for a site
+    /// without manifests at its domain.
     pub(crate) is_at_domain: bool,
     pub(crate) is_verified: bool,
     /// Keys of the publisher's own names, and of their words.
