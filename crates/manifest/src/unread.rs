@@ -260,10 +260,15 @@ impl<'r> Known<'r> {
         if text.is_empty() || self.values.contains(inner) {
             return true;
         }
-        if inner.len() < PART_BYTES_MIN || self.searched >= SEARCHED_BYTES_MAX {
+        let is_path = inner.starts_with('/');
+        if (inner.len() < PART_BYTES_MIN && !is_path) || self.searched >= SEARCHED_BYTES_MAX {
             return false;
         }
         self.searched += self.record.len();
+        if inner.len() < PART_BYTES_MIN {
+            // Readers join a path with the base of its URL.
+            return self.record.contains(&format!("{inner}\""));
+        }
         let mut end = inner.len().min(COMPARED_BYTES_MAX);
         while !inner.is_char_boundary(end) {
             end -= 1;
