@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use manifest::{IdentityMark, ManifestUrl, SiteName};
+use manifest::{IdentityMark, ManifestUrl, Publisher, SiteName};
 use serde::{Deserialize, Serialize};
 use store::StoredManifest;
 
@@ -75,7 +75,7 @@ impl PublisherFacts {
             site: manifest.url.site(),
             capabilities: u32::try_from(manifest.capabilities.len()).unwrap_or(u32::MAX),
             first_seen_ms: stored.first_seen_at.timestamp_millis(),
-            is_at_domain: manifest.url.host().is_main_host_of(&manifest.url.site().apex()),
+            is_at_domain: stored.publisher == Publisher::Site,
             is_verified: stored.identity().marks().contains(&IdentityMark::Verified),
             own_names,
             has_own_name,
@@ -175,7 +175,7 @@ fn links(stored: &StoredManifest) -> BTreeSet<SiteName> {
 #[cfg(test)]
 mod tests {
     use manifest::model::{CapabilityKind, Format, Link, Manifest};
-    use manifest::{Capability, ContentHash, ManifestId, NamedBy, Publisher};
+    use manifest::{Capability, ContentHash, ManifestId, NamedBy};
     use serde_json::json;
 
     use super::*;
