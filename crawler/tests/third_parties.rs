@@ -466,6 +466,29 @@ async fn retry_after_of_a_host_that_only_others_name_delays_only_this_host() {
     assert!(host.next_ok_at.unwrap() - now() > TimeDelta::days(6), "{host:?}");
 }
 
+/// A host below the domain may belong to a customer, even if the operator lists it: it cannot delay the domain.
+#[tokio::test]
+async fn retry_after_of_a_listed_host_delays_only_this_host() {
+    let customer = format!("a00.{VICTIM}");
+    for busy in [Answer::retry_after(429, "604800"), Answer::retry_after(404, "604800")] {
+        let limited = Host::new(&customer).route("/robots.txt", busy);
+        let web = Web::builder().host(Host::new(VICTIM).route(MANIFEST, AWP)).host(limited).start();
+        let mut crawl = Crawl::on(web.await.unwrap(), &format!("{VICTIM}\n{customer}")).await;
+        for pass in 0..3 {
+            let requested = if pass == 0 { crawl.pass().await } else { crawl.pass_again().await };
+            assert!(
+                requested.requests > 0 && crawl.paths(VICTIM).contains(&MANIFEST.to_owned()),
+                "pass {pass}"
+            );
+        }
+        let state = crawl.report(VICTIM).await.state;
+        assert_eq!(state.not_before, None);
+        let host = state.hosts.iter().find(|known| known.host.as_str() == customer).unwrap();
+        assert!(host.next_ok_at.unwrap() - now() > TimeDelta::days(6), "{host:?}");
+        assert!(crawl.hits(&customer).is_empty(), "nothing is requested during the delay");
+    }
+}
+
 /// Responses of hosts that others name are not evidence about the site: a dead site stays dead.
 #[tokio::test]
 async fn reports_a_dead_site_despite_hosts_that_another_site_names() {

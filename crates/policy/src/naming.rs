@@ -117,15 +117,17 @@ impl SiteNaming {
         self.found.get(url).is_some_and(|found_by| self.is_word_of_publisher(&url.host(), found_by))
     }
 
-    /// Whether a source says what the publisher of a host publishes there: the operator's list, a usual path, or the robots.txt, the DNS
-    /// records, the home page or the list of APIs (RFC 9727) of the domain or of this host. Another host below the domain may belong to a
-    /// customer, even if the operator lists it or the home page links to it, so it cannot speak for the domain.
+    /// Whether a source says what the publisher of a host publishes there: a usual path, or the robots.txt, the DNS records, the home page
+    /// or the list of APIs (RFC 9727) of the domain or of this host. Another host below the domain may belong to a customer, even if the
+    /// operator lists it or the home page links to it, so it cannot speak for the domain. The operator's list says what is requested, not
+    /// who wrote it: lists are collected from strangers.
     pub fn is_word_of_publisher(&self, host: &Host, found_by: &FoundBy) -> bool {
         let from = found_by.linked_from.as_ref();
         let is_own = from.is_none_or(|from| is_main_host(&self.site, &from.host()) || from.host() == *host);
         // RFC 9727 section 2
         let is_own_api = || from.is_some_and(|from| from.path_and_query() == "/.well-known/api-catalog");
-        is_own && (naming(&self.site, found_by) == Naming::Site || is_own_api())
+        let is_listed = found_by.discovery == Discovery::Listed;
+        is_own && !is_listed && (naming(&self.site, found_by) == Naming::Site || is_own_api())
     }
 
     /// Who publishes a document: the site at its domain, the owner of the host at another host, or an unknown user.
@@ -309,8 +311,14 @@ mod tests {
             (url(of_listed), found_by(Discovery::HtmlLink, home_of_listed)),
         ]);
         let listed = Host::parse("listed.a.example").unwrap();
+        let (listed_upload, listed_card) =
+            ("https://a.example/u/listed.json", "https://a.example/agent.json");
+        let found =
+            found.chain([listed_upload, listed_card].map(|at| (url(at), found_by(Discovery::Listed, None))));
         let naming = SiteNaming::new(SiteName::parse("a.example").unwrap(), found.collect(), [listed]);
         for (at, publisher) in [
+            (listed_upload, Publisher::Unknown),
+            (listed_card, Publisher::Site),
             (own_api, Publisher::Site),
             (upload, Publisher::Unknown),
             (at_home, Publisher::Site),

@@ -35,7 +35,6 @@ mod turns;
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
-use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -106,7 +105,7 @@ pub(crate) struct Visited {
 struct Visit<'a> {
     tools: &'a Tools,
     site: &'a SiteState,
-    own_hosts: Arc<OwnHosts>,
+    own_hosts: OwnHosts,
     /// Known documents that visits request in turns. A link to one of them does not add it to this visit.
     in_turns: HashSet<&'a ManifestUrl>,
     /// Known documents that are requested after all others.
@@ -236,14 +235,13 @@ impl<'a> Visit<'a> {
             progress.compare_due_at(site, token.due_at);
         }
         let has_history = resumed.is_some() || token.address_group.is_some();
-        let own_hosts = Arc::new(OwnHosts::of(site));
+        let own_hosts = OwnHosts::of(site);
         let mut progress = resumed.unwrap_or_else(|| match &scope {
             Scope::Site => prepare::begin(site, &own_hosts, &tools.priors.now(), now),
             Scope::Document(url) => prepare::only(url, now),
         });
         progress.due_at.get_or_insert(token.due_at);
-        let lease = (token.clone(), site, Arc::clone(&own_hosts));
-        let requester = Requester::new(tools, stop, lease, session, &progress.traffic);
+        let requester = Requester::new(tools, stop, (token.clone(), site), session, &progress.traffic);
         Self {
             tools,
             site,
@@ -286,7 +284,7 @@ impl<'a> Visit<'a> {
                         return Ok(end);
                     }
                     ControlFlow::Continue(dropped) => {
-                        self.progress.findings.leave(dropped, LEFT, (self.site, &*self.own_hosts));
+                        self.progress.findings.leave(dropped, LEFT, (self.site, &self.own_hosts));
                         self.leave_at_failed_hosts(&task);
                         self.hold_seeds().await?;
                     }
@@ -327,14 +325,14 @@ impl<'a> Visit<'a> {
         if task.named_by != NamedBy::Site && is_at_failed(task) && !is_recorded() {
             left.push(task.clone());
         }
-        findings.leave(left, LEFT, (self.site, &*self.own_hosts));
+        findings.leave(left, LEFT, (self.site, &self.own_hosts));
     }
 
     /// Stops the visit when the time for URLs that the site itself names, including the parts of its manifests, is used up. When the time
     /// or the memory for all other URLs is used up, or the time of one owner, only those URLs and the ones that lead to more of them are
     /// left for a later visit.
     fn observe_time(&mut self, task: &Task) -> NextStep {
-        let site = (self.site, self.own_hosts.as_ref());
+        let site = (self.site, &self.own_hosts);
         let Progress { plan, traffic, findings, links_exceed_memory, .. } = &mut self.progress;
         if *links_exceed_memory {
             findings.leave(plan.take(Task::is_link), TOO_MUCH, site);
@@ -432,7 +430,7 @@ impl<'a> Visit<'a> {
         }
         let left = self.progress.plan.take(|other| other.current().host() == host);
         let left = std::iter::once(task).chain(left).collect();
-        self.progress.findings.leave(left, LEFT, (self.site, &*self.own_hosts));
+        self.progress.findings.leave(left, LEFT, (self.site, &self.own_hosts));
     }
 
     /// How the visit ended at the site's own hosts.
@@ -457,7 +455,7 @@ impl<'a> Visit<'a> {
             is_part && findings::known(self.site, &task.url).is_none()
         };
         let left = plan.keep(is_new_part);
-        findings.leave(left, LEFT, (self.site, &*self.own_hosts));
+        findings.leave(left, LEFT, (self.site, &self.own_hosts));
         plan.tasks().next().is_none()
     }
 

@@ -58,16 +58,6 @@ impl OwnHosts {
         self.naming.names_host(host)
     }
 
-    /// Whether the response of a host to a task is evidence about the site: the host is its own, an own host redirects there, or the
-    /// operator lists the URL.
-    pub(super) fn answers_for_site(&self, host: &Host, task: Option<&Task>) -> bool {
-        let is_of_site = |task: &Task| {
-            let is_own = task.discovery == Discovery::Listed || self.contains(&task.url.host());
-            task.named_by == NamedBy::Site && is_own
-        };
-        self.contains(host) || task.is_some_and(is_of_site)
-    }
-
     /// The [`NamedBy`] of the links in the robots.txt, the DNS records and the home page of a host.
     pub(super) fn named_by_host(&self, host: &Host) -> NamedBy {
         if self.contains(host) { NamedBy::Site } else { NamedBy::Others }
@@ -267,18 +257,5 @@ mod tests {
         let publishes =
             [CATALOG, OF_PAGE, UPLOAD, CARD].map(|at| own.publishes(&ManifestUrl::parse(at).unwrap()));
         assert_eq!(publishes, [true, true, false, false]);
-    }
-
-    #[test]
-    fn host_reached_from_an_own_url_is_evidence_about_the_site() {
-        let (own, met) = (own(), ManifestUrl::parse(MET).unwrap().host());
-        for (task, answers) in [
-            (Some(task("https://a.example/agent.json", NamedBy::Site)), true),
-            (Some(task(UPLOAD, NamedBy::Others)), false),
-            (Some(task(MET, NamedBy::Site)), false),
-            (None, false),
-        ] {
-            assert_eq!(own.answers_for_site(&met, task.as_ref()), answers, "{task:?}");
-        }
     }
 }

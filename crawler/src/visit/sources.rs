@@ -221,7 +221,9 @@ pub(super) fn keep_source(task: &mut Task, known: &ResourceState, own: &OwnHosts
             && !is_word(task.discovery, task.linked_from.as_deref())
     };
     let is_kept = || !is_linked_by_site(task, own) || own.names(&known.url) && is_better();
-    if known.discovery == Discovery::Listed || has_source() && is_kept() {
+    if known.discovery == Discovery::Listed && !is_word(task.discovery, task.linked_from.as_deref())
+        || has_source() && is_kept()
+    {
         task.discovery = known.discovery;
         task.linked_from = known.linked_from.clone().map(Box::new);
     }

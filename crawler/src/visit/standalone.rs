@@ -7,7 +7,6 @@
 //! In a fleet, a worker sends them even if another worker owns the address. It follows the clocks in the store.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -16,7 +15,6 @@ use policy::{BodyKind, VisitEnd};
 use store::{GroupSet, LeaseRequest, LeasedSite, PathSlots, StoreError, WorkerId};
 
 use super::context::{Interrupt, Stop, Tools};
-use super::own_hosts::OwnHosts;
 use super::progress::Progress;
 use super::requester::{Message, Requester, Robots};
 use super::task::Task;
@@ -130,7 +128,7 @@ impl StandaloneRequests {
                 session: tools.egress.session(site.clone()),
                 progress: Progress::new(clock::now(), PathSlots::default()),
             });
-        let leased = (token.clone(), &state, Arc::new(OwnHosts::of(&state)));
+        let leased = (token.clone(), &state);
         let mut requester =
             Requester::new(tools, stop, leased, session, &progress.traffic).without_progress();
         let attempt = request(&mut requester, &mut progress, url, kind, message).await;

@@ -198,7 +198,7 @@ impl Visit<'_> {
         let is_own = |host: &Host| self.own_hosts.contains(host);
         let without_room = self.progress.follow(follow_ups, named_by, &self.in_turns, is_own);
         let has_room = without_room.is_empty();
-        self.progress.findings.leave_without_room(without_room, (self.site, &*self.own_hosts));
+        self.progress.findings.leave_without_room(without_room, (self.site, &self.own_hosts));
         has_room
     }
 

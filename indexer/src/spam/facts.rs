@@ -61,10 +61,10 @@ pub(crate) struct Listing {
 }
 
 impl PublisherFacts {
-    /// The facts of a manifest at a usual path of its site; `None` for manifests at other paths, which users of the site may have written.
-    /// `sketches` are the fingerprints of its capabilities.
+    /// The facts of a manifest whose publisher is known; `None` for other manifests, which users of the site may have written. `sketches` are
+    /// the fingerprints of its capabilities.
     pub(crate) fn of(stored: &StoredManifest, sketches: impl Iterator<Item = u64>) -> Option<Self> {
-        if !stored.is_of_site() || !policy::naming::is_usual(&stored.manifest.url) {
+        if !stored.is_of_site() || stored.publisher == Publisher::Unknown {
             return None;
         }
         let manifest = &stored.manifest;

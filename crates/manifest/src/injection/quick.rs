@@ -45,9 +45,9 @@ fn has_separators_in_a_row(text: &[u8]) -> bool {
     found != 0
 }
 
-/// White space, other controls, `*`, `_` or `` ` ``.
+/// White space, other controls, `*`, `_`, `` ` `` or `~`.
 const fn is_separator(byte: u8) -> bool {
-    byte <= b' ' || byte == b'*' || byte.wrapping_sub(b'_') <= 1
+    byte <= b' ' || byte == b'*' || byte == b'~' || byte.wrapping_sub(b'_') <= 1
 }
 
 /// Whether all characters that are not ASCII are signs that no phrase has, or letters of Latin-1, which no part has: dashes,
@@ -56,13 +56,14 @@ fn has_known_characters(text: &[u8]) -> bool {
     let mut rest = text;
     while let Some(at) = rest.iter().position(|byte| *byte >= 0x80) {
         let length = match rest.get(at..).unwrap_or_default() {
-            // Excludes the no-break space and the soft hyphen.
-            [0xc2, 0xa1..=0xac | 0xae..=0xbf, ..] | [0xc3, ..] => 2,
+            // Excludes the no-break space, the soft hyphen, and the ordinal indicators, which stand for letters.
+            [0xc2, 0xa1..=0xa9 | 0xab..=0xac | 0xae..=0xb9 | 0xbb..=0xbf, ..] | [0xc3, ..] => 2,
             [0xe2, 0x80, 0x90..=0xa7 | 0xb0..=0xbe, ..]
             | [0xe2, 0x82, 0xa0..=0xbf, ..]
             | [0xe2, 0x86..=0x87 | 0x94..=0x9f, ..]
             | [0xef, 0xb8, 0x8f, ..] => 3,
-            [0xf0, 0x9f, ..] => 4,
+            // Excludes enclosed letters.
+            [0xf0, 0x9f, 0x86..=0xbf, ..] => 4,
             _ => return false,
         };
         rest = rest.get(at + length..).unwrap_or_default();
@@ -76,12 +77,7 @@ static FOLDED: [u8; 256] = {
     let mut byte: usize = 0;
     while byte < 256 {
         let own = byte.to_le_bytes()[0];
-        folded[byte] =
-            if own == b' ' || own == b'*' || own == b'_' || own == b'`' || own.is_ascii_whitespace() {
-                b' '
-            } else {
-                own.to_ascii_lowercase()
-            };
+        folded[byte] = if is_separator(own) { b' ' } else { own.to_ascii_lowercase() };
         byte += 1;
     }
     folded

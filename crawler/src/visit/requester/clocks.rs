@@ -52,10 +52,10 @@ impl Requester<'_> {
         traffic.count(took, self.session.timings(), wire_bytes);
     }
 
-    /// Applies and stores the Retry-After of any response; `task` is the one in progress. At a host that is not the site's own, only this
-    /// host is delayed, because it may belong to somebody else, or may be a load balancer that does not serve the name. The same applies to
-    /// a 429 or 503 without the header, whose default delay applies to the whole site only if the domain itself gave this response to a URL
-    /// that the site itself names.
+    /// Applies and stores the Retry-After of any response; `task` is the one in progress. Only the domain and its `www.` host delay the
+    /// whole site. Any other host delays itself, because it may belong to a customer, or may be a load balancer that does not serve the
+    /// name. A 429 or 503 without the header has a default delay, which applies to the whole site only if the URL is one that the site
+    /// itself names.
     pub(super) async fn apply_retry_after(
         &mut self,
         host: &Host,
@@ -67,9 +67,8 @@ impl Requester<'_> {
             return Ok(());
         };
         let is_stated = matches!(retry_after, RetryAfter::Given(_) | RetryAfter::Clamped(_));
-        let is_of_domain = is_main_host(self.site.name.as_str(), host.as_str())
-            && task.is_none_or(|task| task.named_by == NamedBy::Site);
-        if self.own_hosts.answers_for_site(host, task) && (is_stated || is_of_domain) {
+        let is_of_site = task.is_none_or(|task| task.named_by == NamedBy::Site);
+        if is_main_host(self.site.name.as_str(), host.as_str()) && (is_stated || is_of_site) {
             self.site_clock.not_before = self.site_clock.not_before.max(Some(retry_after.not_before()));
         }
         if let Some(authority) = self.authorities.get_mut(host) {

@@ -31,7 +31,6 @@ pub(crate) use self::message::Message;
 pub(crate) use self::robots::is_without_evidence;
 pub(super) use self::robots::{Robots, robots_use};
 use super::context::{Interrupt, Stop, Tools};
-use super::own_hosts::OwnHosts;
 use super::progress::Progress;
 use super::traffic::Traffic;
 use crate::activity::VisitPlan;
@@ -100,7 +99,6 @@ pub(super) struct Requester<'a> {
     /// The lease, with the address group of the host that was requested last.
     pub(super) token: LeaseToken,
     site: &'a SiteState,
-    own_hosts: Arc<OwnHosts>,
     session: Session,
     site_clock: SiteClock,
     authorities: HashMap<Host, Authority>,
@@ -121,7 +119,7 @@ impl<'a> Requester<'a> {
     pub(super) fn new(
         tools: &'a Tools,
         stop: &'a Stop,
-        (token, site, own_hosts): (LeaseToken, &'a SiteState, Arc<OwnHosts>),
+        (token, site): (LeaseToken, &'a SiteState),
         session: Session,
         traffic: &Traffic,
     ) -> Self {
@@ -133,7 +131,6 @@ impl<'a> Requester<'a> {
             stop,
             token,
             site,
-            own_hosts,
             session,
             site_clock,
             authorities: HashMap::new(),

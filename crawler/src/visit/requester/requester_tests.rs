@@ -152,7 +152,7 @@ impl Fixture {
     fn requester<'a>(&'a self, stop: &'a Stop) -> Requester<'a> {
         let site = &self.leased.site;
         let session = self.tools.egress.session(site.name.clone());
-        let lease = (self.leased.token.clone(), site, Arc::new(OwnHosts::of(site)));
+        let lease = (self.leased.token.clone(), site);
         Requester::new(&self.tools, stop, lease, session, &Traffic::default())
     }
 
