@@ -215,8 +215,7 @@ pub(crate) fn page(answer: &SiteAnswer, context: &PageContext) -> SitePage {
         site: line.site.to_string(),
         icon: icons::of_site(line.site.as_str(), 64),
         name: first(|profile| &profile.title)
-            .filter(|name| *name != line.site.to_string())
-            .filter(|_| !addresses_reader),
+            .filter(|name| !addresses_reader && *name != line.site.to_string()),
         unicode_domain: line.site.in_unicode(),
         description: first(|profile| &profile.description),
         publisher: first(|profile| &profile.publisher),
