@@ -370,7 +370,10 @@ async fn page_of_a_site_leads_with_its_name_and_says_when_a_check_is_possible() 
     let nameless = world.page("/sites/shy.example").await.text();
     assert!(nameless.contains("<h1>shy.example</h1>"), "{nameless}");
     let capability = world.page(&capability_path(&documents::skyhop())).await.text();
-    assert!(capability.contains("The address is the site&#39;s own · owner not verified · no warnings"), "{capability}");
+    assert!(
+        capability.contains("The address is the site&#39;s own · owner not verified · no warnings"),
+        "{capability}"
+    );
 }
 
 #[tokio::test]
