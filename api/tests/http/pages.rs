@@ -360,7 +360,7 @@ async fn types_of_single_sites_are_listed_after_the_shared_ones() {
 }
 
 #[tokio::test]
-async fn page_of_a_site_leads_with_its_name_and_says_when_a_check_is_possible() {
+async fn page_of_a_site_leads_with_its_name_and_a_capability_has_a_line_on_trust() {
     let world = World::new().await;
     let page = world.page("/sites/skyhop.example").await.text();
     let (_, identity) = page.split_once("class=\"identity\"").unwrap();
