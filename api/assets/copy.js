@@ -1,5 +1,5 @@
-// A button on each text that is made to be copied, and requests that are built while the form is filled in. Without scripts
-// the text is selected by hand, and the form is submitted.
+// A button on each text that is made to be copied, the language and the client that were chosen last, and requests that are built while
+// the form is filled in. Without scripts the text is selected by hand, and the form is submitted.
 
 // navigator.clipboard is missing over plain HTTP from another machine; a selected text area can be copied there, too.
 async function copy(text) {
@@ -40,6 +40,16 @@ for (const box of document.querySelectorAll("[data-copy]")) {
     }, 2000);
   });
   box.append(button);
+}
+
+// The choice is kept in this browser. A browser that keeps nothing begins with the first tab.
+for (const tab of document.querySelectorAll(".tabs > input[type=radio]")) {
+  try {
+    if (localStorage.getItem(tab.name) === tab.id) tab.checked = true;
+    tab.addEventListener("change", () => localStorage.setItem(tab.name, tab.id));
+  } catch {
+    break;
+  }
 }
 
 const PAUSE_MS = 250;

@@ -1,6 +1,6 @@
 // Makes searching quicker for those who run scripts; nothing depends on it.
-// "/" and Ctrl+K go to the box. On the page of results they change while one types; elsewhere completions come (a combobox with
-// a list box, as the ARIA Authoring Practices describe it). Arrow keys go from the box into the results and back.
+// "/" and Ctrl+K go to the box. On the page of results they change while one types; elsewhere completions and the best results come (a
+// combobox with a list box, as the ARIA Authoring Practices describe it). Arrow keys go from the box into the results and back.
 const box = document.querySelector("input[name=q]");
 const isResultsPage = document.querySelector("#found") !== null;
 const links = () => [...document.querySelectorAll("#found .card h3 a")].filter((link) => link.checkVisibility());
@@ -32,6 +32,33 @@ document.addEventListener("keydown", (event) => {
 
 const PAUSE_MS = 80;
 const SHORTEST = 2;
+// Best results below the completions.
+const RESULTS_SHOWN = 3;
+
+// A type is shown as words: "weather:current" as "weather: current". A completion with the same words stands for it.
+const asWords = (suggestion) => (suggestion.kind === "semantic_type" && !suggestion.text.includes("://") ? suggestion.text.replace(":", ": ").replace(/[-_.]/g, " ") : suggestion.text);
+const wordsOf = (text) => text.split(/[^\p{L}\p{N}]+/u).sort().join(" ");
+
+function shownSuggestions(suggestions) {
+  const others = new Set(suggestions.filter(({ kind }) => kind !== "semantic_type").map(({ text }) => wordsOf(text)));
+  const kept = suggestions.filter(({ kind, text }) => kind !== "semantic_type" || !others.has(wordsOf(text)));
+  return kept.map((suggestion) => ({
+    text: asWords(suggestion),
+    typed: suggestion.text,
+    note: suggestion.count == null ? "" : `${suggestion.count} ${suggestion.count === 1 ? "result" : "results"}`,
+  }));
+}
+
+// The results that speak of the request, as options that open their page.
+function shownResults({ results, relevant }) {
+  const close = results.slice(0, Math.min(RESULTS_SHOWN, relevant ?? RESULTS_SHOWN));
+  return close.map(({ id, name, site }) => ({ text: name, note: site, href: `/capabilities/${id}` }));
+}
+
+async function asJson(path, signal) {
+  const answer = await fetch(path, { headers: { accept: "application/json" }, signal });
+  return answer.ok ? answer.json() : null;
+}
 
 function suggestions(input) {
   const list = document.createElement("ul");
@@ -61,7 +88,8 @@ function suggestions(input) {
     else input.removeAttribute("aria-activedescendant");
   };
   const take = (option) => {
-    input.value = option.dataset.text;
+    if (option.dataset.href) return location.assign(option.dataset.href);
+    input.value = option.dataset.typed;
     close();
     input.form.requestSubmit();
   };
@@ -69,15 +97,16 @@ function suggestions(input) {
     list.replaceChildren(...found.map((suggestion, index) => {
       const option = document.createElement("li");
       option.id = `suggestion-${index}`;
-      option.dataset.text = suggestion.text;
+      if (suggestion.href) option.dataset.href = suggestion.href;
+      else option.dataset.typed = suggestion.typed;
       option.setAttribute("role", "option");
       option.setAttribute("aria-selected", "false");
       const text = document.createElement("span");
       text.textContent = suggestion.text;
-      const count = document.createElement("span");
-      count.className = "count";
-      count.textContent = suggestion.count == null ? "" : `${suggestion.count} ${suggestion.count === 1 ? "result" : "results"}`;
-      option.append(text, count);
+      const note = document.createElement("span");
+      note.className = "count";
+      note.textContent = suggestion.note;
+      option.append(text, note);
       // before the box loses its focus and the list closes
       option.addEventListener("mousedown", (event) => {
         event.preventDefault();
@@ -95,8 +124,13 @@ function suggestions(input) {
     const typed = input.value;
     if (typed.trim().length < SHORTEST) return close();
     try {
-      const answer = await fetch(`/suggest?q=${encodeURIComponent(typed)}`, { headers: { accept: "application/json" }, signal: asking.signal });
-      if (answer.ok && input === document.activeElement) show((await answer.json()).suggestions);
+      const q = encodeURIComponent(typed);
+      const [completed, found] = await Promise.all([
+        asJson(`/suggest?q=${q}`, asking.signal),
+        asJson(`/search?q=${q}&limit=${RESULTS_SHOWN}&fields=id,name,site`, asking.signal),
+      ]);
+      const options = [...(completed ? shownSuggestions(completed.suggestions) : []), ...(found ? shownResults(found) : [])];
+      if (input === document.activeElement) show(options);
     } catch {
       // typed on, or offline: the form works without completions
     }

@@ -457,6 +457,9 @@ fn suggests_names_types_sites_and_requests() {
     };
     assert!(found("bo").contains(&("book seat".to_owned(), SuggestionKind::Name)));
     assert!(found("travel:f").contains(&("travel:flight-booking".to_owned(), SuggestionKind::SemanticType)));
+    let booking = ("travel:flight-booking".to_owned(), SuggestionKind::SemanticType);
+    assert!(found("booking").contains(&booking), "found by a word of the type: {:?}", found("booking"));
+    assert_eq!(found("flight").last(), Some(&booking), "words come before identifiers");
     assert!(found("skyhop.").contains(&("skyhop.example".to_owned(), SuggestionKind::Site)));
     let phrase = |text: &str| (text.to_owned(), SuggestionKind::Phrase);
     assert_eq!(found("book a fl"), [phrase("book a flight")]);

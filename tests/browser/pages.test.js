@@ -174,6 +174,51 @@ test("suggestions come as one types, and the keyboard takes one", async () => {
   });
 });
 
+test("a type is suggested by its words, and a result opens from the box", async () => {
+  await visit("/", {}, async (page) => {
+    await page.locator("input[name=q]").pressSequentially("hotel");
+    const type = page.locator("#suggestions [data-typed='travel:hotel-booking']");
+    await type.waitFor();
+    assert.match(await type.innerText(), /travel: hotel booking\s+1 result/);
+    const results = page.locator("#suggestions [data-href]");
+    assert.ok((await results.count()) > 0 && (await results.count()) <= 3);
+    await Promise.all([page.waitForURL(/\/capabilities\//), results.first().click()]);
+    assert.match(await page.locator("main").innerText(), /lindenhof\.example/);
+  });
+});
+
+test("the language and the client that were chosen last are chosen on the next page", async () => {
+  await visit(pages.capability, {}, async (page) => {
+    await page.locator("label[for=use-python]").click();
+    await page.reload();
+    assert.equal(await page.locator("#use-python").isChecked(), true);
+    assert.equal(await page.locator("[data-pane=python] pre").isVisible(), true);
+    await page.locator("label[for=use-mcp]").click();
+    await page.locator("label[for=client-cursor]").click();
+    await page.goto(`${demo.url}/#connect`);
+    assert.equal(await page.locator("#client-cursor").isChecked(), true);
+  });
+});
+
+test("words of the request are marked in names, but not inside of identifiers", async () => {
+  await visit("/search?q=reserve+a+table", {}, async (page) => {
+    const first = page.locator("#found .card h3").first();
+    assert.deepEqual(await first.locator("mark").allInnerTexts(), ["Reserve", "table"]);
+  });
+});
+
+test("an owner who has just been visited reads when the next check is possible", async () => {
+  await visit("/sites/second-look.example", { expected: 404 }, async (page) => {
+    await Promise.all([page.waitForURL(/\/sites\/second-look\.example$/), page.locator("main form button").click()]);
+    await page.waitForFunction(() => /No visit has ended|1 visit/.test(document.body.textContent));
+    await page.locator("section[aria-label='Why nothing is found']").waitFor({ timeout: 60_000 });
+    await page.reload();
+    const reason = page.locator("section[aria-label='Why nothing is found']");
+    assert.equal(await reason.getByRole("button", { name: "Check again" }).isDisabled(), true);
+    assert.match(await reason.innerText(), /possible in \d+ minutes?/);
+  });
+});
+
 test("every tab of Use it has a text that can be copied", async () => {
   await visit(pages.capability, { permissions: ["clipboard-read", "clipboard-write"] }, async (page) => {
     const tabs = await page.locator("#snippets > label").allInnerTexts();

@@ -259,13 +259,13 @@ fn recently_requested(site: &SiteName, exhausted: Exhausted) -> Problem {
 }
 
 /// Seconds to wait after a recent visit.
-fn wait_after(last_visit_at: Option<DateTime<Utc>>, now: DateTime<Utc>) -> Option<u32> {
+pub(crate) fn wait_after(last_visit_at: Option<DateTime<Utc>>, now: DateTime<Utc>) -> Option<u32> {
     let wait = last_visit_at? + RECHECK_EVERY - now;
     u32::try_from(wait.num_seconds()).ok().filter(|seconds| *seconds > 0)
 }
 
 /// Formats a waiting time, rounded up: `3 minutes`.
-fn wait_words(seconds: u32) -> String {
+pub(crate) fn wait_words(seconds: u32) -> String {
     match seconds.div_ceil(60) {
         0 | 1 => "1 minute".to_owned(),
         minutes => format!("{minutes} minutes"),

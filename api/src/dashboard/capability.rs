@@ -18,7 +18,7 @@ use super::schema::{self, Row};
 use super::time::Moment;
 use super::use_it::{UseIt, use_it};
 use super::{icons, labels, links};
-use crate::answers::caution::Money;
+use crate::answers::caution::{Elsewhere, Money};
 use crate::answers::claim::OwnerMark;
 use crate::answers::record;
 use crate::page_context::PageContext;
@@ -117,6 +117,8 @@ pub(crate) struct CapabilityPage {
     site: String,
     site_icon: String,
     tags: Vec<Tag>,
+    /// One line on what speaks for and against the capability.
+    trust: String,
     description: Option<String>,
     deprecated: Option<String>,
     addresses_reader: bool,
@@ -198,6 +200,7 @@ pub(crate) fn page(
             .into_iter()
             .chain(tags(&Hit::of(stored, capability)).into_iter().take(ENTRIES_MAX))
             .collect(),
+        trust: trust_words(stored, capability, request.owner.is_some()),
         description: capability.description.as_deref().map(paragraph),
         deprecated: capability
             .deprecated
@@ -326,6 +329,27 @@ fn attribution(manifest: &Manifest) -> Option<String> {
 
 fn no_parameters(capability: &Capability) -> &'static str {
     if capability.parameters.is_some() { "It takes none." } else { "Its parameters were not declared." }
+}
+
+/// Whose address the call goes to, whether the owner of the site is verified, and what to doubt, in one line.
+fn trust_words(stored: &StoredManifest, capability: &Capability, is_owner_verified: bool) -> String {
+    let manifest = &stored.manifest;
+    let (site, address) = (manifest.url.site(), capability.invocation.endpoint());
+    let place = match (Elsewhere::of(manifest.format(), &capability.native_id, address, &site), address) {
+        (Some(Elsewhere::Calls(other)), _) => format!("the call goes to {other}"),
+        (Some(Elsewhere::Lists(other)), _) => format!("an entry about {other}"),
+        (None, Some(_)) => "the address is the site's own".to_owned(),
+        (None, None) => "no address to call".to_owned(),
+    };
+    let owner = if is_owner_verified { "owner verified" } else { "owner not verified" };
+    let doubts = [
+        (!stored.is_of_site(), "named only by others"),
+        (capability.addresses_reader, "its text gives orders to AI models"),
+        (capability.deprecated, "deprecated"),
+    ];
+    let doubts: Vec<&str> = doubts.into_iter().filter(|(is_so, _)| *is_so).map(|(_, words)| words).collect();
+    let doubts = if doubts.is_empty() { "no warnings".to_owned() } else { doubts.join(", ") };
+    labels::capitalised(&format!("{place} · {owner} · {doubts}"))
 }
 
 fn call_facts(manifest: &Manifest, capability: &Capability, rate_limit: Option<&RateLimit>) -> Vec<Fact> {

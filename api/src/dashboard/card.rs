@@ -63,7 +63,8 @@ pub(crate) struct Call {
 #[derive(Debug)]
 pub(crate) struct Card {
     pub(crate) id: String,
-    pub(crate) name: String,
+    /// The name with highlighted words of the request, escaped.
+    pub(crate) name_html: String,
     /// Publisher's text with highlighted words, escaped (see `marked`).
     pub(crate) snippet_html: Option<String>,
     pub(crate) does: String,
@@ -90,7 +91,7 @@ pub(crate) fn card(hit: &Hit, words: &str, context: &PageContext) -> Card {
     let snippet = Some(marked(&hit.snippet, words)).filter(|snippet| !snippet.is_empty());
     Card {
         id: hit.id.to_string(),
-        name: hit.name.clone(),
+        name_html: marked_name(&hit.name, words),
         snippet_html: snippet,
         does: shortened(hit.description.as_deref().unwrap_or_default(), DOES_CHARS_MAX),
         site: hit.site.to_string(),
@@ -233,6 +234,8 @@ pub(crate) fn type_tag(semantic_type: &SemanticType) -> Tag {
 /// close an element or an attribute are escaped here again. Marks are removed from words that are not in the request, such as synonyms.
 fn marked(snippet: &str, words: &str) -> String {
     let wanted: Vec<String> = words.split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase).collect();
+    // a part of an identifier such as `search_flights` is no word
+    let joins = |letter: char| letter == '_';
     let mut html = String::with_capacity(snippet.len());
     for (index, part) in snippet.split("<mark>").enumerate() {
         if index == 0 {
@@ -240,7 +243,8 @@ fn marked(snippet: &str, words: &str) -> String {
             continue;
         }
         let (inside, after) = part.split_once("</mark>").unwrap_or((part, ""));
-        if wanted.iter().any(|word| is_form_of(&inside.to_lowercase(), word)) {
+        let is_part = html.ends_with(joins) || after.starts_with(joins);
+        if !is_part && wanted.iter().any(|word| is_form_of(&inside.to_lowercase(), word)) {
             html.extend(["<mark>", &inert(inside), "</mark>"]);
         } else {
             html.push_str(&inert(inside));
@@ -248,6 +252,34 @@ fn marked(snippet: &str, words: &str) -> String {
         html.push_str(&inert(after));
     }
     html
+}
+
+/// A name, escaped, with the words of the request marked. Short words, such as "a", begin too many words of names.
+fn marked_name(name: &str, words: &str) -> String {
+    let long: Vec<&str> = words.split(|c: char| !c.is_alphanumeric()).filter(|word| is_long(word)).collect();
+    marked(&with_marks(name), &long.join(" "))
+}
+
+fn is_long(word: &str) -> bool {
+    word.chars().count() >= STEM_CHARS_MIN || !word.is_ascii()
+}
+
+/// A text, escaped, with each of its longer words marked.
+fn with_marks(text: &str) -> String {
+    let mut marked = String::with_capacity(text.len() * 2);
+    let mut rest = text;
+    while let Some(letter) = rest.chars().next() {
+        let is_word = letter.is_alphanumeric();
+        let end = rest.find(|c: char| c.is_alphanumeric() != is_word).unwrap_or(rest.len());
+        let (part, after) = rest.split_at(end);
+        if is_word && is_long(part) {
+            marked.extend(["<mark>", part, "</mark>"]);
+        } else {
+            marked.push_str(&inert(&part.replace('&', "&amp;")));
+        }
+        rest = after;
+    }
+    marked
 }
 
 /// Whether two words differ only in their endings, as `flights` and `flight` do. In scripts without spaces, such as Chinese, one
@@ -296,6 +328,21 @@ mod tests {
         assert_eq!(marked("<mark>Flüge</mark> <mark>Flug</mark>", "flug"), "Flüge <mark>Flug</mark>");
         assert_eq!(marked("<mark>预订</mark>", "预订航班"), "<mark>预订</mark>");
         assert_eq!(marked("<mark>a</mark>", ""), "a");
+    }
+
+    #[test]
+    fn names_are_highlighted_too() {
+        let name = marked_name;
+        assert_eq!(name("Add and book", "add a book"), "<mark>Add</mark> and <mark>book</mark>");
+        assert_eq!(name("Reserve a table", "reserve a table"), "<mark>Reserve</mark> a <mark>table</mark>");
+        assert_eq!(name("Search flights", "a flight"), "Search <mark>flights</mark>");
+        assert_eq!(name("search_flights <b>&\"", "flights"), "search_flights &lt;b&gt;&amp;&quot;");
+        assert_eq!(name("预订航班", "预订"), "<mark>预订航班</mark>");
+        assert_eq!(name("", "x"), "");
+        assert_eq!(
+            marked("Uses search_<mark>flights</mark> for <mark>flights</mark>", "flight"),
+            "Uses search_flights for <mark>flights</mark>"
+        );
     }
 
     #[test]

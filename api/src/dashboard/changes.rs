@@ -1,9 +1,9 @@
 //! The page of recent changes: a sentence for each change, grouped by day.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use askama::Template;
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use policy::{AbuseReason, FetchOutcome, VisitEnd};
 use store::{FeedChange, FeedEntry, VersionRecord};
 
@@ -18,13 +18,22 @@ use crate::text;
 /// Maximum length of a reason, in characters.
 const REASON_CHARS_MAX: usize = 240;
 
+/// Maximum time between the entries of one visit.
+const VISIT_MAX: TimeDelta = TimeDelta::hours(1);
+/// New manifests of a run that are shown before the fold. A run that is shorter than twice as many has no fold.
+const NEW_SHOWN: usize = 3;
+
 struct Row {
     at: Moment,
+    /// The time of the entry, by which rows are sorted.
+    changed_at: DateTime<Utc>,
     change: FeedChange,
     /// Number of entries of the feed that the row combines.
     count: u64,
     /// Number of capabilities that new manifests declare. A capability that several manifests declare is counted once for each.
     capabilities: u64,
+    /// For a merge, the number of its capabilities; for new manifests, how many of their capabilities several of them declare.
+    shared: u64,
     /// For a merge or a split, the ids of its capabilities. The entries of all affected manifests list the same ids.
     moved: Option<String>,
     what: String,
@@ -49,8 +58,22 @@ impl Row {
             && (&self.details, &self.moved) == (&other.details, &other.moved)
     }
 
+    /// Whether a merge is one of the capabilities of the row's new manifests. A visit that finds several manifests reports both.
+    fn is_explained_by(&self, merge: &Self) -> bool {
+        self.site == merge.site
+            && (self.change, merge.change) == (FeedChange::Added, FeedChange::Merged)
+            && self.count > 1
+            && (merge.changed_at - self.changed_at).abs() <= VISIT_MAX
+            && (1..self.capabilities).contains(&merge.shared)
+    }
+
     /// A phrase with the number of capabilities in new manifests.
     fn capabilities_words(&self) -> Option<String> {
+        if self.change == FeedChange::Added && self.shared > 0 {
+            let capabilities = labels::counted(self.capabilities - self.shared, "capability", "capabilities");
+            let shared = labels::grouped(self.shared);
+            return Some(format!("with {capabilities}, {shared} of them declared more than once"));
+        }
         let capabilities = match self.count {
             1 => labels::counted(self.capabilities, "capability", "capabilities"),
             _ => labels::counted(
@@ -60,6 +83,11 @@ impl Row {
             ),
         };
         (self.capabilities > 0).then(|| format!("with {capabilities}"))
+    }
+
+    /// Whether the row says no more than that a site published manifests.
+    fn is_new_site(&self) -> bool {
+        self.change == FeedChange::Added && self.details.is_empty()
     }
 
     fn add(&mut self, other: &Self) {
@@ -74,6 +102,47 @@ impl Row {
 struct Day {
     name: String,
     rows: Vec<Row>,
+}
+
+/// Consecutive rows, and those that are folded after them.
+#[derive(Default)]
+struct Run<'a> {
+    shown: Vec<&'a Row>,
+    folded: Vec<&'a Row>,
+}
+
+impl Run<'_> {
+    /// `and 29 more sites with new manifests`
+    fn folded_words(&self) -> String {
+        let sites: BTreeSet<&str> = self.folded.iter().map(|row| row.site.as_str()).collect();
+        format!("and {} with new manifests", labels::counted(sites.len() as u64, "more site", "more sites"))
+    }
+}
+
+impl Day {
+    /// Joins the rows of one visit, and sorts all rows by time, the latest first.
+    fn arrange(&mut self) {
+        let mut arranged: Vec<Row> = Vec::with_capacity(self.rows.len());
+        for mut row in self.rows.drain(..) {
+            if let Some(merge) = arranged.pop_if(|merge| row.is_explained_by(merge)) {
+                (row.shared, row.at, row.changed_at) = (merge.shared, merge.at, merge.changed_at);
+            }
+            arranged.push(row);
+        }
+        arranged.sort_by_key(|row| std::cmp::Reverse(row.changed_at));
+        self.rows = arranged;
+    }
+
+    /// The rows; of many new manifests in a row, only the first are shown.
+    fn runs(&self) -> Vec<Run<'_>> {
+        let mut runs = Vec::new();
+        for rows in self.rows.chunk_by(|a, b| a.is_new_site() == b.is_new_site()) {
+            let is_long = rows.len() > 2 * NEW_SHOWN && rows.iter().all(Row::is_new_site);
+            let (shown, folded) = rows.split_at(if is_long { NEW_SHOWN } else { rows.len() });
+            runs.push(Run { shown: shown.iter().collect(), folded: folded.iter().collect() });
+        }
+        runs
+    }
 }
 
 #[derive(Template)]
@@ -135,6 +204,7 @@ pub(crate) fn page(
             None => days.push(Day { name, rows: vec![row] }),
         }
     }
+    days.iter_mut().for_each(Day::arrange);
     ChangesPage {
         frame: Frame::new("Changes", Section::Changes)
             .at(context, "/changes")
@@ -171,9 +241,14 @@ fn row(entry: &FeedEntry, summary: Summary, now: DateTime<Utc>) -> Row {
     };
     Row {
         at: Moment::new(entry.at, now),
+        changed_at: entry.at,
         change: entry.change,
         count: 1,
         capabilities: summary.capabilities,
+        shared: match entry.change {
+            FeedChange::Merged => entry.reason.as_deref().map(capabilities_in).unwrap_or_default(),
+            _ => 0,
+        },
         moved,
         what: match (entry.change, entry.reason.as_deref()) {
             (FeedChange::Merged, Some(ids)) => {
@@ -212,12 +287,16 @@ const fn is_move(change: FeedChange) -> bool {
     matches!(change, FeedChange::Merged | FeedChange::Split)
 }
 
-/// Number of capabilities in a merge or a split. Its reason is a list of ids; if ids were left out, their number follows the last one.
+/// The capabilities of a merge or a split, as words.
 fn capabilities_of(ids: &str) -> String {
+    labels::counted(capabilities_in(ids), "capability", "capabilities")
+}
+
+/// Number of capabilities in a merge or a split. Its reason is a list of ids; if ids were left out, their number follows the last one.
+fn capabilities_in(ids: &str) -> u64 {
     let left_out =
         ids.strip_suffix(" more").and_then(|listed| listed.rsplit(' ').next()?.parse::<u64>().ok());
-    let count = ids.split(", ").count() as u64 + left_out.unwrap_or_default();
-    labels::counted(count, "capability", "capabilities")
+    ids.split(", ").count() as u64 + left_out.unwrap_or_default()
 }
 
 /// The reason of an entry as text.
@@ -272,6 +351,42 @@ mod tests {
         assert_eq!(row.what, "declares 2 capabilities in several documents");
         assert_eq!(capabilities_of("c1 into c2, c3 into c4 and 5 more"), "7 capabilities");
         assert_eq!(capabilities_of("c1 out of c2"), "1 capability");
+    }
+
+    #[test]
+    fn manifests_that_declare_the_same_are_one_row() {
+        let mut added = entry(FeedChange::Added, "/one", None);
+        added.add(&entry(FeedChange::Added, "/two", None));
+        let merged = || entry(FeedChange::Merged, "/one", Some("c1 into c2, c3 into c4"));
+        let mut day = Day { name: String::new(), rows: vec![merged(), added] };
+        day.arrange();
+        let [row] = day.rows.as_slice() else { panic!("{} rows", day.rows.len()) };
+        assert_eq!(row.what, "published 2 manifests");
+        let words = row.capabilities_words();
+        assert_eq!(words.as_deref(), Some("with 8 capabilities, 2 of them declared more than once"));
+        let mut day =
+            Day { name: String::new(), rows: vec![merged(), entry(FeedChange::Added, "/one", None)] };
+        day.arrange();
+        assert_eq!(day.rows.len(), 2, "a single manifest says nothing about the merge");
+    }
+
+    #[test]
+    fn many_new_manifests_are_folded_and_rows_are_sorted_by_time() {
+        let site = |number: i64| {
+            let mut row = entry(FeedChange::Added, "/one", None);
+            row.site = format!("site{number}.example");
+            row.changed_at += TimeDelta::seconds(number % 7);
+            row
+        };
+        let changed = entry(FeedChange::Changed, "/one", None);
+        let rows = std::iter::once(changed).chain((0..10).map(site)).collect();
+        let mut day = Day { name: String::new(), rows };
+        day.arrange();
+        assert!(day.rows.is_sorted_by_key(|row| std::cmp::Reverse(row.changed_at)));
+        let runs = day.runs();
+        let lengths: Vec<_> = runs.iter().map(|run| (run.shown.len(), run.folded.len())).collect();
+        assert_eq!(lengths, [(3, 5), (1, 0), (2, 0)]);
+        assert_eq!(runs[0].folded_words(), "and 5 more sites with new manifests");
     }
 
     #[test]

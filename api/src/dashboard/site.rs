@@ -27,6 +27,7 @@ use super::{icons, labels, links};
 use crate::answers::declarations::CapabilityContradiction;
 use crate::answers::site::{ManifestLine, Profile, ResourceLine, SiteAnswer};
 use crate::answers::site_hosts::HostLine;
+use crate::answers::submit::{wait_after, wait_words};
 use crate::page_context::PageContext;
 use crate::text;
 
@@ -117,7 +118,10 @@ pub(crate) struct SitePage {
     frame: Frame,
     site: String,
     icon: String,
-    title: Option<String>,
+    /// The name that the site declares, unless its texts give orders to AI models.
+    name: Option<String>,
+    /// The domain with its international letters.
+    unicode_domain: Option<String>,
     description: Option<String>,
     publisher: Option<String>,
     contact: Option<String>,
@@ -150,6 +154,8 @@ pub(crate) struct SitePage {
     /// Whether a visit is due, other than the first one.
     is_due: bool,
     diagnosis: Option<Diagnosis>,
+    /// Waiting time until "Check again" is possible, after a recent visit.
+    recheck_wait: Option<String>,
     /// Link to the line-by-line view of the first document with findings.
     broken_href: Option<String>,
     owner: Option<OwnerView>,
@@ -200,6 +206,7 @@ pub(crate) fn page(answer: &SiteAnswer, context: &PageContext) -> SitePage {
     let reasoned =
         |visit: &NextVisit| Reasoned { at: Moment::new(visit.at, now), reason: visit.reason.clone() };
     let (status, status_class) = status(answer, now);
+    let addresses_reader = manifests.iter().any(|manifest| manifest.profile.addresses_reader);
     let mut findings_max = FINDINGS_OF_SITE_MAX;
     let shown = present.iter().take(RESOURCES_MAX);
     let resources = shown.map(|resource| resource_view(resource, now, &mut findings_max)).collect();
@@ -207,7 +214,9 @@ pub(crate) fn page(answer: &SiteAnswer, context: &PageContext) -> SitePage {
         frame: frame(answer, first(|profile| &profile.description).as_deref(), context),
         site: line.site.to_string(),
         icon: icons::of_site(line.site.as_str(), 64),
-        title: first(|profile| &profile.title).filter(|title| *title != line.site.to_string()),
+        name: first(|profile| &profile.title)
+            .filter(|name| !addresses_reader && *name != line.site.to_string()),
+        unicode_domain: line.site.in_unicode(),
         description: first(|profile| &profile.description),
         publisher: first(|profile| &profile.publisher),
         contact_href: contact.as_deref().and_then(links::harmless),
@@ -220,7 +229,7 @@ pub(crate) fn page(answer: &SiteAnswer, context: &PageContext) -> SitePage {
         groups: groups(&manifests),
         more_capabilities: more_capabilities(&manifests, line.site.as_str()),
         of_others: documents_of_others(&of_others, line.site.as_str()),
-        addresses_reader: manifests.iter().any(|manifest| manifest.profile.addresses_reader),
+        addresses_reader,
         needs: needs(&manifests),
         schemes: schemes(&manifests),
         clients: mcp_clients(&endpoints, line.site.as_str()),
@@ -234,6 +243,7 @@ pub(crate) fn page(answer: &SiteAnswer, context: &PageContext) -> SitePage {
         is_waiting: line.status == Status::Pending && answer.visits_total == 0 && !answer.is_being_visited,
         is_due: is_due(answer, now) && !answer.is_being_visited,
         diagnosis: site_diagnosis::of(answer),
+        recheck_wait: wait_after(line.last_visit_at, now).map(wait_words),
         broken_href: broken_href(&present),
         owner: answer.owner.as_ref().map(|owner| OwnerView::of(owner, now)),
         blocked: blocked(answer, now),
@@ -337,12 +347,12 @@ fn more(count: u64, one: &str, many: &str) -> Option<String> {
     (count > 0).then(|| labels::counted(count, one, many))
 }
 
-/// A document with at most `findings_max` findings, which becomes the number that is left.
 /// A URL on the page: its beginning, if it is long.
 fn shown_url(url: &ManifestUrl) -> String {
     text::cut(url.as_str(), URL_CHARS_MAX)
 }
 
+/// A document with at most `findings_max` findings, which becomes the number that is left.
 fn resource_view(line: &ResourceLine, now: DateTime<Utc>, findings_max: &mut usize) -> Resource {
     let manifest = line.manifest.as_ref();
     let findings = manifest.map(|manifest| findings(manifest, *findings_max)).unwrap_or_default();

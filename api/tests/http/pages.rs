@@ -351,6 +351,32 @@ async fn recheck_that_is_too_early_returns_an_explanation() {
 }
 
 #[tokio::test]
+async fn types_of_single_sites_are_listed_after_the_shared_ones() {
+    let world = World::new().await;
+    let page = world.page("/semantic-types").await.text();
+    let (shared, own) = page.split_once("<h2>Types of single sites</h2>").unwrap_or_else(|| panic!("{page}"));
+    assert!(shared.contains("title=\"weather:forecast\">Weather forecast</a>"), "{shared}");
+    assert!(own.contains("title=\"evil:") && !shared.contains("title=\"evil:"), "{own}");
+}
+
+#[tokio::test]
+async fn page_of_a_site_leads_with_its_name_and_a_capability_has_a_line_on_trust() {
+    let world = World::new().await;
+    let page = world.page("/sites/skyhop.example").await.text();
+    let (_, identity) = page.split_once("class=\"identity\"").unwrap();
+    let heading = identity.split("<h1>").nth(1).and_then(|rest| rest.split("</h1>").next()).unwrap();
+    assert_eq!(heading, "<bdi>Skyhop</bdi>");
+    assert!(identity.contains("<p class=\"domain\">skyhop.example</p>"), "{page}");
+    let nameless = world.page("/sites/shy.example").await.text();
+    assert!(nameless.contains("<h1>shy.example</h1>"), "{nameless}");
+    let capability = world.page(&capability_path(&documents::skyhop())).await.text();
+    assert!(
+        capability.contains("The address is the site&#39;s own · owner not verified · no warnings"),
+        "{capability}"
+    );
+}
+
+#[tokio::test]
 async fn page_of_a_site_shows_that_a_requested_visit_is_due() {
     let world = World::new().await;
     let request = Request::post("/sites/weather.example/recheck").header("accept", "text/html");

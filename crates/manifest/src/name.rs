@@ -210,6 +210,16 @@ impl SiteName {
         Host::from_stored(text).map(|host| Self::of(&host))
     }
 
+    /// The name with its international letters: `bücher.example` for `xn--bcher-kva.example`. `None` if it has none. Different names may look
+    /// alike with these letters, so a page shows both forms.
+    pub fn in_unicode(&self) -> Option<String> {
+        if !self.0.split('.').any(|label| label.starts_with("xn--")) {
+            return None;
+        }
+        let (unicode, decoded) = idna::domain_to_unicode(&self.0);
+        decoded.is_ok().then_some(unicode).filter(|unicode| *unicode != self.0)
+    }
+
     /// The host with the name of the site.
     pub fn apex(&self) -> Host {
         Host(self.0.clone())
@@ -546,6 +556,13 @@ mod tests {
         let base = ManifestUrl::parse("https://shop.example/agent.json").unwrap();
         assert!(base.join(&format!("//{long}.example/")).is_err());
         assert!(ManifestUrl::parse(&format!("https://{long}.example/")).is_err());
+    }
+
+    #[test]
+    fn international_names_are_decoded() {
+        let decoded = |name: &str| SiteName::parse(name).unwrap().in_unicode();
+        assert_eq!(decoded("bücher.example").as_deref(), Some("bücher.example"));
+        assert_eq!(decoded("books.example"), None);
     }
 
     #[test]

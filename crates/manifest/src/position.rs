@@ -10,6 +10,7 @@ use crate::bytes::{Decoded, decode};
 use crate::document::SYNTAX;
 use crate::json::{self, Outline};
 use crate::model::Finding;
+use crate::text;
 
 /// The line and column of each finding, from 1, columns in characters: the position of a syntax error, or else of the value at the JSON
 /// pointer. `None` if the bytes are not JSON or no value is at the pointer.
@@ -41,6 +42,29 @@ pub fn finding_positions(bytes: &[u8], findings: &[Finding]) -> Vec<Option<(usiz
         };
     }
     lines_and_columns(text.as_bytes(), &offsets)
+}
+
+/// Maximum length of a quoted line, in characters: as much as one reads at a glance.
+const QUOTED_CHARS_MAX: usize = 60;
+
+/// Where a text is wrong, as words: ``line 3, column 12: `"domain" "kiosk.example"` ``. Quotes the line from its beginning, or from shortly
+/// before the place if the line is long. The offset counts bytes.
+pub(crate) fn place_words(text: &str, offset: usize) -> String {
+    let offset = offset.min(text.len());
+    let Some(Some((line, column))) = lines_and_columns(text.as_bytes(), &[Some(offset)]).pop() else {
+        return format!("byte {offset}");
+    };
+    let place = format!("line {line}, column {column}");
+    let whole = text.lines().nth(line - 1).unwrap_or_default();
+    let skipped = if whole.chars().count() > QUOTED_CHARS_MAX {
+        column.saturating_sub(QUOTED_CHARS_MAX / 2)
+    } else {
+        0
+    };
+    let quoted: String = whole.chars().skip(skipped).take(QUOTED_CHARS_MAX).collect();
+    let quoted = text::clean(&quoted, |_, _| {}).unwrap_or(quoted);
+    let quoted = quoted.trim();
+    if quoted.is_empty() || quoted.contains('`') { place } else { format!("{place}: `{quoted}`") }
 }
 
 /// Lines and columns of offsets, in one pass over the text.
@@ -184,6 +208,19 @@ mod tests {
         assert_eq!(position(text, "/ä/1/a~1b"), Some((3, 13)));
         assert_eq!(position(text, "/none"), None);
         assert_eq!(position("{", ""), None);
+    }
+
+    #[test]
+    fn place_of_a_syntax_error_is_quoted() {
+        assert_eq!(place_words("{\n  \"\"a\"\": 1}", 5), "line 2, column 4: `\"\"a\"\": 1}`");
+        assert_eq!(place_words("{\n\n", 3), "line 3, column 1");
+        assert_eq!(place_words("{`}", 9), "line 1, column 4");
+        let long = format!("{{\"é\": \"{}\" x, {}}}", "ä".repeat(5_000), "ö".repeat(5_000));
+        let words = place_words(&long, long.find(" x,").unwrap());
+        let (place, quoted) = words.split_once(": ").unwrap();
+        assert_eq!(place, "line 1, column 5009");
+        assert!(quoted.contains("ä\" x, ö") && quoted.chars().count() <= QUOTED_CHARS_MAX + 2, "{quoted}");
+        assert!(!place_words("{\u{202e}\u{7}x", 1).contains(['\u{202e}', '\u{7}']));
     }
 
     #[test]

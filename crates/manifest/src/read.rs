@@ -11,13 +11,13 @@ use crate::json::{self, NotJson, Notes};
 use crate::model::{Detection, Format, Manifest, Strength};
 use crate::rule::Rule;
 use crate::text::Hidden;
-use crate::{identity, served, signature, unread};
+use crate::{identity, position, served, signature, unread};
 
 /// Version of the reader: changes with the accepted documents, the parsing and the budgets.
 ///
 /// Raise it by one whenever reading changes: another parser or parser version, another budget, or another normalisation. A document that
 /// stalled or ended a reader is retried only by a reader of another version.
-pub const READER_VERSION: u32 = 15;
+pub const READER_VERSION: u32 = 16;
 
 /// Reads a document: detects its dialect, reports where it deviates, and normalises it.
 pub fn read(document: &Document<'_>) -> Manifest {
@@ -66,7 +66,7 @@ fn read_text<'d>(document: &'d Document<'d>, text: &str, skipped: usize) -> Draf
         detect::Syntax::Json => match budget::check_json(text.as_bytes(), budget::DOCUMENT) {
             Ok(checked) => match json::parse(text, &checked.outline) {
                 Ok((value, notes)) => read_json(document, text, &value, &notes, checked.spent.nodes),
-                Err(error) => not_json(document, &error, skipped),
+                Err(error) => not_json(document, text, &error),
             },
             Err(over) => over_budget(document, over),
         },
@@ -94,9 +94,9 @@ fn over_budget<'d>(document: &'d Document<'d>, over: OverBudget) -> Draft<'d> {
     unreadable(document, &document::OVER_BUDGET, over.to_string(), over.to_string())
 }
 
-fn not_json<'d>(document: &'d Document<'d>, error: &NotJson, skipped: usize) -> Draft<'d> {
-    let text = format!("{} at byte {}", error.reason, error.offset + skipped);
-    unreadable(document, &document::SYNTAX, format!("not JSON: {text}"), text)
+fn not_json<'d>(document: &'d Document<'d>, text: &str, error: &NotJson) -> Draft<'d> {
+    let wrong = format!("{} at {}", error.reason, position::place_words(text, error.offset));
+    unreadable(document, &document::SYNTAX, format!("not JSON: {wrong}"), wrong)
 }
 
 fn read_json<'d>(

@@ -20,7 +20,7 @@ use super::deadline::Deadline;
 use super::opened::OpenedIndex;
 use super::site_counts::{SiteCounts, popularity};
 use crate::analysis::{Stemming, fold_exact, is_stop_word};
-use crate::answer::Suggestion;
+use crate::answer::{Suggestion, SuggestionKind};
 use crate::error::{IndexError, SearchError};
 use crate::index::{Fields, LiveTerms, REST_MARK, SUGGESTION_MARK};
 use crate::query::replacements;
@@ -159,8 +159,10 @@ fn complete(opened: &OpenedIndex, prefix: &str, deadline: Deadline) -> Result<Ve
             suggestions.push(found);
         }
     }
-    // Entries that begin with the prefix are more likely.
-    suggestions.sort_by_key(|suggestion| !suggestion.text.starts_with(prefix));
+    // Entries that begin with the prefix are more likely, and people type words rather than identifiers of types.
+    let is_identifier =
+        |found: &Suggestion| found.kind == SuggestionKind::SemanticType && !prefix.contains(':');
+    suggestions.sort_by_key(|found| (is_identifier(found), !found.text.starts_with(prefix)));
     Ok(suggestions)
 }
 

@@ -164,7 +164,10 @@ fn suggests_a_flag_for_an_unknown_format() {
 fn locates_a_syntax_error_where_the_parser_stopped() {
     let output =
         validate("agent.json", "{\n  \"awp_version\": \"0.1\",\n  \"domain\" \"kiosk.example\"\n}\n", &[]).1;
-    assert!(output.contains("agent.json:3:12: must: expected `:` at byte"), "{output}");
+    assert!(
+        output.contains("agent.json:3:12: must: expected `:` at line 3, column 12: `\"domain\" "),
+        "{output}"
+    );
 }
 
 #[test]

@@ -339,6 +339,9 @@ impl<'d> Draft<'d> {
             self.report(&CAPABILITIES_CUT, capability.pointer, text);
             return;
         }
+        if let Some(name) = texts::name_of_unnamed(&capability) {
+            capability.name = name;
+        }
         safety::infer(&mut capability);
         self.flag_understated(&capability);
         if capability.pointer_document.is_none() {

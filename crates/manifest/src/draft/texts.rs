@@ -1,7 +1,11 @@
 //! Removes markup from the texts of a manifest and cuts them to their caps.
 
 use super::{DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX, TAG_CHARS_MAX, TAGS_MAX};
+use crate::model::Capability;
 use crate::text;
+
+/// Maximum length of a name that is made from a description, in characters.
+const MADE_NAME_CHARS_MAX: usize = 60;
 
 /// A description without markup, cut to its cap.
 pub(crate) fn description(text: Option<&str>) -> Option<String> {
@@ -23,4 +27,66 @@ pub(crate) fn tags<'t>(published: impl IntoIterator<Item = &'t str>) -> Vec<Stri
         }
     }
     tags
+}
+
+/// A name for a capability that has only a number: the first sentence of its description, or else `GET /path`. `None` if the capability has
+/// a name, or nothing to make one from.
+pub(crate) fn name_of_unnamed(capability: &Capability) -> Option<String> {
+    if capability.title.is_some() || !capability.name.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let description = capability.description.as_deref().and_then(|text| text.split(". ").next());
+    let sentence = description.map(|sentence| sentence.trim_end_matches('.'));
+    if let Some(sentence) = sentence.filter(|sentence| !sentence.is_empty()) {
+        let cut = text::capped(sentence, MADE_NAME_CHARS_MAX);
+        let is_whole = cut.len() == sentence.len();
+        return Some(
+            if is_whole { cut } else { cut.rsplit_once(' ').map_or(cut, |(words, _)| words) }.to_owned(),
+        );
+    }
+    let address = capability.invocation.endpoint()?;
+    let after_scheme = address.split_once("://").map(|(_, rest)| rest);
+    let path = after_scheme.and_then(|rest| rest.get(rest.find('/')?..)).unwrap_or(address);
+    let method = capability.invocation.method.as_deref().unwrap_or_default();
+    name(Some(&format!("{method} {path}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Discovery, Document, ManifestUrl};
+
+    fn names(actions: &str) -> Vec<String> {
+        let bytes = format!(r#"{{"awp_version": "0.1", "domain": "a.example", "actions": {actions}}}"#);
+        let url = ManifestUrl::parse("https://a.example/agent.json").unwrap();
+        let document = Document {
+            bytes: bytes.as_bytes(),
+            url: &url,
+            final_url: None,
+            discovery: Discovery::Submitted,
+            served: None,
+            linked: &[],
+            force: None,
+        };
+        crate::read(&document).capabilities.into_iter().map(|capability| capability.name).collect()
+    }
+
+    #[test]
+    fn capabilities_without_a_name_are_named_by_what_they_do_or_where() {
+        let long = "Cancel an order that was placed by telephone in the last seven days and not baked yet";
+        assert_eq!(
+            names(&format!(
+                r#"[{{"description": "Cancel an order. Needs its number.", "endpoint": "/orders", "method": "DELETE"}},
+                    {{"endpoint": "/api/hours", "method": "GET"}},
+                    {{"description": "{long}", "endpoint": "/api/orders", "method": "DELETE"}},
+                    {{"id": "order_24", "description": "Orders.", "endpoint": "/api/orders", "method": "POST"}}]"#
+            )),
+            [
+                "Cancel an order",
+                "GET /api/hours",
+                "Cancel an order that was placed by telephone in the last",
+                "Order 24"
+            ]
+        );
+    }
 }

@@ -1,6 +1,7 @@
 //! Autocomplete entries of a capability: its name, its types, its site, and likely requests.
 //!
-//! A prefix of any word of a text finds the text. For each later word, there is an additional entry that begins at this word.
+//! A prefix of any word of a text finds the text. For each later word, there is an additional entry that begins at this word; for a type, one
+//! for each word after its namespace.
 
 use std::collections::BTreeSet;
 
@@ -29,6 +30,7 @@ pub(super) fn add(
     let name = fold_exact(capability.title.as_deref().unwrap_or(&capability.name));
     let mut texts = BTreeSet::new();
     for kind in &capability.semantic_types {
+        add_words_of_type(&kind.name.to_lowercase(), fields, document);
         texts.insert((kind.name.to_lowercase(), SuggestionKind::SemanticType));
     }
     let is_of_site = stored.is_of_site();
@@ -57,6 +59,20 @@ pub(super) fn add(
             let rest = words.get(at..).unwrap_or_default().join(" ");
             document.add_text(fields.suggest, format!("{rest}{REST_MARK}{text}{SUGGESTION_MARK}{kind}"));
         }
+    }
+}
+
+/// Entries that begin at the words of a type: `hotel` and `booking` find `travel:hotel-booking`.
+fn add_words_of_type(name: &str, fields: &Fields, document: &mut TantivyDocument) {
+    let Some((_, leaf)) = name.split_once(':').filter(|_| !name.contains("://")) else { return };
+    let words: Vec<&str> = leaf.split(['-', '_', '.']).filter(|word| !word.is_empty()).collect();
+    if words.len() > WORDS_MAX || manifest::addresses_reader(name) {
+        return;
+    }
+    for at in (0..words.len()).filter(|at| words.get(*at).is_some_and(|word| !is_stop_word(word))) {
+        let rest = words.get(at..).unwrap_or_default().join(" ");
+        let kind = SuggestionKind::SemanticType;
+        document.add_text(fields.suggest, format!("{rest}{REST_MARK}{name}{SUGGESTION_MARK}{kind}"));
     }
 }
 
