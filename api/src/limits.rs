@@ -335,7 +335,12 @@ impl Exhausted {
     /// The 429 response, with the limit.
     pub(crate) fn problem(self, detail: &str) -> Problem {
         let when = format!("{detail}; try again in {} s", self.retry_after_s);
-        Problem::too_many(when, self.retry_after_s).with_quota(self.quota)
+        self.explained(when)
+    }
+
+    /// The same with a detail that says when another request is accepted.
+    pub(crate) fn explained(self, detail: String) -> Problem {
+        Problem::too_many(detail, self.retry_after_s).with_quota(self.quota)
     }
 }
 

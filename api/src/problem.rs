@@ -6,7 +6,8 @@ use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
-use store::StoreError;
+use store::{OUTAGE, StoreError};
+use tokio::time::Instant;
 use utoipa::ToSchema;
 
 use crate::quota::RemainingQuota;
@@ -256,7 +257,12 @@ impl From<StoreError> for Problem {
             });
         }
         if error.is_transient() {
-            tracing::warn!(error = &error as &dyn std::error::Error, "the database is unavailable");
+            let error = &error as &dyn std::error::Error;
+            if OUTAGE.failed(Instant::now()) {
+                tracing::warn!(error, "the database is unavailable");
+            } else {
+                tracing::debug!(error, "the database is unavailable");
+            }
             return Self::unavailable("the database does not respond at the moment");
         }
         Self::internal(&error)

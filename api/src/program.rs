@@ -4,11 +4,11 @@ use std::process::ExitCode;
 use std::sync::OnceLock;
 
 use anyhow::Context;
-use clap::Parser;
 use indexer::cli::ReaderFlags;
 use runtime::{ReaderProgram, Shutdown};
-use settings::exit;
-use settings::log::{Log, LogFormat, LogLevel};
+use settings::command_line::with_flags;
+use settings::log::{Log, LogLevel};
+use settings::{SharedFlags, exit};
 use store::DatabaseUrl;
 use tokio_util::sync::CancellationToken;
 
@@ -18,23 +18,24 @@ use crate::{ApiConfig, ApiSettings};
 
 /// Runs the program with its command line.
 pub fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments: Arguments = settings::command_line::parse();
     if matches!(arguments.command, Some(Command::ReadDocument)) {
         return runtime::read_from_stdin();
     }
-    let format = arguments.reader.shared.log_format.unwrap_or_default();
+    let flags = &arguments.reader.shared;
     let (config, _log) = match configured(&arguments) {
         Ok(configured) => configured,
-        Err(error) => return failed(&error, format, exit::USAGE),
+        Err(error) => return failed(&error, flags, exit::USAGE),
     };
     match run(config, &arguments.reader) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => failed(&error, format, exit::FAILURE),
+        Err(error) => failed(&error, flags, exit::FAILURE),
     }
 }
 
-fn failed(error: &anyhow::Error, format: LogFormat, code: u8) -> ExitCode {
-    settings::log::report("api", format, &error.to_string());
+fn failed(error: &anyhow::Error, flags: &SharedFlags, code: u8) -> ExitCode {
+    let message = with_flags(&error.to_string(), &flags.location(store::url_to_type));
+    settings::log::report("api", flags.log_format.unwrap_or_default(), &message);
     ExitCode::from(code)
 }
 

@@ -11,7 +11,7 @@ use store::{Retention, WorkerId};
 
 use crate::database_lock::{DatabaseLock, LockError};
 use crate::schedule::Schedules;
-use crate::seeds::{SeedError, SeedReader};
+use crate::seeds::{SeedError, SeedReader, SeedReport};
 use egress::EgressSettings;
 use runtime::ReaderProgram;
 
@@ -177,17 +177,20 @@ impl SeedSource {
     ///
     /// # Errors
     ///
-    /// If the file cannot be read, or no line of it is a seed; the error names the file and a line.
-    pub fn check_lines(&self, scope: SiteScope) -> Result<(), SeedError> {
+    /// If the file cannot be read, or no line of it is a seed; the error names the file and a line. The report has the lines that are skipped.
+    pub fn check_lines(&self, scope: SiteScope) -> Result<SeedReport, SeedError> {
         self.check_readable()?;
-        let Self::File(path) = self else { return Ok(()) };
+        let Self::File(path) = self else { return Ok(SeedReport::default()) };
         let is_small = |file: std::fs::Metadata| file.is_file() && file.len() <= LIST_CHECKED_BYTES_MAX;
         if !std::fs::metadata(path).is_ok_and(is_small) {
-            return Ok(());
+            return Ok(SeedReport::default());
         }
         let file = std::fs::File::open(path)
             .map_err(|source| SeedError::Unreadable { name: self.name(), source })?;
-        SeedReader::new(scope, &|| false).read(&self.name(), file, drop)
+        let is_cancelled = || false;
+        let mut reader = SeedReader::new(scope, &is_cancelled);
+        reader.read(&self.name(), file, drop)?;
+        Ok(reader.into_report())
     }
 
     /// The path of a file.

@@ -3,8 +3,8 @@
 use std::pin::pin;
 use std::time::Duration;
 
-use store::StoreError;
-use tokio::time::timeout;
+use store::{OUTAGE, StoreError};
+use tokio::time::{Instant, timeout};
 
 use crate::metrics;
 
@@ -24,22 +24,32 @@ where
 {
     let mut delay = DELAY_FIRST;
     loop {
+        let began = Instant::now();
         let mut attempted = pin!(attempt());
         let attempted = if let Ok(attempted) = timeout(SLOW_AFTER, &mut attempted).await {
             attempted
         } else {
             metrics::database_wait();
-            tracing::warn!(operation, "waiting for the database");
+            if OUTAGE.is_slow() {
+                tracing::warn!(operation, "waiting for the database");
+            }
             attempted.await
         };
         match attempted {
             Err(error) if error.is_transient() => {
                 metrics::database_wait();
-                tracing::warn!(%error, delay_ms = delay.as_millis(), operation, "waiting for the database");
+                if OUTAGE.failed(began) {
+                    tracing::warn!(%error, operation, "waiting for the database");
+                } else {
+                    tracing::debug!(%error, delay_ms = delay.as_millis(), operation, "waiting for the database");
+                }
                 tokio::time::sleep(delay).await;
                 delay = (delay * 2).min(DELAY_MAX);
             }
-            result => return result,
+            result => {
+                OUTAGE.answered();
+                return result;
+            }
         }
     }
 }

@@ -18,6 +18,15 @@ const SAMPLES_MAX: usize = 3;
 /// Maximum number of sites that a summary names for each [`VisitEnd`].
 const SITES_NAMED_MAX: usize = 3;
 
+/// Ends of visits that got no response: their requests are attempts to connect.
+pub(crate) const UNREACHED: [VisitEnd; 5] = [
+    VisitEnd::DnsDead,
+    VisitEnd::DnsFailed,
+    VisitEnd::Unreachable,
+    VisitEnd::AddressRefused,
+    VisitEnd::TlsFailed,
+];
+
 /// An example of a capability that was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Sample {
@@ -106,14 +115,7 @@ pub struct Summary {
 impl Summary {
     /// Whether there were visits, and none of them got a response.
     pub(crate) fn reached_no_site(&self) -> bool {
-        let unreached = [
-            VisitEnd::DnsDead,
-            VisitEnd::DnsFailed,
-            VisitEnd::Unreachable,
-            VisitEnd::AddressRefused,
-            VisitEnd::TlsFailed,
-        ];
-        let count: u64 = unreached.iter().filter_map(|end| self.ends.get(end.as_str())).sum();
+        let count: u64 = UNREACHED.iter().filter_map(|end| self.ends.get(end.as_str())).sum();
         count > 0 && count == self.sites_visited
     }
 

@@ -423,6 +423,11 @@ impl FacetKey {
     pub(crate) fn of_operator(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|key| key.filter().operator == Some(name))
     }
+
+    /// The operator that a name misspells by one letter.
+    pub(crate) fn operator_near(name: &str) -> Option<&'static str> {
+        settings::nearest(name, Self::ALL.iter().filter_map(|key| key.filter().operator), 1)
+    }
 }
 
 /// The parsed values of each filter; see [`Filters::add`].

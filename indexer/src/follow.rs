@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use manifest::ManifestId;
-use store::{FeedChange, FeedEntry, FeedPosition, Store, StoreError, StoredManifest};
+use store::{FeedChange, FeedEntry, FeedPosition, OUTAGE, Store, StoreError, StoredManifest, log_outage_end};
 use tokio_util::sync::CancellationToken;
 
 use crate::build::IndexBuilder;
@@ -85,7 +85,7 @@ const LOG_INTERVAL: Duration = Duration::from_secs(10);
 const REBUILD_FILE: &str = "rebuild-asked";
 /// First and longest delay after a failure of the database, with exponential backoff.
 const RETRY_MIN: Duration = Duration::from_secs(1);
-const RETRY_MAX: Duration = Duration::from_secs(30);
+const RETRY_MAX: Duration = Duration::from_secs(5);
 
 /// Follows the feed into the index.
 #[boxed]
@@ -96,7 +96,7 @@ pub async fn run(
     mode: Mode,
 ) -> Result<Summary, FollowError> {
     let mut follower = Follower::open(store, &config).await?;
-    let (mut retry, mut outage_since) = (RETRY_MIN, None::<tokio::time::Instant>);
+    let mut retry = RETRY_MIN;
     loop {
         if take_rebuild_request(&config) {
             tracing::info!("rebuilding the index on request");
@@ -106,17 +106,20 @@ pub async fn run(
         let delay = match follower.catch_up(&cancel).await {
             Ok(()) if mode == Mode::Once || cancel.is_cancelled() => break,
             Ok(()) => {
-                if let Some(since) = outage_since.take() {
-                    tracing::info!(outage_s = since.elapsed().as_secs(), "the feed can be read again");
+                OUTAGE.answered();
+                if let Some(lasted) = OUTAGE.ended() {
+                    log_outage_end(lasted);
                 }
                 retry = RETRY_MIN;
                 follower.log_progress();
                 POLL_INTERVAL
             }
             Err(FollowError::Store(error)) if mode == Mode::Follow && error.is_transient() => {
-                // the attempt that fails first may have waited for a connection
-                outage_since.get_or_insert(began);
-                tracing::warn!(error = %error, retry_s = retry.as_secs(), "cannot read the feed");
+                if OUTAGE.failed(began) {
+                    tracing::warn!(%error, operation = "read the feed", "waiting for the database");
+                } else {
+                    tracing::debug!(%error, retry_s = retry.as_secs(), "cannot read the feed");
+                }
                 metrics::database_wait();
                 let delay = retry;
                 retry = (retry * 2).min(RETRY_MAX);

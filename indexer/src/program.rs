@@ -6,10 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use clap::Parser;
 use runtime::Shutdown;
-use settings::exit;
-use settings::log::LogFormat;
+use settings::command_line::with_flags;
+use settings::{SharedFlags, exit};
 use store::Store;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -26,21 +25,21 @@ const STOP_MAX: Duration = Duration::from_secs(50);
 
 /// Runs the program with its command line.
 pub fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    let format = arguments.reader.shared.log_format.unwrap_or_default();
+    let arguments: Arguments = settings::command_line::parse();
+    let flags = &arguments.reader.shared;
     let mut settings = match arguments.reader.settings() {
         Ok(settings) => settings,
-        Err(error) => return fail(&error, format, exit::USAGE),
+        Err(error) => return fail(&error, flags, exit::USAGE),
     };
     let _log = settings.start_logging("agentdex-indexer");
     let embedder = match settings.open_embedder() {
         Ok(embedder) => embedder,
-        Err(error) => return fail(&error, format, exit::USAGE),
+        Err(error) => return fail(&error, flags, exit::USAGE),
     };
     if let Some(file) = arguments.examples.as_ref().or(settings.examples.as_ref()) {
         match Examples::read(file) {
             Ok(examples) => settings.index.examples = Arc::new(examples),
-            Err(error) => return fail(&error, format, exit::USAGE),
+            Err(error) => return fail(&error, flags, exit::USAGE),
         }
     }
     let started = Shutdown::on_signals(STOP_MAX).and_then(|shutdown| Ok((shutdown, runtime::start()?)));
@@ -54,12 +53,13 @@ pub fn main() -> ExitCode {
     });
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => fail(error.as_ref(), format, exit::FAILURE),
+        Err(error) => fail(error.as_ref(), flags, exit::FAILURE),
     }
 }
 
-fn fail(error: &dyn std::error::Error, format: LogFormat, code: u8) -> ExitCode {
-    settings::log::report("indexer", format, &error.to_string());
+fn fail(error: &dyn std::error::Error, flags: &SharedFlags, code: u8) -> ExitCode {
+    let message = with_flags(&error.to_string(), &flags.location(store::url_to_type));
+    settings::log::report("indexer", flags.log_format.unwrap_or_default(), &message);
     ExitCode::from(code)
 }
 

@@ -515,6 +515,14 @@ fn suggests_a_correction_of_misspelt_words() {
 }
 
 #[test]
+fn suggests_the_operator_that_a_word_misspells_by_one_letter() {
+    let (_dir, searcher) = searcher(&web());
+    let answer = searcher.search(&request("appointment sites:dentist.example")).unwrap();
+    assert_eq!(answer.did_you_mean.as_deref(), Some("appointment site:dentist.example"));
+    assert_eq!(searcher.search(&request("appointment site:dentist.example")).unwrap().did_you_mean, None);
+}
+
+#[test]
 fn completes_the_beginning_of_a_known_word() {
     let mut trams = support::manifest("lines.example", "City Lines");
     support::add(&mut trams, "timetable", "Tells when the next tramway leaves.");

@@ -4,7 +4,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use manifest::{Host, ManifestUrl, SiteName, SiteScope};
 use policy::claim::Claim;
 use serde::Serialize;
-use store::{HostState, Seed, SeedOrigin, SiteState, Store};
+use store::{HostState, Seed, SeedOrigin, SiteState, SiteSummary, Store};
 use utoipa::ToSchema;
 
 use super::site::unknown;
@@ -98,7 +98,8 @@ impl Submissions<'_> {
             return Ok((self.answer(site, outcome, message), quota));
         }
         if let Some(exhausted) = limited {
-            return Err(recently_requested(&site, exhausted));
+            let next_visit_at = summary.and_then(|summary| summary.next_visit_at);
+            return Err(recently_requested(&site, exhausted, next_visit_at, now));
         }
         let last_visit_at = summary.and_then(|summary| summary.last_visit_at);
         let wait_s = wait_after(last_visit_at, now);
@@ -126,7 +127,7 @@ impl Submissions<'_> {
         let now = clock::now();
         let quota = match requested_by {
             RequestedBy::Owner => self.owner_visit(&site)?,
-            RequestedBy::Anybody => self.admit_recheck(&site, story.summary.last_visit_at, now).await?,
+            RequestedBy::Anybody => self.admit_recheck(&site, &story.summary, now).await?,
         };
         Ok((self.visit_again(site, story.state, now).await?, quota))
     }
@@ -164,11 +165,11 @@ impl Submissions<'_> {
     async fn admit_recheck(
         &self,
         site: &SiteName,
-        last_visit_at: Option<DateTime<Utc>>,
+        known: &SiteSummary,
         now: DateTime<Utc>,
     ) -> Result<RemainingQuota, Problem> {
         self.refuse_blocked(site).await?;
-        if let Some(wait_s) = wait_after(last_visit_at, now) {
+        if let Some(wait_s) = wait_after(known.last_visit_at, now) {
             let detail =
                 format!("{site} was visited less than ten minutes ago; try again in {}", wait_words(wait_s));
             return Err(Problem::too_many(detail, wait_s));
@@ -177,7 +178,9 @@ impl Submissions<'_> {
             .limits
             .submission(self.client)
             .map_err(|exhausted| exhausted.problem("this address has requested too many visits"))?;
-        self.limits.visit(site).map_err(|exhausted| recently_requested(site, exhausted))?;
+        self.limits
+            .visit(site)
+            .map_err(|exhausted| recently_requested(site, exhausted, known.next_visit_at, now))?;
         Ok(quota)
     }
 
@@ -254,8 +257,21 @@ impl Submissions<'_> {
     }
 }
 
-fn recently_requested(site: &SiteName, exhausted: Exhausted) -> Problem {
-    exhausted.problem(&format!("a visit to {site} was requested less than ten minutes ago"))
+/// Why no other visit is planned. The requested one may still come: its time is part of the answer.
+fn recently_requested(
+    site: &SiteName,
+    exhausted: Exhausted,
+    next_visit_at: Option<DateTime<Utc>>,
+    now: DateTime<Utc>,
+) -> Problem {
+    let requested = format!("a visit to {site} was requested less than ten minutes ago");
+    let planned = match next_visit_at {
+        Some(at) if at <= now => "and is due now".to_owned(),
+        Some(at) if at <= now + RECHECK_EVERY => format!("and is planned for {}", at.format("%H:%M:%S UTC")),
+        _ => return exhausted.problem(&requested),
+    };
+    let wait_s = exhausted.retry_after_s;
+    exhausted.explained(format!("{requested} {planned}; another one can be requested in {wait_s} s"))
 }
 
 /// Seconds to wait after a recent visit.
@@ -280,6 +296,27 @@ mod tests {
     fn waiting_times_are_rounded_up_to_minutes() {
         for (seconds, words) in [(1, "1 minute"), (60, "1 minute"), (61, "2 minutes"), (600, "10 minutes")] {
             assert_eq!(wait_words(seconds), words);
+        }
+    }
+
+    #[test]
+    fn a_second_request_is_told_when_the_first_one_is_answered() {
+        let site = SiteName::parse("shop.example").unwrap();
+        let now = DateTime::UNIX_EPOCH + TimeDelta::days(1);
+        let told = |next_visit_at| {
+            let limits = Limits::new(crate::limits::LimitsConfig::default());
+            let exhausted = std::iter::repeat_with(|| limits.visit(&site).err()).take(100).flatten().next();
+            recently_requested(&site, exhausted.unwrap(), next_visit_at, now).body().detail.clone()
+        };
+        let planned = told(Some(now + TimeDelta::minutes(3)));
+        assert!(
+            planned.contains("and is planned for 00:03:00 UTC; another one can be requested in"),
+            "{planned}"
+        );
+        assert!(!planned.contains("try again"), "{planned}");
+        assert!(told(Some(now)).contains("and is due now; another one"), "{}", told(Some(now)));
+        for unplanned in [None, Some(now + TimeDelta::days(2))] {
+            assert!(told(unplanned).contains("ten minutes ago; try again in"), "{}", told(unplanned));
         }
     }
 

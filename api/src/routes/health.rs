@@ -6,7 +6,8 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use indexer::SearchRequest;
 use serde::Serialize;
-use store::StoreError;
+use store::{OUTAGE, StoreError};
+use tokio::time::Instant;
 use utoipa::ToSchema;
 
 use crate::client::Client;
@@ -82,14 +83,23 @@ pub(crate) async fn ready(Request { app, context, query, .. }: Request) -> HttpR
 
 /// The position of the feed, or why it is not known in time.
 pub(super) async fn feed_head<T>(answer: impl Future<Output = Result<T, StoreError>>) -> Result<T, String> {
+    let began = Instant::now();
     match tokio::time::timeout(DATABASE_DEADLINE, answer).await {
-        Ok(Ok(head)) => Ok(head),
+        Ok(Ok(head)) => {
+            OUTAGE.answered();
+            Ok(head)
+        }
         Ok(Err(error)) => {
-            tracing::warn!(error = &error as &dyn std::error::Error, "database does not respond");
+            if OUTAGE.failed(began) {
+                tracing::warn!(error = &error as &dyn std::error::Error, "the database is unavailable");
+            }
             Err("database: it does not answer".to_owned())
         }
         Err(_) => {
-            tracing::warn!(seconds = DATABASE_DEADLINE.as_secs(), "database does not respond in time");
+            if OUTAGE.failed(began) {
+                let seconds = DATABASE_DEADLINE.as_secs();
+                tracing::warn!(seconds, "the database is unavailable: it does not answer in time");
+            }
             Err(format!("database: it does not answer within {} s", DATABASE_DEADLINE.as_secs()))
         }
     }

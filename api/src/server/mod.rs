@@ -18,6 +18,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use ipnet::IpNet;
+use store::{OUTAGE, Store, log_outage_end};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
@@ -48,6 +49,8 @@ const ACCEPT_AFTER_STOP: Duration = Duration::from_millis(100);
 const FIRST_REQUEST_MAX: Duration = Duration::from_secs(1);
 /// Delay after a connection could not be accepted, for example because no file descriptors are left.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
+/// Poll interval of a database that does not answer.
+const OUTAGE_POLL: Duration = Duration::from_secs(1);
 
 /// State that decides whether connections and requests are accepted.
 #[derive(Clone)]
@@ -107,6 +110,7 @@ pub async fn serve(listener: TcpListener, app: App, cancel: CancellationToken) -
     app.refresh_index().await;
     let tasks = TaskTracker::new();
     tasks.spawn(index::follow(Arc::clone(&app.index), app.store.clone(), stop_following.clone()));
+    tasks.spawn(await_ends_of_outages(app.store.clone(), stop_following.clone()));
     tasks.spawn(prune(app.clone(), stop_following.clone()));
     tasks.spawn(write_search_counts(app.clone(), stop_following.clone()));
     if let Some(from) = snapshots {
@@ -134,6 +138,21 @@ pub async fn serve(listener: TcpListener, app: App, cancel: CancellationToken) -
 }
 
 /// Drops full rate limit buckets and old metric samples.
+/// Polls a database that does not answer until it does, and logs that.
+async fn await_ends_of_outages(store: Store, cancel: CancellationToken) {
+    let polled = async || {
+        tokio::time::sleep(OUTAGE_POLL).await;
+        if OUTAGE.is_on() && store.feed_head().await.is_ok() {
+            OUTAGE.answered();
+        }
+    };
+    while cancel.run_until_cancelled(polled()).await.is_some() {
+        if let Some(lasted) = OUTAGE.ended() {
+            log_outage_end(lasted);
+        }
+    }
+}
+
 async fn prune(app: App, until: CancellationToken) {
     while until.run_until_cancelled(tokio::time::sleep(PRUNE_INTERVAL)).await.is_some() {
         app.limits.prune();

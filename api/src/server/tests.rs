@@ -556,3 +556,23 @@ async fn refusal_does_not_keep_a_reused_connection_open() {
     served.end().await;
     drop(client);
 }
+
+/// The only line about an outage would otherwise be its beginning, until a client sends a request.
+#[tokio::test]
+async fn the_end_of_an_outage_is_noticed_without_a_request() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open_in_data_dir(dir.path()).await.unwrap();
+    assert!(OUTAGE.failed(tokio::time::Instant::now()), "an outage has its first line at once");
+    let stop = CancellationToken::new();
+    let mut tasks = JoinSet::new();
+    tasks.spawn(await_ends_of_outages(store, stop.clone()));
+    let ended = async {
+        while OUTAGE.is_on() {
+            tokio::time::sleep(OUTAGE_POLL / 10).await;
+        }
+    };
+    tokio::time::timeout(SOON, ended).await.unwrap();
+    stop.cancel();
+    tasks.join_next().await.unwrap().unwrap();
+    assert_eq!(OUTAGE.ended(), None, "its end is logged");
+}

@@ -6,6 +6,8 @@ use chrono::{DateTime, Utc};
 use crawler::Summary;
 use crawler::output::OutputFormat;
 use serde::Serialize;
+use settings::command_line::with_flags;
+use settings::escape::shell_word as quoted;
 
 /// One announcement. The JSON uses the names of the variants and fields.
 #[derive(Debug, Serialize)]
@@ -23,7 +25,12 @@ pub(crate) enum Announcement<'a> {
         is_single_pass: bool,
     },
     /// A pass has ended.
-    Crawled(&'a Summary),
+    Crawled {
+        #[serde(flatten)]
+        summary: &'a Summary,
+        #[serde(skip)]
+        reading: &'a ReadingFlags,
+    },
     /// Commands for the results.
     Indexed {
         url: &'a str,
@@ -55,6 +62,9 @@ pub(crate) enum Announcement<'a> {
         has_manifests: bool,
         #[serde(skip)]
         reading: &'a ReadingFlags,
+        /// Reasons from the visits of the last day, if nothing was due and nothing has been found.
+        #[serde(skip)]
+        reasons: Vec<String>,
     },
     /// Sites are visited when they are due.
     GoingOn { next_due_at: Option<DateTime<Utc>> },
@@ -70,6 +80,11 @@ impl ReadingFlags {
     /// The flags as shell words.
     fn quoted(&self) -> String {
         self.0.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+    }
+
+    /// The same after a space, to be added to a command.
+    fn added(&self) -> String {
+        format!(" {}", self.quoted())
     }
 }
 
@@ -96,7 +111,7 @@ impl Announcement<'_> {
                     "Dashboard and API until the pass has ended: {url}. Results are stored in {database}."
                 )
             }
-            Self::Ended { program, reading, is_single_pass, has_manifests } => {
+            Self::Ended { program, reading, is_single_pass, has_manifests, reasons } => {
                 let (program, flags) = (quoted(program), reading.quoted());
                 let more = if *is_single_pass {
                     "; without --once it goes on, and keeps serving the results"
@@ -109,12 +124,18 @@ impl Announcement<'_> {
                     String::new()
                 };
                 let kept = if *has_manifests { "Everything is kept." } else { "Nothing has been found yet." };
+                let reasons = match reasons.as_slice() {
+                    [] => " ".to_owned(),
+                    reasons => format!("\n{}", with_flags(&lines_of(reasons), &reading.added())),
+                };
                 format!(
-                    "{kept} To see the state of the crawl:\n  {program} status {flags}{search}\n\
+                    "{kept}{reasons}To see the state of the crawl:\n  {program} status {flags}{search}\n\
                      The same command continues the crawl{more}."
                 )
             }
-            Self::Crawled(summary) => crawler::cli::summary_text(summary),
+            Self::Crawled { summary, reading } => {
+                with_flags(&crawler::cli::summary_text(summary), &reading.added())
+            }
             Self::Indexed { url, program, reading, .. } => next_steps(url, program, reading),
             Self::NothingFound { url, program, reading, reasons, are_shown, .. } => {
                 nothing_found(url, program, reading, if *are_shown { &[] } else { reasons })
@@ -161,17 +182,15 @@ fn state_of_the_crawl(url: &str, program: &str, flags: &str) -> String {
     )
 }
 
+fn lines_of(sentences: &[String]) -> String {
+    sentences.iter().flat_map(|sentence| [sentence, "\n"]).collect()
+}
+
 /// Advice while no manifest is stored.
 fn nothing_found(url: &str, program: &str, reading: &ReadingFlags, reasons: &[String]) -> String {
     let (program, flags) = (quoted(program), reading.quoted());
-    let reasons = reasons.iter().flat_map(|reason| [reason, "\n"]).collect::<String>();
+    let reasons = with_flags(&lines_of(reasons), &reading.added());
     format!("\nNothing has been found yet.\n{reasons}{}", state_of_the_crawl(url, &program, &flags))
-}
-
-/// Quotes a word for a shell.
-pub(crate) fn quoted(text: &str) -> String {
-    let is_plain = |letter: char| letter.is_alphanumeric() || "/._-+:@,=".contains(letter);
-    if text.chars().all(is_plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
 
 #[cfg(test)]
@@ -222,12 +241,17 @@ mod tests {
 
     #[test]
     fn announcements_are_objects_with_an_event() {
+        let flags = reading(&["--data-dir", "d"]);
         let summary = Summary { sites_visited: 3, ..Summary::default() };
-        let json = serde_json::to_value(Announcement::Crawled(&summary)).unwrap();
+        let json =
+            serde_json::to_value(Announcement::Crawled { summary: &summary, reading: &flags }).unwrap();
         assert_eq!((&json["event"], &json["sites_visited"]), (&"crawled".into(), &3.into()));
+        let demo =
+            Announcement::Demo { sites: 35, address: "127.0.0.1:1".to_owned(), data_dir: "d".to_owned() };
+        let json = serde_json::to_value(demo).unwrap();
+        assert_eq!((&json["event"], &json["sites"]), (&"demo".into(), &35.into()));
         let json = serde_json::to_value(Announcement::GoingOn { next_due_at: None }).unwrap();
         assert_eq!(json["event"], "going_on");
-        let flags = reading(&["--data-dir", "d"]);
         let announcement = Announcement::NothingFound {
             url: "http://127.0.0.1:8080",
             program: "agentdex".to_owned(),
@@ -250,8 +274,18 @@ mod tests {
         assert_eq!(json, serde_json::json!({ "event": "serving", "url": "http://127.0.0.1:8080" }));
         let ended = |is_single_pass, has_manifests| {
             let program = "agentdex".to_owned();
-            Announcement::Ended { program, is_single_pass, has_manifests, reading: &flags }.text()
+            let reasons = Vec::new();
+            Announcement::Ended { program, is_single_pass, has_manifests, reading: &flags, reasons }.text()
         };
+        let unresolved = Announcement::Ended {
+            program: "agentdex".to_owned(),
+            is_single_pass: true,
+            has_manifests: false,
+            reading: &flags,
+            reasons: vec!["2 of 2 visits: no name. Check `agentdex doctor --only dns`.".to_owned()],
+        };
+        let expected = "Nothing has been found yet.\n2 of 2 visits: no name. Check `agentdex doctor --only dns --data-dir d`.\nTo see";
+        assert!(unresolved.text().starts_with(expected), "{}", unresolved.text());
         assert!(ended(true, true).ends_with("without --once it goes on, and keeps serving the results."));
         assert!(
             ended(false, true).ends_with("The same command continues the crawl."),

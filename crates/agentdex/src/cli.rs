@@ -190,6 +190,7 @@ mod tests {
             (["validate"].as_slice(), ["--hosts", "--output"], ["--concurrency", "--format "]),
             (&["doctor"], ["--data-dir", "--format"], ["--delay", "--listen"]),
             (&["doctor"], ["Exit codes:", "1  a check found a problem"], ["--fail-on", "3  "]),
+            (&["doctor"], ["0  success", "2  the command line"], ["whatever the sites", "the pass"]),
             (&["probe"], ["--help", "[ADDRESS"], ["--data-dir", "--rate"]),
             (&["db", "status"], ["--data-dir", "--database-url"], ["--listen", "--delay"]),
             (&["demo"], ["--delay", "[default: 50ms]"], ["[default: 3s]", "[default: ./agentdex-data]"]),

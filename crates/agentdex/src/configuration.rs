@@ -10,11 +10,10 @@ use api::ApiSettings;
 use clap::Subcommand;
 use crawler::cli::{CrawlFlags, Settings};
 use indexer::cli::ReaderFlags;
+use settings::command_line::with_flags;
 use settings::{Key, SharedFlags, escape, keys};
 use store::DatabaseUrl;
 use toml::{Table, Value};
-
-use crate::announce::quoted;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Subcommand)]
 pub(crate) enum ConfigCommand {
@@ -30,21 +29,24 @@ pub(crate) fn run(
     crawl: &CrawlFlags,
     out: &mut impl Write,
 ) -> anyhow::Result<ExitCode> {
-    let obstacles = check(shared, crawl)?;
+    let Checked { obstacles, skipped } = check(shared, crawl)?;
     let file = shared.config.as_deref();
     match command {
         ConfigCommand::Check => {
             writeln!(out, "{}: valid for every program", source(file))?;
             if file.is_none() && crawl.seeds.is_empty() {
-                let command = crawl_command(shared, crawl);
-                writeln!(
-                    out,
+                let text = format!(
                     "no file was read: --config or AGENTDEX_CONFIG names one; without one, a crawl takes its seeds and contact from \
-                     flags: {command}"
-                )?;
+                     flags: `{}`",
+                    crawl_command(shared, crawl)
+                );
+                writeln!(out, "{}", with_flags(&text, &shared.location(store::url_to_type)))?;
             }
             for obstacle in obstacles {
                 writeln!(out, "warning: a crawl cannot start: {}", escape::line(&obstacle))?;
+            }
+            for skipped in skipped {
+                writeln!(out, "warning: {}", escape::line(&skipped))?;
             }
             if let Some(example) = crawler::cli::resolve(shared, crawl)?.contact.copied_example() {
                 let why = "is an example address, where site owners cannot reach you";
@@ -56,9 +58,17 @@ pub(crate) fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Reads the settings as each program does. Returns why a crawl that keeps running would not start with them, although they
-/// are valid; on a machine that does not crawl this does not matter.
-pub(crate) fn check(shared: &SharedFlags, crawl: &CrawlFlags) -> Result<Vec<String>, crawler::UsageError> {
+/// What valid settings mean for a crawl. On a machine that does not crawl this does not matter.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Checked {
+    /// Why a crawl that keeps running would not start.
+    pub(crate) obstacles: Vec<String>,
+    /// A sentence for each list with lines that a crawl would skip.
+    pub(crate) skipped: Vec<String>,
+}
+
+/// Reads the settings as each program does, and the lists of seeds.
+pub(crate) fn check(shared: &SharedFlags, crawl: &CrawlFlags) -> Result<Checked, crawler::UsageError> {
     let usage = |error: &dyn std::fmt::Display| crawler::UsageError(error.to_string());
     let settings = crawler::cli::resolve(shared, crawl)?;
     let read = ReaderFlags { shared: shared.clone(), ..ReaderFlags::default() }
@@ -67,31 +77,37 @@ pub(crate) fn check(shared: &SharedFlags, crawl: &CrawlFlags) -> Result<Vec<Stri
     let file = shared.config.as_deref();
     let api = ApiSettings::default().or_file(file).map_err(|error| usage(&error))?;
     api.resolve(read).map_err(|error| usage(&error))?;
-    Ok(obstacles(settings, file))
+    Ok(of_crawl(settings, file))
 }
 
-/// The command that starts a crawl with these settings.
+/// The command that starts a crawl with these settings. Messages quote it with backticks, so that they name the location of the data.
 pub(crate) fn crawl_command(shared: &SharedFlags, crawl: &CrawlFlags) -> String {
     let is_complete = crawler::cli::resolve(shared, crawl)
         .is_ok_and(|settings| !settings.crawl.seeds.is_empty() && settings.continuous().is_ok());
     match shared.config.as_deref().filter(|_| is_complete) {
-        Some(file) => format!("agentdex --config {}", quoted(&file.display().to_string())),
+        Some(_) => format!("agentdex{}", shared.location(store::url_to_type)),
         None => "agentdex --seeds FILE --contact-email YOU".to_owned(),
     }
 }
 
 /// Without a file, seeds and contact are flags of the crawl.
-fn obstacles(settings: Settings, file: Option<&Path>) -> Vec<String> {
+fn of_crawl(settings: Settings, file: Option<&Path>) -> Checked {
     let seeds = &settings.crawl.seeds;
     if seeds.is_empty() {
         let why = "there are no seeds: set `seeds` in [crawler], or name them with --seeds";
-        return file.map(|_| why.to_owned()).into_iter().collect();
+        let obstacles = file.map(|_| why.to_owned()).into_iter().collect();
+        return Checked { obstacles, ..Checked::default() };
     }
     let scope = settings.crawl.egress.own_networks.site_scope();
-    let unreadable = seeds.iter().filter_map(|source| source.check_lines(scope).err());
-    let mut obstacles: Vec<String> = unreadable.map(|error| error.to_string()).collect();
-    obstacles.extend(settings.continuous().err().map(|error| error.to_string()));
-    obstacles
+    let mut checked = Checked::default();
+    for source in seeds {
+        match source.check_lines(scope) {
+            Ok(report) => checked.skipped.extend(report.skipped_lines()),
+            Err(error) => checked.obstacles.push(error.to_string()),
+        }
+    }
+    checked.obstacles.extend(settings.continuous().err().map(|error| error.to_string()));
+    checked
 }
 
 fn source(file: Option<&Path>) -> String {
@@ -243,18 +259,23 @@ mod tests {
         assert!(no_seed.contains("a crawl cannot start: no line of"), "{no_seed}");
         std::fs::write(&list, "a.example\n").unwrap();
         let no_contact = checked(&seeds);
+        std::fs::write(&list, "a.example\nb,c\nlocalhost\n10.0.0.1\n").unwrap();
+        let skipped = checked(&format!("{seeds}{contact}"));
+        let expected = format!("warning: 3 lines of {} are skipped; line 2: ", list.display());
+        assert!(skipped.contains(&expected) && skipped.contains("; line 4: "), "{skipped}");
+        std::fs::write(&list, "a.example\n").unwrap();
         assert_eq!(no_contact.matches("warning: ").count(), 1, "{no_contact}");
         assert!(!checked(&format!("{seeds}{contact}")).contains("warning: "));
         let copied = checked(&format!("{seeds}contact_email = \"you@example.org\"\n"));
         assert!(copied.contains("warning: you@example.org is an example address"), "{copied}");
         let without_file = SharedFlags { config: None, ..shared };
-        assert_eq!(check(&without_file, &CrawlFlags::default()).unwrap(), Vec::<String>::new());
+        assert_eq!(check(&without_file, &CrawlFlags::default()).unwrap(), Checked::default());
         let mut out = Vec::new();
         run(ConfigCommand::Check, &without_file, &CrawlFlags::default(), &mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
         let expected = "no file was read: --config or AGENTDEX_CONFIG names one;";
         assert!(
-            text.contains(expected) && text.ends_with("agentdex --seeds FILE --contact-email YOU\n"),
+            text.contains(expected) && text.ends_with("`agentdex --seeds FILE --contact-email YOU`\n"),
             "{text}"
         );
     }

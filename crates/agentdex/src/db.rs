@@ -66,22 +66,23 @@ pub(crate) async fn run(
     let settings = serve::reader_settings(shared, shared.data_dir.as_deref())?;
     let _log = settings.start_logging("agentdex-db");
     let config = &settings.store;
+    let flags = shared.location(store::url_to_type);
     match &args.command {
         DbCommand::Migrate => migrate(config, out).await?,
-        DbCommand::Status => status(config, out).await?,
+        DbCommand::Status => status(config, &flags, out).await?,
         DbCommand::VacuumAdvice => advise(config, out).await?,
         DbCommand::Export { file } => export(config, file).await?,
-        DbCommand::Import { file } => import(config, file, &serve::typed_flags(shared), out).await?,
+        DbCommand::Import { file } => import(config, file, &flags, out).await?,
         DbCommand::Retain { feed_days, versions_days } => {
             let days = |days: &Option<u64>| days.map(|days| Duration::from_secs(days * SECONDS_PER_DAY));
             let retention = Retention { feed: days(feed_days), versions: days(versions_days) };
-            retain(config, &retention, out).await?;
+            retain(config, &retention, &flags, out).await?;
         }
         DbCommand::ForgetReader { name } => {
             let store = Store::open_existing(config).await?;
             ensure!(
                 store.feed_reader_forget(name).await?,
-                "there is no reader {name}: see agentdex db status"
+                "there is no reader {name}: see `agentdex db status`"
             );
             store.close().await;
         }
@@ -102,12 +103,12 @@ async fn migrate(config: &StoreConfig, out: &mut impl Write) -> anyhow::Result<(
     Ok(())
 }
 
-async fn status(config: &StoreConfig, out: &mut impl Write) -> anyhow::Result<()> {
+async fn status(config: &StoreConfig, flags: &str, out: &mut impl Write) -> anyhow::Result<()> {
     let schema = Store::existing_schema(config).await?;
     if schema.found < schema.known {
         writeln!(
             out,
-            "{}: schema {}, this program has {}: run agentdex db migrate",
+            "{}: schema {}, this program has {}: run `agentdex db migrate{flags}`",
             config.url, schema.found, schema.known
         )?;
         return Ok(());
@@ -250,6 +251,7 @@ fn line_read(file: &mut impl BufRead, number: u64) -> std::io::Result<Option<Str
 async fn retain(
     config: &StoreConfig,
     retention: &Retention,
+    flags: &str,
     out: &mut impl Write,
 ) -> Result<(), anyhow::Error> {
     if *retention == Retention::default() {
@@ -265,7 +267,7 @@ async fn retain(
         retained.feed_entries, retained.versions
     )?;
     if let Some(reader) = retained.feed_held_back_by {
-        writeln!(out, "older entries are kept for the reader {reader}: see agentdex db status")?;
+        writeln!(out, "older entries are kept for the reader {reader}: see `agentdex db status{flags}`")?;
     }
     store.close().await;
     Ok(())

@@ -21,6 +21,7 @@ use std::process::ExitCode;
 
 use crawler::cli::{CrawlFlags, is_closed_pipe, is_usage};
 use runtime::{ReaderProgram, RuntimeHealth, read_isolated};
+use settings::command_line::with_flags;
 use settings::log::LogFormat;
 use settings::{SharedFlags, exit};
 use store::StoreError;
@@ -39,7 +40,7 @@ fn main() -> ExitCode {
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             let hint = missing_hint(&error, &shared, &crawl).unwrap_or_default();
-            report(&error, &hint, format);
+            report(&error, &hint, format, &shared.location(store::url_to_type));
             ExitCode::from(if is_usage(&error) { exit::USAGE } else { exit::FAILURE })
         }
     }
@@ -65,7 +66,8 @@ fn run(flags: Flags) -> anyhow::Result<ExitCode> {
                 }
                 Err(error) if is_usage(&error) => Err(error),
                 Err(error) => {
-                    report(&error, "", flags.shared.log_format.unwrap_or_default());
+                    let location = flags.shared.location(store::url_to_type);
+                    report(&error, "", flags.shared.log_format.unwrap_or_default(), &location);
                     Ok(ExitCode::from(exit::UNREADABLE))
                 }
             }
@@ -110,8 +112,10 @@ fn run(flags: Flags) -> anyhow::Result<ExitCode> {
     }
 }
 
-fn report(error: &anyhow::Error, hint: &str, format: LogFormat) {
-    settings::log::report("agentdex", format, &format!("{}{hint}", with_causes(error)));
+/// `location` are the flags of the data, which commands in the message repeat.
+fn report(error: &anyhow::Error, hint: &str, format: LogFormat, location: &str) {
+    let message = with_flags(&format!("{}{hint}", with_causes(error)), location);
+    settings::log::report("agentdex", format, &message);
 }
 
 /// A hint for a missing database: the command that starts a crawl with these settings, and the location of the demo's database.
@@ -119,7 +123,7 @@ fn missing_hint(error: &anyhow::Error, shared: &SharedFlags, crawl: &CrawlFlags)
     let error = error.downcast_ref::<StoreError>().filter(|error| error.is_missing())?;
     let command = configuration::crawl_command(shared, crawl);
     let note = shared.variable_note().map(|note| format!(" ({note})")).unwrap_or_default();
-    Some(format!(": {command}{}{note}", demo_hint(error).unwrap_or_default()))
+    Some(format!(": `{command}`{}{note}", demo_hint(error).unwrap_or_default()))
 }
 
 /// Names the database of the demo, if it is below the directory without a database.
@@ -167,14 +171,14 @@ mod tests {
         };
         let printed_without = printed(&SharedFlags::default());
         let expected =
-            "start a crawl: agentdex --seeds FILE --contact-email YOU; the database of the demo is in";
+            "start a crawl: `agentdex --seeds FILE --contact-email YOU`; the database of the demo is in";
         assert!(printed_without.contains(expected), "{printed_without}");
         let config = dir.path().join("agentdex.toml");
         let table = "[crawler]\nseeds = [\"starter\"]\ncontact_email = \"me@example.org\"\n";
         std::fs::write(&config, table).unwrap();
         let shared = SharedFlags { config: Some(config.clone()), ..SharedFlags::default() };
         let printed_with = printed(&shared);
-        let expected = format!("start a crawl: agentdex --config {}; the database", config.display());
+        let expected = format!("start a crawl: `agentdex --config {}`; the database", config.display());
         assert!(printed_with.contains(&expected), "{printed_with}");
     }
 

@@ -9,6 +9,7 @@ use crawler::cli::UsageError;
 use crawler::output::OutputFormat;
 use indexer::Searcher;
 use serde_json::Value;
+use settings::command_line::with_flags;
 use settings::log::LogLevel;
 use settings::{SharedFlags, escape};
 use store::Store;
@@ -96,10 +97,9 @@ pub(crate) async fn run(
     let page = found.map_err(|error| match error {
         LocalSearchError::Query(why) => anyhow::Error::from(UsageError(why)),
         LocalSearchError::Unavailable(why) => {
-            let rebuild = format!("`indexer rebuild{}`", serve::typed_flags(shared));
             // clients of an API get no paths and reasons of its machine
             let why = Searcher::open(&index_dir).err().map_or(why, |error| error.to_string());
-            anyhow::anyhow!(why.replace("`indexer rebuild`", &rebuild))
+            anyhow::anyhow!(why)
         }
     })?;
     match format {
@@ -107,7 +107,10 @@ pub(crate) async fn run(
         OutputFormat::Text => {
             let width = terminal_size().filter(|_| std::io::stdout().is_terminal());
             let width = width.map(|(Width(columns), _)| usize::from(columns));
-            let text = empty.map_or_else(|| text(&page, width), |why| format!("{why}\n"));
+            let text = empty.map_or_else(
+                || text(&page, width),
+                |why| format!("{}\n", with_flags(why, &shared.location(store::url_to_type))),
+            );
             write!(out, "{text}")?;
         }
     }

@@ -20,12 +20,12 @@ use indexer::{Embedder, Searcher};
 use runtime::{ReaderProgram, RuntimeHealth};
 use settings::SharedFlags;
 use settings::log::LogLevel;
-use store::{DatabaseUrl, Store};
+use store::Store;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::announce::{Announcement, ReadingFlags, quoted};
+use crate::announce::{Announcement, ReadingFlags};
 
 /// Flags of serving.
 #[derive(Debug, Clone, Args)]
@@ -267,28 +267,9 @@ fn reading_flags(typed: &SharedFlags, shared: &SharedSettings) -> anyhow::Result
     let untyped = SharedFlags { database_url: None, ..typed.clone() };
     let url = &shared.store.url;
     if reader_settings(&untyped, Some(&shared.data_dir))?.store.url != *url {
-        words.extend(["--database-url".to_owned(), url_to_type(url)]);
+        words.extend(["--database-url".to_owned(), url.to_type()]);
     }
     Ok(ReadingFlags(words))
-}
-
-/// A URL to be typed again, with a word in place of its password.
-fn url_to_type(url: &DatabaseUrl) -> String {
-    url.to_string().replace(":***@", ":PASSWORD@").replace("password=***", "password=PASSWORD")
-}
-
-/// The typed shared flags that determine the location of the data, as shell words, each after a space. Passwords are left out.
-pub(crate) fn typed_flags(typed: &SharedFlags) -> String {
-    let path = |path: &PathBuf| path.display().to_string();
-    let url =
-        |url: &String| DatabaseUrl::parse(url).map_or_else(|_| "URL".to_owned(), |url| url_to_type(&url));
-    let words = [
-        ("--data-dir", typed.data_dir.as_ref().map(path)),
-        ("--database-url", typed.database_url.as_ref().map(url)),
-        ("--config", typed.config.as_ref().map(path)),
-    ];
-    let typed = words.into_iter().filter_map(|(flag, value)| Some((flag, value?)));
-    typed.fold(String::new(), |typed, (flag, value)| format!("{typed} {flag} {}", quoted(&value)))
 }
 
 /// The settings of the API from the flags and the file.
@@ -350,13 +331,13 @@ impl Node {
         if is_daemon {
             return Announcement::Stopped.print(self.output);
         }
-        Announcement::Crawled(&summary).print(self.output)?;
+        Announcement::Crawled { summary: &summary, reading: &self.reading }.print(self.output)?;
         if cancel.soft.is_cancelled() {
-            return self.announce_end(after_pass).await;
+            return self.announce_end(after_pass, &summary).await;
         }
         self.wait_for_index().await?;
         if after_pass == AfterPass::End {
-            return self.announce_end(after_pass).await;
+            return self.announce_end(after_pass, &summary).await;
         }
         self.announce(&summary).await?;
         let next_due_at = self.store.next_due_at().await?;
@@ -401,13 +382,15 @@ impl Node {
     }
 
     /// Prints how to see the results and how to continue, after the last pass.
-    async fn announce_end(&self, after_pass: AfterPass) -> anyhow::Result<()> {
+    async fn announce_end(&self, after_pass: AfterPass, summary: &Summary) -> anyhow::Result<()> {
         match self.output {
             OutputFormat::Text => {
                 let is_single_pass = after_pass == AfterPass::End;
                 let has_manifests = has_manifests(&self.store).await?;
                 let reading = &self.reading;
-                Announcement::Ended { program: program(), is_single_pass, has_manifests, reading }
+                let is_unexplained = !has_manifests && summary.had_nothing_due();
+                let reasons = if is_unexplained { self.reasons().await? } else { Vec::new() };
+                Announcement::Ended { program: program(), is_single_pass, has_manifests, reading, reasons }
                     .print(self.output)
             }
             OutputFormat::Json => Ok(()),
@@ -504,17 +487,5 @@ mod tests {
         assert_eq!(elsewhere[2..], ["--database-url", "postgres://me:PASSWORD@host/db"]);
         std::fs::write(&config, format!("data_dir = {data_dir:?}\n")).unwrap();
         assert_eq!(words(None, Some(&config)), ["--config", &file], "the file names the directory");
-    }
-
-    #[test]
-    fn commands_that_are_named_find_the_same_data() {
-        let flags = SharedFlags {
-            data_dir: Some("Ann's data".into()),
-            database_url: Some("postgres://me:word@host/db".to_owned()),
-            ..SharedFlags::default()
-        };
-        let typed = r" --data-dir 'Ann'\''s data' --database-url postgres://me:PASSWORD@host/db";
-        assert_eq!(typed_flags(&flags), typed);
-        assert_eq!(typed_flags(&SharedFlags::default()), "");
     }
 }

@@ -16,7 +16,7 @@ pub type Variables = Vec<(String, String)>;
 
 /// Edit distance up to which a name counts as a misspelt setting. Variables of orchestrators (`AGENTDEX_SERVICE_HOST`) have larger
 /// distances.
-const DISTANCE_MAX: usize = 2;
+pub(crate) const DISTANCE_MAX: usize = 2;
 
 /// A variable of this process; `None` if it is absent or not UTF-8.
 pub(crate) fn variable(name: &str) -> Option<String> {
@@ -60,8 +60,16 @@ pub(crate) fn misspelt(name: &str) -> Option<String> {
 }
 
 /// Whether a word may be a misspelling of another one.
-pub fn is_misspelling(word: &str, known: &str) -> bool {
+pub(crate) fn is_misspelling(word: &str, known: &str) -> bool {
     strsim::damerau_levenshtein(word, known) <= DISTANCE_MAX
+}
+
+/// The known word that a word probably misspells: the first of the most similar ones, at most `edits_max` letters away.
+pub fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>, edits_max: usize) -> Option<&'a str> {
+    let distances = known.map(|known| (strsim::damerau_levenshtein(word, known), known));
+    let nearest =
+        distances.filter(|(distance, _)| *distance <= edits_max).min_by_key(|(distance, _)| *distance);
+    nearest.map(|(_, known)| known)
 }
 
 /// Sets the value of a variable in the file's table. A variable has no type, so its text is tried as a string, then as a TOML value, then

@@ -126,6 +126,12 @@ impl<W: Write> Write for Escaping<W> {
     }
 }
 
+/// Quotes a word for a shell.
+pub fn shell_word(text: &str) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "/._-+:@,=".contains(letter);
+    if text.chars().all(is_plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

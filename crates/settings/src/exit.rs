@@ -10,8 +10,9 @@ pub const NOT_RECOGNISED: u8 = 3;
 pub const UNREADABLE: u8 = 4;
 
 /// The code, the programs and subcommands that exit with it, and its meaning.
-const TABLE: [(u8, &str, &str); 7] = [
-    (0, "all", "success; the exit code of a crawl does not depend on the responses of the sites"),
+const TABLE: [(u8, &str, &str); 8] = [
+    (0, "all", "success"),
+    (0, "crawls", "the pass has ended, whatever the sites answered"),
     (FAILURE, "all", "an error, which stderr explains"),
     (FAILURE, "validate", "a finding is at least as severe as --fail-on"),
     (FAILURE, "doctor", "a check found a problem"),

@@ -6,6 +6,7 @@ use clap::Args;
 
 use crate::SettingsError;
 use crate::environment;
+use crate::escape::shell_word;
 use crate::log::{LogFormat, LogLevel};
 use crate::secret::secret;
 
@@ -69,6 +70,19 @@ impl SharedFlags {
             (None, None) => in_file,
         };
         Ok(url.filter(|url| !url.is_empty()))
+    }
+
+    /// The typed flags that determine the location of the data, as words of a shell, each after a space. `url_to_type` leaves out the password
+    /// of the URL of a database.
+    pub fn location(&self, url_to_type: impl FnOnce(&str) -> String) -> String {
+        let path = |path: &PathBuf| path.display().to_string();
+        let words = [
+            ("--data-dir", self.data_dir.as_ref().map(path)),
+            ("--database-url", self.database_url.as_deref().map(url_to_type)),
+            ("--config", self.config.as_ref().map(path)),
+        ];
+        let typed = words.into_iter().filter_map(|(flag, value)| Some((flag, value?)));
+        typed.fold(String::new(), |typed, (flag, value)| format!("{typed} {flag} {}", shell_word(&value)))
     }
 
     /// A sentence for errors about the database, if `DATABASE_URL` is set although a data directory was given as a flag.
@@ -151,6 +165,18 @@ mod tests {
         ] {
             assert!(!note(dir, url, variable), "{dir:?} {url:?} {variable:?}");
         }
+    }
+
+    #[test]
+    fn the_location_of_the_data_can_be_typed_again() {
+        let flags = SharedFlags {
+            data_dir: Some("Ann's data".into()),
+            database_url: Some("postgres://me:word@host/db".to_owned()),
+            ..SharedFlags::default()
+        };
+        let typed = r" --data-dir 'Ann'\''s data' --database-url postgres://me:PASSWORD@host/db";
+        assert_eq!(flags.location(|url| url.replace("word", "PASSWORD")), typed);
+        assert_eq!(SharedFlags::default().location(str::to_owned), "");
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! Each program defines the struct of its table and the flags that override it. An unknown key is an error, because a misspelt limit would
 //! have no effect.
 
+pub mod command_line;
 mod environment;
 mod error;
 pub mod escape;
@@ -21,7 +22,7 @@ mod spans;
 mod spans_left_out;
 mod traces;
 
-pub use environment::{Variables, is_misspelling, variables};
+pub use environment::{Variables, nearest, variables};
 pub use error::SettingsError;
 pub use feature::{Feature, MissingFeature};
 pub use file::load;

@@ -55,7 +55,17 @@ pub enum DatabaseUrl {
     Sqlite(PathBuf),
 }
 
+/// The URL of a database to be typed again, with a word in place of its password.
+pub fn url_to_type(url: &str) -> String {
+    DatabaseUrl::parse(url).map_or_else(|_| "URL".to_owned(), |url| url.to_type())
+}
+
 impl DatabaseUrl {
+    /// This URL to be typed again, with a word in place of its password.
+    pub fn to_type(&self) -> String {
+        self.to_string().replace(":***@", ":PASSWORD@").replace("password=***", "password=PASSWORD")
+    }
+
     /// Parses `postgres://…`, `postgresql://…`, `sqlite:PATH` or `sqlite://PATH`.
     pub fn parse(text: &str) -> Result<Self, StoreError> {
         if text.starts_with("postgres://") || text.starts_with("postgresql://") {

@@ -5,6 +5,7 @@
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
+use ::settings::command_line::with_flags;
 use ::settings::log::LogFormat;
 use ::settings::{SharedFlags, exit};
 use anyhow::Context;
@@ -32,6 +33,7 @@ pub fn main() -> ExitCode {
     let mut format = flags.shared.log_format.unwrap_or_default();
     let resolved = resolve(&flags.shared, &flags.crawl).map_err(anyhow::Error::from);
     let note = flags.shared.variable_note();
+    let location = flags.shared.location(store::url_to_type);
     let done = resolved.and_then(|settings| {
         format = settings.shared.log_format;
         work(flags.command, settings, flags.shared)
@@ -39,17 +41,20 @@ pub fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) => report_error(&error, note, format),
+        Err(error) => report_error(&error, note, format, &location),
     }
 }
 
-/// Reports the error that ends the program. `note` is added to the hint about a missing database.
-fn report_error(error: &anyhow::Error, note: Option<&str>, format: LogFormat) -> ExitCode {
+/// Reports the error that ends the program. `note` is added to the hint about a missing database, and `location` to commands.
+fn report_error(error: &anyhow::Error, note: Option<&str>, format: LogFormat, location: &str) -> ExitCode {
     let is_missing = error.downcast_ref::<StoreError>().is_some_and(StoreError::is_missing);
     let note = note.map(|note| format!(" ({note})")).unwrap_or_default();
-    let hint =
-        if is_missing { format!(": crawler --seeds FILE --contact-email YOU{note}") } else { String::new() };
-    ::settings::log::report("crawler", format, &format!("{error}{hint}"));
+    let hint = if is_missing {
+        format!(": `crawler --seeds FILE --contact-email YOU`{note}")
+    } else {
+        String::new()
+    };
+    ::settings::log::report("crawler", format, &with_flags(&format!("{error}{hint}"), location));
     ExitCode::from(if is_usage(error) { exit::USAGE } else { exit::FAILURE })
 }
 
@@ -170,7 +175,7 @@ async fn crawl_with(
     }
     let watch = Watch::new(&settings.shared);
     let output = settings.output;
-    let data_dir = settings.shared.data_dir.display().to_string();
+    let location = settings.shared.location.clone();
     let ran = crate::run(settings.crawl, store.clone(), cancel, &|update| watch.show(&update)).await;
     watch.finish();
     let summary = ran?;
@@ -178,8 +183,8 @@ async fn crawl_with(
         OutputFormat::Json => output::json(&summary)?,
         OutputFormat::Text => {
             let audience = if std::io::stdout().is_terminal() { Audience::Terminal } else { Audience::Pipe };
-            let next = format!("indexer --once --data-dir {data_dir} && api --data-dir {data_dir}");
-            output::text(&report::text(&summary, audience, &next))?;
+            let next = format!("indexer --once{location} && api{location}");
+            output::text(&with_flags(&report::text(&summary, audience, &next), &location))?;
         }
     }
     anyhow::ensure!(

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use ::settings::command_line::with_flags;
 use anyhow::Context;
 use chrono::{DateTime, Utc};
 use egress::EgressSettings;
@@ -37,10 +38,10 @@ pub(super) async fn check(settings: Settings, store: Store, domain: &str) -> any
     let blocked = store.blocked_among(std::slice::from_ref(&site)).await?;
     anyhow::ensure!(
         blocked.is_empty(),
-        "{site} is not visited: it is blocked or suspended; see {} unblock and unsuspend",
+        "{site} is not visited: it is blocked or suspended; see `{0} unblock` and `{0} unsuspend`",
         super::app::program()
     );
-    let output = settings.output;
+    let (output, location) = (settings.output, settings.shared.location.clone());
     let began = clock::now();
     let watch = Watch::new(&settings.shared);
     let progress = |update: Progress<'_>| watch.show(&update);
@@ -65,17 +66,20 @@ pub(super) async fn check(settings: Settings, store: Store, domain: &str) -> any
     output::line(&match (summary.parked.first(), &visit) {
         (Some(parked), _) => format!("{site}: the visit waits: {}", parked.reason),
         (None, Some(visit)) => {
-            let requests = counted(visit.requests.into(), "request");
+            let requests = report::requests_in_words(visit.end, visit.requests.into());
             let named = SiteAndHost::of_report(&site, &visit.fetches);
             format!("{named}: {}; {requests}", visit.end.description())
         }
-        (None, None) => format!(
-            "{site}: another crawler is visiting it; when the visit has ended, `{} explain {site}` shows it",
-            super::app::program()
-        ),
+        (None, None) => {
+            let text = format!(
+                "{site}: another crawler is visiting it; when the visit has ended, `{} explain {site}` shows it",
+                super::app::program()
+            );
+            with_flags(&text, &location)
+        }
     })?;
     if let Some(advice) = visit.as_ref().and_then(|visit| report::advice(visit.end)) {
-        output::line(advice)?;
+        output::line(&with_flags(advice, &location))?;
     }
     if let Some(nothing) =
         visit.filter(|_| manifests.is_empty()).and_then(|visit| nothing_found(&site, &visit))

@@ -22,7 +22,7 @@ use store::{
 use super::commands::site_under_any_scheme;
 use super::duration;
 use super::paths::why_left;
-use super::report::{counted, plural};
+use super::report::{counted, plural, requests_in_words};
 use crate::clock;
 use crate::output::{self, OutputFormat};
 use crate::priors::PathPriors;
@@ -323,7 +323,7 @@ fn visit_lines(visit: &VisitReport) -> Vec<String> {
             "Visit of {}: {}; {}, {} with robots.txt, {}",
             time(visit.started_at),
             visit.end.description(),
-            counted(visit.requests.into(), "request"),
+            requests_in_words(visit.end, visit.requests.into()),
             counted(visit.bytes_in, "byte"),
             duration::in_words(took)
         ),

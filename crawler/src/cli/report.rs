@@ -10,7 +10,7 @@ use policy::{FetchOutcome, VisitEnd};
 use super::duration;
 use crate::dry_run::DryRun;
 use crate::seeds::SeedReport;
-use crate::summary::Summary;
+use crate::summary::{Summary, UNREACHED};
 
 /// Maximum number of rejected lines and of parked sites in the text. The JSON contains all that were kept.
 const SHOWN_MAX: usize = 10;
@@ -29,7 +29,7 @@ const ADVICE: [(VisitEnd, &str); 7] = [
     ),
     (
         VisitEnd::Unreachable,
-        "Check the network of this machine: `agentdex doctor`. If --hosts names their addresses: is the server of --hosts running?",
+        "Check the network of this machine: `agentdex doctor`. If --hosts names their addresses: is the server of --hosts running? Then start again with --revisit 0s.",
     ),
     (
         VisitEnd::TlsFailed,
@@ -89,7 +89,7 @@ fn body(summary: &Summary) -> Result<String, std::fmt::Error> {
     } else if summary.reached_no_site() {
         let attempts = match summary.requests {
             0 => String::new(),
-            attempts => format!(", with {}", plural(attempts, "attempt to connect", "attempts to connect")),
+            attempts => format!(", with {}", attempts_to_connect(attempts)),
         };
         let sites = counted(summary.sites_visited, "site");
         writeln!(out, "{stopped}{sites} tried in {took}{attempts}.")?;
@@ -185,27 +185,36 @@ pub fn pass_reasons(summary: &Summary) -> Vec<String> {
         names.extend((more > 0 && !examples.is_empty()).then(|| format!("and {more} more")));
         names.join(", ")
     };
-    reasons(ends, &visited, names)
+    let ends: Vec<_> = ends.collect();
+    // the line before says that no name was resolved
+    if unresolved(&ends).is_some() {
+        vec![NOTHING_RESOLVED.to_owned()]
+    } else {
+        reasons(&ends, &visited, names)
+    }
+}
+
+/// The number of visits, if there are several and none of them resolved its name.
+fn unresolved(ends: &[(VisitEnd, u64)]) -> Option<u64> {
+    let visits: u64 = ends.iter().map(|(_, count)| count).sum();
+    let are_unresolved = ends.iter().all(|(end, _)| matches!(end, VisitEnd::DnsDead | VisitEnd::DnsFailed));
+    Some(visits).filter(|visits| *visits > 1 && are_unresolved)
 }
 
 /// A sentence for each of the most common ends of visits for which there is advice. `visited` is the number of all visits, with its noun.
 pub fn failure_reasons(ends: impl IntoIterator<Item = (VisitEnd, u64)>, visited: &str) -> Vec<String> {
-    reasons(ends, visited, |_, _| String::new())
+    let ends: Vec<_> = ends.into_iter().collect();
+    match unresolved(&ends) {
+        Some(visits) => {
+            vec![format!("{visits} of {visited}: the name could not be resolved. {NOTHING_RESOLVED}")]
+        }
+        None => reasons(&ends, visited, |_, _| String::new()),
+    }
 }
 
 /// The reasons. `names` lists the sites of this many visits with this end; an empty list is left out.
-fn reasons(
-    ends: impl IntoIterator<Item = (VisitEnd, u64)>,
-    visited: &str,
-    names: impl Fn(VisitEnd, u64) -> String,
-) -> Vec<String> {
-    let ends: Vec<(VisitEnd, u64)> = ends.into_iter().collect();
-    let is_unresolved = |end| matches!(end, VisitEnd::DnsDead | VisitEnd::DnsFailed);
-    let visits: u64 = ends.iter().map(|(_, count)| count).sum();
-    if visits > 1 && ends.iter().all(|(end, _)| is_unresolved(*end)) {
-        return vec![NOTHING_RESOLVED.to_owned()];
-    }
-    let with_advice = ends.into_iter().filter_map(|(end, count)| Some((end, count, advice(end)?)));
+fn reasons(ends: &[(VisitEnd, u64)], visited: &str, names: impl Fn(VisitEnd, u64) -> String) -> Vec<String> {
+    let with_advice = ends.iter().filter_map(|(end, count)| Some((*end, *count, advice(*end)?)));
     let mut reasons: Vec<(VisitEnd, u64, &str)> = with_advice.collect();
     reasons.sort_by_key(|(_, count, _)| std::cmp::Reverse(*count));
     let sentence = |(end, count, advice): &(VisitEnd, u64, &str)| {
@@ -279,6 +288,15 @@ fn seeds(out: &mut String, report: &SeedReport) -> std::fmt::Result {
         0 => Ok(()),
         count => writeln!(out, "  {} deleted, because no list names them any more", counted(count, "site")),
     }
+}
+
+/// The requests of a visit: attempts to connect, if none got a response.
+pub(super) fn requests_in_words(end: VisitEnd, requests: u64) -> String {
+    if UNREACHED.contains(&end) { attempts_to_connect(requests) } else { counted(requests, "request") }
+}
+
+fn attempts_to_connect(count: u64) -> String {
+    plural(count, "attempt to connect", "attempts to connect")
 }
 
 /// A number with its noun, whose plural ends with an s.
@@ -397,7 +415,7 @@ mod tests {
     fn advises_to_check_this_machine_if_no_name_is_resolved() {
         let unresolved = [(VisitEnd::DnsDead, 58), (VisitEnd::DnsFailed, 2)];
         let reasons = failure_reasons(unresolved, "60 sites");
-        assert_eq!(reasons, [NOTHING_RESOLVED]);
+        assert_eq!(reasons, [format!("60 of 60 sites: the name could not be resolved. {NOTHING_RESOLVED}")]);
         let one = failure_reasons([(VisitEnd::DnsDead, 1)], "1 site");
         assert!(one[0].contains("Check for typing errors"), "{one:?}");
         let others = failure_reasons([(VisitEnd::DnsDead, 2), (VisitEnd::Completed, 1)], "3 sites");
@@ -456,6 +474,9 @@ mod tests {
             (&[("dns_dead", 2), ("unreachable", 1)], 0, "none of the 3 sites answered"),
             (&[("unreachable", 1)], 0, "the only site did not answer"),
         ] {
+            let advice = advice(ends[0].0.parse().unwrap()).unwrap_or_default();
+            let is_resolved = !ends[0].0.starts_with("dns");
+            assert!(!is_resolved || advice.contains("start again with --revisit 0s"), "{advice}");
             let told = told(ends, rejected);
             assert!(told[0].contains(words) && told.len() > 1, "the advice follows: {told:?}");
         }
@@ -469,6 +490,8 @@ mod tests {
         };
         let text = summary_text(&unreached);
         assert!(text.starts_with("2 sites tried in 1 s, with 2 attempts to connect.\n"), "{text}");
+        assert_eq!(requests_in_words(VisitEnd::Unreachable, 1), "1 attempt to connect");
+        assert_eq!(requests_in_words(VisitEnd::Completed, 2), "2 requests");
     }
 
     #[test]

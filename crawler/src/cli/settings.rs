@@ -66,6 +66,8 @@ pub struct SharedSettings {
     /// Where spans are sent, from the file.
     pub traces_url: Option<TracesUrl>,
     pub verbosity: Verbosity,
+    /// The typed flags that locate the data, for commands in messages.
+    pub location: String,
 }
 
 impl SharedSettings {
@@ -220,6 +222,7 @@ fn shared_settings(flags: &SharedFlags, file: &ConfigFile) -> Result<SharedSetti
         log_level: level(flags, file),
         traces_url: file.traces_url.clone(),
         verbosity: verbosity(flags),
+        location: flags.location(store::url_to_type),
     })
 }
 
@@ -368,7 +371,7 @@ fn schedules(flags: &CrawlFlags, file: &ConfigFile) -> Result<Schedules, UsageEr
 fn retention(flags: &CrawlFlags, file: &ConfigFile) -> Result<Retention, UsageError> {
     let read = |flag: &str, typed: Option<&String>, filed: Option<&String>| {
         if typed.is_some() && !flags.daemon {
-            return Err(UsageError(format!("{flag} is for --daemon: agentdex db retain removes at once")));
+            return Err(UsageError(format!("{flag} is for --daemon: `agentdex db retain` removes at once")));
         }
         let given = given(flag, typed.map(String::as_str), filed.map(String::as_str), file);
         let age = read_duration(&given)?;

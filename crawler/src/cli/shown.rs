@@ -1,13 +1,13 @@
 //! The help of a subcommand shows only the flags that it uses. The others are accepted but hidden.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{CommandFactory as _, FromArgMatches};
 
-use ::settings::SharedFlags;
+use ::settings::{SharedFlags, command_line};
 
 use super::flags::Flags;
 
@@ -63,7 +63,7 @@ pub fn typed<T: FromArgMatches>(
     let words: Vec<OsString> = words.into_iter().map(Into::into).collect();
     let mut matches = match whole.try_get_matches_from_mut(&words) {
         Ok(matches) => matches,
-        Err(error) => return Err(explained(whole, error, &words)),
+        Err(error) => return Err(command_line::explained(whole, error, &words)),
     };
     let is_idle = |flag: &&clap::Arg| {
         !flag.is_global_set()
@@ -88,73 +88,6 @@ pub fn typed<T: FromArgMatches>(
         return Err(whole.error(ErrorKind::ArgumentConflict, why));
     }
     T::from_arg_matches_mut(&mut matches).map_err(|error| error.format(whole))
-}
-
-/// What people type for a crawl, for the services and for commands of other names, with what to write instead.
-const OTHER_WORDS: [(&[&str], &str); 4] = [
-    (
-        &["crawl", "crawler", "seed", "seeds", "add", "start", "run", "visit", "fetch"],
-        "to crawl the sites of a list, write {program} --seeds {list} --contact-email YOU",
-    ),
-    (
-        &["serve", "server", "api", "web", "dashboard", "ui", "up"],
-        "to crawl, index and serve in one process, write agentdex --seeds {list} --contact-email YOU; the program api serves only what is stored",
-    ),
-    (
-        &["index", "indexer", "reindex", "rebuild"],
-        "agentdex --seeds {list} --contact-email YOU indexes while it crawls; the program indexer indexes only what is stored",
-    ),
-    (
-        &["import", "export", "migrate", "dump", "backup"],
-        "to export or import the database, write agentdex db export FILE or agentdex db import FILE",
-    ),
-];
-
-/// An error of the command line, without far-fetched suggestions. For a file, or a word that describes what a flag or another program does,
-/// it shows the command line to use.
-fn explained(whole: &mut clap::Command, mut error: clap::Error, words: &[OsString]) -> clap::Error {
-    let suggested = match error.get(ContextKind::SuggestedArg) {
-        Some(ContextValue::String(suggested)) => Some(suggested.clone()),
-        _ => None,
-    };
-    if let (Some(ContextValue::String(typed)), Some(suggested)) =
-        (error.get(ContextKind::InvalidArg), suggested)
-    {
-        // the usage belongs to the suggested flag, as if it were required
-        let is_far_fetched = !::settings::is_misspelling(typed, &suggested);
-        error.remove(ContextKind::Usage);
-        if is_far_fetched {
-            error.remove(ContextKind::SuggestedArg);
-        }
-    }
-    let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand) else { return error };
-    let name = name.clone();
-    if let Some(why) = instead_of_subcommand(whole, &name, words) {
-        return whole.error(ErrorKind::InvalidSubcommand, why);
-    }
-    if let Some(ContextValue::Strings(suggested)) = error.remove(ContextKind::SuggestedSubcommand) {
-        let is_near = |known: &String| ::settings::is_misspelling(&name, known);
-        let near: Vec<String> = suggested.into_iter().filter(is_near).collect();
-        if !near.is_empty() {
-            error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(near));
-        }
-    }
-    error
-}
-
-/// The line to write in place of a word that is not a subcommand, if the intended subcommand is known.
-fn instead_of_subcommand(whole: &clap::Command, name: &str, words: &[OsString]) -> Option<String> {
-    if Path::new(name).is_file() {
-        return Some(format!(
-            "`{name}` is a file, not a command: write --seeds {name} to crawl the sites that it lists"
-        ));
-    }
-    let (_, line) = OTHER_WORDS.iter().find(|(others, _)| others.contains(&name))?;
-    let after = words.iter().skip_while(|word| *word != name).skip(1);
-    let mut after = after.filter_map(|word| word.to_str());
-    let list = after.find(|word| Path::new(word).is_file()).unwrap_or("FILE");
-    let line = line.replace("{program}", whole.get_name()).replace("{list}", list);
-    Some(format!("`{name}` is not a command of {}: {line}", whole.get_name()))
 }
 
 /// Why --format is refused after a subcommand that has only one output format. A subcommand with --output accepts --format in place of it.
@@ -278,9 +211,6 @@ mod tests {
         ] {
             let error = error(words);
             assert!(error.contains(&line) && !error.contains("tip:"), "{error}");
-        }
-        for word in OTHER_WORDS.iter().flat_map(|(words, _)| *words) {
-            assert!(command().find_subcommand(word).is_none(), "{word} is a subcommand");
         }
         assert!(error(&["stauts"]).contains("'status'"), "{}", error(&["stauts"]));
         assert!(!error(&["remove"]).contains("tip:"), "a far-fetched suggestion: {}", error(&["remove"]));

@@ -9,7 +9,6 @@ use ::settings::log::LogFormat;
 use indicatif::{ProgressBar, ProgressStyle};
 use tokio::time::Instant;
 
-use super::duration::in_words;
 use super::progress::{Rate, Shown, sites};
 use super::report::counted;
 use super::settings::{SharedSettings, Verbosity};
@@ -127,13 +126,10 @@ impl Watch {
                 ));
             }
             Progress::Outage(error) => {
-                self.suspend(|| tracing::warn!("the crawl waits for the database: {error}"));
+                self.suspend(|| tracing::warn!("waiting for the database: {error}"));
             }
             Progress::OutageOver { lasted } => {
-                let lasted = in_words(*lasted);
-                self.suspend(|| {
-                    tracing::info!(target: PROGRESS, "the database answers again after {lasted}: the crawl continues");
-                });
+                self.suspend(|| store::log_outage_end(*lasted));
             }
         }
     }

@@ -15,8 +15,8 @@ use policy::delay::{day_of, next_day};
 use policy::webhook::{self, Message as MessageKind};
 use serde_json::json;
 use store::{
-    DeliveryEnd, DueContent, DueDelivery, FeedEntry, NewDelivery, ReceiverCaps, StoreError, WatchBehind,
-    WorkerId,
+    DeliveryEnd, DueContent, DueDelivery, FeedEntry, NewDelivery, OUTAGE, ReceiverCaps, StoreError,
+    WatchBehind, WorkerId,
 };
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -62,8 +62,14 @@ pub(crate) async fn run(tools: Tools, worker: WorkerId, stop: CancellationToken)
 
 /// Delivers what is due. Logs errors, because the next round tries again.
 pub(crate) async fn deliver_due(tools: &Tools, worker: &WorkerId, stop: &CancellationToken) {
-    if let Err(error) = round(tools, worker, stop).await {
+    let began = Instant::now();
+    let Err(error) = round(tools, worker, stop).await else { return };
+    if !error.is_transient() {
         tracing::warn!(%error, "changes were not delivered; the delivery is tried again");
+    } else if OUTAGE.failed(began) {
+        tracing::warn!(%error, operation = "deliver changes", "waiting for the database");
+    } else {
+        tracing::debug!(%error, "changes were not delivered; the delivery is tried again");
     }
 }
 

@@ -4,6 +4,9 @@ use std::fmt;
 
 use serde::Serialize;
 
+/// Maximum number of skipped lines in one sentence.
+const REASONS_MAX: usize = 3;
+
 /// A line that was skipped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Rejected {
@@ -57,6 +60,16 @@ impl SeedReport {
             return read;
         }
         format!("{read}, {} skipped", counted(self.rejected_count, "line"))
+    }
+
+    /// Says how many lines of a list are skipped, and why the first ones are, if any are.
+    pub fn skipped_lines(&self) -> Option<String> {
+        let first = self.rejected.first()?;
+        let (lines, are) = if self.rejected_count == 1 { ("line", "is") } else { ("lines", "are") };
+        let reasons = self.rejected.iter().take(REASONS_MAX);
+        let reasons = reasons.map(|line| format!("; line {}: {}", line.line, line.reason));
+        let reasons = reasons.collect::<Vec<_>>().concat();
+        Some(format!("{} {lines} of {} {are} skipped{reasons}", self.rejected_count, first.source))
     }
 
     /// Says that sites of earlier lists are visited too, if there are any.

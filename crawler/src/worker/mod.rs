@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use manifest::SiteName;
-use store::{LeaseRequest, LeasedSite, StoreError, WorkerId};
+use store::{LeaseRequest, LeasedSite, OUTAGE, StoreError, WorkerId};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
@@ -54,6 +54,7 @@ const PARKED_LISTED_MAX: u32 = 10_000;
 /// dropped and leases are released.
 pub use runtime::Shutdown as Cancel;
 
+use self::progress::report_outage;
 pub use self::progress::{CrawlState, Progress};
 
 /// Runs concurrent visits.
@@ -90,8 +91,6 @@ struct Work {
     count: JoinSet<Option<u64>>,
     sites_known: Option<u64>,
     next_state_at: Instant,
-    /// Since when the queue cannot be read.
-    outage_since: Option<Instant>,
 }
 
 impl<'a> Worker<'a> {
@@ -122,6 +121,9 @@ impl<'a> Worker<'a> {
         let mut work = self.begin(mode).await?;
         let mut idle_since: Option<DateTime<Utc>> = None;
         while !self.cancel.soft.is_cancelled() {
+            if let Some(lasted) = OUTAGE.ended() {
+                (self.progress)(Progress::OutageOver { lasted });
+            }
             if Instant::now() >= work.next_heartbeat_at {
                 self.update_groups(&mut work).await;
             }
@@ -169,6 +171,7 @@ impl<'a> Worker<'a> {
     /// before.
     async fn update_groups(&self, work: &mut Work) {
         let (groups, store) = (&self.tools.groups, &self.tools.store);
+        let began = Instant::now();
         let heartbeat = groups.heartbeat(store).await;
         work.next_heartbeat_at = Instant::now() + groups.heartbeat_interval().min(NO_HEARTBEAT);
         let parked = match heartbeat {
@@ -182,6 +185,7 @@ impl<'a> Worker<'a> {
         };
         match parked {
             Ok(parked) => work.parked.extend(parked),
+            Err(error) if error.is_transient() => report_outage(self.progress, began, &error),
             Err(error) => tracing::warn!(%error, "the heartbeat failed"),
         }
     }
@@ -203,12 +207,14 @@ impl<'a> Worker<'a> {
             return true;
         }
         work.next_renewal_at = Instant::now() + self.lease / HEARTBEATS_PER_LEASE;
+        let began = Instant::now();
         if let Err(error) = work.held.renew(&self.tools.store, self.lease, now).await {
-            tracing::warn!(%error, "leases could not be renewed");
             if error.is_transient() {
+                report_outage(self.progress, began, &error);
                 work.next_renewal_at = Instant::now() + OUTAGE_DELAY.min(self.lease / HEARTBEATS_PER_LEASE);
                 return false;
             }
+            tracing::warn!(%error, "leases could not be renewed");
         }
         let oldest_due_at = self.tools.store.next_due_at().await.ok().flatten();
         metrics::state(work.running.len(), work.parked.len(), oldest_due_at, clock::now());
@@ -235,7 +241,6 @@ impl<'a> Worker<'a> {
             next_renewal_at: Instant::now(),
             next_heartbeat_at: Instant::now() + self.tools.groups.heartbeat_interval().min(NO_HEARTBEAT),
             others_hold_sites: false,
-            outage_since: None,
         })
     }
 
@@ -313,9 +318,7 @@ impl<'a> Worker<'a> {
         let began = Instant::now();
         match self.lease_batch(work, free, now).await {
             Ok(leased) => {
-                if let Some(since) = work.outage_since.take() {
-                    (self.progress)(Progress::OutageOver { lasted: since.elapsed() });
-                }
+                OUTAGE.answered();
                 let count = leased.len();
                 if count == 0 {
                     work.next_poll_at = Instant::now() + IDLE_POLL;
@@ -326,9 +329,7 @@ impl<'a> Worker<'a> {
                 Ok(count)
             }
             Err(error) if error.is_transient() => {
-                // the attempt that fails first may have waited for a connection
-                work.outage_since.get_or_insert(began);
-                (self.progress)(Progress::Outage(&error));
+                report_outage(self.progress, began, &error);
                 work.next_poll_at = Instant::now() + OUTAGE_DELAY;
                 Ok(0)
             }

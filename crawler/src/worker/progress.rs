@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use store::StoreError;
+use store::{OUTAGE, StoreError};
 use tokio::time::Instant;
 
 use super::{STATE_EVERY, Work, Worker};
@@ -33,6 +33,15 @@ pub enum Progress<'a> {
     Outage(&'a StoreError),
     /// The database is available again after this time.
     OutageOver { lasted: Duration },
+}
+
+/// Reports that an operation which began at this time failed because the database is not available.
+pub(super) fn report_outage(progress: &(dyn Fn(Progress<'_>) + Sync), began: Instant, error: &StoreError) {
+    if OUTAGE.failed(began) {
+        progress(Progress::Outage(error));
+    } else {
+        tracing::debug!(%error, "waiting for the database");
+    }
 }
 
 /// The state of a crawl.

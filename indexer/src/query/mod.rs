@@ -14,7 +14,7 @@ pub(crate) use common::is_common_word;
 pub(crate) use correct::{
     REQUEST_ATTEMPTS_MAX, SHORT_WORDS_MAX, corrections, is_unknown_short, replacements, short_replacement,
 };
-pub(crate) use parse::{PHRASINGS_MAX, ParsedQuery, Phrase, QUERY_BYTES_MAX, parse};
+pub(crate) use parse::{PHRASINGS_MAX, ParsedQuery, Phrase, QUERY_BYTES_MAX, parse, with_known_operators};
 pub(crate) use plan::{Correction, Plan, QueryTerm, Role};
 pub(crate) use restriction::{FilterPart, Restriction, restrictions};
 pub use word_weights::WordWeights;

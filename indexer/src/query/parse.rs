@@ -84,6 +84,28 @@ pub(crate) fn parse(query: &str) -> Result<ParsedQuery, UnknownValue> {
     Ok(parsed)
 }
 
+/// The phrasing with operators that are misspelt by one letter, as in `sites:skyhop.example`, corrected. `None` if there are none.
+pub(crate) fn with_known_operators(query: &str) -> Option<String> {
+    let (mut corrected, mut has_changed) = (String::new(), false);
+    let mut rest = query.trim_start();
+    while !rest.is_empty() {
+        let (piece, after) = next_piece(rest);
+        let written = rest.get(..rest.len() - after.len())?.trim_end();
+        rest = after.trim_start();
+        let misspelt = match piece {
+            Piece::Text(word) => word.split_once(':').filter(|(_, value)| !value.is_empty()),
+            _ => None,
+        };
+        let operator = misspelt.and_then(|(name, value)| Some((FacetKey::operator_near(name)?, value)));
+        has_changed |= operator.is_some();
+        append(
+            &mut corrected,
+            &operator.map_or_else(|| written.to_owned(), |(name, value)| format!("{name}:{value}")),
+        );
+    }
+    has_changed.then_some(corrected)
+}
+
 fn is_phrase(text: &str) -> bool {
     (1..=PHRASE_WORDS_MAX).contains(&words(text).count())
 }
@@ -188,6 +210,29 @@ mod tests {
     }
 
     #[test]
+    fn corrects_operators_that_are_misspelt_by_one_letter() {
+        for (typed, corrected) in [
+            ("sites:skyhop.example", "site:skyhop.example"),
+            ("book \"window seat\" -hotel fromat:awp", "book \"window seat\" -hotel format:awp"),
+            ("methods:post tpye:travel:*", "method:post type:travel:*"),
+        ] {
+            assert_eq!(with_known_operators(typed).as_deref(), Some(corrected));
+        }
+        for query in [
+            "site:skyhop.example",
+            "sites:",
+            "book sites",
+            "\"sites:skyhop.example\"",
+            "-sites:skyhop.example",
+            "https://skyhop.example",
+            "re: invoice 16:30",
+            "",
+        ] {
+            assert_eq!(with_known_operators(query), None, "{query}");
+        }
+    }
+
+    #[test]
     fn rejects_an_unknown_value_and_lists_the_known_ones() {
         let error = parse("format:pdf").unwrap_err();
         assert!(error.to_string().contains("awp, atp"), "{error}");
@@ -196,6 +241,7 @@ mod tests {
     proptest! {
         #[test]
         fn parses_any_text_without_panicking(text in "[-\":a-z \\PC]{0,120}") {
+            drop(with_known_operators(&text));
             if let Ok(parsed) = parse(&text) {
                 prop_assert!(parsed.text.len() <= text.len() + 1);
             }

@@ -31,7 +31,7 @@ use crate::answer::{Explanation, FacetBuckets, Group, GroupMember, Hit, SearchAn
 use crate::error::{IndexError, SearchError};
 use crate::query::{
     Correction, ParsedQuery, Plan, REQUEST_ATTEMPTS_MAX, SHORT_WORDS_MAX, corrections, is_unknown_short,
-    short_replacement,
+    short_replacement, with_known_operators,
 };
 use crate::request::{ExploreRequest, Grouping, LIMIT_MAX, SearchRequest, Sort};
 use crate::spam::SPAM_FACTOR;
@@ -405,15 +405,19 @@ impl<'a> SearchExecutor<'a> {
         Ok(Some(Group { by: self.request.group_by, others: ranked.members.len() as u64, members }))
     }
 
-    /// The first phrasing with its misspelt words replaced. If there are any, short unknown words, which a search does not correct, are
-    /// also replaced.
+    /// The first phrasing with its misspelt operators and words replaced. If there are such words, short unknown words, which a search does
+    /// not correct, are also replaced.
     fn did_you_mean(&self) -> Result<Option<String>, IndexError> {
+        let Some(phrasing) = self.request.phrasings.first() else { return Ok(None) };
+        if let Some(corrected) = with_known_operators(phrasing) {
+            return Ok(Some(corrected));
+        }
         let (Some(plan), Some(corrections)) = (self.plans.first(), self.corrections.first()) else {
             return Ok(None);
         };
-        let Some(phrasing) = self.request.phrasings.first().filter(|_| !corrections.is_empty()) else {
+        if corrections.is_empty() {
             return Ok(None);
-        };
+        }
         let mut text = phrasing.clone();
         for correction in corrections {
             let Some(word) = plan.words.get(correction.word) else { continue };

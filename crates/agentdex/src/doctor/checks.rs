@@ -85,7 +85,7 @@ async fn open(settings: &Settings, crawl_command: &str, findings: &mut Vec<Findi
         }
         Ok(Err(error)) if error.is_missing() => {
             let advice =
-                format!("the first crawl creates it: {crawl_command}, or crawler with the same flags");
+                format!("the first crawl creates it: `{crawl_command}`, or crawler with the same flags");
             let found = format!("{url} has no data of agentdex yet");
             findings.push(Finding::doubtful(Subject::Database, found, advice));
         }
@@ -245,7 +245,7 @@ fn disk(dir: &Path, room: std::io::Result<u64>) -> Finding {
 }
 
 /// How to replace an index. A running indexer holds its lock.
-const REBUILD: &str = "stop the indexer or agentdex that writes it, and run indexer rebuild: it makes a new one from the database, and an API continues to answer";
+const REBUILD: &str = "stop the indexer or agentdex that writes it, and run `indexer rebuild`: it makes a new one from the database, and an API continues to answer";
 
 async fn index(dir: &Path, store: Option<&Store>, crawl_command: &str) -> Finding {
     let opened = tokio::task::spawn_blocking({
@@ -282,7 +282,9 @@ fn unusable(error: &IndexError, crawl_command: &str) -> Finding {
         IndexError::Missing { dir } => Finding::doubtful(
             Subject::Index,
             format!("there is no index in {} yet", dir.display()),
-            format!("indexer rebuild builds it from the database; {crawl_command} does so while it crawls"),
+            format!(
+                "`indexer rebuild` builds it from the database; `{crawl_command}` does so while it crawls"
+            ),
         ),
         IndexError::NotReadable { dir, source } => Finding::bad(
             Subject::Index,
@@ -317,6 +319,14 @@ mod tests {
         let mut checked = tokio::task::JoinSet::new();
         checked.spawn(async move { dns(&[server]).await });
         assert!(timeout(NAME_WAIT, asked).await.unwrap().unwrap() > 0);
+    }
+
+    #[tokio::test]
+    async fn name_servers_that_resolve_no_name_are_a_problem() {
+        // nothing answers at a port that is closed
+        let closed = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let finding = dns(&[closed]).await;
+        assert_eq!(finding.health, Health::Bad, "{finding:?}");
     }
 
     #[test]
@@ -410,7 +420,7 @@ mod tests {
         let index_dir = dir.path().join("index");
         let missing = index(&index_dir, Some(&store), COMMAND).await;
         assert_eq!(missing.health, Health::Doubtful, "{missing:?}");
-        assert!(missing.advice.is_some_and(|advice| advice.starts_with("indexer rebuild builds it")));
+        assert!(missing.advice.is_some_and(|advice| advice.starts_with("`indexer rebuild` builds it")));
         assert!(!missing.found.contains("indexer"), "{}", missing.found);
         let without_database = index(&index_dir, None, COMMAND).await;
         assert_eq!(without_database.advice.as_deref(), Some("see database"));

@@ -19,6 +19,7 @@ use crawler::output::OutputFormat;
 use indexer::cli::{ReaderFlags, Settings};
 use indexer::snapshot::SnapshotLocation;
 use serde::Serialize;
+use settings::command_line::with_flags;
 use settings::{SharedFlags, escape};
 
 use self::snapshots::SnapshotLocations;
@@ -109,6 +110,10 @@ pub(crate) async fn run(
             "correct this first: the other checks need valid settings",
         )),
     }
+    let location = shared.location(store::url_to_type);
+    for advice in findings.iter_mut().filter_map(|finding| finding.advice.as_mut()) {
+        *advice = with_flags(advice, &location);
+    }
     let is_bad = findings.iter().any(|finding| finding.health == Health::Bad);
     findings.retain(|finding| is_wanted(args, finding.subject) || finding.health == Health::Bad);
     match crawl.format.unwrap_or_default() {
@@ -140,7 +145,7 @@ pub(crate) struct CrawlContext {
 }
 
 fn resolve(args: &DoctorArgs, shared: &SharedFlags, crawl: &CrawlFlags) -> anyhow::Result<Resolved> {
-    let obstacles = crate::configuration::check(shared, crawl)?;
+    let obstacles = crate::configuration::check(shared, crawl)?.obstacles;
     let (shared_flags, index_dir) = (shared.clone(), args.index_dir.clone());
     let reader = ReaderFlags { shared: shared_flags, index_dir, ..ReaderFlags::default() };
     let settings = reader.settings()?;
