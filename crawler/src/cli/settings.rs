@@ -23,7 +23,7 @@ use super::flags::CrawlFlags;
 use super::given::{Given, given, given_list};
 use super::seed_sources::seed_sources;
 use crate::config::{
-    CONCURRENCY_DEFAULT, CrawlConfig, Mode, PARK_WAIT_DEFAULT, RATE_DEFAULT, SeedLists, TextRecords,
+    CONCURRENCY_DEFAULT, CrawlConfig, EndpointChecks, Mode, PARK_WAIT_DEFAULT, RATE_DEFAULT, SeedLists, TextRecords,
     worker_id,
 };
 use crate::crontab::Crontab;
@@ -258,6 +258,11 @@ fn crawl_config(
             TextRecords::Queried
         } else {
             TextRecords::Ignored
+        },
+        endpoint_checks: if flags.operator.check_endpoints || table.check_endpoints {
+            EndpointChecks::Daily
+        } else {
+            EndpointChecks::Off
         },
         reader: Some(reader_program()?),
     })
