@@ -35,8 +35,14 @@ mod tests {
             force: None,
         });
         let host = |endpoint: &str| {
-            let mut capability =
-                Capability::new(&url, manifest.detection.format, "x", "x", CapabilityKind::Action, String::new());
+            let mut capability = Capability::new(
+                &url,
+                manifest.detection.format,
+                "x",
+                "x",
+                CapabilityKind::Action,
+                String::new(),
+            );
             capability.invocation.url = Some(endpoint.to_owned());
             manifest.endpoint_host(&capability).map(|host| host.to_string())
         };

@@ -91,10 +91,7 @@ impl HostCheckHistory {
     /// The checks that count at `at`.
     pub fn uptime(self, at: DateTime<Utc>) -> Uptime {
         let aged = self.until(at);
-        Uptime {
-            checks: aged.checked.count_ones(),
-            succeeded: (aged.checked & aged.succeeded).count_ones(),
-        }
+        Uptime { checks: aged.checked.count_ones(), succeeded: (aged.checked & aged.succeeded).count_ones() }
     }
 
     /// The history with the day of `at` as bit 0.
@@ -148,7 +145,11 @@ mod tests {
             history = history.with(day % 10 != 0, on(day));
         }
         assert_eq!(history.uptime(on(39)), Uptime { checks: 30, succeeded: 27 });
-        assert_eq!(history.uptime(on(49)), Uptime { checks: 20, succeeded: 18 }, "checks leave after 30 days");
+        assert_eq!(
+            history.uptime(on(49)),
+            Uptime { checks: 20, succeeded: 18 },
+            "checks leave after 30 days"
+        );
         assert_eq!(history.uptime(on(69)), Uptime { checks: 0, succeeded: 0 });
         assert_eq!(history.uptime(on(100_000)), Uptime { checks: 0, succeeded: 0 });
         assert_eq!(history.uptime(on(0)).checks, 30, "a clock that runs backwards");
