@@ -10,7 +10,9 @@ use crate::names::{NXDOMAIN, Responder, Zone};
 use crate::support::{Crawl, now};
 
 /// Hosts of the endpoints that the manifest of `caller.example` declares.
-const ENDPOINT_HOSTS: [&str; 8] = [
+const ENDPOINT_HOSTS: [&str; 10] = [
+    "api.caller.example",
+    "api.shut.example",
     "caller.example",
     "expired.example",
     "inside.example",
@@ -43,6 +45,8 @@ async fn crawl(responder: &Responder) -> Crawl {
         .host(Host::new("quiet.example").robots(permits))
         .host(Host::new("shut.example").robots("User-agent: agentdex\nDisallow: /\n"))
         .host(Host::new("stranger.example").robots(permits))
+        .host(Host::new("api.caller.example").robots(permits))
+        .host(Host::new("api.shut.example").robots(permits))
         .host(Host::new("unused.example").robots(permits))
         .start()
         .await
@@ -58,6 +62,12 @@ async fn crawl(responder: &Responder) -> Crawl {
 async fn outcome(crawl: &Crawl, host: &str) -> Option<HostCheckOutcome> {
     let host = manifest::Host::parse(host).unwrap();
     crawl.store.host_check_find(&host).await.unwrap().map(|check| check.outcome)
+}
+
+/// The requests of the day to a host, as its daily limit counts them.
+async fn requests_today(crawl: &Crawl, host: &str) -> u32 {
+    let hosts = crawl.report(host).await.state.hosts;
+    hosts.iter().find(|state| state.host.as_str() == host).expect("a host").requests_today
 }
 
 /// The names of the connections, once all of them have ended.
@@ -83,6 +93,7 @@ async fn hosts_of_endpoints_are_checked_once_a_day_without_a_request() {
     let opted_out = SiteName::parse("quiet.example").unwrap();
     crawl.store.site_block(&opted_out, "asked", now()).await.unwrap();
 
+    let before = requests_today(&crawl, "caller.example").await;
     crawl.config.endpoint_checks = EndpointChecks::Daily;
     crawl.web.log().clear();
     let day = now().date_naive();
@@ -90,23 +101,30 @@ async fn hosts_of_endpoints_are_checked_once_a_day_without_a_request() {
     assert_eq!((summary.sites_visited, summary.requests), (0, 0), "{summary:?}");
     for (host, expected) in [
         ("caller.example", Some(HostCheckOutcome::Completed)),
+        ("api.caller.example", Some(HostCheckOutcome::Completed)),
         ("unused.example", Some(HostCheckOutcome::Completed)),
         ("expired.example", Some(HostCheckOutcome::TlsFailed)),
         ("nowhere.example", Some(HostCheckOutcome::NameUnknown)),
         ("inside.example", Some(HostCheckOutcome::AddressRefused)),
         ("shut.example", Some(HostCheckOutcome::RobotsDenied)),
+        ("api.shut.example", Some(HostCheckOutcome::RobotsDenied)),
         ("stranger.example", Some(HostCheckOutcome::NotContacted)),
         ("quiet.example", None),
     ] {
         assert_eq!(outcome(&crawl, host).await, expected, "{host}");
     }
-    let contacted = ["caller.example", "expired.example", "unused.example"];
+    let contacted = ["api.caller.example", "caller.example", "expired.example", "unused.example"];
     assert_eq!(connected(&crawl, contacted.len()).await, contacted, "one connection each, and no other host");
     assert_eq!(crawl.web.log().hit_count(), 0, "no request is sent");
 
     crawl.web.log().clear();
     crawl.pass().await;
     if now().date_naive() == day {
+        assert_eq!(
+            requests_today(&crawl, "caller.example").await,
+            before + 1,
+            "a handshake counts like a request"
+        );
         assert_eq!(connected(&crawl, 0).await, [""; 0], "at most once a day");
     }
     let host = manifest::Host::parse("expired.example").unwrap();
