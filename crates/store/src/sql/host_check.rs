@@ -6,7 +6,7 @@ use policy::delay::day_of;
 use policy::liveness::{HOSTS_OF_SITE_MAX, HostCheckHistory, HostCheckOutcome};
 
 use super::rows::decode;
-use super::{Connection, block};
+use super::{Connection, block, for_update};
 use crate::StoreError;
 use crate::convert::{RowRef, intact, millis, names, to_u32};
 use crate::fault::Outcome;
@@ -54,19 +54,23 @@ impl TryFrom<CheckRow> for HostCheck {
 
 /// Begins the checks of these hosts on the day of `now`, and returns the hosts to check: those that were not checked on this day, whose
 /// sites are neither blocked nor suspended and have no more hosts than the limit. The rows are written in one order, so that concurrent
-/// batches do not wait for each other in circles.
+/// batches do not wait for each other in circles. Concurrent batches may exceed the limit only for a site that is not known, whose hosts
+/// are not contacted.
 pub(crate) async fn host_checks_begin(
     connection: &mut Connection,
     hosts: &[Host],
     now: DateTime<Utc>,
 ) -> Outcome<Vec<Host>> {
-    let mut sorted: Vec<&Host> = hosts.iter().collect();
+    let mut sorted: Vec<_> = hosts.iter().map(|host| (host.site(), host)).collect();
     sorted.sort_unstable();
     sorted.dedup();
-    let sites: Vec<_> = sorted.iter().map(|host| host.site()).collect();
-    let blocked = block::blocked_among(connection, &names(sites.iter().map(|site| site.as_str()))?).await?;
+    let sites = names(sorted.iter().map(|(site, _)| site.as_str()))?;
+    // concurrent batches count the hosts of a known site one after the other
+    let lock = concat!("SELECT name FROM site WHERE name IN ", list!(), " ORDER BY name", for_update!());
+    sqlx::query(lock).bind(&sites).fetch_all(&mut *connection).await?;
+    let blocked = block::blocked_among(connection, &sites).await?;
     let mut begun = Vec::new();
-    for (host, site) in sorted.into_iter().zip(&sites) {
+    for (site, host) in sorted {
         if blocked.contains(site.as_str()) {
             continue;
         }
