@@ -69,7 +69,7 @@ pub(crate) struct SiteAnswer {
     pub(crate) owner: Option<OwnerMark>,
     /// Daily checks of the hosts of this domain that endpoints name; absent if no host was checked.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schema(required = false, value_type = Vec<crate::openapi::schemas::Liveness>)]
+    #[schema(required = false, value_type = Vec<crate::openapi::liveness::Liveness>)]
     pub(crate) liveness: Vec<Liveness>,
     /// At most 200 of the hosts: first the host with the name of the site, then hosts that received requests.
     pub(crate) hosts: Vec<HostLine>,
