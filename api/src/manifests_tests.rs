@@ -550,6 +550,7 @@ async fn memory_of_a_wide_capability_is_within_its_permit() {
             typed: &crate::parameters::QueryPairs::parse("").unwrap(),
             entry: &Value::Null,
             owner: None,
+            liveness: None,
         };
         let context = crate::page_context::PageContext {
             base: "http://localhost:8080".to_owned(),

@@ -62,6 +62,8 @@ pub struct CrawlConfig {
     pub events: Option<PathBuf>,
     /// Whether TXT records are queried for manifests.
     pub text_records: TextRecords,
+    /// Whether the hosts of endpoints are checked every day.
+    pub endpoint_checks: EndpointChecks,
     /// Reads a document in a separate process after its first reader crashed or hung.
     pub reader: Option<ReaderProgram>,
 }
@@ -111,6 +113,14 @@ pub enum TextRecords {
     #[default]
     Ignored,
     Queried,
+}
+
+/// Whether the hosts that endpoints name are checked by one TLS handshake a day.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum EndpointChecks {
+    #[default]
+    Off,
+    Daily,
 }
 
 /// When a crawl ends.

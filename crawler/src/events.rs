@@ -25,6 +25,8 @@ pub(crate) enum Event<'a> {
     VisitBegan { site: &'a SiteName, goes_on: bool },
     /// A request is sent.
     Request { site: &'a SiteName, url: &'a ManifestUrl, conditional: bool },
+    /// A host is checked by one TLS handshake, without a request.
+    Handshake { host: &'a Host },
     /// The response, or the failure.
     Answer {
         site: &'a SiteName,

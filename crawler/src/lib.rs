@@ -13,6 +13,7 @@ mod daemon;
 mod database_lock;
 mod deliveries;
 mod dry_run;
+mod endpoint_checks;
 mod error;
 mod events;
 mod groups;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
 use policy::delay::Scope;
+use policy::liveness::HostCheckOutcome;
 use policy::{FetchOutcome, VisitEnd};
 use runtime::MetricsError;
 use store::VisitSaved;
@@ -30,6 +31,7 @@ const GROUPS: &str = "agentdex_crawler_address_groups";
 const OWN_FAILURES: &str = "agentdex_crawler_own_failures_total";
 const DATABASE_WAITS: &str = "agentdex_crawler_database_waits_total";
 const DELIVERIES: &str = "agentdex_crawler_deliveries_total";
+const HOST_CHECKS: &str = "agentdex_crawler_host_checks_total";
 const COPIES_USED: &str = "agentdex_crawler_copies_used_total";
 const WAIT_SECONDS: &str = "agentdex_crawler_wait_seconds";
 const REQUEST_SECONDS: &str = "agentdex_crawler_request_seconds";
@@ -71,6 +73,7 @@ fn describe() {
     describe_counter!(OWN_FAILURES, "visits that failed because of an error in this crawler");
     describe_counter!(DATABASE_WAITS, "attempts that found the database unavailable");
     describe_counter!(DELIVERIES, "attempts to send a message to a webhook, by outcome");
+    describe_counter!(HOST_CHECKS, "daily checks of hosts of endpoints, by outcome");
     describe_counter!(COPIES_USED, "requests that were avoided or shortened by a stored copy");
     describe_histogram!(WAIT_SECONDS, Unit::Seconds, "waits for a permit, by scope");
     describe_histogram!(
@@ -139,6 +142,10 @@ pub(crate) fn database_wait() {
 /// `outcome` is one of the constants of the deliveries.
 pub(crate) fn delivery(outcome: &'static str) {
     counter!(DELIVERIES, "outcome" => outcome).increment(1);
+}
+
+pub(crate) fn host_checked(outcome: HostCheckOutcome) {
+    counter!(HOST_CHECKS, "outcome" => outcome.as_str()).increment(1);
 }
 
 /// `kind` is a constant of the caller, never text of a site.

@@ -6,7 +6,7 @@ use store::{Backend, Seed, Share, SiteGroup, Store};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
-use crate::config::{CrawlConfig, Mode};
+use crate::config::{CrawlConfig, EndpointChecks, Mode};
 use crate::daemon::DaemonContext;
 use crate::error::CrawlError;
 use crate::events::{Event, Events};
@@ -16,7 +16,7 @@ use crate::seeds::SeedReport;
 use crate::summary::Summary;
 use crate::visit::Tools;
 use crate::worker::{Cancel, Progress, Worker};
-use crate::{clock, daemon, deliveries};
+use crate::{clock, daemon, deliveries, endpoint_checks};
 
 /// Maximum number of times of a schedule that are shown at the start.
 const TIMES_SHOWN: usize = 3;
@@ -47,6 +47,10 @@ pub async fn run(
     let schedules_stop = cancel.soft.child_token();
     tracker.spawn(deliveries::run(tools.clone(), config.worker.clone(), schedules_stop.clone()));
     if config.mode == Mode::Daemon {
+        if config.endpoint_checks == EndpointChecks::Daily {
+            let (tools, stop) = (tools.clone(), schedules_stop.clone());
+            tracker.spawn(endpoint_checks::run(tools, config.worker.clone(), stop));
+        }
         let context = DaemonContext { config: config.clone(), tools: tools.clone() };
         tracker.spawn(daemon::follow_seed_files(context.clone(), seeds_read_at, schedules_stop.clone()));
         tracker.spawn(daemon::run_schedules(context, schedules_stop.clone()));
@@ -68,6 +72,9 @@ pub async fn run(
         deliveries::deliver_due(&worker.tools, &config.worker, &worker.cancel.soft).await;
     }
     if matches!(config.mode, Mode::Once { .. }) && ran.is_ok() && !summary.interrupted {
+        if config.endpoint_checks == EndpointChecks::Daily {
+            endpoint_checks::check_all(&worker.tools, &config.worker, &worker.cancel.soft).await?;
+        }
         worker.tools.store.housekeeping(clock::now()).await?;
         summary.next_due_at = worker.tools.store.next_due_at().await?;
     }

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use store::{Store, StoredManifest};
 
 use super::declarations::SharedDeclarations;
+use super::liveness::Liveness;
 use super::record;
 use super::search::{object_of, search_problem};
 use crate::client::Client;
@@ -20,6 +21,8 @@ pub(crate) struct FoundCapability {
     declaration: CapabilityId,
     shared: SharedDeclarations,
     stored: Permitted<StoredManifest>,
+    /// The checks of the host that the endpoint of the leading declaration names; `None` if it was never checked.
+    pub(crate) liveness: Option<Liveness>,
 }
 
 impl FoundCapability {
@@ -28,7 +31,7 @@ impl FoundCapability {
         self,
         work: impl FnOnce(&StoredManifest, &MergedCapability) -> Result<R, Problem> + Send + 'static,
     ) -> Result<R, Problem> {
-        let Self { declaration, shared, stored } = self;
+        let Self { declaration, shared, stored, .. } = self;
         let worked = stored.work(move |stored| {
             let capability = record::capability_in(&stored, &declaration);
             let merged = capability.and_then(|capability| shared.merged(&stored, capability));
@@ -76,7 +79,12 @@ pub(crate) async fn find(
     let declaration = leading.map_or_else(|| id.clone(), |leader| leader.id.clone());
     let shared = SharedDeclarations::following(manifests, shared.into_iter().collect()).await?;
     let stored = shared.beside(manifests).of_capability(&id).await?.ok_or_else(|| unknown(&id))?;
-    Ok(FoundCapability { declaration, shared, stored })
+    let leading = record::capability_in(&stored, &declaration);
+    let liveness = match leading.and_then(|capability| stored.manifest.endpoint_host(capability)) {
+        Some(host) => manifests.store.host_check_find(&host).await?.map(Liveness::from),
+        None => None,
+    };
+    Ok(FoundCapability { declaration, shared, stored, liveness })
 }
 
 /// Capabilities with a similar description; `None` if the capability of the id is not in the index.

@@ -13,14 +13,15 @@ use manifest::{
 use policy::{AbuseReason, FetchOutcome, Status};
 use serde::Serialize;
 use store::{
-    BlockRecord, FetchReport, NextVisit, ResourceState, SiteReport, StoredManifest, SuspensionRecord,
-    VisitReport,
+    BlockRecord, FetchReport, HostCheck, NextVisit, ResourceState, SiteReport, StoredManifest,
+    SuspensionRecord, VisitReport,
 };
 use utoipa::ToSchema;
 
 use super::TEXT_IS;
 use super::claim::OwnerMark;
 use super::declarations::{CapabilityContradiction, Disagreements, SharedDeclarations};
+use super::liveness::Liveness;
 use super::shown::{CapabilityCounts, Others, ShownCapability, shown_capabilities};
 use super::site_hosts::{HostLine, host_line};
 use super::sites::SiteLine;
@@ -66,6 +67,10 @@ pub(crate) struct SiteAnswer {
     /// Who proved control of the domain.
     #[schema(value_type = Option<crate::openapi::schemas::SiteOwner>)]
     pub(crate) owner: Option<OwnerMark>,
+    /// Daily checks of the hosts of this domain that endpoints name; absent if no host was checked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false, value_type = Vec<crate::openapi::liveness::Liveness>)]
+    pub(crate) liveness: Vec<Liveness>,
     /// At most 200 of the hosts: first the host with the name of the site, then hosts that received requests.
     pub(crate) hosts: Vec<HostLine>,
     /// How many hosts there are.
@@ -292,11 +297,13 @@ pub(crate) async fn site<R: Send + 'static>(
     let add = move |lines: &mut Vec<ManifestLine>, stored| add_line(lines, stored, &others);
     let found = compared.beside(manifests).site(site, VISITS_MAX, HOSTS_MAX, add).await?;
     let found = found.ok_or_else(|| unknown(site))?;
-    found.work(move |found| respond(&answer(found, compared.disagreements(), contact))).await
+    let checks = manifests.store.host_checks_of_site(site).await?;
+    found.work(move |found| respond(&answer(found, checks, compared.disagreements(), contact))).await
 }
 
 fn answer(
     found: SiteManifests<ManifestLine>,
+    checks: Vec<HostCheck>,
     disagreements: Disagreements,
     contact: Option<String>,
 ) -> SiteAnswer {
@@ -328,6 +335,7 @@ fn answer(
         blocked,
         suspended: suspended.map(|record| Suspension::of(record, contact)),
         owner: state.claim.as_ref().and_then(|claim| claim.owner_at(clock::now())).map(OwnerMark::from),
+        liveness: checks.into_iter().map(Liveness::from).collect(),
         hosts: state.hosts.into_iter().map(host_line).collect(),
         hosts_total,
         resources: resources.collect(),

@@ -162,7 +162,7 @@ pub(crate) struct CapabilityPage {
 }
 
 /// Inputs of the page in addition to the capability.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) struct CapabilityRequest<'a> {
     /// The values of the form.
     pub(crate) typed: &'a QueryPairs,
@@ -170,6 +170,8 @@ pub(crate) struct CapabilityRequest<'a> {
     pub(crate) entry: &'a Value,
     /// The owner who proved control of the site.
     pub(crate) owner: Option<&'a OwnerMark>,
+    /// The daily checks of the endpoint's host, in words.
+    pub(crate) liveness: Option<String>,
 }
 
 pub(crate) fn page(
@@ -207,7 +209,10 @@ pub(crate) fn page(
             .then(|| paragraph(capability.deprecation_message.as_deref().unwrap_or_default())),
         addresses_reader: capability.addresses_reader,
         is_named_by_others: !stored.is_of_site(),
-        call_facts: call_facts(manifest, capability, detail.rate_limit),
+        call_facts: call_facts(manifest, capability, detail.rate_limit)
+            .into_iter()
+            .chain(request.liveness.map(|words| Fact::text("Host", words)))
+            .collect(),
         use_it,
         parameters: capability.parameters.as_ref().map(schema::rows).unwrap_or_default(),
         more_parameters: more_rows(capability.parameters.as_ref()),

@@ -25,6 +25,7 @@ use super::time::Moment;
 use super::use_it::clients::{self, Client, McpServer};
 use super::{icons, labels, links};
 use crate::answers::declarations::CapabilityContradiction;
+use crate::answers::liveness::Liveness;
 use crate::answers::site::{ManifestLine, Profile, ResourceLine, SiteAnswer};
 use crate::answers::site_hosts::HostLine;
 use crate::answers::submit::{wait_after, wait_words};
@@ -159,6 +160,8 @@ pub(crate) struct SitePage {
     /// Link to the line-by-line view of the first document with findings.
     broken_href: Option<String>,
     owner: Option<OwnerView>,
+    /// The daily checks of the site's hosts, in words.
+    liveness: Vec<String>,
     blocked: Option<Reasoned>,
     suspended: Option<SuspendedView>,
     report_reasons: Vec<(&'static str, &'static str)>,
@@ -246,6 +249,7 @@ pub(crate) fn page(answer: &SiteAnswer, context: &PageContext) -> SitePage {
         recheck_wait: wait_after(line.last_visit_at, now).map(wait_words),
         broken_href: broken_href(&present),
         owner: answer.owner.as_ref().map(|owner| OwnerView::of(owner, now)),
+        liveness: answer.liveness.iter().map(Liveness::in_words).collect(),
         blocked: blocked(answer, now),
         suspended: answer.suspended.as_ref().map(|suspension| SuspendedView::new(suspension, now)),
         report_reasons: reasons(),

@@ -2,6 +2,7 @@
 //!
 //! Adds the common parts of all operations: the format of errors and the general description.
 
+pub(crate) mod liveness;
 pub(crate) mod mcp_registry;
 pub(crate) mod reports;
 pub(crate) mod schemas;

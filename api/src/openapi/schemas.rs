@@ -9,6 +9,8 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
+use super::liveness::Liveness;
+
 /// A text that matches a pattern.
 macro_rules! pattern {
     ($($(#[$meta:meta])* $name:ident = $pattern:literal),+ $(,)?) => {
@@ -239,6 +241,8 @@ pub(crate) struct CapabilityRow {
     identity: Option<Identity>,
     /// Who proved control of the domain; absent from a result
     owner: Option<SiteOwner>,
+    /// Daily checks of the endpoint's host; absent from a result, and while the host was never checked
+    liveness: Option<Liveness>,
     /// What to show the person who confirms; the publisher's text
     confirmation_message: Option<String>,
     /// The publisher's requests to the caller: `inference`, `attribution`, `terms_url`, each if declared

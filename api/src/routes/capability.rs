@@ -8,6 +8,7 @@ use store::StoredManifest;
 use crate::answers::TEXT_IS;
 use crate::answers::capability::{details, find, parse_id, row, similar};
 use crate::answers::claim::OwnerMark;
+use crate::answers::liveness::Liveness;
 use crate::catalog_entry::CatalogEntry;
 use crate::client::Client;
 use crate::dashboard;
@@ -39,6 +40,7 @@ pub(crate) async fn show(
         return page(&app, client, context, id, query).await;
     }
     let found = find(app.manifests(client), id).await?;
+    let liveness = found.liveness.clone();
     let response = found.work(move |stored, merged| {
         let capability = &merged.capability;
         let mut answer = row(stored, merged)?;
@@ -49,6 +51,9 @@ pub(crate) async fn show(
         let owner = serde_json::to_value(owner_of(&app, stored));
         answer.insert("owner".to_owned(), owner.map_err(|error| Problem::internal(&error))?);
         answer.extend(details(stored, merged)?);
+        if let Some(liveness) = &liveness {
+            answer.insert("liveness".to_owned(), json!(liveness));
+        }
         context.json(&answer, Caching::Record)
     });
     response.await
@@ -81,10 +86,11 @@ async fn page(
         similar(&app.store, &app.index, client, &id, SIMILAR_MAX).await.ok().flatten().unwrap_or_default();
     let (here, reader) = (app.page_context(), app.clone());
     let found = find(app.manifests(client), id).await?;
+    let liveness = found.liveness.as_ref().map(Liveness::in_words);
     let response = found.work(move |stored, merged| {
         let entry = json!(CatalogEntry::of_capability(stored, &merged.capability, &here.base));
         let owner = owner_of(&reader, stored);
-        let request = CapabilityRequest { typed: &typed, entry: &entry, owner: owner.as_ref() };
+        let request = CapabilityRequest { typed: &typed, entry: &entry, owner: owner.as_ref(), liveness };
         context.page(&dashboard::capability::page(stored, merged, &similar, request, &here), Caching::Record)
     });
     response.await

@@ -60,13 +60,16 @@ pub(super) async fn call(app: &App, client: Client, arguments: Arguments) -> Res
         .map_err(|_| Problem::bad_request("id is \"c\" and 16 characters, as in a row of find_capability"))?;
     let found = capability::find(app.manifests(client), id.clone()).await?;
     let url = address(app, &format!("/capabilities/{id}"));
-    found.work(move |stored, merged| answer(stored, merged, url, arguments.include_schemas)).await
+    let liveness = found.liveness.as_ref().map(|liveness| json!(liveness));
+    let answer =
+        move |stored: &_, merged: &_| answer(stored, merged, (url, liveness), arguments.include_schemas);
+    found.work(answer).await
 }
 
 fn answer(
     stored: &StoredManifest,
     merged: &MergedCapability,
-    url: String,
+    (url, liveness): (String, Option<Value>),
     include_schemas: bool,
 ) -> Result<Value, Problem> {
     let mut answer = capability::row(stored, merged)?;
@@ -74,6 +77,7 @@ fn answer(
     if !include_schemas {
         answer.retain(|name, _| name != "parameters" && name != "response");
     }
+    answer.extend(liveness.map(|liveness| ("liveness".to_owned(), liveness)));
     answer.insert("url".to_owned(), url.into());
     answer.insert("text_is".to_owned(), UNTRUSTED.into());
     let mut answer = Value::Object(answer);

@@ -4,10 +4,11 @@ use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use manifest::ManifestId;
 use manifest::model::Payment;
+use policy::liveness::HostCheckOutcome;
 use serde_json::{Value, json};
 
 use crate::documents::{self, body_of};
-use crate::world::{Settings, World};
+use crate::world::{Settings, World, machine_now};
 
 fn first_id(manifest: &manifest::Manifest) -> String {
     manifest.capabilities[0].id.to_string()
@@ -57,6 +58,55 @@ async fn capability_states_its_prices_and_how_they_are_paid() {
     let found = world.get("/search?price=paid&payment=x402&view=full&fields=id,price").await.json();
     assert_eq!(found["results"], json!([{"id": first_id(&shop), "price": paid["price"]}]));
     assert_eq!(world.get("/search?price=free").await.json()["total"], 0);
+    let mut gift = documents::offer("free.example", "Draw map", "Draws a map.", "data:query");
+    gift.capabilities[0].price = Some(Payment { price: Some("0".to_owned()), ..Payment::default() });
+    world.publish(gift.clone()).await;
+    world.reindex().await;
+    let free = world.get("/search?price=free&fields=id").await.json();
+    assert_eq!(free["results"], json!([{"id": first_id(&gift)}]));
+    let ranked = world.get("/search?q=draw&payment=x402&fields=id").await.json();
+    assert_eq!(ranked["results"], json!([{"id": first_id(&shop)}]));
+}
+
+#[tokio::test]
+async fn records_show_the_daily_checks_of_hosts() {
+    let world = World::new().await;
+    let skyhop = documents::skyhop();
+    let capability = skyhop
+        .capabilities
+        .iter()
+        .find(|capability| {
+            skyhop.endpoint_host(capability).is_some_and(|host| host.site() == skyhop.url.site())
+        })
+        .expect("an endpoint at the site");
+    let host = skyhop.endpoint_host(capability).unwrap();
+    let (record, site) = (format!("/capabilities/{}", capability.id), "/sites/skyhop.example");
+    assert_eq!(world.get(&record).await.json().get("liveness"), None);
+    assert_eq!(world.get(site).await.json().get("liveness"), None);
+    let now = machine_now();
+    for (days, outcome) in
+        [(2, HostCheckOutcome::Completed), (1, HostCheckOutcome::TlsFailed), (0, HostCheckOutcome::Completed)]
+    {
+        let at = now - chrono::TimeDelta::days(days);
+        world.store.host_checks_begin(std::slice::from_ref(&host), at).await.unwrap();
+        world.store.host_check_end(&host, outcome, at).await.unwrap();
+    }
+    let liveness = world.get(&record).await.json()["liveness"].clone();
+    assert_eq!(liveness["host"], host.as_str());
+    assert_eq!((&liveness["resolves"], &liveness["tls"]), (&json!(true), &json!(true)));
+    assert_eq!(
+        (&liveness["checks"], &liveness["succeeded"], &liveness["days"]),
+        (&json!(3), &json!(2), &json!(30))
+    );
+    assert_eq!(liveness["uptime_lower_bound"], 0.207);
+    assert_eq!(world.get(site).await.json()["liveness"], json!([liveness]));
+    let words = format!(
+        "{host} resolved and completed TLS in 2 of 3 daily checks; at least 20 % with 95 % confidence."
+    );
+    for path in [record.as_str(), site] {
+        let page = Request::get(path).header("accept", "text/html").body(Body::empty()).unwrap();
+        assert!(world.send(page).await.text().contains(&words), "{path}");
+    }
 }
 
 #[tokio::test]

@@ -140,6 +140,19 @@ impl Failure {
     }
 }
 
+impl Failure {
+    /// Classifies an error of a connection without a request.
+    pub(crate) fn of_connection(error: &io::Error) -> Self {
+        if is_out_of_files(error) {
+            return Self::out_of_files();
+        }
+        match find::<rustls::Error>(error) {
+            Some(tls) => Self::new(Cause::Tls, tls_reason(tls)),
+            None => Self::new(Cause::Connect, connect_reason(Some(error.kind()))),
+        }
+    }
+}
+
 impl From<Late> for Failure {
     fn from(late: Late) -> Self {
         Self::new(Cause::Late, late.to_string())

@@ -4,12 +4,15 @@
 //! were not resolved for the visit, hosts of another site than the visit's, plain http, proxies, redirects, retries, and answers beyond its
 //! limits. Every request identifies the crawler (RFC 9110 §10.1.2, §10.1.5).
 //!
+//! A handshake ([`Session::handshake`]) opens and closes a connection under the same rules, and sends no request.
+//!
 //! `crawler` obeys the decisions of `policy` before each call. `api` sends searches to the registries that its operator configured, and
 //! nothing else.
 
 mod body;
 mod dns;
 mod failure;
+mod handshake;
 mod head;
 mod hosts;
 mod identity;

@@ -61,7 +61,7 @@ impl Pins {
     }
 
     /// The only address to which a connection is opened: the first one, for which the request has its permit.
-    fn address(&self, name: &str) -> Result<SocketAddr, Failure> {
+    pub(crate) fn address(&self, name: &str) -> Result<SocketAddr, Failure> {
         let names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
         let address = names
             .get(name)

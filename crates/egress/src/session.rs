@@ -16,6 +16,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::body;
 use crate::failure::{Cause, Failure};
+use crate::handshake::{self, CONNECT_MAX, HANDSHAKE_MAX};
 use crate::leave::LeaveCheck;
 use crate::pins::Pins;
 use crate::probe::{Probe, Stage, Timings};
@@ -24,9 +25,6 @@ use crate::settings::OwnRules;
 use crate::shared::Shared;
 use crate::tls;
 
-/// Time limit to connect. A request tries only one address.
-const CONNECT_MAX: Duration = Duration::from_secs(5);
-const HANDSHAKE_MAX: Duration = Duration::from_secs(5);
 const HEADERS_TIME_MAX: Duration = Duration::from_secs(10);
 /// How often the limit of the current phase is checked.
 const LIMIT_CHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -187,6 +185,21 @@ impl Session {
         let request = self.client(&url.host())?.post(url.as_url().clone()).headers(headers);
         let request = request.header(CONTENT_TYPE, "application/json").body(body);
         self.exchange(url, request, kind, leave).await
+    }
+
+    /// Completes one TLS handshake with the first address of a host that was resolved, and closes the connection. Sends no request.
+    ///
+    /// # Errors
+    ///
+    /// [`Cause::Late`] if `leave` returned that it is too late to connect. Other causes describe the failure.
+    pub async fn handshake(&self, host: &Host, leave: LeaveCheck) -> Result<(), Failure> {
+        self.check_site(host)?;
+        let mut address = self.pins.address(host.as_str())?;
+        if address.port() == 0 {
+            address.set_port(PORT);
+        }
+        leave.check()?;
+        handshake::complete(tls::for_visit(&self.shared.tls, &self.probe), host, address).await
     }
 
     async fn exchange(

@@ -13,6 +13,7 @@ mod check;
 pub mod declaration;
 mod document;
 mod draft;
+mod endpoint_host;
 pub mod entry;
 mod format;
 mod identity;

@@ -11,6 +11,7 @@ pub mod delay;
 pub mod freshness;
 pub mod groups;
 pub mod key;
+pub mod liveness;
 pub mod naming;
 pub mod outcome;
 pub mod plan;

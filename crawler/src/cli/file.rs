@@ -64,6 +64,7 @@ pub(crate) struct CrawlerTable {
     pub(crate) strict: bool,
     pub(crate) name_servers: Vec<String>,
     pub(crate) text_records: bool,
+    pub(crate) check_endpoints: bool,
     pub(crate) events: Option<PathBuf>,
     pub(crate) metrics: Option<SocketAddr>,
     pub(crate) schedule_seeds: Option<String>,

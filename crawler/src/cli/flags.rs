@@ -99,6 +99,9 @@ pub struct OperatorFlags {
     /// Query TXT records (`_atp`, `_agent`) and SVCB records (`_entries._agents`, `_search._agents`) of hosts for manifests
     #[arg(long, global = true)]
     pub text_records: bool,
+    /// Check once a day whether the hosts of endpoints resolve and complete a TLS handshake; sends no request
+    #[arg(long)]
+    pub check_endpoints: bool,
     /// List what would be requested, and send nothing
     #[arg(long, conflicts_with = "daemon")]
     pub dry_run: bool,

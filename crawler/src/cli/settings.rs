@@ -23,8 +23,8 @@ use super::flags::CrawlFlags;
 use super::given::{Given, given, given_list};
 use super::seed_sources::seed_sources;
 use crate::config::{
-    CONCURRENCY_DEFAULT, CrawlConfig, Mode, PARK_WAIT_DEFAULT, RATE_DEFAULT, SeedLists, TextRecords,
-    worker_id,
+    CONCURRENCY_DEFAULT, CrawlConfig, EndpointChecks, Mode, PARK_WAIT_DEFAULT, RATE_DEFAULT, SeedLists,
+    TextRecords, worker_id,
 };
 use crate::crontab::Crontab;
 use crate::groups::LEASE_FLOOR;
@@ -261,6 +261,11 @@ fn crawl_config(
             TextRecords::Queried
         } else {
             TextRecords::Ignored
+        },
+        endpoint_checks: if flags.operator.check_endpoints || table.check_endpoints {
+            EndpointChecks::Daily
+        } else {
+            EndpointChecks::Off
         },
         reader: Some(reader_program()?),
     })

@@ -10,7 +10,7 @@ use testweb::{Answer, Hit, Host, Web};
 use tokio_util::task::TaskTracker;
 
 use super::*;
-use crate::config::{CrawlConfig, Mode, SeedLists, SeedSource, TextRecords};
+use crate::config::{CrawlConfig, EndpointChecks, Mode, SeedLists, SeedSource, TextRecords};
 use crate::events::Events;
 use crate::groups::Groups;
 use crate::schedule::Schedules;
@@ -83,6 +83,7 @@ fn config(web: &Web, hosts: &str) -> CrawlConfig {
         retention: Retention::default(),
         events: None,
         text_records: TextRecords::Ignored,
+        endpoint_checks: EndpointChecks::Off,
     }
 }
 

@@ -47,7 +47,7 @@ use store::{
 };
 
 pub(crate) use self::context::{Scope, Stop, Tools};
-pub(crate) use self::requester::{Message, is_without_evidence};
+pub(crate) use self::requester::{Message, check_outcome_of, is_without_evidence};
 pub(crate) use self::standalone::{StandaloneError, StandaloneRequests};
 
 use self::answer::TOO_MUCH;

@@ -1,4 +1,4 @@
-//! Requests to a site outside a visit: a list of seeds, a page of a registry.
+//! Requests to a site outside a visit: a list of seeds, a page of a registry, a message to a webhook, a check of a host.
 //!
 //! They use the code of visits and follow the same rules: the site is leased, robots.txt is requested first, clocks are written before the
 //! request, budgets, Crawl-delay, Retry-After and opt-outs apply, and robots.txt and clocks are saved. They do not count as a visit: a
@@ -10,9 +10,10 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use manifest::{Discovery, ManifestUrl, SiteName};
+use manifest::{Discovery, Host, ManifestUrl, SiteName};
+use policy::liveness::HostCheckOutcome;
 use policy::{BodyKind, VisitEnd};
-use store::{GroupSet, LeaseRequest, LeasedSite, PathSlots, StoreError, WorkerId};
+use store::{GroupSet, LeaseRequest, LeaseToken, LeasedSite, PathSlots, StoreError, WorkerId};
 
 use super::context::{Interrupt, Stop, Tools};
 use super::progress::Progress;
@@ -36,7 +37,7 @@ pub(crate) enum StandaloneError {
     #[error("the owner of {0} opted out, or the site is suspended")]
     OptedOut(SiteName),
     #[error("robots.txt of {host} does not allow it: {rule}")]
-    Disallowed { host: manifest::Host, rule: String },
+    Disallowed { host: Host, rule: String },
     #[error("{site} may not be requested before {}: {reason}", until.format("%Y-%m-%d %H:%M:%S UTC"))]
     Waits { site: SiteName, until: DateTime<Utc>, reason: String },
     #[error(transparent)]
@@ -132,19 +133,31 @@ impl StandaloneRequests {
         let mut requester =
             Requester::new(tools, stop, leased, session, &progress.traffic).without_progress();
         let attempt = request(&mut requester, &mut progress, url, kind, message).await;
-        requester.save_clocks(&mut progress.traffic).await;
-        let session = requester.into_session();
-        // take the files out of the progress: they are in the store, where a visit may replace them before the next request
-        let robots: Vec<_> =
-            std::mem::take(&mut progress.traffic.robots).into_values().map(|record| *record).collect();
-        self.started.insert(site.clone(), SiteRequests { session, progress });
-        let store = &self.tools.store;
-        match retry_while_unavailable("release lease", || store.standalone_end(&token, &robots)).await {
-            // another worker holds the site now, so this robots.txt is not stored
-            Ok(()) | Err(StoreError::LeaseLost { .. }) => {}
-            Err(error) => return Err(error.into()),
-        }
+        let released = release(tools, &token, requester, progress).await?;
+        self.started.insert(site.clone(), released);
         attempt
+    }
+
+    /// Completes one TLS handshake with a host of a known site, if it is permitted now. Sends no request.
+    ///
+    /// # Errors
+    ///
+    /// If the site is being visited or opted out, if a limit of requests applies, or if the store fails.
+    pub(crate) async fn handshake(&self, host: &Host) -> Result<HostCheckOutcome, StandaloneError> {
+        let site = host.site();
+        let waits = |(until, reason)| StandaloneError::Waits { site: site.clone(), until, reason };
+        let Some(LeasedSite { token, site: state }) = self.lease(&site).await? else {
+            return Err(waits((clock::now() + HELD_DELAY, "the site is being visited".to_owned())));
+        };
+        let (tools, stop) = (&self.tools, &self.stop);
+        let mut progress = Progress::new(clock::now(), PathSlots::default());
+        let leased = (token.clone(), &state, Arc::new(OwnHosts::of(&state)));
+        let session = tools.egress.session(site.clone());
+        let mut requester =
+            Requester::new(tools, stop, leased, session, &progress.traffic).without_progress();
+        let checked = requester.handshake(&mut progress, host).await;
+        release(tools, &token, requester, progress).await?;
+        checked.or_else(|interrupt| Err(waits(delayed_by(interrupt, &site)?)))
     }
 
     /// Leases a site for one request, independent of its planned visit. `None` while another worker holds it.
@@ -167,6 +180,39 @@ impl StandaloneRequests {
     }
 }
 
+/// Saves the clocks and the robots.txt files, and releases the lease. Returns what the next request to the site reuses.
+async fn release(
+    tools: &Tools,
+    token: &LeaseToken,
+    requester: Requester<'_>,
+    mut progress: Progress,
+) -> Result<SiteRequests, StoreError> {
+    requester.save_clocks(&mut progress.traffic).await;
+    let session = requester.into_session();
+    // take the files out of the progress: they are in the store, where a visit may replace them before the next request
+    let robots: Vec<_> =
+        std::mem::take(&mut progress.traffic.robots).into_values().map(|record| *record).collect();
+    match retry_while_unavailable("release lease", || tools.store.standalone_end(token, &robots)).await {
+        // another worker holds the site now, so this robots.txt is not stored
+        Ok(()) | Err(StoreError::LeaseLost { .. }) => Ok(SiteRequests { session, progress }),
+        Err(error) => Err(error),
+    }
+}
+
+/// The delay that an interrupt causes, with its reason.
+fn delayed_by(interrupt: Interrupt, site: &SiteName) -> Result<(DateTime<Utc>, String), StandaloneError> {
+    match interrupt {
+        Interrupt::Park { until, reason } => Ok((until, reason)),
+        Interrupt::End(VisitEnd::OptedOut) => Err(StandaloneError::OptedOut(site.clone())),
+        Interrupt::End(_) => Err(StandaloneError::Stopped),
+        Interrupt::LeaseLost | Interrupt::HandOver { .. } => {
+            let reason = "another worker took over the site".to_owned();
+            Ok((clock::now() + HELD_DELAY, reason))
+        }
+        Interrupt::Store(error) => Err(error.into()),
+    }
+}
+
 /// Requests one URL, robots.txt first.
 async fn request(
     requester: &mut Requester<'_>,
@@ -177,14 +223,10 @@ async fn request(
 ) -> Result<Attempt, StandaloneError> {
     match request_allowed(requester, progress, url, kind, message).await {
         Ok(answer) => answer.map(|reply| Attempt::Answered(Box::new(reply))),
-        Err(Interrupt::Park { until, reason }) => Ok(Attempt::Later { until, reason }),
-        Err(Interrupt::End(VisitEnd::OptedOut)) => Err(StandaloneError::OptedOut(url.site())),
-        Err(Interrupt::End(_)) => Err(StandaloneError::Stopped),
-        Err(Interrupt::LeaseLost | Interrupt::HandOver { .. }) => {
-            let reason = "another worker took over the site".to_owned();
-            Ok(Attempt::Later { until: clock::now() + HELD_DELAY, reason })
+        Err(interrupt) => {
+            let (until, reason) = delayed_by(interrupt, &url.site())?;
+            Ok(Attempt::Later { until, reason })
         }
-        Err(Interrupt::Store(error)) => Err(error.into()),
     }
 }
 

@@ -9,6 +9,7 @@ mod clocks;
 mod disk;
 mod drips;
 mod kills;
+mod liveness;
 mod names;
 mod slow;
 

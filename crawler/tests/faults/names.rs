@@ -21,13 +21,13 @@ use crate::support::{AWP, Crawl};
 const A: u16 = 1;
 const TXT: u16 = 16;
 const SERVFAIL: u8 = 2;
-const NXDOMAIN: u8 = 3;
+pub(crate) const NXDOMAIN: u8 = 3;
 /// Maximum time of both attempts of a lookup on a slow machine.
 const LOOKUP_MAX: Duration = Duration::from_secs(14);
 
 /// Response of the name server for a name.
 #[derive(Clone)]
-enum Zone {
+pub(crate) enum Zone {
     Silent,
     Code(u8),
     /// No record of any type.
@@ -40,14 +40,14 @@ enum Zone {
 }
 
 /// A name server on a loopback port. Dropping it ends its tasks.
-struct Responder {
-    address: SocketAddr,
+pub(crate) struct Responder {
+    pub(crate) address: SocketAddr,
     asked: Arc<Mutex<HashMap<(String, u16), usize>>>,
     _tasks: JoinSet<()>,
 }
 
 impl Responder {
-    async fn start(zones: impl IntoIterator<Item = (&str, Zone)>) -> Self {
+    pub(crate) async fn start(zones: impl IntoIterator<Item = (&str, Zone)>) -> Self {
         let zones: Arc<HashMap<String, Zone>> =
             Arc::new(zones.into_iter().map(|(name, zone)| (name.to_owned(), zone)).collect());
         let asked = Arc::new(Mutex::new(HashMap::new()));

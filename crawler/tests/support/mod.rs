@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crawler::config::{CrawlConfig, Mode, SeedLists, SeedSource, TextRecords};
+use crawler::config::{CrawlConfig, EndpointChecks, Mode, SeedLists, SeedSource, TextRecords};
 use crawler::egress::{Contact, CrawlerIdentity, EgressSettings, HostsFile, OwnRules, Reach};
 use crawler::{Cancel, Schedules, Summary};
 use manifest::SiteName;
@@ -65,6 +65,7 @@ impl Crawl {
             retention: Retention::default(),
             events: None,
             text_records: TextRecords::Ignored,
+            endpoint_checks: EndpointChecks::Off,
         };
         Self { web, store, config, _dir: dir }
     }

@@ -198,6 +198,9 @@ pub(crate) const TABLES: &[Table] = tables! {
         created_at_ms BigInt, attempts Integer, next_at_ms BigInt, dead_at_ms BigInt, failure Text;
     receiver_day by "receiver_site":
         receiver_site Text, day Integer, requests Integer, challenges Integer;
+    host_check by "host":
+        host Text, site Text, begun_day Integer, history_day Integer, checked Integer, succeeded Integer,
+        outcome Text, checked_at_ms BigInt;
 };
 
 impl Table {

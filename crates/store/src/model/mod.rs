@@ -4,6 +4,7 @@ pub(crate) mod feed;
 pub(crate) mod feedback;
 pub(crate) mod groups;
 pub(crate) mod health;
+pub(crate) mod host_check;
 pub(crate) mod lease;
 pub(crate) mod maintenance;
 pub(crate) mod paths;
@@ -28,6 +29,7 @@ pub use feedback::{
 };
 pub use groups::{GroupSet, HandOver, Member, MemberId, Membership, Share, SiteGroup};
 pub use health::{DialectUsage, LatestVisit, NewSite, VisitsOfInterval, WorkerLoad};
+pub use host_check::HostCheck;
 pub use lease::{LEASE_DURATION_DEFAULT, LEASE_DURATION_MAX, LeaseRequest, LeaseToken, LeasedSite};
 pub use maintenance::{Housekeeping, SchemaState, Space};
 pub use paths::{PathCheck, PathSlots};

@@ -62,8 +62,8 @@ impl Store {
         outcome.map_err(|fault| fault.during("space"))
     }
 
-    /// Deletes expired clocks of addresses, the progress of visits that were interrupted days ago, and old messages of watches that were
-    /// given up. Compacts sites without content.
+    /// Deletes expired clocks of addresses, the progress of visits that were interrupted days ago, old messages of watches that were
+    /// given up, and checks of hosts that are no longer checked. Compacts sites without content.
     #[boxed]
     pub async fn housekeeping(&self, now: DateTime<Utc>) -> Result<Housekeeping, StoreError> {
         let mut done = writing!(self, "housekeeping", clock::housekeeping(millis(now)))?;

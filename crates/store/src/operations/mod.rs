@@ -118,6 +118,7 @@ mod feed;
 mod feedback;
 mod groups;
 mod health;
+mod host_checks;
 mod leases;
 mod maintenance;
 mod read_attempts;

@@ -39,6 +39,7 @@ pub(crate) mod group;
 pub(crate) mod health;
 mod hint;
 mod host;
+pub(crate) mod host_check;
 pub(crate) mod lease;
 pub(crate) mod link;
 pub(crate) mod listing;

@@ -30,7 +30,7 @@ const DAMAGED: [(&str, &str); 12] = [
     ("site_claim", "site"),
 ];
 /// Tables whose rows are read one by one, or belong to no site.
-const OTHERS: [&str; 24] = [
+const OTHERS: [&str; 25] = [
     "_sqlx_migrations",
     "address_clock",
     "block",
@@ -44,6 +44,7 @@ const OTHERS: [&str; 24] = [
     "feedback",
     "feedback_salt",
     "group_owner",
+    "host_check",
     "read_attempt",
     "reader_key",
     "receiver_day",

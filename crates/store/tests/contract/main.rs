@@ -15,6 +15,7 @@ mod feedback;
 mod groups;
 mod harness;
 mod history;
+mod host_checks;
 mod leases;
 mod moving;
 mod naming;
@@ -112,6 +113,10 @@ macro_rules! contract_tests {
                 stores_large_bodies_and_many_capabilities, keeps_validators_when_the_server_fails, validators_move_only_with_what_was_read,
                 stores_no_row_for_paths_without_content, robots_and_path_slots_survive_a_round_trip,
                 only_short_robots_of_main_hosts_are_read_with_a_site, hosts_that_visits_discovered_are_bounded,
+            },
+            host_checks::{
+                a_host_is_checked_at_most_once_on_a_day, concurrent_workers_share_the_hosts,
+                a_domain_has_a_limited_number_of_checked_hosts, hosts_of_blocked_sites_are_not_checked, checks_are_deleted_by_age,
             },
             reader_keys::{ a_reader_has_one_key_until_it_is_revoked, reader_keys_have_a_cap },
             watches::{

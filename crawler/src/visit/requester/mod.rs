@@ -5,6 +5,7 @@
 
 mod clocks;
 mod failure;
+mod handshake;
 mod message;
 mod names;
 mod records;
@@ -27,6 +28,7 @@ use tracing::Instrument as _;
 
 use self::clocks::{requests_of_last_day, site_gap_until};
 use self::failure::{answer_event, fetch_span, head_of, park_reason};
+pub(crate) use self::handshake::check_outcome_of;
 pub(crate) use self::message::Message;
 pub(crate) use self::robots::is_without_evidence;
 pub(super) use self::robots::{Robots, robots_use};

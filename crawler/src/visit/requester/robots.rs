@@ -15,7 +15,7 @@ use policy::redirect::{Purpose, RedirectDecision, decide};
 use policy::robots::{CopyUse, PRODUCT_TOKEN, RobotsCause, SHORT_BYTES_MAX};
 use policy::schedule::REVISIT_EVERY_FLOOR;
 use policy::{BodyKind, FetchOutcome, RobotsDecision, RobotsKind, RobotsResponse, RobotsVerdict};
-use store::{HostOrigin, RobotsRecord, Seed, SiteState, StoreError, is_main_host};
+use store::{HostOrigin, HostState, RobotsRecord, Seed, SiteState, StoreError, is_main_host};
 
 use super::super::context::{Interrupt, NO_MEMORY, unless_busy};
 use super::super::links::is_kept;
@@ -34,6 +34,16 @@ pub(in super::super) enum Robots {
     Verdict(Arc<RobotsVerdict>),
     /// The name does not exist, so there is no verdict on robots.txt.
     NoName,
+}
+
+/// Whether a host may be contacted without a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ContactPermission {
+    Granted,
+    /// Its robots.txt does not permit agentdex to request the root of the host.
+    Denied,
+    /// No visit has read a robots.txt of the host or of the site.
+    Unknown,
 }
 
 impl Requester<'_> {
@@ -89,6 +99,32 @@ impl Requester<'_> {
             record.body = Some(body.into());
         }
         Ok(Some(record))
+    }
+
+    /// Whether the stored robots.txt files permit to contact a host without a request. Those of the site's main hosts apply to a host
+    /// without a file. A file that could not be read because no server was reached refuses nothing.
+    pub(super) async fn contact_permission(
+        &mut self,
+        traffic: &Traffic,
+        host: &Host,
+    ) -> Result<ContactPermission, Interrupt> {
+        let is_main = |state: &&HostState| is_main_host(self.site.name.as_str(), state.host.as_str());
+        let main_hosts = self.site.hosts.iter().filter(is_main).map(|state| state.host.clone());
+        let hosts: Vec<Host> = std::iter::once(host.clone()).chain(main_hosts).collect();
+        let mut permission = ContactPermission::Unknown;
+        for host in hosts {
+            let Some(record) = self.stored_robots(traffic, &host).await? else { continue };
+            let cause = record.cause.as_deref().and_then(|cause| cause.parse::<RobotsCause>().ok());
+            if cause.is_some_and(RobotsCause::is_without_server) {
+                permission = ContactPermission::Granted;
+                continue;
+            }
+            let verdict = self.restored(&record, false).await?;
+            let decision = self.decision(&verdict, "/".to_owned()).await?;
+            let is_allowed = decision.is_allowed();
+            return Ok(if is_allowed { ContactPermission::Granted } else { ContactPermission::Denied });
+        }
+        Ok(permission)
     }
 
     /// Keeps the parsed rules of a host, and drops those of other hosts.

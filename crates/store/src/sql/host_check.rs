@@ -1,0 +1,161 @@
+//! Daily checks of hosts that endpoints name.
+
+use chrono::{DateTime, Utc};
+use manifest::Host;
+use policy::delay::day_of;
+use policy::liveness::{HOSTS_OF_SITE_MAX, HostCheckHistory, HostCheckOutcome};
+
+use super::rows::decode;
+use super::{Connection, block, for_update};
+use crate::StoreError;
+use crate::convert::{RowRef, intact, millis, names, to_u32};
+use crate::fault::Outcome;
+use crate::from_row::from_row;
+use crate::model::HostCheck;
+
+struct CheckRow {
+    host: String,
+    history_day: i32,
+    checked: i32,
+    succeeded: i32,
+    outcome: Option<String>,
+    checked_at_ms: Option<i64>,
+}
+
+from_row!(CheckRow { host, history_day, checked, succeeded, outcome, checked_at_ms });
+
+impl CheckRow {
+    fn history(&self) -> HostCheckHistory {
+        HostCheckHistory {
+            day: self.history_day,
+            checked: to_u32(self.checked),
+            succeeded: to_u32(self.succeeded),
+        }
+    }
+}
+
+impl TryFrom<CheckRow> for HostCheck {
+    type Error = StoreError;
+
+    fn try_from(row: CheckRow) -> Result<Self, StoreError> {
+        let at = RowRef::new("host_check", &row.host);
+        let missing = |column| at.damaged(column, "is null although a check ended");
+        let outcome: Option<HostCheckOutcome> = at.parse_of("outcome", row.outcome.as_ref())?;
+        Ok(Self {
+            host: at.parse("host", &row.host)?,
+            outcome: outcome.ok_or_else(|| missing("outcome"))?,
+            checked_at: at
+                .time_of("checked_at_ms", row.checked_at_ms)?
+                .ok_or_else(|| missing("checked_at_ms"))?,
+            history: row.history(),
+        })
+    }
+}
+
+/// Begins the checks of these hosts on the day of `now`, and returns the hosts to check: those that were not checked on this day, whose
+/// sites are neither blocked nor suspended and have no more hosts than the limit. The rows are written in one order, so that concurrent
+/// batches do not wait for each other in circles. Concurrent batches may exceed the limit only for a site that is not known, whose hosts
+/// are not contacted.
+pub(crate) async fn host_checks_begin(
+    connection: &mut Connection,
+    hosts: &[Host],
+    now: DateTime<Utc>,
+) -> Outcome<Vec<Host>> {
+    let mut sorted: Vec<_> = hosts.iter().map(|host| (host.site(), host)).collect();
+    sorted.sort_unstable();
+    sorted.dedup();
+    let sites = names(sorted.iter().map(|(site, _)| site.as_str()))?;
+    // concurrent batches count the hosts of a known site one after the other
+    let lock = concat!("SELECT name FROM site WHERE name IN ", list!(), " ORDER BY name", for_update!());
+    sqlx::query(lock).bind(&sites).fetch_all(&mut *connection).await?;
+    let blocked = block::blocked_among(connection, &sites).await?;
+    let mut begun = Vec::new();
+    for (site, host) in sorted {
+        if blocked.contains(site.as_str()) {
+            continue;
+        }
+        let written = sqlx::query(
+            "INSERT INTO host_check (host, site, begun_day, history_day, checked, succeeded)
+             SELECT $1, $2, CAST($3 AS INTEGER), CAST($3 AS INTEGER), 0, 0
+             WHERE (SELECT COUNT(*) FROM host_check WHERE site = $2 AND host <> $1) < $4
+             ON CONFLICT (host) DO UPDATE SET begun_day = excluded.begun_day
+             WHERE host_check.begun_day < excluded.begun_day",
+        )
+        .bind(host.as_str())
+        .bind(site.as_str())
+        .bind(day_of(now))
+        .bind(i64::from(HOSTS_OF_SITE_MAX))
+        .execute(&mut *connection)
+        .await?;
+        if written.rows_affected() > 0 {
+            begun.push(host.clone());
+        }
+    }
+    Ok(begun)
+}
+
+/// Stores what a check found. Nothing is stored if the row was deleted since, because the site was blocked.
+pub(crate) async fn host_check_end(
+    connection: &mut Connection,
+    host: &Host,
+    outcome: HostCheckOutcome,
+    at: DateTime<Utc>,
+) -> Outcome<()> {
+    let Some(row) = rows_of(connection, RowsOf::Host(host.as_str())).await?.pop() else { return Ok(()) };
+    let history = outcome.succeeded().map_or_else(|| row.history(), |ok| row.history().with(ok, at));
+    sqlx::query(
+        "UPDATE host_check SET history_day = $2, checked = $3, succeeded = $4, outcome = $5, checked_at_ms = $6
+         WHERE host = $1",
+    )
+    .bind(host.as_str())
+    .bind(history.day)
+    .bind(bits(history.checked))
+    .bind(bits(history.succeeded))
+    .bind(outcome.as_str())
+    .bind(millis(at))
+    .execute(&mut *connection)
+    .await?;
+    Ok(())
+}
+
+/// The 30 bits of a history.
+fn bits(days: u32) -> i32 {
+    i32::try_from(days).unwrap_or_default()
+}
+
+enum RowsOf<'a> {
+    Host(&'a str),
+    Site(&'a str),
+}
+
+async fn rows_of(connection: &mut Connection, rows: RowsOf<'_>) -> Outcome<Vec<CheckRow>> {
+    let (statement, name) = match rows {
+        RowsOf::Host(name) => (
+            "SELECT host, history_day, checked, succeeded, outcome, checked_at_ms FROM host_check WHERE host = $1",
+            name,
+        ),
+        RowsOf::Site(name) => (
+            "SELECT host, history_day, checked, succeeded, outcome, checked_at_ms FROM host_check
+             WHERE site = $1 ORDER BY host",
+            name,
+        ),
+    };
+    let rows = sqlx::query(statement).bind(name).fetch_all(&mut *connection).await?;
+    Ok(intact(decode::<CheckRow>(&["host_check"], &rows), Ok))
+}
+
+/// The checks of a host; `None` before the first one ended.
+pub(crate) async fn host_check_find(connection: &mut Connection, host: &Host) -> Outcome<Option<HostCheck>> {
+    let rows = rows_of(connection, RowsOf::Host(host.as_str())).await?;
+    Ok(ended(rows).pop())
+}
+
+/// The checks of the hosts of a registrable domain, sorted by host.
+pub(crate) async fn host_checks_of_site(connection: &mut Connection, site: &str) -> Outcome<Vec<HostCheck>> {
+    Ok(ended(rows_of(connection, RowsOf::Site(site)).await?))
+}
+
+fn ended(rows: Vec<CheckRow>) -> Vec<HostCheck> {
+    let ended: Vec<_> = rows.into_iter().filter(|row| row.outcome.is_some()).map(Ok).collect();
+    intact(ended, HostCheck::try_from)
+}

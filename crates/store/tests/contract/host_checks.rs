@@ -1,0 +1,81 @@
+//! Daily checks of hosts: at most one a day, limits, counts, and deletion.
+
+use anyhow::{Context as _, Result};
+use chrono::{DateTime, TimeDelta, Utc};
+use policy::liveness::{DAYS_COUNTED, HOSTS_OF_SITE_MAX, HostCheckOutcome, Uptime};
+
+use crate::build::{host, later, site, start};
+use crate::harness::Db;
+
+fn days(count: i64) -> DateTime<Utc> {
+    start() + TimeDelta::days(count)
+}
+
+pub(crate) async fn a_host_is_checked_at_most_once_on_a_day(Db { store, .. }: Db) -> Result<()> {
+    let (api, shop) = (host("api.shop.example"), host("shop.example"));
+    let both = [shop.clone(), api.clone(), shop.clone()];
+    assert_eq!(store.host_checks_begin(&both, start()).await?, [api.clone(), shop.clone()]);
+    assert_eq!(store.host_checks_begin(&both, later(1)).await?, [], "another worker has begun");
+    assert_eq!(store.host_check_find(&api).await?, None, "no check has ended");
+    store.host_check_end(&api, HostCheckOutcome::Completed, later(1)).await?;
+    assert_eq!(store.host_checks_begin(&both, later(2)).await?, []);
+    assert_eq!(store.host_checks_begin(&both, days(1)).await?, [api.clone(), shop]);
+    store.host_check_end(&api, HostCheckOutcome::TlsFailed, days(1)).await?;
+    store.host_check_end(&api, HostCheckOutcome::NotContacted, days(2)).await?;
+    let check = store.host_check_find(&api).await?.context("a check")?;
+    assert_eq!((check.outcome, check.checked_at), (HostCheckOutcome::NotContacted, days(2)));
+    assert_eq!(
+        check.history.uptime(days(2)),
+        Uptime { checks: 2, succeeded: 1 },
+        "the last one does not count"
+    );
+    assert_eq!(store.host_checks_of_site(&site("shop.example")).await?, [check]);
+    assert_eq!(store.host_checks_of_site(&site("other.example")).await?, []);
+    assert_eq!(store.host_checks_begin(&[api], start()).await?, [], "a clock that runs backwards");
+    Ok(())
+}
+
+pub(crate) async fn concurrent_workers_share_the_hosts(Db { store, .. }: Db) -> Result<()> {
+    let hosts: Vec<_> = (0..20).map(|number| host(&format!("h{number}.example"))).collect();
+    let reversed: Vec<_> = hosts.iter().rev().cloned().collect();
+    let (one, other) =
+        tokio::join!(store.host_checks_begin(&hosts, start()), store.host_checks_begin(&reversed, start()));
+    let mut begun = [one?, other?].concat();
+    begun.sort_unstable();
+    let mut expected = hosts;
+    expected.sort_unstable();
+    assert_eq!(begun, expected, "each host once");
+    Ok(())
+}
+
+pub(crate) async fn a_domain_has_a_limited_number_of_checked_hosts(Db { store, .. }: Db) -> Result<()> {
+    let hosts: Vec<_> =
+        (0..=HOSTS_OF_SITE_MAX).map(|number| host(&format!("h{number}.many.example"))).collect();
+    let begun = store.host_checks_begin(&hosts, start()).await?;
+    assert_eq!(begun.len(), usize::try_from(HOSTS_OF_SITE_MAX)?);
+    assert_eq!(store.host_checks_begin(&hosts, days(1)).await?, begun, "the same hosts");
+    Ok(())
+}
+
+pub(crate) async fn hosts_of_blocked_sites_are_not_checked(db: Db) -> Result<()> {
+    let store = &db.store;
+    let api = host("api.shop.example");
+    assert_eq!(store.host_checks_begin(std::slice::from_ref(&api), start()).await?.len(), 1);
+    store.host_check_end(&api, HostCheckOutcome::Completed, start()).await?;
+    store.site_block(&site("shop.example"), "asked", later(1)).await?;
+    assert_eq!(db.number("SELECT COUNT(*) FROM host_check").await?, 0, "a block deletes the checks");
+    assert_eq!(store.host_checks_begin(std::slice::from_ref(&api), days(1)).await?, []);
+    store.host_check_end(&api, HostCheckOutcome::Completed, days(1)).await?;
+    assert_eq!(store.host_check_find(&api).await?, None, "a check that was in progress is not stored");
+    Ok(())
+}
+
+pub(crate) async fn checks_are_deleted_by_age(db: Db) -> Result<()> {
+    let store = &db.store;
+    assert_eq!(store.host_checks_begin(&[host("shop.example")], start()).await?.len(), 1);
+    store.housekeeping(days(i64::from(DAYS_COUNTED))).await?;
+    assert_eq!(db.number("SELECT COUNT(*) FROM host_check").await?, 1);
+    store.housekeeping(days(i64::from(DAYS_COUNTED) + 1)).await?;
+    assert_eq!(db.number("SELECT COUNT(*) FROM host_check").await?, 0);
+    Ok(())
+}

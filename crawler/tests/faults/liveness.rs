@@ -1,0 +1,133 @@
+//! Daily checks of the hosts of endpoints: one TLS handshake without a request, only where it is permitted.
+
+use crawler::config::EndpointChecks;
+use crawler::egress::HostsFile;
+use manifest::SiteName;
+use policy::liveness::{HostCheckOutcome, Uptime};
+use testweb::{Certificate, Connection, Host, Web};
+
+use crate::names::{NXDOMAIN, Responder, Zone};
+use crate::support::{Crawl, now};
+
+/// Hosts of the endpoints that the manifest of `caller.example` declares.
+const ENDPOINT_HOSTS: [&str; 10] = [
+    "api.caller.example",
+    "api.shut.example",
+    "caller.example",
+    "expired.example",
+    "inside.example",
+    "nowhere.example",
+    "quiet.example",
+    "shut.example",
+    "stranger.example",
+    "unused.example",
+];
+
+fn manifest() -> String {
+    let action = |host: &&str| {
+        format!(
+            r#"{{"id":"call_{host}","description":"Call {host}","method":"GET","endpoint":"https://{host}/x"}}"#
+        )
+    };
+    let actions: Vec<String> = ENDPOINT_HOSTS.iter().map(action).collect();
+    format!(
+        r#"{{"awp_version":"0.1","domain":"caller.example","intent":"Call","actions":[{}]}}"#,
+        actions.join(",")
+    )
+}
+
+/// A crawl of these hosts. `nowhere.example` does not exist, `inside.example` has a private address, and `stranger.example` is no known site.
+async fn crawl(responder: &Responder) -> Crawl {
+    let permits = "User-agent: *\nAllow: /\n";
+    let web = Web::builder()
+        .host(Host::new("caller.example").robots(permits).file("/agent.json", "application/json", manifest()))
+        .host(Host::new("expired.example").robots(permits).certificate(Certificate::Expired))
+        .host(Host::new("quiet.example").robots(permits))
+        .host(Host::new("shut.example").robots("User-agent: agentdex\nDisallow: /\n"))
+        .host(Host::new("stranger.example").robots(permits))
+        .host(Host::new("api.caller.example").robots(permits))
+        .host(Host::new("api.shut.example").robots(permits))
+        .host(Host::new("unused.example").robots(permits))
+        .start()
+        .await
+        .unwrap();
+    let hosts = format!("{}\n10.0.0.1 inside.example\n", web.hosts_file());
+    let seeds = "caller.example\nexpired.example\nquiet.example\nshut.example\nunused.example";
+    let mut crawl = Crawl::on(web, seeds).await;
+    crawl.config.egress.hosts = HostsFile::parse(&hosts).unwrap();
+    crawl.config.egress.name_servers = vec![responder.address];
+    crawl
+}
+
+async fn outcome(crawl: &Crawl, host: &str) -> Option<HostCheckOutcome> {
+    let host = manifest::Host::parse(host).unwrap();
+    crawl.store.host_check_find(&host).await.unwrap().map(|check| check.outcome)
+}
+
+/// The requests of the day to a host, as its daily limit counts them.
+async fn requests_today(crawl: &Crawl, host: &str) -> u32 {
+    let hosts = crawl.report(host).await.state.hosts;
+    hosts.iter().find(|state| state.host.as_str() == host).expect("a host").requests_today
+}
+
+/// The names of the connections, once all of them have ended.
+async fn connected(crawl: &Crawl, count: usize) -> Vec<String> {
+    let all = |log: &testweb::Log| log.connections().len() >= count;
+    let waited = tokio::time::timeout(std::time::Duration::from_secs(10), crawl.web.log().wait_until(all));
+    waited.await.expect("the connections end");
+    let name = |connection: Connection| connection.host.unwrap_or_default();
+    let mut names: Vec<String> = crawl.web.log().connections().into_iter().map(name).collect();
+    names.sort_unstable();
+    names
+}
+
+#[tokio::test]
+async fn hosts_of_endpoints_are_checked_once_a_day_without_a_request() {
+    let responder = Responder::start([("nowhere.example", Zone::Code(NXDOMAIN))]).await;
+    let mut crawl = crawl(&responder).await;
+    let summary = crawl.pass().await;
+    assert_eq!((summary.sites_visited, summary.manifests_added), (5, 1), "{summary:?}");
+    for host in ENDPOINT_HOSTS {
+        assert_eq!(outcome(&crawl, host).await, None, "{host}: off by default");
+    }
+    let opted_out = SiteName::parse("quiet.example").unwrap();
+    crawl.store.site_block(&opted_out, "asked", now()).await.unwrap();
+
+    let before = requests_today(&crawl, "caller.example").await;
+    crawl.config.endpoint_checks = EndpointChecks::Daily;
+    crawl.web.log().clear();
+    let day = now().date_naive();
+    let summary = crawl.pass().await;
+    assert_eq!((summary.sites_visited, summary.requests), (0, 0), "{summary:?}");
+    for (host, expected) in [
+        ("caller.example", Some(HostCheckOutcome::Completed)),
+        ("api.caller.example", Some(HostCheckOutcome::Completed)),
+        ("unused.example", Some(HostCheckOutcome::Completed)),
+        ("expired.example", Some(HostCheckOutcome::TlsFailed)),
+        ("nowhere.example", Some(HostCheckOutcome::NameUnknown)),
+        ("inside.example", Some(HostCheckOutcome::AddressRefused)),
+        ("shut.example", Some(HostCheckOutcome::RobotsDenied)),
+        ("api.shut.example", Some(HostCheckOutcome::RobotsDenied)),
+        ("stranger.example", Some(HostCheckOutcome::NotContacted)),
+        ("quiet.example", None),
+    ] {
+        assert_eq!(outcome(&crawl, host).await, expected, "{host}");
+    }
+    let contacted = ["api.caller.example", "caller.example", "expired.example", "unused.example"];
+    assert_eq!(connected(&crawl, contacted.len()).await, contacted, "one connection each, and no other host");
+    assert_eq!(crawl.web.log().hit_count(), 0, "no request is sent");
+
+    crawl.web.log().clear();
+    crawl.pass().await;
+    if now().date_naive() == day {
+        assert_eq!(
+            requests_today(&crawl, "caller.example").await,
+            before + 1,
+            "a handshake counts like a request"
+        );
+        assert_eq!(connected(&crawl, 0).await, [""; 0], "at most once a day");
+    }
+    let host = manifest::Host::parse("expired.example").unwrap();
+    let check = crawl.store.host_check_find(&host).await.unwrap().unwrap();
+    assert_eq!(check.history.uptime(check.checked_at), Uptime { checks: 1, succeeded: 0 });
+}
