@@ -16,6 +16,7 @@ mod dry_run;
 mod error;
 mod events;
 mod groups;
+mod harvest;
 mod inspect;
 mod mcp_registry;
 mod metrics;

@@ -8,6 +8,7 @@ use store::StoredManifest;
 use crate::answers::TEXT_IS;
 use crate::answers::capability::{details, find, parse_id, row, similar};
 use crate::answers::claim::OwnerMark;
+use crate::answers::listed_by::{listings, of_manifest};
 use crate::catalog_entry::CatalogEntry;
 use crate::client::Client;
 use crate::dashboard;
@@ -39,6 +40,7 @@ pub(crate) async fn show(
         return page(&app, client, context, id, query).await;
     }
     let found = find(app.manifests(client), id).await?;
+    let listings = listings(&app.store, &found.site()).await?;
     let response = found.work(move |stored, merged| {
         let capability = &merged.capability;
         let mut answer = row(stored, merged)?;
@@ -49,6 +51,8 @@ pub(crate) async fn show(
         let owner = serde_json::to_value(owner_of(&app, stored));
         answer.insert("owner".to_owned(), owner.map_err(|error| Problem::internal(&error))?);
         answer.extend(details(stored, merged)?);
+        let listed_by = serde_json::to_value(of_manifest(listings, stored));
+        answer.insert("listed_by".to_owned(), listed_by.map_err(|error| Problem::internal(&error))?);
         context.json(&answer, Caching::Record)
     });
     response.await

@@ -198,6 +198,12 @@ pub(crate) const TABLES: &[Table] = tables! {
         created_at_ms BigInt, attempts Integer, next_at_ms BigInt, dead_at_ms BigInt, failure Text;
     receiver_day by "receiver_site":
         receiver_site Text, day Integer, requests Integer, challenges Integer;
+    registry_entry by "registry, identifier, site":
+        registry Text, identifier Text, site Text, name Text, url Text, version Text, updated_at_ms BigInt,
+        seen_at_ms BigInt;
+    registry_position by "registry":
+        registry Text, changed_until_ms BigInt, read_whole_at_ms BigInt, began_at_ms BigInt, next_page Text,
+        latest_ms BigInt;
 };
 
 impl Table {

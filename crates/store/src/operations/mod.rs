@@ -123,6 +123,7 @@ mod maintenance;
 mod read_attempts;
 mod reader_keys;
 mod reading;
+mod registry_entries;
 mod retention;
 mod seeds;
 mod sites;

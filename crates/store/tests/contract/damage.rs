@@ -30,7 +30,7 @@ const DAMAGED: [(&str, &str); 12] = [
     ("site_claim", "site"),
 ];
 /// Tables whose rows are read one by one, or belong to no site.
-const OTHERS: [&str; 24] = [
+const OTHERS: [&str; 26] = [
     "_sqlx_migrations",
     "address_clock",
     "block",
@@ -47,6 +47,8 @@ const OTHERS: [&str; 24] = [
     "read_attempt",
     "reader_key",
     "receiver_day",
+    "registry_entry",
+    "registry_position",
     "report",
     "search_count",
     "site_link",
