@@ -34,7 +34,7 @@ impl CrawlError {
     /// Whether different arguments can fix the error.
     pub const fn is_usage(&self) -> bool {
         match self {
-            Self::Seeds(SeedError::Unfetched { .. })
+            Self::Seeds(SeedError::Unfetched { .. } | SeedError::Unstored { .. })
             | Self::Store(_)
             | Self::Sole(_)
             | Self::Events { .. } => false,

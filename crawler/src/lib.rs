@@ -17,6 +17,7 @@ mod endpoint_checks;
 mod error;
 mod events;
 mod groups;
+mod harvest;
 mod inspect;
 mod mcp_registry;
 mod metrics;

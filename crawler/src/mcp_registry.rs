@@ -1,17 +1,19 @@
 //! Seeds from a registry of MCP servers (`GET /v0.1/servers`): the hosts of remotes and home pages, and the domains that publish.
 //!
 //! A remote is an MCP endpoint. It is never called; only its host is added, and the usual paths are requested there. With
-//! `?updated_since=`, the registry lists only servers that have changed since a time.
+//! `?updated_since=`, the registry lists only servers that have changed since a time, including deleted ones.
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use manifest::{Host, ManifestUrl, SiteScope};
+use chrono::{DateTime, SecondsFormat, Utc};
+use manifest::{Host, ManifestUrl, RegistryEntry, SiteScope, registry_publisher};
 use policy::BodyKind;
 use serde_json::Value;
 use store::Seed;
 
-use crate::registry_pages::{Incomplete, PageRequest, PagedRegistry, read_pages};
+use crate::harvest::{Harvest, Incomplete};
+use crate::registry_pages::{Page, PageRequest, PagedRegistry, read_pages};
 use crate::seeds::SeedError;
 use crate::visit::StandaloneRequests;
 
@@ -21,35 +23,49 @@ const LIST_PATH: &str = "/v0.1/servers";
 const PAGE_SIZE: usize = 100;
 /// Maximum number of hosts that one server may name: published entries have one to three.
 const HOSTS_PER_SERVER_MAX: usize = 10;
-/// Publishers whose names contain an account, not a domain.
-const ACCOUNTS: [&str; 3] = ["github.io", "github.com", "gitlab.io"];
 
-/// Every host that the servers of a registry name.
+/// Every host that the requested servers of a registry name.
 pub(crate) async fn list_mcp_registry(
     requests: &mut StandaloneRequests,
     base: &ManifestUrl,
     incomplete: Incomplete,
+    harvest: Harvest,
 ) -> Result<Vec<Seed>, SeedError> {
-    let source = Arc::new(base.clone());
-    let hosts = read_pages(requests, base, incomplete, &McpRegistry { base }).await?;
-    let hosts: BTreeSet<Host> = hosts.into_iter().collect();
-    Ok(hosts.into_iter().map(|host| Seed::linked_host(host, Arc::clone(&source))).collect())
+    let registry = McpRegistry { base: Arc::new(base.clone()), since: harvest.changed_since() };
+    let mut seeds = read_pages(requests, base, incomplete, &registry, harvest).await?;
+    let mut seen = HashSet::new();
+    seeds.retain(|seed| seen.insert(seed.host.clone()));
+    Ok(seeds)
 }
 
-struct McpRegistry<'a> {
-    base: &'a ManifestUrl,
+struct McpRegistry {
+    base: Arc<ManifestUrl>,
+    since: Option<DateTime<Utc>>,
 }
 
-impl PagedRegistry for McpRegistry<'_> {
-    type Item = Host;
-
+impl PagedRegistry for McpRegistry {
     fn request(&self, token: Option<&str>) -> Option<PageRequest> {
         // the kind of body with the largest limit
-        Some(PageRequest { url: page_url(self.base, token)?, limit: BodyKind::OpenApi, body: None })
+        Some(PageRequest {
+            url: page_url(&self.base, self.since, token)?,
+            limit: BodyKind::OpenApi,
+            body: None,
+        })
     }
 
-    fn items(&self, page: &Value) -> Vec<Host> {
-        hosts_of(page)
+    fn read(&self, page: &Value) -> Page {
+        let servers = page["servers"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let servers = servers.get(..PAGE_SIZE).unwrap_or(servers);
+        let mut page = Page { is_empty: servers.is_empty(), seeds: Vec::new(), entries: Vec::new() };
+        for server in servers {
+            let entry = RegistryEntry::of_server(server);
+            if !entry.as_ref().is_some_and(|entry| entry.is_deleted) {
+                let hosts = hosts_of(server).into_iter();
+                page.seeds.extend(hosts.map(|host| Seed::linked_host(host, Arc::clone(&self.base))));
+            }
+            page.entries.extend(entry);
+        }
+        page
     }
 
     fn next_token<'p>(&self, page: &'p Value) -> Option<&'p str> {
@@ -57,14 +73,21 @@ impl PagedRegistry for McpRegistry<'_> {
     }
 }
 
-/// The URL of a page. The query of the operator, such as `updated_since`, is kept.
-fn page_url(base: &ManifestUrl, cursor: Option<&str>) -> Option<ManifestUrl> {
+/// The URL of a page. The query of the operator, such as `updated_since`, is kept. Without one, only the latest versions are requested.
+fn page_url(base: &ManifestUrl, since: Option<DateTime<Utc>>, cursor: Option<&str>) -> Option<ManifestUrl> {
     let mut url = base.as_url().clone();
     if url.path() == "/" {
         url.set_path(LIST_PATH);
     }
     let has_limit = url.query_pairs().any(|(key, _)| key == "limit");
+    let has_query = url.query().is_some();
     let mut query = url.query_pairs_mut();
+    if !has_query {
+        query.append_pair("version", "latest");
+    }
+    if let Some(since) = since {
+        query.append_pair("updated_since", &since.to_rfc3339_opts(SecondsFormat::Millis, true));
+    }
     if !has_limit {
         query.append_pair("limit", &PAGE_SIZE.to_string());
     }
@@ -75,28 +98,16 @@ fn page_url(base: &ManifestUrl, cursor: Option<&str>) -> Option<ManifestUrl> {
     ManifestUrl::parse(url.as_str()).ok()
 }
 
-/// The hosts of one page. An entry is a server.json, or wraps one as `server`.
-fn hosts_of(answer: &Value) -> Vec<Host> {
-    let servers = answer["servers"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let servers = servers.iter().take(PAGE_SIZE).map(|entry| entry.get("server").unwrap_or(entry));
-    servers.flat_map(|server| hosts_of_server(server).into_iter().take(HOSTS_PER_SERVER_MAX)).collect()
-}
-
-fn hosts_of_server(server: &Value) -> Vec<Host> {
+/// The hosts of an entry, which is a server.json or wraps one as `server`.
+fn hosts_of(entry: &Value) -> Vec<Host> {
+    let server = entry.get("server").unwrap_or(entry);
     let remotes = server["remotes"].as_array().map(Vec::as_slice).unwrap_or_default();
     let urls = remotes.iter().take(HOSTS_PER_SERVER_MAX).map(|remote| &remote["url"]);
     let urls = urls.chain([&server["websiteUrl"]]).filter_map(Value::as_str);
     let of_urls = urls.filter_map(|url| Some(ManifestUrl::parse(url).ok()?.host()));
     let is_public = |host: &Host| SiteScope::Public.check_host(host).is_ok();
-    of_urls.chain(publisher(server)).filter(is_public).collect()
-}
-
-/// The domain in a name such as `org.example/weather`.
-fn publisher(server: &Value) -> Option<Host> {
-    let (reversed, _) = server["name"].as_str()?.split_once('/')?;
-    let domain = reversed.split('.').rev().collect::<Vec<_>>().join(".");
-    let is_account = ACCOUNTS.iter().any(|host| domain.ends_with(host));
-    if is_account { None } else { Host::parse(&domain).ok() }
+    let publisher = server["name"].as_str().and_then(registry_publisher);
+    of_urls.chain(publisher).filter(is_public).take(HOSTS_PER_SERVER_MAX).collect()
 }
 
 #[cfg(test)]
@@ -108,7 +119,7 @@ mod tests {
     #[test]
     fn keeps_the_query_of_the_operator() {
         for (base, cursor, expected) in [
-            ("https://r.example/", None, "https://r.example/v0.1/servers?limit=100"),
+            ("https://r.example/", None, "https://r.example/v0.1/servers?version=latest&limit=100"),
             (
                 "https://r.example/?updated_since=2026-11-01T00:00:00Z",
                 Some("a:1"),
@@ -116,9 +127,15 @@ mod tests {
             ),
             ("https://r.example/v0/servers?limit=30", None, "https://r.example/v0/servers?limit=30"),
         ] {
-            let url = page_url(&ManifestUrl::parse(base).unwrap(), cursor).unwrap();
+            let url = page_url(&ManifestUrl::parse(base).unwrap(), None, cursor).unwrap();
             assert_eq!(url.as_str(), expected);
         }
+        let base = ManifestUrl::parse("https://r.example/").unwrap();
+        let url = page_url(&base, Some(DateTime::UNIX_EPOCH), None).unwrap();
+        assert_eq!(
+            url.as_str(),
+            "https://r.example/v0.1/servers?version=latest&updated_since=1970-01-01T00%3A00%3A00.000Z&limit=100"
+        );
     }
 
     #[test]
@@ -129,7 +146,13 @@ mod tests {
             { "name": "io.github.someone/tool", "remotes": [{ "url": "https://{tenant}.example/mcp" }] },
             { "server": { "name": "nonsense", "remotes": [{ "url": "https://10.0.0.1/mcp" }] } }, 7,
         ]});
-        let hosts: Vec<String> = hosts_of(&answer).iter().map(ToString::to_string).collect();
+        let hosts: Vec<String> = answer["servers"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .flat_map(hosts_of)
+            .map(|host| host.to_string())
+            .collect();
         assert_eq!(hosts, ["mcp.weather.example", "www.weather.example", "weather.example"]);
     }
 }

@@ -1,29 +1,26 @@
-//! Reads a registry page by page. [`crate::remote_seeds`] and [`crate::mcp_registry`] define the requests and what a page names.
+//! Reads a registry page by page. [`crate::remote_seeds`] and [`crate::mcp_registry`] define the requests and what a page names. The entries
+//! of each page are stored before the next page is requested.
 
 use http::{HeaderMap, StatusCode};
-use manifest::ManifestUrl;
+use manifest::{ManifestUrl, RegistryEntry};
 use policy::BodyKind;
 use policy::outcome::bot_wall_header;
 use serde_json::Value;
+use store::Seed;
 
 use crate::egress::{Head, Reply};
+use crate::harvest::{Harvest, Incomplete};
 use crate::reading::Reader;
 use crate::seeds::SeedError;
 use crate::visit::{Message, StandaloneError, StandaloneRequests};
 
 /// Maximum bytes of the token of a next page. Longer tokens are not sent back.
 const TOKEN_BYTES_MAX: usize = 4 * 1_024;
+/// How a registry answers a token that it does not know any more.
+const TOKEN_REFUSED: [StatusCode; 4] =
+    [StatusCode::BAD_REQUEST, StatusCode::NOT_FOUND, StatusCode::GONE, StatusCode::UNPROCESSABLE_ENTITY];
 /// Maximum number of pages of one registry: a hundred thousand entries.
 const PAGES_MAX: usize = 1_000;
-
-/// How to treat a registry whose daily request budget is used up before its last page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Incomplete {
-    /// Uses the pages read so far.
-    Used,
-    /// Uses nothing, because the sites that the unread pages name would be removed.
-    Refused,
-}
 
 /// The request for one page.
 pub(crate) struct PageRequest {
@@ -33,28 +30,36 @@ pub(crate) struct PageRequest {
     pub(crate) body: Option<Value>,
 }
 
+/// The content of one page.
+pub(crate) struct Page {
+    /// Whether the registry lists nothing there.
+    pub(crate) is_empty: bool,
+    pub(crate) seeds: Vec<Seed>,
+    pub(crate) entries: Vec<RegistryEntry>,
+}
+
 /// A registry whose pages name the next one by a token.
 pub(crate) trait PagedRegistry {
-    /// The result of reading an entry of a page.
-    type Item;
-
     /// The request for the first page, or for the page of a token. `None` if the URL is not usable as the URL of a registry.
     fn request(&self, token: Option<&str>) -> Option<PageRequest>;
 
-    fn items(&self, page: &Value) -> Vec<Self::Item>;
+    fn read(&self, page: &Value) -> Page;
 
     fn next_token<'p>(&self, page: &'p Value) -> Option<&'p str>;
 }
 
-/// The items of all pages, in order. A registry without items is an error.
+/// The seeds of all pages that are read now, in order. A registry without entries is an error, unless only its changes were requested.
 pub(crate) async fn read_pages<R: PagedRegistry>(
     requests: &mut StandaloneRequests,
     base: &ManifestUrl,
     incomplete: Incomplete,
     registry: &R,
-) -> Result<Vec<R::Item>, SeedError> {
+    mut harvest: Harvest,
+) -> Result<Vec<Seed>, SeedError> {
     let unfetched = |reason: String| SeedError::Unfetched { name: base.to_string(), reason };
-    let (mut items, mut token) = (Vec::new(), None::<String>);
+    let mut token = harvest.resumed_at().map(str::to_owned);
+    let may_be_empty = harvest.changed_since().is_some() || token.is_some();
+    let mut seeds = Vec::new();
     for page in 0..PAGES_MAX {
         let request = registry
             .request(token.as_deref())
@@ -62,26 +67,40 @@ pub(crate) async fn read_pages<R: PagedRegistry>(
         let reply = match send(requests, &request).await {
             Ok(reply) => reply,
             Err(error @ StandaloneError::Waits { .. })
-                if incomplete == Incomplete::Used && !items.is_empty() =>
+                if incomplete == Incomplete::Used && (page > 0 || harvest.resumed_at().is_some()) =>
             {
-                tracing::warn!(registry = %base, pages = page, %error, "the remaining pages of a registry are not read");
+                tracing::warn!(registry = %base, pages = page, %error, "the remaining pages of a registry are read later");
                 break;
             }
             Err(error) => return Err(unfetched(error.to_string())),
         };
-        let answer = read_page(requests.reader(), reply).await.map_err(unfetched)?;
-        items.extend(registry.items(&answer));
-        let next = registry.next_token(&answer).filter(|next| (1..=TOKEN_BYTES_MAX).contains(&next.len()));
+        let status = reply.head.status;
+        let answer = match read_page(requests.reader(), reply).await {
+            Ok(answer) => answer,
+            Err(reason) => {
+                if page == 0 && TOKEN_REFUSED.contains(&status) {
+                    harvest.restart().await?;
+                }
+                return Err(unfetched(reason));
+            }
+        };
+        let content = registry.read(&answer);
+        if page == 0 && content.is_empty && !may_be_empty {
+            return Err(SeedError::Empty { name: base.to_string() });
+        }
+        seeds.extend(content.seeds);
+        let next = registry.next_token(&answer).filter(|next| !next.is_empty());
         // requesting the same page again would be an endless loop
-        if next.is_none() || next == token.as_deref() {
+        let is_followed = next.is_some_and(|next| next.len() <= TOKEN_BYTES_MAX) && next != token.as_deref();
+        if is_followed || next.is_none() {
+            harvest.save(&content.entries, next).await?;
+        }
+        if !is_followed {
             break;
         }
         token = next.map(str::to_owned);
     }
-    if items.is_empty() {
-        return Err(SeedError::Empty { name: base.to_string() });
-    }
-    Ok(items)
+    Ok(seeds)
 }
 
 async fn send(requests: &mut StandaloneRequests, request: &PageRequest) -> Result<Reply, StandaloneError> {

@@ -7,13 +7,14 @@ use std::sync::Arc;
 
 use http::HeaderMap;
 use http::header::LOCATION;
-use manifest::{ManifestUrl, SiteScope};
+use manifest::{ManifestUrl, RegistryEntry, SiteScope};
 use policy::redirect::{Purpose, RedirectDecision, decide};
 use policy::{BodyKind, FetchOutcome};
 use serde_json::{Value, json};
 use store::Seed;
 
-use crate::registry_pages::{Incomplete, PageRequest, PagedRegistry, denial_text, read_pages};
+use crate::harvest::{Harvest, Incomplete};
+use crate::registry_pages::{Page, PageRequest, PagedRegistry, denial_text, read_pages};
 use crate::seeds::SeedError;
 use crate::visit::{Message, StandaloneRequests};
 
@@ -58,8 +59,10 @@ pub(crate) async fn search_registry(
     requests: &mut StandaloneRequests,
     base: &ManifestUrl,
     incomplete: Incomplete,
+    harvest: Harvest,
 ) -> Result<Vec<Seed>, SeedError> {
-    read_pages(requests, base, incomplete, &AgentRegistry { source: Arc::new(base.clone()) }).await
+    let registry = AgentRegistry { source: Arc::new(base.clone()) };
+    read_pages(requests, base, incomplete, &registry, harvest).await
 }
 
 struct AgentRegistry {
@@ -67,15 +70,19 @@ struct AgentRegistry {
 }
 
 impl PagedRegistry for AgentRegistry {
-    type Item = Seed;
-
     fn request(&self, token: Option<&str>) -> Option<PageRequest> {
         let (url, text) = search_of(&self.source)?;
         Some(PageRequest { url, limit: BodyKind::Manifest, body: Some(search_body(&text, token)) })
     }
 
-    fn items(&self, page: &Value) -> Vec<Seed> {
-        entries(page, &self.source)
+    fn read(&self, page: &Value) -> Page {
+        let results = page["results"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let results = results.get(..PAGE_SIZE as usize).unwrap_or(results);
+        Page {
+            is_empty: results.is_empty(),
+            seeds: seeds_of(results, &self.source),
+            entries: results.iter().filter_map(RegistryEntry::of_agent).collect(),
+        }
     }
 
     fn next_token<'p>(&self, page: &'p Value) -> Option<&'p str> {
@@ -104,8 +111,7 @@ fn search_body(text: &str, token: Option<&str>) -> Value {
 
 /// The seeds in a page of results: the URL of each document, and its publisher, which is part of the URN (`urn:air:PUBLISHER:…`). They
 /// count as links of the registry, not as seeds of the operator.
-fn entries(answer: &Value, registry: &Arc<ManifestUrl>) -> Vec<Seed> {
-    let results = answer["results"].as_array().map(Vec::as_slice).unwrap_or_default();
+fn seeds_of(results: &[Value], registry: &Arc<ManifestUrl>) -> Vec<Seed> {
     let of_url = |entry: &Value| {
         let url = ManifestUrl::parse(entry["url"].as_str()?).ok()?;
         SiteScope::Public.check_url(&url).is_ok().then_some(url)
@@ -115,7 +121,7 @@ fn entries(answer: &Value, registry: &Arc<ManifestUrl>) -> Vec<Seed> {
         let host = manifest::Host::parse(publisher).ok()?;
         SiteScope::Public.check_host(&host).is_ok().then_some(host)
     };
-    let seeds = results.iter().take(PAGE_SIZE as usize).flat_map(|entry| {
+    let seeds = results.iter().flat_map(|entry| {
         let document = of_url(entry).map(|url| Seed::linked(url, Arc::clone(registry)));
         let publisher = of_publisher(entry).map(|host| Seed::linked_host(host, Arc::clone(registry)));
         document.into_iter().chain(publisher)
@@ -148,7 +154,7 @@ mod tests {
             { "identifier": "urn:air:x.onion:agents:one", "url": "https://a.example:22/card.json" },
         ]});
         let registry = Arc::new(ManifestUrl::parse("https://registry.example/").unwrap());
-        let seeds = entries(&answer, &registry);
+        let seeds = seeds_of(answer["results"].as_array().unwrap(), &registry);
         let shown: Vec<String> = seeds
             .iter()
             .map(|seed| seed.url.as_ref().map_or_else(|| seed.host.to_string(), ToString::to_string))

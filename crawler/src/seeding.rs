@@ -13,8 +13,8 @@ use tokio_util::sync::CancellationToken;
 use crate::clock;
 use crate::config::{CrawlConfig, Mode, SeedLists, SeedSource};
 use crate::error::CrawlError;
+use crate::harvest::{Harvest, Incomplete};
 use crate::mcp_registry::list_mcp_registry;
-use crate::registry_pages::Incomplete;
 use crate::remote_seeds::{fetch_list, search_registry};
 use crate::seed_files;
 use crate::seeds::{SeedError, SeedReader, SeedReport, fingerprint};
@@ -54,7 +54,7 @@ pub(crate) async fn seed(
         && seed_files::are_recent(&files_before, clock::now());
     let soft = Stop { soft: stop.clone(), ..Stop::default() };
     let mut requests = StandaloneRequests::new(tools, config.worker.clone(), config.mode.park_wait(), soft);
-    let mut sources = contents(config, &mut requests).await?;
+    let mut sources = contents(config, store, &mut requests).await?;
     // each seed is added once, so read the operator's lists first: they take precedence over links of a registry
     sources.sort_by_key(|(_, content)| matches!(content, SourceContent::Seeds(_)));
     let scope = config.egress.own_networks.site_scope();
@@ -104,6 +104,7 @@ pub(crate) async fn seed(
 /// The sources with their content. Lists on the web are fetched here; files and pipes are read later.
 async fn contents(
     config: &CrawlConfig,
+    store: &Store,
     requests: &mut StandaloneRequests,
 ) -> Result<Vec<(String, SourceContent)>, CrawlError> {
     let incomplete = match config.seed_lists {
@@ -115,10 +116,12 @@ async fn contents(
         let content = match source {
             SeedSource::Url(url) => SourceContent::Fetched(fetch_list(requests, url).await?),
             SeedSource::Registry(url) => {
-                SourceContent::Seeds(search_registry(requests, url, incomplete).await?)
+                let harvest = Harvest::of_selection(store, url);
+                SourceContent::Seeds(search_registry(requests, url, incomplete, harvest).await?)
             }
             SeedSource::McpRegistry(url) => {
-                SourceContent::Seeds(list_mcp_registry(requests, url, incomplete).await?)
+                let harvest = Harvest::of_changes(store, url, incomplete).await?;
+                SourceContent::Seeds(list_mcp_registry(requests, url, incomplete, harvest).await?)
             }
             SeedSource::File(path) => SourceContent::File(path.clone()),
             SeedSource::Stdin => SourceContent::Stdin,

@@ -1,7 +1,7 @@
 //! One capability with every member of its declaration.
 
 use indexer::{Hit, MergedCapability};
-use manifest::CapabilityId;
+use manifest::{CapabilityId, SiteName};
 use serde_json::{Map, Value};
 use store::{Store, StoredManifest};
 
@@ -26,6 +26,11 @@ pub(crate) struct FoundCapability {
 }
 
 impl FoundCapability {
+    /// The site of the manifest.
+    pub(crate) fn site(&self) -> SiteName {
+        self.stored.manifest.url.site()
+    }
+
     /// Runs `work` on the manifest and the capability on the blocking pool.
     pub(crate) async fn work<R: Send + 'static>(
         self,

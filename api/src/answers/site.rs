@@ -13,7 +13,7 @@ use manifest::{
 use policy::{AbuseReason, FetchOutcome, Status};
 use serde::Serialize;
 use store::{
-    BlockRecord, FetchReport, HostCheck, NextVisit, ResourceState, SiteReport, StoredManifest,
+    BlockRecord, FetchReport, HostCheck, NextVisit, ResourceState, SiteListing, SiteReport, StoredManifest,
     SuspensionRecord, VisitReport,
 };
 use utoipa::ToSchema;
@@ -21,6 +21,7 @@ use utoipa::ToSchema;
 use super::TEXT_IS;
 use super::claim::OwnerMark;
 use super::declarations::{CapabilityContradiction, Disagreements, SharedDeclarations};
+use super::listed_by::{Comparable, ListedBy, listings, of_site};
 use super::liveness::Liveness;
 use super::shown::{CapabilityCounts, Others, ShownCapability, shown_capabilities};
 use super::site_hosts::{HostLine, host_line};
@@ -82,6 +83,8 @@ pub(crate) struct SiteAnswer {
     /// Contradictions between declarations of one capability. At most 200 capabilities are compared.
     #[schema(value_type = Vec<crate::openapi::schemas::Contradiction>)]
     pub(crate) contradictions: Vec<CapabilityContradiction>,
+    /// Entries of other registries about the site; at most 50. What the site declares counts, not what they list.
+    pub(crate) listed_by: Vec<ListedBy>,
     #[schema(value_type = Vec<Object>)]
     pub(crate) visits: Vec<VisitReport>,
     /// Whether a crawler visits the site at this moment, for the page.
@@ -184,6 +187,10 @@ pub(crate) struct ManifestLine {
     #[serde(skip)]
     #[schema(ignore)]
     pub(crate) profile: Profile,
+    /// What listings are compared with; `None` if the site does not name the document.
+    #[serde(skip)]
+    #[schema(ignore)]
+    comparable: Option<Comparable>,
     /// Bytes of the listed capabilities and findings.
     #[serde(skip)]
     #[schema(ignore)]
@@ -290,6 +297,7 @@ pub(crate) async fn site<R: Send + 'static>(
     contact: Option<String>,
     respond: impl FnOnce(&SiteAnswer) -> R + Send + 'static,
 ) -> Result<R, Problem> {
+    let listings = listings(manifests.store, site).await?;
     let shared = manifests.store.capabilities_shared_of_site(site).await?;
     let members = Others::following(&shared);
     let compared = Arc::new(SharedDeclarations::compared(manifests, shared).await?);
@@ -298,16 +306,21 @@ pub(crate) async fn site<R: Send + 'static>(
     let found = compared.beside(manifests).site(site, VISITS_MAX, HOSTS_MAX, add).await?;
     let found = found.ok_or_else(|| unknown(site))?;
     let checks = manifests.store.host_checks_of_site(site).await?;
-    found.work(move |found| respond(&answer(found, checks, compared.disagreements(), contact))).await
+    found
+        .work(move |found| respond(&answer(found, checks, compared.disagreements(), listings, contact)))
+        .await
 }
 
 fn answer(
     found: SiteManifests<ManifestLine>,
     checks: Vec<HostCheck>,
     disagreements: Disagreements,
+    listings: Vec<SiteListing>,
     contact: Option<String>,
 ) -> SiteAnswer {
     let SiteManifests { report, visited: manifests, left_out } = found;
+    let comparable: Vec<&Comparable> = manifests.iter().filter_map(|line| line.comparable.as_ref()).collect();
+    let listed_by = of_site(&report.summary.name, listings, &comparable);
     let mut manifests: HashMap<ManifestId, ManifestLine> =
         manifests.into_iter().map(|line| (line.id.clone(), line)).collect();
     for (manifest, findings) in disagreements.findings {
@@ -341,6 +354,7 @@ fn answer(
         resources: resources.collect(),
         submitted_without_manifest,
         contradictions: disagreements.contradictions,
+        listed_by,
         visits,
         is_being_visited: lease.is_some_and(|lease| lease.until > clock::now()),
         opt_out: OPT_OUT,
@@ -405,6 +419,7 @@ fn add_line(lines: &mut Vec<ManifestLine>, stored: StoredManifest, others: &Othe
 fn manifest_line(stored: StoredManifest, bytes_left: usize, others: &Others) -> ManifestLine {
     let training = stored.training_policy();
     let mut profile = Profile::of(&stored);
+    let comparable = Comparable::of(&stored);
     let identity = serde_json::to_value(stored.identity().at(clock::now())).unwrap_or_default();
     let mut shown = shown_capabilities(&stored, others, &mut profile.counts).into_iter();
     let manifest = stored.manifest;
@@ -451,6 +466,7 @@ fn manifest_line(stored: StoredManifest, bytes_left: usize, others: &Others) -> 
         findings,
         findings_total,
         profile,
+        comparable,
         bytes,
     }
 }

@@ -25,6 +25,7 @@ use super::time::Moment;
 use super::use_it::clients::{self, Client, McpServer};
 use super::{icons, labels, links};
 use crate::answers::declarations::CapabilityContradiction;
+use crate::answers::listed_by::{ListedBy, ListingContradiction};
 use crate::answers::liveness::Liveness;
 use crate::answers::site::{ManifestLine, Profile, ResourceLine, SiteAnswer};
 use crate::answers::site_hosts::HostLine;
@@ -37,6 +38,8 @@ const FINDINGS_MAX: usize = 50;
 const FINDINGS_OF_SITE_MAX: usize = 500;
 /// Maximum number of displayed documents of a site; the JSON response has all.
 const RESOURCES_MAX: usize = 200;
+/// Maximum number of displayed listings of other registries; the JSON response has more.
+const LISTINGS_MAX: usize = 10;
 /// Maximum number of displayed characters of a URL. A URL may have 2,048 bytes, and five times as many in HTML.
 const URL_CHARS_MAX: usize = 200;
 /// Maximum number of displayed reasons of one document, and requests of one visit.
@@ -145,6 +148,7 @@ pub(crate) struct SitePage {
     clients: Vec<Client>,
     quality: Vec<Quality>,
     contradictions: Vec<Contradiction>,
+    listed_by: Vec<Listing>,
     /// A sentence about requested paths without a document.
     absent: Option<String>,
     absent_paths: Vec<String>,
@@ -194,6 +198,15 @@ struct Contradiction {
     text: String,
 }
 
+/// An entry of another registry about the site.
+struct Listing {
+    registry: String,
+    href: Option<String>,
+    identifier: String,
+    /// `version: 1.0, but 2.0 here`
+    contradictions: Vec<String>,
+}
+
 pub(crate) fn page(answer: &SiteAnswer, context: &PageContext) -> SitePage {
     let now = context.now;
     let line = &answer.line;
@@ -239,6 +252,7 @@ pub(crate) fn page(answer: &SiteAnswer, context: &PageContext) -> SitePage {
         endpoints,
         quality: quality(answer, &manifests, now),
         contradictions: contradictions(answer),
+        listed_by: answer.listed_by.iter().take(LISTINGS_MAX).map(listing).collect(),
         absent: absent_words(absent.len() as u64),
         absent_paths: absent.iter().take(RESOURCES_MAX).map(|r| shown_url(&r.url)).collect(),
         findings_words: more(findings as u64, "thing to fix", "things to fix"),
@@ -335,6 +349,19 @@ fn contradiction_words(found: &manifest::declaration::Contradiction) -> String {
     let of = found.parameter.as_deref().map(|name| format!(" {name}")).unwrap_or_default();
     let fact = found.fact.as_str().replace('_', " ");
     format!("{fact}{of}: {}; {} is used", stated.join(" or "), found.used)
+}
+
+fn listing(listed: &ListedBy) -> Listing {
+    let words = |found: &ListingContradiction| {
+        let words = format!("{}: {}, but {} here", found.fact.as_str(), found.listed, found.declared);
+        text::cut(&words, WORDS_CHARS_MAX)
+    };
+    Listing {
+        registry: text::cut(&listed.registry, URL_CHARS_MAX),
+        href: links::harmless(&listed.registry),
+        identifier: text::cut(&listed.identifier, WORDS_CHARS_MAX),
+        contradictions: listed.contradictions.iter().map(words).collect(),
+    }
 }
 
 fn contradictions(answer: &SiteAnswer) -> Vec<Contradiction> {

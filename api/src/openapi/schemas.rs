@@ -208,6 +208,8 @@ pub(crate) struct CapabilityRow {
     declarations: Option<Vec<Declaration>>,
     /// Contradictions between the declarations; absent from a result without any
     contradictions: Option<Vec<Contradiction>>,
+    /// Entries of other registries about the agent or server; only in `/capabilities/{id}`
+    listed_by: Option<Vec<crate::answers::listed_by::ListedBy>>,
     /// The members of its group; absent from a result without any
     group: Option<Group>,
     score: Option<f64>,

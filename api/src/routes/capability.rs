@@ -8,6 +8,7 @@ use store::StoredManifest;
 use crate::answers::TEXT_IS;
 use crate::answers::capability::{details, find, parse_id, row, similar};
 use crate::answers::claim::OwnerMark;
+use crate::answers::listed_by::{listings, of_manifest};
 use crate::answers::liveness::Liveness;
 use crate::catalog_entry::CatalogEntry;
 use crate::client::Client;
@@ -41,6 +42,7 @@ pub(crate) async fn show(
     }
     let found = find(app.manifests(client), id).await?;
     let liveness = found.liveness.clone();
+    let listings = listings(&app.store, &found.site()).await?;
     let response = found.work(move |stored, merged| {
         let capability = &merged.capability;
         let mut answer = row(stored, merged)?;
@@ -54,6 +56,8 @@ pub(crate) async fn show(
         if let Some(liveness) = &liveness {
             answer.insert("liveness".to_owned(), json!(liveness));
         }
+        let listed_by = serde_json::to_value(of_manifest(listings, stored));
+        answer.insert("listed_by".to_owned(), listed_by.map_err(|error| Problem::internal(&error))?);
         context.json(&answer, Caching::Record)
     });
     response.await

@@ -95,7 +95,7 @@ impl ListedEntry {
 }
 
 /// An address of the web, at a host that may be public, without characters that a reader takes for something else.
-fn is_address(url: &str) -> bool {
+pub(crate) fn is_address(url: &str) -> bool {
     let is_plain = url.bytes().all(|byte| byte.is_ascii_graphic() && !b"<>\"`{}\\".contains(&byte));
     let is_web = ["https://", "http://"].iter().any(|scheme| url.starts_with(scheme));
     url.len() <= URL_BYTES_MAX && is_plain && is_web && not_public(url).is_none() && host_of(url).is_some()
@@ -106,7 +106,7 @@ fn text_of<'v>(members: &'v Map<String, Value>, name: &str) -> Option<&'v str> {
 }
 
 /// The text without hidden characters.
-fn clean(text: &str) -> String {
+pub(crate) fn clean(text: &str) -> String {
     text::clean(text, |_, _| {}).unwrap_or_else(|| text.to_owned())
 }
 

@@ -24,7 +24,7 @@ use std::path::PathBuf;
 
 use manifest::{Host, ManifestUrl, NameError, SiteScope};
 use settings::escape::is_unsafe;
-use store::{Seed, SeedOrigin};
+use store::{Seed, SeedOrigin, StoreError};
 
 use self::kind::Kind;
 pub use self::report::{Rejected, SeedReport, SourceReport};
@@ -76,6 +76,12 @@ pub enum SeedError {
     Damaged { name: String, reason: String },
     #[error("cannot fetch {name}: {reason}")]
     Unfetched { name: String, reason: String },
+    #[error("cannot store the entries of {name}: {source}")]
+    Unstored {
+        name: String,
+        #[source]
+        source: StoreError,
+    },
 }
 
 /// Limits on reading one source.

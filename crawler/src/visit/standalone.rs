@@ -151,7 +151,7 @@ impl StandaloneRequests {
         };
         let (tools, stop) = (&self.tools, &self.stop);
         let mut progress = Progress::new(clock::now(), PathSlots::default());
-        let leased = (token.clone(), &state, Arc::new(OwnHosts::of(&state)));
+        let leased = (token.clone(), &state);
         let session = tools.egress.session(site.clone());
         let mut requester =
             Requester::new(tools, stop, leased, session, &progress.traffic).without_progress();

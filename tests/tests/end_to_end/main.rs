@@ -12,6 +12,7 @@ mod first_hour;
 mod fleet;
 mod flow;
 mod going_on;
+mod harvest;
 mod hostile_fleet;
 mod late_database;
 mod logs;
@@ -62,6 +63,7 @@ on_both_back_ends! {
     going_on::a_crawl_without_results_says_why,
     going_on::agentdex_searches_and_decides_without_a_server,
     declarations::several_documents_declare_one_capability,
+    harvest::entries_of_a_registry_are_listed_and_change_nothing,
     many::crawls_a_thousand_sites_politely_and_revisits_them_cheaply,
     own::crawls_its_own_descriptions_without_findings,
     third_parties::limits_apply_to_the_requested_host,

@@ -53,7 +53,6 @@ pub(crate) fn name_of_unnamed(capability: &Capability) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::{Discovery, Document, ManifestUrl};
 
     fn names(actions: &str) -> Vec<String> {

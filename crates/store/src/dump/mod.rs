@@ -201,6 +201,12 @@ pub(crate) const TABLES: &[Table] = tables! {
     host_check by "host":
         host Text, site Text, begun_day Integer, history_day Integer, checked Integer, succeeded Integer,
         outcome Text, checked_at_ms BigInt;
+    registry_entry by "registry, identifier, site":
+        registry Text, identifier Text, site Text, name Text, url Text, version Text, updated_at_ms BigInt,
+        seen_at_ms BigInt;
+    registry_position by "registry":
+        registry Text, changed_until_ms BigInt, read_whole_at_ms BigInt, began_at_ms BigInt, next_page Text,
+        latest_ms BigInt;
 };
 
 impl Table {

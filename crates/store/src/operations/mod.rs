@@ -124,6 +124,7 @@ mod maintenance;
 mod read_attempts;
 mod reader_keys;
 mod reading;
+mod registry_entries;
 mod retention;
 mod seeds;
 mod sites;

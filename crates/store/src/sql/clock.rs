@@ -22,6 +22,8 @@ const ATTEMPT_KEPT_MS: i64 = 90 * 24 * 60 * 60 * 1_000;
 const REPORT_KEPT_MS: i64 = 90 * 24 * 60 * 60 * 1_000;
 /// Retention of search counts: owners see the last three months.
 const SEARCH_COUNTS_KEPT_MS: i64 = 90 * DAY_MS;
+/// How long an entry of a registry is kept that was not read again. A registry that is followed is read whole every week.
+const REGISTRY_ENTRY_KEPT_MS: i64 = 30 * DAY_MS;
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 /// How long the progress of an interrupted visit is kept. After two days, the visit starts from the beginning anyway.
 const PROGRESS_KEPT_MS: i64 = 2 * 24 * 60 * 60 * 1_000;
@@ -181,7 +183,7 @@ async fn progress_write(connection: &mut Connection, rows: &[&VisitProgress]) ->
 }
 
 /// Deletes clocks that passed long ago, permits that were never released, progress that no worker will resume, attempts at
-/// documents that were not seen again, and old reports.
+/// documents that were not seen again, old reports, and entries of registries that are no longer read.
 pub(crate) async fn housekeeping(connection: &mut Connection, now_ms: i64) -> Outcome<Housekeeping> {
     let clocks = sqlx::query("DELETE FROM address_clock WHERE next_ok_at_ms < $1")
         .bind(now_ms - CLOCK_KEPT_MS)
@@ -197,6 +199,12 @@ pub(crate) async fn housekeeping(connection: &mut Connection, now_ms: i64) -> Ou
             now_ms - ATTEMPT_KEPT_MS,
         ),
         ("DELETE FROM report WHERE at_ms < $1", now_ms - REPORT_KEPT_MS),
+        ("DELETE FROM registry_entry WHERE seen_at_ms < $1", now_ms - REGISTRY_ENTRY_KEPT_MS),
+        (
+            "DELETE FROM registry_position
+             WHERE COALESCE(read_whole_at_ms, 0) < $1 AND COALESCE(began_at_ms, 0) < $1",
+            now_ms - REGISTRY_ENTRY_KEPT_MS,
+        ),
     ] {
         sqlx::query(statement).bind(before).execute(&mut *connection).await?;
     }

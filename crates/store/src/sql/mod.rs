@@ -47,6 +47,7 @@ pub(crate) mod manifest;
 pub(crate) mod manifest_size;
 pub(crate) mod read_attempt;
 pub(crate) mod reader_key;
+pub(crate) mod registry_entry;
 pub(crate) mod renewal;
 pub(crate) mod report;
 pub(crate) mod resource;

@@ -30,7 +30,7 @@ const DAMAGED: [(&str, &str); 12] = [
     ("site_claim", "site"),
 ];
 /// Tables whose rows are read one by one, or belong to no site.
-const OTHERS: [&str; 25] = [
+const OTHERS: [&str; 27] = [
     "_sqlx_migrations",
     "address_clock",
     "block",
@@ -48,6 +48,8 @@ const OTHERS: [&str; 25] = [
     "read_attempt",
     "reader_key",
     "receiver_day",
+    "registry_entry",
+    "registry_position",
     "report",
     "search_count",
     "site_link",

@@ -24,6 +24,7 @@ mod plans;
 mod read_attempts;
 mod reader_keys;
 mod reading;
+mod registry_entries;
 mod reports;
 mod room;
 mod seeds;
@@ -119,6 +120,10 @@ macro_rules! contract_tests {
                 a_domain_has_a_limited_number_of_checked_hosts, hosts_of_blocked_sites_are_not_checked, checks_are_deleted_by_age,
             },
             reader_keys::{ a_reader_has_one_key_until_it_is_revoked, reader_keys_have_a_cap },
+            registry_entries::{
+                registry_entries_are_replaced_and_removed, registry_entries_of_opted_out_sites_are_not_kept,
+                registry_entries_expire_without_a_reading, registry_rows_have_a_cap,
+            },
             watches::{
                 a_watch_delivers_only_after_its_receiver_answered, watches_have_caps, changes_are_delivered_in_order,
                 a_message_is_sent_again_if_its_worker_was_killed, two_workers_send_different_messages,

@@ -69,6 +69,9 @@ async fn fill(store: &Store) -> Result<()> {
     };
     store.report_save(&report, ReportCaps { of_site: 9, of_all: 9 }).await?;
     store.reader_key_add(&crate::reader_keys::key("web", 1)).await?;
+    let listed = [crate::registry_entries::entry("example.shop/mcp", &["shop.example"], "1")];
+    let position = crate::registry_entries::unfinished();
+    store.registry_page_save("https://registry.example/", &listed, Some(&position), later(1)).await?;
     crate::watches::fill(store).await?;
     store.seeds_add(&[seed("waits.example"), seed("www.waits.example")], start()).await?;
     let held = leased(store, "held.example", later(2)).await?.token;

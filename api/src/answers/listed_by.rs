@@ -1,0 +1,245 @@
+//! What other registries list about a site, and where it contradicts what the site declares.
+//!
+//! A listing is a statement of a third party. It changes no capability, no filter and no rank.
+
+use chrono::{DateTime, Utc};
+use manifest::{ManifestId, ManifestUrl, SiteName, registry_publisher_site};
+use serde::Serialize;
+use store::{SiteListing, Store, StoredManifest};
+use utoipa::ToSchema;
+
+use crate::problem::Problem;
+use crate::text;
+
+/// Maximum number of listings of a site in a response.
+const LISTED_MAX: u32 = 50;
+/// Maximum number of endpoints of a manifest that are compared, and their maximum length.
+const URLS_MAX: usize = 20;
+const URL_CHARS_MAX: usize = 2_048;
+/// Maximum length of a compared name or version.
+const TEXT_CHARS_MAX: usize = 200;
+
+/// An entry of another registry about the site.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct ListedBy {
+    /// URL of the registry.
+    pub(crate) registry: String,
+    /// Name of the server or identifier of the agent, as the registry lists it.
+    pub(crate) identifier: String,
+    pub(crate) name: Option<String>,
+    /// The listed endpoint or document.
+    pub(crate) url: Option<String>,
+    pub(crate) version: Option<String>,
+    /// When the entry changed, according to the registry.
+    pub(crate) updated_at: Option<DateTime<Utc>>,
+    /// When the registry was last seen to list it.
+    pub(crate) seen_at: DateTime<Utc>,
+    /// The manifest of the site that declares the same agent or server: by its name, or by its address.
+    #[schema(value_type = Option<String>)]
+    pub(crate) manifest_id: Option<ManifestId>,
+    pub(crate) contradictions: Vec<ListingContradiction>,
+}
+
+/// Where an entry differs from what the site declares. The declaration counts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub(crate) struct ListingContradiction {
+    #[schema(inline)]
+    pub(crate) fact: ListingFact,
+    pub(crate) listed: String,
+    /// What the site declares; for `publisher`, the site.
+    pub(crate) declared: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ListingFact {
+    /// The identifier names another site.
+    Publisher,
+    Url,
+    Name,
+    Version,
+}
+
+impl ListingFact {
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Publisher => "publisher",
+            Self::Url => "address",
+            Self::Name => "name",
+            Self::Version => "version",
+        }
+    }
+}
+
+/// The statements of a manifest that listings are compared with.
+#[derive(Debug)]
+pub(crate) struct Comparable {
+    id: ManifestId,
+    name: Option<String>,
+    title: Option<String>,
+    version: Option<String>,
+    /// Endpoints, then the document itself.
+    urls: Vec<String>,
+}
+
+impl Comparable {
+    /// `None` for a document that the site itself does not name.
+    pub(crate) fn of(stored: &StoredManifest) -> Option<Self> {
+        if !stored.is_of_site() {
+            return None;
+        }
+        let manifest = &stored.manifest;
+        let cut = |text: &Option<String>| text.as_deref().map(|text| text::cut(text, TEXT_CHARS_MAX));
+        let endpoints = manifest.interfaces.iter().filter_map(|interface| interface.url.as_deref());
+        let endpoints = endpoints.filter(|url| url.len() <= URL_CHARS_MAX).take(URLS_MAX);
+        let documents = [Some(&manifest.url), manifest.final_url.as_ref()].into_iter().flatten();
+        Some(Self {
+            id: manifest.id.clone(),
+            name: cut(&manifest.name),
+            title: cut(&manifest.title),
+            version: cut(&manifest.document_version),
+            urls: endpoints.chain(documents.map(ManifestUrl::as_str)).map(str::to_owned).collect(),
+        })
+    }
+
+    fn has_url(&self, url: &str) -> bool {
+        self.urls.iter().any(|own| own.trim_end_matches('/') == url.trim_end_matches('/'))
+    }
+
+    fn is_called(&self, name: &str) -> bool {
+        [&self.name, &self.title].into_iter().flatten().any(|own| own.eq_ignore_ascii_case(name))
+    }
+}
+
+/// The stored listings of a site.
+pub(crate) async fn listings(store: &Store, site: &SiteName) -> Result<Vec<SiteListing>, Problem> {
+    Ok(store.site_listings(site, LISTED_MAX).await?)
+}
+
+/// The listings of a site, compared with its manifests.
+pub(crate) fn of_site(
+    site: &SiteName,
+    listings: Vec<SiteListing>,
+    manifests: &[&Comparable],
+) -> Vec<ListedBy> {
+    listings.into_iter().map(|listing| compare(site, listing, manifests)).collect()
+}
+
+/// The listings of the agent or server that a manifest declares.
+pub(crate) fn of_manifest(listings: Vec<SiteListing>, stored: &StoredManifest) -> Vec<ListedBy> {
+    let Some(manifest) = Comparable::of(stored) else { return Vec::new() };
+    let mut listed = of_site(&stored.manifest.url.site(), listings, &[&manifest]);
+    listed.retain(|listing| listing.manifest_id.is_some());
+    listed
+}
+
+fn compare(site: &SiteName, listing: SiteListing, manifests: &[&Comparable]) -> ListedBy {
+    let named = || manifests.iter().find(|manifest| manifest.name.as_ref() == Some(&listing.identifier));
+    let addressed = || {
+        let url = listing.url.as_deref()?;
+        manifests.iter().find(|manifest| manifest.has_url(url))
+    };
+    let same = named().or_else(addressed).copied();
+    let mut contradictions = Vec::new();
+    let mut add = |fact, listed: &str, declared: &str| {
+        contradictions.push(ListingContradiction {
+            fact,
+            listed: listed.to_owned(),
+            declared: declared.to_owned(),
+        });
+    };
+    if let Some(publisher) = registry_publisher_site(&listing.identifier).filter(|named| named != site) {
+        add(ListingFact::Publisher, publisher.as_str(), site.as_str());
+    }
+    let is_elsewhere = |url: &&str| ManifestUrl::parse(url).is_ok_and(|url| url.site() != *site);
+    let wrong_url = listing.url.as_deref().filter(|url| match same {
+        Some(manifest) => !manifest.has_url(url),
+        None => is_elsewhere(url),
+    });
+    let declared_url = same.or(manifests.first().copied()).and_then(|manifest| manifest.urls.first());
+    if let (Some(listed), Some(declared)) = (wrong_url, declared_url) {
+        add(ListingFact::Url, listed, declared);
+    }
+    if let Some(manifest) = same {
+        let declared = manifest.title.as_ref().or(manifest.name.as_ref());
+        if let (Some(listed), Some(declared)) = (&listing.name, declared)
+            && !manifest.is_called(listed)
+        {
+            add(ListingFact::Name, listed, declared);
+        }
+        if let (Some(listed), Some(declared)) = (&listing.version, &manifest.version)
+            && listed != declared
+        {
+            add(ListingFact::Version, listed, declared);
+        }
+    }
+    let manifest_id = same.map(|manifest| manifest.id.clone());
+    let SiteListing { registry, identifier, name, url, version, updated_at, seen_at } = listing;
+    ListedBy { registry, identifier, name, url, version, updated_at, seen_at, manifest_id, contradictions }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn listing(identifier: &str, url: &str) -> SiteListing {
+        SiteListing {
+            registry: "https://registry.example/".to_owned(),
+            identifier: identifier.to_owned(),
+            name: Some("WEATHER".to_owned()),
+            url: Some(url.to_owned()),
+            version: Some("1.0".to_owned()),
+            updated_at: None,
+            seen_at: DateTime::UNIX_EPOCH,
+        }
+    }
+
+    fn declared() -> Comparable {
+        Comparable {
+            id: ManifestId::parse("maaaaaaaaaaaaaaaa").unwrap(),
+            name: Some("example.weather/mcp".to_owned()),
+            title: Some("Weather".to_owned()),
+            version: Some("1.0".to_owned()),
+            urls: vec![
+                "https://mcp.weather.example/".to_owned(),
+                "https://weather.example/mcp.json".to_owned(),
+            ],
+        }
+    }
+
+    fn facts(listed: &ListedBy) -> Vec<&'static str> {
+        listed.contradictions.iter().map(|found| found.fact.as_str()).collect()
+    }
+
+    #[test]
+    fn each_difference_from_the_declaration_is_named() {
+        let site = SiteName::parse("weather.example").unwrap();
+        let declared = declared();
+        let of = |listing| compare(&site, listing, &[&declared]);
+        let equal = of(listing("example.weather/mcp", "https://mcp.weather.example"));
+        assert_eq!((equal.manifest_id.is_some(), facts(&equal)), (true, vec![]));
+        let old = SiteListing {
+            version: Some("0.9".to_owned()),
+            name: Some("Rain".to_owned()),
+            ..listing("example.weather/mcp", "https://old.weather.example/")
+        };
+        assert_eq!(facts(&of(old)), ["address", "name", "version"]);
+        let by_address = of(listing("io.github.someone/weather", "https://mcp.weather.example/"));
+        assert_eq!((by_address.manifest_id.is_some(), facts(&by_address)), (true, vec![]));
+    }
+
+    #[test]
+    fn an_entry_that_names_another_publisher_or_another_address_is_a_contradiction() {
+        let declared = declared();
+        let lie = || listing("example.weather/other", "https://evil.example/mcp");
+        let named = compare(&SiteName::parse("weather.example").unwrap(), lie(), &[&declared]);
+        assert_eq!((named.manifest_id.is_none(), facts(&named)), (true, vec!["address"]));
+        let serving = compare(&SiteName::parse("evil.example").unwrap(), lie(), &[]);
+        assert_eq!(facts(&serving), ["publisher"]);
+        let [publisher] = serving.contradictions.as_slice() else { panic!("one") };
+        assert_eq!(
+            (publisher.listed.as_str(), publisher.declared.as_str()),
+            ("weather.example", "evil.example")
+        );
+    }
+}

@@ -1,0 +1,45 @@
+//! What other registries list about sites.
+
+use chrono::{DateTime, Utc};
+
+/// Maximum number of stored rows of one registry. An entry has a row for each site that it names. The official MCP registry has about
+/// thirty thousand servers.
+pub const REGISTRY_ROWS_MAX: u32 = 200_000;
+
+/// An entry of a registry about a site.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SiteListing {
+    /// URL of the registry.
+    pub registry: String,
+    /// Name of the server or identifier of the agent, as the registry lists it.
+    pub identifier: String,
+    pub name: Option<String>,
+    /// The listed endpoint or document.
+    pub url: Option<String>,
+    pub version: Option<String>,
+    /// When the entry changed, according to the registry.
+    pub updated_at: Option<DateTime<Utc>>,
+    /// When a page of the registry last had it.
+    pub seen_at: DateTime<Utc>,
+}
+
+/// How far a registry has been read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RegistryPosition {
+    /// Latest change that the registry has stated in a reading that reached the end.
+    pub changed_until: Option<DateTime<Utc>>,
+    /// When the last reading of all entries that reached the end began.
+    pub read_whole_at: Option<DateTime<Utc>>,
+    /// A reading that has not reached the end.
+    pub unfinished: Option<UnfinishedReading>,
+}
+
+/// A reading of a registry that continues with its next page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnfinishedReading {
+    pub began_at: DateTime<Utc>,
+    /// Token of the next page.
+    pub next_page: String,
+    /// Latest change that the registry has stated so far.
+    pub latest: Option<DateTime<Utc>>,
+}

@@ -1,0 +1,209 @@
+//! Reads and writes `registry_entry` and `registry_position`.
+
+use std::collections::BTreeMap;
+
+use manifest::RegistryEntry;
+use serde::Serialize;
+
+use super::rows::{decode, decode_row};
+use super::{Connection, batch, block};
+use crate::StoreError;
+use crate::convert::{RowRef, intact, json, millis, names, text};
+use crate::fault::Outcome;
+use crate::from_row::from_row;
+use crate::model::{REGISTRY_ROWS_MAX, RegistryPosition, SiteListing, UnfinishedReading};
+
+#[derive(Serialize)]
+struct NewRow<'a> {
+    identifier: &'a str,
+    site: &'a str,
+    name: Option<&'a str>,
+    url: Option<&'a str>,
+    version: Option<&'a str>,
+    updated_at_ms: Option<i64>,
+}
+
+impl<'a> NewRow<'a> {
+    fn of(entry: &'a RegistryEntry) -> impl Iterator<Item = Self> {
+        entry.sites.iter().map(|site| NewRow {
+            identifier: &entry.identifier,
+            site: site.as_str(),
+            name: entry.name.as_deref(),
+            url: entry.url.as_deref(),
+            version: entry.version.as_deref(),
+            updated_at_ms: entry.updated_at.map(millis),
+        })
+    }
+}
+
+/// Saves a page and the position after it. Returns whether all rows fit.
+pub(crate) async fn registry_page_save(
+    connection: &mut Connection,
+    registry: &str,
+    entries: &[RegistryEntry],
+    position: Option<&RegistryPosition>,
+    now_ms: i64,
+) -> Outcome<bool> {
+    let fit = entries_save(connection, registry, entries, now_ms).await?;
+    if let Some(position) = position {
+        position_set(connection, registry, position).await?;
+    }
+    Ok(fit)
+}
+
+/// Replaces the rows of these identifiers. Returns whether all rows fit.
+async fn entries_save(
+    connection: &mut Connection,
+    registry: &str,
+    entries: &[RegistryEntry],
+    now_ms: i64,
+) -> Outcome<bool> {
+    // the last entry of an identifier counts; sorted, so that concurrent transactions lock rows in one order
+    let entries: BTreeMap<&str, &RegistryEntry> =
+        entries.iter().map(|entry| (entry.identifier.as_str(), entry)).collect();
+    sqlx::query(concat!("DELETE FROM registry_entry WHERE registry = $2 AND identifier IN ", list!()))
+        .bind(names(entries.keys().copied())?)
+        .bind(registry)
+        .execute(&mut *connection)
+        .await?;
+    let listed = entries.into_values().filter(|entry| !entry.is_deleted);
+    let mut rows: Vec<NewRow<'_>> = listed.flat_map(NewRow::of).collect();
+    let blocked = block::blocked_among(connection, &names(rows.iter().map(|row| row.site))?).await?;
+    rows.retain(|row| !blocked.contains(row.site));
+    let stored: i64 = sqlx::query_scalar("SELECT COUNT(*) FROM registry_entry WHERE registry = $1")
+        .bind(registry)
+        .fetch_one(&mut *connection)
+        .await?;
+    let room = usize::try_from(i64::from(REGISTRY_ROWS_MAX) - stored).unwrap_or_default();
+    let fit = rows.len() <= room;
+    rows.truncate(room);
+    sqlx::query(concat!(
+        "INSERT INTO registry_entry (registry, identifier, site, name, url, version, updated_at_ms, seen_at_ms)
+         SELECT $2, identifier, site, name, url, version, updated_at_ms, $3 FROM ",
+        batch!(identifier TEXT, site TEXT, name TEXT, url TEXT, version TEXT, updated_at_ms BIGINT),
+        " WHERE true ON CONFLICT (registry, identifier, site) DO NOTHING"
+    ))
+    .bind(json(&rows, "batch of registry entries")?)
+    .bind(registry)
+    .bind(now_ms)
+    .execute(&mut *connection)
+    .await?;
+    Ok(fit)
+}
+
+struct PositionRow {
+    changed_until_ms: Option<i64>,
+    read_whole_at_ms: Option<i64>,
+    began_at_ms: Option<i64>,
+    next_page: Option<String>,
+    latest_ms: Option<i64>,
+}
+
+from_row!(PositionRow { changed_until_ms, read_whole_at_ms, began_at_ms, next_page, latest_ms });
+
+/// How far a registry has been read.
+pub(crate) async fn registry_position(
+    connection: &mut Connection,
+    registry: &str,
+) -> Outcome<Option<RegistryPosition>> {
+    let row = sqlx::query(
+        "SELECT changed_until_ms, read_whole_at_ms, began_at_ms, next_page, latest_ms FROM registry_position
+         WHERE registry = $1",
+    )
+    .bind(registry)
+    .fetch_optional(&mut *connection)
+    .await?;
+    let Some(row) = row else { return Ok(None) };
+    let row: PositionRow = decode_row(&["registry_position"], &row)?;
+    let at = RowRef::new("registry_position", registry);
+    let time = |column, at_ms: Option<i64>| at_ms.map(|at_ms| at.time(column, at_ms)).transpose();
+    let unfinished = match (time("began_at_ms", row.began_at_ms)?, row.next_page) {
+        (Some(began_at), Some(next_page)) => {
+            Some(UnfinishedReading { began_at, next_page, latest: time("latest_ms", row.latest_ms)? })
+        }
+        _ => None,
+    };
+    Ok(Some(RegistryPosition {
+        changed_until: time("changed_until_ms", row.changed_until_ms)?,
+        read_whole_at: time("read_whole_at_ms", row.read_whole_at_ms)?,
+        unfinished,
+    }))
+}
+
+/// Stores the position. After the last page, removes the entries that the last reading of all entries did not find.
+async fn position_set(
+    connection: &mut Connection,
+    registry: &str,
+    position: &RegistryPosition,
+) -> Outcome<()> {
+    let unfinished = position.unfinished.as_ref();
+    sqlx::query(
+        "INSERT INTO registry_position (registry, changed_until_ms, read_whole_at_ms, began_at_ms, next_page, latest_ms)
+         VALUES ($1, $2, $3, $4, $5, $6)
+         ON CONFLICT (registry) DO UPDATE SET changed_until_ms = excluded.changed_until_ms,
+             read_whole_at_ms = excluded.read_whole_at_ms, began_at_ms = excluded.began_at_ms,
+             next_page = excluded.next_page, latest_ms = excluded.latest_ms",
+    )
+    .bind(registry)
+    .bind(position.changed_until.map(millis))
+    .bind(position.read_whole_at.map(millis))
+    .bind(unfinished.map(|reading| millis(reading.began_at)))
+    .bind(unfinished.map(|reading| text(&reading.next_page).into_owned()))
+    .bind(unfinished.and_then(|reading| reading.latest).map(millis))
+    .execute(&mut *connection)
+    .await?;
+    if let (Some(read_whole_at), None) = (position.read_whole_at, unfinished) {
+        sqlx::query("DELETE FROM registry_entry WHERE registry = $1 AND seen_at_ms < $2")
+            .bind(registry)
+            .bind(millis(read_whole_at))
+            .execute(&mut *connection)
+            .await?;
+    }
+    Ok(())
+}
+
+struct ListingRow {
+    registry: String,
+    identifier: String,
+    name: Option<String>,
+    url: Option<String>,
+    version: Option<String>,
+    updated_at_ms: Option<i64>,
+    seen_at_ms: i64,
+}
+
+from_row!(ListingRow { registry, identifier, name, url, version, updated_at_ms, seen_at_ms });
+
+impl TryFrom<ListingRow> for SiteListing {
+    type Error = StoreError;
+
+    fn try_from(row: ListingRow) -> Result<Self, StoreError> {
+        let at = RowRef::new("registry_entry", &row.identifier);
+        Ok(Self {
+            updated_at: row.updated_at_ms.map(|at_ms| at.time("updated_at_ms", at_ms)).transpose()?,
+            seen_at: at.time("seen_at_ms", row.seen_at_ms)?,
+            registry: row.registry,
+            identifier: row.identifier,
+            name: row.name,
+            url: row.url,
+            version: row.version,
+        })
+    }
+}
+
+/// The first entries about a site, by registry and identifier.
+pub(crate) async fn site_listings(
+    connection: &mut Connection,
+    site: &str,
+    max: i64,
+) -> Outcome<Vec<SiteListing>> {
+    let rows = sqlx::query(
+        "SELECT registry, identifier, name, url, version, updated_at_ms, seen_at_ms FROM registry_entry
+         WHERE site = $1 ORDER BY registry, identifier LIMIT $2",
+    )
+    .bind(site)
+    .bind(max)
+    .fetch_all(&mut *connection)
+    .await?;
+    Ok(intact(decode::<ListingRow>(&["registry_entry"], &rows), SiteListing::try_from))
+}

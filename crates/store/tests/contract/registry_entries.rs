@@ -1,0 +1,107 @@
+//! Entries of other registries: replaced page by page, removed by tombstones and by a reading of all entries, and kept from sites that
+//! opted out.
+
+use anyhow::Result;
+use chrono::TimeDelta;
+use manifest::RegistryEntry;
+use store::{RegistryPosition, Store, UnfinishedReading};
+
+use crate::build::{later, site, start};
+use crate::harness::Db;
+
+const REGISTRY: &str = "https://registry.example/";
+
+pub(crate) fn entry(identifier: &str, sites: &[&str], version: &str) -> RegistryEntry {
+    RegistryEntry {
+        identifier: identifier.to_owned(),
+        sites: sites.iter().map(|name| site(name)).collect(),
+        name: Some("Näme".to_owned()),
+        url: Some("https://a.example/mcp".to_owned()),
+        version: Some(version.to_owned()),
+        updated_at: Some(start()),
+        is_deleted: false,
+    }
+}
+
+pub(crate) fn unfinished() -> RegistryPosition {
+    let unfinished =
+        UnfinishedReading { began_at: start(), next_page: "2".to_owned(), latest: Some(later(1)) };
+    RegistryPosition { changed_until: None, read_whole_at: None, unfinished: Some(unfinished) }
+}
+
+async fn versions(store: &Store, name: &str) -> Result<Vec<(String, Option<String>)>> {
+    let listings = store.site_listings(&site(name), 10).await?;
+    Ok(listings.into_iter().map(|listing| (listing.identifier, listing.version)).collect())
+}
+
+pub(crate) async fn registry_entries_are_replaced_and_removed(Db { store, .. }: Db) -> Result<()> {
+    let first = [
+        entry("example.a/mcp", &["a.example", "b.example"], "1"),
+        entry("example.gone/mcp", &["a.example"], "1"),
+    ];
+    assert_eq!(store.registry_position(REGISTRY).await?, None);
+    assert!(store.registry_page_save(REGISTRY, &first, Some(&unfinished()), start()).await?);
+    assert_eq!(store.registry_position(REGISTRY).await?, Some(unfinished()));
+    let listed = store.site_listings(&site("a.example"), 1).await?;
+    let [listing] = listed.as_slice() else { panic!("{listed:?}") };
+    assert_eq!((listing.registry.as_str(), listing.name.as_deref()), (REGISTRY, Some("Näme")));
+    assert_eq!((listing.updated_at, listing.seen_at), (Some(start()), start()));
+
+    // a change moves the entry away from a site, and a tombstone removes one; another registry is separate
+    let changed = [
+        entry("example.a/mcp", &["a.example"], "2"),
+        RegistryEntry { is_deleted: true, ..entry("example.gone/mcp", &["a.example"], "1") },
+    ];
+    store.registry_page_save("https://other.example/", &first[1..], None, later(1)).await?;
+    store.registry_page_save(REGISTRY, &changed, None, later(1)).await?;
+    let expected = [
+        ("example.gone/mcp".to_owned(), Some("1".to_owned())),
+        ("example.a/mcp".to_owned(), Some("2".to_owned())),
+    ];
+    assert_eq!(versions(&store, "a.example").await?, expected);
+    assert_eq!(versions(&store, "b.example").await?, []);
+
+    // the end of a reading of all entries removes what it did not find
+    let done =
+        RegistryPosition { changed_until: Some(later(1)), read_whole_at: Some(later(5)), unfinished: None };
+    let found = [entry("example.b/mcp", &["b.example"], "1")];
+    store.registry_page_save(REGISTRY, &found, Some(&done), later(6)).await?;
+    assert_eq!(store.registry_position(REGISTRY).await?, Some(done));
+    assert_eq!(versions(&store, "a.example").await?, expected[..1]);
+    assert_eq!(versions(&store, "b.example").await?.len(), 1);
+    Ok(())
+}
+
+pub(crate) async fn registry_entries_of_opted_out_sites_are_not_kept(Db { store, .. }: Db) -> Result<()> {
+    let entries = [entry("example.a/mcp", &["a.example", "b.example"], "1")];
+    store.registry_page_save(REGISTRY, &entries, None, start()).await?;
+    store.site_block(&site("a.example"), "asked", later(1)).await?;
+    assert_eq!(versions(&store, "a.example").await?, []);
+    store.registry_page_save(REGISTRY, &entries, None, later(2)).await?;
+    assert_eq!(versions(&store, "a.example").await?, []);
+    assert_eq!(versions(&store, "b.example").await?.len(), 1);
+    Ok(())
+}
+
+pub(crate) async fn registry_entries_expire_without_a_reading(Db { store, .. }: Db) -> Result<()> {
+    let entries = [entry("example.a/mcp", &["a.example"], "1")];
+    store.registry_page_save(REGISTRY, &entries, Some(&unfinished()), start()).await?;
+    store.housekeeping(start() + TimeDelta::days(29)).await?;
+    assert_eq!(versions(&store, "a.example").await?.len(), 1);
+    store.housekeeping(start() + TimeDelta::days(31)).await?;
+    assert_eq!(versions(&store, "a.example").await?, []);
+    assert_eq!(store.registry_position(REGISTRY).await?, None);
+    Ok(())
+}
+
+pub(crate) async fn registry_rows_have_a_cap(Db { store, .. }: Db) -> Result<()> {
+    let sites = ["a.example", "b.example", "c.example", "d.example"];
+    let template = entry("", &sites, "1");
+    let named = |number: u32| RegistryEntry { identifier: format!("example.a/{number}"), ..template.clone() };
+    let entries: Vec<RegistryEntry> = (0..store::REGISTRY_ROWS_MAX / 4).map(named).collect();
+    assert!(store.registry_page_save(REGISTRY, &entries, None, start()).await?);
+    let more = [named(store::REGISTRY_ROWS_MAX)];
+    assert!(!store.registry_page_save(REGISTRY, &more, None, start()).await?);
+    assert!(store.registry_page_save("https://other.example/", &more, None, start()).await?);
+    Ok(())
+}

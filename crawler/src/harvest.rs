@@ -1,0 +1,225 @@
+//! Follows a registry: which entries to request, and what is stored of them.
+//!
+//! All entries are read at first and again every week; entries that the registry no longer has are removed then. In between, only changes
+//! since the last one that the registry has stated are requested, with tombstones. The position is stored with each page, so that a reading
+//! which uses up the daily budget of the host continues at the next time. If the seed lists are followed, all entries are read each time. A
+//! registry whose URL has a query is read as the operator says: its entries are stored, but none is removed because it is missing.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use manifest::{ManifestUrl, RegistryEntry};
+use store::{RegistryPosition, Store, StoreError, UnfinishedReading};
+
+use crate::clock;
+use crate::retry::retry_while_unavailable;
+use crate::seeds::SeedError;
+
+/// How often all entries are read. Shorter than the time that the store keeps entries that are not read again.
+const WHOLE_EVERY: TimeDelta = TimeDelta::days(7);
+/// Changes are requested from this long before the last one, because a registry may publish them in another order than that of their times.
+const OVERLAP: TimeDelta = TimeDelta::hours(1);
+
+/// How to treat a registry whose daily request budget is used up before its last page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Incomplete {
+    /// Uses the pages read so far.
+    Used,
+    /// Uses nothing, because the sites that the unread pages name would be removed.
+    Refused,
+}
+
+/// Which entries are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    /// All. What is missing is removed.
+    Whole,
+    /// Those that have changed since this time.
+    Changes { since: DateTime<Utc> },
+    /// Those that the operator's query selects.
+    Selected,
+}
+
+/// One reading of a registry.
+pub(crate) struct Harvest {
+    store: Store,
+    /// URL of the registry without a query.
+    registry: String,
+    extent: Extent,
+    /// Before this reading.
+    position: RegistryPosition,
+    began_at: DateTime<Utc>,
+    /// Token of the page with which an earlier reading continues.
+    resumed_at: Option<String>,
+    latest: Option<DateTime<Utc>>,
+    is_cut: bool,
+}
+
+impl Harvest {
+    /// A reading of a registry that can list its changes.
+    pub(crate) async fn of_changes(
+        store: &Store,
+        base: &ManifestUrl,
+        incomplete: Incomplete,
+    ) -> Result<Self, SeedError> {
+        let mut harvest = Self::of_selection(store, base);
+        if base.as_url().query().is_some() {
+            return Ok(harvest);
+        }
+        let position =
+            retry_while_unavailable("read registry position", || store.registry_position(&harvest.registry));
+        let mut position = position.await.map_err(|source| harvest.unstored(source))?.unwrap_or_default();
+        if let Some(unfinished) = position.unfinished.take().filter(|_| incomplete == Incomplete::Used) {
+            harvest.began_at = unfinished.began_at;
+            harvest.latest = unfinished.latest;
+            harvest.resumed_at = Some(unfinished.next_page);
+        }
+        harvest.extent = extent(&position, incomplete, harvest.began_at);
+        harvest.position = position;
+        Ok(harvest)
+    }
+
+    /// A reading of the entries that a query selects.
+    pub(crate) fn of_selection(store: &Store, base: &ManifestUrl) -> Self {
+        let mut url = base.as_url().clone();
+        url.set_query(None);
+        Self {
+            store: store.clone(),
+            registry: url.into(),
+            extent: Extent::Selected,
+            position: RegistryPosition::default(),
+            began_at: clock::now(),
+            resumed_at: None,
+            latest: None,
+            is_cut: false,
+        }
+    }
+
+    /// Only entries that have changed since this time are read.
+    pub(crate) const fn changed_since(&self) -> Option<DateTime<Utc>> {
+        match self.extent {
+            Extent::Changes { since } => Some(since),
+            Extent::Whole | Extent::Selected => None,
+        }
+    }
+
+    /// Token of the first page of this reading, if it continues an earlier one.
+    pub(crate) fn resumed_at(&self) -> Option<&str> {
+        self.resumed_at.as_deref()
+    }
+
+    /// Stores the entries of a page, and the position after it.
+    pub(crate) async fn save(
+        &mut self,
+        entries: &[RegistryEntry],
+        next_page: Option<&str>,
+    ) -> Result<(), SeedError> {
+        self.latest = self.latest.max(latest_change(entries, self.began_at));
+        let position = self.position_before(next_page);
+        if !self.write(entries, position.as_ref()).await? && !self.is_cut {
+            self.is_cut = true;
+            tracing::warn!(registry = self.registry, "a registry has too many entries: the rest is not kept");
+        }
+        Ok(())
+    }
+
+    /// Forgets the page with which this reading began, so that the next one begins with the first page.
+    pub(crate) async fn restart(&self) -> Result<(), SeedError> {
+        if self.resumed_at.is_some() {
+            self.write(&[], Some(&self.position)).await?;
+        }
+        Ok(())
+    }
+
+    /// The position after all pages before this one; `None` if no position is kept.
+    fn position_before(&self, next_page: Option<&str>) -> Option<RegistryPosition> {
+        let RegistryPosition { changed_until, read_whole_at, .. } = self.position;
+        match (self.extent, next_page) {
+            (Extent::Selected, _) => None,
+            (_, Some(next_page)) => Some(RegistryPosition {
+                unfinished: Some(UnfinishedReading {
+                    began_at: self.began_at,
+                    next_page: next_page.to_owned(),
+                    latest: self.latest,
+                }),
+                ..self.position.clone()
+            }),
+            (extent, None) => Some(RegistryPosition {
+                changed_until: self.latest.max(changed_until),
+                read_whole_at: if extent == Extent::Whole { Some(self.began_at) } else { read_whole_at },
+                unfinished: None,
+            }),
+        }
+    }
+
+    async fn write(
+        &self,
+        entries: &[RegistryEntry],
+        position: Option<&RegistryPosition>,
+    ) -> Result<bool, SeedError> {
+        let save = || self.store.registry_page_save(&self.registry, entries, position, clock::now());
+        let saved = retry_while_unavailable("store registry entries", save).await;
+        saved.map_err(|source| self.unstored(source))
+    }
+
+    fn unstored(&self, source: StoreError) -> SeedError {
+        SeedError::Unstored { name: self.registry.clone(), source }
+    }
+}
+
+/// The latest change of a page. A time in the future would hide the changes before it, so it counts as the begin of the reading.
+fn latest_change(entries: &[RegistryEntry], began_at: DateTime<Utc>) -> Option<DateTime<Utc>> {
+    entries.iter().filter_map(|entry| entry.updated_at).max().map(|latest| latest.min(began_at))
+}
+
+fn extent(position: &RegistryPosition, incomplete: Incomplete, began_at: DateTime<Utc>) -> Extent {
+    match (position.changed_until, position.read_whole_at) {
+        (Some(until), Some(read_whole_at))
+            if incomplete == Incomplete::Used && began_at < read_whole_at + WHOLE_EVERY =>
+        {
+            Extent::Changes { since: until - OVERLAP }
+        }
+        _ => Extent::Whole,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_in_the_future_counts_as_the_begin() {
+        let began_at = DateTime::UNIX_EPOCH + TimeDelta::days(1);
+        let entry = |updated_at| RegistryEntry {
+            identifier: "example.a/mcp".to_owned(),
+            sites: Vec::new(),
+            name: None,
+            url: None,
+            version: None,
+            updated_at: Some(updated_at),
+            is_deleted: true,
+        };
+        let entries = [entry(began_at + TimeDelta::days(900)), entry(DateTime::UNIX_EPOCH)];
+        assert_eq!(latest_change(&entries, began_at), Some(began_at));
+        assert_eq!(latest_change(&entries[1..], began_at), Some(DateTime::UNIX_EPOCH));
+        assert_eq!(latest_change(&[], began_at), None);
+    }
+
+    #[test]
+    fn changes_are_requested_until_all_entries_are_read_again() {
+        let at = |hours: i64| DateTime::UNIX_EPOCH + TimeDelta::hours(hours);
+        let position = |changed_until| RegistryPosition {
+            changed_until,
+            read_whole_at: Some(at(1_000)),
+            unfinished: None,
+        };
+        let changes = Extent::Changes { since: at(899) };
+        for (position, incomplete, began_at, expected) in [
+            (RegistryPosition::default(), Incomplete::Used, at(1_001), Extent::Whole),
+            (position(None), Incomplete::Used, at(1_001), Extent::Whole),
+            (position(Some(at(900))), Incomplete::Used, at(1_001), changes),
+            (position(Some(at(900))), Incomplete::Refused, at(1_001), Extent::Whole),
+            (position(Some(at(900))), Incomplete::Used, at(1_000 + 7 * 24), Extent::Whole),
+        ] {
+            assert_eq!(extent(&position, incomplete, began_at), expected);
+        }
+    }
+}
