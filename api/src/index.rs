@@ -57,7 +57,7 @@ impl IndexSource {
                 "there is no index yet: the first snapshot has not been fetched"
             }
             (Self::Snapshots, IndexError::FeedOther { .. }) => {
-                "the snapshots are of another database: name that of the indexer that publishes them with --database-url, DATABASE_URL or database_url_file"
+                "the snapshots are from another database: name that of the indexer that publishes them with --database-url, DATABASE_URL or database_url_file"
             }
             (
                 Self::Snapshots,

@@ -16,7 +16,7 @@ use crate::clock;
 
 /// How often counts are written and new owners are noticed.
 pub(crate) const WRITE_INTERVAL: Duration = Duration::from_mins(1);
-/// Maximum number of sites whose searches are counted: their names take some megabytes.
+/// Maximum number of sites whose searches are counted: their names take a few megabytes.
 const SITES_MAX: u32 = 100_000;
 /// Maximum number of counts in memory while the database cannot be written: one day of all counted sites.
 const COUNTS_MAX: usize = 100_000;

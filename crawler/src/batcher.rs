@@ -206,8 +206,8 @@ mod tests {
         let (doubling, tracker) = (Doubling::default(), TaskTracker::new());
         let batcher = Batcher::start(&doubling, &tracker);
         let database_unavailable = doubling.0.lock().await;
-        let unheard = tokio::time::timeout(Duration::from_millis(10), batcher.write(1)).await;
-        assert!(unheard.is_err());
+        let cancelled = tokio::time::timeout(Duration::from_millis(10), batcher.write(1)).await;
+        assert!(cancelled.is_err());
         drop(batcher);
         tracker.close();
         tokio::time::timeout(Duration::from_secs(10), tracker.wait()).await.unwrap();

@@ -45,7 +45,7 @@ pub struct CrawlConfig {
     pub concurrency: usize,
     /// Makes sites due that were visited longer ago than this.
     pub revisit_older_than: Option<Duration>,
-    /// The operator's own interval between visits to a site that answers; for sites of others at least a day.
+    /// The operator's own interval between visits to a site that answers; at least a day for sites outside the operator's networks.
     pub revisit_every: Option<Duration>,
     pub worker: WorkerId,
     /// The embedded database to lock. `None` for a database that a fleet shares.

@@ -38,7 +38,7 @@ pub(crate) struct Page {
     pub(crate) entries: Vec<RegistryEntry>,
 }
 
-/// A registry whose pages name the next one by a token.
+/// A registry in which each page contains the token of the next page.
 pub(crate) trait PagedRegistry {
     /// The request for the first page, or for the page of a token. `None` if the URL is not usable as the URL of a registry.
     fn request(&self, token: Option<&str>) -> Option<PageRequest>;

@@ -144,7 +144,7 @@ async fn requests_use_http_1_where_the_server_offers_http_2() {
 }
 
 /// Truncated responses, one for each way in which HTTP marks the end of a body.
-fn cut_answers(part: &str) -> Vec<(&'static str, Answer)> {
+fn truncated_answers(part: &str) -> Vec<(&'static str, Answer)> {
     let head = |version: &str, headers: &str| {
         format!("HTTP/{version} 200 OK\r\ncontent-type: text/plain\r\n{headers}\r\n")
     };
@@ -154,7 +154,7 @@ fn cut_answers(part: &str) -> Vec<(&'static str, Answer)> {
     let (until_closed, of_http10) = (head("1.1", "") + part, head("1.0", "") + part);
     vec![
         ("no last chunk", Answer::raw(chunked.clone())),
-        ("a cut chunk", Answer::raw(chunked.trim_end().to_owned())),
+        ("a truncated chunk", Answer::raw(chunked.trim_end().to_owned())),
         ("no last chunk and no close_notify", Answer::raw(chunked).without_close_notify()),
         ("less than its Content-Length", Answer::raw(sized)),
         ("until closed, without close_notify", Answer::raw(until_closed).without_close_notify()),
@@ -164,12 +164,12 @@ fn cut_answers(part: &str) -> Vec<(&'static str, Answer)> {
 
 #[tokio::test]
 async fn a_file_that_ends_early_is_not_used() {
-    for (what, answer) in cut_answers("User-agent: *\nAllow: /\n") {
+    for (what, answer) in truncated_answers("User-agent: *\nAllow: /\n") {
         let (end, crawl) = end_of(shop().route("/robots.txt", answer)).await;
         assert_eq!(end, VisitEnd::RobotsUnreachable, "{what}");
         assert!(crawl.paths("shop.example").iter().all(|path| path == "/robots.txt"), "{what}");
     }
-    for (what, answer) in cut_answers(AWP) {
+    for (what, answer) in truncated_answers(AWP) {
         assert_eq!(outcome_of(answer).await, FetchOutcome::ProtocolError, "{what}");
     }
     let closed = format!("HTTP/1.0 200 OK\r\ncontent-type: application/json\r\n\r\n{AWP}");

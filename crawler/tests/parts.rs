@@ -521,7 +521,7 @@ async fn a_visit_reads_twenty_outdated_documents_again() {
 
 /// Fresh documents without a stored copy: there are no bytes to read, and nothing is requested.
 #[tokio::test]
-async fn documents_that_cannot_be_read_again_do_not_prevent_others() {
+async fn documents_without_a_stored_copy_do_not_keep_others_from_being_read_again() {
     const DOCUMENTS: usize = 25;
     let mut crawl = Crawl::of([shop_with(DOCUMENTS, |body| Answer::json(body).max_age(86_400))]).await;
     assert_eq!(crawl.pass().await.manifests_added, DOCUMENTS as u64);

@@ -982,7 +982,7 @@ async fn a_host_that_only_hosts_of_customers_lead_to_is_not_the_sites_own() {
 /// An upload links to one document at many URLs, to URLs that fail, and to one that limits requests. The victim answers the path that
 /// cannot exist with a page.
 #[tokio::test]
-async fn links_of_a_document_of_others_are_not_evidence_about_the_site() {
+async fn links_of_a_document_of_third_parties_are_not_evidence_about_the_site() {
     const UPLOAD: &str = "/u/someone/links.json";
     const COPY: &str = "/u/someone/copy.json";
     let canary = canary_path(policy::Seed::of(VICTIM));

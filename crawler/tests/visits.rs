@@ -64,7 +64,7 @@ async fn second_visit_is_conditional_and_changes_nothing() {
 
 /// After a rolled-back release, the URL redirects to the older file, whose server would confirm the date of the newer file.
 #[tokio::test]
-async fn validators_are_sent_only_to_the_target_that_gave_them() {
+async fn validators_are_sent_only_to_the_target_that_sent_them() {
     let file = |name: &str| Answer::json(AWP.replace("buy_book", name)).etag("\"1\"");
     let site = shop()
         .redirect("/agent.json", 302, "/v2.json")
@@ -241,7 +241,7 @@ async fn keeps_training_preferences_of_robots_and_responses() {
     assert_eq!(stored[0].training, PolicyChoice::Unset);
 }
 
-/// The server answers 304 to every conditional request, so the crawler has to ask without conditions.
+/// The server answers 304 to every conditional request, so the crawler must send an unconditional one.
 #[tokio::test]
 async fn a_manifest_is_unchanged_after_a_temporary_denial() {
     let denials = [
@@ -446,7 +446,7 @@ async fn a_file_proves_a_claim_and_is_requested_before_everything_else() {
     assert_eq!(crawl.outcome("shop.example", "/agent.json").await, FetchOutcome::NotModified);
 }
 
-/// A visit without a request only applies a stored robots.txt or delay again.
+/// A visit that sends no request only applies the stored robots.txt or delay again.
 #[tokio::test]
 async fn a_visit_without_a_request_does_not_lengthen_the_interval() {
     let closed = Host::new("keepout.example").robots("User-agent: *\nDisallow: /\n");
@@ -487,7 +487,7 @@ async fn a_site_with_an_owner_is_visited_in_time_to_find_the_proof() {
 
 /// Hosts below the domain may belong to others.
 #[tokio::test]
-async fn a_visit_that_another_host_ends_has_not_missed_the_proof() {
+async fn a_visit_that_another_host_ends_does_not_record_a_missing_proof() {
     let apex = shop().robots("User-agent: *\nAllow: /\nAgentmap: https://api.shop.example/agents/one.json\n");
     let api = Host::new("api.shop.example").file("/agents/one.json", "application/json", AWP);
     let mut crawl = Crawl::of([apex, api]).await;
@@ -521,7 +521,7 @@ async fn a_claim_is_checked_only_where_robots_txt_allows_it() {
 }
 
 #[tokio::test]
-async fn a_visit_that_ends_early_has_not_found_the_proof() {
+async fn a_visit_that_ends_early_reports_that_no_proof_was_found() {
     let page = Answer::html("<!doctype html><title>shop</title>");
     let shop = || Host::new("shop.example");
     let (before, of_file) = ("the visit ended before", "/.well-known/agentdex-claim.txt could not be used");
@@ -549,7 +549,7 @@ async fn a_visit_that_ends_early_has_not_found_the_proof() {
     }
 }
 
-/// Responses to requests for the file of a claim do not count for the other paths. A visit ends after three denials or two errors.
+/// A visit ends after three denials or two errors. Responses to requests for the file of a claim are not among these.
 #[tokio::test]
 async fn responses_for_the_file_of_a_claim_do_not_count_for_other_paths() {
     for (claimed, other) in [(403, 403), (500, 500)] {
@@ -648,9 +648,10 @@ async fn further_links_of_an_unchanged_catalog_are_read_from_its_stored_copy() {
     }
 }
 
-/// The catalog of a site also lists agents of its users. It is read before the home page, which tells which documents are the site's own.
+/// The catalog of a site also lists agents of its users. It is read before the home page, whose links show which documents are the site's
+/// own.
 #[tokio::test]
-async fn the_best_source_decides_what_the_site_publishes() {
+async fn a_document_that_only_the_catalog_lists_is_not_published_by_the_site() {
     let catalog = r#"{"specVersion":"1.0","host":{"displayName":"Shop"},"entries":[
         {"identifier":"urn:air:shop.example:own","displayName":"Own","type":"application/agent+json","url":"https://shop.example/own.json"},
         {"identifier":"urn:air:shop.example:user","displayName":"User","type":"application/agent+json","url":"https://shop.example/u/x.json"}]}"#;

@@ -126,7 +126,7 @@ pub struct SharedCapabilities<T> {
     /// Number of the capability of each declaration.
     by_declaration: HashMap<CapabilityId, usize>,
     read: HashMap<CapabilityId, T>,
-    /// Bytes that may still be read of the declarations of each capability.
+    /// Bytes that may still be read from the declarations of each capability.
     bytes_left: Vec<usize>,
     /// Bytes of the declarations that were read and fit.
     bytes_kept: usize,

@@ -244,26 +244,26 @@ fn searches_hostile_texts(seed: u64) {
 }
 
 #[test]
-fn survives_hostile_texts_of_seed_1() {
+fn hostile_queries_with_seed_1_return_results_or_an_error() {
     searches_hostile_texts(1);
 }
 
 #[test]
-fn survives_hostile_texts_of_seed_2() {
+fn hostile_queries_with_seed_2_return_results_or_an_error() {
     searches_hostile_texts(2);
 }
 
 #[test]
-fn survives_hostile_texts_of_seed_3() {
+fn hostile_queries_with_seed_3_return_results_or_an_error() {
     searches_hostile_texts(3);
 }
 
 #[test]
-fn survives_hostile_texts_of_seed_4() {
+fn hostile_queries_with_seed_4_return_results_or_an_error() {
     searches_hostile_texts(4);
 }
 
 #[test]
-fn survives_hostile_texts_of_seed_5() {
+fn hostile_queries_with_seed_5_return_results_or_an_error() {
     searches_hostile_texts(5);
 }

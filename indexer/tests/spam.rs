@@ -68,7 +68,7 @@ fn explained(hit: &Hit) -> Value {
 }
 
 #[test]
-fn stuffed_texts_rank_behind_honest_ones_and_say_why() {
+fn stuffed_texts_rank_below_honest_ones_and_have_a_reason() {
     let stuffed = "weather forecast ".repeat(20);
     let web = [
         known("skycast.example", "Skycast"),

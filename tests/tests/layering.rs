@@ -1,5 +1,5 @@
 //! Checks the dependencies in docs/ARCHITECTURE.md with `cargo metadata`: those allowed between crates, and those forbidden for the pure
-//! crates. Checks in the source what every program must do at its start.
+//! crates. Also checks in the source code what every program must do when it starts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -127,7 +127,7 @@ fn pure_crates_depend_on_no_clock_network_or_database() {
 }
 
 /// The crate that sends requests to the web, and the crates that may use it. The crawler obeys `policy` before each request, and the API
-/// asks the registries that its operator configured.
+/// queries only the registries that its operator configured.
 const SENDER: &str = "egress";
 const MAY_SEND: [&str; 2] = ["api", "crawler"];
 /// Crates that may depend on an HTTP client or a resolver: the sender, the selection of features, and the tests.
@@ -163,7 +163,7 @@ fn the_api_sends_to_configured_peers_only() {
         let makes_addresses = text.contains("PeerUrl {") || text.contains("PeerUrl::parse(");
         assert!(
             !makes_addresses || name == format!("{module}settings.rs"),
-            "{name} makes addresses of peers"
+            "{name} constructs addresses of peers"
         );
         let sends = text.contains(".post_json(") || text.contains(".fetch(&") || text.contains(".session(");
         assert!(!sends || name == format!("{module}peer.rs"), "{name} sends requests");
@@ -177,7 +177,7 @@ fn the_api_does_not_depend_on_an_http_client() {
     let reached = transitive_dependencies_without(&metadata, members(&metadata)["api"], &without);
     let clients: Vec<_> =
         ["reqwest", "hyper-rustls", "ureq"].into_iter().filter(|name| reached.contains(name)).collect();
-    assert!(clients.is_empty(), "api reaches {clients:?}");
+    assert!(clients.is_empty(), "api depends on {clients:?}");
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn only_the_embedder_needs_an_unmaintained_crate() {
     for (name, package) in members(&metadata) {
         assert!(
             !transitive_dependencies(&metadata, package).contains("paste"),
-            "{name} reaches paste without the embedder"
+            "{name} depends on paste without the embedder"
         );
     }
     let deny = std::fs::read_to_string(metadata.workspace_root.join("deny.toml")).expect("deny.toml");
@@ -248,7 +248,7 @@ fn the_api_reads_manifests_in_one_module() {
 
 /// A parser without a budget can build a tree as large as the maximum body allows.
 #[test]
-fn json_of_others_is_parsed_within_a_budget() {
+fn untrusted_json_is_parsed_within_a_budget() {
     const PARSERS: [&str; 3] = ["serde_json::from_slice", "serde_json::from_str", "serde_json::from_reader"];
     // JSON that the API wrote itself, and a parameter of at most 1,024 characters.
     const OF_THE_API: [&str; 3] = ["json_text.rs", "tools/find.rs", "dashboard/use_it/examples.rs"];

@@ -1,8 +1,8 @@
 //! `POST /search` with the results of peers (ARD 0.91 §5.4, `federation: "auto"`).
 //!
-//! The index is searched while the peers are asked. Its results do not depend on their answers. Only the first page asks peers: later pages
-//! continue in this index. Of an entry that this index holds, no text of a peer is shown; an own result names the peers that list it. Entries
-//! that do not satisfy the filter are left out, and so are sites that the operator blocked or that opted out.
+//! The index is searched while the peers are queried. Its results do not depend on their answers. Only the first page queries peers: later
+//! pages continue in this index. Of an entry that this index holds, no text of a peer is shown; an own result names the peers that list it.
+//! Entries that do not satisfy the filter are left out, and so are sites that the operator blocked or that opted out.
 
 use std::collections::HashSet;
 

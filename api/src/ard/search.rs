@@ -279,7 +279,7 @@ pub(super) async fn narrow(
         matching = for_each_stored(app.manifests(client), &found.hits, matching, add.clone()).await?;
         matching = matching.without_permit();
         request.cursor = found.next_cursor;
-        // a page that its bytes cut is as much as one request may read
+        // a page that ends at its byte limit is as much as one request may read
         if is_cut || request.cursor.is_none() {
             break;
         }

@@ -297,7 +297,7 @@ fn inert(text: &str) -> String {
     text.replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;").replace('\'', "&#39;")
 }
 
-/// The beginning of a text, cut between words.
+/// The beginning of a text, truncated between words.
 pub(crate) fn shortened(text: &str, chars_max: usize) -> String {
     let Some((cut, _)) = text.char_indices().nth(chars_max) else { return text.to_owned() };
     let start = text.get(..cut).unwrap_or_default();
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn long_texts_are_cut_at_word_boundaries() {
+    fn long_texts_are_truncated_at_word_boundaries() {
         assert_eq!(shortened("one two three", 9), "one two…");
         assert_eq!(shortened("one", 9), "one");
         assert_eq!(shortened(&"é".repeat(20), 5), "ééééé…");

@@ -44,7 +44,7 @@ pub(crate) fn page(answer: &SemanticTypesAnswer, context: &PageContext) -> Seman
     let declared: u64 = answer.semantic_types.iter().map(|counted| counted.declared).sum();
     let total = u64::try_from(answer.total).unwrap_or(u64::MAX);
     let summary = format!(
-        "{} in the index: choose one to see who offers it and how to call it. {}; the types of the others are inferred by documented rules, and marked so.",
+        "{} in the index: choose one to see who offers it and how to call it. {}; the types of the others are inferred by documented rules, and marked as inferred.",
         labels::counted(total, "type", "types"),
         labels::counted(declared, "capability declares its type", "capabilities declare their types"),
     );

@@ -1,5 +1,5 @@
-//! A circuit breaker: decides whether a peer is queried. It is skipped while it has asked for a delay, and for a time after it failed
-//! repeatedly.
+//! A circuit breaker: decides whether a peer is queried. A peer is skipped until the delay that it requested has passed, and for a time
+//! after repeated failures.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -17,17 +17,17 @@ pub(super) struct Breaker {
     last_failure: Option<DateTime<Utc>>,
     /// The peer is skipped until this time after repeated failures.
     left_out_until: Option<DateTime<Utc>>,
-    /// End of the delay that the peer asked for (429, 503, Retry-After).
+    /// End of the delay that the peer requested (429, 503, Retry-After).
     waits_until: Option<DateTime<Utc>>,
 }
 
-/// Whether a peer is asked now.
+/// Whether a peer is queried now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Admission {
     Admitted,
     /// It failed repeatedly.
     LeftOut,
-    /// It asked to wait.
+    /// It requested a delay that has not passed.
     Waits,
 }
 
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_that_a_peer_asked_for_is_kept() {
+    fn the_delay_that_a_peer_requested_is_kept() {
         let now = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
         let mut breaker = Breaker::default();
         breaker.wait_until(now + TimeDelta::minutes(5));

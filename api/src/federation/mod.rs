@@ -1,7 +1,7 @@
 //! Queries other registries as part of a search (ARD 0.91 §5.4, `federation: "auto"`).
 //!
 //! Only the peers that the operator configured are queried, all at the same time and within one time budget, and each at most once per
-//! request. A peer that fails repeatedly, or that asked to wait, is skipped for a time. Responses are untrusted: they are parsed within
+//! request. A peer that fails repeatedly, or that requested a delay, is skipped for a time. Responses are untrusted: they are parsed within
 //! limits into [`ListedEntry`]. Lookups, facets and lists query no peer.
 
 mod breaker;
@@ -67,7 +67,7 @@ pub(crate) enum Outcome {
     /// No answer within the time budget.
     Late,
     Failed(Fault),
-    /// It was not asked.
+    /// It was not queried.
     Skipped(Skip),
 }
 
@@ -83,7 +83,7 @@ pub(crate) enum Fault {
     TooLarge,
     /// Another status than 200.
     Status(u16),
-    /// It asked to wait: 429 or 503.
+    /// It requested a delay: 429 or 503.
     Busy,
     /// Not a page of results.
     Content,
@@ -91,12 +91,12 @@ pub(crate) enum Fault {
     Own,
 }
 
-/// Why a peer was not asked.
+/// Why a peer was not queried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Skip {
     /// It failed repeatedly a short time ago.
     LeftOut,
-    /// It asked to wait.
+    /// It requested a delay.
     Waits,
     /// The maximum number of searches already wait for it.
     Busy,

@@ -183,17 +183,17 @@ mod tests {
     #[test]
     fn only_faults_of_the_peer_count() {
         let peer = Peer::new(PeerUrl::parse("https://b.example", manifest::SiteScope::Public).unwrap());
-        let is_asked = || peer.breaker().admission(clock::now()) == Admission::Admitted;
+        let is_queried = || peer.breaker().admission(clock::now()) == Admission::Admitted;
         for _ in 0..10 {
             peer.note(&Outcome::Failed(Fault::Own), clock::now());
             peer.note(&Outcome::Failed(Fault::Status(400)), clock::now());
             peer.note(&Outcome::Failed(Fault::Status(413)), clock::now());
             peer.note(&Outcome::Failed(Fault::TooLarge), clock::now());
         }
-        assert!(is_asked());
+        assert!(is_queried());
         for _ in 0..3 {
             peer.note(&Outcome::Late, clock::now());
         }
-        assert!(!is_asked());
+        assert!(!is_queried());
     }
 }

@@ -1,4 +1,4 @@
-//! What each peer contributed to an answer, as a header: the objects of ARD are closed, so the body has no place for it.
+//! What each peer contributed to an answer, as a header, because ARD permits no additional members in the body.
 //!
 //! A list of structured fields (RFC 9651 §3.1): the address of each peer with parameters.
 

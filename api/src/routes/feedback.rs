@@ -32,8 +32,8 @@ const BODY_BYTES_MAX: usize = 4 * 1024;
 const QUERY_CHARS_MAX: usize = 300;
 /// Number of first results that may be chosen: people read no further.
 const RANK_MAX: usize = 100;
-/// A person chooses a few dozen times a day, more than some hundred lines about a site are of no use, and all lines together take some
-/// megabytes.
+/// Limits per client, per site and in total: a person chooses a few dozen results a day, more than a few hundred lines about one site are
+/// not useful, and all lines together take a few megabytes.
 const CAPS: FeedbackCaps =
     FeedbackCaps { of_client: 50, of_client_for_site: 10, of_site: 500, of_all: 50_000 };
 /// Bytes of a client's hash: enough to distinguish the clients of a day.

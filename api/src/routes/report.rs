@@ -28,7 +28,7 @@ use crate::text::one_line;
 const BODY_BYTES_MAX: usize = 16 * 1024;
 /// Maximum length of the text: a few paragraphs that an operator reads in a minute.
 const TEXT_CHARS_MAX: usize = 1_000;
-/// After a hundred reports, an operator knows about a site. All reports together take some megabytes.
+/// After a hundred reports, an operator knows about a site. All reports together take a few megabytes.
 const CAPS: ReportCaps = ReportCaps { of_site: 100, of_all: 10_000 };
 /// Fields of the form.
 const FIELDS: [&str; 4] = ["site", "capability", "reason", "text"];

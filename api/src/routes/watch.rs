@@ -29,7 +29,7 @@ const URL_CHARS_MAX: usize = 2_048;
 /// Random bytes of an id, and of a challenge.
 const ID_BYTES: usize = 16;
 const ID_PREFIX: &str = "w";
-/// Each watch costs an index lookup every few seconds, which is cheap for some thousands of watches.
+/// Each watch costs an index lookup every few seconds, which is cheap for a few thousand watches.
 const CAPS: WatchCaps =
     WatchCaps { of_receiver: 10, unconfirmed_of_receiver: 3, of_all: 1_000, unconfirmed_of_all: 500 };
 /// Messages that are listed for a watch.

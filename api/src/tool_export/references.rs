@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn recursive_schemas_are_cut_and_named() {
+    fn recursive_schemas_are_replaced_by_their_names() {
         let node = json!({"type": "object", "properties": {
             "next": {"$ref": "#/$defs/Node", "description": "The one after."}, "whole": {"$ref": "#"}}});
         let schema = inlined(&json!({"$ref": "#/$defs/Node", "$defs": {"Node": node}}));

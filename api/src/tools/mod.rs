@@ -1,7 +1,7 @@
 //! The tools that agentdex offers to agents. The MCP server, the agents of WoA and the self-description in every dialect
 //! are generated from this list, and all of them run through `call`.
 //!
-//! Results have a bounded size, state whether they were cut, and mark publisher text as untrusted.
+//! Results have a bounded size, state whether they were truncated, and mark publisher text as untrusted.
 
 mod explore;
 mod find;

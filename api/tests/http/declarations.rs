@@ -43,7 +43,7 @@ fn book() -> String {
     documents::skyhop().capabilities[0].id.to_string()
 }
 
-fn declared_twice() -> String {
+fn second_declaration() -> String {
     open_api().capabilities[0].id.to_string()
 }
 
@@ -107,7 +107,7 @@ async fn filters_names_and_words_of_every_declaration_find_the_capability() {
     ] {
         assert!(ids(&world, parameters).await.contains(&book()), "{parameters}");
     }
-    assert_eq!(ids(&world, &format!("q={}", declared_twice())).await.first(), Some(&book()));
+    assert_eq!(ids(&world, &format!("q={}", second_declaration())).await.first(), Some(&book()));
 }
 
 #[tokio::test]
@@ -115,8 +115,8 @@ async fn the_ids_of_all_declarations_return_one_capability() {
     let world = world().await;
     let answer = world.get(&format!("/capabilities/{}", book())).await.json();
     assert_eq!(answer["id"], book().as_str());
-    assert_eq!(world.get(&format!("/capabilities/{}", declared_twice())).await.json(), answer);
-    assert_eq!(texts(&answer["declarations"], "id"), [book(), declared_twice()]);
+    assert_eq!(world.get(&format!("/capabilities/{}", second_declaration())).await.json(), answer);
+    assert_eq!(texts(&answer["declarations"], "id"), [book(), second_declaration()]);
     for declaration in answer["declarations"].as_array().unwrap() {
         for member in ["manifest_id", "manifest_url", "pointer", "status", "updated_at", "last_seen_at"] {
             assert!(declaration[member].is_string(), "{member} of {declaration}");
@@ -127,10 +127,10 @@ async fn the_ids_of_all_declarations_return_one_capability() {
     assert!(texts(&answer["findings"], "code").contains(&"declarations.safety"), "{}", answer["findings"]);
     let similar = world.get(&format!("/capabilities/{}/similar", book())).await.json();
     assert!(similar["results"][0]["id"].is_string(), "{similar}");
-    let of_other = world.get(&format!("/capabilities/{}/similar", declared_twice())).await.json();
+    let of_other = world.get(&format!("/capabilities/{}/similar", second_declaration())).await.json();
     assert_eq!(of_other["results"], similar["results"]);
     let tool = world.get(&format!("/capabilities/{}/tool", book())).await;
-    assert_eq!(world.get(&format!("/capabilities/{}/tool", declared_twice())).await.json(), tool.json());
+    assert_eq!(world.get(&format!("/capabilities/{}/tool", second_declaration())).await.json(), tool.json());
     let required = tool.json()["inputSchema"]["required"].clone();
     assert!(required.as_array().unwrap().contains(&"cabin".into()), "{required}");
     let full = world.get("/search?site=skyhop.example&view=full").await.json();
@@ -153,7 +153,7 @@ async fn contradictions_appear_in_the_findings_of_each_manifest_and_on_the_site_
         }
     }
     let own = world.get(&manifest_path(OPEN_API)).await.json();
-    assert_eq!(own["manifest"]["capabilities"][0]["id"], declared_twice().as_str());
+    assert_eq!(own["manifest"]["capabilities"][0]["id"], second_declaration().as_str());
     let site = world.get("/sites/skyhop.example").await.json();
     assert_eq!(
         texts(&site["contradictions"], "fact"),
@@ -179,11 +179,11 @@ async fn an_export_has_a_line_for_each_capability_and_each_manifest() {
         let capabilities = lines(&export, "capability");
         let booking: Vec<&Value> = capabilities
             .iter()
-            .filter(|line| line["id"] == book().as_str() || line["id"] == declared_twice().as_str())
+            .filter(|line| line["id"] == book().as_str() || line["id"] == second_declaration().as_str())
             .collect();
         assert_eq!(booking.len(), 1, "{path}");
         assert_eq!(booking[0]["manifest_id"], documents::skyhop().id.as_str());
-        assert_eq!(texts(&booking[0]["declarations"], "id"), [book(), declared_twice()]);
+        assert_eq!(texts(&booking[0]["declarations"], "id"), [book(), second_declaration()]);
         let manifests = lines(&export, "manifest");
         for url in [documents::SKYHOP, OPEN_API] {
             assert!(texts(&Value::from(manifests.clone()), "url").contains(&url), "{path} {url}");
@@ -209,18 +209,18 @@ async fn an_export_has_no_declaration_of_a_manifest_that_denies_training() {
     let export = world.get("/export.jsonl").await.text();
     let capabilities = lines(&export, "capability");
     let booking = capabilities.iter().find(|line| line["id"] == book().as_str()).unwrap();
-    assert_eq!(booking["manifest_id"], open_api().id.as_str(), "the other declaration leads there");
-    assert_eq!(texts(&booking["declarations"], "id"), [declared_twice()]);
+    assert_eq!(booking["manifest_id"], open_api().id.as_str(), "the other declaration is the leading one");
+    assert_eq!(texts(&booking["declarations"], "id"), [second_declaration()]);
 }
 
 #[tokio::test]
-async fn a_merge_is_a_change_with_the_ids() {
+async fn a_merge_adds_a_change_with_the_merged_ids() {
     let world = world().await;
     let changes = world.get("/changes?limit=100").await.json();
     let merged: Vec<&Value> =
         changes["changes"].as_array().unwrap().iter().filter(|change| change["change"] == "merged").collect();
     assert_eq!(merged.len(), 2, "one for each manifest: {changes}");
-    let reason = format!("{} into {}", declared_twice(), book());
+    let reason = format!("{} into {}", second_declaration(), book());
     assert!(merged.iter().all(|change| change["reason"] == reason.as_str()), "{merged:?}");
     let page = world.page("/changes").await.text();
     assert!(page.contains("declares 1 capability in several documents"), "{page}");

@@ -119,7 +119,7 @@ async fn search_feed_without_a_query_is_refused() {
     }
 }
 
-/// Reads `count` events of a stream and returns their id, name and data.
+/// Reads `count` events from a stream, and returns their ids, names and data.
 async fn events(body: &mut Body, count: usize) -> Vec<(String, String, Value)> {
     let mut text = String::new();
     let mut events = Vec::new();
@@ -201,7 +201,7 @@ async fn change_stream_without_a_cursor_starts_at_the_end() {
 }
 
 /// Publishes one more change, and deletes the earlier changes by age.
-async fn outrun(world: &World) {
+async fn expire_changes(world: &World) {
     let mut changed = documents::skyhop();
     changed.content_hash = manifest::ContentHash::of(b"second");
     world.publish(changed).await;
@@ -214,7 +214,7 @@ async fn outrun(world: &World) {
 async fn returns_410_for_a_cursor_into_deleted_entries() {
     let world = World::new().await;
     let old = world.get("/changes?limit=1").await.json()["next_cursor"].as_str().unwrap().to_owned();
-    outrun(&world).await;
+    expire_changes(&world).await;
     for (path, headers) in [
         (format!("/changes?cursor={old}"), ("accept", "application/json")),
         (format!("/changes?cursor={old}"), ("accept", "text/html")),
@@ -234,7 +234,7 @@ async fn returns_410_for_a_cursor_into_deleted_entries() {
 #[tokio::test]
 async fn page_and_feed_begin_at_the_first_kept_entry() {
     let world = World::new().await;
-    outrun(&world).await;
+    expire_changes(&world).await;
     let page = world.page("/changes").await;
     assert_eq!((page.status, page.text().contains("cursor=")), (StatusCode::OK, false), "{}", page.text());
     assert!(page.text().contains("skyhop.example"));

@@ -248,7 +248,7 @@ async fn style_guide_is_not_found_while_it_is_off() {
 }
 
 #[tokio::test]
-async fn similar_capabilities_are_of_other_sites_and_closely_related() {
+async fn similar_capabilities_belong_to_other_sites_and_are_closely_related() {
     let world = World::new().await;
     let said = "Book a flight: a seat on one of our departures.";
     for (site, name, semantic_type) in [

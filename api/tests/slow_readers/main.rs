@@ -107,7 +107,7 @@ async fn warm_up(server: SocketAddr, path: &str) -> u64 {
 }
 
 #[tokio::test]
-async fn unread_responses_keep_memory_flat_and_are_cut() {
+async fn unread_responses_are_aborted_and_memory_stays_constant() {
     let fixture = Fixture::new().await;
     let path = published(&fixture).await;
     fixture.build_index().await;

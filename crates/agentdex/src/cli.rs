@@ -39,8 +39,8 @@ pub(crate) struct Flags {
 pub(crate) enum Command {
     /// Start a small local web, crawl it, index it and serve the result
     ///
-    /// Its data is in `./agentdex-data/demo`, in a separate database even if `DATABASE_URL` or a file names one, requests to a host are 50
-    /// ms apart, and sites are visited again after ten minutes, unless --data-dir, --database-url, --delay or --revisit-every override
+    /// Its data is in `./agentdex-data/demo`, in a separate database even if `DATABASE_URL` or a file names one. Requests to a host are 50
+    /// ms apart, and sites are visited again after ten minutes. The options --data-dir, --database-url, --delay and --revisit-every change
     /// this.
     Demo,
     Validate(ValidateArgs),

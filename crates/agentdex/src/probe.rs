@@ -9,7 +9,7 @@ use crawler::cli::UsageError;
 
 /// Timeout of the health check.
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// Maximum number of bytes read of the response, enough for the status line.
+/// Maximum number of bytes read from the response, enough for the status line.
 const RESPONSE_BYTES_MAX: u64 = 1024;
 
 /// Check an API of agentdex by HTTP; exit with 0 if it answers 200

@@ -1,7 +1,7 @@
 //! Parses the file of `--hosts`: addresses that the operator sets for names, as in hosts(5), with an optional port.
 //!
-//! A line is an address and then names: `127.1.0.5:8443 skyhop.example www.skyhop.example`. This does not affect URLs, certificates and
-//! Host headers, which still contain the name and port 443. The addresses are checked like any others.
+//! A line is an address and then names: `127.1.0.5:8443 skyhop.example www.skyhop.example`. This does not affect URLs, certificates or Host
+//! headers, which still contain the name. The port of URLs is still 443. The addresses are checked like any others.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};

@@ -35,7 +35,7 @@ pub(crate) fn take_head(response: &mut reqwest::Response) -> Result<Head, Failur
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
     Whole,
-    /// The body was cut at its cap, or after the part that is needed.
+    /// The body was truncated at its cap, or after the part that is needed.
     Cut,
 }
 

@@ -19,7 +19,7 @@ use rustls::pki_types::PrivatePkcs8KeyDer;
 use rustls::pki_types::pem::PemObject;
 use url::Url;
 
-/// Validity of a signature in seconds: longer than any request may take, and short enough to limit replays.
+/// Validity of a signature in seconds: as long as a request may take, and short enough to limit replays.
 const VALID_S: i64 = 60;
 /// The purpose of the signature, so that it cannot be used for anything else.
 const TAG: &str = "web-bot-auth";

@@ -10,7 +10,7 @@ use crate::format::dialects::dialect;
 use crate::model::{Capability, CapabilityKind, Format, Manifest, Publisher};
 use crate::name::{Host, ManifestUrl};
 
-/// Maximum characters of a native id that becomes part of an identifier unchanged; longer ones are cut and get a hash.
+/// Maximum characters of a native id that becomes part of an identifier unchanged; longer ones are truncated and get a hash.
 const NATIVE_ID_CHARS_MAX: usize = 80;
 /// Characters of the hash that distinguishes shortened names: 40 bits.
 const TAIL_CHARS: usize = 8;

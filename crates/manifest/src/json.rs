@@ -1,6 +1,6 @@
 //! Strict JSON (RFC 8259) with caps: one pass that also detects duplicate names, hidden characters and deep nesting.
 //!
-//! Invalid JSON is refused with its offset, never repaired. Everything that is cut or removed is recorded for a finding.
+//! Invalid JSON is refused with its offset, never repaired. Everything that is truncated or removed is recorded for a finding.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -26,7 +26,7 @@ pub(crate) struct Notes {
     pub(crate) duplicates: Vec<String>,
     /// Pointers of values below [`DEPTH_MAX`] that were dropped.
     pub(crate) too_deep: Vec<String>,
-    /// Pointers of strings that were cut at [`STRING_BYTES_MAX`].
+    /// Pointers of strings that were truncated at [`STRING_BYTES_MAX`].
     pub(crate) cut: Vec<String>,
     /// Hidden characters that were removed: kind, how many, pointer of the first.
     pub(crate) hidden: Vec<(Hidden, usize, String)>,
@@ -190,7 +190,7 @@ impl Seed<'_> {
         }
     }
 
-    /// The cleaned and cut string; `None` if it is unchanged.
+    /// The cleaned and truncated string; `None` if it is unchanged.
     fn keep(self, text: &str, bytes_max: usize) -> Option<String> {
         let cut = text.len() > bytes_max;
         let reading = self.reading;
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn removes_hidden_characters_and_cuts_long_strings() {
+    fn removes_hidden_characters_and_truncates_long_strings() {
         let text = format!("{{\"a\": \"x\u{202e}y\\u0007\", \"long\": \"{}\"}}", "ä".repeat(40_000));
         let (value, notes) = parse(&text).unwrap();
         assert_eq!(value["a"], "xy");

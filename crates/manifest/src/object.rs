@@ -129,7 +129,7 @@ impl<'v> Object<'v> {
         keys.iter().find_map(|key| self.text(key))
     }
 
-    /// A copy of a text, cut to [`TEXT_CHARS_MAX`].
+    /// A copy of a text, truncated to [`TEXT_CHARS_MAX`].
     pub(crate) fn string(&self, key: &str) -> Option<String> {
         self.string_of(&[key])
     }

@@ -51,7 +51,7 @@ pub(crate) struct SchemaCheck<'d> {
     flaws: Vec<(String, SchemaFlaw)>,
 }
 
-/// Maximum number of flaws that are kept of one schema.
+/// Maximum number of flaws that are kept from one schema.
 const FLAWS_MAX: usize = 100;
 
 /// The flaws of one schema, with their pointers.

@@ -96,7 +96,7 @@ pub(crate) fn capped(text: &str, chars_max: usize) -> &str {
     }
 }
 
-/// The text as one line without markup, with single spaces, cut to the cap. `None` if nothing is left.
+/// The text as one line without markup, with single spaces, truncated to the cap. `None` if nothing is left.
 pub(crate) fn plain(text: &str, chars_max: usize) -> Option<String> {
     // Four times the cap leaves room for markup and bounds the work.
     let text = capped(text, chars_max.saturating_mul(4));

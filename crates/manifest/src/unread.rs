@@ -23,7 +23,7 @@ const TEXT_CHARS_MAX: usize = 1_024;
 const SEARCHED_BYTES_MAX: usize = 2 * 1_024 * 1_024;
 /// Maximum number of bytes of a manifest as JSON with which a document is compared. The values of a document with a larger one are not kept.
 const RECORD_BYTES_MAX: usize = 1_024 * 1_024;
-/// Maximum number of bytes of a text that are compared. Readers cut long texts.
+/// Maximum number of bytes of a text that are compared. Readers truncate long texts.
 const COMPARED_BYTES_MAX: usize = 96;
 /// Minimum number of bytes of a text that is searched inside other texts, and of a number that is compared by its digits alone.
 const PART_BYTES_MIN: usize = 4;
@@ -266,7 +266,7 @@ impl<'r> Known<'r> {
         }
         self.searched += self.record.len();
         if inner.len() < PART_BYTES_MIN {
-            // Readers join a path with the base of its URL.
+            // Readers join a path with its base URL.
             return self.record.contains(&format!("{inner}\""));
         }
         let mut end = inner.len().min(COMPARED_BYTES_MAX);

@@ -180,7 +180,7 @@ fn capability_counts_match_the_index() {
             let is_mcp = entry.slug().starts_with("mcp_");
             let content = [CapabilityKind::Resource, CapabilityKind::Content, CapabilityKind::Unknown];
             let is_listed = |c: &&manifest::Capability| !content.contains(&c.kind) && !c.pointer.is_empty();
-            // The index counts the `skills` of a card, but neither operations of a plain API beside them nor names in `capabilities`.
+            // The index counts the `skills` of a card, but neither operations of a plain API next to them nor names in `capabilities`.
             let is_card = entry.slug() == "a2a";
             let counted = found
                 .capabilities

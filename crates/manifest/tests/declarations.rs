@@ -19,8 +19,8 @@ fn read(path: &str, bytes: &[u8]) -> Manifest {
     })
 }
 
-/// The capabilities of a site that serves these documents: the format and the native id of each declaration, the leader first,
-/// sorted.
+/// The capabilities of a site that serves these documents, sorted. A capability is a list of its declarations, the leading one first, each
+/// with its format and native id.
 fn capabilities(documents: &[(&str, &str)]) -> Vec<Vec<(Format, String)>> {
     let read: Vec<Manifest> = documents.iter().map(|(path, text)| read(path, text.as_bytes())).collect();
     let of_site = |manifest: &Manifest| {

@@ -17,7 +17,7 @@ use crate::time::{DAY, later, until};
 
 /// Shortest interval between visits to a site with manifests.
 const POSITIVE_MIN: Duration = DAY;
-/// Minimum interval that an operator can set for the sites of others. It is also the minimum for sites with manifests.
+/// Minimum interval that an operator can set for sites outside its own networks. It is also the minimum for sites with manifests.
 pub const REVISIT_EVERY_FLOOR: Duration = POSITIVE_MIN;
 /// Longest interval between visits to a site with manifests.
 const POSITIVE_MAX: Duration = days(30);
@@ -33,11 +33,11 @@ const TOMBSTONE_AFTER: u32 = 5;
 const FIRST_VISIT_SPREAD_MS: u64 = 60_000;
 /// Links from other sites advance the next visit to a site at most once in this interval.
 pub const HINT_INTERVAL: TimeDelta = TimeDelta::days(1);
-/// Maximum delay of a host of others after which a visit is planned for the end of the delay: a day with its jitter. It is below the 48
+/// Maximum delay of a third-party host after which a visit is planned for the end of the delay: a day with its jitter. It is below the 48
 /// hours for which a copy of robots.txt may be used.
-const REST_WITHIN: TimeDelta = TimeDelta::hours(30);
+const SKIPPED_HOST_DELAY_MAX: TimeDelta = TimeDelta::hours(30);
 /// Maximum time by which such a visit may be later than usual.
-const REST_DELAY_MAX: TimeDelta = TimeDelta::hours(6);
+const POSTPONED_MAX: TimeDelta = TimeDelta::hours(6);
 /// Delay of the next visit of a site that opted out. The site is not leased while it is blocked.
 const OPTED_OUT_WAIT: Duration = days(365);
 
@@ -139,7 +139,8 @@ impl SiteHistory {
     }
 }
 
-/// The operator's own interval between visits, as it applies to a site. Sites of others are visited at most once a day.
+/// The operator's own interval between visits, as it applies to a site. Sites outside the operator's networks are visited at most once a
+/// day.
 pub fn revisit_every(configured: Option<Duration>, network: Network) -> Option<Duration> {
     configured.map(|interval| match network {
         Network::Global => interval.max(REVISIT_EVERY_FLOOR),
@@ -200,11 +201,11 @@ pub fn with_check_by(
     if at < next.at { NextVisit { at, reason } } else { next }
 }
 
-/// Adjusts the next visit after one that requested only robots.txt at a host of others and left the host because of its delay, which ends
+/// Adjusts the next visit after one that requested only robots.txt at a third-party host and left the host because of its delay, which ends
 /// at `from`. The copy of robots.txt may be used for one request if the next visit begins soon after the delay, and at least a day after
 /// the last visit. Without this, each visit would request only robots.txt at this host. The visit is delayed by at most six hours. Visits
 /// after failures are not changed.
-pub fn with_rest(
+pub fn after_skipped_hosts(
     next: NextVisit,
     from: Option<DateTime<Utc>>,
     history: &SiteHistory,
@@ -213,10 +214,12 @@ pub fn with_rest(
     use NextVisitReason as Reason;
     let may_move =
         matches!(next.reason, Reason::ChangeRate | Reason::FreshUntil | Reason::Negative | Reason::Revisit);
-    let Some(from) = from.filter(|from| may_move && *from <= now + REST_WITHIN) else { return next };
+    let Some(from) = from.filter(|from| may_move && *from <= now + SKIPPED_HOST_DELAY_MAX) else {
+        return next;
+    };
     let at = from.max(later(now, POSITIVE_MIN).min(next.at));
     let at = history.not_before.map_or(at, |not_before| at.max(not_before));
-    if at - next.at <= REST_DELAY_MAX { NextVisit { at, reason: Reason::Rest } } else { next }
+    if at - next.at <= POSTPONED_MAX { NextVisit { at, reason: Reason::Rest } } else { next }
 }
 
 /// Plans the next visit for now if it was requested during the last one, unless the site asked for a delay or opted out, or its budget is

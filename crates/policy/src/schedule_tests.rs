@@ -95,14 +95,17 @@ fn plans_the_next_visit_for_the_end_of_a_skipped_hosts_delay() {
         (20, 29, planned(20, rate)),
         (30 * 24, 31, planned(30 * 24, rate)),
     ] {
-        let found = with_rest(planned(usual, rate), Some(after(from)), &history, now());
+        let found = after_skipped_hosts(planned(usual, rate), Some(after(from)), &history, now());
         assert_eq!(found, expected, "after {usual} h, delay of {from} h");
     }
-    assert_eq!(with_rest(planned(99, rate), None, &history, now()), planned(99, rate));
+    assert_eq!(after_skipped_hosts(planned(99, rate), None, &history, now()), planned(99, rate));
     let delayed = SiteHistory { not_before: Some(after(60)), ..history };
-    assert_eq!(with_rest(planned(99, rate), Some(after(25)), &delayed, now()), planned(60, rest));
+    assert_eq!(after_skipped_hosts(planned(99, rate), Some(after(25)), &delayed, now()), planned(60, rest));
     for reason in [NextVisitReason::RetryAfter, NextVisitReason::OptedOut, NextVisitReason::Transport] {
-        assert_eq!(with_rest(planned(99, reason), Some(after(25)), &history, now()), planned(99, reason));
+        assert_eq!(
+            after_skipped_hosts(planned(99, reason), Some(after(25)), &history, now()),
+            planned(99, reason)
+        );
     }
 }
 
@@ -184,7 +187,7 @@ fn the_interval_of_sites_without_manifests_grows() {
 }
 
 #[test]
-fn an_operator_visits_sites_of_others_at_most_once_a_day() {
+fn an_operator_visits_public_sites_at_most_once_a_day() {
     let (minute, week) = (Duration::from_mins(1), Duration::from_hours(7 * 24));
     assert_eq!(revisit_every(Some(minute), Network::Global), Some(Duration::from_hours(24)));
     assert_eq!(revisit_every(Some(minute), Network::Own), Some(minute));

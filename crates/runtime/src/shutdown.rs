@@ -34,7 +34,7 @@ impl Shutdown {
     ///
     /// # Errors
     ///
-    /// If the operating system refuses the handlers or the thread.
+    /// If the signal handlers cannot be installed, or the thread cannot be started.
     pub fn on_signals(drain: Duration) -> io::Result<Self> {
         let shutdown = Self::default();
         let mut signals = Signals::new([SIGINT, SIGTERM])?;
@@ -69,7 +69,7 @@ fn log_stop(what: &'static str) {
             tracing::info!("{what}");
         }
     };
-    // if no thread can be started, the line is omitted
+    // if the thread cannot be started, nothing is logged
     drop(thread::Builder::new().name("stop line".to_owned()).spawn(line));
 }
 

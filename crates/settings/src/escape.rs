@@ -1,12 +1,12 @@
-//! Escapes text from outside for log lines and terminals: line breaks, terminal controls and characters that reorder text.
-//! Long values are cut.
+//! Escapes text from outside for log lines and terminals: line breaks, terminal controls and characters that reorder text. Long values are
+//! truncated.
 //!
 //! The log formatters apply this to every field, and the command lines to every line that they print.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write};
 
-/// Appended to a value that was cut.
+/// Appended to a value that was truncated.
 pub(crate) const CUT_MARK: &str = "…[cut]";
 
 /// Whether a character is escaped: control characters (C0, DEL, C1), line and paragraph separators, marks that reorder text (bidi), and
@@ -84,7 +84,7 @@ fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// A writer that escapes text and cuts it after a number of characters.
+/// A writer that escapes text and truncates it after a number of characters.
 #[derive(Debug)]
 pub(crate) struct Escaping<W> {
     inner: W,
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn cuts_long_values_with_a_mark() {
+    fn truncates_long_values_with_a_mark() {
         let cut = |text: &str, chars_max| {
             let mut out = String::new();
             Escaping::new(&mut out, chars_max).write_str(text).unwrap();

@@ -1,4 +1,4 @@
-//! The format of a log line: text or JSON, with every value escaped and cut.
+//! The format of a log line: text or JSON, with every value escaped and truncated.
 //!
 //! Values in log lines come from sites and clients: addresses, ids, headers, and error texts that quote them. They are escaped where fields
 //! are formatted, so that this applies to all call sites and to lines of libraries.
@@ -170,8 +170,8 @@ impl VisitFmt for TextVisitor<'_> {
     }
 }
 
-/// Formats a line of JSON and cuts its values. JSON escapes line ends. The other unsafe characters are escaped here, so that a line is safe
-/// on a terminal. Apart from cuts, parsed values do not change.
+/// Formats a line of JSON and truncates its values. JSON escapes line ends. The other unsafe characters are escaped here, so that a line is
+/// safe on a terminal. Apart from truncation, parsed values do not change.
 #[derive(Debug)]
 struct JsonLine<F>(F);
 
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn cuts_long_values_in_both_formats() {
+    fn truncates_long_values_in_both_formats() {
         let value = "x".repeat(20 * 1024);
         for format in [LogFormat::Text, LogFormat::Json] {
             let log = written(format, Colours::Hidden, || {

@@ -5,7 +5,7 @@ use url::Url;
 
 use crate::Feature;
 
-/// The export of spans.
+/// The feature that exports spans.
 pub(crate) const OPENTELEMETRY: Feature =
     Feature { name: "opentelemetry", is_built: cfg!(feature = "opentelemetry") };
 

@@ -107,7 +107,7 @@ struct Added {
     is_in_index: bool,
 }
 
-/// An indexed manifest of others that may be displaced.
+/// An indexed manifest of another owner that may be displaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Displaceable {
     owner: Owner,

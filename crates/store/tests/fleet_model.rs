@@ -1,9 +1,9 @@
 //! Model checking of the protocol by which a fleet shares sites and addresses, for every order of events.
 //!
-//! Two workers, two sites at one address, or one site without limits of its address. Each step is one transaction of the store or one
-//! action of a worker; between any two steps other workers may act, time may pass, and a worker may be killed, started or stalled, as if it
-//! were disconnected from the database or did not run. Other tests leave out parts of the protocol and require that the checker finds a
-//! violation, because a model that cannot fail proves nothing.
+//! The model has two workers, and either two sites at one address or one site whose address has no limits. Each step is one transaction of
+//! the store or one action of a worker. Between any two steps, the other worker may act, time may pass, and a worker may be killed, started
+//! or stalled. A stalled worker does not run, or is disconnected from the database. Other tests leave out parts of the protocol and require
+//! that the checker finds a violation, because a model that cannot fail proves nothing.
 
 use stateright::{Checker, HasDiscoveries, Model, Property};
 
@@ -86,7 +86,7 @@ struct Worker {
     is_member: bool,
     owns: bool,
     /// Remaining gap of the address, as far as this worker knows.
-    rests: u8,
+    gap_left: u8,
     visit: Option<Visit>,
 }
 
@@ -109,7 +109,7 @@ struct State {
     clock: u8,
     sites: Vec<Site>,
     /// Observed by the server: the time since the last request, and whether a gap was ever too short.
-    unasked: u8,
+    since_last_request: u8,
     too_soon: bool,
     overlapped: bool,
 }
@@ -221,7 +221,7 @@ impl State {
             Step::Meet(worker) => self.stage(worker) == Some(Stage::Leased),
             Step::WriteClock(worker) => {
                 let here = &self.workers[worker];
-                self.stage(worker) == Some(Stage::Met) && protocol.may_use(here) && here.rests == 0
+                self.stage(worker) == Some(Stage::Met) && protocol.may_use(here) && here.gap_left == 0
             }
             Step::Send(worker) => match self.stage(worker) {
                 Some(Stage::Cleared(left)) => left > 0 || !protocol.has(Part::Departure),
@@ -279,7 +279,7 @@ impl Protocol {
                 if self.may_use(&state.workers[worker]) {
                     let clock = if self.has(Part::ReadingOfClocks) { state.clock } else { 0 };
                     let here = state.worker(worker);
-                    here.rests = here.rests.max(clock);
+                    here.gap_left = here.gap_left.max(clock);
                     state.set_stage(worker, Stage::Met);
                 } else {
                     state.hand_over(worker);
@@ -290,13 +290,13 @@ impl Protocol {
                 let others = (0..WORKERS).filter(|other| *other != worker);
                 state.overlapped |=
                     others.into_iter().any(|other| matches!(state.stage(other), Some(Stage::InFlight(_))));
-                state.too_soon |= state.unasked < GAP;
-                state.unasked = 0;
+                state.too_soon |= state.since_last_request < GAP;
+                state.since_last_request = 0;
                 state.set_stage(worker, Stage::InFlight(REQUEST));
             }
             Step::Retry(worker) => state.set_stage(worker, Stage::Met),
             Step::Answer(worker) => {
-                state.worker(worker).rests = GAP;
+                state.worker(worker).gap_left = GAP;
                 state.set_stage(worker, Stage::Answered);
             }
             Step::Save(worker) => {
@@ -329,14 +329,14 @@ impl Protocol {
             state.sites[visit.site].held = Some((worker, LEASE));
         }
         state.clock = CLOCK;
-        state.worker(worker).rests = CLOCK;
+        state.worker(worker).gap_left = CLOCK;
         state.set_stage(worker, Stage::Cleared(LEAVES_WITHIN));
     }
 }
 
 fn pass_time(state: &mut State) {
     for worker in &mut state.workers {
-        worker.rests = worker.rests.saturating_sub(1);
+        worker.gap_left = worker.gap_left.saturating_sub(1);
         if let Some(Visit { stage: Stage::InFlight(left) | Stage::Cleared(left), .. }) = &mut worker.visit {
             *left = left.saturating_sub(1);
         }
@@ -348,7 +348,7 @@ fn pass_time(state: &mut State) {
         *left = left.saturating_sub(1);
     }
     state.clock = state.clock.saturating_sub(1);
-    state.unasked = (state.unasked + 1).min(GAP);
+    state.since_last_request = (state.since_last_request + 1).min(GAP);
 }
 
 fn beat(state: &mut State, worker: usize) {
@@ -384,7 +384,7 @@ impl Model for Protocol {
             owner: None,
             clock: 0,
             sites: vec![Site::default(); self.sites],
-            unasked: GAP,
+            since_last_request: GAP,
             too_soon: false,
             overlapped: false,
         }]

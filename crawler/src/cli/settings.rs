@@ -287,7 +287,7 @@ fn delay(flags: &CrawlFlags, file: &ConfigFile, own: &OwnNetworks) -> Result<Dur
     let delay = read_duration(&given)?.unwrap_or(DELAY_DEFAULT);
     if delay < DELAY_FLOOR && *own == OwnNetworks::default() {
         return Err(UsageError(format!(
-            "{} must be at least {} for the sites of others; --allow-addresses names networks of your own, which may \
+            "{} must be at least {} for public sites; --allow-addresses names networks of your own, which may \
              have less",
             given.name,
             duration::in_words(DELAY_FLOOR)
@@ -305,7 +305,7 @@ fn lease(flags: &CrawlFlags, file: &ConfigFile, own: &OwnNetworks) -> Result<Dur
     }
     if lease < LEASE_FLOOR && *own == OwnNetworks::default() {
         return Err(UsageError(format!(
-            "{} must be at least {} for the sites of others; --allow-addresses names networks of your own, which may \
+            "{} must be at least {} for public sites; --allow-addresses names networks of your own, which may \
              have less",
             given.name,
             duration::in_words(LEASE_FLOOR)
@@ -326,7 +326,7 @@ fn revisit_every(
     let interval = read_duration(&given)?;
     if interval.is_some_and(|interval| interval < REVISIT_EVERY_FLOOR) && *own == OwnNetworks::default() {
         return Err(UsageError(format!(
-            "{} must be at least {} for the sites of others; --allow-addresses names networks of your own, which \
+            "{} must be at least {} for public sites; --allow-addresses names networks of your own, which \
              may have less",
             given.name,
             duration::in_words(REVISIT_EVERY_FLOOR)

@@ -16,7 +16,7 @@ use policy::webhook::{self, Message as MessageKind};
 use serde_json::json;
 use store::{
     DeliveryEnd, DueContent, DueDelivery, FeedEntry, NewDelivery, OUTAGE, ReceiverCaps, StoreError,
-    WatchBehind, WorkerId,
+    WatchWithChanges, WorkerId,
 };
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -119,7 +119,7 @@ async fn claim(tools: &Tools, kind: MessageKind, max: u32) -> Result<Vec<DueDeli
 }
 
 /// Stores a message with the next changes for a watch.
-async fn compose(tools: &Tools, watch: &WatchBehind) -> Result<(), StoreError> {
+async fn compose(tools: &Tools, watch: &WatchWithChanges) -> Result<(), StoreError> {
     let changes = tools.store.feed_of_site_after(&watch.site, watch.position, CHANGES_MAX).await?;
     let (Some(first), Some(last)) = (changes.first(), changes.last()) else { return Ok(()) };
     let at = clock::now();
@@ -139,7 +139,7 @@ fn message_id() -> String {
     format!("msg_{}", HEXLOWER.encode(&rand::random::<[u8; ID_BYTES]>()))
 }
 
-fn changes_body(watch: &WatchBehind, changes: &[FeedEntry], at: DateTime<Utc>) -> String {
+fn changes_body(watch: &WatchWithChanges, changes: &[FeedEntry], at: DateTime<Utc>) -> String {
     let data =
         json!({"watch": watch.id, "site": watch.site, "complete": !watch.is_outrun, "changes": changes});
     json!({"type": "agentdex.changes", "timestamp": at, "data": data}).to_string()

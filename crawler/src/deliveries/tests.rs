@@ -292,7 +292,7 @@ async fn a_message_is_delivered_again_after_a_kill() {
 }
 
 #[tokio::test]
-async fn a_dead_receiver_gets_eight_attempts_and_then_a_paused_watch() {
+async fn the_watch_of_a_dead_receiver_is_paused_after_eight_attempts() {
     let fixture = Fixture::confirmed(Answer::status(500).taking_posts()).await;
     fixture.crawl("buy_book").await;
     let begin = clock::now();
@@ -465,7 +465,7 @@ async fn an_opt_out_of_the_watched_site_is_delivered_and_ends_the_watch() {
 }
 
 #[tokio::test]
-async fn a_long_response_is_accepted_without_its_rest() {
+async fn a_long_response_is_accepted_without_reading_all_of_it() {
     let fixture = Fixture::confirmed(Answer::endless("text/plain").taking_posts()).await;
     fixture.crawl("buy_book").await;
     fixture.deliver().await;

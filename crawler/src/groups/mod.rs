@@ -24,7 +24,7 @@ const LIFE_MAX: Duration = Duration::from_mins(2);
 /// Maximum time between writing the clock of a request and sending the request: longer than a connection and its handshake take.
 pub(crate) const LEAVES_WITHIN_MAX: Duration = Duration::from_secs(15);
 const CLOCKS_DIFFER_MAX: Duration = Duration::from_secs(30);
-/// Minimum lease for the sites of others. Each request is sent and has ended before its lease expires.
+/// Minimum lease for sites outside the operator's networks. Each request is sent and has ended before its lease expires.
 pub(crate) const LEASE_FLOOR: Duration = LIFE_MAX;
 const _: () = assert!(
     LEAVES_WITHIN_MAX.as_secs() + REQUEST_TIME_MAX.as_secs() + CLOCKS_DIFFER_MAX.as_secs()

@@ -49,7 +49,7 @@ impl<R: BufRead> BufRead for Counted<R> {
     }
 }
 
-/// Returns an error if a list expands to more than [`RATIO_MAX`] times the bytes that were read of its file.
+/// Returns an error if a list expands to more than [`RATIO_MAX`] times the bytes that were read from its file.
 struct Limited<R> {
     list: R,
     bytes: u64,

@@ -371,7 +371,7 @@ pub(crate) fn fingerprint(key: &str) -> u64 {
     hasher.finish()
 }
 
-/// Lines with their numbers. Overlong lines are cut, so that a binary file does not fill the memory.
+/// Lines with their numbers. Overlong lines are truncated, so that a binary file does not fill the memory.
 struct Lines<R> {
     source: R,
     number: u64,

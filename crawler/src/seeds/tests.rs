@@ -1,4 +1,4 @@
-//! Tests of lists in every syntax, and of errors in lists.
+//! Tests that read lists in every syntax, and lists with errors.
 
 use std::io::Read as _;
 
@@ -203,7 +203,7 @@ fn reports_files_that_only_look_like_archives_or_xml() {
 }
 
 #[test]
-fn skips_names_that_no_certificate_can_carry_with_a_reason() {
+fn rejects_names_that_no_certificate_can_contain_and_states_the_reason() {
     let (seeds, report) = read(b"-bad-.com\nhttps://a.-b.example/agent.json\na--b.example\n");
     assert_eq!((seeds.len(), report.rejected_count), (1, 2));
     assert!(report.rejected[0].reason.contains("\"-bad-\" begins or ends with a hyphen"), "{report:?}");
@@ -315,7 +315,7 @@ fn reads_compressed_lists_and_refuses_bombs() {
 }
 
 #[test]
-fn a_source_is_cut_at_a_number_of_names() {
+fn reading_a_source_stops_at_the_limit_of_names() {
     for (name, text) in [
         ("list", &b"a.example\nb.example\nc.example\nd.example\n"[..]),
         ("dump", br#"{"names":["a.example","b.example","c.example","d.example"]}"#),
@@ -331,7 +331,7 @@ fn a_source_is_cut_at_a_number_of_names() {
 }
 
 #[test]
-fn a_line_without_an_end_ends_the_source() {
+fn an_endless_line_is_an_error() {
     let endless = b"a.example\n".chain(io::repeat(b'x'));
     let read = reader().read("list", endless, |_| ());
     let Err(SeedError::Unreadable { source, .. }) = read else { panic!("it was read") };
@@ -438,9 +438,9 @@ fn cost_of_every_kind_of_list_is_linear() {
     }
 }
 
-/// Damaged copies of every kind of list end in an error or in names.
+/// Reading a damaged copy of a list, of any kind, returns an error or names.
 #[test]
-fn damaged_lists_end_in_an_error_or_in_names() {
+fn reading_a_damaged_list_returns_an_error_or_names() {
     const TOKENS: &[&str] =
         &["PK\u{3}\u{4}", "PK\u{1}\u{2}", "\u{1f}", "<", ">", "\"", "[", "\n", "\0", "://", ".", "&#0;", "#"];
     for (at, (name, make)) in HOSTILE_LISTS.iter().enumerate() {

@@ -115,7 +115,7 @@ impl Findings {
 
     /// Records the links in documents of the site that are left for a later visit, so that they are requested even if those documents do
     /// not change. It also records URLs that the site itself names and that redirect to a skipped host. For new parts, for links beyond the
-    /// limits, and for links of others, the next visit instead requests the document that contains them without conditions.
+    /// limits, and for links of third parties, the next visit instead requests the document that contains them without conditions.
     pub(crate) fn leave(&mut self, tasks: Vec<Task>, reason: &str, (site, own): (&SiteState, &OwnHosts)) {
         if tasks.is_empty() {
             return;

@@ -39,7 +39,7 @@ impl Visit<'_> {
         let next = schedule::with_check_by(next, check_by, NextVisitReason::OwnersProof, &history, now);
         let keys_expire_at = self.progress.findings.keys_expire_at.filter(|end| *end > now);
         let next = schedule::with_check_by(next, keys_expire_at, NextVisitReason::KeyExpiry, &history, now);
-        let next = schedule::with_rest(next, self.progress.rest_from, &history, now);
+        let next = schedule::after_skipped_hosts(next, self.progress.rest_from, &history, now);
         let next = match self.progress.request {
             VisitRequest::DuringVisit => schedule::with_request(next, &history, now),
             VisitRequest::None => next,

@@ -63,8 +63,8 @@ use crate::reading::HeldMemory;
 use egress::Session;
 
 /// Maximum wait of a visit that has found a new manifest; if it would have to wait longer, it ends and its findings are saved. Also the
-/// maximum total wait for URLs that the site itself does not name or that are at hosts of others; beyond it, such URLs are left for a later
-/// visit.
+/// maximum total wait for URLs that the site itself does not name or that are at third-party hosts; beyond it, such URLs are left for a
+/// later visit.
 const WAIT_UNSAVED_MAX: TimeDelta = TimeDelta::hours(1);
 /// Number of further waits, beyond [`WAIT_UNSAVED_MAX`] in total, for links of the site's own documents at its own hosts. One of these
 /// waits may exceed [`WAIT_UNSAVED_MAX`] only because of the Crawl-delay. Without this exception, these links would never be requested at a
@@ -73,9 +73,9 @@ const WAIT_UNSAVED_MAX: TimeDelta = TimeDelta::hours(1);
 const WAITS_AT_OWN_HOSTS_MAX: u32 = 10;
 /// Shorter waits at the site's own hosts are not counted.
 const WAIT_AT_OWN_HOSTS_MIN: TimeDelta = TimeDelta::minutes(1);
-/// Maximum wait for links at one host that is not the site's own, so that this host does not use up the time of others.
+/// Maximum wait for links at one host that is not the site's own, so that this host does not use up the time for other hosts.
 const WAIT_AT_HOST_MAX: TimeDelta = TimeDelta::minutes(20);
-/// Maximum wait for a host of others whose delay is from before this visit.
+/// Maximum wait for a third-party host whose delay is from before this visit.
 const WAIT_OF_EARLIER_VISIT_MAX: TimeDelta = TimeDelta::minutes(1);
 
 /// How a visit ended or was interrupted.

@@ -13,7 +13,7 @@ use super::links::{self, FollowUps};
 use super::task::Role;
 
 /// Maximum number of unchanged manifests that a visit reads again because an earlier version of the reader read them. If there are more,
-/// each visit reads the next ones, so that those that cannot be read again do not prevent the others.
+/// each visit reads the next ones, so that manifests that cannot be read again do not keep the others from being read.
 const OUTDATED_READ_MAX: usize = 20;
 
 impl Visit<'_> {

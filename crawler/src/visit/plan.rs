@@ -38,7 +38,7 @@ pub(crate) struct Plan {
     /// Number of URLs that were ever queued, by the source that named them.
     #[serde(default, skip_serializing_if = "Counts::is_empty")]
     counts: Counts,
-    /// How many links to a host of others were followed, by fingerprint of host and source. The source is a document that the site itself
+    /// How many links to a third-party host were followed, by fingerprint of host and source. The source is a document that the site itself
     /// publishes, or all other documents together.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     at_others: BTreeMap<String, usize>,

@@ -62,7 +62,7 @@ fn plans_at_most_the_daily_budget_of_a_site() {
 }
 
 #[test]
-fn tasks_of_others_do_not_displace_tasks_of_the_site() {
+fn tasks_of_third_parties_do_not_displace_tasks_of_the_site() {
     let mut plan = Plan::default();
     for number in 0..200 {
         plan.add(by_others(&format!("https://t.a.example/{number}")));
@@ -164,7 +164,7 @@ fn parts_do_not_count_as_links_and_are_requested_directly_after_their_manifest()
 }
 
 #[test]
-fn limits_requests_of_one_document_at_a_host_of_others_to_ten() {
+fn limits_requests_of_one_document_at_a_third_party_host_to_ten() {
     let is_own = |host: &Host| host.as_str() == "a.example";
     let links = |from: &str, named_by, at: &str, numbers: std::ops::Range<usize>| {
         let linked = numbers.map(|number| Task {
@@ -277,7 +277,7 @@ fn ends_the_visit_when_the_site_opts_out_and_a_host_when_it_asks_for_a_delay() {
 }
 
 #[test]
-fn failures_of_urls_of_others_drop_urls_of_the_same_source_at_the_host() {
+fn failures_of_urls_of_third_parties_drop_urls_of_the_same_source_at_the_host() {
     let urls = ["own", "linked", "theirs"].map(|path| format!("https://a.example/{path}"));
     let elsewhere = ["linked", "theirs"].map(|path| format!("https://b.a.example/{path}"));
     let [own, linked, theirs] = &urls;
@@ -373,7 +373,7 @@ fn a_host_with_a_delay_gets_only_requests_that_the_site_itself_names() {
 }
 
 #[test]
-fn links_in_documents_of_others_come_first_among_the_tasks_of_others() {
+fn links_in_documents_of_third_parties_come_first_among_the_tasks_of_third_parties() {
     let mut plan = Plan::default();
     for task in [task("https://a.example/own"), by_others("https://a.example/theirs")] {
         plan.add(task);

@@ -171,7 +171,7 @@ fn site_with_named(count: usize, visits: u32, more: &[&str]) -> SiteState {
 }
 
 #[test]
-fn any_number_of_named_hosts_does_not_displace_manifests_of_others() {
+fn any_number_of_named_hosts_does_not_displace_manifests_of_third_parties() {
     let tenants = ["t1.a.example", "t2.a.example"];
     let manifests = tenants.map(|name| format!("https://{name}/agent.json"));
     let submitted = |number| Hint {

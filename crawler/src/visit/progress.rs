@@ -54,7 +54,7 @@ impl VisitRequest {
     }
 }
 
-/// How long a visit was parked for links of documents, for URLs that others name, and at hosts of others.
+/// How long a visit was parked for links of documents, for URLs that others name, and at third-party hosts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct WaitsForLinks {
     /// The total of these waits.
@@ -104,7 +104,7 @@ pub(crate) struct Progress {
     /// Whether the linked documents together exceed the memory limit, so that this visit requests no more of them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) links_exceed_memory: bool,
-    /// End of the delays of hosts of others that were skipped after only their robots.txt was requested.
+    /// End of the delays of third-party hosts that were skipped after only their robots.txt was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) rest_from: Option<DateTime<Utc>>,
     /// The host whose response ended the whole visit.

@@ -1,4 +1,4 @@
-//! Tests that failing, slow or numerous documents of some users do not displace the documents of others.
+//! Tests that failing, slow or numerous documents of some users do not displace the documents of other users.
 
 use store::Seed;
 use testweb::Answer;
@@ -102,7 +102,7 @@ async fn new_documents_that_fail_do_not_prevent_requests_for_known_ones_in_every
 
 /// A client submits a path of the domain that answers 503, and an agent card at the host of a customer.
 #[tokio::test]
-async fn a_failure_of_a_url_of_others_delays_only_the_host_that_answered() {
+async fn a_failure_of_a_url_of_third_parties_delays_only_the_host_that_answered() {
     const CUSTOMER: &str = "t1.slow.example";
     let site = testweb::Host::new(NAME)
         .robots("")
@@ -157,7 +157,7 @@ async fn a_failure_of_another_own_host_ends_only_this_host() {
 
 /// In each visit, a document of a user links to one more path of the main host. All of these paths ask for a delay.
 #[tokio::test]
-async fn failing_new_links_delay_new_urls_of_others_in_few_visits() {
+async fn failing_new_links_delay_new_urls_of_third_parties_in_few_visits() {
     const UPLOAD: &str = "/u/e.json";
     let host = testweb::Host::new(NAME).file("/u/g.json", JSON, awp("named"));
     let fixture = begun(host.file(UPLOAD, LINKSET, catalog_of([])), catalog_of([UPLOAD])).await;

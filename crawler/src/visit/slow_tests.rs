@@ -142,7 +142,7 @@ pub(super) async fn open_until_the_end(fixture: &Fixture) -> Vec<Opening> {
 
 /// When the visit is resumed for the last time, only URLs that others named are left, and robots.txt forbids them.
 #[tokio::test]
-async fn disallowed_links_of_others_do_not_mark_the_site_as_denied() {
+async fn disallowed_links_of_third_parties_do_not_mark_the_site_as_denied() {
     let robots = "User-agent: *\nCrawl-delay: 60\nDisallow: /private/\n";
     let fixture = slow_site(Answer::text(robots)).await;
     let private = (0..4).map(|number| submitted(&format!("https://{NAME}/private/{number}.json")));

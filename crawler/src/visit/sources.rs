@@ -211,7 +211,7 @@ fn is_part(known: &ResourceState) -> bool {
 }
 
 /// Keeps the stored source of a known document if only others name the document in this visit. Applies if the operator or the site named
-/// it, and to manifests in the index, so that links of others cannot change the owner of the document. A link of a document does not
+/// it, and to manifests in the index, so that links of third parties cannot change the owner of the document. A link of a document does not
 /// replace the robots.txt, the DNS records or the home page as the source: these say what the site itself publishes.
 pub(super) fn keep_source(task: &mut Task, known: &ResourceState, own: &OwnHosts) {
     let has_source = || !is_part(known) && (own.names(&known.url) || known.manifest_id.is_some());
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn links_of_others_do_not_change_the_owner_of_an_indexed_manifest() {
+    fn links_of_third_parties_do_not_change_the_owner_of_an_indexed_manifest() {
         const FIRST: &str = "https://first.example/x.json";
         const EVIL: &str = "https://evil.example/x.json";
         let at = "https://a.example/u/g.json";
@@ -479,7 +479,7 @@ mod tests {
 
     /// Otherwise such a document could cause all documents of the site to be downloaded in full in every visit.
     #[test]
-    fn does_not_send_a_request_for_a_lost_link_of_a_document_of_others() {
+    fn does_not_send_a_request_for_a_lost_link_of_a_document_of_third_parties() {
         let upload = url("https://a.example/u/other.json");
         let mut site = site();
         let linked =
@@ -494,7 +494,7 @@ mod tests {
     }
 
     #[test]
-    fn links_of_others_do_not_replace_sources_that_the_site_named() {
+    fn links_of_third_parties_do_not_replace_sources_that_the_site_named() {
         let (evil, upload) = ("https://evil.example/a.json", "https://a.example/u/other.json");
         let mut site = site();
         let listed = manifest("https://a.example/l.json", Discovery::Listed, None);

@@ -190,7 +190,7 @@ impl Visit<'_> {
             task.turn = Turn::Retry;
         }
         if named_by == NamedBy::Others {
-            // an indexed document has its own turn, which links of others must not change
+            // an indexed document has its own turn, which links of third parties must not change
             let in_index = self.site.resources.iter().filter(|known| known.manifest_id.is_some());
             let in_index: HashSet<&ManifestUrl> = in_index.map(|known| &known.url).collect();
             follow_ups.tasks.retain(|task| task.role == Role::Part || !in_index.contains(&task.url));
@@ -277,7 +277,11 @@ impl Visit<'_> {
 
     /// Whether a document is unreadable for the first time in a row, although the index has a readable manifest. The response may have been
     /// cut off.
-    async fn may_be_cut(&self, fetched: &Fetched, known: Option<&ResourceState>) -> Result<bool, StoreError> {
+    async fn may_be_truncated(
+        &self,
+        fetched: &Fetched,
+        known: Option<&ResourceState>,
+    ) -> Result<bool, StoreError> {
         let is_malformed = |manifest: &Manifest| manifest.format() == Format::Malformed;
         let is_first = known.is_some_and(|known| known.manifest_id.is_some() && known.misses_in_row == 0);
         if !is_first || !fetched.manifest.as_deref().is_some_and(is_malformed) {
@@ -304,7 +308,7 @@ impl Visit<'_> {
         if task.role == Role::Canary {
             return Ok(next);
         }
-        if self.may_be_cut(&fetched, known).await? {
+        if self.may_be_truncated(&fetched, known).await? {
             fetched.reject(FetchOutcome::NotAManifest, MAY_BE_CUT.to_owned());
         }
         let is_found = |url: &ManifestUrl| self.own_hosts.is_found_without_links(url);

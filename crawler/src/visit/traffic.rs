@@ -19,7 +19,7 @@ const PARKED_ROBOTS_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// How long the next worker uses resolved addresses. Without reuse, a visit to a name that resolves differently each time would be handed
 /// over endlessly.
 const RESOLVED_AGE_MAX: TimeDelta = TimeDelta::minutes(10);
-/// If the delay of a host of others is longer than this, a visit may leave the host after requesting only its robots.txt.
+/// If the delay of a third-party host is longer than this, a visit may leave the host after requesting only its robots.txt.
 const LONG_DELAY_MIN: TimeDelta = TimeDelta::minutes(5);
 
 /// Addresses that names resolved to.
@@ -45,7 +45,7 @@ pub(crate) struct Traffic {
     /// Hosts whose robots.txt was applied to the plan. A file that is fetched again is applied again.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) robots_applied: BTreeSet<Host>,
-    /// When the visit began, if earlier visits left hosts of others because of their delays.
+    /// When the visit began, if earlier visits left third-party hosts because of their delays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) began_at: Option<DateTime<Utc>>,
     /// Hosts whose last request was the one for robots.txt.
@@ -71,7 +71,7 @@ pub(crate) struct Traffic {
 }
 
 impl Traffic {
-    /// The traffic of a new visit. If hosts of others asked for a long delay and received no request after the one for robots.txt, their
+    /// The traffic of a new visit. If third-party hosts asked for a long delay and received no request after the one for robots.txt, their
     /// copy of robots.txt may be used for one request.
     pub(crate) fn after_earlier_visits(
         site: &SiteState,

@@ -43,7 +43,8 @@ const IDLE_POLL: Duration = Duration::from_secs(1);
 const NO_HEARTBEAT: Duration = Duration::from_hours(24);
 /// Delay after an error of the database.
 const OUTAGE_DELAY: Duration = Duration::from_secs(1);
-/// Time for visits to end after a soft stop: enough for the longest request and for saving its result.
+/// Maximum time for visits to end after a soft stop: enough for nearly all requests and for saving their results. The longest request takes
+/// 60 s.
 const DRAIN_MAX: Duration = Duration::from_secs(45);
 /// How long a crawl may take to end after the first signal: the drain, and then saving the visits and the clocks.
 pub const STOP_MAX: Duration = Duration::from_secs(75);
@@ -190,7 +191,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Parked visits, of this run and of others.
+    /// Parked visits, of this run and of other runs.
     async fn parked(&self) -> Result<BTreeMap<SiteName, ParkedSite>, StoreError> {
         let parked = self.tools.store.parked_list(PARKED_LISTED_MAX).await?;
         let is_wanted = |site: &SiteName| self.only.as_ref().is_none_or(|only| only.contains(site));

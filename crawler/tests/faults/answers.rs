@@ -138,9 +138,9 @@ async fn endless(paced: impl Fn(Answer) -> Answer) -> (Vec<testweb::Hit>, Crawl)
     (CAPS.iter().enumerate().map(hit).collect(), crawl)
 }
 
-/// Pass criterion: cut at the cap within 64 KiB, as counted by a server that sends no faster than the crawler reads.
+/// Pass criterion: truncated at the cap within 64 KiB, as counted by a server that sends no faster than the crawler reads.
 #[tokio::test]
-async fn bodies_are_cut_at_their_caps() {
+async fn bodies_are_truncated_at_their_caps() {
     let (hits, crawl) =
         endless(|answer| answer.dripping(usize::try_from(16 * KIB).unwrap(), Duration::from_millis(2))).await;
     for (hit, (path, .., cap)) in hits.iter().zip(CAPS) {

@@ -8,10 +8,10 @@ use testweb::{Answer, Handshake, Host};
 use crate::support::{AWP, Crawl};
 
 const FIRST: &str = "/.well-known/agent.json";
-/// Number of sites of each kind; with the good ones, nearly twice as many as may be open.
+/// Number of sites of each kind. There are six kinds, so twice as many sites as visits that may be open.
 const EACH: usize = 40;
 const OPEN_MAX: usize = 120;
-/// Maximum duration of a request: its headers, or its body.
+/// Maximum duration of each request.
 const REQUEST_MAX: Duration = Duration::from_secs(20);
 
 fn dripping_head() -> Answer {
@@ -23,7 +23,8 @@ fn dripping_body() -> Answer {
     Answer::json("x".repeat(10_000)).dripping(1, Duration::from_secs(1))
 }
 
-/// Pass criterion: one byte per second in headers or body is stopped within 20 s, and other visits get the slot.
+/// Pass criterion: a response that sends one byte per second, in its headers or its body, is aborted within 20 s, and other visits get the
+/// slot.
 #[tokio::test]
 async fn slow_servers_do_not_delay_others() {
     let slow = |kind: &str, make: &dyn Fn(Host) -> Host| -> Vec<Host> {

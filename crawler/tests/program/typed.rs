@@ -50,7 +50,7 @@ async fn check_reports_that_a_site_of_the_demo_is_not_on_the_web() {
 }
 
 #[tokio::test]
-async fn a_port_in_a_name_is_reported_as_one() {
+async fn reports_that_only_port_443_is_visited() {
     let fixture = Fixture::with([]).await;
     fixture.file("seeds", "example.net:8443\n");
     for words in
@@ -64,7 +64,7 @@ async fn a_port_in_a_name_is_reported_as_one() {
 }
 
 #[tokio::test]
-async fn keys_of_readers_are_shown_once_listed_and_revoked() {
+async fn a_reader_key_is_shown_once_and_can_be_listed_and_revoked() {
     let fixture = Fixture::with([]).await;
     let made = fixture.run(&["keys", "add", "partner", "--reads-per-second", "7"]).await;
     assert_eq!(made.status.code(), Some(0), "{}", text(&made.stderr));

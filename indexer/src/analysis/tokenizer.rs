@@ -1,4 +1,4 @@
-//! A tantivy tokenizer that splits text into the same words, for snippets.
+//! A tantivy tokenizer for snippets. It splits text into the same words as the index.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ pub(crate) struct CapabilityTokenizer {
     /// Prefixes of the wanted stems. Stemming takes most of the time of a snippet, so words with other prefixes are not stemmed: an English
     /// stem begins like its word.
     prefixes: Vec<String>,
-    /// Languages other than English with wanted terms.
+    /// Languages other than English that have wanted terms.
     languages: Vec<Stemming>,
 }
 
@@ -43,7 +43,7 @@ impl CapabilityTokenizer {
     }
 }
 
-/// The first two characters; only one before `y`, which stemming may change (`dying`, `die`).
+/// The first two characters, or only the first if the second is `y` or `i`, because stemming may change these (`dying`, `die`).
 fn prefix(word: &str) -> &str {
     let mut chars = word.char_indices();
     chars.next();

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn longer_phrases_and_exclusions_are_text() {
+    fn phrases_and_exclusions_of_more_than_six_words_are_plain_text() {
         let six = "one two three four five six";
         for (quoted, is_condition) in [(six.to_owned(), true), (format!("{six} seven"), false)] {
             let parsed = parse(&format!("-\"{quoted}\" \"{quoted}\"")).unwrap();

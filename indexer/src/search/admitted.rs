@@ -56,8 +56,8 @@ pub(super) struct Admitted {
 }
 
 impl Admitted {
-    /// A facet is counted `without` its own filter. `check_deadline` is called before each term of each segment, and at intervals of
-    /// documents; its error ends the search.
+    /// A facet is counted `without` its own filter. `check_deadline` is called before each term of each segment, and after every few
+    /// thousand documents; its error ends the search.
     pub(super) fn of(
         opened: &OpenedIndex,
         conditions: &Conditions,
@@ -124,7 +124,7 @@ enum Documents<'a> {
 }
 
 impl Documents<'_> {
-    /// A superset of the documents that satisfy it among `some`.
+    /// The documents among `some` that satisfy the condition, and possibly others.
     fn among(
         &self,
         some: &FixedBitSet,
@@ -140,7 +140,7 @@ impl Documents<'_> {
     }
 }
 
-/// The documents of `some` that have a time or a later one.
+/// The documents of `some` whose time is `from` or later.
 fn since(
     from: &Term,
     some: &FixedBitSet,
@@ -181,7 +181,7 @@ mod tests {
     use super::*;
     use crate::query::FilterPart;
 
-    /// Runs a search once to count its deadline checks, then again for each of the first checks, with an error at that check.
+    /// Runs a search once to count its deadline checks. Then, for each of these checks, runs it again with an error at that check.
     fn checks(run: impl Fn(&dyn Fn() -> tantivy::Result<()>) -> tantivy::Result<()>) -> usize {
         let checks = Cell::new(0);
         let with_room_for = |most: usize| {

@@ -16,7 +16,7 @@ use crate::index::Fields;
 
 /// Maximum number of completions of one prefix.
 pub(super) const SUGGESTIONS_MAX: usize = 50;
-/// Prefixes with at most this many entries in a segment have no list: scanning the entries takes some hundredths of a millisecond.
+/// Prefixes with at most this many entries in a segment have no list: scanning the entries takes a few hundredths of a millisecond.
 const UNLISTED_MAX: usize = 200;
 /// Maximum length of a prefix with a list, in characters; few longer ones are frequent.
 const PREFIX_CHARS_MAX: usize = 16;

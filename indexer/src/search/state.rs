@@ -75,7 +75,7 @@ impl LoadedVectors {
         match (VectorSearch::open(index_dir, embedder, opened), now) {
             (Ok(OpenedVectors::Usable(search)), Some(stamp)) => next.search = Some((stamp, Arc::new(search))),
             (Ok(OpenedVectors::OfAnotherModel), _) => tracing::warn!(
-                "the vectors are of another model: searching by words only until the indexer has replaced them"
+                "the vectors are from another model: searching by words only until the indexer has replaced them"
             ),
             (Ok(_), _) => {
                 if self.search.is_some() {

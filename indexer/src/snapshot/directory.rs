@@ -1,4 +1,4 @@
-//! Snapshots in a directory that several machines share or that another tool copies.
+//! Stores snapshots in a directory, which several machines share or another tool copies.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -111,7 +111,7 @@ impl Publication for Publishing<'_> {
     }
 }
 
-/// Removes files that are not named, including incomplete ones.
+/// Removes the files that are not in `named`, including incomplete ones.
 fn remove_stale(files: &Path, named: &BTreeSet<&str>) -> Result<(), SnapshotError> {
     for entry in fs::read_dir(files).map_err(failed(files))? {
         let path = entry.map_err(failed(files))?.path();

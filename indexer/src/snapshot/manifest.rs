@@ -13,7 +13,7 @@ use crate::index::SCHEMA_VERSION;
 
 /// Version of the manifest; other versions are rejected.
 const FORMAT: u32 = 1;
-/// Maximum number of files. A segment has about eight, and merging keeps some dozens of segments.
+/// Maximum number of files. A segment has about eight, and merging keeps a few dozen segments.
 pub(super) const FILES_MAX: usize = 10_000;
 /// Maximum size of a manifest in bytes: more than ten thousand files with about 150 bytes each.
 pub(super) const MANIFEST_BYTES_MAX: u64 = 4 * 1024 * 1024;

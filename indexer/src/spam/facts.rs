@@ -15,7 +15,7 @@ use crate::analysis::{is_stop_word, words};
 
 /// Maximum number of names of a publisher.
 const OWN_NAMES_MAX: usize = 24;
-/// Maximum number of words and pairs of words that may be names of others.
+/// Maximum number of words and pairs of words that may be names of other publishers.
 const NAMES_MAX: usize = 64;
 /// Number of first capabilities whose words are counted.
 const COUNTED_MAX: usize = 100;
@@ -86,7 +86,7 @@ impl PublisherFacts {
         })
     }
 
-    /// Adds the facts of another manifest of the site. Manifests at other hosts do not count beside one at the domain.
+    /// Adds the facts of another manifest of the site. If there is a manifest at the domain, manifests at other hosts do not count.
     pub(crate) fn join(&mut self, other: Self) {
         if self.is_at_domain != other.is_at_domain {
             if other.is_at_domain {

@@ -4,7 +4,7 @@
 const CODE_MAX: f32 = 127.0;
 
 /// A quantized vector: half the size of 16-bit floats, and much faster to compare on processors without instructions for such floats. The
-/// error of some thousandths of a cosine does not affect the order noticeably.
+/// error of a few thousandths of a cosine does not affect the order noticeably.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Code {
     pub(super) numbers: Vec<u8>,

@@ -184,11 +184,11 @@ fn file_bytes(count: u64, dimension: u64) -> u64 {
 fn read(file: &File) -> io::Result<Result<Vectors, &'static str>> {
     let bytes = file.metadata()?.len();
     if bytes < file_bytes(0, 0) {
-        return Ok(Err("it is cut short"));
+        return Ok(Err("it is truncated"));
     }
     let mut from = Hashed { inner: BufReader::new(file), hash: Sha256::new() };
     if from.array::<8>()? != MAGIC || u32::from_le_bytes(from.array()?) != VERSION {
-        return Ok(Err("it is of another version"));
+        return Ok(Err("it has another version"));
     }
     let dimension = u64::from(u32::from_le_bytes(from.array()?));
     let identity = from.array()?;

@@ -300,12 +300,12 @@ fn codes_of(embedder: &dyn Embedder, texts: &[CapabilityText]) -> Result<Vec<Opt
     texts.iter().map(alone).collect()
 }
 
-/// The vectors of this model; none if they are of another model or damaged. A file that cannot be read is an error, because the problem may
-/// be temporary.
+/// The vectors of this model; none if they are from another model or damaged. A file that cannot be read is an error, because the problem
+/// may be temporary.
 fn read_vectors(index_dir: &Path, embedder: &dyn Embedder) -> Result<Vectors, VectorsError> {
     match Vectors::read(index_dir) {
         Ok(Some(vectors)) if vectors.made_by(embedder) => return Ok(vectors),
-        Ok(Some(_)) => tracing::warn!("the vectors are of another model: embedding everything again"),
+        Ok(Some(_)) => tracing::warn!("the vectors are from another model: embedding everything again"),
         Ok(None) => {}
         Err(error @ VectorsError::Damaged { .. }) => {
             tracing::warn!(%error, "embedding everything again");

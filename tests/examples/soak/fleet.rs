@@ -38,7 +38,7 @@ pub(crate) struct Stopped {
     /// Lines of all logs.
     pub(crate) log: Vec<String>,
     /// Steady processes that exited unexpectedly or with an error.
-    pub(crate) fallen: Vec<String>,
+    pub(crate) unexpected_exits: Vec<String>,
 }
 
 pub(crate) struct Fleet {
@@ -68,7 +68,7 @@ impl Fleet {
             restarts: 0,
             database_breaks: 0,
             log: Vec::new(),
-            fallen: Vec::new(),
+            unexpected_exits: Vec::new(),
         };
         let mut fleet = Self {
             database_url: database.url(),
@@ -192,7 +192,7 @@ impl Fleet {
         database: &TestDatabase,
     ) -> anyhow::Result<()> {
         self.looks += 1;
-        self.note_the_fallen();
+        self.record_unexpected_exits();
         if self.has_ended("crawler-pass")? {
             self.pass(sites)?;
         } else if random.below(4) == 0 {
@@ -246,11 +246,13 @@ impl Fleet {
         Ok(ended)
     }
 
-    fn note_the_fallen(&mut self) {
+    fn record_unexpected_exits(&mut self) {
         for process in self.processes.iter_mut().filter(|process| process.name != "crawler-pass") {
-            let fallen = format!("{} exited unexpectedly", process.name);
-            if matches!(process.child.try_wait(), Ok(Some(_))) && !self.stopped.fallen.contains(&fallen) {
-                self.stopped.fallen.push(fallen);
+            let unexpected_exits = format!("{} exited unexpectedly", process.name);
+            if matches!(process.child.try_wait(), Ok(Some(_)))
+                && !self.stopped.unexpected_exits.contains(&unexpected_exits)
+            {
+                self.stopped.unexpected_exits.push(unexpected_exits);
             }
         }
     }
@@ -281,12 +283,12 @@ impl Fleet {
         loop {
             if let Some(status) = child.try_wait()? {
                 if !status.success() {
-                    self.stopped.fallen.push(format!("{name} did not exit cleanly: {status}"));
+                    self.stopped.unexpected_exits.push(format!("{name} did not exit cleanly: {status}"));
                 }
                 return Ok(());
             }
             if Instant::now() >= until {
-                self.stopped.fallen.push(format!("{name} did not exit after SIGTERM"));
+                self.stopped.unexpected_exits.push(format!("{name} did not exit after SIGTERM"));
                 child.kill()?;
             }
             sleep(Duration::from_millis(50)).await;
@@ -294,7 +296,7 @@ impl Fleet {
     }
 
     pub(crate) async fn stop(mut self) -> anyhow::Result<Stopped> {
-        self.note_the_fallen();
+        self.record_unexpected_exits();
         let names: Vec<&'static str> = self.processes.iter().map(|process| process.name).collect();
         for name in names {
             self.end(name).await?;

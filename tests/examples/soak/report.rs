@@ -12,8 +12,8 @@ use crate::fleet::Stopped;
 use crate::load::Answers;
 use crate::measure::{Growth, Measurements, Series};
 
-/// Maximum number of kinds of log lines.
-const COMPLAINTS_MAX: usize = 25;
+/// Maximum number of different warnings that are listed.
+const WARNINGS_MAX: usize = 25;
 /// Maximum number of examples of a failure.
 const EXAMPLES_MAX: usize = 5;
 
@@ -37,7 +37,7 @@ impl Report {
         let violations = self.audit.violations.len();
         let failures = self.answers.failures.len();
         let leaks: Vec<&str> = self.measurements.processes.values().flat_map(Series::leaks).collect();
-        let (wrong, fallen) = (self.found.wrong.len(), self.stopped.fallen.len());
+        let (wrong, unexpected_exits) = (self.found.wrong.len(), self.stopped.unexpected_exits.len());
         let doubled = self.changes.doubled;
         [
             (
@@ -57,12 +57,15 @@ impl Report {
                 format!("{doubled} of {} entries of the change feed duplicated", self.changes.entries),
                 doubled == 0,
             ),
-            (format!("{fallen} processes exited on their own or with an error"), fallen == 0),
+            (
+                format!("{unexpected_exits} processes exited on their own or with an error"),
+                unexpected_exits == 0,
+            ),
         ]
     }
 
     /// Counts of log messages of level warning and above, most frequent first.
-    fn complaints(&self) -> Vec<(String, usize)> {
+    fn warnings(&self) -> Vec<(String, usize)> {
         let mut counts = BTreeMap::new();
         for line in &self.stopped.log {
             let (name, text) = line.split_once('\t').unwrap_or(("?", line));
@@ -155,18 +158,18 @@ impl Report {
 
     fn logged(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(out, "\n## Warnings and errors in the logs\n\n| line | times |\n|---|---|")?;
-        let complaints = self.complaints();
-        for (kind, count) in complaints.iter().take(COMPLAINTS_MAX) {
+        let warnings = self.warnings();
+        for (kind, count) in warnings.iter().take(WARNINGS_MAX) {
             writeln!(out, "| {} | {count} |", kind.replace('|', "\\|"))?;
         }
-        let more = complaints.len().saturating_sub(COMPLAINTS_MAX);
+        let more = warnings.len().saturating_sub(WARNINGS_MAX);
         if more > 0 { writeln!(out, "| {more} other lines | |") } else { Ok(()) }
     }
 
     fn examples(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let violations = self.audit.violations.iter().map(ToString::to_string);
         let failures = self.answers.failures.iter().cloned();
-        let rest = self.found.wrong.iter().chain(&self.stopped.fallen).cloned();
+        let rest = self.found.wrong.iter().chain(&self.stopped.unexpected_exits).cloned();
         for (title, examples) in [
             ("Violations", violations.take(EXAMPLES_MAX).collect::<Vec<_>>()),
             ("Searches that failed", failures.take(EXAMPLES_MAX).collect()),

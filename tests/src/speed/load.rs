@@ -35,8 +35,8 @@ pub enum Pace {
     AsAnswered,
     /// At this rate per second, independent of responses.
     PerSecond(f64),
-    /// At this rate per second while a connection is free, with latencies measured from sending: for loads above the capacity of a server,
-    /// which slow the clients down.
+    /// At this rate per second, but only while a connection is free. Latencies are measured from the time of sending. For loads above the
+    /// capacity of the server, at which clients wait for it.
     Offered(f64),
 }
 
@@ -140,16 +140,16 @@ pub async fn drive(load: Load, paths: &[String]) -> anyhow::Result<Outcome> {
         all.bytes += seen.bytes;
         all.times.extend(seen.times);
     }
-    let asked: u64 = all.answers.values().sum::<u64>() + all.failed;
-    Ok(outcome(all, time, unsent(pace, time, asked)))
+    let sent: u64 = all.answers.values().sum::<u64>() + all.failed;
+    Ok(outcome(all, time, unsent(pace, time, sent)))
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rate times seconds")]
-fn unsent(pace: Pace, time: Duration, asked: u64) -> u64 {
+fn unsent(pace: Pace, time: Duration, sent: u64) -> u64 {
     match pace {
         Pace::AsAnswered => 0,
         Pace::PerSecond(rate) | Pace::Offered(rate) => {
-            ((rate * time.as_secs_f64()) as u64).saturating_sub(asked)
+            ((rate * time.as_secs_f64()) as u64).saturating_sub(sent)
         }
     }
 }
@@ -189,7 +189,7 @@ async fn run_connection(shared: Arc<Shared>) -> ConnectionResults {
             if answer.status == StatusCode::OK {
                 seen.bytes += answer.bytes;
                 seen.times.push(due.elapsed());
-            } else if answer.status == StatusCode::SERVICE_UNAVAILABLE && answer.says_when {
+            } else if answer.status == StatusCode::SERVICE_UNAVAILABLE && answer.has_retry_after {
                 seen.shed += 1;
             }
         } else {
@@ -216,7 +216,7 @@ async fn connect(address: SocketAddr, background: &mut JoinSet<()>) -> anyhow::R
 
 struct Response {
     status: StatusCode,
-    says_when: bool,
+    has_retry_after: bool,
     bytes: u64,
 }
 
@@ -224,13 +224,13 @@ async fn get(sender: &mut Sender, address: SocketAddr, path: &str) -> anyhow::Re
     sender.ready().await?;
     let request = Request::get(path).header(HOST, address.to_string()).body(Empty::new())?;
     let answer = sender.send_request(request).await?;
-    let (status, says_when) = (answer.status(), answer.headers().contains_key(RETRY_AFTER));
+    let (status, has_retry_after) = (answer.status(), answer.headers().contains_key(RETRY_AFTER));
     let mut body = answer.into_body();
     let mut bytes = 0;
     while let Some(frame) = body.frame().await {
         bytes += frame?.data_ref().map_or(0, |data| data.len() as u64);
     }
-    Ok(Response { status, says_when, bytes })
+    Ok(Response { status, has_retry_after, bytes })
 }
 
 #[cfg(test)]
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn separates_timed_successes_from_refusals() {
+    async fn counts_successes_refusals_and_errors_separately() {
         let (good, _serving) = server("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok").await;
         let paths = ["/a".to_owned(), "/b".to_owned()];
         let seen = drive(load(good, Pace::PerSecond(100.0)), &paths).await.unwrap();

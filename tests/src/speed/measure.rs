@@ -1,4 +1,4 @@
-//! Timers.
+//! Measures the times of requests, their throughput on all cores, and the memory of a process.
 
 use std::time::{Duration, Instant};
 

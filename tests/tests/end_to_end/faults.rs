@@ -17,7 +17,8 @@ const READ_ONLY: Duration = Duration::from_secs(2);
 /// Requests whose clocks were written before the outage may still start within this time.
 pub(crate) const GRACE_US: u64 = 500_000;
 pub(crate) const SITES: usize = 12;
-/// Half a second, minus the delay of the first request on a busy machine.
+/// Minimum gap between two requests below a public suffix that the test accepts: half a second, minus the delay of a request on a busy
+/// machine.
 const SUFFIX_GAP_US: u64 = 400_000;
 
 /// The log line of a crawler that waits.
@@ -85,7 +86,8 @@ pub(crate) async fn a_daemon_exits_with_an_error_when_its_queue_cannot_be_read(b
     assert!(log.contains("ERROR the crawl failed") && log.contains("sites_lease failed"), "{log}");
 }
 
-/// The gap after the last requests of a crawler that is killed right after an outage is kept: the outage delayed their clocks.
+/// An outage delays the clocks of the last requests. If the crawler is killed right after the outage, the gap after these requests is still
+/// kept.
 pub(crate) async fn an_outage_and_a_kill_do_not_shorten_gaps() {
     const FEW: usize = 3;
     let robots = "User-agent: *\nAllow: /agent.json$\nAllow: /agents.json$\nDisallow: /\n";

@@ -219,7 +219,7 @@ async fn instances_in_a_ring_forward_a_search_once_and_survive_every_peer() {
     searches_are_forwarded_once(&web);
     assert!(found.took < BUDGET + Duration::from_secs(3), "{:?}", found.took);
     only_first_pages_of_clients_query_peers(&alpha, &web).await;
-    lookups_ask_nobody(&alpha, &web).await;
+    lookups_send_no_request_to_peers(&alpha, &web).await;
     failing_peers_are_skipped(&alpha).await;
 
     let around = beta.search(json!({"federation": "auto"})).await;
@@ -293,7 +293,7 @@ async fn only_first_pages_of_clients_query_peers(alpha: &Instance, web: &Web) {
     assert_eq!(web.log().hit_count(), before);
 }
 
-async fn lookups_ask_nobody(alpha: &Instance, web: &Web) {
+async fn lookups_send_no_request_to_peers(alpha: &Instance, web: &Web) {
     let before = web.log().hit_count();
     let unknown = alpha.get("/agents/urn%3Aair%3Abank.test%3Acards%3Apay").await.unwrap();
     assert_eq!(unknown.status(), 404);

@@ -65,7 +65,7 @@ fn spawn(mut command: Command) -> Child {
 
 /// Requires that the whole fleet is polite, including the rules for addresses, and that no site is lost or stays leased, and no row of a
 /// worker remains in the database.
-pub(crate) async fn a_fleet_survives_kills_and_a_cut() {
+pub(crate) async fn a_fleet_survives_kills_and_a_lost_connection() {
     let single = sites();
     let sites = single + 2 * SPREAD;
     let site = |index| host(&format!("site{index}.test"), index).robots(ROBOTS);

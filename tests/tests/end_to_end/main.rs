@@ -149,8 +149,8 @@ async fn four_crawlers_share_one_queue_on_postgres() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn postgres_a_fleet_survives_kills_and_a_cut() {
-    fleet::a_fleet_survives_kills_and_a_cut().await;
+async fn postgres_a_fleet_survives_kills_and_a_lost_connection() {
+    fleet::a_fleet_survives_kills_and_a_lost_connection().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -29,7 +29,7 @@ const CLOCK_MIN: DateTime<Utc> =
 const NAME_KNOWN: &str = "iana.org";
 const NAME_WAIT: Duration = Duration::from_secs(12);
 /// Limits of open files below which the check warns, or fails. 256 visits have at most one connection each; the database and the index need
-/// some dozens of files.
+/// a few dozen files.
 const OPEN_FILES_FAIR: u64 = 4_096;
 const OPEN_FILES_MIN: u64 = 1_024;
 /// Free space below which the check warns, or fails. A rebuild of the index temporarily needs its size again, and the logs need space.

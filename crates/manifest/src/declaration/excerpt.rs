@@ -82,7 +82,7 @@ impl Excerpt {
         }
     }
 
-    /// The description of a capability, cut to the length that an excerpt keeps.
+    /// The description of a capability, truncated to the length that an excerpt keeps.
     pub fn description_of(capability: &Capability) -> Option<&str> {
         capability.description.as_deref().map(|text| capped(text, TEXT_CHARS_MAX))
     }

@@ -35,7 +35,7 @@ use crate::public_address::not_public;
 use crate::rule::{Field, Rule, Shape, findings};
 use crate::{check, safety, schema, semantic, text};
 
-/// Maximum number of capabilities kept of one document: five times the largest published list seen.
+/// Maximum number of capabilities kept from one document: five times the largest published list seen.
 pub(crate) const CAPABILITIES_MAX: usize = 5_000;
 /// Number of capabilities for which space is reserved: few documents have more.
 const CAPABILITIES_EXPECTED: usize = 32;
@@ -54,13 +54,13 @@ pub(crate) const FINDINGS_PER_CODE_MAX: usize = 20;
 pub(crate) const NAME_CHARS_MAX: usize = 200;
 /// Maximum number of characters of a description in the model; the whole document is stored elsewhere.
 pub(crate) const DESCRIPTION_CHARS_MAX: usize = 2_000;
-/// Maximum number of characters of a native id; longer ones are cut.
+/// Maximum number of characters of a native id; longer ones are truncated.
 const NATIVE_ID_CHARS_MAX: usize = 200;
 /// Maximum number of characters of the text of a finding, which may quote the document.
 const FINDING_CHARS_MAX: usize = 1_000;
-/// Maximum number of bytes of a finding's pointer: a longer pointer is cut, so that it points at a part that contains the value.
+/// Maximum number of bytes of a finding's pointer: a longer pointer is truncated, so that it points at a part that contains the value.
 const POINTER_BYTES_MAX: usize = 4_096;
-/// Maximum number of tags kept of one manifest or capability.
+/// Maximum number of tags kept from one manifest or capability.
 const TAGS_MAX: usize = 64;
 /// Maximum number of characters of one tag.
 const TAG_CHARS_MAX: usize = 100;

@@ -1,4 +1,4 @@
-//! Removes markup from the texts of a manifest and cuts them to their caps.
+//! Removes markup from the texts of a manifest and truncates them to their caps.
 
 use super::{DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX, TAG_CHARS_MAX, TAGS_MAX};
 use crate::model::Capability;
@@ -7,12 +7,12 @@ use crate::text;
 /// Maximum length of a name that is made from a description, in characters.
 const MADE_NAME_CHARS_MAX: usize = 60;
 
-/// A description without markup, cut to its cap.
+/// A description without markup, truncated to its cap.
 pub(crate) fn description(text: Option<&str>) -> Option<String> {
     text::plain(text?, DESCRIPTION_CHARS_MAX)
 }
 
-/// A name without markup, cut to its cap.
+/// A name without markup, truncated to its cap.
 pub(crate) fn name(text: Option<&str>) -> Option<String> {
     text::plain(text?, NAME_CHARS_MAX)
 }

@@ -1,4 +1,4 @@
-//! agents.json as jmilinovich defines it (January 2025): intents with endpoints, beside `site_info`.
+//! agents.json as jmilinovich defines it (January 2025): intents with endpoints, next to `site_info`.
 //!
 //! It has no schema, so only the presence of its parts is checked.
 

@@ -1,7 +1,7 @@
 //! AIR agent.json: intents with prices, paid to an address of the publisher.
 //!
-//! Decides one action for each intent; an intent without an endpoint has only a name. Prices and payment networks are recorded and never
-//! acted upon.
+//! Reads each intent as one action; an intent without an endpoint has only a name. Prices and payment networks are recorded and never acted
+//! upon.
 //!
 //! Follows `FransDevelopment/agent-json` 1.0 to 1.4 (March 2026).
 

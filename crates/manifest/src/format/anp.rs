@@ -1,7 +1,7 @@
 //! Agent Network Protocol: collections of agents, and descriptions of single agents.
 //!
-//! Decides one agent for each item of a collection, with a link to its description; a description contributes its interfaces, each a
-//! document that describes how to communicate with the agent.
+//! Reads each item of a collection as one agent, with a link to its description; a description contributes its interfaces, each a document
+//! that describes how to communicate with the agent.
 //!
 //! Follows ANP 1.0 to 1.1 (agent discovery, agent description).
 

@@ -31,10 +31,11 @@ const CONTRACT_KEYS: &[&str] = &[
     "issuer",
 ];
 const NETWORK_KEYS: &[&str] = &["network", "chain", "key", "name"];
-/// Nesting of networks in a block, and the number of contracts of one document that are kept.
+/// Maximum nesting of networks in a block, and maximum number of contracts that are kept from one document.
 const NESTING_MAX: usize = 3;
 const CONTRACTS_MAX: usize = 50;
-/// Characters of the shortest address of a contract: 32 bytes in base58 have at least 32, accounts of the XRP Ledger 25.
+/// Minimum number of characters of the address of a contract: 32 bytes in base58 have at least 32 characters, an account of the XRP Ledger
+/// has at least 25.
 const ADDRESS_CHARS_MIN: usize = 25;
 
 /// Keeps the contracts that the terms of payment name, by network.

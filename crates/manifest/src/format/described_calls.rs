@@ -162,7 +162,7 @@ fn alternatives(address: &str) -> Vec<Cow<'_, str>> {
 fn add_at(published: &str, call: &Call<'_>, base: Option<&Url>, draft: &mut Draft<'_>) {
     let Some(url) = address_of(published, call, base, draft) else { return };
     let class = addresses::classify(url.as_str());
-    // The base of the calls of an API can be called too.
+    // The base URL of an API can be called too.
     let is_interface = draft.manifest.interfaces.iter().any(|interface| {
         interface.protocol != Protocol::Http && interface.url.as_deref() == Some(url.as_str())
     });

@@ -130,7 +130,7 @@ fn apply_described_effects(listed: usize, draft: &mut Draft<'_>) {
     }
 }
 
-/// Adds the tools that a file lists beside its resources or servers. They belong to its only server.
+/// Adds the tools that a file lists next to its resources or servers. They belong to its only server.
 fn add_tools_beside(root: &Object<'_>, draft: &mut Draft<'_>) {
     let Some(tools @ Value::Array(_)) = root.value("tools") else { return };
     let servers = draft.manifest.interfaces.iter().filter(|known| known.protocol == Protocol::Mcp);

@@ -8,7 +8,7 @@ use crate::format::{lenient, request_headers};
 use crate::model::{AppliesTo, Auth, AuthScheme};
 use crate::text;
 
-/// Maximum number of credentials that are kept of one document.
+/// Maximum number of credentials that are kept from one document.
 const SCHEMES_MAX: usize = 8;
 /// Maximum nesting of the members that state credentials.
 const NESTING_MAX: usize = 8;

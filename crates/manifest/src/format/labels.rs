@@ -14,9 +14,9 @@ use crate::text;
 
 /// Maximum number of characters of a label.
 const LABEL_CHARS_MAX: usize = 40;
-/// Maximum number of access rules that are kept of one file.
+/// Maximum number of access rules that are kept from one file.
 const RULES_MAX: usize = 64;
-/// Maximum number of payment schemes that are kept of one file.
+/// Maximum number of payment schemes that are kept from one file.
 const PAYMENTS_MAX: usize = 20;
 
 /// Maximum number of lines that are read. Later lines of long files are about other subjects.

@@ -160,7 +160,7 @@ impl<'t> Call<'t> {
     }
 }
 
-/// The address in a word, without the punctuation around it and without a last value that is cut: `/tokens?address=` of
+/// The address in a word, without the punctuation around it and without a last value that is truncated: `/tokens?address=` of
 /// `/tokens?address=0x...`.
 fn call_address(word: &str) -> &str {
     let marked = word.trim_matches(is_mark).trim_end_matches([':', ',', ';', ')']).trim_end_matches(is_mark);

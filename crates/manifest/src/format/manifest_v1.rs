@@ -101,7 +101,7 @@ fn read_identity(identity: &Object<'_>, draft: &mut Draft<'_>) {
     draft.keep(Auth { agent_identity, ..auth::of_word(verification) });
 }
 
-/// Reads the requirements of the document beside its actions.
+/// Reads the requirements of the document next to its actions.
 struct Needed<'v> {
     is_identified: bool,
     schemes: Vec<AuthScheme>,

@@ -14,7 +14,7 @@ const LINE_BYTES_MAX: usize = 400;
 /// Joins the parts of calls, line by line.
 #[derive(Debug, Default)]
 pub(crate) struct PairedCalls {
-    /// The heading of a single subject, which names its call.
+    /// The last heading, if it has a single subject: it is the name of the call below it.
     title: Option<String>,
     method: Option<String>,
     path: Option<String>,

@@ -5,7 +5,7 @@ use crate::format::lenient;
 use crate::model::{AuthScheme, Payment};
 use crate::object::Object;
 
-/// The scheme of the service's protocol on the chain beside it: `"protocol": "x402", "chain": {"name": "Base Sepolia", "chainId": 84532}`.
+/// The scheme of the service's protocol on the chain next to it: `"protocol": "x402", "chain": {"name": "Base Sepolia", "chainId": 84532}`.
 pub(super) fn of_protocol(root: &Object<'_>) -> Option<Payment> {
     let scheme = root.text("protocol").filter(|word| auth::scheme(word) == AuthScheme::Payment)?;
     let chain = root.object("chain")?;

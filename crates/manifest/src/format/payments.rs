@@ -216,7 +216,7 @@ fn terms(block: &Object<'_>, scheme: Option<&str>, depth: usize, found: &mut Ter
         "acceptedTokens",
         "accepted_tokens",
     ];
-    // `{"symbol": "USDC", "network": "base"}`: the address beside them belongs to a contract, and is not an account.
+    // `{"symbol": "USDC", "network": "base"}`: the address next to them belongs to a contract, and is not an account.
     for listed in assets.iter().flat_map(|key| block.objects(key)).take(TERMS_MAX) {
         let asset = listed.string_of(&["symbol", "asset", "token"]);
         let network = listed.string_of(&["network", "chain"]).or_else(|| base.network.clone());
@@ -376,7 +376,7 @@ fn asset_and_network(published: &str) -> (String, Option<String>) {
     )
 }
 
-/// `payment_protocol` beside `payment_assets`, each an asset with or without its network.
+/// `payment_protocol` next to `payment_assets`, each an asset with or without its network.
 fn protocols(root: &Object<'_>, found: &mut Terms) {
     let texts = |keys: &[&str]| {
         keys.iter().map(|key| root.texts(key)).find(|texts| !texts.is_empty()).unwrap_or_default()

@@ -106,7 +106,7 @@ fn is_of_api(published: &str) -> bool {
     published.split(['?', '#']).next().is_some_and(|path| path.split('/').any(|part| part == "api"))
 }
 
-/// The address, with a variable in place of its last value if the line cuts that value (`?city=ber...`).
+/// The address, with a variable in place of its last value if the line truncates that value (`?city=ber...`).
 fn with_variable(published: &str, line: &str) -> String {
     let is_cut = line.contains(&[published, "..."].concat());
     match published.rsplit_once('=').filter(|(before, _)| is_cut && before.contains('?')) {

@@ -19,7 +19,7 @@ const TERMS_MAX: usize = 50;
 /// Reads the lines of one text.
 #[derive(Debug, Default)]
 pub(crate) struct ProductLines {
-    /// The base of the paths of the product.
+    /// The base URL of the paths of the product.
     base: Option<Url>,
 }
 

@@ -278,7 +278,7 @@ impl StatedAuth {
     }
 }
 
-/// For which calls a line says that the credentials beside it are not required: "Required: No", "Required: No (public calls)".
+/// For which calls a line says that the credentials next to it are not required: "Required: No", "Required: No (public calls)".
 fn not_required(line: &str) -> Option<Optional> {
     let (label, value) = line.trim_start_matches(['-', '*', '+', ' ']).split_once(':')?;
     if !label.trim_matches(['*', ' ']).eq_ignore_ascii_case("required") {

@@ -10,7 +10,7 @@ use crate::text;
 
 /// Maximum number of bytes of a line that may state a base.
 const LINE_BYTES_MAX: usize = 400;
-/// Words that show that an address is not the base of the public API.
+/// Words that show that an address is not the base URL of the public API.
 const OTHER_WORDS: &[&str] = &[
     "sandbox",
     "staging",
@@ -153,7 +153,7 @@ fn is_of_api(address: &str) -> bool {
     path.contains("://api.") || path.split('/').any(|part| part == "api" || is_version(part))
 }
 
-/// Whether a label or the beginning of a sentence names the base of an API.
+/// Whether a label or the beginning of a sentence names the base URL of an API.
 fn names_base(label: &str) -> bool {
     let words = text::words(text::capped(label, NAME_CHARS_MAX));
     let is_pair = |pair: &[String]| matches!(pair, [a, b] if PAIRS.contains(&(a.as_str(), b.as_str())));

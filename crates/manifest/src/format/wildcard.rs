@@ -1,7 +1,7 @@
 //! Wildcard's agents.json: flows over the operations of OpenAPI sources.
 //!
-//! Decides one flow for each entry of `flows`, with its steps as operations of a named source. A flow runs in the
-//! client and has no address. The sources are separate descriptions and are followed.
+//! Reads each entry of `flows` as one flow, with its steps as operations of a named source. A flow runs in the client and has no address.
+//! The sources are separate descriptions and are followed.
 //!
 //! Follows agents.json 0.1.0 of wild-card-ai (2025).
 

@@ -9,7 +9,7 @@ use crate::schema::{Location, Parameters, Presence};
 
 /// Maximum bytes of the name of a tool or an argument: twice the longest published tool name.
 const NAME_BYTES_MAX: usize = 64;
-/// Maximum number of arguments that are read of one signature.
+/// Maximum number of arguments that are read from one signature.
 pub(super) const ARGUMENTS_MAX: usize = 32;
 
 #[derive(Debug)]

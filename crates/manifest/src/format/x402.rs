@@ -22,7 +22,7 @@ const LISTS: &[&str] =
     &["resources", "items", "endpoints", "paid_endpoints", "paidEndpoints", "routes", "services", "accepts"];
 /// Members that list free resources.
 const FREE_LISTS: &[&str] = &["free_endpoints", "freeEndpoints", "free_resources", "freeResources"];
-/// Maximum number of payment methods kept of one file.
+/// Maximum number of payment methods kept from one file.
 const PAYMENTS_MAX: usize = 50;
 
 pub(crate) const MARKERS: &[Marker] = &[

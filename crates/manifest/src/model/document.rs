@@ -62,7 +62,7 @@ pub struct Served {
     pub cors_allow_headers: Option<String>,
     /// Decoded size.
     pub bytes: u64,
-    /// The body was cut at the cap.
+    /// The body was truncated at the cap.
     pub truncated: bool,
     /// Number of redirects before the final response.
     pub redirects: u8,

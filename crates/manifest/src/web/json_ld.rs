@@ -1,8 +1,8 @@
 //! Reads ARD entries from the JSON-LD of a page (ARD 0.91 §5.1, §5.2).
 //!
 //! Every `<script type="application/ld+json">` in the fetched part of the page is read: a node, a list of nodes, or a `@graph`. A node is
-//! an entry if its identifier is a urn:air name of the page's own site, because a page may quote entries of others. The entries become one
-//! document with `entries`, as at `/.well-known/ard.json`.
+//! an entry if its identifier is a urn:air name of the page's own site, because a page may quote entries of other sites. The entries become
+//! one document with `entries`, as at `/.well-known/ard.json`.
 
 use std::cell::RefCell;
 use std::rc::Rc;

@@ -17,7 +17,7 @@ pub use xml::each_url;
 const LINKS_MAX: usize = 200;
 /// Longest link target that is kept.
 const HREF_BYTES_MAX: usize = 2_048;
-/// Maximum number of relations kept of one link; HTML defines about twenty.
+/// Maximum number of relations kept from one link; HTML defines about twenty.
 const RELS_MAX: usize = 16;
 /// Longest `rel` or `type` that is kept.
 const PARAMETER_BYTES_MAX: usize = 256;

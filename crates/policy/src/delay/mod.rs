@@ -1,4 +1,4 @@
-//! Determines the delay before the next request, and the number of requests.
+//! Determines the delay before the next request, and limits the number of requests.
 //!
 //! Several scopes limit a request: its authority, its site, its public suffix, its address, the platform of the address, the node, and the
 //! Retry-After of the site. The request waits for all of them. On a global address, no configuration allows less than one second between
@@ -21,7 +21,7 @@ use crate::address::AddressVerdict;
 use crate::spread::Seed;
 use crate::time::{DAY, later, until};
 
-/// Default delay between two requests to one authority. Crawlers of news use a third of it.
+/// Default delay between two requests to one authority. News crawlers use a third of it.
 pub const DELAY_DEFAULT: Duration = Duration::from_secs(3);
 /// Minimum delay on global addresses, which configuration cannot lower.
 pub const DELAY_FLOOR: Duration = Duration::from_secs(1);
@@ -48,7 +48,7 @@ string_enum! {
         Platform = "platform",
         /// This machine.
         Node = "node",
-        /// The delay that the site requested by Retry-After.
+        /// The delay that the site requested with Retry-After.
         RetryAfter = "retry_after",
     }
 }
@@ -68,7 +68,7 @@ impl Scope {
     /// The default limits; operators may only tighten them.
     pub const fn limits(self) -> ScopeLimits {
         match self {
-            // The path table twice: for one visit, and for one that is started by hand.
+            // Enough to request the whole path table twice: in a planned visit, and in one that is started by hand.
             Self::Authority => limits(1, DELAY_DEFAULT, Some(40)),
             // The budget of three hosts.
             Self::Site => limits(2, Duration::from_secs(1), Some(120)),
@@ -232,7 +232,7 @@ pub enum Pace {
     },
 }
 
-/// Decides when the next request may be sent, to which all of `scopes` apply.
+/// Decides when the next request may be sent. All of `scopes` limit this request.
 pub fn next_request_at(scopes: &[ScopeState], network: Network, now: DateTime<Utc>) -> Pace {
     let limiting =
         || scopes.iter().filter(|state| network == Network::Global || state.scope.limits_own_networks());

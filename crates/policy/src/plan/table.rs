@@ -5,7 +5,7 @@
 
 use manifest::{Format, string_enum};
 
-/// Maximum number of bytes that are read of a response other than 2xx, so that the connection can be reused. A longer response closes it.
+/// Maximum number of bytes that are read from a response other than 2xx, so that the connection can be reused. A longer response closes it.
 pub const ERROR_BODY_BYTES_MAX: usize = 16 * 1024;
 
 string_enum! {

@@ -46,7 +46,7 @@ pub(super) struct Record<'a> {
     pub(super) is_clear: bool,
 }
 
-/// Maximum bytes of the path in a line that is read as a person sees it. A longer path is cut, so that all paths with this prefix are
+/// Maximum bytes of the path in a line that is read as a person sees it. A longer path is truncated, so that all paths with this prefix are
 /// forbidden, which is stricter.
 const UNCLEAR_PATH_BYTES_MAX: usize = 16 * 1_024;
 
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn cuts_long_files_at_a_line_end() {
+    fn truncates_long_files_at_a_line_end() {
         let mut body = b"disallow: /first\n".to_vec();
         body.resize(BODY_BYTES_MAX - 5, b'#');
         body.extend_from_slice(b"\ndisallow: /cut-in-the-middle\n");

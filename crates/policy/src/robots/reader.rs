@@ -16,9 +16,9 @@ use super::pattern::Pattern;
 use super::rule::{Rule, RuleKind, Rules};
 use super::usage::Usages;
 
-/// Maximum number of notes kept of one file.
+/// Maximum number of notes kept from one file.
 const NOTES_MAX: usize = 50;
-/// Maximum number of Agentmap lines kept of one file.
+/// Maximum number of Agentmap lines kept from one file.
 const AGENTMAPS_MAX: usize = 100;
 /// A text contains at most one control character per this number of bytes. In compressed data, about one byte in ten is a control
 /// character.

@@ -31,7 +31,7 @@ pub enum RobotsResponse<'a> {
     /// A final response, neither a redirect nor a 304.
     Answered {
         status: u16,
-        /// The decoded body, which may be cut at its cap. `None` if it was not read.
+        /// The decoded body, which may be truncated at its cap. `None` if it was not read.
         body: Option<&'a [u8]>,
     },
     /// A bot wall, recognised by its headers.

@@ -58,6 +58,6 @@ pub use visit::{
 };
 pub use watch::{
     DeliveryEnd, DeliveryLine, DueContent, DueDelivery, NewChallenge, NewDelivery, NewWatch, ReceiverCaps,
-    Watch, WatchBehind, WatchCaps, WatchOutcome,
+    Watch, WatchCaps, WatchOutcome, WatchWithChanges,
 };
 pub use worker::WorkerId;

@@ -37,7 +37,7 @@ pub enum ReadAttemptWrite {
         attempt: ReadAttempt,
         /// When it was quarantined.
         at: DateTime<Utc>,
-        /// What happened; cut after 300 characters.
+        /// What happened; truncated after 300 characters.
         reason: String,
     },
 }

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use chrono::{DateTime, Utc};
 use policy::key::KeyHash;
 
-/// Maximum number of keys: each API keeps all of them in memory, in some hundred kilobytes.
+/// Maximum number of keys: each API keeps all of them in memory, which takes a few hundred kilobytes.
 pub const READER_KEYS_MAX: u32 = 1_000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -86,7 +86,7 @@ pub struct DeliveryLine {
 
 /// An active watch with changes that are not in a message yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WatchBehind {
+pub struct WatchWithChanges {
     pub id: String,
     pub site: SiteName,
     /// Position of the last change that is in a message.

@@ -12,7 +12,7 @@ const WORKER_ID_BYTES_MAX: usize = 200;
 pub struct WorkerId(String);
 
 impl WorkerId {
-    /// Removes control characters and cuts the name after 200 bytes.
+    /// Removes control characters and truncates the name after 200 bytes.
     pub fn new(name: &str) -> Self {
         let mut id = String::new();
         for character in name.chars().filter(|character| !character.is_control()) {

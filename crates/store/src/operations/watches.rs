@@ -10,7 +10,7 @@ use crate::StoreError;
 use crate::convert::millis;
 use crate::model::{
     DeliveryEnd, DeliveryLine, DueDelivery, FeedEntry, FeedPosition, NewChallenge, NewDelivery, NewWatch,
-    ReceiverCaps, Watch, WatchBehind, WatchCaps, WatchOutcome,
+    ReceiverCaps, Watch, WatchCaps, WatchOutcome, WatchWithChanges,
 };
 
 impl Store {
@@ -84,7 +84,7 @@ impl Store {
 
     /// Active watches without a waiting message that have changes which are not in a message yet.
     #[boxed]
-    pub async fn watches_behind(&self, max: u32) -> Result<Vec<WatchBehind>, StoreError> {
+    pub async fn watches_behind(&self, max: u32) -> Result<Vec<WatchWithChanges>, StoreError> {
         self.feed_sequence().await?;
         reading!(self, "watches_behind", watch::watches_behind(i64::from(max)))
     }

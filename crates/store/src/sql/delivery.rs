@@ -1,4 +1,4 @@
-//! Messages to webhooks: stored, claimed by one worker at a time, and ended.
+//! Messages to webhooks: how they are stored, claimed by one worker at a time, and completed or given up.
 
 use manifest::SiteName;
 use policy::webhook::{AfterFailure, Message, WatchStatus, WebhookSecrets};

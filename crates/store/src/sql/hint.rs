@@ -1,7 +1,7 @@
-//! Limits on unfetched URLs of a site: URLs from links and submissions that no visit has fetched.
+//! Limits on the unfetched URLs of a site: URLs from links and submissions that no visit has requested yet.
 //!
-//! Each linking site has a share. A refused link may fit later, but the document with the link may never change. So its links are offered
-//! again at its next request.
+//! Each linking site has a share. A link that is refused now may be within the limits later, even if its document never changes. So the
+//! links of this document are read again when it is requested next.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -16,10 +16,10 @@ use crate::convert::{RowRef, intact, json, names};
 use crate::fault::Outcome;
 use crate::model::Seed;
 
-/// Maximum number of unfetched URLs of a site from links. A visit requests a hundred. When it is reached, a link of a site with fewer
-/// unfetched URLs replaces one of the site with the most.
+/// Maximum number of unfetched URLs of a site that come from links. A visit requests up to a hundred of them. When the maximum is reached,
+/// a link from a site that has named few URLs replaces one from the site that has named most.
 const HINTS_LINKED_MAX: u64 = 900;
-/// Maximum number of these that one site may name, so that it cannot crowd out the links of others.
+/// Maximum number of these that one site may name, so that it cannot crowd out the links of other sites.
 const HINTS_OF_ONE_SITE_MAX: u64 = 300;
 const HINTS_MAX: u64 = 1_000;
 
@@ -27,7 +27,7 @@ const HINTS_MAX: u64 = 1_000;
 #[derive(Default)]
 pub(super) struct AdmittedHints<'a> {
     pub(super) seeds: Vec<SiteSeed<'a>>,
-    /// URLs of the others.
+    /// URLs of the seeds that exceed a limit.
     pub(super) refused: HashSet<&'a str>,
     /// The changes to known URLs that these seeds name.
     pub(super) renewals: Vec<Renewal>,
@@ -79,7 +79,7 @@ pub(super) async fn hints_admit<'a>(
             let is_first = !named.contains(id.as_str());
             if is_first && is_hint && !is_listed(seed) {
                 let count = counts.entry(site.to_owned()).or_default();
-                if !take_place(count, &mut by_source, (seed, site), &mut admitted.replaced) {
+                if !reserve_slot(count, &mut by_source, (seed, site), &mut admitted.replaced) {
                     admitted.refused.insert(url.as_str());
                     continue;
                 }
@@ -95,7 +95,7 @@ pub(super) async fn hints_admit<'a>(
 }
 
 /// Reserves one of the slots of a site with this many unfetched URLs; returns whether that was possible. Adds the replaced URL, if any.
-fn take_place(
+fn reserve_slot(
     count: &mut u64,
     by_source: &mut BySource,
     (seed, site): SiteSeed<'_>,
@@ -198,9 +198,9 @@ impl<'a> Unstored<'a> {
         }
     }
 
-    /// Marks documents with a refused or replaced link, so that their links are offered again. Those of a stored manifest are read from it
+    /// Marks documents with a refused or replaced link, so that their links are read again. Those of a stored manifest are read from it
     /// after the next 304. Other documents, such as home pages, lose their validators, so that the next request downloads them in full.
-    pub(super) async fn offer_again(
+    pub(super) async fn mark_links_left(
         self,
         connection: &mut Connection,
         replaced: &[LinkedHint],

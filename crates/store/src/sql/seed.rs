@@ -83,7 +83,7 @@ pub(crate) async fn seeds_add(
         }
     }
     total.refused = seeds.len() as u64 - total.added - total.known - total.blocked;
-    unstored.offer_again(connection, &hints.replaced).await?;
+    unstored.mark_links_left(connection, &hints.replaced).await?;
     if !hinted.is_empty() {
         due_once_a_day(connection, &names(hinted)?, now_ms).await?;
     }

@@ -226,7 +226,7 @@ pub(crate) async fn version_touch(
     Ok(())
 }
 
-/// Writes that this version of the reader read the current versions of manifests.
+/// Records that this version of the reader has read the current versions of manifests.
 pub(crate) async fn readings_confirm(connection: &mut Connection, ids: &[ManifestId]) -> Outcome<()> {
     if ids.is_empty() {
         return Ok(());

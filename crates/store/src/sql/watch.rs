@@ -8,7 +8,7 @@ use crate::StoreError;
 use crate::convert::{Page, RowRef, intact, log_damaged, millis, to_u64};
 use crate::fault::Outcome;
 use crate::from_row::from_row;
-use crate::model::{FeedPosition, NewChallenge, NewWatch, Watch, WatchBehind, WatchCaps, WatchOutcome};
+use crate::model::{FeedPosition, NewChallenge, NewWatch, Watch, WatchCaps, WatchOutcome, WatchWithChanges};
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 /// How long a message that was given up is listed.
@@ -218,7 +218,7 @@ from_row!(BehindRow { id, site, position, outrun });
 
 /// Active watches without a waiting message that have changes which are not in a message yet. The subquery for the last position of a site
 /// is one index lookup per watch; a join could read the whole feed.
-pub(crate) async fn watches_behind(connection: &mut Connection, max: i64) -> Outcome<Vec<WatchBehind>> {
+pub(crate) async fn watches_behind(connection: &mut Connection, max: i64) -> Outcome<Vec<WatchWithChanges>> {
     let rows = sqlx::query(
         "SELECT id, site, position,
                 CASE WHEN position + 1 < (SELECT first_position FROM feed_state WHERE feed_state.id = 1)
@@ -234,7 +234,7 @@ pub(crate) async fn watches_behind(connection: &mut Connection, max: i64) -> Out
     .fetch_all(&mut *connection)
     .await?;
     Ok(intact(decode(&["watch"], &rows), |row: BehindRow| {
-        Ok(WatchBehind {
+        Ok(WatchWithChanges {
             site: RowRef::new("watch", &row.id).parse("site", &row.site)?,
             id: row.id,
             position: FeedPosition(row.position),

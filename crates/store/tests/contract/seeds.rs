@@ -470,7 +470,7 @@ async fn has_links_left(store: &Store) -> Result<bool> {
 }
 
 /// A catalog may never change. If some of its links were refused, they are read again from the stored manifest.
-pub(crate) async fn refused_links_of_a_manifest_are_offered_again(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn refused_links_of_a_manifest_are_read_again(Db { store, .. }: Db) -> Result<()> {
     const CATALOG: &str = "https://list.example/agents.json";
     let read =
         async |minutes: i64, outcome: FetchOutcome, links: std::ops::Range<u32>| -> Result<(u64, bool)> {

@@ -7,7 +7,7 @@ use policy::key::{IssuedKey, KeyKind};
 use policy::webhook::{AfterFailure, Message, SECRET_BYTES, WatchStatus, WebhookSecret};
 use store::{
     DeliveryEnd, DueDelivery, FeedEntry, NewChallenge, NewDelivery, NewWatch, ReceiverCaps, Store, Watch,
-    WatchBehind, WatchCaps, WatchOutcome,
+    WatchCaps, WatchOutcome, WatchWithChanges,
 };
 
 use crate::build::{found, later, site, start, url, visited};
@@ -78,7 +78,7 @@ async fn change(store: &Store, text: &str, minute: i64) -> Result<()> {
     Ok(())
 }
 
-async fn entries(store: &Store, behind: &WatchBehind) -> Result<Vec<FeedEntry>> {
+async fn entries(store: &Store, behind: &WatchWithChanges) -> Result<Vec<FeedEntry>> {
     Ok(store.feed_of_site_after(&behind.site, behind.position, 9).await?)
 }
 
@@ -88,7 +88,7 @@ async fn compose(store: &Store, id: &str, now: DateTime<Utc>) -> Result<bool> {
     Ok(store.delivery_add(&message(&behind, &entries(store, &behind).await?, id, now)).await?)
 }
 
-fn message(behind: &WatchBehind, changes: &[FeedEntry], id: &str, at: DateTime<Utc>) -> NewDelivery {
+fn message(behind: &WatchWithChanges, changes: &[FeedEntry], id: &str, at: DateTime<Utc>) -> NewDelivery {
     NewDelivery {
         id: id.to_owned(),
         watch_id: behind.id.clone(),

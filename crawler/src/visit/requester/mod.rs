@@ -317,7 +317,7 @@ impl<'a> Requester<'a> {
                 AuthorityClock::new(host.clone(), state.next_ok_at, state.requests_today, state.requests_day)
             },
         );
-        self.know_robots_before(traffic, host).await?;
+        self.apply_stored_crawl_delay(traffic, host).await?;
         self.authorities.insert(host.clone(), Authority { clock, target, ownership });
         Ok(Ok(()))
     }

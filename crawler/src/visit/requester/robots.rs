@@ -135,7 +135,7 @@ impl Requester<'_> {
     }
 
     /// Applies the Crawl-delay of a host's stored robots.txt before this visit has checked it.
-    pub(super) async fn know_robots_before(
+    pub(super) async fn apply_stored_crawl_delay(
         &mut self,
         traffic: &Traffic,
         host: &Host,
@@ -276,7 +276,7 @@ impl Requester<'_> {
         let (conditions, plain) = (kept.map(conditions_of).unwrap_or_default(), HeaderMap::new());
         let ((mut record, verdict), memory) = loop {
             let Some(current) = chain.last().cloned() else { return Ok(Robots::NoName) };
-            // validators are sent to the URL that gave them, not to the target of its redirect
+            // validators are sent to the URL from which they were received, not to the target of its redirect
             let conditions = if chain.len() == 1 { &conditions } else { &plain };
             let Exchange { answer, .. } = self.get(progress, &current, BodyKind::Robots, conditions).await?;
             let Reply { head, body, .. } = match answer {

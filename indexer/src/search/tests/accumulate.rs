@@ -119,7 +119,7 @@ fn conditions(opened: &OpenedIndex) -> Vec<Conditions> {
 }
 
 #[test]
-fn returns_the_documents_of_tantivy_under_conditions() {
+fn returns_the_same_documents_as_tantivy_for_every_condition() {
     let dir = tempfile::tempdir().unwrap();
     let opened = opened(dir.path(), 30_000);
     let requests: [&[(&str, f32)]; 3] = [

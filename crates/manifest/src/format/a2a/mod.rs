@@ -1,7 +1,7 @@
 //! A2A agent cards, versions 0.1 to 1.0.
 //!
-//! Reads skills, interfaces and credentials. No version defines addresses of skills: a skill is invoked by a message to the
-//! preferred interface of the card. An `endpoint` of a skill is read where it is published.
+//! Reads skills, interfaces and credentials. No version defines an address for a skill: a skill is invoked by a message to the preferred
+//! interface of the card. If a skill has an `endpoint` nevertheless, it is read.
 //!
 //! Follows the A2A protocol specification 0.1.0, 0.2.6 §5.5, 0.3.0 §5.5, 1.0.1 (`AgentCard`).
 

@@ -50,7 +50,7 @@ const ADDRESS: Kind = Kind::Line(crate::check::is_url, "an absolute URL");
 /// Keys of either grammar without a field in a shape.
 const OTHER_KEYS: &[&str] = &["description", "contact", "allow"];
 
-/// Whether lines are of one of the two grammars.
+/// Whether lines follow one of the two grammars.
 pub(super) fn is_v0(lines: &[Line<'_>]) -> bool {
     let has = |key: &str| lines.iter().any(|line| line.indent == 0 && line.key == key);
     let prose = has("capabilities") && (has("name") || has("url")) || has("capabilities-url");

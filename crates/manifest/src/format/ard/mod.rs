@@ -22,7 +22,7 @@ use crate::walk::List;
 
 /// Deepest nesting of catalogs; published ones nest once.
 const NESTING_MAX: usize = 4;
-/// Maximum number of representative queries kept of one catalog.
+/// Maximum number of representative queries kept from one catalog.
 const QUERIES_MAX: usize = 100;
 
 pub(crate) const MARKERS: &[Marker] = &[

@@ -28,7 +28,7 @@ const READ: [&str; 14] = [
 ];
 /// Members that only search results have; the registry sets them.
 const OF_RESULTS: [&str; 2] = ["score", "source"];
-/// Maximum number of members kept of one entry; published ones have up to a dozen.
+/// Maximum number of members kept from one entry; published ones have up to a dozen.
 const MEMBERS_MAX: usize = 64;
 /// Memory for all members of one entry: a trust manifest with attestations takes about two KiB.
 const BYTES_MAX: usize = 8 * 1_024;

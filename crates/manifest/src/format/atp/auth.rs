@@ -9,7 +9,7 @@ use crate::model::{AgentIdentity, Auth, AuthScheme, OAuthFlow};
 use crate::object::{Object, type_name};
 use crate::walk::List;
 
-/// Maximum number of scopes of one flow that are kept: the largest APIs published declare some hundred.
+/// Maximum number of scopes that are kept from one flow: the largest published APIs declare a few hundred.
 const SCOPES_MAX: usize = 1_000;
 
 /// Reads every scheme; a required identity applies to each.

@@ -118,7 +118,7 @@ impl<'c> Candidate<'c> {
 /// Maximum number of characters of one piece of evidence, which quotes the document.
 const EVIDENCE_CHARS_MAX: usize = 300;
 
-/// A detection with its evidence, cut to its cap.
+/// A detection with its evidence, truncated to its cap.
 pub(super) fn detected(format: Format, strength: Strength, mut evidence: String) -> Detection {
     evidence.truncate(text::capped(&evidence, EVIDENCE_CHARS_MAX).len());
     Detection::new(format, strength, evidence)

@@ -88,8 +88,8 @@ const KEY_FLAGS: &[&str] = &[
 const SIGNUP_KEYS: &[&str] =
     &["signup", "signup_url", "signupUrl", "register", "register_url", "registration_url"];
 
-/// The flag for a key at the root, in a block that describes the service or in its free plan, and the object beside it that
-/// says where keys are issued.
+/// The flag for a key at the root, in a block that describes the service or in its free plan, and the object next to it that says where
+/// keys are issued.
 fn key_flag<'v>(root: &Object<'v>) -> Option<(Object<'v>, bool)> {
     let blocks = BLOCKS.iter().filter_map(|key| root.object(key));
     std::iter::once(root.clone()).chain(blocks).find_map(|holder| {
@@ -103,7 +103,7 @@ fn key_flag<'v>(root: &Object<'v>) -> Option<(Object<'v>, bool)> {
 /// The credentials that a document states for its capabilities.
 struct Stated<'v> {
     value: &'v Value,
-    /// Whether they apply to the MCP server, not to the calls beside it.
+    /// Whether they apply to the MCP server, not to the calls next to it.
     is_of_server: bool,
     /// The addresses of that server.
     servers: Vec<&'v str>,

@@ -287,7 +287,7 @@ fn is_call(key: &str, map: &Map<String, Value>) -> bool {
         && address_of(map).is_some_and(|address| leads_nowhere(key, address))
 }
 
-/// Whether an object outside lists describes a call without its method: an `endpoint` with a variable, or beside a description.
+/// Whether an object outside lists describes a call without its method: an `endpoint` with a variable, or next to a description.
 fn is_endpoint_of_block(key: &str, map: &Map<String, Value>) -> bool {
     let text = |key: &str| map.get(key).and_then(Value::as_str);
     let Some((None, address)) = text("endpoint").and_then(element::published_address) else { return false };
@@ -299,7 +299,7 @@ fn is_endpoint_of_block(key: &str, map: &Map<String, Value>) -> bool {
     is_likely_call && !is_other && !is_of_element(key) && leads_nowhere(key, address)
 }
 
-/// Words of blocks whose endpoint is a server or the base of calls.
+/// Words of blocks whose endpoint is a server or the base URL of calls.
 const SERVICE_WORDS: &[&str] = &[
     "api",
     "mcp",

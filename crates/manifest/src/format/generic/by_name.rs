@@ -10,7 +10,7 @@ use crate::object::Object;
 
 /// Members with prices by the name of the capability.
 const PRICE_KEYS: &[&str] = &["pricing", "prices", "price_list", "costs"];
-/// Blocks one level down with the prices: `pricing.tools.search`.
+/// Blocks that contain the prices one level deeper: `pricing.tools.search`.
 const INNER_KEYS: &[&str] =
     &["tools", "skills", "endpoints", "capabilities", "actions", "operations", "per_call", "per_tool"];
 /// Maximum number of members of one block that are read.
@@ -29,7 +29,8 @@ pub(crate) fn apply_by_name(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
     let positions: HashMap<String, usize> = draft.capability_positions();
     let limits = header::LIMIT_KEYS.iter().filter_map(|key| root.value(key));
-    // A block with a limit for one call by name also contains limits of other calls by name, except under general names.
+    // Whether a block contains only limits of single calls: at least one member has the name of a capability, no member is a number, and
+    // none has a general name such as `default`.
     let is_of_calls = |limit: &Value| {
         limit.as_object().is_some_and(|map| {
             map.len() <= NAMES_MAX
@@ -62,12 +63,12 @@ pub(crate) fn apply_by_name(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
 }
 
-/// Calls `show` with each member of the blocks, and of the blocks in them.
-fn each_named<'v>(root: &Object<'v>, keys: &[&str], mut show: impl FnMut(&'v str, &'v Value)) {
+/// Calls `visit` with each member of the blocks, and of the blocks inside them.
+fn each_named<'v>(root: &Object<'v>, keys: &[&str], mut visit: impl FnMut(&'v str, &'v Value)) {
     for block in keys.iter().filter_map(|key| root.object(key)) {
         let inner = INNER_KEYS.iter().filter_map(|key| block.object(key));
         for block in inner.chain(std::iter::once(block.clone())) {
-            block.map.iter().take(NAMES_MAX).for_each(|(name, value)| show(name, value));
+            block.map.iter().take(NAMES_MAX).for_each(|(name, value)| visit(name, value));
         }
     }
 }

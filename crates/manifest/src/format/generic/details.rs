@@ -1,4 +1,4 @@
-//! Reads the members of an element beside its call: tags, examples, dependencies, effects.
+//! Reads the members of an element next to its call: tags, examples, dependencies, effects.
 
 use serde_json::Value;
 

@@ -22,7 +22,7 @@ use crate::text;
 /// The context of the elements of a list.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Context {
-    /// Base of paths, as published beside the list or above it.
+    /// Base URL of paths, as published next to the list or above it.
     pub(super) base: Option<Url>,
     /// Address of the MCP server through which tools are called.
     server: Option<String>,
@@ -107,7 +107,7 @@ pub(crate) fn folder_of(root: &Object<'_>, document: &ManifestUrl) -> Option<Url
     })
 }
 
-/// Blocks about another party or service, whose address is not a base for the members beside them.
+/// Blocks about another party or service, whose address is not a base for the members next to them.
 const APART: &[&str] = &[
     "provider",
     "publisher",
@@ -132,7 +132,7 @@ impl Context {
     pub(super) fn of_lists(root: &Object<'_>, draft: &Draft<'_>) -> Self {
         let of_api =
             || Self::default().within(&root.object_of(&["api", "service", "server"])?, "", draft).base;
-        // As in OpenAPI: `servers` beside `info`.
+        // As in OpenAPI: `servers` next to `info`.
         let of_servers = || {
             let server = root.objects("servers").next().filter(|_| root.object("info").is_some())?;
             parse_url(server.text("url").filter(|url| url.len() <= BASE_BYTES_MAX)?)

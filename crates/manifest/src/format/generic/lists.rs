@@ -336,7 +336,7 @@ pub(super) fn is_group_of_calls(map: &Map<String, Value>) -> bool {
         Value::Object(call) => !is_part_of_call(name) && is_call_object(call),
         _ => false,
     };
-    // A description beside the calls describes the group.
+    // A description next to the calls describes the group.
     let is_prose =
         |(name, value): &(&String, &Value)| PROSE_KEYS.contains(&name.as_str()) && value.is_string();
     map.iter().any(|member| is_call(&member))

@@ -1,4 +1,4 @@
-//! Messages that clients send over a WebSocket, which a document lists beside its address.
+//! Messages that clients send over a WebSocket, which a document lists next to its address.
 
 use serde_json::{Map, Value};
 

@@ -81,7 +81,7 @@ pub(crate) fn read_below_comments(root: &Object<'_>, draft: &mut Draft<'_>) {
     needed_credentials::read_accepted(root.map, draft);
 }
 
-/// The base of paths that a document publishes, at the root or beside the description of its API.
+/// The base URL of paths that a document publishes, at the root or next to the description of its API.
 pub(crate) fn base_of(root: &Object<'_>, draft: &Draft<'_>) -> Option<Url> {
     Context::of_lists(root, draft).base
 }

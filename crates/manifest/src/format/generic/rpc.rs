@@ -1,4 +1,4 @@
-//! Methods of a JSON-RPC server that a document lists by name beside its protocol.
+//! Methods of a JSON-RPC server that a document lists by name next to its protocol.
 
 use serde_json::json;
 
@@ -48,7 +48,7 @@ fn method_key(server: &Object<'_>) -> &'static str {
     METHOD_KEYS.iter().copied().find(|key| server.has(key)).unwrap_or_default()
 }
 
-/// Whether an object names a JSON-RPC protocol beside a list of methods.
+/// Whether an object names a JSON-RPC protocol next to a list of methods.
 fn is_rpc(object: &Object<'_>) -> bool {
     let protocol =
         object.text_of(&["protocol", "transport", "type"]).unwrap_or_default().to_ascii_lowercase();

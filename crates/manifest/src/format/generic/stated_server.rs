@@ -1,4 +1,4 @@
-//! Finds the address of a server in its description, and the base of calls in the environment variables of a client.
+//! Finds the address of a server in its description, and the base URL of calls in the environment variables of a client.
 
 use serde_json::Value;
 
@@ -13,10 +13,10 @@ const ENVIRONMENT_KEYS: Keys =
 const SERVER_BLOCKS: Keys =
     Keys::of(&["remote", "hosted", "server", "transport", "connection", "streamable_http", "production"]);
 
-/// Maximum number of environment variables of one server that are searched for a base.
+/// Maximum number of environment variables of one server that are searched for a base URL.
 const VARIABLES_MAX: usize = 50;
 
-/// The base of paths in the default of an environment variable of the client: `{"SHOP_BASE_URL": {"default": "https://…"}}`.
+/// The base URL of paths, in the default value of an environment variable of the client: `{"SHOP_BASE_URL": {"default": "https://…"}}`.
 pub(super) fn base_in_environment<'v>(object: &Object<'v>) -> Option<&'v str> {
     let variables = object.object_of(ENVIRONMENT_KEYS.within(object))?;
     let names_base = |name: &str| {

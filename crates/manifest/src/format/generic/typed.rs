@@ -44,7 +44,7 @@ impl Typed {
     }
 }
 
-/// Whether an element has a transport that is specific to MCP, even beside a method: `"transport": "streamable-http"`.
+/// Whether an element has a transport that is specific to MCP, even next to a method: `"transport": "streamable-http"`.
 fn names_transport(object: &Object<'_>) -> bool {
     let known = ["streamable-http", "streamable_http", "streamableHttp", "http+sse"];
     object.text("transport").is_some_and(|transport| known.contains(&transport))

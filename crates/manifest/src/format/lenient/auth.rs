@@ -158,7 +158,7 @@ fn set_registration(object: &Object<'_>, found: &mut [Auth]) {
     }
 }
 
-/// The authorization server that a block describes beside the schemes.
+/// The authorization server that a block describes next to the schemes.
 fn oauth_server(server: &Object<'_>) -> Vec<Auth> {
     let mut oauth = Auth::new(AuthScheme::OAuth2);
     read_details(&mut oauth, server);
@@ -236,7 +236,7 @@ pub(crate) fn headers_in(sentence: &str) -> impl Iterator<Item = &str> {
 /// Maximum number of words of a sentence that are searched for a header.
 const HEADER_WORDS_MAX: usize = 200;
 
-/// The first scopes that an object lists, each cut to its cap.
+/// The first scopes that an object lists, each truncated to its cap.
 pub(crate) fn scopes(object: &Object<'_>) -> impl Iterator<Item = String> {
     let listed = ["scopes", "scopes_supported", "scopesSupported"].iter().flat_map(|key| object.texts(key));
     let listed = listed.take(SCOPES_MAX);
@@ -350,7 +350,7 @@ pub(super) fn auth_of_word(word: &str) -> Auth {
     auth
 }
 
-/// Whether credentials are needed, as their object states beside the schemes.
+/// Whether credentials are needed, as their object states next to the schemes.
 pub(crate) fn auth_required(value: &Value) -> Option<bool> {
     if value.as_object().is_some_and(|map| is_planned(&Object::root(map))) {
         return None;

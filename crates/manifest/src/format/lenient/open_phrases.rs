@@ -17,7 +17,7 @@ const CREDENTIALS: &[&str] = &[
     "credentials",
     "jwt",
 ];
-/// Other words that such a clause may contain beside [`CREDENTIALS`].
+/// Other words that such a clause may contain in addition to [`CREDENTIALS`].
 const BESIDE: &[&str] = &[
     "api",
     "apikey",

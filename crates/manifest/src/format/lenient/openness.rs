@@ -144,7 +144,7 @@ const PARTLY_OPEN: &[&str] = &[
     "reads are public",
 ];
 
-/// Whether a remark beside the schemes says that some calls need no credentials.
+/// Whether a remark next to the schemes says that some calls need no credentials.
 pub(crate) fn is_partly_open(value: &Value) -> bool {
     let says = |text: &str| {
         let folded = text.to_ascii_lowercase();

@@ -90,7 +90,7 @@ pub(super) fn optional(value: &Value) -> Option<Optional> {
     }
 }
 
-/// Whether a description beside the schemes or of the only scheme begins with the word "optional".
+/// Whether a description next to the schemes or of the only scheme begins with the word "optional".
 pub(super) fn states_optional(map: &Map<String, Value>) -> bool {
     let begins =
         |text: &str| text.get(.."optional".len()).is_some_and(|start| start.eq_ignore_ascii_case("optional"));

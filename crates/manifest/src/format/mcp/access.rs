@@ -12,7 +12,7 @@ use crate::text;
 /// Credentials of a server and the tools that they apply to.
 pub(super) struct Access<'v> {
     pub(super) auth: Vec<Auth>,
-    /// Whether credentials are needed, as stated beside the schemes.
+    /// Whether credentials are needed, as stated next to the schemes.
     required: Option<bool>,
     /// Names of tools that need no credentials.
     public: Vec<&'v str>,

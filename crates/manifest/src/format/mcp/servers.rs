@@ -73,7 +73,7 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interface> {
     found
 }
 
-/// The server that another member names beside a `url` that is the home page: `"mcp": "https://…/mcp"`, `"links": {"mcp": …}`.
+/// The server that another member names next to a `url` that is the home page: `"mcp": "https://…/mcp"`, `"links": {"mcp": …}`.
 fn beside_home(root: &Object<'_>, draft: &mut Draft<'_>) -> Option<Interface> {
     if !is_home(root) {
         return None;
@@ -323,7 +323,7 @@ fn configured_credentials(server: &Object<'_>) -> Vec<Auth> {
     names.filter_map(credential).collect()
 }
 
-/// The credentials in the headers beside the address of a server: `"connection": {"url": …, "headers": {"Authorization": …}}`.
+/// The credentials in the headers next to the address of a server: `"connection": {"url": …, "headers": {"Authorization": …}}`.
 pub(super) fn connected_credentials(root: &Object<'_>) -> Vec<Auth> {
     let mut found: Vec<Auth> = Vec::new();
     for block in BLOCKS.iter().filter_map(|key| root.object(key)).chain(std::iter::once(root.clone())) {

@@ -18,7 +18,7 @@ use crate::{safety, schema, text};
 
 /// Deepest nesting of groups of tools.
 const NESTING_MAX: usize = 3;
-/// Members beside groups of tools that describe the list.
+/// Members next to groups of tools that describe the list.
 const REMARKS: &[&str] = &["note", "notes", "comment", "description", "summary"];
 
 /// Reads the value of a `tools` member. `server` is the address of the server, if it is declared.
@@ -168,7 +168,7 @@ fn over_http(
         return None;
     }
     let name = stated.invocation.native.as_deref()?;
-    // Tools are called by name, so an id beside the name belongs to the endpoint.
+    // Tools are called by name, so an id next to the name belongs to the endpoint.
     let id = tool.text("id").filter(|id| *id != name);
     let label = id.map_or("", |_| stated.name.as_str());
     let mut capability =
@@ -217,7 +217,7 @@ fn own_call<'v>(tool: &Object<'v>) -> Option<OwnCall<'v>> {
         .filter(|_| !is_document)
 }
 
-/// Whether the elements of a list of tools have their own addresses. The home page beside them is then not a server.
+/// Whether the elements of a list of tools have their own addresses. The home page next to them is then not a server.
 pub(super) fn have_addresses(tools: &Value) -> bool {
     let has_address = |(_, tool, _): (Option<&str>, &Value, String)| {
         tool.as_object().is_some_and(|map| own_call(&Object::root(map)).is_some())

@@ -171,7 +171,7 @@ fn path_operations<'a>(
                 path_operations.push(operation::PathOperation { path, method, item, operation, pointer });
             }
         }
-        // One more than the limit, so that the cut is reported.
+        // One more than the limit, so that the truncation is reported.
         if path_operations.len() > CAPABILITIES_MAX {
             break;
         }

@@ -201,7 +201,7 @@ const NOT_SCHEMA: &[&str] = &[
     "$ref",
 ];
 
-/// The schema of a parameter: under `schema`, in its only media type, or beside the name in Swagger 2.0.
+/// The schema of a parameter: under `schema`, in its only media type, or next to the name in Swagger 2.0.
 fn parameter_schema(parameter: &Map<String, Value>, resolver: &mut Resolver<'_>, pointer: &str) -> Value {
     let schema = parameter.get("schema").or_else(|| {
         parameter.get("content").and_then(preferred_media).and_then(|(_, media)| media.get("schema"))

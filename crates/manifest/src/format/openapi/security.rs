@@ -15,7 +15,7 @@ use crate::model::{AppliesTo, Auth, AuthScheme, CapabilityAuth, OAuthFlow, Trist
 const SCHEMES_MAX: usize = 200;
 /// Maximum number of flows of one scheme that are read; there are five kinds.
 const FLOWS_MAX: usize = 16;
-/// Maximum number of scopes of one scheme that are kept: the largest APIs published declare some hundred.
+/// Maximum number of scopes that are kept from one scheme: the largest published APIs declare a few hundred.
 const SCOPES_MAX: usize = 1_000;
 /// Maximum number of alternatives, of schemes in all alternatives, and of scopes of one scheme that are read from one requirement.
 const ALTERNATIVES_MAX: usize = 64;

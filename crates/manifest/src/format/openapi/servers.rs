@@ -50,7 +50,7 @@ fn preferred(servers: &[Value]) -> Option<String> {
     urls.iter().find(|url| url.starts_with("https://")).or_else(|| urls.first()).cloned()
 }
 
-/// The URL of a server with the defaults of its variables, cut soon after [`BASE_BYTES_MAX`]. Variables inside a default are not
+/// The URL of a server with the defaults of its variables, truncated soon after [`BASE_BYTES_MAX`]. Variables inside a default are not
 /// substituted again, so that they cannot multiply. In the authority, a default that would end it or that has a user name (RFC 3986 section
 /// 3.2) is not substituted: `https://bank.example{x}` must not become another host.
 fn substituted(server: &Value) -> Option<String> {

@@ -83,7 +83,7 @@ impl Known {
         let (bare, is_root) = (url.trim_end_matches('/'), url.ends_with('/'));
         let is_known = |set: &HashSet<String>| set.contains(url) || (is_root && set.contains(bare));
         let known = match target {
-            // The address of a call is not the base of an API.
+            // The address of a call is not the base URL of an API.
             Some(Target::Server(Protocol::Http)) => is_known(&self.servers) || is_known(&self.called),
             Some(Target::Server(_)) => is_known(&self.servers),
             Some(Target::Document(class)) => {

@@ -277,7 +277,7 @@ fn absolute(published: &str, folder: Option<&Url>, draft: &Draft<'_>) -> Option<
     }
 }
 
-/// The target of an address, by the relation beside it, or by the names of its members and the protocol beside it.
+/// The target of an address, by the relation next to it, or by the names of its members and the protocol next to it.
 fn target_beside<'v>(
     names: &[&'v str],
     published: &str,

@@ -15,7 +15,7 @@ const NAME_CHARS_MAX: usize = 100;
 pub(crate) enum Target {
     /// A document or a page.
     Document(LinkClass),
-    /// A server or the base of an API.
+    /// A server or the base URL of an API.
     Server(Protocol),
 }
 

@@ -1,4 +1,4 @@
-//! Fills a database: the store writes a few rows, and the server copies them many times.
+//! Fills a database: the store writes a few rows, and one SQL statement copies them many times.
 
 use anyhow::{Context as _, Result};
 use chrono::{DateTime, Utc};
@@ -35,7 +35,7 @@ pub(crate) fn compacted(number: u32) -> String {
     format!("{}r{number}.example", number % 97)
 }
 
-/// An id as the SQL statement generates it: digits that base32 does not have become letters.
+/// The id that the SQL statement generates: letters replace the digits that base32 does not contain.
 fn short_id(letter: char, number: u32) -> String {
     let digits = format!("{number:016}");
     let digits = digits.chars().map(|digit| match digit {
@@ -128,7 +128,7 @@ fn uncompressed(bytes: &[u8]) -> Result<Vec<u8>> {
     Ok(frame)
 }
 
-/// `jsonb_populate_record` copies a row with other values in the named columns.
+/// `jsonb_populate_record` copies a row and replaces the values of the named columns.
 const MULTIPLY: &str = "
 CREATE FUNCTION pg_temp.short(letter text, number int) RETURNS text LANGUAGE sql IMMUTABLE AS
 $$ SELECT letter || translate(lpad(number::text, 16, '0'), '0189', 'abcd') $$;
