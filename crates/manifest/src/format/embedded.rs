@@ -22,6 +22,7 @@ use crate::model::{
 use crate::object::Object;
 use crate::safety;
 use crate::text;
+use crate::unread;
 
 /// Maximum number of servers of one document that are kept.
 const SERVERS_MAX: usize = 50;
@@ -295,8 +296,12 @@ pub(crate) fn read_text(text: &str, draft: &mut Draft<'_>) {
     if draft.format() != Format::AiTxt {
         return;
     }
-    if let Some(map) = ai_txt::object_below_comments(text) {
-        generic::read_below_comments(&Object::root(&map), draft);
+    if let Some(document) = ai_txt::object_below_comments(text) {
+        if let Value::Object(map) = &document {
+            generic::read_below_comments(&Object::root(map), draft);
+            read(&Object::root(map), draft);
+        }
+        unread::keep(&document, draft);
     }
 }
 
