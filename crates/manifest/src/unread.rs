@@ -209,7 +209,15 @@ const fn is_kept(format: Format) -> bool {
 
 /// Whether readers turn a member of an element into a value without its name or its words.
 fn is_mapped(format: Format, name: &str, value: &Value) -> bool {
-    (value.is_boolean() && MAPPED_FLAGS.contains(&name)) || (format == Format::ManifestV1 && name == "risk")
+    match (format, value) {
+        (Format::ManifestV1, Value::String(risk)) => {
+            name == "risk" && matches!(risk.as_str(), "low" | "medium" | "high")
+        }
+        (Format::AgentsTxt, Value::Bool(_)) => name == "required",
+        (Format::ManifestV1, Value::Bool(_)) if name == "log_all" => true,
+        (_, Value::Bool(_)) => MAPPED_FLAGS.contains(&name),
+        _ => false,
+    }
 }
 
 /// Whether a member may contain a secret, which is not kept, or only a signature.

@@ -292,16 +292,16 @@ pub(crate) fn read_text(text: &str, draft: &mut Draft<'_>) {
         needed_credentials::read(0, draft);
     }
     payment_header::read_text(text, draft);
-    drop_pages_of_calls(draft);
-    if draft.format() != Format::AiTxt {
-        return;
-    }
-    if let Some(document) = ai_txt::object_below_comments(text) {
+    let inner = Some(text).filter(|_| draft.format() == Format::AiTxt);
+    if let Some(document) = inner.and_then(ai_txt::object_below_comments) {
         if let Value::Object(map) = &document {
             generic::read_below_comments(&Object::root(map), draft);
             read(&Object::root(map), draft);
         }
+        drop_pages_of_calls(draft);
         unread::keep(&document, draft);
+    } else {
+        drop_pages_of_calls(draft);
     }
 }
 
