@@ -138,7 +138,10 @@ fn every_finding_of_a_fixture_is_in_the_catalogue() {
 
 /// Members that a specification defines and that its reader uses, by format. None of them may be kept as unread.
 const DEFINED: &[(&str, &[&str])] = &[
-    ("agents_txt", &["version", "standard", "site", "payments", "required", "chains", "methods", "discovery"]),
+    (
+        "agents_txt",
+        &["version", "standard", "site", "payments", "required", "chains", "methods", "discovery"],
+    ),
     ("manifest_v1", &["manifest_version", "id", "scopes", "require", "retention_days", "log_all"]),
     ("skills_index", &["name", "description", "url", "digest", "whenToUse"]),
     ("webmcp", &["name", "description", "readOnlyHint"]),

@@ -79,7 +79,8 @@ fn free_by_description(description: &str) -> Option<Payment> {
     let is_other = OF_SOMETHING.iter().any(|known| known.eq_ignore_ascii_case(word));
     let is_word = rest.is_empty() || rest.starts_with([' ', ':', ',', '.']);
     let is_paid = description.contains("paid") || description.contains("Paid");
-    (is_word && !is_other && !is_paid).then(|| Payment { price: Some("free".to_owned()), ..Payment::default() })
+    (is_word && !is_other && !is_paid)
+        .then(|| Payment { price: Some("free".to_owned()), ..Payment::default() })
 }
 
 /// Words after "free" that do not speak of the price of a call: "free text", "free slots".
@@ -135,16 +136,23 @@ mod tests {
 
     #[test]
     fn finds_calls_that_are_paid_or_free_by_their_description() {
-        let of = |text| payment_of_call(text).map(|due| [due.scheme, due.asset, due.network].map(Option::unwrap_or_default));
+        let of = |text| {
+            payment_of_call(text)
+                .map(|due| [due.scheme, due.asset, due.network].map(Option::unwrap_or_default))
+        };
         let due = |terms: [&str; 3]| Some(terms.map(str::to_owned));
-        assert_eq!(of("Paid completion (x402 USDC on Base): GET 402 invoice, pay, POST"), due(["x402", "USDC", "Base"]));
+        assert_eq!(
+            of("Paid completion (x402 USDC on Base): GET 402 invoice, pay, POST"),
+            due(["x402", "USDC", "Base"])
+        );
         assert_eq!(of("Answers the 402 Payment Required challenge; pay it and retry"), due(["", "", ""]));
         assert_eq!(of("Paid or free search (x402 USDC on Base)"), None);
         assert_eq!(of("Paid members of a club"), None);
         assert_eq!(of("Lists paid invoices, 402 Payment Required on failure"), None);
         let is_free = |text| free_by_description(text).is_some();
         assert!(is_free("Free audit.") && is_free("Free to use.") && is_free("Free"));
-        let others = ["Free text search", "Free slots of a room", "Freeze an account", "Free preview, then paid"];
+        let others =
+            ["Free text search", "Free slots of a room", "Freeze an account", "Free preview, then paid"];
         assert!(!others.into_iter().any(is_free));
         let cost = |text| price_after_verb(text).and_then(|price| price.price);
         assert_eq!(cost("Verdict. Costs 0.10 RLUSD. Returns a thesis."), Some("0.10 RLUSD".to_owned()));

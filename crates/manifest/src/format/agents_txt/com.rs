@@ -10,7 +10,9 @@ use super::grammar::{Line, listed};
 use crate::auth;
 use crate::draft::{self, Draft};
 use crate::format::lenient;
-use crate::model::{AgentIdentity, Auth, AuthScheme, CapabilityKind, Follow, Interface, Link, Payment, Protocol};
+use crate::model::{
+    AgentIdentity, Auth, AuthScheme, CapabilityKind, Follow, Interface, Link, Payment, Protocol,
+};
 use crate::object::Object;
 use crate::rule::{Kind, findings, may, must};
 use crate::walk::List;

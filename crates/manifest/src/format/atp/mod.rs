@@ -29,8 +29,9 @@ use crate::walk::List;
 pub(crate) const MARKERS: &[Marker] = &[
     strong(|c| {
         // Other manifests use this type with another context.
-        let is_foreign = c.value("@context").and_then(context_of).is_some_and(|context| !context.contains("atp"))
-            && !["capabilities", "provider", "policies"].iter().any(|key| c.has(key));
+        let is_foreign =
+            c.value("@context").and_then(context_of).is_some_and(|context| !context.contains("atp"))
+                && !["capabilities", "provider", "policies"].iter().any(|key| c.has(key));
         (c.text("@type")? == "AgentManifest" && !is_foreign).then(|| "`@type` is AgentManifest".to_owned())
     }),
     strong(|c| {

@@ -106,11 +106,18 @@ fn examples(value: &Value) -> Vec<&str> {
 
 /// The examples of an element that are calls with their input and output, as published, without those that may hold a secret: `{"input": {"q": "tea"}, "output": {"n": 1}}`.
 fn calls_shown(object: &Object<'_>) -> Option<(String, Value)> {
-    let is_call = |item: &&Value| SHOWN_KEYS.iter().any(|key| item.get(key).is_some_and(|part| !part.is_null()));
+    let is_call =
+        |item: &&Value| SHOWN_KEYS.iter().any(|key| item.get(key).is_some_and(|part| !part.is_null()));
     ["examples", "example"].into_iter().find_map(|key| {
         let value = object.value(key)?;
         let one = Some(value).filter(|value| value.is_object());
-        let listed = value.as_array().into_iter().flatten().chain(one).filter(is_call).filter(|item| !unread::holds_secret(item));
+        let listed = value
+            .as_array()
+            .into_iter()
+            .flatten()
+            .chain(one)
+            .filter(is_call)
+            .filter(|item| !unread::holds_secret(item));
         let shown: Vec<Value> = listed.take(SHOWN_MAX).cloned().collect();
         let bytes = shown.iter().map(|call| call.to_string().len()).sum::<usize>();
         (!shown.is_empty() && bytes <= SHOWN_BYTES_MAX).then(|| ("examples".to_owned(), Value::Array(shown)))
