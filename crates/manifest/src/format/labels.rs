@@ -119,12 +119,7 @@ impl Labels {
                     rules.push(rule);
                 }
             }
-            "contact" | "email" | "e mail" | "support" | "contact email" | "site contact" | "phone" => {
-                header::sort_contact_words(&mut manifest.contact, &value);
-            }
-            _ if is_of_site_contact(&label) => {
-                header::sort_contact_words(&mut manifest.contact, &value);
-            }
+            label if is_of_site_contact(label) => header::sort_contact_words(&mut manifest.contact, &value),
             "name" | "title" | "site name" if !self.is_for_one => self.read_name(line, &value, draft),
             "content signal" | "content usage" if !self.is_for_one => terms::read_signals(&value, draft),
             "last updated" | "updated" | "last modified" | "last update" if has_year(&value) => {
@@ -254,12 +249,16 @@ impl Labels {
     }
 }
 
-/// Whether a label names the general contact with a word before it: "preferred public contact". Other contacts are for one purpose.
+/// Whether a label names the general contact, also with a word before it: "preferred public contact". Other contacts are for one purpose.
 fn is_of_site_contact(label: &str) -> bool {
     let words = label.strip_suffix(" contact");
-    words.is_some_and(|words| words.split(' ').all(|word| GENERAL_WORDS.contains(&word)))
+    CONTACT_LABELS.contains(&label)
+        || words.is_some_and(|words| words.split(' ').all(|word| GENERAL_WORDS.contains(&word)))
 }
 
+/// Labels of the general contact.
+const CONTACT_LABELS: &[&str] =
+    &["contact", "email", "e mail", "support", "contact email", "site contact", "phone"];
 /// Words before "contact" that state no purpose.
 const GENERAL_WORDS: &[&str] =
     &["preferred", "public", "primary", "main", "general", "human", "project", "official", "our"];
