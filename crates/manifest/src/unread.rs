@@ -30,6 +30,8 @@ const PART_BYTES_MIN: usize = 4;
 const DIGITS_MIN: usize = 2;
 /// Maximum number of values of one document that are compared.
 const PLACES_MAX: usize = 50_000;
+/// Maximum number of bytes of names and texts of one document that are compared. A value in a list counts with the name of its member.
+const COMPARED_TOTAL_MAX: usize = 4 * 1_024 * 1_024;
 /// The hint with the values that are kept.
 const HINT: &str = "unread";
 
@@ -51,6 +53,26 @@ const SECRET_WORDS: &[&str] = &[
     "signature",
     "signatures",
 ];
+/// Flags that readers turn into the effect, the confirmation or the payment of a call, and whose names are not in the manifest.
+const MAPPED_FLAGS: &[&str] = &[
+    "readOnlyHint",
+    "destructiveHint",
+    "idempotentHint",
+    "openWorldHint",
+    "read_only",
+    "readOnly",
+    "readonly",
+    "destructive",
+    "requires_approval",
+    "requiresApproval",
+    "requires_confirmation",
+    "requiresConfirmation",
+    "confirmation_required",
+    "payment_required",
+    "paymentRequired",
+    "requires_auth",
+    "requiresAuth",
+];
 /// Last words of the names of members that may contain a credential.
 const CREDENTIAL_WORDS: &[&str] = &["key", "token", "apikey", "bearer", "jwt"];
 /// Minimum number of bytes of a word that may be a credential.
@@ -68,37 +90,49 @@ pub(crate) fn keep(document: &Value, draft: &mut Draft<'_>) {
     draft.manifest.findings = findings;
     let Some(record) = String::from_utf8(record.0).ok().filter(|_| is_whole) else { return };
     let mut known = Known::of(&record);
-    let (mut unread, mut bytes) = (Map::new(), 0);
-    let mut places = vec![Place { parent: 0, step: Step::Root, value: document }];
+    let (mut unread, mut bytes, mut compared) = (Map::new(), 0, 0);
+    let mut places = vec![Place { parent: 0, step: Step::Root, name: "", value: document }];
     let mut at = 0;
-    while let Some(Place { value, .. }) = places.get(at).copied() {
+    while let Some(place) = places.get(at).copied() {
         let room = PLACES_MAX.saturating_sub(places.len());
-        match value {
+        match place.value {
             Value::Object(map) => {
-                let named = map.iter().take(room);
-                places.extend(named.map(|(name, value)| Place { parent: at, step: Step::Name(name), value }));
+                for (name, value) in map.iter().take(room) {
+                    compared += name.len();
+                    if !may_be_secret(name, value) {
+                        places.push(Place { parent: at, step: Step::Name, name, value });
+                    }
+                }
             }
             Value::Array(list) => {
                 let listed = list.iter().enumerate().take(room);
                 places.extend(listed.map(|(index, value)| Place {
                     parent: at,
                     step: Step::Index(index),
+                    name: place.name,
                     value,
                 }));
             }
-            scalar if !known.is_read(name_of(&places, at), scalar) && !is_in_secret(&places, at) => {
-                let kept = match scalar {
-                    Value::String(text) => Value::from(capped(text.trim(), TEXT_CHARS_MAX)),
-                    other => other.clone(),
-                };
-                let pointer = pointer_of(&places, at);
-                bytes += pointer.len() + kept.as_str().map_or(DIGITS_MIN, str::len);
-                if unread.len() == VALUES_MAX || bytes > BYTES_MAX {
-                    break;
+            scalar => {
+                compared += place.name.len() + scalar.as_str().map_or(DIGITS_MIN, str::len);
+                // A flag of the root is about the whole document, which has no effect of its own.
+                let is_mapped = place.parent != 0 && is_mapped(draft.format(), place.name, scalar);
+                if !is_mapped && !known.is_read(place.name, scalar) {
+                    let kept = match scalar {
+                        Value::String(text) => Value::from(capped(text.trim(), TEXT_CHARS_MAX)),
+                        other => other.clone(),
+                    };
+                    let pointer = pointer_of(&places, at);
+                    bytes += pointer.len() + kept.as_str().map_or(DIGITS_MIN, str::len);
+                    if unread.len() == VALUES_MAX || bytes > BYTES_MAX {
+                        break;
+                    }
+                    unread.insert(pointer, kept);
                 }
-                unread.insert(pointer, kept);
             }
-            _ => {}
+        }
+        if compared > COMPARED_TOTAL_MAX {
+            break;
         }
         at += 1;
     }
@@ -125,49 +159,31 @@ impl Write for Record {
     }
 }
 
-/// A value of the document. Values are in the order of their depth.
+/// A value of the document outside the members that may contain a secret. Values are in the order of their depth.
 #[derive(Clone, Copy)]
 struct Place<'v> {
     /// The position of the value that contains it.
     parent: usize,
-    step: Step<'v>,
+    step: Step,
+    /// The name of the member that the value is, or is an element of.
+    name: &'v str,
     value: &'v Value,
 }
 
 #[derive(Clone, Copy)]
-enum Step<'v> {
+enum Step {
     Root,
-    Name(&'v str),
+    Name,
     Index(usize),
-}
-
-/// Whether a value is in a member that may contain a secret.
-fn is_in_secret(places: &[Place<'_>], mut at: usize) -> bool {
-    while let Some(place) = places.get(at) {
-        match place.step {
-            Step::Root => return false,
-            Step::Name(name) if may_be_secret(name, place.value) => return true,
-            Step::Name(_) | Step::Index(_) => at = place.parent,
-        }
-    }
-    false
-}
-
-/// The name of the member that a value is, or is an element of.
-fn name_of<'v>(places: &[Place<'v>], at: usize) -> &'v str {
-    match places.get(at).map(|place| (place.step, place.parent)) {
-        Some((Step::Name(name), _)) => name,
-        Some((Step::Index(_), parent)) => name_of(places, parent),
-        Some((Step::Root, _)) | None => "",
-    }
 }
 
 /// The JSON pointer of a value. The nesting of a document is limited.
 fn pointer_of(places: &[Place<'_>], at: usize) -> String {
-    match places.get(at).map(|place| (place.step, place.parent)) {
-        Some((Step::Name(name), parent)) => at_name(&pointer_of(places, parent), name),
-        Some((Step::Index(index), parent)) => at_index(&pointer_of(places, parent), index),
-        Some((Step::Root, _)) | None => String::new(),
+    let Some(place) = places.get(at) else { return String::new() };
+    match place.step {
+        Step::Root => String::new(),
+        Step::Name => at_name(&pointer_of(places, place.parent), place.name),
+        Step::Index(index) => at_index(&pointer_of(places, place.parent), index),
     }
 }
 
@@ -191,6 +207,19 @@ const fn is_kept(format: Format) -> bool {
         )
 }
 
+/// Whether readers turn a member of an element into a value without its name or its words.
+fn is_mapped(format: Format, name: &str, value: &Value) -> bool {
+    match (format, value) {
+        (Format::ManifestV1, Value::String(risk)) => {
+            name == "risk" && matches!(risk.as_str(), "low" | "medium" | "high")
+        }
+        (Format::AgentsTxt, Value::Bool(_)) => name == "required",
+        (Format::ManifestV1, Value::Bool(_)) if name == "log_all" => true,
+        (_, Value::Bool(_)) => MAPPED_FLAGS.contains(&name),
+        _ => false,
+    }
+}
+
 /// Whether a member may contain a secret, which is not kept, or only a signature.
 fn may_be_secret(name: &str, value: &Value) -> bool {
     let (mut is_secret, mut is_credential) = (false, false);
@@ -200,6 +229,17 @@ fn may_be_secret(name: &str, value: &Value) -> bool {
     });
     let is_word = |text: &str| text.len() >= CREDENTIAL_BYTES_MIN && !text.contains(char::is_whitespace);
     is_secret || (is_credential && value.as_str().is_some_and(is_word))
+}
+
+/// Whether a value has a member that may contain a secret. The nesting of a document is limited.
+pub(crate) fn holds_secret(value: &Value) -> bool {
+    match value {
+        Value::Object(map) => {
+            map.iter().any(|(name, value)| may_be_secret(name, value) || holds_secret(value))
+        }
+        Value::Array(list) => list.iter().any(holds_secret),
+        _ => false,
+    }
 }
 
 /// The names and values of a manifest, as JSON.
@@ -245,10 +285,18 @@ impl<'r> Known<'r> {
                 let digits = number.to_string();
                 self.names.contains(name)
                     || (digits.len() >= DIGITS_MIN && self.values.contains(digits.as_str()))
+                    || (digits.len() >= PART_BYTES_MIN && self.has_part(&digits))
+                    || (name.contains("price") && self.has_part(&format!("\"price\":\"{digits}\"")))
             }
             Value::Bool(_) => self.names.contains(name),
             _ => true,
         }
+    }
+
+    /// Whether digits occur in the manifest, for example in a range of prices.
+    fn has_part(&mut self, digits: &str) -> bool {
+        self.searched += self.record.len();
+        self.searched < SEARCHED_BYTES_MAX && self.record.contains(digits)
     }
 
     fn has_text(&mut self, text: &str) -> bool {
@@ -326,6 +374,16 @@ mod tests {
             "/endpoints/0/slot": "b-7",
         });
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn keeps_no_value_that_a_reader_turned_into_another() {
+        let found = unread(&json!({
+            "name": "Shop",
+            "payment_required": true,
+            "endpoints": [{"path": "/a", "method": "POST", "description": "Book rooms", "requires_approval": true}],
+        }));
+        assert_eq!(found, json!({"/payment_required": true}));
     }
 
     #[test]

@@ -71,6 +71,19 @@ fn a_file_without_an_identifying_member_is_read() {
 }
 
 #[test]
+fn a_file_with_two_faults_is_read() {
+    let listed = json!({"name": "a", "endpoint": "/a", "method": "GET"});
+    for other in [json!(3), json!({"name": "b", "method": "GET"})] {
+        for capabilities in [json!([listed, other]), json!([other, listed])] {
+            let manifest = read(&json!({"schema_version": "0.1.0", "capabilities": capabilities}));
+            assert_eq!(manifest.format(), Format::AgentsJson, "{capabilities}");
+            assert_eq!(places(&manifest, "agents_json.site.missing"), [""]);
+            assert!(manifest.findings.iter().any(|finding| finding.pointer.starts_with("/capabilities")));
+        }
+    }
+}
+
+#[test]
 fn names_have_no_empty_parts() {
     for (name, is_valid) in [
         ("search", true),

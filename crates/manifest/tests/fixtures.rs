@@ -7,7 +7,7 @@ mod support;
 
 use std::collections::BTreeSet;
 
-use manifest::{Discovery, Document, Manifest, ManifestUrl};
+use manifest::{Discovery, Document, Manifest, ManifestUrl, Severity};
 use serde_json::{Map, Value, json};
 use support::Case;
 
@@ -134,4 +134,38 @@ fn every_finding_of_a_fixture_is_in_the_catalogue() {
             assert!(!finding.text.is_empty() && !finding.fix.is_empty(), "{}", finding.code);
         }
     }
+}
+
+/// Members that a specification defines and that its reader uses, by format. None of them may be kept as unread.
+const DEFINED: &[(&str, &[&str])] = &[
+    (
+        "agents_txt",
+        &["version", "standard", "site", "payments", "required", "chains", "methods", "discovery"],
+    ),
+    ("manifest_v1", &["manifest_version", "id", "scopes", "require", "retention_days", "log_all"]),
+    ("skills_index", &["name", "description", "url", "digest", "whenToUse"]),
+    ("webmcp", &["name", "description", "readOnlyHint"]),
+    ("mcp_card", &["name", "description", "version", "readOnlyHint", "destructiveHint", "idempotentHint"]),
+];
+
+#[test]
+fn members_that_a_specification_defines_are_not_unread() {
+    let mut wrong = Vec::new();
+    for case in Case::all() {
+        let Some((_, names)) = DEFINED.iter().find(|(format, _)| *format == case.format) else { continue };
+        let manifest = case.read();
+        // A value that breaks its rule is kept as published.
+        if manifest.findings.iter().any(|finding| finding.severity == Severity::Must) {
+            continue;
+        }
+        let unread = manifest.hints.get("unread").and_then(Value::as_object).cloned().unwrap_or_default();
+        for pointer in unread.keys() {
+            let is_index = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+            let name = pointer.rsplit('/').find(|part| !is_index(part)).unwrap_or_default();
+            if names.contains(&name) {
+                wrong.push(format!("{} {pointer}", case.folder.display()));
+            }
+        }
+    }
+    assert_eq!(wrong, Vec::<String>::new());
 }

@@ -16,7 +16,7 @@ mod texts;
 pub(crate) use addresses::Places;
 pub(crate) use credentials::restrict_to_needing;
 pub(crate) use lists::FINDINGS as LIST_FINDINGS;
-pub(crate) use texts::{description, name, tags};
+pub(crate) use texts::{description, name, tags, title};
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -54,6 +54,8 @@ pub(crate) const FINDINGS_PER_CODE_MAX: usize = 20;
 pub(crate) const NAME_CHARS_MAX: usize = 200;
 /// Maximum number of characters of a description in the model; the whole document is stored elsewhere.
 pub(crate) const DESCRIPTION_CHARS_MAX: usize = 2_000;
+/// Maximum number of characters of the title of a link, with its note.
+const TITLE_CHARS_MAX: usize = 400;
 /// Maximum number of characters of a native id; longer ones are truncated.
 const NATIVE_ID_CHARS_MAX: usize = 200;
 /// Maximum number of characters of the text of a finding, which may quote the document.

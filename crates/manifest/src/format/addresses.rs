@@ -335,6 +335,36 @@ pub(crate) fn keep_line(line: &str, draft: &mut Draft<'_>) {
             .or_else(|| labelled.filter(|(_, address)| *address == found.address).map(|(label, _)| label));
         keep(&found, draft);
     }
+    if let Some((address, title, note)) = noted(line) {
+        keep_note(address, title, note, draft);
+    }
+}
+
+/// The address, title and note of an item that is one Markdown link: `- [Rooms](/rooms.md): all rooms and their prices`.
+fn noted(line: &str) -> Option<(&str, &str, &str)> {
+    let item = line.trim_start_matches(['-', '*', '+', ' ', '\t']);
+    let (title, after) = item.trim_start_matches("**").strip_prefix('[')?.split_once("](")?;
+    let (address, note) = after.split_once(')')?;
+    let note = note.trim_start_matches("**").trim_start();
+    let note = NOTE_MARKS.iter().find_map(|mark| note.strip_prefix(mark))?.trim();
+    let is_plain = !note.is_empty() && !note.contains("](") && !title.contains(']');
+    is_plain.then_some((address, title, note))
+}
+
+/// Marks between a link and its note.
+const NOTE_MARKS: &[&str] = &[":", "\u{2014}", "\u{2013}", "- "];
+
+/// Adds the note of a link to its title.
+fn keep_note(address: &str, title: &str, note: &str, draft: &mut Draft<'_>) {
+    let published = crate::address::with_scheme(address);
+    let Some(url) = crate::address::on_document(draft.base(), &published) else { return };
+    let (url, title) = (url.into_string(), draft::name(Some(title)));
+    let link = draft.manifest.links.iter_mut().find(|link| link.url == url);
+    if let Some(link) = link.filter(|link| link.title == title)
+        && let Some(title) = title
+    {
+        link.title = draft::title(Some(&format!("{title}: {note}")));
+    }
 }
 
 /// Keeps every address of a line. If an address is the whole line, the line above it is its label: `Agent manifest:`.

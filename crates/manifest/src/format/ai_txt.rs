@@ -1,6 +1,6 @@
 //! ai.txt, which has no specification. Reads its addresses, its labelled lines and, in robots-like files, the name.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::budget::{self, Limits};
 use crate::document::MANIFEST_BYTES_MAX;
@@ -48,7 +48,7 @@ pub(crate) fn read(text: &str, draft: &mut Draft<'_>) {
 }
 
 /// The JSON object below the comments, with or without a code block around it.
-pub(crate) fn object_below_comments(text: &str) -> Option<Map<String, Value>> {
+pub(crate) fn object_below_comments(text: &str) -> Option<Value> {
     let mut below = text;
     while let Some((_, rest)) = below.split_once('\n').filter(|(line, _)| is_comment(line)) {
         below = rest;
@@ -65,8 +65,8 @@ pub(crate) fn object_below_comments(text: &str) -> Option<Map<String, Value>> {
     }
     let outline = budget::check_json(below.as_bytes(), limits).ok()?.outline;
     match json::parse(below, &outline) {
-        Ok((Value::Object(map), _)) => Some(map),
-        _ => None,
+        Ok((document, _)) => Some(document),
+        Err(_) => None,
     }
 }
 

@@ -145,7 +145,7 @@ fn read_target(target: &Object<'_>, relation: &str, anchor: Option<&str>, draft:
     let follow = follow(relation, media_type.as_deref()).filter(|_| !is_server).or(class.follow);
     let mut link = Link::new(relation, url, follow);
     link.media_type = media_type;
-    link.title = draft::name(target.text("title"));
+    link.title = draft::title(target.text("title"));
     link.anchor = anchor.map(str::to_owned);
     if link.url == draft.base().as_str() {
         link.follow = None;

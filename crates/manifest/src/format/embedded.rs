@@ -22,6 +22,7 @@ use crate::model::{
 use crate::object::Object;
 use crate::safety;
 use crate::text;
+use crate::unread;
 
 /// Maximum number of servers of one document that are kept.
 const SERVERS_MAX: usize = 50;
@@ -291,12 +292,16 @@ pub(crate) fn read_text(text: &str, draft: &mut Draft<'_>) {
         needed_credentials::read(0, draft);
     }
     payment_header::read_text(text, draft);
-    drop_pages_of_calls(draft);
-    if draft.format() != Format::AiTxt {
-        return;
-    }
-    if let Some(map) = ai_txt::object_below_comments(text) {
-        generic::read_below_comments(&Object::root(&map), draft);
+    let inner = Some(text).filter(|_| draft.format() == Format::AiTxt);
+    if let Some(document) = inner.and_then(ai_txt::object_below_comments) {
+        if let Value::Object(map) = &document {
+            generic::read_below_comments(&Object::root(map), draft);
+            read(&Object::root(map), draft);
+        }
+        drop_pages_of_calls(draft);
+        unread::keep(&document, draft);
+    } else {
+        drop_pages_of_calls(draft);
     }
 }
 

@@ -86,6 +86,7 @@ const UPDATED_KEYS: &[&str] = &[
     "lastUpdated",
     "generated_at",
     "generatedAt",
+    "generated",
     "dateUpdated",
     "dateModified",
     "last_modified",
@@ -229,7 +230,9 @@ pub(crate) fn complete(root: &Object<'_>, draft: &mut Draft<'_>) {
         manifest.hints.extend(hint.map(|hint| ((*key).to_owned(), hint.clone())));
     }
     manifest.language = manifest.language.take().or_else(|| language_of(root));
-    manifest.updated_at = manifest.updated_at.take().or_else(|| draft::name(root.text_of(UPDATED_KEYS)));
+    let of_discovery = || root.object("discovery")?.text_of(UPDATED_KEYS);
+    let updated = root.text_of(UPDATED_KEYS).or_else(of_discovery);
+    manifest.updated_at = manifest.updated_at.take().or_else(|| draft::name(updated));
     if manifest.tags.is_empty() {
         let keys = ["tags", "keywords", "categories", "category", "topics"];
         manifest.tags = draft::tags(keys.iter().flat_map(|key| root.texts(key)));

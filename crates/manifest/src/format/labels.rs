@@ -43,6 +43,8 @@ pub(crate) struct Labels {
     paragraph: String,
     /// The e-mail addresses of the text. If there is only one, it is the contact of the site.
     emails: Vec<String>,
+    /// The first telephone number in a line with an e-mail address.
+    phone: Option<String>,
     /// Headers of credentials, and the part of the service that each is for: ("x-gate-sig", "gate").
     subjects: Vec<(String, String)>,
     /// Whether a line denies the training of commercial models, and another line permits training.
@@ -117,9 +119,7 @@ impl Labels {
                     rules.push(rule);
                 }
             }
-            "contact" | "email" | "e mail" | "support" | "contact email" | "site contact" | "phone" => {
-                header::sort_contact_words(&mut manifest.contact, &value);
-            }
+            label if is_of_site_contact(label) => header::sort_contact_words(&mut manifest.contact, &value),
             "name" | "title" | "site name" if !self.is_for_one => self.read_name(line, &value, draft),
             "content signal" | "content usage" if !self.is_for_one => terms::read_signals(&value, draft),
             "last updated" | "updated" | "last modified" | "last update" if has_year(&value) => {
@@ -207,6 +207,9 @@ impl Labels {
             let word = word.trim_matches(['<', '>', '(', ')', ',', ';', '"', '.', '|', ':']);
             let word = word.strip_prefix("mailto:").unwrap_or(word);
             let is_example = word.contains("@example.") || word.starts_with("git@") || word.contains("://");
+            if is_email(word) && !is_example && self.phone.is_none() {
+                self.phone = phone_in(line);
+            }
             if is_email(word)
                 && !is_example
                 && self.emails.len() < EMAILS_MAX
@@ -237,7 +240,38 @@ impl Labels {
         {
             draft.manifest.contact.email = Some(only.clone());
         }
+        let contact = &mut draft.manifest.contact;
+        if let Some(email) = &contact.email
+            && self.emails.contains(email)
+        {
+            contact.other = contact.other.take().or(self.phone);
+        }
     }
+}
+
+/// Whether a label names the general contact, also with a word before it: "preferred public contact". Other contacts are for one purpose.
+fn is_of_site_contact(label: &str) -> bool {
+    let words = label.strip_suffix(" contact");
+    CONTACT_LABELS.contains(&label)
+        || words.is_some_and(|words| words.split(' ').all(|word| GENERAL_WORDS.contains(&word)))
+}
+
+/// Labels of the general contact.
+const CONTACT_LABELS: &[&str] =
+    &["contact", "email", "e mail", "support", "contact email", "site contact", "phone"];
+/// Words before "contact" that state no purpose.
+const GENERAL_WORDS: &[&str] =
+    &["preferred", "public", "primary", "main", "general", "human", "project", "official", "our"];
+
+/// The telephone number in a line, in international form: `+7 987 217-02-02`.
+fn phone_in(line: &str) -> Option<String> {
+    let (_, after) = line.split_once('+')?;
+    let is_part = |letter: char| letter.is_ascii_digit() || matches!(letter, ' ' | '-' | '(' | ')');
+    let end = after.find(|letter| !is_part(letter)).unwrap_or(after.len());
+    let number = text::capped(after.get(..end)?, LABEL_CHARS_MAX).trim_end_matches([' ', '-', '(']);
+    let digits = number.bytes().filter(u8::is_ascii_digit).count();
+    let is_number = number.starts_with(|letter: char| letter.is_ascii_digit()) && (8..=15).contains(&digits);
+    is_number.then(|| ["+", number].concat())
 }
 
 /// Maximum number of headers of credentials that one text names.

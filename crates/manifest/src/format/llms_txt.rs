@@ -50,7 +50,7 @@ pub(crate) fn read(text: &str, draft: &mut Draft<'_>) {
     }
     let quoted: Vec<&str> = lines().filter_map(|line| line.strip_prefix('>')).map(str::trim).collect();
     let quoted = draft::description(Some(quoted.join(" ").as_str()));
-    draft.manifest.description = quoted.or_else(|| first_paragraph(lines()));
+    draft.manifest.description = quoted.or_else(|| subtitle(lines())).or_else(|| first_paragraph(lines()));
     let mut labels = Labels::default();
     let mut section = Section::default();
     let (mut tools, mut priced) = (ListedTools::default(), PricedCalls::default());
@@ -243,6 +243,17 @@ fn is_of_api(address: &str) -> bool {
     let is_version = |part: &str| part.strip_prefix('v').is_some_and(|rest| rest.parse::<u16>().is_ok());
     path.contains("://api.") || path.split('/').any(|part| part == "api" || is_version(part))
 }
+
+/// A second H1 directly below the title, if it is a sentence: `# 64 products. Live prices in 7 currencies.`
+fn subtitle<'t>(lines: impl Iterator<Item = &'t str>) -> Option<String> {
+    let mut lines = lines.skip_while(|line| line.is_empty());
+    lines.next().filter(|line| line.starts_with("# "))?;
+    let second = lines.next()?.strip_prefix("# ")?;
+    draft::description(Some(second)).filter(|_| second.split_whitespace().count() >= SUBTITLE_WORDS_MIN)
+}
+
+/// Minimum number of words of a second H1 that describes the site.
+const SUBTITLE_WORDS_MIN: usize = 4;
 
 /// The text between the title and the next heading, list or empty line.
 fn first_paragraph<'t>(lines: impl Iterator<Item = &'t str>) -> Option<String> {

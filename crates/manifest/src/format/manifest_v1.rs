@@ -6,6 +6,8 @@
 
 use std::collections::HashSet;
 
+use serde_json::{Map, Value};
+
 use crate::auth;
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, strong};
@@ -66,22 +68,32 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     if let Some(identity) = root.object("agent_identity") {
         read_identity(&identity, draft);
     }
-    if let Some(enabled) = root.object("audit").and_then(|audit| audit.flag("log_all")) {
-        draft.manifest.audit = Some(Audit { enabled: Some(enabled), ..Audit::default() });
+    if let Some(audit) = root.object("audit") {
+        if let Some(enabled) = audit.flag("log_all") {
+            draft.manifest.audit = Some(Audit { enabled: Some(enabled), ..Audit::default() });
+        }
+        keep_record(&audit, draft);
     }
     let ids: HashSet<&str> = root.objects("actions").filter_map(|action| action.text("id")).collect();
     let mut approved: HashSet<&str> = HashSet::new();
-    for rule in root.objects("approval_rules") {
+    let mut approvers: Map<String, Value> = Map::new();
+    for rule in root.objects("approval_rules").take(RULES_MAX) {
         let when = rule.object("when");
         let stated = |key: &[&str]| rule.text_of(key).or_else(|| when.as_ref()?.text_of(key));
         let named = stated(&["action", "action_id"]).into_iter().chain(rule.texts("actions"));
         for id in named {
+            if let Some(approver) = draft::name(rule.text("require")) {
+                approvers.insert(id.to_owned(), Value::String(approver));
+            }
             if ids.contains(id) {
                 approved.insert(id);
             } else if !id.contains('*') {
                 draft.report(&UNKNOWN_ACTION, rule.pointer.clone(), format!("there is no action \"{id}\""));
             }
         }
+    }
+    if !approvers.is_empty() {
+        draft.manifest.features.other.insert("approvers".to_owned(), Value::Object(approvers));
     }
     let identified = draft.manifest.auth.iter().filter_map(|auth| auth.agent_identity.as_ref());
     let needed = Needed {
@@ -90,6 +102,20 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         approved,
     };
     draft.each(root, "actions", &List::of(&ACTION), |action, draft| read_action(action, &needed, draft));
+}
+
+/// Maximum number of rules of approval of one document that are read.
+const RULES_MAX: usize = 1_000;
+
+/// Keeps how long and in which form the audit log is kept.
+fn keep_record(audit: &Object<'_>, draft: &mut Draft<'_>) {
+    let other = &mut draft.manifest.features.other;
+    if let Some(days) = audit.whole("retention_days") {
+        other.insert("audit_retention_days".to_owned(), Value::from(days));
+    }
+    if let Some(format) = draft::name(audit.text("export_format")) {
+        other.insert("audit_export_format".to_owned(), Value::String(format));
+    }
 }
 
 /// How an agent identifies itself: the credentials of every action.

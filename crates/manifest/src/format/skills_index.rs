@@ -58,6 +58,8 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
     draft.check(root, &INDEX);
     header::describe(root, draft);
+    let when = draft::description(root.text_of(&["whenToUse", "when_to_use"]));
+    draft.manifest.description = draft.manifest.description.take().or(when);
     draft.each(root, "skills", &List::of(&SKILL).unique("name", &DUPLICATE), read_skill);
 }
 

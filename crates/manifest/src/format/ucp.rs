@@ -76,6 +76,9 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     let business = root.object("business").unwrap_or_else(|| root.clone());
     header::describe(&business, draft);
     draft.manifest.document_version = None;
+    if draft.manifest.description.is_none() {
+        draft.manifest.description = description_of_service(&profile);
+    }
     let services = read_services(&profile, draft);
     read_capabilities(&profile, &services, draft);
     // Capabilities are called through a binding, so they need its credentials.
@@ -91,6 +94,19 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     {
         draft.keep(Payment { scheme: Some(scheme.clone()), ..Payment::default() });
     }
+}
+
+/// The description of the only service of a profile.
+fn description_of_service(profile: &Object<'_>) -> Option<String> {
+    let mut listed = profile.objects("services");
+    let service = listed.next().filter(|_| listed.next().is_none());
+    let services = profile.object("services");
+    let named = || {
+        let services = services.as_ref().filter(|services| services.map.len() == 1)?;
+        let (_, service) = services.members().next()?;
+        Some(service)
+    };
+    draft::description(service.or_else(named)?.text("description"))
 }
 
 /// Every binding of every service, with the service's name in `declared`.

@@ -144,6 +144,16 @@ pub(crate) const ALL: &[Hostile] = &[
         },
     },
     Hostile {
+        name: "long names around values of a secret",
+        path: JSON,
+        make: |n| {
+            let (open, close) = (format!("{{\"{}\":", "aB".repeat(n / 116 + 1)).repeat(58), "}".repeat(58));
+            let call = "{\"path\": \"/a\", \"method\": \"POST\", \"description\": \"Find rooms\"}";
+            let flags = format!("[true{}]", ",true".repeat(n));
+            of(format!("{{\"name\": \"a\", \"endpoints\": [{call}], \"secret\": {open}{flags}{close}}}"))
+        },
+    },
+    Hostile {
         name: "escapes",
         path: JSON,
         make: |n| of(format!("{{\"description\": \"{}\"}}", "\\u0041\\n".repeat(n))),

@@ -27,8 +27,8 @@ pub(crate) const MARKERS: &[Marker] = &[
         // Other files at this path may have a version and capabilities too, but they have a `name`.
         let without_site = is_version
             && !c.has("name")
-            && c.objects("capabilities")
-                .is_some_and(|listed| listed.iter().all(|item| item.get("endpoint").is_some()));
+            && c.list("capabilities")
+                .is_some_and(|listed| listed.iter().any(|item| item.get("endpoint").is_some()));
         let alone = c.has_only(&["schema_version", "protocol_version", "site"]);
         let placed = c.is_file(&["/.well-known/agents.json", "/agents.json"]);
         (placed && (with_site || without_site || alone))

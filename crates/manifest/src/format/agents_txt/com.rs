@@ -10,7 +10,9 @@ use super::grammar::{Line, listed};
 use crate::auth;
 use crate::draft::{self, Draft};
 use crate::format::lenient;
-use crate::model::{AgentIdentity, Auth, CapabilityKind, Follow, Interface, Link, Payment, Protocol};
+use crate::model::{
+    AgentIdentity, Auth, AuthScheme, CapabilityKind, Follow, Interface, Link, Payment, Protocol,
+};
 use crate::object::Object;
 use crate::rule::{Kind, findings, may, must};
 use crate::walk::List;
@@ -164,6 +166,9 @@ fn read_payments(payments: &Object<'_>, draft: &mut Draft<'_>) {
     let price = payments.value("pricing").and_then(lenient::price).unwrap_or_default();
     if price != Payment::default() && !payments.map.keys().any(|name| known(name)) {
         draft.keep(price.clone());
+    }
+    if payments.flag("required") == Some(true) {
+        draft.keep(Auth::new(AuthScheme::Payment));
     }
     for (scheme, method) in payments.members().filter(|(name, _)| known(name)) {
         let listed = ["chains", "methods", "presentations"].iter().find_map(|key| method.list(key));

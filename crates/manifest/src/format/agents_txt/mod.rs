@@ -89,6 +89,19 @@ fn read_json(json: &Value, draft: &mut Draft<'_>, read: fn(&Object<'_>, &mut Dra
     }
 }
 
+/// The first line of a text, if it is a title without a mark: no label, address or sentence.
+fn title_line(line: &str) -> Option<&str> {
+    let is_title = line.starts_with(char::is_alphabetic)
+        && line.len() <= TITLE_BYTES_MAX
+        && !line.contains([':', '/', '@', '{', '<', '|', '='])
+        && !line.ends_with(['.', '!', '?', ','])
+        && !text::is_sentence(line);
+    is_title.then_some(line)
+}
+
+/// Maximum number of bytes of a title without a mark.
+const TITLE_BYTES_MAX: usize = 80;
+
 /// Reads prose and policy stubs: a title, addresses, labelled lines, and calls in lists.
 fn read_prose(prose: &str, draft: &mut Draft<'_>) {
     draft.dialect(None, Some("prose"));
@@ -101,6 +114,7 @@ fn read_prose(prose: &str, draft: &mut Draft<'_>) {
     let (mut pairs, mut servers) = (PairedCalls::default(), ShownServers::default());
     let mut plans = PlanLines::default();
     let prose = &*whole_variables::with_whole_variables(prose);
+    let first = prose.lines().map(str::trim).find(|line| !line.is_empty()).and_then(title_line);
     for line in prose.lines().take(LINES_MAX).map(str::trim) {
         credentials.read_line(line, draft);
         servers.read_line(line, draft);
@@ -136,6 +150,7 @@ fn read_prose(prose: &str, draft: &mut Draft<'_>) {
         labels.read_line(line, draft);
     }
     labels.finish(draft);
+    draft.manifest.name = draft.manifest.name.take().or_else(|| draft::name(first));
     plans.finish(draft);
     let calls = draft.manifest.capabilities.len();
     shown.finish(draft);

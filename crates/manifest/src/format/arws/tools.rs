@@ -17,6 +17,7 @@ use crate::model::{
     self, AuthScheme, Capability, CapabilityKind, Confirmation, ExecutionModel, SafetyClass, Tristate,
 };
 use crate::object::Object;
+use crate::safety;
 use crate::schema::{self, Location};
 
 /// Reads the definitions into the manifest's capabilities. Findings about the whole document point at the member of the manifest that names
@@ -285,8 +286,9 @@ fn consequences(capability: &mut Capability, key_field: Option<String>, draft: &
         let text = format!("\"{name}\" asks for credentials that are not an OAuth token");
         draft.report(&rules::WRITE_WITHOUT_OAUTH, pointer.clone(), text);
     }
-    // Layer 4: destructive tools need the approval of a person.
-    if class == SafetyClass::Destructive && capability.safety.confirmation == Confirmation::None {
+    // Layer 4: destructive tools need the approval of a person. A POST may be one by its name: `transfer_funds`.
+    let is_destructive = class == SafetyClass::Destructive || safety::dangerous_word(&name).is_some();
+    if is_destructive && capability.safety.confirmation == Confirmation::None {
         capability.safety.confirmation = Confirmation::Recommended;
         let text = format!("\"{name}\" does not announce an approval by a person");
         draft.report(&rules::DESTRUCTIVE_WITHOUT_APPROVAL, pointer, text);

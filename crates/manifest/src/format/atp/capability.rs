@@ -246,11 +246,14 @@ fn confirmation(published: &Object<'_>, capability: &mut Capability, draft: &mut
         }
         return;
     }
-    let words = text::words(published.text("id").unwrap_or_default());
-    let costly = words.iter().any(|word| COSTLY.contains(&word.as_str()));
-    let changes = published.flag("sideEffects") == Some(true)
-        || capability.invocation.method.as_deref() == Some("DELETE");
-    if costly && changes {
+    let id = published.text("id").unwrap_or_default();
+    let deletes = capability.invocation.method.as_deref() == Some("DELETE");
+    // A publisher who states that a deletion needs no confirmation has decided it.
+    let is_decided = required == Some(false);
+    let is_costly = (!is_decided && (deletes || safety::dangerous_word(id).is_some()))
+        || text::words(id).iter().any(|word| COSTLY.contains(&word.as_str()));
+    let changes = deletes || published.flag("sideEffects") == Some(true);
+    if is_costly && changes {
         let stated = confirmation.filter(|_| required == Some(false));
         let pointer =
             stated.map_or_else(|| published.pointer.clone(), |confirmation| confirmation.at("required"));

@@ -20,7 +20,7 @@ use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Candidate, Marker, at_path, medium, strong};
 use crate::format::header;
 use crate::model::{PolicyChoice, RateLimit};
-use crate::object::Object;
+use crate::object::{self, Object};
 use crate::quantity;
 use crate::rule::Rule;
 use crate::schema_check::{self, SchemaFlaw};
@@ -29,16 +29,17 @@ use crate::walk::List;
 pub(crate) const MARKERS: &[Marker] = &[
     strong(|c| {
         // Other manifests use this type with another context.
-        let is_foreign = c.text("@context").is_some_and(|context| !context.contains("atp"))
-            && !["capabilities", "provider", "policies"].iter().any(|key| c.has(key));
+        let is_foreign =
+            c.value("@context").and_then(context_of).is_some_and(|context| !context.contains("atp"))
+                && !["capabilities", "provider", "policies"].iter().any(|key| c.has(key));
         (c.text("@type")? == "AgentManifest" && !is_foreign).then(|| "`@type` is AgentManifest".to_owned())
     }),
     strong(|c| {
-        let context = c.text("@context").filter(|context| is_atp_context(context))?;
+        let context = c.value("@context").and_then(context_of).filter(|context| is_atp_context(context))?;
         c.list("capabilities").map(|_| format!("`@context` is {context}, `capabilities` is an array"))
     }),
     medium(|c| {
-        let context = c.text("@context").filter(|context| is_atp_context(context))?;
+        let context = c.value("@context").and_then(context_of).filter(|context| is_atp_context(context))?;
         Some(format!("`@context` is {context}, without a list of capabilities"))
     }),
     at_path(|c| {
@@ -90,7 +91,7 @@ const ADVISED_BYTES: usize = 50_000;
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.assess("ATP 0.1", |code| code.starts_with("atp."));
     draft.assess("ATP 0.1 schema.json", belongs_to_schema);
-    let context = root.text("@context").and_then(|context| context.rsplit('/').next());
+    let context = root.value("@context").and_then(context_of);
     draft.dialect(Some("0.1"), context.is_none().then_some("without context"));
     draft.check(root, &rules::ROOT);
     draft.check(root, &rules::SCHEMA_ROOT);
@@ -246,6 +247,12 @@ fn branches(workflow: &Object<'_>, positions: &HashMap<String, usize>, draft: &m
             }
         }
     }
+}
+
+/// The context of a document: a text, or in a list of contexts (JSON-LD) that of ATP, otherwise the first text.
+fn context_of(context: &Value) -> Option<&str> {
+    let texts = object::texts(context);
+    texts.iter().find(|text| is_atp_context(text)).or_else(|| texts.first()).copied()
 }
 
 fn is_atp_context(context: &str) -> bool {

@@ -11,6 +11,7 @@ use crate::model::{
 };
 use crate::object::{Object, texts};
 use crate::safety;
+use crate::unread;
 
 const TAG_KEYS: &[&str] = &["tags", "category", "categories", "keywords", "topics"];
 const EXAMPLE_KEYS: &[&str] = &[
@@ -60,6 +61,7 @@ pub(super) fn read(object: &Object<'_>, capability: &mut Capability) {
     capability.depends_on = draft::tags(needed.filter(is_id));
     capability.version = draft::name(object.text("version"));
     capability.published.extend(mcp::payable_id(object));
+    capability.published.extend(calls_shown(object));
     read_effects(object, capability);
 }
 
@@ -101,6 +103,32 @@ fn examples(value: &Value) -> Vec<&str> {
         _ => Vec::new(),
     }
 }
+
+/// The examples of an element that are calls with their input and output, as published, without those that may hold a secret: `{"input": {"q": "tea"}, "output": {"n": 1}}`.
+fn calls_shown(object: &Object<'_>) -> Option<(String, Value)> {
+    let is_call =
+        |item: &&Value| SHOWN_KEYS.iter().any(|key| item.get(key).is_some_and(|part| !part.is_null()));
+    ["examples", "example"].into_iter().find_map(|key| {
+        let value = object.value(key)?;
+        let one = Some(value).filter(|value| value.is_object());
+        let listed = value
+            .as_array()
+            .into_iter()
+            .flatten()
+            .chain(one)
+            .filter(is_call)
+            .filter(|item| !unread::holds_secret(item));
+        let shown: Vec<Value> = listed.take(SHOWN_MAX).cloned().collect();
+        let bytes = shown.iter().map(|call| call.to_string().len()).sum::<usize>();
+        (!shown.is_empty() && bytes <= SHOWN_BYTES_MAX).then(|| ("examples".to_owned(), Value::Array(shown)))
+    })
+}
+
+/// Members of an example that is a call.
+const SHOWN_KEYS: &[&str] = &["input", "output", "request", "response", "params", "arguments", "result"];
+/// Maximum number of such examples of one element, and maximum number of bytes of them together. Larger ones are not kept.
+const SHOWN_MAX: usize = 10;
+const SHOWN_BYTES_MAX: usize = 8 * 1_024;
 
 /// Marks a call as paid if it names its payment scheme: `"payment_method": "x402"`.
 fn read_payment(object: &Object<'_>, capability: &mut Capability) {

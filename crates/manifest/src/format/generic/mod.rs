@@ -31,7 +31,7 @@ use crate::address::{self, Address};
 use crate::draft::{self, Draft};
 use crate::format::addresses::{self, LinkInText};
 use crate::format::outbound::Target;
-use crate::format::{described_block, header, inline, needed_credentials, oauth, outbound, payments};
+use crate::format::{described_block, header, inline, needed_credentials, oauth, outbound};
 use crate::model::{Capability, CapabilityKind, Protocol, Workflow};
 use crate::name::ManifestUrl;
 use crate::object::{Object, children, texts};
@@ -77,7 +77,6 @@ pub(crate) fn read_below_comments(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.manifest.description = draft.manifest.description.take().or(description);
     Reader::new(draft, Wanted::Everything).read_services(root);
     apply_auth(root, draft);
-    payments::read(root, draft);
     needed_credentials::read_accepted(root.map, draft);
 }
 

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
+use crate::address;
 use crate::draft::{self, Draft};
 use crate::model::{Capability, Workflow, WorkflowStep};
 use crate::object::{Object, children};
@@ -37,11 +38,12 @@ pub(crate) fn read_workflows(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
     let Some(list) = root.value_of(&["workflows", "recipes", "journeys"]) else { return };
     let positions: HashMap<String, usize> = draft.capability_positions();
+    let calls = ids_of_calls(draft);
     for (name, item, pointer) in children(list, &root.at("workflows")).take(WORKFLOWS_MAX) {
         let Value::Object(map) = item else { continue };
         let object = Object::new(map, pointer);
         let steps: Vec<WorkflowStep> =
-            steps(&object).iter().filter_map(|step| step_of(step, &positions)).collect();
+            steps(&object).iter().filter_map(|step| step_of(step, &positions, &calls)).collect();
         let id = object.text_of(&["id", "name", "title"]).or(name).unwrap_or_default();
         if id.is_empty() || steps.is_empty() {
             continue;
@@ -70,15 +72,41 @@ fn steps<'v>(workflow: &Object<'v>) -> &'v [Value] {
     listed.get(..STEPS_MAX).unwrap_or(listed)
 }
 
-/// The capability that a step names, or the name of the step.
-fn step_of(step: &Value, positions: &HashMap<String, usize>) -> Option<WorkflowStep> {
+/// The ids of the calls of a document, by method and path.
+type Calls = HashMap<String, String>;
+
+fn ids_of_calls(draft: &Draft<'_>) -> Calls {
+    let call = |capability: &Capability| {
+        let (_, url) = capability.invocation.endpoint()?.split_once("://")?;
+        let path = url.get(url.find('/')?..)?;
+        let method = capability.invocation.method.as_deref()?;
+        Some((call_key(method, path), capability.native_id.clone()))
+    };
+    draft.manifest.capabilities.iter().filter_map(call).collect()
+}
+
+fn call_key(method: &str, address: &str) -> String {
+    let path = address.split(['?', ' ']).next().unwrap_or_default();
+    [method, path].join(" ")
+}
+
+/// The capability that a step names or calls, `GET /rooms`, or the name of the step.
+fn step_of(step: &Value, positions: &HashMap<String, usize>, calls: &Calls) -> Option<WorkflowStep> {
     let texts: Vec<&str> = match step {
         Value::String(text) => vec![text.trim()],
         Value::Object(map) => STEP_KEYS.iter().filter_map(|key| map.get(*key)?.as_str()).collect(),
         _ => return None,
     };
-    let known = texts.iter().find(|text| positions.contains_key(**text));
-    let id = known.or_else(|| texts.iter().find(|text| !text.is_empty()))?;
+    let called = |text: &&str| match address::split_method(text) {
+        (Some(method), address) => calls.get(&call_key(method, address)).map(String::as_str),
+        (None, _) => None,
+    };
+    let called = texts.iter().find_map(called);
+    let known = texts.iter().find(|text| positions.contains_key(**text)).or(called.as_ref());
+    // `{"name": "browse", "action": "Read the list of GET /rooms first"}`
+    let is_name = |text: &&&str| !text.is_empty() && !text.contains(char::is_whitespace);
+    let unknown = || texts.iter().find(is_name).or_else(|| texts.iter().find(|text| !text.is_empty()));
+    let id = known.or_else(unknown)?;
     Some(WorkflowStep { id: text::capped(id, draft::NAME_CHARS_MAX).to_owned(), source: None })
 }
 

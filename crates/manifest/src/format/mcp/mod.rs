@@ -22,7 +22,7 @@ use serde_json::Value;
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, at_path, medium, strong};
 use crate::format::{header, lenient};
-use crate::model::{CapabilityKind, Format, Protocol};
+use crate::model::{CapabilityKind, Format, Interface, Protocol};
 use crate::object::{Object, children};
 use crate::text;
 
@@ -220,6 +220,12 @@ fn draft_server(url: Option<&str>, draft: &mut Draft<'_>) {
         .map(str::to_owned)
         .map_or((None, None), |url| if url.contains('{') { (Some(url), None) } else { (None, Some(url)) });
     (capability.invocation.url_template, capability.invocation.url) = (template, url);
+    if let Some(template) = &capability.invocation.url_template {
+        let is_same = |interface: &&Interface| interface.url.as_ref() == Some(template);
+        let interface = draft.manifest.interfaces.iter().find(is_same);
+        capability.parameters =
+            interface.and_then(|interface| servers::parameters(interface, &capability.invocation));
+    }
     draft.push(capability);
 }
 

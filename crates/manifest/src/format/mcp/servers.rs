@@ -5,13 +5,15 @@
 
 use std::collections::HashSet;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{rules, tools};
+use crate::address;
 use crate::draft::{self, Draft};
 use crate::format::package;
-use crate::model::{AppliesTo, Auth, AuthScheme, CapabilityKind, Interface, Protocol};
+use crate::model::{AppliesTo, Auth, AuthScheme, CapabilityKind, Interface, Invocation, Protocol};
 use crate::object::Object;
+use crate::schema;
 use crate::text;
 
 /// Members with the address of a server. `url` is last: it often is the address of the home page.
@@ -126,6 +128,35 @@ pub(super) fn packages(root: &Object<'_>) -> Vec<Interface> {
         Some(Interface { declared: Some(declared), transport, ..Interface::new(Protocol::Mcp, None) })
     });
     listed.chain(started).take(SERVERS_MAX).collect()
+}
+
+/// Maximum number of variables of one remote that are read.
+const VARIABLES_MAX: usize = 50;
+
+/// The variables in the address of a remote, with their descriptions, defaults and choices.
+pub(super) fn parameters(interface: &Interface, invocation: &Invocation) -> Option<Value> {
+    let template = invocation.url_template.as_deref()?;
+    let stated = interface.settings.get("variables")?.as_object()?;
+    let is_used = |name: &String| address::variables(template).any(|variable| variable == name);
+    let used = stated.iter().filter(|(name, _)| is_used(name)).take(VARIABLES_MAX);
+    let members = [("description", "description"), ("default", "default"), ("choices", "enum")];
+    let described = used.filter_map(|(name, variable)| {
+        let variable = variable.as_object()?;
+        let known = members
+            .iter()
+            .filter_map(|(key, keyword)| Some(((*keyword).to_owned(), variable.get(*key)?.clone())));
+        let mut descriptor: Map<String, Value> = known.collect();
+        // Types of their own: `filepath` is a text.
+        let typed = variable.get("format").and_then(Value::as_str);
+        let typed = typed.filter(|typed| matches!(*typed, "number" | "boolean")).unwrap_or("string");
+        descriptor.insert("type".to_owned(), Value::from(typed));
+        // The address needs every variable that has no default.
+        let is_required = variable.get("isRequired").and_then(Value::as_bool) == Some(true)
+            || !descriptor.contains_key("default");
+        descriptor.insert("required".to_owned(), Value::from(is_required));
+        Some((name.clone(), Value::Object(descriptor)))
+    });
+    schema::lenient(&Value::Object(described.collect()), invocation)
 }
 
 /// The credentials in the headers of a remote.

@@ -59,14 +59,15 @@ const OTHER_SOURCES: [&str; 9] = [
 pub(super) fn check(schema: &Object<'_>, value: &Value, draft: &mut Draft<'_>) {
     if let Some(SchemaFlaw { pointer, text }) = meta_schema::flaw(value) {
         let text = format!("the schema is not JSON Schema 2020-12: {text}");
-        return draft.report(&rules::SCHEMA_INVALID, format!("{}{pointer}", schema.pointer), text);
+        draft.report(&rules::SCHEMA_INVALID, format!("{}{pointer}", schema.pointer), text);
+    } else {
+        check_root(schema, draft);
     }
     let declared = schema.text("$schema").map(|declared| declared.trim_end_matches('#'));
     if let Some(declared) = declared.filter(|declared| *declared != DIALECT) {
         let text = format!("the schema declares the dialect \"{}\"", capped(declared, 100));
         draft.report(&rules::SCHEMA_DIALECT, schema.at("$schema"), text);
     }
-    check_root(schema, draft);
     let mut anchors = HashSet::new();
     collect_anchors(value, &mut anchors);
     let root = Root { value, anchors };
