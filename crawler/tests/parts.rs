@@ -167,6 +167,30 @@ async fn training_denied_for_a_part_is_denied_for_the_manifest() {
     }
 }
 
+/// A document to which a manifest only links may belong to a customer: it says nothing about the manifest.
+#[tokio::test]
+async fn training_denied_by_a_linked_document_is_not_denied_for_the_manifest() {
+    for answer in [Answer::status(404), Answer::json("{\"remark\": 1}")] {
+        let links = catalog(&[WHOLE, "/users/c.json"]);
+        let host = Host::new("museum.example")
+            .robots("")
+            .file(WHOLE, "application/json", whole("Museum"))
+            .file(PART, "application/json", part("buy_ticket"))
+            .file(CATALOG, "application/linkset+json", links)
+            .route("/users/c.json", answer.header("content-usage", "train-ai=n"));
+        let mut crawl = Crawl::of([host]).await;
+        crawl.pass().await;
+        for _ in 0..2 {
+            let site = SiteName::parse("museum.example").unwrap();
+            let stored = crawl.store.manifests_of_site(&site).await.unwrap();
+            let linking =
+                stored.iter().find(|stored| stored.manifest.url.as_str().ends_with(CATALOG)).unwrap();
+            assert_eq!(linking.training, manifest::model::PolicyChoice::Unset);
+            crawl.pass_again().await;
+        }
+    }
+}
+
 #[tokio::test]
 async fn reports_missing_documents_of_tools() {
     let page = Answer::html("<!doctype html><title>No</title>".to_owned());

@@ -476,10 +476,8 @@ async fn retry_after_of_a_listed_host_delays_only_this_host() {
         let mut crawl = Crawl::on(web.await.unwrap(), &format!("{VICTIM}\n{customer}")).await;
         for pass in 0..3 {
             let requested = if pass == 0 { crawl.pass().await } else { crawl.pass_again().await };
-            assert!(
-                requested.requests > 0 && crawl.paths(VICTIM).contains(&MANIFEST.to_owned()),
-                "pass {pass}"
-            );
+            let paths = crawl.paths(VICTIM);
+            assert!(paths.contains(&MANIFEST.to_owned()), "pass {pass}: {requested:?}, {paths:?}");
         }
         let state = crawl.report(VICTIM).await.state;
         assert_eq!(state.not_before, None);

@@ -487,7 +487,7 @@ async fn a_site_with_an_owner_is_visited_in_time_to_find_the_proof() {
 
 /// Hosts below the domain may belong to others.
 #[tokio::test]
-async fn a_visit_that_another_host_ends_does_not_record_a_missing_proof() {
+async fn a_delay_of_another_host_ends_neither_the_visit_nor_the_proof() {
     let apex = shop().robots("User-agent: *\nAllow: /\nAgentmap: https://api.shop.example/agents/one.json\n");
     let api = Host::new("api.shop.example").file("/agents/one.json", "application/json", AWP);
     let mut crawl = Crawl::of([apex, api]).await;
@@ -498,7 +498,8 @@ async fn a_visit_that_another_host_ends_does_not_record_a_missing_proof() {
     assert!(claim_to_shop(&crawl).await.owner.is_some());
     crawl.web.set("api.shop.example", "/agents/one.json", Answer::retry_after(429, "3600"));
     crawl.pass_again().await;
-    assert_eq!(crawl.report("shop.example").await.visits[0].end, VisitEnd::RateLimited);
+    let report = crawl.report("shop.example").await;
+    assert_eq!((report.visits[0].end, report.state.not_before), (VisitEnd::Completed, None));
     assert_eq!(crawl.paths("shop.example").first().map(String::as_str), Some(claim::FILE_PATH));
     assert_eq!(claim_to_shop(&crawl).await.owner.unwrap().missing_since, None);
 }

@@ -139,7 +139,8 @@ fn compare(site: &SiteName, listing: SiteListing, manifests: &[&Comparable]) -> 
         let url = listing.url.as_deref()?;
         manifests.iter().find(|manifest| manifest.has_url(url))
     };
-    let same = named().or_else(addressed).copied();
+    let named = named();
+    let same = named.or_else(addressed).copied();
     let mut contradictions = Vec::new();
     let mut add = |fact, listed: &str, declared: &str| {
         contradictions.push(ListingContradiction {
@@ -156,11 +157,12 @@ fn compare(site: &SiteName, listing: SiteListing, manifests: &[&Comparable]) -> 
         Some(manifest) => !manifest.has_url(url),
         None => is_elsewhere(url),
     });
-    let declared_url = same.or(manifests.first().copied()).and_then(|manifest| manifest.urls.first());
+    let declared_url = same.or_else(|| manifests.first().copied()).and_then(|manifest| manifest.urls.first());
     if let (Some(listed), Some(declared)) = (wrong_url, declared_url) {
         add(ListingFact::Url, listed, declared);
     }
-    if let Some(manifest) = same {
+    // Anybody can list an address: only an entry with the name that the site declares is compared word by word.
+    if let Some(manifest) = named {
         let declared = manifest.title.as_ref().or(manifest.name.as_ref());
         if let (Some(listed), Some(declared)) = (&listing.name, declared)
             && !manifest.is_called(listed)

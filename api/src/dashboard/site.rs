@@ -230,8 +230,7 @@ pub(crate) fn page(answer: &SiteAnswer, context: &PageContext) -> SitePage {
         frame: frame(answer, first(|profile| &profile.description).as_deref(), context),
         site: line.site.to_string(),
         icon: icons::of_site(line.site.as_str(), 64),
-        name: first(|profile| &profile.title)
-            .filter(|name| !addresses_reader && *name != line.site.to_string()),
+        name: heading(first(|profile| &profile.title), answer, addresses_reader),
         unicode_domain: line.site.in_unicode(),
         description: first(|profile| &profile.description),
         publisher: first(|profile| &profile.publisher),
@@ -279,6 +278,11 @@ pub(crate) fn page(answer: &SiteAnswer, context: &PageContext) -> SitePage {
         opt_out: answer.opt_out,
         base: context.base.clone(),
     }
+}
+
+/// The declared name, unless it is the domain, or a text of the site addresses AI models.
+fn heading(declared: Option<String>, answer: &SiteAnswer, addresses_reader: bool) -> Option<String> {
+    declared.filter(|name| !addresses_reader && *name != answer.line.site.to_string())
 }
 
 /// The manifests that the site names, and those that only other sites name. The latter are not evidence about the site, so they are listed

@@ -230,13 +230,14 @@ pub async fn serve_stdio(app: App, cancel: CancellationToken) -> Result<(), McpE
     served
 }
 
+#[boxed]
 async fn serve_once(app: App, cancel: CancellationToken) -> Result<(), McpError> {
     let (messages, passed_on) = tokio::io::duplex(PIPE_BYTES);
     let input = tokio::io::BufReader::new(tokio::io::stdin());
     let mut passing = JoinSet::new();
     passing.spawn(forward_messages(input, passed_on));
     let transport = (messages, tokio::io::stdout());
-    let begun = Server::new(app).serve_with_ct(transport, cancel).await;
+    let begun = Box::pin(Server::new(app).serve_with_ct(transport, cancel)).await;
     let served = match begun {
         Ok(running) => running.waiting().await.map(drop).map_err(McpError::Broken),
         Err(ServerInitializeError::ConnectionClosed(_)) => Err(McpError::Unopened),
@@ -281,7 +282,7 @@ mod tests {
         let (app, _dir) = crate::test_app::app(LimitsConfig::default(), ClientTimeouts::default()).await;
         let (client, server) = tokio::io::duplex(PIPE_BYTES);
         let serving = tokio::spawn(async move {
-            let running = Server::new(app).serve(server).await.unwrap();
+            let running = Box::pin(Server::new(app).serve(server)).await.unwrap();
             running.waiting().await.unwrap();
         });
         let (answers, mut requests) = tokio::io::split(client);

@@ -87,6 +87,7 @@ pub struct CrawlFlags {
 }
 
 /// Flags for long-running crawlers.
+#[expect(clippy::struct_excessive_bools, reason = "independent flags of the command line")]
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Operating")]
 pub struct OperatorFlags {

@@ -184,7 +184,7 @@ impl Visit<'_> {
             self.add_unrequested_parts(index);
         }
         let parts = self.parts_of(index, &url).await?;
-        self.restrict_training(index, &url, &parts);
+        self.restrict_training(index, &url, &parts).await?;
         if parts.is_empty() {
             return Ok(());
         }
@@ -347,14 +347,8 @@ impl Visit<'_> {
 
     /// The parts that a manifest names. An unchanged manifest is read from the store only if another document changed.
     async fn named_parts(&self, index: usize, url: &ManifestUrl) -> Result<Vec<ManifestUrl>, StoreError> {
-        let named = |manifest: &Manifest| {
-            let tasks = links::of_manifest(manifest).tasks.into_iter();
-            tasks.filter(|task| task.role == Role::Part).map(|task| task.url).collect()
-        };
-        if let Some(manifest) =
-            self.progress.findings.fetched.get(index).and_then(|whole| whole.manifest.as_ref())
-        {
-            return Ok(named(manifest));
+        if self.progress.findings.fetched.get(index).is_some_and(|whole| whole.manifest.is_some()) {
+            return self.all_named_parts(index, url).await;
         }
         // a part that the manifest no longer names is requested separately
         let is_changed = |other: &Fetched| {
@@ -366,7 +360,22 @@ impl Visit<'_> {
         if !self.progress.findings.fetched.iter().any(is_other_change) {
             return Ok(Vec::new());
         }
-        Ok(self.stored_manifest(url).await?.map(|stored| named(&stored.manifest)).unwrap_or_default())
+        self.all_named_parts(index, url).await
+    }
+
+    /// The parts that a manifest names, as it was read in this visit or as it is stored.
+    async fn all_named_parts(&self, index: usize, url: &ManifestUrl) -> Result<Vec<ManifestUrl>, StoreError> {
+        let named = |manifest: &Manifest| {
+            let tasks = links::of_manifest(manifest).tasks.into_iter();
+            tasks.filter(|task| task.role == Role::Part).map(|task| task.url).collect()
+        };
+        let read = self.progress.findings.fetched.get(index).and_then(|whole| whole.manifest.as_ref());
+        match read {
+            Some(manifest) => Ok(named(manifest)),
+            None => {
+                Ok(self.stored_manifest(url).await?.map(|stored| named(&stored.manifest)).unwrap_or_default())
+            }
+        }
     }
 
     /// Whether a manifest has to be read again because of a part. A part that was received and has no copy in the store may differ from the
@@ -397,8 +406,13 @@ impl Visit<'_> {
     }
 
     /// Applies the training preferences of parts to the manifest that contains them. For a part that was not requested, the preference of
-    /// its last response applies.
-    fn restrict_training(&mut self, index: usize, url: &ManifestUrl, parts: &[usize]) {
+    /// its last response applies. A document to which the manifest only links is not a part: it may belong to somebody else.
+    async fn restrict_training(
+        &mut self,
+        index: usize,
+        url: &ManifestUrl,
+        parts: &[usize],
+    ) -> Result<(), StoreError> {
         let fetched = &self.progress.findings.fetched;
         let of_fetched = parts.iter().filter_map(|part| fetched.get(*part)).map(|part| part.training);
         let was_requested = |known: &ResourceState| {
@@ -409,12 +423,17 @@ impl Visit<'_> {
         });
         let of_known = of_known.filter_map(|known| {
             let cache = serde_json::from_value::<CacheRecord>(known.cache.clone()?).ok()?;
-            Some(cache.usage().training)
+            let training = cache.usage().training;
+            (training != PolicyChoice::Unset).then_some((&known.url, training))
         });
+        let of_known: Vec<_> = of_known.collect();
+        let named = if of_known.is_empty() { Vec::new() } else { self.all_named_parts(index, url).await? };
+        let of_known = of_known.iter().filter(|(url, _)| named.contains(url)).map(|(_, training)| *training);
         let strictest = of_fetched.chain(of_known).fold(PolicyChoice::Unset, most_restrictive);
         if let Some(whole) = self.progress.findings.fetched.get_mut(index) {
             whole.training = most_restrictive(whole.training, strictest);
         }
+        Ok(())
     }
 
     /// The bytes of a fetched document, or of a copy that is still valid. `None` if the document is gone.

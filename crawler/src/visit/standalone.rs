@@ -18,7 +18,7 @@ use store::{GroupSet, LeaseRequest, LeaseToken, LeasedSite, PathSlots, StoreErro
 use super::context::{Interrupt, Stop, Tools};
 use super::progress::Progress;
 use super::requester::{Message, Requester, Robots};
-use super::task::Task;
+use super::task::{NamedBy, Task};
 use crate::clock;
 use crate::groups::Groups;
 use crate::reading::Reader;
@@ -238,7 +238,9 @@ async fn request_allowed(
     message: Message<'_>,
 ) -> Result<Result<Reply, StandaloneError>, Interrupt> {
     let host = url.host();
-    progress.plan.current = Some(Task::new(url.clone(), kind, Discovery::Listed));
+    // Somebody else may have caused the request, so a response is not evidence about the site.
+    let task = Task { named_by: NamedBy::Others, ..Task::new(url.clone(), kind, Discovery::Listed) };
+    progress.plan.current = Some(task);
     let Robots::Verdict(verdict) = requester.robots(progress, &host).await? else {
         let failure = Failure::new(Cause::NameUnknown, format!("the name {host} does not exist"));
         return Ok(Err(StandaloneError::Failed(failure)));

@@ -191,18 +191,26 @@ impl TryFrom<ListingRow> for SiteListing {
     }
 }
 
-/// The first entries about a site, by registry and identifier.
+/// The first entries about a site, by registry and identifier; those whose identifier belongs to the site first, because anybody can list an
+/// address of the site.
 pub(crate) async fn site_listings(
     connection: &mut Connection,
     site: &str,
     max: i64,
 ) -> Outcome<Vec<SiteListing>> {
+    let space = site.rsplit('.').collect::<Vec<_>>().join(".");
     let rows = sqlx::query(
         "SELECT registry, identifier, name, url, version, updated_at_ms, seen_at_ms FROM registry_entry
-         WHERE site = $1 ORDER BY registry, identifier LIMIT $2",
+         WHERE site = $1
+         ORDER BY CASE WHEN identifier LIKE $3 OR identifier LIKE $4 OR identifier LIKE $5 THEN 0 ELSE 1 END,
+                  registry, identifier
+         LIMIT $2",
     )
     .bind(site)
     .bind(max)
+    .bind(format!("{space}/%"))
+    .bind(format!("{space}.%"))
+    .bind(format!("urn:%:{site}:%"))
     .fetch_all(&mut *connection)
     .await?;
     Ok(intact(decode::<ListingRow>(&["registry_entry"], &rows), SiteListing::try_from))
