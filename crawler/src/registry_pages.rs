@@ -48,7 +48,8 @@ pub(crate) trait PagedRegistry {
     fn next_token<'p>(&self, page: &'p Value) -> Option<&'p str>;
 }
 
-/// The seeds of all pages that are read now, in order. A registry without entries is an error, unless only its changes were requested.
+/// The seeds of all pages that are read now, in order. A registry without entries is an error, unless only its changes were requested. If a
+/// later page fails, the pages before it are used, and the next reading continues there.
 pub(crate) async fn read_pages<R: PagedRegistry>(
     requests: &mut StandaloneRequests,
     base: &ManifestUrl,
@@ -59,6 +60,11 @@ pub(crate) async fn read_pages<R: PagedRegistry>(
     let unfetched = |reason: String| SeedError::Unfetched { name: base.to_string(), reason };
     let mut token = harvest.resumed_at().map(str::to_owned);
     let may_be_empty = harvest.changed_since().is_some() || token.is_some();
+    let is_resumed = token.is_some();
+    let uses_others = |page: usize| incomplete == Incomplete::Used && page > 0;
+    let waits_for_more = |error: &StandaloneError| {
+        incomplete == Incomplete::Used && is_resumed && matches!(error, StandaloneError::Waits { .. })
+    };
     let mut seeds = Vec::new();
     for page in 0..PAGES_MAX {
         let request = registry
@@ -66,10 +72,8 @@ pub(crate) async fn read_pages<R: PagedRegistry>(
             .ok_or_else(|| unfetched("it is not the base URL of a registry".to_owned()))?;
         let reply = match send(requests, &request).await {
             Ok(reply) => reply,
-            Err(error @ StandaloneError::Waits { .. })
-                if incomplete == Incomplete::Used && (page > 0 || harvest.resumed_at().is_some()) =>
-            {
-                tracing::warn!(registry = %base, pages = page, %error, "the remaining pages of a registry are read later");
+            Err(error) if uses_others(page) || waits_for_more(&error) => {
+                read_later(base, page, &error.to_string());
                 break;
             }
             Err(error) => return Err(unfetched(error.to_string())),
@@ -77,6 +81,10 @@ pub(crate) async fn read_pages<R: PagedRegistry>(
         let status = reply.head.status;
         let answer = match read_page(requests.reader(), reply).await {
             Ok(answer) => answer,
+            Err(reason) if uses_others(page) => {
+                read_later(base, page, &reason);
+                break;
+            }
             Err(reason) => {
                 if page == 0 && TOKEN_REFUSED.contains(&status) {
                     harvest.restart().await?;
@@ -101,6 +109,10 @@ pub(crate) async fn read_pages<R: PagedRegistry>(
         token = next.map(str::to_owned);
     }
     Ok(seeds)
+}
+
+fn read_later(base: &ManifestUrl, pages: usize, reason: &str) {
+    tracing::warn!(registry = %base, pages, reason, "the remaining pages of a registry are read later");
 }
 
 async fn send(requests: &mut StandaloneRequests, request: &PageRequest) -> Result<Reply, StandaloneError> {

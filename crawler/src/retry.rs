@@ -30,7 +30,7 @@ where
             attempted
         } else {
             metrics::database_wait();
-            if OUTAGE.is_slow() {
+            if OUTAGE.is_slow(began) {
                 tracing::warn!(operation, "waiting for the database");
             }
             attempted.await

@@ -355,7 +355,7 @@ fn warns_about_vectors_of_another_model() {
         let searcher = open(dir.path(), other());
         assert!(searcher.search(&request("usufruct jalopy")).unwrap().nothing_good);
     });
-    assert!(logged.contains("of another model: searching by words only"), "{logged}");
+    assert!(logged.contains("from another model: searching by words only"), "{logged}");
     let logged = log_of(|| assert_eq!(catch_up_once(dir.path(), &other()).embedded, 4));
     assert!(logged.contains("of another model: embedding everything again"), "{logged}");
 }

@@ -52,7 +52,7 @@ pub(crate) struct FileProof {
 pub(crate) struct ClaimAnswer {
     #[schema(value_type = String)]
     pub(crate) site: SiteName,
-    #[schema(value_type = Option<crate::openapi::schemas::SiteOwner>)]
+    #[schema(value_type = Option<crate::openapi::site_records::SiteOwner>)]
     pub(crate) owner: Option<OwnerMark>,
     /// When a check was last requested.
     pub(crate) asked_at: Option<DateTime<Utc>>,

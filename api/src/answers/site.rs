@@ -61,12 +61,12 @@ pub(crate) struct SiteAnswer {
     /// A paused visit: when it continues, and why it was paused.
     #[schema(value_type = Option<crate::openapi::schemas::Planned>)]
     pub(crate) parked: Option<NextVisit>,
-    #[schema(value_type = Option<crate::openapi::schemas::Tombstone>)]
+    #[schema(value_type = Option<crate::openapi::site_records::Tombstone>)]
     pub(crate) blocked: Option<BlockRecord>,
     /// Set while the operator suspends the site.
     pub(crate) suspended: Option<Suspension>,
     /// Who proved control of the domain.
-    #[schema(value_type = Option<crate::openapi::schemas::SiteOwner>)]
+    #[schema(value_type = Option<crate::openapi::site_records::SiteOwner>)]
     pub(crate) owner: Option<OwnerMark>,
     /// Daily checks of the hosts of this domain that endpoints name; absent if no host was checked.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -25,6 +25,7 @@ mod schema;
 pub(crate) mod search;
 pub(crate) mod semantic_types;
 pub(crate) mod site;
+mod site_contradictions;
 mod site_diagnosis;
 mod site_profile;
 mod site_robots;

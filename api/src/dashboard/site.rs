@@ -13,6 +13,7 @@ use super::capability::FindingView;
 use super::frame::{Frame, Section};
 use super::links::Link;
 use super::reported::reasons;
+use super::site_contradictions::{Contradiction, Listing, contradictions, listings};
 use super::site_diagnosis::{self, Diagnosis};
 use super::site_profile::CAPABILITIES_MAX;
 use super::site_profile::{
@@ -24,8 +25,6 @@ use super::site_state::{SuspendedView, being_visited, is_due, next_visit, status
 use super::time::Moment;
 use super::use_it::clients::{self, Client, McpServer};
 use super::{icons, labels, links};
-use crate::answers::declarations::CapabilityContradiction;
-use crate::answers::listed_by::{ListedBy, ListingContradiction};
 use crate::answers::liveness::Liveness;
 use crate::answers::site::{ManifestLine, Profile, ResourceLine, SiteAnswer};
 use crate::answers::site_hosts::HostLine;
@@ -34,19 +33,17 @@ use crate::page_context::PageContext;
 use crate::text;
 
 /// Maximum number of displayed findings of one manifest, and of all manifests of the site; the JSON response has all.
-const FINDINGS_MAX: usize = 50;
+pub(super) const FINDINGS_MAX: usize = 50;
 const FINDINGS_OF_SITE_MAX: usize = 500;
 /// Maximum number of displayed documents of a site; the JSON response has all.
 const RESOURCES_MAX: usize = 200;
-/// Maximum number of displayed listings of other registries; the JSON response has more.
-const LISTINGS_MAX: usize = 10;
 /// Maximum number of displayed characters of a URL. A URL may have 2,048 bytes, and five times as many in HTML.
-const URL_CHARS_MAX: usize = 200;
+pub(super) const URL_CHARS_MAX: usize = 200;
 /// Maximum number of displayed reasons of one document, and requests of one visit.
 const EVIDENCE_MAX: usize = 20;
 const FETCHES_MAX: usize = 200;
 /// Maximum length of a displayed name, reason or address, in characters.
-const WORDS_CHARS_MAX: usize = 300;
+pub(super) const WORDS_CHARS_MAX: usize = 300;
 /// Maximum length of a displayed header, in characters.
 const HEADER_CHARS_MAX: usize = 200;
 
@@ -192,21 +189,6 @@ impl SitePage {
     }
 }
 
-/// A contradiction between declarations of one capability.
-struct Contradiction {
-    href: String,
-    text: String,
-}
-
-/// An entry of another registry about the site.
-struct Listing {
-    registry: String,
-    href: Option<String>,
-    identifier: String,
-    /// `version: 1.0, but 2.0 here`
-    contradictions: Vec<String>,
-}
-
 pub(crate) fn page(answer: &SiteAnswer, context: &PageContext) -> SitePage {
     let now = context.now;
     let line = &answer.line;
@@ -251,7 +233,7 @@ pub(crate) fn page(answer: &SiteAnswer, context: &PageContext) -> SitePage {
         endpoints,
         quality: quality(answer, &manifests, now),
         contradictions: contradictions(answer),
-        listed_by: answer.listed_by.iter().take(LISTINGS_MAX).map(listing).collect(),
+        listed_by: listings(answer),
         absent: absent_words(absent.len() as u64),
         absent_paths: absent.iter().take(RESOURCES_MAX).map(|r| shown_url(&r.url)).collect(),
         findings_words: more(findings as u64, "thing to fix", "things to fix"),
@@ -345,36 +327,6 @@ fn frame(answer: &SiteAnswer, description: Option<&str>, context: &PageContext) 
 fn blocked(answer: &SiteAnswer, now: DateTime<Utc>) -> Option<Reasoned> {
     let blocked = answer.blocked.as_ref()?;
     Some(Reasoned { at: Moment::new(blocked.at, now), reason: blocked.reason.clone() })
-}
-
-/// `price: 5 EUR or 7 EUR; 7 EUR is used`.
-fn contradiction_words(found: &manifest::declaration::Contradiction) -> String {
-    let stated: Vec<&str> = found.stated.iter().map(|stated| stated.value.as_str()).collect();
-    let of = found.parameter.as_deref().map(|name| format!(" {name}")).unwrap_or_default();
-    let fact = found.fact.as_str().replace('_', " ");
-    format!("{fact}{of}: {}; {} is used", stated.join(" or "), found.used)
-}
-
-fn listing(listed: &ListedBy) -> Listing {
-    let words = |found: &ListingContradiction| {
-        let words = format!("{}: {}, but {} here", found.fact.as_str(), found.listed, found.declared);
-        text::cut(&words, WORDS_CHARS_MAX)
-    };
-    Listing {
-        registry: text::cut(&listed.registry, URL_CHARS_MAX),
-        href: links::harmless(&listed.registry),
-        identifier: text::cut(&listed.identifier, WORDS_CHARS_MAX),
-        contradictions: listed.contradictions.iter().map(words).collect(),
-    }
-}
-
-fn contradictions(answer: &SiteAnswer) -> Vec<Contradiction> {
-    let shown = answer.contradictions.iter().take(FINDINGS_MAX);
-    let view = |found: &CapabilityContradiction| Contradiction {
-        href: links::capability(&found.capability_id),
-        text: text::cut(&contradiction_words(&found.contradiction), WORDS_CHARS_MAX),
-    };
-    shown.map(view).collect()
 }
 
 /// How many entries of a list are not shown.

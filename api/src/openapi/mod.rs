@@ -6,6 +6,7 @@ pub(crate) mod liveness;
 pub(crate) mod mcp_registry;
 pub(crate) mod reports;
 pub(crate) mod schemas;
+pub(crate) mod site_records;
 pub(crate) mod spam;
 
 use serde_json::{Value, json};

@@ -208,8 +208,8 @@ pub(crate) struct CapabilityRow {
     declarations: Option<Vec<Declaration>>,
     /// Contradictions between the declarations; absent from a result without any
     contradictions: Option<Vec<Contradiction>>,
-    /// Entries of other registries about the agent or server; only in `/capabilities/{id}`
-    listed_by: Option<Vec<crate::answers::listed_by::ListedBy>>,
+    #[schema(schema_with = super::site_records::listed_by)]
+    listed_by: Option<Vec<String>>,
     /// The members of its group; absent from a result without any
     group: Option<Group>,
     score: Option<f64>,
@@ -242,7 +242,7 @@ pub(crate) struct CapabilityRow {
     /// Who published it
     identity: Option<Identity>,
     /// Who proved control of the domain; absent from a result
-    owner: Option<SiteOwner>,
+    owner: Option<super::site_records::SiteOwner>,
     /// Daily checks of the endpoint's host; absent from a result, and while the host was never checked
     liveness: Option<Liveness>,
     /// What to show the person who confirms; the publisher's text
@@ -475,28 +475,4 @@ pub(crate) struct Finding {
 pub(crate) struct Planned {
     at: chrono::DateTime<chrono::Utc>,
     reason: String,
-}
-
-/// The owner of a site, who proved control of its domain. This is no statement about the content of the site.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "describes answers::claim::OwnerMark")]
-pub(crate) struct SiteOwner {
-    /// Always true: without a proof there is no owner.
-    verified: bool,
-    /// `dns` for a TXT record, `file` for a file of the site.
-    by: String,
-    /// When the key of this owner became valid.
-    since: chrono::DateTime<chrono::Utc>,
-    /// When the proof was last found.
-    last_proven_at: chrono::DateTime<chrono::Utc>,
-    /// When a check first missed it; the ownership ends two weeks later.
-    missing_since: Option<chrono::DateTime<chrono::Utc>>,
-}
-
-/// What is stored of a site whose owner opted out.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "describes store::BlockRecord")]
-pub(crate) struct Tombstone {
-    reason: String,
-    at: chrono::DateTime<chrono::Utc>,
 }

@@ -489,7 +489,7 @@ async fn search_page_shows_cards_facets_and_the_next_link() {
     let page = world.page("/search?q=book+flight").await.text();
     let first = page.split("<article").nth(1).unwrap();
     for part in [
-        "Book seat",
+        "<mark>Book</mark> seat",
         "skyhop.example",
         "AWP",
         "irreversible",

@@ -214,7 +214,8 @@ mod tests {
     fn the_documented_defaults_are_the_real_ones() {
         let (_dir, documented) = with_file(DOCUMENTED);
         let resolved = |shared: &SharedFlags| {
-            let settings = crawler::cli::resolve(shared, &CrawlFlags::default()).unwrap();
+            let mut settings = crawler::cli::resolve(shared, &CrawlFlags::default()).unwrap();
+            settings.shared.location = String::new();
             let read = ReaderFlags { shared: shared.clone(), ..ReaderFlags::default() }.settings().unwrap();
             let api = ApiSettings::default().or_file(shared.config.as_deref()).unwrap().resolve(read.clone());
             format!("{settings:#?} {:#?} {:#?}", (read.data_dir, read.store, read.index), api.unwrap())

@@ -159,7 +159,8 @@ fn with_latin_letters(text: &str) -> Option<String> {
         _ => letter,
     };
     // The dot above is what remains of a dotted capital I in lower case.
-    let letters = text.nfkc().filter(|letter| *letter != '\u{307}').flat_map(char::to_lowercase);
+    let letters =
+        text.chars().map(latin).nfkc().filter(|letter| *letter != '\u{307}').flat_map(char::to_lowercase);
     let replaced: String = letters.map(latin).collect();
     (replaced != text).then_some(replaced)
 }

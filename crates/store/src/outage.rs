@@ -45,11 +45,10 @@ impl Outage {
         self.state().failed(began, Instant::now())
     }
 
-    /// Records that an operation takes long. Returns whether a line in the log is due: at most once a minute, and none in an outage, which
-    /// has its own.
-    pub fn is_slow(&self) -> bool {
-        let mut state = self.state();
-        state.since.is_none() && state.is_line_due(Instant::now())
+    /// Records that an operation which began at `began` takes long. Returns whether a line in the log is due: at most once a minute, and none
+    /// in an outage, which has its own. The wait then counts as an outage, so that its end has a line, too.
+    pub fn is_slow(&self, began: Instant) -> bool {
+        self.state().is_slow(began, Instant::now())
     }
 
     /// Whether operations fail.
@@ -79,6 +78,14 @@ impl State {
         }
         self.since = Some(self.since.map_or(began, |since| since.min(began)));
         self.is_line_due(now)
+    }
+
+    fn is_slow(&mut self, began: Instant, now: Instant) -> bool {
+        let is_due = self.since.is_none() && self.is_line_due(now);
+        if is_due {
+            self.since = Some(began);
+        }
+        is_due
     }
 
     /// Whether a minute has passed since the last line. The caller writes one then.
@@ -147,8 +154,14 @@ mod tests {
     #[test]
     fn slow_operations_have_one_line_a_minute_and_none_in_an_outage() {
         let outage = Outage::new();
-        assert!(outage.is_slow() && !outage.is_slow());
-        assert!(outage.failed(Instant::now()), "an outage has its first line at once");
-        assert!(!outage.is_slow());
+        let mut state = outage.state();
+        let start = Instant::now();
+        let at = |seconds: u64| start + Duration::from_secs(seconds);
+        assert!(state.is_slow(at(0), at(2)) && !state.is_slow(at(1), at(3)));
+        assert!(!state.failed(at(4), at(4)), "the wait has its line already");
+        state.answered(at(5));
+        assert!(!state.is_slow(at(6), at(8)) && state.since.is_none(), "one line a minute");
+        drop(state);
+        assert_eq!(outage.ended(), Some(Duration::from_secs(5)), "a wait with a line has one at its end");
     }
 }

@@ -18,6 +18,7 @@ mod known_documents;
 mod links;
 mod outdated;
 mod own_hosts;
+mod part_training;
 mod parts;
 mod plan;
 mod prepare;
@@ -44,6 +45,7 @@ use policy::robots::CopyUse;
 use policy::{NextStep, VisitEnd};
 use store::{
     HandOver, LeaseToken, LeasedSite, ParkedVisit, RobotsRecord, SiteState, StoreError, VisitRecord,
+    is_main_host,
 };
 
 pub(crate) use self::context::{Scope, Stop, Tools};
@@ -355,7 +357,7 @@ impl<'a> Visit<'a> {
     }
 
     /// Whether a task is left for a later visit, so that waiting for it does not delay the end of this visit. Applies to tasks that the
-    /// site itself does not name, and to hosts that are not its own. Such a task is left if the waits for all such tasks together become
+    /// site itself does not name, and to hosts other than the domain and its `www.` host, which may belong to customers. Such a task is left if the waits for all such tasks together become
     /// too long, or if the host asked for the delay in an earlier visit. A host without earlier requests has not asked for a delay.
     fn is_left(&self, task: &Task, until: DateTime<Utc>) -> bool {
         let host = task.current().host();
@@ -364,7 +366,8 @@ impl<'a> Visit<'a> {
         let known = self.site.hosts.iter().find(|known| known.host == host);
         let may_be_left = match task.named_by {
             NamedBy::Others => true,
-            named_by if is_own => named_by != NamedBy::Site,
+            NamedBy::Site if is_own => !is_main_host(self.site.name.as_str(), host.as_str()),
+            _ if is_own => true,
             _ => is_asked || known.is_some(),
         };
         let earlier = known.and_then(|known| known.next_ok_at).filter(|_| !is_own && !is_asked);

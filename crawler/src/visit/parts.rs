@@ -7,11 +7,9 @@
 use std::sync::Arc;
 
 use chrono::SecondsFormat;
-use manifest::model::{PolicyChoice, Served};
+use manifest::model::Served;
 use manifest::{ContentHash, Discovery, Manifest, ManifestId, ManifestUrl};
 use policy::FetchOutcome;
-use policy::freshness::CacheRecord;
-use policy::usage::most_restrictive;
 use store::{ResourceState, StoreError, StoredManifest};
 
 use super::Visit;
@@ -364,7 +362,11 @@ impl Visit<'_> {
     }
 
     /// The parts that a manifest names, as it was read in this visit or as it is stored.
-    async fn all_named_parts(&self, index: usize, url: &ManifestUrl) -> Result<Vec<ManifestUrl>, StoreError> {
+    pub(super) async fn all_named_parts(
+        &self,
+        index: usize,
+        url: &ManifestUrl,
+    ) -> Result<Vec<ManifestUrl>, StoreError> {
         let named = |manifest: &Manifest| {
             let tasks = links::of_manifest(manifest).tasks.into_iter();
             tasks.filter(|task| task.role == Role::Part).map(|task| task.url).collect()
@@ -403,37 +405,6 @@ impl Visit<'_> {
     fn is_denied(&self, part: &Fetched) -> bool {
         let was_missed = || known(self.site, &part.url).is_some_and(|known| known.misses_in_row > 0);
         part.outcome == FetchOutcome::RobotsDenied || (part.outcome == FetchOutcome::Blocked && was_missed())
-    }
-
-    /// Applies the training preferences of parts to the manifest that contains them. For a part that was not requested, the preference of
-    /// its last response applies. A document to which the manifest only links is not a part: it may belong to somebody else.
-    async fn restrict_training(
-        &mut self,
-        index: usize,
-        url: &ManifestUrl,
-        parts: &[usize],
-    ) -> Result<(), StoreError> {
-        let fetched = &self.progress.findings.fetched;
-        let of_fetched = parts.iter().filter_map(|part| fetched.get(*part)).map(|part| part.training);
-        let was_requested = |known: &ResourceState| {
-            parts.iter().any(|part| fetched.get(*part).is_some_and(|part| part.url == known.url))
-        };
-        let of_known = self.site.resources.iter().filter(|known| {
-            known.manifest_id.is_none() && known.linked_from.as_ref() == Some(url) && !was_requested(known)
-        });
-        let of_known = of_known.filter_map(|known| {
-            let cache = serde_json::from_value::<CacheRecord>(known.cache.clone()?).ok()?;
-            let training = cache.usage().training;
-            (training != PolicyChoice::Unset).then_some((&known.url, training))
-        });
-        let of_known: Vec<_> = of_known.collect();
-        let named = if of_known.is_empty() { Vec::new() } else { self.all_named_parts(index, url).await? };
-        let of_known = of_known.iter().filter(|(url, _)| named.contains(url)).map(|(_, training)| *training);
-        let strictest = of_fetched.chain(of_known).fold(PolicyChoice::Unset, most_restrictive);
-        if let Some(whole) = self.progress.findings.fetched.get_mut(index) {
-            whole.training = most_restrictive(whole.training, strictest);
-        }
-        Ok(())
     }
 
     /// The bytes of a fetched document, or of a copy that is still valid. `None` if the document is gone.

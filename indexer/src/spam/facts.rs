@@ -208,6 +208,7 @@ mod tests {
         let at = |url: &str| {
             let mut stored = stored();
             stored.manifest.url = ManifestUrl::parse(url).unwrap();
+            stored.publisher = policy::naming::publisher_by_url(&stored.manifest.url);
             PublisherFacts::of(&stored, [url.len() as u64].into_iter()).unwrap()
         };
         let own = at("https://www.a.example/agent.json");
@@ -245,13 +246,19 @@ mod tests {
         let upload = "https://a.example/u/evil.json";
         let linked = StoredManifest {
             manifest: Manifest { url: ManifestUrl::parse(upload).unwrap(), ..stored.manifest.clone() },
+            publisher: Publisher::Unknown,
             ..stored
         };
         assert!(
             PublisherFacts::of(&linked, 0..1).is_none(),
             "users may have written documents to which a catalog links"
         );
-        let of_others = StoredManifest { manifest: stored.manifest, named_by: NamedBy::Others, ..linked };
+        let of_others = StoredManifest {
+            manifest: stored.manifest,
+            named_by: NamedBy::Others,
+            publisher: Publisher::Site,
+            ..linked
+        };
         assert!(
             PublisherFacts::of(&of_others, 0..1).is_none(),
             "documents that others name are not evidence about a site"

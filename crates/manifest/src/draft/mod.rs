@@ -54,8 +54,6 @@ pub(crate) const FINDINGS_PER_CODE_MAX: usize = 20;
 pub(crate) const NAME_CHARS_MAX: usize = 200;
 /// Maximum number of characters of a description in the model; the whole document is stored elsewhere.
 pub(crate) const DESCRIPTION_CHARS_MAX: usize = 2_000;
-/// Maximum number of characters of the title of a link, with its note.
-const TITLE_CHARS_MAX: usize = 400;
 /// Maximum number of characters of a native id; longer ones are truncated.
 const NATIVE_ID_CHARS_MAX: usize = 200;
 /// Maximum number of characters of the text of a finding, which may quote the document.

@@ -1,9 +1,11 @@
 //! Removes markup from the texts of a manifest and truncates them to their caps.
 
-use super::{DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX, TAG_CHARS_MAX, TAGS_MAX, TITLE_CHARS_MAX};
+use super::{DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX, TAG_CHARS_MAX, TAGS_MAX};
 use crate::model::Capability;
 use crate::text;
 
+/// Maximum number of characters of the title of a link, with its note.
+const TITLE_CHARS_MAX: usize = 400;
 /// Maximum length of a name that is made from a description, in characters.
 const MADE_NAME_CHARS_MAX: usize = 60;
 

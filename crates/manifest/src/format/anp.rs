@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::auth;
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, strong};
-use crate::format::{addresses, header, lenient};
+use crate::format::{header, lenient, link_class};
 use crate::model::{
     Auth, CapabilityAuth, CapabilityKind, Confirmation, Follow, Interface, Link, Protocol, Tristate,
 };
@@ -109,7 +109,7 @@ fn read_security(root: &Object<'_>, draft: &mut Draft<'_>) {
 
 fn read_information(information: &Object<'_>, draft: &mut Draft<'_>) {
     let Some(url) = draft.document_url(information, "url") else { return };
-    let class = addresses::classify(&url);
+    let class = link_class::classify(&url);
     let mut link = Link::new(class.rel, url, class.follow);
     link.title = draft::name(information.text("description"));
     draft.keep(link);
@@ -209,6 +209,6 @@ const ACTIONS_MAX: usize = 50;
 /// Whether an address belongs to a document that describes a server.
 fn is_description(url: &str) -> bool {
     let path = url.split(['?', '#']).next().unwrap_or_default();
-    addresses::classify(url).follow.is_some()
+    link_class::classify(url).follow.is_some()
         || [".json", ".jsonld", ".yaml", ".yml"].iter().any(|ending| path.ends_with(ending))
 }

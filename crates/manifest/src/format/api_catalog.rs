@@ -8,8 +8,8 @@
 use serde_json::Value;
 
 use crate::draft::{self, Draft};
-use crate::format::addresses;
 use crate::format::detect::candidate::{Marker, strong};
+use crate::format::link_class;
 use crate::model::{Follow, Interface, Link, Protocol};
 use crate::object::Object;
 use crate::rule::{Kind, findings, may, must};
@@ -62,7 +62,7 @@ fn read_context(context: &Object<'_>, draft: &mut Draft<'_>) {
     if let Some(anchor) = anchor.clone() {
         let known = draft.has_interface(&anchor);
         // A link context may describe a declaration instead of a server.
-        let is_document = addresses::classify(&anchor).follow.is_some();
+        let is_document = link_class::classify(&anchor).follow.is_some();
         if !known
             && !is_document
             && draft.manifest.interfaces.len() < LINKS_MAX
@@ -92,7 +92,7 @@ fn read_context(context: &Object<'_>, draft: &mut Draft<'_>) {
 
 /// The protocol at an anchor: by its path, or by the card if it is the only description. A home page has cards of several servers.
 fn protocol_of(context: &Object<'_>, anchor: &str) -> Protocol {
-    let class = addresses::classify(anchor);
+    let class = link_class::classify(anchor);
     if class.rel == "mcp" {
         return Protocol::Mcp;
     }
@@ -135,7 +135,7 @@ fn read_target(target: &Object<'_>, relation: &str, anchor: Option<&str>, draft:
     {
         return;
     }
-    let class = addresses::classify(&url);
+    let class = link_class::classify(&url);
     let declares = media_type.as_deref().is_some_and(declares_agents);
     // The address of an MCP server is not a description of it.
     let is_server = class.rel == "mcp" && !declares;

@@ -11,7 +11,7 @@ use url::Url;
 use super::listed_calls::{self, Call, path_of};
 use crate::address;
 use crate::draft::{self, Draft};
-use crate::format::{addresses, described_prices, endpoint, generic, lenient};
+use crate::format::{described_prices, endpoint, generic, lenient, link_class};
 use crate::identity::host_of;
 use crate::model::{CapabilityKind, Protocol};
 use crate::object::Object;
@@ -112,7 +112,7 @@ fn add_path(word: &str, after: &str, is_free: bool, base: Option<&Url>, draft: &
     let in_dollars = remark.as_deref().filter(|remark| remark.starts_with('$'));
     let price = in_dollars.and_then(listed_calls::price_in).filter(|_| path.matches('/').count() > 1);
     let price = price.or_else(|| is_free.then(|| lenient::price(&"free".into())).flatten());
-    let class = addresses::classify(path);
+    let class = link_class::classify(path);
     let is_call = price.is_some() && path.len() > 1 && class.rel == "page" && class.follow.is_none();
     let is_known =
         |url: &str, draft: &Draft<'_>| {
@@ -161,7 +161,7 @@ fn alternatives(address: &str) -> Vec<Cow<'_, str>> {
 
 fn add_at(published: &str, call: &Call<'_>, base: Option<&Url>, draft: &mut Draft<'_>) {
     let Some(url) = address_of(published, call, base, draft) else { return };
-    let class = addresses::classify(url.as_str());
+    let class = link_class::classify(url.as_str());
     // The base URL of an API can be called too.
     let is_interface = draft.manifest.interfaces.iter().any(|interface| {
         interface.protocol != Protocol::Http && interface.url.as_deref() == Some(url.as_str())

@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::address;
 use crate::auth;
 use crate::draft::{self, Draft};
+use crate::format::link_class;
 use crate::format::{
     addresses, ai_txt, commands, described_calls, described_prices, generic, header, inline, inner_auth,
     lenient, mcp, named_tools, needed_credentials, oauth, outbound, package, payment_header, payments,
@@ -366,7 +367,7 @@ fn add_server(block: Option<&Value>, protocol: Protocol, transport: Option<&str>
     if let Some(package) = package::of_page(&url) {
         return draft.keep(package::server(&package));
     }
-    if addresses::classify(&url).follow.is_some() {
+    if link_class::classify(&url).follow.is_some() {
         return addresses::keep(&addresses::LinkInText { title: None, address: &url }, draft);
     }
     let known = draft.has_interface(&url);

@@ -7,6 +7,7 @@
 
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, strong};
+use crate::format::link_class;
 use crate::format::{a2a, addresses, header, mcp, package};
 use crate::model::{Follow, Interface, Link, Payment, Protocol};
 use crate::object::Object;
@@ -95,7 +96,7 @@ fn read_service(service: &Object<'_>, draft: &mut Draft<'_>) {
         return draft.keep(package::server(&package));
     }
     if let Some(url) = address.as_ref().filter(|_| protocol == Protocol::Other) {
-        let class = addresses::classify(url);
+        let class = link_class::classify(url);
         if class.follow.is_some() {
             return draft.keep(Link::new(class.rel, url.clone(), class.follow));
         }

@@ -6,6 +6,7 @@ use crate::address::{is_method, split_method};
 use crate::budget;
 use crate::check::is_email;
 use crate::draft::{self, Draft};
+use crate::format::language::language_of;
 use crate::format::{contacts, described_block, lenient};
 use crate::identity::host_of;
 use crate::model::{Contact, Format, RateLimit};
@@ -91,18 +92,6 @@ const UPDATED_KEYS: &[&str] = &[
     "dateModified",
     "last_modified",
     "lastModified",
-];
-const LANGUAGE_KEYS: &[&str] = &[
-    "language",
-    "lang",
-    "inLanguage",
-    "locale",
-    "languages",
-    "locales",
-    "supported_languages",
-    "supportedLanguages",
-    "supported_locales",
-    "supportedLocales",
 ];
 /// Members with the provider of a service, as a text or an object.
 const PROVIDER_KEYS: &[&str] = &[
@@ -391,32 +380,6 @@ fn is_web(text: &str) -> bool {
 
 /// Maximum number of characters of the address of a provider.
 const URL_CHARS_MAX: usize = 2_048;
-
-/// The first language of a text or of a list of languages.
-fn language_of(object: &Object<'_>) -> Option<String> {
-    LANGUAGE_KEYS.iter().find_map(|key| {
-        let texts = object.texts(key);
-        let is_list = texts.len() > 1 || object.list(key).is_some();
-        let is_known = !is_list || texts.iter().all(|text| is_language(text));
-        draft::name(texts.first().copied().filter(|_| is_known))
-    })
-}
-
-/// The language at the beginning of a line.
-pub(crate) fn language_in(words: &str) -> Option<String> {
-    let first = words.split([',', ';', ' ', '/']).next().unwrap_or_default();
-    is_language(first).then(|| first.to_owned())
-}
-
-/// Whether a text has the form of a language tag (BCP 47): `en`, `pt-BR`.
-fn is_language(text: &str) -> bool {
-    let mut parts = text.split(['-', '_']);
-    let is_primary =
-        |part: &str| (2..=3).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_alphabetic());
-    let is_sub =
-        |part: &str| (2..=8).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_alphanumeric());
-    parts.next().is_some_and(is_primary) && parts.all(is_sub)
-}
 
 /// A contact of any shape: an address, or an object with addresses.
 pub(crate) fn contact(value: &Value) -> Contact {

@@ -7,6 +7,7 @@ use url::Url;
 use super::call_prices::{CURRENCY_SIGNS, price_behind};
 use crate::address::{self, Address};
 use crate::draft::{self, Draft};
+use crate::format::link_class;
 use crate::format::{addresses, endpoint, lenient};
 use crate::model::{Capability, CapabilityKind, Payment, Tristate};
 use crate::schema::{Location, Parameters, Presence};
@@ -222,7 +223,7 @@ pub(crate) fn read(line: &str, base: Option<&Url>, draft: &mut Draft<'_>) -> boo
     if !is_item && row.is_none() && ((remark.is_empty() && !is_code) || remark.starts_with("HTTP/")) {
         return false;
     }
-    let class = addresses::classify(call.address);
+    let class = link_class::classify(call.address);
     if (class.rel == "mcp" && !is_below_another(call.address)) || class.follow.is_some() {
         return false;
     }
@@ -348,7 +349,7 @@ pub(crate) fn read_path(line: &str, base: Option<&Url>, draft: &mut Draft<'_>) -
         addresses::keep(&addresses::LinkInText { title: Some(remark), address: path }, draft);
         return false;
     }
-    if !is_call || remark.is_empty() || addresses::classify(path).rel != "page" {
+    if !is_call || remark.is_empty() || link_class::classify(path).rel != "page" {
         return false;
     }
     let address = resolve(path, base, draft).filter(|_| draft.manifest.capabilities.len() < CALLS_MAX);
@@ -375,7 +376,7 @@ fn read_endpoints(item: &str, base: Option<&Url>, draft: &mut Draft<'_>) -> bool
     let Some((label, listed)) = item.split_once(':').filter(|(label, _)| is_label(label)) else {
         return false;
     };
-    let is_call = |path: &str| addresses::classify(path).rel == "page";
+    let is_call = |path: &str| link_class::classify(path).rel == "page";
     if paths(listed).count() < 2 || !paths(listed).all(is_call) {
         return false;
     }

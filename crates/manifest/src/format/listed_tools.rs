@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use crate::draft::{self, Draft};
 use crate::format::addresses;
 use crate::format::lenient;
+use crate::format::link_class;
 use crate::format::written_tools::{ARGUMENTS_MAX, Tool, arguments, listed_tool, named_tool, tool_of};
 use crate::model::{AppliesTo, Auth, Capability, CapabilityKind, Protocol};
 use crate::text;
@@ -366,7 +367,7 @@ fn keep_credentials_of_server(remark: &str, draft: &mut Draft<'_>) {
 
 /// Skills by their addresses, which end with `skills/NAME/SKILL.md`.
 fn add_skills(draft: &mut Draft<'_>) {
-    let links = draft.manifest.links.iter().filter(|link| link.rel == addresses::SKILL);
+    let links = draft.manifest.links.iter().filter(|link| link.rel == link_class::SKILL);
     let skills: Vec<(String, String)> = links
         .filter_map(|link| {
             let mut parts = link.url.rsplit('/').skip(1);

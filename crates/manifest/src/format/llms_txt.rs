@@ -9,6 +9,7 @@ use crate::address;
 use crate::draft::{self, Draft};
 use crate::format::addresses::{self, LinkInText};
 use crate::format::labels::Labels;
+use crate::format::link_class;
 use crate::format::listed_tools::ListedTools;
 use crate::format::paired_calls::PairedCalls;
 use crate::format::plan_lines::PlanLines;
@@ -204,7 +205,7 @@ impl Section {
 
     /// Reads an address without a method that the text calls an endpoint. A document is only a link.
     fn read_endpoint(&self, name: &str, published: &str, remark: Option<&str>, draft: &mut Draft<'_>) {
-        if addresses::classify(published).rel != "page" || draft.manifest.capabilities.len() >= ENDPOINTS_MAX
+        if link_class::classify(published).rel != "page" || draft.manifest.capabilities.len() >= ENDPOINTS_MAX
         {
             return;
         }

@@ -5,6 +5,7 @@
 use super::addresses;
 use super::listed_calls::resolve;
 use crate::draft::{self, Draft};
+use crate::format::link_class;
 use crate::format::{endpoint, lenient};
 use crate::model::{AuthScheme, CapabilityKind, Payment, Tristate};
 use crate::text;
@@ -43,7 +44,7 @@ impl PricedCalls {
         }
         let Some(price) = price_in(line).filter(|_| is_of_api(published)) else { return false };
         let url = with_variable(published, line);
-        if addresses::classify(&url).rel != "page" {
+        if link_class::classify(&url).rel != "page" {
             return false;
         }
         let Some(address) = resolve(&url, None, draft) else { return false };

@@ -9,7 +9,7 @@ use super::call_prices;
 use super::listed_calls::{self, Call};
 use crate::address::{self, Address};
 use crate::draft::{self, Draft};
-use crate::format::{addresses, endpoint, lenient};
+use crate::format::{endpoint, lenient, link_class};
 use crate::identity::host_of;
 use crate::model::{AuthScheme, CapabilityAuth, CapabilityKind, Tristate};
 use crate::text;
@@ -172,7 +172,7 @@ impl ShownCalls {
     }
 
     fn keep(&mut self, method: &str, published: &str, base: Option<&Url>, draft: &Draft<'_>) {
-        let class = addresses::classify(published);
+        let class = link_class::classify(published);
         if class.rel == "mcp" || class.follow.is_some() || self.found.len() >= CALLS_MAX {
             return;
         }

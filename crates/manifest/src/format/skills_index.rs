@@ -6,7 +6,7 @@
 
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, strong};
-use crate::format::{addresses, endpoint, header, lenient};
+use crate::format::{endpoint, header, lenient, link_class};
 use crate::model::{CapabilityKind, Integrity, Link, Protocol};
 use crate::object::Object;
 use crate::rule::{Kind, findings, may, must};
@@ -81,7 +81,7 @@ fn read_skill(skill: &Object<'_>, draft: &mut Draft<'_>) {
         capability.invocation.protocol = Some(Protocol::Http);
         if let Some(url) = capability.invocation.url.clone() {
             // An entry may be a description of an API or another manifest.
-            let follow = addresses::classify(&url).follow.filter(|_| url.starts_with("https://"));
+            let follow = link_class::classify(&url).follow.filter(|_| url.starts_with("https://"));
             draft.keep(Link::new("skill", url, follow));
         }
     }

@@ -6,6 +6,7 @@ use url::Url;
 use crate::address;
 use crate::draft::NAME_CHARS_MAX;
 use crate::format::addresses;
+use crate::format::link_class;
 use crate::text;
 
 /// Maximum number of bytes of a line that may state a base.
@@ -87,7 +88,7 @@ fn base_in(line: &str, is_announced: bool) -> Option<Url> {
         return None;
     }
     let is_only = line.matches("://").count() == 1;
-    let is_page = addresses::classify(address).rel == "page" && !address.contains(['?', '#', '{', '<']);
+    let is_page = link_class::classify(address).rel == "page" && !address.contains(['?', '#', '{', '<']);
     Url::parse(address).ok().filter(|base| is_only && is_page && base.has_host())
 }
 
@@ -130,7 +131,7 @@ fn place_of_api(line: &str) -> Option<Url> {
         _ => false,
     };
     let address = addresses::first_in_line(line)?;
-    let is_page = addresses::classify(address).rel == "page" && !address.contains(['?', '#', '{', '<']);
+    let is_page = link_class::classify(address).rel == "page" && !address.contains(['?', '#', '{', '<']);
     let is_only = is_place && is_page && !rest.contains("://");
     Url::parse(address).ok().filter(|base| is_only && base.has_host())
 }

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, at_path, strong};
+use crate::format::link_class;
 use crate::format::{addresses, generic, header, lenient};
 use crate::model::{CapabilityKind, Interface, Link, Payment, Protocol};
 use crate::object::Object;
@@ -153,14 +154,14 @@ fn read_binding(
 ) -> Option<Interface> {
     let url = draft.server_url(binding, "endpoint")?;
     // The card of an agent or of a server describes it.
-    if matches!(transport, Some("a2a" | "mcp")) && addresses::classify(&url).follow.is_some() {
+    if matches!(transport, Some("a2a" | "mcp")) && link_class::classify(&url).follow.is_some() {
         addresses::keep(&addresses::LinkInText { title: None, address: &url }, draft);
         return None;
     }
     let protocol = match transport {
         Some("mcp") => Protocol::Mcp,
         Some("a2a") => Protocol::A2a,
-        None if addresses::classify(&url).rel == "mcp" => Protocol::Mcp,
+        None if link_class::classify(&url).rel == "mcp" => Protocol::Mcp,
         _ => Protocol::Ucp,
     };
     let mut interface = Interface::new(protocol, Some(url));

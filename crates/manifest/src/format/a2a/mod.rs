@@ -17,7 +17,7 @@ use crate::address::{self, Address};
 use crate::auth;
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, strong};
-use crate::format::{addresses, endpoint, header, lenient};
+use crate::format::{endpoint, header, lenient, link_class};
 use crate::model::{Capability, CapabilityKind, ExecutionModel, Interface, Invocation, Protocol};
 use crate::object::Object;
 use crate::rule::FindingTable;
@@ -262,7 +262,7 @@ fn url_interfaces(root: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interface> {
     // The `url` may be the address of the card itself, or of the document that contains the card.
     let own = [draft.document.url.to_string(), draft.base().to_string()];
     let is_server = |url: &String| {
-        !own.contains(url) && (root.pointer.is_empty() || addresses::classify(url).follow.is_none())
+        !own.contains(url) && (root.pointer.is_empty() || link_class::classify(url).follow.is_none())
     };
     let mut preferred =
         Interface::new(protocol_of_card(root), draft.server_url(root, "url").filter(is_server));

@@ -12,7 +12,7 @@ use super::reader::{NESTING_MAX, Reader, Wanted, is_left_out};
 use crate::draft::{self, Draft};
 use crate::format::lenient::{self, AUTH_KEYS};
 use crate::format::outbound::{self, Target};
-use crate::format::{addresses, endpoint};
+use crate::format::{endpoint, link_class};
 use crate::model::{Capability, CapabilityKind, Invocation};
 use crate::object::Object;
 use crate::schema;
@@ -366,7 +366,7 @@ fn is_of_element(key: &str) -> bool {
 
 /// Whether an address belongs to neither a document nor a server.
 fn leads_nowhere(key: &str, address: &str) -> bool {
-    let class = addresses::classify(address);
+    let class = link_class::classify(address);
     class.rel != "mcp" && class.follow.is_none() && outbound::target(&[key], address).is_none()
 }
 

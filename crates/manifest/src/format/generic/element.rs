@@ -12,7 +12,7 @@ use super::stated_server::{address_of_server, base_in_environment};
 use crate::address::{self, Address};
 use crate::auth;
 use crate::draft::{self, Draft};
-use crate::format::{addresses, endpoint, header, idempotency, lenient, listed_calls, outbound};
+use crate::format::{endpoint, header, idempotency, lenient, link_class, listed_calls, outbound};
 use crate::model::{Capability, CapabilityAuth, Protocol, Tristate};
 use crate::name::{ManifestUrl, parse_url};
 use crate::object::{Keys, Object};
@@ -163,7 +163,7 @@ impl Context {
             .or_else(|| object.text_of(SERVER_KEYS.within(object)))
             .or_else(in_block)
             .or_else(|| address_of_server(&object.object_of(SERVER_KEYS.within(object))?))
-            .filter(|text| addresses::classify(text).follow.is_none());
+            .filter(|text| link_class::classify(text).follow.is_none());
         let absolute = |text: &str| {
             let is_address = text.starts_with('/') || text.contains("://");
             let completed = (!is_address).then(|| address::completed(text)).flatten();
@@ -407,13 +407,13 @@ fn set_protocol(kind: ListKind, object: &Object<'_>, capability: &mut Capability
 /// Sets the address of a card, which describes an agent. The agent is called at another address.
 fn set_card(kind: ListKind, capability: &mut Capability) {
     let invocation = &mut capability.invocation;
-    let is_card = |url: &String| addresses::classify(url).follow.is_some();
+    let is_card = |url: &String| link_class::classify(url).follow.is_some();
     if !kind.is_agents() || invocation.method.is_some() || !invocation.url.as_ref().is_some_and(is_card) {
         return;
     }
     invocation.described_by = invocation.url.take();
     if invocation.protocol == Some(Protocol::Http) {
-        let is_a2a = |url: &String| addresses::classify(url).rel == "agent-card";
+        let is_a2a = |url: &String| link_class::classify(url).rel == "agent-card";
         invocation.protocol = invocation.described_by.as_ref().is_some_and(is_a2a).then_some(Protocol::A2a);
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::format::addresses;
+use crate::format::link_class;
 use crate::object::{Keys, Object};
 
 const SERVER_ADDRESS_KEYS: Keys =
@@ -40,5 +40,5 @@ pub(super) fn address_of_server<'v>(server: &Object<'v>) -> Option<&'v str> {
 fn is_server(text: &str) -> bool {
     text.starts_with("https://")
         && !text.contains(char::is_whitespace)
-        && addresses::classify(text).rel == "mcp"
+        && link_class::classify(text).rel == "mcp"
 }

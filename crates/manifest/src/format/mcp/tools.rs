@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::docstring;
 use crate::address;
 use crate::draft::{self, Draft};
-use crate::format::{addresses, endpoint, lenient};
+use crate::format::{endpoint, lenient, link_class};
 use crate::json::push_name;
 use crate::model::{Capability, CapabilityKind, Invocation, Protocol, SafetyClass, TypeSource};
 use crate::object::{Object, children};
@@ -211,7 +211,7 @@ fn own_call<'v>(tool: &Object<'v>) -> Option<OwnCall<'v>> {
     let is_address = published.starts_with('/') || published.contains("://");
     let completed = (!is_address).then(|| address::completed(published)).flatten();
     let address = completed.map_or(Cow::Borrowed(published), Cow::Owned);
-    let is_document = addresses::classify(&address).follow.is_some() && method.is_none();
+    let is_document = link_class::classify(&address).follow.is_some() && method.is_none();
     (matches!(address, Cow::Owned(_)) || is_address)
         .then_some(OwnCall { key, method, address })
         .filter(|_| !is_document)

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::target::{Target, Words};
 use super::{is_contact, is_plain};
 use crate::draft::Draft;
-use crate::format::{addresses, endpoint};
+use crate::format::{endpoint, link_class};
 use crate::model::{Format, Manifest, Protocol};
 
 /// Maximum number of addresses of one model that are compared.
@@ -75,7 +75,7 @@ impl Known {
             && path.len() > 1
             && !path.contains('*')
             && !words.iter().any(|word| POLICY_WORDS.contains(&word))
-            && (addresses::is_document(path) || !words.iter().any(|word| FILE_WORDS.contains(&word)))
+            && (link_class::is_document(path) || !words.iter().any(|word| FILE_WORDS.contains(&word)))
     }
 
     /// Whether an address is not yet known with this target. Remembers it.

@@ -14,6 +14,7 @@ use url::Url;
 
 use crate::address;
 use crate::draft::{self, Draft};
+use crate::format::link_class;
 use crate::format::{addresses, package};
 use crate::identity::host_of;
 use crate::model::{Format, Interface, Link, Protocol};
@@ -218,7 +219,7 @@ fn read_sentences(
             };
             let new = url.filter(|url| is_kept && known.is_new(url, None));
             let Some(url) = new else { continue };
-            let class = addresses::classify(&url);
+            let class = link_class::classify(&url);
             let is_path = published.starts_with('/');
             links_left -= 1;
             if is_path && class.rel == "mcp" && !is_of_server && !draft.has_interface(&url) {

@@ -1,7 +1,7 @@
 //! Determines the target of an address from the names of its members and from its path.
 
 use crate::auth;
-use crate::format::addresses::{self, LinkClass};
+use crate::format::link_class::{self, LinkClass};
 use crate::model::{Follow, Protocol};
 use crate::text;
 
@@ -96,7 +96,7 @@ struct Meaning {
 
 impl<'v> Meanings<'v> {
     pub(super) fn target(&mut self, names: &[&'v str], published: &str) -> Option<Target> {
-        let by_path = addresses::classify(published);
+        let by_path = link_class::classify(published);
         if by_path.follow.is_some() {
             return Some(Target::Document(by_path));
         }

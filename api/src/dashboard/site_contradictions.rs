@@ -1,0 +1,62 @@
+//! What others state about a site, and where its own declarations contradict each other, in words.
+
+use super::links;
+use super::site::{FINDINGS_MAX, URL_CHARS_MAX, WORDS_CHARS_MAX};
+use crate::answers::declarations::CapabilityContradiction;
+use crate::answers::listed_by::{ListedBy, ListingContradiction};
+use crate::answers::site::SiteAnswer;
+use crate::text;
+
+/// Maximum number of displayed listings of other registries; the JSON response has more.
+const LISTINGS_MAX: usize = 10;
+
+/// A contradiction between declarations of one capability.
+pub(super) struct Contradiction {
+    pub(super) href: String,
+    pub(super) text: String,
+}
+
+/// An entry of another registry about the site.
+pub(super) struct Listing {
+    pub(super) registry: String,
+    pub(super) href: Option<String>,
+    pub(super) identifier: String,
+    /// `version: 1.0, but 2.0 here`
+    pub(super) contradictions: Vec<String>,
+}
+
+/// `price: 5 EUR or 7 EUR; 7 EUR is used`.
+fn contradiction_words(found: &manifest::declaration::Contradiction) -> String {
+    let stated: Vec<&str> = found.stated.iter().map(|stated| stated.value.as_str()).collect();
+    let of = found.parameter.as_deref().map(|name| format!(" {name}")).unwrap_or_default();
+    let fact = found.fact.as_str().replace('_', " ");
+    format!("{fact}{of}: {}; {} is used", stated.join(" or "), found.used)
+}
+
+/// The first entries of other registries about the site.
+pub(super) fn listings(answer: &SiteAnswer) -> Vec<Listing> {
+    answer.listed_by.iter().take(LISTINGS_MAX).map(listing).collect()
+}
+
+fn listing(listed: &ListedBy) -> Listing {
+    let words = |found: &ListingContradiction| {
+        let words = format!("{}: {}, but {} here", found.fact.as_str(), found.listed, found.declared);
+        text::cut(&words, WORDS_CHARS_MAX)
+    };
+    Listing {
+        registry: text::cut(&listed.registry, URL_CHARS_MAX),
+        href: links::harmless(&listed.registry),
+        identifier: text::cut(&listed.identifier, WORDS_CHARS_MAX),
+        contradictions: listed.contradictions.iter().map(words).collect(),
+    }
+}
+
+/// The first contradictions between the declarations of the site.
+pub(super) fn contradictions(answer: &SiteAnswer) -> Vec<Contradiction> {
+    let shown = answer.contradictions.iter().take(FINDINGS_MAX);
+    let view = |found: &CapabilityContradiction| Contradiction {
+        href: links::capability(&found.capability_id),
+        text: text::cut(&contradiction_words(&found.contradiction), WORDS_CHARS_MAX),
+    };
+    shown.map(view).collect()
+}
