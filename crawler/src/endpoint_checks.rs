@@ -8,6 +8,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use chrono::TimeDelta;
 use futures::future::join_all;
 use manifest::{Host, ManifestId};
 use policy::delay::day_of;
@@ -25,6 +26,8 @@ const POLL_INTERVAL: Duration = Duration::from_mins(10);
 const MANIFESTS_OF_PAGE: u32 = 100;
 /// Maximum number of hosts of one manifest that are checked. Services name one or two.
 const HOSTS_OF_MANIFEST_MAX: usize = 10;
+/// How long a check waits for a visit, the check of another host of the site, or a delay.
+const WAIT_MAX: TimeDelta = TimeDelta::minutes(2);
 /// Maximum number of concurrent checks.
 const CHECKS_AT_ONCE: usize = 8;
 
@@ -113,12 +116,20 @@ async fn outcome_of(
     }
     let soft = Stop { soft: stop.clone(), ..Stop::default() };
     let requests = StandaloneRequests::new(tools, worker.clone(), Duration::ZERO, soft);
-    match requests.handshake(host).await {
-        Ok(outcome) => Ok(outcome),
-        Err(StandaloneError::Store(error)) => Err(error),
-        Err(reason) => {
-            tracing::debug!(%host, %reason, "host of an endpoint not contacted");
-            Ok(HostCheckOutcome::NotContacted)
+    let waits_until = clock::now() + WAIT_MAX;
+    loop {
+        match requests.handshake(host).await {
+            Ok(outcome) => return Ok(outcome),
+            Err(StandaloneError::Store(error)) => return Err(error),
+            // a visit or the check of another host holds the site, or its delay has not passed
+            Err(StandaloneError::Waits { until, .. }) if until <= waits_until && !stop.is_cancelled() => {
+                let wait = (until - clock::now()).to_std().unwrap_or_default();
+                stop.run_until_cancelled(tokio::time::sleep(wait)).await;
+            }
+            Err(reason) => {
+                tracing::debug!(%host, %reason, "host of an endpoint not contacted");
+                return Ok(HostCheckOutcome::NotContacted);
+            }
         }
     }
 }

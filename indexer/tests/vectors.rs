@@ -357,7 +357,7 @@ fn warns_about_vectors_of_another_model() {
     });
     assert!(logged.contains("from another model: searching by words only"), "{logged}");
     let logged = log_of(|| assert_eq!(catch_up_once(dir.path(), &other()).embedded, 4));
-    assert!(logged.contains("of another model: embedding everything again"), "{logged}");
+    assert!(logged.contains("from another model: embedding everything again"), "{logged}");
 }
 
 #[test]
