@@ -125,7 +125,7 @@ async def submit_twice(client):
     answer = await call(client, tools, "submit_site", {"domain": "newcomer.example"})
     check(answer["outcome"] == "added" and answer["status_url"].endswith("/sites/newcomer.example"), f"submitted {answer}")
     again = await client.call_tool("submit_site", {"domain": "newcomer.example"})
-    check(again.is_error and "try again in" in again.content[0].text, f"a second time: {again.content}")
+    check(again.is_error and "can be requested in" in again.content[0].text, f"a second time: {again.content}")
 
 
 def refused_by(url, headers):

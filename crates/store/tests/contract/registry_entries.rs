@@ -55,10 +55,10 @@ pub(crate) async fn registry_entries_are_replaced_and_removed(Db { store, .. }: 
     store.registry_page_save("https://other.example/", &first[1..], None, later(1)).await?;
     store.registry_page_save(REGISTRY, &changed, None, later(1)).await?;
     let expected = [
-        ("example.gone/mcp".to_owned(), Some("1".to_owned())),
         ("example.a/mcp".to_owned(), Some("2".to_owned())),
+        ("example.gone/mcp".to_owned(), Some("1".to_owned())),
     ];
-    assert_eq!(versions(&store, "a.example").await?, expected);
+    assert_eq!(versions(&store, "a.example").await?, expected, "the entry of the site itself is first");
     assert_eq!(versions(&store, "b.example").await?, []);
 
     // the end of a reading of all entries removes what it did not find
