@@ -719,6 +719,19 @@ async fn keeps_retry_after_of_a_seed_list() {
     assert!(report.state.not_before.is_some());
 }
 
+/// The operator or a watch causes such a request, so it says nothing about what the site itself names.
+#[tokio::test]
+async fn a_limit_on_a_request_outside_visits_delays_only_its_host() {
+    let limited = Host::new("lists.example").robots("").route(LIST, Answer::status(429));
+    let mut crawl = list_crawl(vec![limited]).await;
+    let refused = refused_list(&mut crawl, "https://lists.example/top.txt").await;
+    assert!(refused.contains("429"), "{refused}");
+    let state = crawl.report("lists.example").await.state;
+    assert_eq!(state.not_before, None);
+    let host = state.hosts.iter().find(|known| known.host.as_str() == "lists.example").unwrap();
+    assert!(host.next_ok_at.unwrap() - now() > TimeDelta::minutes(50), "{host:?}");
+}
+
 /// Uses up the daily request budget of a host.
 async fn spend_budget(crawl: &mut Crawl, host: &str) {
     crawl.config.egress.own_rules = OwnRules::Strict;

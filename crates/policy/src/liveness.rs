@@ -9,8 +9,8 @@ use crate::delay::day_of;
 
 /// Number of days, including today, whose checks are counted.
 pub const DAYS_COUNTED: u32 = 30;
-/// Maximum number of hosts of one registrable domain that are checked. Names below a domain cost its owner nothing, and a stranger's
-/// manifest may name any number of them.
+/// Maximum number of hosts of one registrable domain that are checked. Names below a domain cost its owner nothing, and the
+/// manifest of another site may name any number of them.
 pub const HOSTS_OF_SITE_MAX: u32 = 10;
 /// One bit for each counted day; bit 0 is the last day.
 const DAYS_MASK: u32 = (1 << DAYS_COUNTED) - 1;

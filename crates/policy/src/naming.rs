@@ -120,7 +120,7 @@ impl SiteNaming {
     /// Whether a source says what the publisher of a host publishes there: a usual path, or the robots.txt, the DNS records, the home page
     /// or the list of APIs (RFC 9727) of the domain or of this host. Another host below the domain may belong to a customer, even if the
     /// operator lists it or the home page links to it, so it cannot speak for the domain. The operator's list says what is requested, not
-    /// who wrote it: lists are collected from strangers.
+    /// who wrote it: anybody can propose a line of a public list.
     pub fn is_word_of_publisher(&self, host: &Host, found_by: &FoundBy) -> bool {
         let from = found_by.linked_from.as_ref();
         let is_own = from.is_none_or(|from| is_main_host(&self.site, &from.host()) || from.host() == *host);

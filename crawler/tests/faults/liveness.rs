@@ -19,7 +19,7 @@ const ENDPOINT_HOSTS: [&str; 10] = [
     "nowhere.example",
     "quiet.example",
     "shut.example",
-    "stranger.example",
+    "unlisted.example",
     "unused.example",
 ];
 
@@ -36,7 +36,7 @@ fn manifest() -> String {
     )
 }
 
-/// A crawl of these hosts. `nowhere.example` does not exist, `inside.example` has a private address, and `stranger.example` is no known site.
+/// A crawl of these hosts. `nowhere.example` does not exist, `inside.example` has a private address, and `unlisted.example` is no known site.
 async fn crawl(responder: &Responder) -> Crawl {
     let permits = "User-agent: *\nAllow: /\n";
     let web = Web::builder()
@@ -44,7 +44,7 @@ async fn crawl(responder: &Responder) -> Crawl {
         .host(Host::new("expired.example").robots(permits).certificate(Certificate::Expired))
         .host(Host::new("quiet.example").robots(permits))
         .host(Host::new("shut.example").robots("User-agent: agentdex\nDisallow: /\n"))
-        .host(Host::new("stranger.example").robots(permits))
+        .host(Host::new("unlisted.example").robots(permits))
         .host(Host::new("api.caller.example").robots(permits))
         .host(Host::new("api.shut.example").robots(permits))
         .host(Host::new("unused.example").robots(permits))
@@ -108,7 +108,7 @@ async fn hosts_of_endpoints_are_checked_once_a_day_without_a_request() {
         ("inside.example", Some(HostCheckOutcome::AddressRefused)),
         ("shut.example", Some(HostCheckOutcome::RobotsDenied)),
         ("api.shut.example", Some(HostCheckOutcome::RobotsDenied)),
-        ("stranger.example", Some(HostCheckOutcome::NotContacted)),
+        ("unlisted.example", Some(HostCheckOutcome::NotContacted)),
         ("quiet.example", None),
     ] {
         assert_eq!(outcome(&crawl, host).await, expected, "{host}");
