@@ -5,12 +5,12 @@
 //! on a day (UTC). A host is contacted only if its site is known and neither blocked nor suspended, and if the robots.txt that visits have
 //! read permits it, under the limits of requests ([`StandaloneRequests`]).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use chrono::TimeDelta;
 use futures::future::join_all;
-use manifest::{Host, ManifestId};
+use manifest::{Host, ManifestId, SiteName};
 use policy::delay::day_of;
 use policy::liveness::HostCheckOutcome;
 use store::{StoreError, StoredManifest, WorkerId};
@@ -28,8 +28,8 @@ const MANIFESTS_OF_PAGE: u32 = 100;
 const HOSTS_OF_MANIFEST_MAX: usize = 10;
 /// How long a check waits for a visit, the check of another host of the site, or a delay.
 const WAIT_MAX: TimeDelta = TimeDelta::minutes(2);
-/// Maximum number of concurrent checks.
-const CHECKS_AT_ONCE: usize = 8;
+/// Maximum number of sites whose hosts are checked at the same time; those of one site are checked one after the other.
+const SITES_AT_ONCE: usize = 8;
 
 /// Checks every host once a day, until stopped.
 pub(crate) async fn run(tools: Tools, worker: WorkerId, stop: CancellationToken) {
@@ -61,13 +61,17 @@ pub(crate) async fn check_all(
         .await?;
         let Some(last) = page.last() else { break };
         after = Some(last.manifest.id.clone());
-        let hosts: Vec<Host> = page.iter().flat_map(hosts_of).collect();
+        let mut sites: BTreeMap<SiteName, BTreeSet<Host>> = BTreeMap::new();
+        for host in page.iter().flat_map(hosts_of) {
+            sites.entry(host.site()).or_default().insert(host);
+        }
         drop(page);
-        let now = clock::now();
-        let begun =
-            retry_while_unavailable("begin checks of hosts", || store.host_checks_begin(&hosts, now)).await?;
-        for hosts in begun.chunks(CHECKS_AT_ONCE) {
-            let checks = hosts.iter().map(|host| check(tools, worker, stop, host));
+        let sites: Vec<BTreeSet<Host>> = sites.into_values().collect();
+        for sites in sites.chunks(SITES_AT_ONCE) {
+            if stop.is_cancelled() {
+                return Ok(());
+            }
+            let checks = sites.iter().map(|hosts| check_site(tools, worker, stop, hosts));
             join_all(checks).await.into_iter().collect::<Result<(), StoreError>>()?;
         }
     }
@@ -87,48 +91,68 @@ fn hosts_of(stored: &StoredManifest) -> BTreeSet<Host> {
     hosts
 }
 
+/// Checks the hosts of one site that were not checked on this day.
+async fn check_site(
+    tools: &Tools,
+    worker: &WorkerId,
+    stop: &CancellationToken,
+    hosts: &BTreeSet<Host>,
+) -> Result<(), StoreError> {
+    let (hosts, now): (Vec<Host>, _) = (hosts.iter().cloned().collect(), clock::now());
+    let begin = || tools.store.host_checks_begin(&hosts, now);
+    for host in retry_while_unavailable("begin checks of hosts", begin).await? {
+        check(tools, worker, stop, &host).await?;
+    }
+    Ok(())
+}
+
 async fn check(
     tools: &Tools,
     worker: &WorkerId,
     stop: &CancellationToken,
     host: &Host,
 ) -> Result<(), StoreError> {
-    let outcome = Box::pin(outcome_of(tools, worker, stop, host)).await?;
+    let Some(outcome) = Box::pin(outcome_of(tools, worker, stop, host)).await? else { return Ok(()) };
     metrics::host_checked(outcome);
     tracing::debug!(%host, %outcome, "host of an endpoint checked");
     let (store, now) = (&tools.store, clock::now());
     retry_while_unavailable("end check of a host", || store.host_check_end(host, outcome, now)).await
 }
 
+/// What a check finds; `None` if the program stops first.
 async fn outcome_of(
     tools: &Tools,
     worker: &WorkerId,
     stop: &CancellationToken,
     host: &Host,
-) -> Result<HostCheckOutcome, StoreError> {
+) -> Result<Option<HostCheckOutcome>, StoreError> {
+    if stop.is_cancelled() {
+        return Ok(None);
+    }
     let site = host.site();
     if let Err(failure) = tools.egress.session(site.clone()).resolve(host).await {
-        return Ok(check_outcome_of(&failure));
+        return Ok(Some(check_outcome_of(&failure)));
     }
     let store = &tools.store;
     if retry_while_unavailable("find site", || store.site_summary(&site)).await?.is_none() {
-        return Ok(HostCheckOutcome::NotContacted);
+        return Ok(Some(HostCheckOutcome::NotContacted));
     }
     let soft = Stop { soft: stop.clone(), ..Stop::default() };
     let requests = StandaloneRequests::new(tools, worker.clone(), Duration::ZERO, soft);
     let waits_until = clock::now() + WAIT_MAX;
     loop {
         match requests.handshake(host).await {
-            Ok(outcome) => return Ok(outcome),
+            Ok(outcome) => return Ok(Some(outcome)),
             Err(StandaloneError::Store(error)) => return Err(error),
+            Err(_) if stop.is_cancelled() => return Ok(None),
             // a visit or the check of another host holds the site, or its delay has not passed
-            Err(StandaloneError::Waits { until, .. }) if until <= waits_until && !stop.is_cancelled() => {
+            Err(StandaloneError::Waits { until, .. }) if until <= waits_until => {
                 let wait = (until - clock::now()).to_std().unwrap_or_default();
                 stop.run_until_cancelled(tokio::time::sleep(wait)).await;
             }
             Err(reason) => {
                 tracing::debug!(%host, %reason, "host of an endpoint not contacted");
-                return Ok(HostCheckOutcome::NotContacted);
+                return Ok(Some(HostCheckOutcome::NotContacted));
             }
         }
     }

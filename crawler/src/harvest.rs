@@ -15,10 +15,12 @@ use crate::seeds::SeedError;
 
 /// How often all entries are read. Shorter than the time that the store keeps entries that are not read again.
 const WHOLE_EVERY: TimeDelta = TimeDelta::days(7);
+/// A reading that began longer ago is not continued: the store no longer keeps the entries of its first pages.
+const RESUMED_WITHIN: TimeDelta = TimeDelta::days(28);
 /// Changes are requested from this long before the last one, because a registry may publish them in another order than that of their times.
 const OVERLAP: TimeDelta = TimeDelta::hours(1);
 
-/// How to treat a registry whose daily request budget is used up before its last page.
+/// How to treat a registry that cannot be read to its last page, because its daily budget is used up or a page fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Incomplete {
     /// Uses the pages read so far.
@@ -67,7 +69,11 @@ impl Harvest {
         let position =
             retry_while_unavailable("read registry position", || store.registry_position(&harvest.registry));
         let mut position = position.await.map_err(|source| harvest.unstored(source))?.unwrap_or_default();
-        if let Some(unfinished) = position.unfinished.take().filter(|_| incomplete == Incomplete::Used) {
+        let now = harvest.began_at;
+        let is_resumed = |unfinished: &UnfinishedReading| {
+            incomplete == Incomplete::Used && now < unfinished.began_at + RESUMED_WITHIN
+        };
+        if let Some(unfinished) = position.unfinished.take().filter(is_resumed) {
             harvest.began_at = unfinished.began_at;
             harvest.latest = unfinished.latest;
             harvest.resumed_at = Some(unfinished.next_page);
@@ -118,6 +124,13 @@ impl Harvest {
             self.is_cut = true;
             tracing::warn!(registry = self.registry, "a registry has too many entries: the rest is not kept");
         }
+        Ok(())
+    }
+
+    /// Stores the entries of a page that names a next page which cannot be requested. The next reading begins with the first page.
+    pub(crate) async fn save_unfinished(&mut self, entries: &[RegistryEntry]) -> Result<(), SeedError> {
+        let position = (self.extent != Extent::Selected).then(|| self.position.clone());
+        self.write(entries, position.as_ref()).await?;
         Ok(())
     }
 

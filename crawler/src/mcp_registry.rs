@@ -53,8 +53,12 @@ impl PagedRegistry for McpRegistry {
         })
     }
 
-    fn read(&self, page: &Value) -> Page {
-        let servers = page["servers"].as_array().map(Vec::as_slice).unwrap_or_default();
+    fn read(&self, page: &Value) -> Option<Page> {
+        let servers = page["servers"].as_array()?.as_slice();
+        let next = &page["metadata"]["nextCursor"];
+        if !next.is_null() && !next.is_string() {
+            return None;
+        }
         let servers = servers.get(..PAGE_SIZE).unwrap_or(servers);
         let mut page = Page { is_empty: servers.is_empty(), seeds: Vec::new(), entries: Vec::new() };
         for server in servers {
@@ -65,7 +69,7 @@ impl PagedRegistry for McpRegistry {
             }
             page.entries.extend(entry);
         }
-        page
+        Some(page)
     }
 
     fn next_token<'p>(&self, page: &'p Value) -> Option<&'p str> {

@@ -16,10 +16,10 @@ use crate::visit::{Message, StandaloneError, StandaloneRequests};
 
 /// Maximum bytes of the token of a next page. Longer tokens are not sent back.
 const TOKEN_BYTES_MAX: usize = 4 * 1_024;
-/// How a registry answers a token that it does not know any more.
+/// How a registry answers a token that it does not know any more. A 200 without a page counts, too.
 const TOKEN_REFUSED: [StatusCode; 4] =
     [StatusCode::BAD_REQUEST, StatusCode::NOT_FOUND, StatusCode::GONE, StatusCode::UNPROCESSABLE_ENTITY];
-/// Maximum number of pages of one registry: a hundred thousand entries.
+/// Maximum number of pages of one reading: a hundred thousand entries. The next reading continues.
 const PAGES_MAX: usize = 1_000;
 
 /// The request for one page.
@@ -43,13 +43,15 @@ pub(crate) trait PagedRegistry {
     /// The request for the first page, or for the page of a token. `None` if the URL is not usable as the URL of a registry.
     fn request(&self, token: Option<&str>) -> Option<PageRequest>;
 
-    fn read(&self, page: &Value) -> Page;
+    /// `None` if the response is no page of a list.
+    fn read(&self, page: &Value) -> Option<Page>;
 
     fn next_token<'p>(&self, page: &'p Value) -> Option<&'p str>;
 }
 
 /// The seeds of all pages that are read now, in order. A registry without entries is an error, unless only its changes were requested. If a
-/// later page fails, the pages before it are used, and the next reading continues there.
+/// later page fails, the pages before it are used, and the next reading continues there
+/// if its position is stored.
 pub(crate) async fn read_pages<R: PagedRegistry>(
     requests: &mut StandaloneRequests,
     base: &ManifestUrl,
@@ -79,20 +81,24 @@ pub(crate) async fn read_pages<R: PagedRegistry>(
             Err(error) => return Err(unfetched(error.to_string())),
         };
         let status = reply.head.status;
-        let answer = match read_page(requests.reader(), reply).await {
-            Ok(answer) => answer,
+        let answer = read_page(requests.reader(), reply).await;
+        let read = answer.and_then(|answer| match registry.read(&answer) {
+            Some(content) => Ok((answer, content)),
+            None => Err("its response is no page of a list".to_owned()),
+        });
+        let (answer, content) = match read {
+            Ok(read) => read,
             Err(reason) if uses_others(page) => {
                 read_later(base, page, &reason);
                 break;
             }
             Err(reason) => {
-                if page == 0 && TOKEN_REFUSED.contains(&status) {
+                if page == 0 && (TOKEN_REFUSED.contains(&status) || status == StatusCode::OK) {
                     harvest.restart().await?;
                 }
                 return Err(unfetched(reason));
             }
         };
-        let content = registry.read(&answer);
         if page == 0 && content.is_empty && !may_be_empty {
             return Err(SeedError::Empty { name: base.to_string() });
         }
@@ -102,6 +108,9 @@ pub(crate) async fn read_pages<R: PagedRegistry>(
         let is_followed = next.is_some_and(|next| next.len() <= TOKEN_BYTES_MAX) && next != token.as_deref();
         if is_followed || next.is_none() {
             harvest.save(&content.entries, next).await?;
+        } else {
+            tracing::warn!(registry = %base, "a registry names a next page that cannot be requested");
+            harvest.save_unfinished(&content.entries).await?;
         }
         if !is_followed {
             break;

@@ -75,14 +75,14 @@ impl PagedRegistry for AgentRegistry {
         Some(PageRequest { url, limit: BodyKind::Manifest, body: Some(search_body(&text, token)) })
     }
 
-    fn read(&self, page: &Value) -> Page {
-        let results = page["results"].as_array().map(Vec::as_slice).unwrap_or_default();
+    fn read(&self, page: &Value) -> Option<Page> {
+        let results = page["results"].as_array()?.as_slice();
         let results = results.get(..PAGE_SIZE as usize).unwrap_or(results);
-        Page {
+        Some(Page {
             is_empty: results.is_empty(),
             seeds: seeds_of(results, &self.source),
             entries: results.iter().filter_map(RegistryEntry::of_agent).collect(),
-        }
+        })
     }
 
     fn next_token<'p>(&self, page: &'p Value) -> Option<&'p str> {
@@ -91,7 +91,7 @@ impl PagedRegistry for AgentRegistry {
 }
 
 /// Splits `https://host/base?q=words` into the URL for the POST and the words.
-fn search_of(base: &ManifestUrl) -> Option<(ManifestUrl, String)> {
+pub(crate) fn search_of(base: &ManifestUrl) -> Option<(ManifestUrl, String)> {
     let mut url = base.as_url().clone();
     let words = url.query_pairs().find(|(key, _)| key == "q").map(|(_, words)| words.into_owned());
     url.set_query(None);

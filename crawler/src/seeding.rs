@@ -15,7 +15,7 @@ use crate::config::{CrawlConfig, Mode, SeedLists, SeedSource};
 use crate::error::CrawlError;
 use crate::harvest::{Harvest, Incomplete};
 use crate::mcp_registry::list_mcp_registry;
-use crate::remote_seeds::{fetch_list, search_registry};
+use crate::remote_seeds::{fetch_list, search_of, search_registry};
 use crate::seed_files;
 use crate::seeds::{SeedError, SeedReader, SeedReport, fingerprint};
 use crate::visit::{StandaloneRequests, Stop, Tools};
@@ -116,7 +116,9 @@ async fn contents(
         let content = match source {
             SeedSource::Url(url) => SourceContent::Fetched(fetch_list(requests, url).await?),
             SeedSource::Registry(url) => {
-                let harvest = Harvest::of_selection(store, url);
+                // the URL of the search, because the same host may also be followed as an MCP registry
+                let search = search_of(url).map_or_else(|| url.clone(), |(search, _)| search);
+                let harvest = Harvest::of_selection(store, &search);
                 SourceContent::Seeds(search_registry(requests, url, incomplete, harvest).await?)
             }
             SeedSource::McpRegistry(url) => {

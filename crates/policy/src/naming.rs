@@ -105,9 +105,9 @@ impl SiteNaming {
         self.links_away(url).is_some()
     }
 
-    /// Whether the site itself publishes a document: at a usual path of one of its hosts, in the operator's list, or at one of its hosts if
-    /// the domain or this host itself names it (see [`Self::is_word_of_publisher`]). Documents that other links lead to may have been
-    /// written by users.
+    /// Whether a document is kept like one that the site itself publishes: at a usual path of one of its hosts, in the operator's list, or
+    /// at one of its hosts if the domain or this host itself names it (see [`Self::is_word_of_publisher`]). Documents that other links lead
+    /// to may have been written by users.
     pub fn publishes(&self, url: &ManifestUrl) -> bool {
         let is_published = self.names_host(&url.host()) && (is_usual(url) || self.is_named_by_publisher(url));
         self.links_away(url) == Some(0) || is_published

@@ -51,7 +51,7 @@ impl Outage {
         self.state().is_slow(began, Instant::now())
     }
 
-    /// Whether operations fail.
+    /// Whether an outage, or a wait that has a line in the log, has not ended.
     pub fn is_on(&self) -> bool {
         self.state().since.is_some()
     }

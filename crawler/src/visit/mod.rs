@@ -357,8 +357,9 @@ impl<'a> Visit<'a> {
     }
 
     /// Whether a task is left for a later visit, so that waiting for it does not delay the end of this visit. Applies to tasks that the
-    /// site itself does not name, and to hosts other than the domain and its `www.` host, which may belong to customers. Such a task is left if the waits for all such tasks together become
-    /// too long, or if the host asked for the delay in an earlier visit. A host without earlier requests has not asked for a delay.
+    /// site itself does not name, and to hosts other than the domain and its `www.` host, which may belong to customers. Such a task is
+    /// left if the waits for all such tasks together become too long, or if the host asked for the delay in an earlier visit. A host
+    /// without earlier requests has not asked for a delay.
     fn is_left(&self, task: &Task, until: DateTime<Utc>) -> bool {
         let host = task.current().host();
         let is_own = self.own_hosts.contains(&host);

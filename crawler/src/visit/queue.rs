@@ -127,7 +127,7 @@ impl Queue {
     /// Records a link to a queued URL. A part is also read as a manifest if a source with at least the same precedence links to it as one.
     /// If a document of the site links to a URL that others named, the site may name it now; if the robots.txt, the DNS records or the home
     /// page of an own host link to a URL that a document names, the site publishes it. The task keeps its position and its restrictions
-    /// until the next visit. A URL of the operator's list stays listed.
+    /// until the next visit. A URL of the operator's list stays listed, unless an own host publishes it.
     pub(crate) fn link(&mut self, linked: &Task) {
         for segment in &mut self.0 {
             let Segment::Task(task) = segment else { continue };
@@ -138,11 +138,12 @@ impl Queue {
                 task.role = Role::Manifest;
             }
             let is_of_site = linked.named_by != NamedBy::Others && linked.linked_from.is_some();
+            let is_listed = task.discovery == Discovery::Listed;
             let is_published = linked.named_by == NamedBy::Site
-                && is_of_document(task.discovery)
+                && (is_listed || is_of_document(task.discovery))
                 && !is_of_document(linked.discovery);
-            let is_better = task.named_by == NamedBy::Others || is_published;
-            if is_of_site && is_better && task.discovery != Discovery::Listed {
+            let is_better = task.named_by == NamedBy::Others && !is_listed || is_published;
+            if is_of_site && is_better {
                 task.discovery = linked.discovery;
                 task.linked_from.clone_from(&linked.linked_from);
             }

@@ -210,7 +210,7 @@ pub(crate) async fn site_listings(
     .bind(max)
     .bind(format!("{space}/%"))
     .bind(format!("{space}.%"))
-    .bind(format!("urn:%:{site}:%"))
+    .bind(format!("urn:air:{site}:%"))
     .fetch_all(&mut *connection)
     .await?;
     Ok(intact(decode::<ListingRow>(&["registry_entry"], &rows), SiteListing::try_from))

@@ -101,8 +101,8 @@ impl Requester<'_> {
         Ok(Some(record))
     }
 
-    /// Whether the stored robots.txt files permit to contact a host without a request. Those of the site's main hosts apply to a host
-    /// without a file. A file that could not be read because no server was reached refuses nothing.
+    /// Whether the stored robots.txt files permit contacting a host without a request. Those of the site's main hosts apply to a host
+    /// without a file. A host at which no server was reached for its file may be contacted, unless a main host refuses it.
     pub(super) async fn contact_permission(
         &mut self,
         traffic: &Traffic,
@@ -112,11 +112,13 @@ impl Requester<'_> {
         let main_hosts = self.site.hosts.iter().filter(is_main).map(|state| state.host.clone());
         let hosts: Vec<Host> = std::iter::once(host.clone()).chain(main_hosts).collect();
         let mut permission = ContactPermission::Unknown;
-        for host in hosts {
+        for (place, host) in hosts.into_iter().enumerate() {
             let Some(record) = self.stored_robots(traffic, &host).await? else { continue };
             let cause = record.cause.as_deref().and_then(|cause| cause.parse::<RobotsCause>().ok());
             if cause.is_some_and(RobotsCause::is_without_server) {
-                permission = ContactPermission::Granted;
+                if place == 0 {
+                    permission = ContactPermission::Granted;
+                }
                 continue;
             }
             let verdict = self.restored(&record, false).await?;
