@@ -67,8 +67,13 @@ impl SearchCounts {
         }
     }
 
-    /// Writes the counts and updates the list of sites with owners. Counts that cannot be written are kept for the next attempt.
+    /// Updates the list of sites with owners, and then writes the counts, which a read-only replica refuses. Counts that cannot be
+    /// written are kept for the next attempt.
     pub(crate) async fn write(&self, store: &Store) -> Result<(), StoreError> {
+        let now = clock::now();
+        let owned = store.sites_owned(SITES_MAX).await?.into_iter().filter(|(_, owner)| owner.counts_at(now));
+        let owned = owned.map(|(site, owner)| (site, OwnerMark::from(&owner))).collect();
+        *self.owned.write().unwrap_or_else(PoisonError::into_inner) = SiteOwners(Arc::new(owned));
         let counted = std::mem::take(&mut *self.counts.lock().unwrap_or_else(PoisonError::into_inner));
         let counts: Vec<SearchCount> =
             counted.into_iter().map(|((site, day), searches)| SearchCount { site, day, searches }).collect();
@@ -80,10 +85,6 @@ impl SearchCounts {
             }
             return Err(error);
         }
-        let now = clock::now();
-        let owned = store.sites_owned(SITES_MAX).await?.into_iter().filter(|(_, owner)| owner.counts_at(now));
-        let owned = owned.map(|(site, owner)| (site, OwnerMark::from(&owner))).collect();
-        *self.owned.write().unwrap_or_else(PoisonError::into_inner) = SiteOwners(Arc::new(owned));
         Ok(())
     }
 }
