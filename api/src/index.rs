@@ -7,10 +7,11 @@ use std::sync::{Arc, OnceLock, RwLock};
 use std::time::Duration;
 
 use indexer::{Embedder, IndexError, Searcher, WordWeights};
-use store::Store;
+use store::{BackgroundTask, Store, TaskFailure, TaskMonitor};
 use tokio_util::sync::CancellationToken;
 
 use crate::client::Client;
+use crate::clock;
 use crate::concurrency::ConcurrencyLimit;
 use crate::problem::Problem;
 use crate::suppressed::Suppressed;
@@ -133,15 +134,23 @@ impl IndexHandle {
     }
 
     /// Opens the index, or makes a newer commit visible. Blocking.
-    fn refresh(&self) {
+    fn refresh(&self) -> Result<(), TaskFailure> {
         match self.opened() {
             Ok(searcher) => {
                 if matches!(self.state(), IndexState::Unavailable(_)) {
                     tracing::info!(capabilities = searcher.capabilities(), "the index is open");
                 }
                 self.set(IndexState::Open(searcher));
+                Ok(())
             }
-            Err(error) => self.set_unavailable(&error),
+            Err(error) => {
+                self.set_unavailable(&error);
+                match error {
+                    // the indexer creates it, or the first snapshot brings it
+                    IndexError::Missing { .. } => Ok(()),
+                    error => Err(TaskFailure::advised(self.source.in_log(&error))),
+                }
+            }
         }
     }
 
@@ -171,17 +180,12 @@ impl IndexHandle {
         }
     }
 
-    /// Stores the error for clients, which contains no paths of this machine. Logs the error with the path, once.
+    /// Stores the error for clients, which contains no paths of this machine. Logs a missing index, once.
     fn set_unavailable(&self, error: &IndexError) {
         let reason = self.source.in_public(error);
-        if !matches!(self.state(), IndexState::Unavailable(known) if known == reason) {
-            let is_expected = matches!(error, IndexError::Missing { .. });
-            let error = self.source.in_log(error);
-            if is_expected {
-                tracing::info!(error, "the index is not available");
-            } else {
-                tracing::warn!(error, "the index is not available");
-            }
+        let is_known = matches!(self.state(), IndexState::Unavailable(known) if known == reason);
+        if !is_known && matches!(error, IndexError::Missing { .. }) {
+            tracing::info!(error = self.source.in_log(error), "the index is not available");
         }
         self.set(IndexState::Unavailable(reason));
     }
@@ -198,18 +202,18 @@ impl IndexHandle {
 }
 
 /// Opens the index of this database, or makes its newest commit visible.
-pub(crate) async fn refresh(index: &Arc<IndexHandle>, store: &Store) {
+pub(crate) async fn refresh(index: &Arc<IndexHandle>, store: &Store) -> Result<(), TaskFailure> {
     index.know_feed(store).await;
     let handle = Arc::clone(index);
-    if let Err(error) = tokio::task::spawn_blocking(move || handle.refresh()).await {
-        tracing::error!(error = &error as &dyn std::error::Error, "index refresh failed");
-    }
+    let refreshed = tokio::task::spawn_blocking(move || handle.refresh()).await;
+    refreshed.unwrap_or_else(|error| Err(TaskFailure::new(error, "report it as a bug")))
 }
 
 /// Keeps an open index current until it is cancelled.
 pub(crate) async fn follow(index: Arc<IndexHandle>, store: Store, cancel: CancellationToken) {
+    let monitor = TaskMonitor::new(store.clone(), BackgroundTask::OpenIndex);
     while cancel.run_until_cancelled(tokio::time::sleep(RELOAD_INTERVAL)).await.is_some() {
-        refresh(&index, &store).await;
+        monitor.ended(refresh(&index, &store).await, clock::now()).await;
     }
 }
 

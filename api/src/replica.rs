@@ -7,12 +7,18 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use indexer::snapshot::{FetchResult, SnapshotStorage, fetch};
+use store::{TaskFailure, TaskMonitor};
 use tokio_util::sync::CancellationToken;
+
+use crate::clock;
 
 /// Poll interval for the snapshot manifest, which is a few kilobytes long.
 const FETCH_EVERY: Duration = Duration::from_secs(5);
 /// Maximum age of a snapshot while there are newer changes. An indexer publishes twice a minute, so an older snapshot indicates a fault.
 const AGE_MAX: TimeDelta = TimeDelta::minutes(15);
+
+/// What the operator can do if no snapshot can be fetched.
+const ADVICE: &str = "the current one is still served; `agentdex doctor --only snapshots` checks --index-from, and an indexer with --publish writes there";
 
 /// When the current snapshot of a replica was published.
 #[derive(Debug, Default)]
@@ -46,27 +52,23 @@ impl Replica {
 pub(crate) async fn follow(
     from: Arc<dyn SnapshotStorage>,
     index_dir: PathBuf,
-    replica: Arc<Replica>,
+    (replica, monitor): (Arc<Replica>, TaskMonitor),
     cancel: CancellationToken,
 ) {
-    let mut last_error = String::new();
     loop {
         let (source, target) = (Arc::clone(&from), index_dir.clone());
-        let error = match tokio::task::spawn_blocking(move || fetch(&*source, &target)).await {
+        let result = match tokio::task::spawn_blocking(move || fetch(&*source, &target)).await {
             Ok(Ok(fetched)) => {
                 replica.set(fetched.snapshot().published_at);
                 if let FetchResult::New { snapshot, bytes_copied } = fetched {
                     tracing::info!(feed.position = snapshot.position.0, bytes_copied, "snapshot fetched");
                 }
-                String::new()
+                Ok(())
             }
-            Ok(Err(error)) => error.to_string(),
-            Err(error) => error.to_string(),
+            Ok(Err(error)) => Err(TaskFailure::new(error, ADVICE)),
+            Err(error) => Err(TaskFailure::new(error, "report it as a bug")),
         };
-        if !error.is_empty() && error != last_error {
-            tracing::warn!(error = error, "no snapshot was fetched");
-        }
-        last_error = error;
+        monitor.ended(result, clock::now()).await;
         if cancel.run_until_cancelled(tokio::time::sleep(FETCH_EVERY)).await.is_none() {
             return;
         }

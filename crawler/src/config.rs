@@ -34,6 +34,7 @@ pub struct CrawlConfig {
     pub egress: EgressSettings,
     pub seeds: Vec<SeedSource>,
     pub seed_lists: SeedLists,
+    pub without_seeds: WithoutSeeds,
     /// When an earlier pass began to read the seeds. The crawl reads them again only if a file is newer.
     pub seeds_read_at: Option<DateTime<Utc>>,
     pub mode: Mode,
@@ -105,6 +106,16 @@ pub enum SeedLists {
     Added,
     /// They are deleted, unless a client submitted them or a site links to them.
     Followed,
+}
+
+/// What a crawl does if none of its sources of seeds can be read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum WithoutSeeds {
+    /// It fails.
+    #[default]
+    Fails,
+    /// It visits the sites that it knows, if any site has a next visit.
+    VisitsKnownSites,
 }
 
 /// Whether `_atp` and `_agent` TXT records are queried.
@@ -222,9 +233,7 @@ impl SeedSource {
 
 /// A name of this process that is unique among all running processes.
 pub fn worker_id() -> WorkerId {
-    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let host = if host.trim().is_empty() { "worker" } else { host.trim() };
-    WorkerId::new(&format!("{host}/{}", std::process::id()))
+    WorkerId::new(&format!("{}/{}", store::machine(), std::process::id()))
 }
 
 /// Why a file cannot be read a second time; `None` if it can, or is missing for now.

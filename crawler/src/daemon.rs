@@ -1,9 +1,12 @@
 //! Scheduled tasks of a daemon: reading its seeds again, housekeeping, and a report.
 //!
-//! A task that fails is logged and runs again at its next time. A stop takes effect between two tasks.
+//! A task that fails is reported and runs again at its next time. A stop takes effect between two tasks.
+
+use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use store::{Retained, Stats};
+use store::{BackgroundTask, Retained, Stats, StoreError, TaskFailure, TaskMonitor};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock;
@@ -25,11 +28,15 @@ pub(crate) struct DaemonContext {
     pub(crate) config: CrawlConfig,
     /// Shared with the visits, because requests for seed lists use the same clocks.
     pub(crate) tools: Tools,
+    /// Reports how reading the seeds ends, at the start and again.
+    pub(crate) seeds_monitor: Arc<TaskMonitor>,
 }
 
 /// Runs every task at its time, until stopped.
 pub(crate) async fn run_schedules(context: DaemonContext, stop: CancellationToken) {
-    let DaemonContext { config, tools } = &context;
+    let DaemonContext { config, tools, seeds_monitor } = &context;
+    let monitor = |task| TaskMonitor::new(tools.store.clone(), task);
+    let (housekeeping, report) = (monitor(BackgroundTask::Housekeeping), monitor(BackgroundTask::Report));
     let mut after = clock::now();
     while let Some((at, _)) = config.schedules.next_after(after) {
         let wait = (at - clock::now()).to_std().unwrap_or_default();
@@ -48,17 +55,38 @@ pub(crate) async fn run_schedules(context: DaemonContext, stop: CancellationToke
                 result = perform(task, &context, &stop) => result,
                 () = stop.cancelled() => return,
             };
-            let came_to = result.unwrap_or_else(|error| format!("failed: {error}"));
-            // the operator requested the report, so it is logged at every level that shows warnings
-            if task == ScheduledTask::Report {
-                tracing::info!(target: "crawler::progress", %task, result = came_to, "scheduled task done");
-            } else {
-                tracing::info!(%task, result = came_to, "scheduled task done");
+            let monitor = match task {
+                ScheduledTask::Seeds => seeds_monitor,
+                ScheduledTask::Housekeeping => &housekeeping,
+                ScheduledTask::Report => &report,
+            };
+            match (&result, task) {
+                // the operator requested the report, so it is logged at every level that shows warnings
+                (Ok(came_to), ScheduledTask::Report) => {
+                    tracing::info!(target: "crawler::progress", %task, result = came_to, "scheduled task done");
+                }
+                (Ok(came_to), _) => tracing::info!(%task, result = came_to, "scheduled task done"),
+                (Err(_), _) => {}
             }
-            tools.events.write(Event::Scheduled { task: &task.to_string(), came_to: &came_to });
+            ended(tools, task, monitor, result).await;
         }
         after = at.max(clock::now());
     }
+}
+
+/// Reports the end of a run.
+async fn ended(
+    tools: &Tools,
+    task: ScheduledTask,
+    monitor: &TaskMonitor,
+    result: Result<String, TaskFailure>,
+) {
+    let (came_to, result) = match result {
+        Ok(came_to) => (came_to, Ok(())),
+        Err(failure) => (format!("failed: {failure}"), Err(failure)),
+    };
+    tools.events.write(Event::Scheduled { task: &task.to_string(), came_to: &came_to });
+    monitor.ended(result, clock::now()).await;
 }
 
 /// Reads the seeds again each time a seed file has changed, until stopped.
@@ -69,41 +97,38 @@ pub(crate) async fn follow_seed_files(
 ) {
     let mut files = SeedFiles::read_at(&context.config.seeds, read_at);
     while stop.run_until_cancelled(tokio::time::sleep(seed_files::POLL_INTERVAL)).await.is_some() {
-        let Some(why) = files.poll() else { continue };
+        let why = files.poll();
+        for path in files.take_gone() {
+            let missing = TaskFailure::advised(seed_files::missing(&path));
+            context.seeds_monitor.ended(Err(missing), clock::now()).await;
+        }
+        let Some(why) = why else { continue };
         let Some(read) = stop.run_until_cancelled(seeds_read_again(&context, &stop)).await else { return };
-        let came_to = match read {
-            Ok(came_to) => came_to,
-            Err(error) => {
-                let is_transient = matches!(&error, CrawlError::Store(error) if error.is_transient());
-                let came_to = if is_transient {
-                    files.forget();
-                    format!("failed, and is tried again: {error}")
-                } else {
-                    format!("failed: {error}")
-                };
-                tracing::warn!(result = came_to, "seed files not read again");
-                let task = &ScheduledTask::Seeds.to_string();
-                context.tools.events.write(Event::Scheduled { task, came_to: &came_to });
-                continue;
-            }
-        };
-        match why {
-            ReadAgain::Changed => {
+        match (&read, why) {
+            (Ok(came_to), ReadAgain::Changed) => {
                 tracing::info!(target: "crawler::progress", result = came_to, "a seed file has changed");
             }
-            ReadAgain::Uncertain => tracing::info!(result = came_to, "seed files read again"),
+            (Ok(came_to), ReadAgain::Uncertain) => {
+                tracing::info!(result = came_to, "seed files read again");
+            }
+            (Err(failure), _) if failure.is_outage() => files.forget(),
+            (Err(_), _) => {}
         }
-        context
-            .tools
-            .events
-            .write(Event::Scheduled { task: &ScheduledTask::Seeds.to_string(), came_to: &came_to });
+        ended(&context.tools, ScheduledTask::Seeds, &context.seeds_monitor, read).await;
     }
 }
 
-async fn seeds_read_again(context: &DaemonContext, stop: &CancellationToken) -> Result<String, CrawlError> {
+async fn seeds_read_again(context: &DaemonContext, stop: &CancellationToken) -> Result<String, TaskFailure> {
     let config = context.config.for_reading_again();
-    let report = seed(&config, &context.tools, Reading::Again, stop, &|_| ()).await?;
-    Ok(read_again_in_words(&report))
+    let began = Instant::now();
+    match seed(&config, &context.tools, Reading::Again, stop, &|_| ()).await {
+        Ok(report) => match report.failures() {
+            Some(failures) => Err(TaskFailure::advised(failures)),
+            None => Ok(read_again_in_words(&report)),
+        },
+        Err(CrawlError::Store(error)) => Err(TaskFailure::of_store(&error, began)),
+        Err(error) => Err(TaskFailure::advised(error)),
+    }
 }
 
 /// The counts of lists that were read again, and the first lines that were skipped.
@@ -123,29 +148,35 @@ async fn perform(
     task: ScheduledTask,
     context: &DaemonContext,
     stop: &CancellationToken,
-) -> Result<String, CrawlError> {
-    let DaemonContext { config, tools } = context;
-    let Tools { store, priors, .. } = tools;
-    match task {
+) -> Result<String, TaskFailure> {
+    let began = Instant::now();
+    let done = match task {
         ScheduledTask::Seeds => {
-            seed_files::settled(&config.seeds).await;
-            seeds_read_again(context, stop).await
+            seed_files::settled(&context.config.seeds).await;
+            return seeds_read_again(context, stop).await;
         }
-        ScheduledTask::Housekeeping => {
-            let kept = store.housekeeping(clock::now()).await?;
-            let sites = priors.re_estimate(store).await?;
-            let retained = store.retain(&config.retention, clock::now()).await?;
-            Ok(format!(
-                "{} clocks of addresses and {} interrupted visits deleted, {} sites without manifests compacted, \
-                 paths ranked by {sites} sites with manifests, {}",
-                kept.address_clocks,
-                kept.interrupted_visits,
-                kept.sites_compacted,
-                retention_text(&retained)
-            ))
+        ScheduledTask::Housekeeping => housekeeping(context).await,
+        ScheduledTask::Report => {
+            context.tools.store.stats(clock::now()).await.map(|stats| report_line(&stats))
         }
-        ScheduledTask::Report => Ok(report_line(&store.stats(clock::now()).await?)),
-    }
+    };
+    done.map_err(|error| TaskFailure::of_store(&error, began))
+}
+
+async fn housekeeping(context: &DaemonContext) -> Result<String, StoreError> {
+    let DaemonContext { config, tools, .. } = context;
+    let Tools { store, priors, .. } = tools;
+    let kept = store.housekeeping(clock::now()).await?;
+    let sites = priors.re_estimate(store).await?;
+    let retained = store.retain(&config.retention, clock::now()).await?;
+    Ok(format!(
+        "{} clocks of addresses and {} interrupted visits deleted, {} sites without manifests compacted, \
+         paths ranked by {sites} sites with manifests, {}",
+        kept.address_clocks,
+        kept.interrupted_visits,
+        kept.sites_compacted,
+        retention_text(&retained)
+    ))
 }
 
 /// The result of retention. A feed reader that delays it is logged.

@@ -23,10 +23,16 @@ pub enum LockError {
          (--database-url) to run several crawlers"
     )]
     Taken { holder: String, database: PathBuf },
-    #[error(
-        "cannot lock {path}: {source}; run this as the user that wrote it, or name another directory with --data-dir"
-    )]
+    #[error("cannot lock {path}: {source}; {}, or name another directory with --data-dir", advice(source))]
     Unusable { path: PathBuf, source: io::Error },
+}
+
+fn advice(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "free some space",
+        io::ErrorKind::ReadOnlyFilesystem => "mount its file system for writing",
+        _ => "run this as the user that wrote it",
+    }
 }
 
 /// The lock of an embedded database. It is released when dropped, and by the operating system when the process ends.
@@ -94,6 +100,18 @@ fn write_name(file: &mut File, worker: &WorkerId) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn advises_on_a_lock_that_cannot_be_written() {
+        for (kind, advice) in [
+            (io::ErrorKind::StorageFull, "; free some space, or name another directory"),
+            (io::ErrorKind::ReadOnlyFilesystem, "; mount its file system for writing, or name"),
+            (io::ErrorKind::PermissionDenied, "; run this as the user that wrote it, or name"),
+        ] {
+            let error = LockError::Unusable { path: PathBuf::from("data"), source: kind.into() }.to_string();
+            assert!(error.contains(advice), "{error}");
+        }
+    }
 
     #[test]
     fn names_the_current_and_the_previous_holder_of_the_lock() {

@@ -13,7 +13,8 @@ use futures::future::join_all;
 use manifest::{Host, ManifestId, SiteName};
 use policy::delay::day_of;
 use policy::liveness::HostCheckOutcome;
-use store::{StoreError, StoredManifest, WorkerId};
+use store::{BackgroundTask, StoreError, StoredManifest, TaskFailure, TaskMonitor, WorkerId};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::retry::retry_while_unavailable;
@@ -33,14 +34,18 @@ const SITES_AT_ONCE: usize = 8;
 
 /// Checks every host once a day, until stopped.
 pub(crate) async fn run(tools: Tools, worker: WorkerId, stop: CancellationToken) {
+    let monitor = TaskMonitor::new(tools.store.clone(), BackgroundTask::HostChecks);
     let mut done_on = None;
     while !stop.is_cancelled() {
         let today = day_of(clock::now());
         if done_on != Some(today) {
-            match check_all(&tools, &worker, &stop).await {
-                Ok(()) => done_on = Some(today),
-                Err(error) => tracing::warn!(%error, "hosts of endpoints were not all checked; tried again"),
+            let began = Instant::now();
+            let checked = check_all(&tools, &worker, &stop).await;
+            if checked.is_ok() {
+                done_on = Some(today);
             }
+            let result = checked.map_err(|error| TaskFailure::of_store(&error, began));
+            monitor.ended(result, clock::now()).await;
         }
         stop.run_until_cancelled(tokio::time::sleep(POLL_INTERVAL)).await;
     }

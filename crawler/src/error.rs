@@ -26,6 +26,8 @@ pub enum CrawlError {
         #[source]
         source: io::Error,
     },
+    #[error("no source of seeds could be read: {0}")]
+    NoSource(String),
     #[error("there is nothing to visit: name seeds with --seeds FILE, one domain a line")]
     NoSites,
 }
@@ -37,6 +39,7 @@ impl CrawlError {
             Self::Seeds(SeedError::Unfetched { .. } | SeedError::Unstored { .. })
             | Self::Store(_)
             | Self::Sole(_)
+            | Self::NoSource(_)
             | Self::Events { .. } => false,
             Self::Seeds(_) | Self::Tls(_) | Self::NoSites => true,
         }

@@ -75,6 +75,10 @@ impl PagedRegistry for McpRegistry {
     fn next_token<'p>(&self, page: &'p Value) -> Option<&'p str> {
         page["metadata"]["nextCursor"].as_str()
     }
+
+    fn advice(&self) -> &'static str {
+        "check that the URL is the base of an MCP registry, which answers GET /v0.1/servers"
+    }
 }
 
 /// The URL of a page. The query of the operator, such as `updated_since`, is kept. Without one, only the latest versions are requested.

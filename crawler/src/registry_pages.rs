@@ -1,18 +1,20 @@
 //! Reads a registry page by page. [`crate::remote_seeds`] and [`crate::mcp_registry`] define the requests and what a page names. The entries
 //! of each page are stored before the next page is requested.
 
+use http::header::RETRY_AFTER;
 use http::{HeaderMap, StatusCode};
 use manifest::{ManifestUrl, RegistryEntry};
-use policy::BodyKind;
 use policy::outcome::bot_wall_header;
+use policy::{BodyKind, FetchOutcome, RetryAfter};
 use serde_json::Value;
 use store::Seed;
 
+use crate::clock;
 use crate::egress::{Head, Reply};
 use crate::harvest::{Harvest, Incomplete};
 use crate::reading::Reader;
 use crate::seeds::SeedError;
-use crate::visit::{Message, StandaloneError, StandaloneRequests};
+use crate::visit::{ASK_AGAIN, ASK_LATER, Message, StandaloneError, StandaloneRequests};
 
 /// Maximum bytes of the token of a next page. Longer tokens are not sent back.
 const TOKEN_BYTES_MAX: usize = 4 * 1_024;
@@ -47,6 +49,9 @@ pub(crate) trait PagedRegistry {
     fn read(&self, page: &Value) -> Option<Page>;
 
     fn next_token<'p>(&self, page: &'p Value) -> Option<&'p str>;
+
+    /// What to do if the server is no such registry.
+    fn advice(&self) -> &'static str;
 }
 
 /// The seeds of all pages that are read now, in order. A registry without entries is an error, unless only its changes were requested. If a
@@ -59,7 +64,7 @@ pub(crate) async fn read_pages<R: PagedRegistry>(
     registry: &R,
     mut harvest: Harvest,
 ) -> Result<Vec<Seed>, SeedError> {
-    let unfetched = |reason: String| SeedError::Unfetched { name: base.to_string(), reason };
+    let unfetched = |(reason, advice)| SeedError::Unfetched { name: base.to_string(), reason, advice };
     let mut token = harvest.resumed_at().map(str::to_owned);
     let may_be_empty = harvest.changed_since().is_some() || token.is_some();
     let is_resumed = token.is_some();
@@ -69,38 +74,38 @@ pub(crate) async fn read_pages<R: PagedRegistry>(
     };
     let mut seeds = Vec::new();
     for page in 0..PAGES_MAX {
-        let request = registry
-            .request(token.as_deref())
-            .ok_or_else(|| unfetched("it is not the base URL of a registry".to_owned()))?;
+        let request = registry.request(token.as_deref()).ok_or_else(|| {
+            unfetched(("it is not the base URL of a registry".to_owned(), registry.advice()))
+        })?;
         let reply = match send(requests, &request).await {
             Ok(reply) => reply,
             Err(error) if uses_others(page) || waits_for_more(&error) => {
                 read_later(base, page, &error.to_string());
                 break;
             }
-            Err(error) => return Err(unfetched(error.to_string())),
+            Err(error) => return Err(unfetched((error.to_string(), error.advice()))),
         };
         let status = reply.head.status;
-        let answer = read_page(requests.reader(), reply).await;
+        let answer = read_page(requests.reader(), registry.advice(), reply).await;
         let read = answer.and_then(|answer| match registry.read(&answer) {
             Some(content) => Ok((answer, content)),
-            None => Err("its response is no page of a list".to_owned()),
+            None => Err(("its response is no page of a list".to_owned(), registry.advice())),
         });
         let (answer, content) = match read {
             Ok(read) => read,
-            Err(reason) if uses_others(page) => {
+            Err((reason, _)) if uses_others(page) => {
                 read_later(base, page, &reason);
                 break;
             }
-            Err(reason) => {
+            Err(denied) => {
                 if page == 0 && (TOKEN_REFUSED.contains(&status) || status == StatusCode::OK) {
                     harvest.restart().await?;
                 }
-                return Err(unfetched(reason));
+                return Err(unfetched(denied));
             }
         };
         if page == 0 && content.is_empty && !may_be_empty {
-            return Err(SeedError::Empty { name: base.to_string() });
+            return Err(SeedError::Empty { name: base.to_string(), advice: registry.advice() });
         }
         seeds.extend(content.seeds);
         let next = registry.next_token(&answer).filter(|next| !next.is_empty());
@@ -130,13 +135,18 @@ async fn send(requests: &mut StandaloneRequests, request: &PageRequest) -> Resul
     requests.send(&request.url, request.limit, message).await
 }
 
-async fn read_page(reader: &Reader, reply: Reply) -> Result<Value, String> {
+/// The JSON of a response, or why there is none, with what to do.
+async fn read_page(
+    reader: &Reader,
+    advice: &'static str,
+    reply: Reply,
+) -> Result<Value, (String, &'static str)> {
     let (StatusCode::OK, None, Some(body)) =
         (reply.head.status, bot_wall_header(&reply.head.headers), reply.body)
     else {
-        return Err(denial_text(&reply.head));
+        return Err(denial(&reply.head, advice));
     };
-    parse(reader, body.bytes).await
+    parse(reader, body.bytes).await.map_err(|reason| (reason, advice))
 }
 
 /// Parses a page of up to 16 MiB off the async runtime.
@@ -148,11 +158,29 @@ async fn parse(reader: &Reader, bytes: Vec<u8>) -> Result<Value, String> {
     parsed.map_err(|error| format!("its response is not usable JSON: {error}"))
 }
 
-/// Why a response has no usable content.
-pub(crate) fn denial_text(head: &Head) -> String {
-    match bot_wall_header(&head.headers) {
+/// Why a response has no usable content, and what to do. `if_absent` is the advice if there is nothing at the URL.
+pub(crate) fn denial(head: &Head, if_absent: &'static str) -> (String, &'static str) {
+    let now = clock::now();
+    let answered = match bot_wall_header(&head.headers) {
         Some(wall) => format!("a bot wall answered {} ({wall})", head.status),
         None => format!("the server answered {}", head.status),
+    };
+    let outcome = FetchOutcome::of_response(head.status.as_u16(), &head.headers);
+    let limited = RetryAfter::of_response(&head.headers, outcome, now);
+    let until = limited.map(|limited| limited.not_before().format("%Y-%m-%d %H:%M:%S UTC"));
+    match (until, head.status) {
+        (Some(until), _) if head.headers.contains_key(RETRY_AFTER) => {
+            (format!("{answered}, and asked for no request before {until} (Retry-After)"), ASK_LATER)
+        }
+        (Some(until), StatusCode::TOO_MANY_REQUESTS) => {
+            (format!("{answered}, so it gets no request before {until}"), ASK_LATER)
+        }
+        (_, status) if status.is_server_error() => (answered, ASK_AGAIN),
+        (_, status) if status.is_redirection() => (answered, "name the URL to which it redirects"),
+        (_, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::UNAVAILABLE_FOR_LEGAL_REASONS) => {
+            (answered, "ask its operator for access, or pass the list as a file")
+        }
+        _ => (answered, if_absent),
     }
 }
 

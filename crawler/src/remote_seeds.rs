@@ -14,12 +14,14 @@ use serde_json::{Value, json};
 use store::Seed;
 
 use crate::harvest::{Harvest, Incomplete};
-use crate::registry_pages::{Page, PageRequest, PagedRegistry, denial_text, read_pages};
+use crate::registry_pages::{Page, PageRequest, PagedRegistry, denial, read_pages};
 use crate::seeds::SeedError;
 use crate::visit::{Message, StandaloneRequests};
 
 /// Maximum number of redirects of a list; Tranco's has one.
 const HOPS_MAX: usize = 3;
+/// What to do about redirects that are not followed.
+const FINAL_URL: &str = "name the URL of the list itself";
 /// Results per page; the maximum of ARD.
 const PAGE_SIZE: u32 = 100;
 /// The query if the operator named none.
@@ -30,28 +32,32 @@ pub(crate) async fn fetch_list(
     requests: &mut StandaloneRequests,
     url: &ManifestUrl,
 ) -> Result<Vec<u8>, SeedError> {
-    let unfetched = |reason: String| SeedError::Unfetched { name: url.to_string(), reason };
+    let unfetched = |(reason, advice): (String, &'static str)| SeedError::Unfetched {
+        name: url.to_string(),
+        reason,
+        advice,
+    };
     let mut chain = vec![url.clone()];
     while let Some(current) = chain.last() {
         // the kind of body with the largest limit
         let answer = requests.send(current, BodyKind::OpenApi, Message::Get(&HeaderMap::new())).await;
-        let reply = answer.map_err(|error| unfetched(error.to_string()))?;
+        let reply = answer.map_err(|error| unfetched((error.to_string(), error.advice())))?;
         let head = &reply.head;
         match (FetchOutcome::of_response(head.status.as_u16(), &head.headers), reply.body) {
             (None, Some(body)) => return Ok(body.bytes),
             (None, None) if chain.len() > HOPS_MAX => {
-                return Err(unfetched(format!("more than {HOPS_MAX} redirects")));
+                return Err(unfetched((format!("more than {HOPS_MAX} redirects"), FINAL_URL)));
             }
             (None, None) => match decide(&chain, head.text(&LOCATION), Purpose::Resource) {
                 RedirectDecision::Follow(next) | RedirectDecision::OtherSite(next) => chain.push(next),
                 RedirectDecision::Refuse(refusal) => {
-                    return Err(unfetched(format!("its redirect is not followed: {refusal}")));
+                    return Err(unfetched((format!("its redirect is not followed: {refusal}"), FINAL_URL)));
                 }
             },
-            (Some(_), _) => return Err(unfetched(denial_text(&reply.head))),
+            (Some(_), _) => return Err(unfetched(denial(&reply.head, "check the URL"))),
         }
     }
-    Err(unfetched("there is no URL to request".to_owned()))
+    Err(unfetched(("there is no URL to request".to_owned(), FINAL_URL)))
 }
 
 /// Every entry that a registry returns for the query in `?q=` of the URL.
@@ -87,6 +93,10 @@ impl PagedRegistry for AgentRegistry {
 
     fn next_token<'p>(&self, page: &'p Value) -> Option<&'p str> {
         page["pageToken"].as_str()
+    }
+
+    fn advice(&self) -> &'static str {
+        "check that the URL is the base of an ARD registry, which answers POST /search"
     }
 }
 

@@ -1,8 +1,10 @@
 //! Runs a crawl: adds the seeds, then visits until nothing is due.
 
+use std::sync::Arc;
+
 use async_recursion::async_recursion as boxed;
 use manifest::SiteName;
-use store::{Backend, Seed, Share, SiteGroup, Store};
+use store::{Backend, BackgroundTask, Seed, Share, SiteGroup, Store, TaskFailure, TaskMonitor};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
@@ -36,22 +38,28 @@ pub async fn run(
     let tracker = TaskTracker::new();
     let groups = groups_of(&config, &store, Share::Full);
     let tools = Tools::start(&config, &store, (groups, events.clone()), &tracker).await?;
+    let seeds_monitor = Arc::new(TaskMonitor::new(store.clone(), BackgroundTask::Seeds));
     let seeds_read_at = config.seeds_read_at.unwrap_or_else(clock::now);
-    let seeds = match config.seeds_read_at {
-        Some(_) => SeedReport::default(),
-        None => seed(&config, &tools, Reading::First, &cancel.soft, progress).await?,
+    let seeds = if config.seeds_read_at.is_none() {
+        let seeds = seed(&config, &tools, Reading::First, &cancel.soft, progress).await?;
+        report_seeds(&seeds, &seeds_monitor).await;
+        seeds
+    } else {
+        SeedReport::default()
     };
     let mut summary = Summary { seeds, ..Summary::default() };
     begin(&config, &tools, &summary).await?;
     progress(Progress::Seeded { summary: &summary, mode: config.mode });
     let schedules_stop = cancel.soft.child_token();
-    tracker.spawn(deliveries::run(tools.clone(), config.worker.clone(), schedules_stop.clone()));
+    let deliveries = Arc::new(TaskMonitor::new(store, BackgroundTask::Deliveries));
+    let (running, worker) = (Arc::clone(&deliveries), config.worker.clone());
+    tracker.spawn(deliveries::run(tools.clone(), worker, running, schedules_stop.clone()));
     if config.mode == Mode::Daemon {
         if config.endpoint_checks == EndpointChecks::Daily {
             let (tools, stop) = (tools.clone(), schedules_stop.clone());
             tracker.spawn(endpoint_checks::run(tools, config.worker.clone(), stop));
         }
-        let context = DaemonContext { config: config.clone(), tools: tools.clone() };
+        let context = DaemonContext { config: config.clone(), tools: tools.clone(), seeds_monitor };
         tracker.spawn(daemon::follow_seed_files(context.clone(), seeds_read_at, schedules_stop.clone()));
         tracker.spawn(daemon::run_schedules(context, schedules_stop.clone()));
         for (task, schedule) in config.schedules.tasks() {
@@ -69,7 +77,7 @@ pub async fn run(
     summary.has_earlier_requests = summary.requests > worker.tools.activity.counts().requests;
     if ran.is_ok() {
         // deliver the changes that the last visits found
-        deliveries::deliver_due(&worker.tools, &config.worker, &worker.cancel.soft).await;
+        deliveries::deliver_due(&worker.tools, &config.worker, &deliveries, &worker.cancel.soft).await;
     }
     if matches!(config.mode, Mode::Once { .. }) && ran.is_ok() && !summary.interrupted {
         if config.endpoint_checks == EndpointChecks::Daily {
@@ -85,6 +93,16 @@ pub async fn run(
     summary.end(started.elapsed());
     events.write(Event::Stopped { sites_visited: summary.sites_visited, requests: summary.requests });
     Ok(summary)
+}
+
+/// Reports the sources that could not be read. Without sources, an earlier failure to read some remains known.
+async fn report_seeds(seeds: &SeedReport, monitor: &TaskMonitor) {
+    let failures = seeds.failures();
+    if failures.is_some() || !seeds.sources.is_empty() {
+        monitor
+            .ended(failures.map_or(Ok(()), |failures| Err(TaskFailure::advised(failures))), clock::now())
+            .await;
+    }
 }
 
 /// Checks, after the seeds were added, that there is something to visit, and makes sites due for `--revisit`.

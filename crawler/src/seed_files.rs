@@ -6,12 +6,13 @@
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use chrono::{DateTime, Utc};
 
 use crate::config::SeedSource;
+use crate::seeds::SeedError;
 
 /// Poll interval of seed files: long enough that two polls of a file that is being written rarely agree.
 pub(crate) const POLL_INTERVAL: Duration = Duration::from_secs(10);
@@ -60,6 +61,16 @@ pub(crate) fn open_again(path: &Path) -> io::Result<File> {
     }
 }
 
+/// A file that is missing while the crawler runs.
+pub(crate) fn missing(path: &Path) -> SeedError {
+    let advice = "the sites that it named are still visited, and the file is read when it exists again";
+    SeedError::Missing {
+        name: path.display().to_string(),
+        path: std::path::absolute(path).unwrap_or_else(|_| path.to_owned()),
+        advice: advice.to_owned(),
+    }
+}
+
 /// Why seed files are read again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReadAgain {
@@ -78,24 +89,28 @@ pub(crate) struct SeedFiles {
     /// Whether a file may have been incomplete, or was not stored, when it was read.
     is_uncertain: bool,
     last: Vec<Option<FileState>>,
+    /// Files that polls found missing.
+    gone: Vec<PathBuf>,
 }
 
 impl SeedFiles {
     /// Starts polling files that were read at `time`.
     pub(crate) fn read_at(sources: &[SeedSource], time: DateTime<Utc>) -> Self {
         let read = states(sources);
-        Self { is_uncertain: are_recent(&read, time), last: read.clone(), read, sources: sources.to_vec() }
+        Self {
+            is_uncertain: are_recent(&read, time),
+            last: read.clone(),
+            read,
+            gone: Vec::new(),
+            sources: sources.to_vec(),
+        }
     }
 
     /// Returns why the files must be read again, if they must and have not changed since the last poll. In that case they count as read.
     pub(crate) fn poll(&mut self) -> Option<ReadAgain> {
         let now = states(&self.sources);
-        for path in self.gone(&now) {
-            tracing::warn!(
-                file = %path.display(),
-                "a seed file is missing: the sites that it named are still visited, and the file is read when it exists again"
-            );
-        }
+        let gone: Vec<PathBuf> = self.gone(&now).map(Path::to_owned).collect();
+        self.gone.extend(gone);
         let is_settled = now == self.last;
         self.last.clone_from(&now);
         let has_changed = now.iter().zip(&self.read).any(|(now, read)| now.is_some() && now != read);
@@ -106,6 +121,11 @@ impl SeedFiles {
         self.read = now;
         self.is_uncertain = false;
         Some(why)
+    }
+
+    /// The files that polls found missing since the last call, each once.
+    pub(crate) fn take_gone(&mut self) -> Vec<PathBuf> {
+        std::mem::take(&mut self.gone)
     }
 
     /// The files that existed at the last poll and are missing now.
@@ -181,9 +201,9 @@ mod tests {
             "another file of the same size and time"
         );
         std::fs::remove_file(&list).unwrap();
-        assert_eq!(files.gone(&states(&sources)).collect::<Vec<_>>(), [list.as_path()]);
         assert_eq!([files.poll(), files.poll()], [None, None], "a missing file is not read");
-        assert_eq!(files.gone(&states(&sources)).count(), 0, "a missing file is reported once");
+        assert_eq!(files.take_gone(), [list], "a missing file is reported once");
+        assert_eq!((files.poll(), files.take_gone()), (None, Vec::new()));
     }
 
     #[test]

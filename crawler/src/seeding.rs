@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock;
-use crate::config::{CrawlConfig, Mode, SeedLists, SeedSource};
+use crate::config::{CrawlConfig, Mode, SeedLists, SeedSource, WithoutSeeds};
 use crate::error::CrawlError;
 use crate::harvest::{Harvest, Incomplete};
 use crate::mcp_registry::list_mcp_registry;
@@ -36,7 +36,12 @@ pub(crate) enum Reading {
     Again,
 }
 
-/// Reads every source and adds its seeds in batches. Lists on the web are fetched first.
+/// Reads every source and adds its seeds in batches. Lists on the web are fetched first. A source that fails does not affect the others; at
+/// the first reading, only sources on the web may fail.
+///
+/// # Errors
+///
+/// If the store fails, a local source cannot be read at the first reading, or no source can be read and there is nothing else to visit.
 pub(crate) async fn seed(
     config: &CrawlConfig,
     tools: &Tools,
@@ -53,8 +58,8 @@ pub(crate) async fn seed(
         && config.mode == Mode::Daemon
         && seed_files::are_recent(&files_before, clock::now());
     let soft = Stop { soft: stop.clone(), ..Stop::default() };
-    let mut requests = StandaloneRequests::new(tools, config.worker.clone(), config.mode.park_wait(), soft);
-    let mut sources = contents(config, store, &mut requests).await?;
+    let requests = StandaloneRequests::new(tools, config.worker.clone(), config.mode.park_wait(), soft);
+    let (mut sources, unfetched) = contents(config, store, &mut requests.for_sources(reading)).await?;
     // each seed is added once, so read the operator's lists first: they take precedence over links of a registry
     sources.sort_by_key(|(_, content)| matches!(content, SourceContent::Seeds(_)));
     let scope = config.egress.own_networks.site_scope();
@@ -83,6 +88,13 @@ pub(crate) async fn seed(
         Err(SeedError::Unreadable { name: "seeds".to_owned(), source: io::Error::other(error) })
     })?;
     report.refused = refused;
+    report.failed.splice(0..0, unfetched);
+    if report.failed.len() == config.seeds.len()
+        && let Some(failures) = report.failures()
+        && (config.without_seeds == WithoutSeeds::Fails || store.next_due_at().await?.is_none())
+    {
+        return Err(CrawlError::NoSource(failures));
+    }
     if let Some(cut) = report.sources.iter().find(|source| source.is_cut) {
         tracing::warn!(
             source = cut.source,
@@ -90,48 +102,62 @@ pub(crate) async fn seed(
             "a source has too many names or lines: the rest is not read"
         );
     } else if config.seed_lists == SeedLists::Followed {
-        if may_be_incomplete || seed_files::states(&config.seeds) != files_before {
+        if !report.failed.is_empty() {
+            tracing::info!("a source was not read: no site is deleted before all of them are read");
+        } else if may_be_incomplete || seed_files::states(&config.seeds) != files_before {
             tracing::info!("a seed file is being written: no site is deleted before it is complete");
         } else {
             report.sites_forgotten = delete_unlisted(store, &named).await?;
         }
-    } else {
+    } else if report.failed.is_empty() {
         report.sites_of_earlier_lists = sites_of_earlier_lists(store, &named).await?;
     }
     Ok(report)
 }
 
-/// The sources with their content. Lists on the web are fetched here; files and pipes are read later.
+/// The sources with their content, and why others could not be fetched. Lists on the web are fetched here; files and pipes are read later.
 async fn contents(
     config: &CrawlConfig,
     store: &Store,
     requests: &mut StandaloneRequests,
-) -> Result<Vec<(String, SourceContent)>, CrawlError> {
+) -> Result<(Vec<(String, SourceContent)>, Vec<String>), StoreError> {
     let incomplete = match config.seed_lists {
         SeedLists::Added => Incomplete::Used,
         SeedLists::Followed => Incomplete::Refused,
     };
-    let mut sources = Vec::with_capacity(config.seeds.len());
+    let (mut sources, mut failed) = (Vec::with_capacity(config.seeds.len()), Vec::new());
     for source in &config.seeds {
-        let content = match source {
-            SeedSource::Url(url) => SourceContent::Fetched(fetch_list(requests, url).await?),
-            SeedSource::Registry(url) => {
-                // the URL of the search, because the same host may also be followed as an MCP registry
-                let search = search_of(url).map_or_else(|| url.clone(), |(search, _)| search);
-                let harvest = Harvest::of_selection(store, &search);
-                SourceContent::Seeds(search_registry(requests, url, incomplete, harvest).await?)
-            }
-            SeedSource::McpRegistry(url) => {
-                let harvest = Harvest::of_changes(store, url, incomplete).await?;
-                SourceContent::Seeds(list_mcp_registry(requests, url, incomplete, harvest).await?)
-            }
-            SeedSource::File(path) => SourceContent::File(path.clone()),
-            SeedSource::Stdin => SourceContent::Stdin,
-            SeedSource::Text { text, .. } => SourceContent::Text(text.clone()),
-        };
-        sources.push((source.name(), content));
+        match content(source, store, incomplete, requests).await {
+            Ok(content) => sources.push((source.name(), content)),
+            Err(SeedError::Unstored { source, .. }) => return Err(source),
+            Err(error) => failed.push(error.to_string()),
+        }
     }
-    Ok(sources)
+    Ok((sources, failed))
+}
+
+async fn content(
+    source: &SeedSource,
+    store: &Store,
+    incomplete: Incomplete,
+    requests: &mut StandaloneRequests,
+) -> Result<SourceContent, SeedError> {
+    Ok(match source {
+        SeedSource::Url(url) => SourceContent::Fetched(fetch_list(requests, url).await?),
+        SeedSource::Registry(url) => {
+            // the URL of the search, because the same host may also be followed as an MCP registry
+            let search = search_of(url).map_or_else(|| url.clone(), |(search, _)| search);
+            let harvest = Harvest::of_selection(store, &search);
+            SourceContent::Seeds(search_registry(requests, url, incomplete, harvest).await?)
+        }
+        SeedSource::McpRegistry(url) => {
+            let harvest = Harvest::of_changes(store, url, incomplete).await?;
+            SourceContent::Seeds(list_mcp_registry(requests, url, incomplete, harvest).await?)
+        }
+        SeedSource::File(path) => SourceContent::File(path.clone()),
+        SeedSource::Stdin => SourceContent::Stdin,
+        SeedSource::Text { text, .. } => SourceContent::Text(text.clone()),
+    })
 }
 
 type Report = oneshot::Receiver<Result<SeedReport, SeedError>>;
@@ -196,7 +222,7 @@ fn read_sources(
 ) -> Result<SeedReport, SeedError> {
     // a shutdown drops the receiver of the seeds
     let is_stopped = || sender.is_closed();
-    let mut reader = SeedReader::new(scope, &is_stopped);
+    let (mut reader, mut failed) = (SeedReader::new(scope, &is_stopped), Vec::new());
     for (name, content) in sources {
         let (mut batch, mut batch_bytes) = (Vec::new(), 0);
         let mut add = |seed: Seed| {
@@ -208,23 +234,46 @@ fn read_sources(
                 drop(sender.blocking_send(std::mem::take(&mut batch)));
             }
         };
-        match content {
-            SourceContent::File(path) => {
-                let opened = match reading {
-                    Reading::First => File::open(path),
-                    Reading::Again => seed_files::open_again(&path),
-                };
-                let source = opened.map_err(|source| SeedError::Unreadable { name: name.clone(), source })?;
-                reader.read(&name, source, &mut add)?;
-            }
-            SourceContent::Stdin => reader.read(&name, io::stdin().lock(), &mut add)?,
-            SourceContent::Text(text) => reader.read(&name, text.as_bytes(), &mut add)?,
-            SourceContent::Fetched(bytes) => reader.read_fetched(&name, bytes.as_slice(), &mut add)?,
-            SourceContent::Seeds(seeds) => reader.take_all(&name, seeds, &mut add),
-        }
+        let is_remote = matches!(content, SourceContent::Fetched(_) | SourceContent::Seeds(_));
+        let read = read_source(&mut reader, &name, content, reading, &mut add);
         drop(sender.blocking_send(batch));
+        match read {
+            Err(error) if !sender.is_closed() && (is_remote || reading == Reading::Again) => {
+                failed.push(error.to_string());
+            }
+            read => read?,
+        }
     }
-    Ok(reader.into_report())
+    Ok(SeedReport { failed, ..reader.into_report() })
+}
+
+fn read_source(
+    reader: &mut SeedReader<'_>,
+    name: &str,
+    content: SourceContent,
+    reading: Reading,
+    add: impl FnMut(Seed),
+) -> Result<(), SeedError> {
+    match content {
+        SourceContent::File(path) => {
+            let opened = match reading {
+                Reading::First => File::open(&path),
+                Reading::Again => seed_files::open_again(&path),
+            };
+            let source = opened.map_err(|source| match (source.kind(), reading) {
+                (io::ErrorKind::NotFound, Reading::Again) => seed_files::missing(&path),
+                _ => SeedError::Unreadable { name: name.to_owned(), source },
+            })?;
+            reader.read(name, source, add)
+        }
+        SourceContent::Stdin => reader.read(name, io::stdin().lock(), add),
+        SourceContent::Text(text) => reader.read(name, text.as_bytes(), add),
+        SourceContent::Fetched(bytes) => reader.read_fetched(name, bytes.as_slice(), add),
+        SourceContent::Seeds(seeds) => {
+            reader.take_all(name, seeds, add);
+            Ok(())
+        }
+    }
 }
 
 #[cfg(test)]

@@ -529,6 +529,16 @@ async fn reads_seeds_from_lists_and_registries_on_the_web() {
     let output = fixture.run(&["--seeds", "https://lists.example/missing"]).await;
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("404"), "{}", text(&output.stderr));
+
+    let partly = ["--seeds", "https://lists.example/missing", "https://lists.example/latest"];
+    let output = fixture.run(&[&partly[..], &["--delay", "0s"]].concat()).await;
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let (reason, warning) = ("the server answered 404 Not Found; check the URL", text(&output.stderr));
+    let failed = "WARN reading the seeds failed: cannot fetch https://lists.example/missing: ";
+    assert!(warning.contains(failed) && warning.matches(reason).count() == 1, "{warning}");
+    assert!(text(&output.stdout).contains(&format!("not read: cannot fetch {}: {reason}", partly[1])));
+    let status = text(&fixture.run(&["status"]).await.stdout);
+    assert!(status.contains("Task failing: reading the seeds on ") && status.contains(reason), "{status}");
 }
 
 #[tokio::test]

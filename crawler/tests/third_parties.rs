@@ -8,7 +8,7 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use crawler::config::{Mode, SeedSource};
+use crawler::config::{Mode, SeedLists, SeedSource, WithoutSeeds};
 use crawler::egress::{Cause, Egress, HostsFile, LeaveCheck, OwnRules};
 use http::HeaderMap;
 use manifest::{Discovery, ManifestId, ManifestUrl, NamedBy, SiteName};
@@ -673,8 +673,6 @@ async fn fetches_seed_lists_under_the_rules_of_their_host() {
 async fn does_not_read_lists_that_robots_forbids_or_that_must_wait() {
     for (robots, hits, reason) in [
         (Answer::text("User-agent: *\nDisallow: /top"), 1, "disallowed by line 2"),
-        (Answer::status(500), 1, "could not be read"),
-        (Answer::redirect(302, "https://shop.example/robots.txt"), 1, "redirects_to_other_site"),
         (Answer::text("User-agent: *\nCrawl-delay: 30"), 1, "may not be requested before"),
         (Answer::retry_after(404, "3600"), 1, "may not be requested before"),
     ] {
@@ -685,6 +683,52 @@ async fn does_not_read_lists_that_robots_forbids_or_that_must_wait() {
             assert_eq!(crawl.hits("lists.example").len(), hits, "{reason}: also the next time");
         }
         assert_eq!(crawl.hits("shop.example").len(), 0, "{reason}");
+    }
+}
+
+/// Each start requests robots.txt or the list again, unless the server asked for a delay. The delay after which visits request robots.txt
+/// again does not grow with the starts.
+#[tokio::test]
+async fn a_start_requests_a_list_again_that_failed() {
+    let list = |robots: Answer, list: Answer| {
+        Host::new("lists.example").route("/robots.txt", robots).route(LIST, list)
+    };
+    let (rules, fine) = (|| Answer::text(""), || Answer::text("shop.example\n"));
+    for (host, each_start, reason) in [
+        (
+            list(Answer::status(500), fine()),
+            "/robots.txt",
+            "robots.txt of lists.example could not be read: the server answered 500",
+        ),
+        (
+            list(Answer::status(503), fine()),
+            "/robots.txt",
+            "robots.txt of lists.example could not be read: the server answered 503",
+        ),
+        (
+            list(Answer::redirect(302, "https://shop.example/robots.txt"), fine()),
+            "/robots.txt",
+            "robots.txt of lists.example could not be read: redirect to another site",
+        ),
+        (
+            list(rules(), Answer::status(503)),
+            LIST,
+            "cannot fetch https://lists.example/top.txt: the server answered 503",
+        ),
+        (list(rules(), Answer::status(500)), LIST, "the server answered 500"),
+    ] {
+        let mut crawl = list_crawl(vec![host]).await;
+        for start in 1..=3 {
+            let refused = refused_list(&mut crawl, "https://lists.example/top.txt").await;
+            assert!(refused.contains(reason), "{refused}");
+            assert!(refused.contains("it is requested again at the next start"), "{refused}");
+            let requests = crawl.paths("lists.example").iter().filter(|path| **path == each_start).count();
+            assert_eq!(requests, start, "{reason}");
+        }
+        assert_eq!(crawl.hits("shop.example").len(), 0, "{reason}");
+        let report = crawl.report("lists.example").await;
+        let robots = report.state.hosts.iter().find_map(|host| host.robots.clone()).expect("a robots.txt");
+        assert!(robots.failures_in_row <= 1, "{robots:?}");
     }
 }
 
@@ -705,6 +749,71 @@ async fn redirects_of_a_list_obey_the_rules_of_their_target() {
     assert_eq!(crawl.paths(VICTIM), ["/robots.txt"]);
 }
 
+/// The delay of a host below the domain is kept with the clock of the host.
+#[tokio::test]
+async fn a_host_below_a_domain_that_asked_for_a_delay_is_named_with_its_time() {
+    let host = Host::new("registry.lists.example").robots("").route(LIST, Answer::retry_after(503, "3600"));
+    let mut crawl = list_crawl(vec![host]).await;
+    let refused = refused_list(&mut crawl, "https://registry.lists.example/top.txt").await;
+    let asked = "the server answered 503 Service Unavailable, and asked for no request before ";
+    assert!(refused.contains(asked) && refused.contains("start again after that time"), "{refused}");
+    let refused = refused_list(&mut crawl, "https://registry.lists.example/top.txt").await;
+    assert!(refused.contains("registry.lists.example may not be requested before 20"), "{refused}");
+    assert!(refused.contains("its server asked for a delay (Retry-After"), "{refused}");
+    assert_eq!(crawl.paths("registry.lists.example"), ["/robots.txt", LIST]);
+}
+
+/// Sources that fail do not stop the others, and nothing is deleted while one of them is unknown.
+#[tokio::test]
+async fn sources_that_fail_do_not_stop_the_others() {
+    let lists = Host::new("lists.example")
+        .robots("")
+        .route("/busy.txt", Answer::status(503))
+        .file("/page.txt", "text/html", "<!DOCTYPE html>\n<html><body>No list here</body></html>\n")
+        .file("/empty.txt", "text/plain", "# nothing\n");
+    let registry = Host::new("registry.example").robots("").route("/v0.1/servers", Answer::json("{}"));
+    let mut crawl = list_crawl(vec![lists, registry]).await;
+    let url = |text: &str| ManifestUrl::parse(text).unwrap();
+    let list = |text: &str| SeedSource::Text { name: "list".to_owned(), text: text.to_owned() };
+    let failing = vec![
+        SeedSource::Url(url("https://lists.example/busy.txt")),
+        SeedSource::Url(url("https://lists.example/page.txt")),
+        SeedSource::Url(url("https://lists.example/empty.txt")),
+        SeedSource::Url(url("https://no-such-name.example/list.txt")),
+        SeedSource::McpRegistry(url("https://registry.example/")),
+    ];
+    crawl.config.seeds = vec![list("shop.example\nother.example\n")];
+    crawl.config.seed_lists = SeedLists::Followed;
+    crawl.pass().await;
+    crawl.config.seeds = [failing.clone(), vec![list("shop.example\n")]].concat();
+    let summary = crawl.pass().await;
+    assert_eq!((summary.seeds.read, summary.seeds.sites_forgotten), (1, 0), "{summary:?}");
+    for (failed, expected) in summary.seeds.failed.iter().zip([
+        "https://lists.example/busy.txt: the server answered 503 Service Unavailable; it is requested again",
+        "https://no-such-name.example/list.txt: the name no-such-name.example does not exist; check the URL",
+        "https://registry.example/: its response is no page of a list; check that the URL is the base of an MCP registry",
+        "https://lists.example/page.txt",
+        "https://lists.example/empty.txt holds no seed: check that the URL is that of a list",
+    ]) {
+        assert!(failed.contains(expected), "{failed}");
+    }
+    assert_eq!(summary.seeds.failed.len(), failing.len(), "{:?}", summary.seeds.failed);
+    let failing_tasks = crawl.store.tasks_failing(10).await.unwrap();
+    assert!(failing_tasks.len() == 1 && failing_tasks[0].reason.contains("busy.txt"), "{failing_tasks:?}");
+    crawl.config.seeds = vec![list("shop.example\n")];
+    assert_eq!(crawl.pass().await.seeds.sites_forgotten, 1);
+    assert_eq!(crawl.store.tasks_failing(10).await.unwrap(), []);
+
+    crawl.config.seeds = failing;
+    let run = crawler::run(crawl.config.clone(), crawl.store.clone(), crawler::Cancel::default(), &|_| ());
+    let error = run.await.expect_err("a crawl without a source").to_string();
+    assert!(error.starts_with("no source of seeds could be read: ") && error.contains("503"), "{error}");
+    crawl.config.without_seeds = WithoutSeeds::VisitsKnownSites;
+    let summary = crawl.pass().await;
+    assert_eq!((summary.seeds.read, summary.seeds.failed.len()), (0, 5), "{summary:?}");
+    assert_eq!(crawl.store.tasks_failing(10).await.unwrap().len(), 1);
+}
+
 #[tokio::test]
 async fn keeps_retry_after_of_a_seed_list() {
     let limited = Host::new("lists.example").robots("").route(LIST, Answer::retry_after(429, "3600"));
@@ -712,7 +821,8 @@ async fn keeps_retry_after_of_a_seed_list() {
     let refused = refused_list(&mut crawl, "https://lists.example/top.txt").await;
     assert!(refused.contains("429"), "{refused}");
     let refused = refused_list(&mut crawl, "https://lists.example/top.txt").await;
-    assert!(refused.contains("may not be requested before") && refused.contains("Retry-After"), "{refused}");
+    assert!(refused.contains("lists.example may not be requested before"), "{refused}");
+    assert!(refused.contains("its server asked for a delay (Retry-After"), "{refused}");
     assert_eq!(crawl.paths("lists.example"), ["/robots.txt", LIST]);
     let report = crawl.report("lists.example").await;
     assert_eq!((report.visits.len(), report.summary.next_visit_at), (0, None), "the site is never visited");

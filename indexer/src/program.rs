@@ -9,7 +9,7 @@ use anyhow::Context;
 use runtime::Shutdown;
 use settings::command_line::with_flags;
 use settings::{SharedFlags, exit};
-use store::Store;
+use store::{BackgroundTask, Store, TaskMonitor};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -86,6 +86,9 @@ async fn run(
             return Ok(());
         }
     };
+    let monitor = |task| Arc::new(TaskMonitor::new(store.clone(), task));
+    let (publishing, embedding) =
+        (monitor(BackgroundTask::PublishSnapshots), monitor(BackgroundTask::Vectors));
     let work = async {
         match arguments.command {
             Some(Command::Rebuild) => follow::rebuild(store, settings.index).await,
@@ -94,10 +97,12 @@ async fn run(
     };
     let is_following = arguments.command.is_none() && matches!(arguments.mode(), Mode::Follow);
     if let (Some(to), true) = (&publish_to, is_following) {
-        background.spawn(snapshot::keep_publishing(index_dir.clone(), Arc::clone(to), cancel.clone()));
+        let (to, monitor) = (Arc::clone(to), Arc::clone(&publishing));
+        background.spawn(snapshot::keep_publishing(index_dir.clone(), to, monitor, cancel.clone()));
     }
     if let (Some(embedder), true) = (&embedder, is_following) {
-        background.spawn(vectors::keep_current(index_dir.clone(), Arc::clone(embedder), cancel.clone()));
+        let embedder = Arc::clone(embedder);
+        background.spawn(vectors::keep_current(index_dir.clone(), embedder, embedding, cancel.clone()));
     }
     background.close();
     tokio::pin!(work);
@@ -111,7 +116,7 @@ async fn run(
     };
     report(summary);
     let attempt = match publish_to {
-        Some(to) => Some(snapshot::publish_logged(index_dir.clone(), to).await),
+        Some(to) => Some(snapshot::publish_logged(index_dir.clone(), to, &publishing).await),
         None => None,
     };
     // Snapshots contain no vectors, so vectors may be computed after the snapshot is published.

@@ -7,10 +7,8 @@ use store::{FeedPosition, Store};
 
 /// A unique name: the host and the directory of the index.
 pub(crate) fn name(dir: &Path) -> String {
-    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let host = if host.trim().is_empty() { "host" } else { host.trim() };
     let dir = absolute(dir).unwrap_or_else(|_| dir.to_owned());
-    format!("indexer {host} {}", dir.display())
+    format!("indexer {} {}", store::machine(), dir.display())
 }
 
 /// Saves the position. Fails on a read-only database replica; its readers are not registered and rebuild the index if entries are missing.

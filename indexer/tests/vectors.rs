@@ -18,7 +18,7 @@ use indexer::{
     Embedder, EmbedderError, FacetKey, Filters, IndexBuilder, SearchAnswer, SearchRequest, Searcher,
     WordWeights,
 };
-use store::{FeedPosition, StoredManifest};
+use store::{BackgroundTask, FeedPosition, Store, StoredManifest, TaskMonitor};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
@@ -423,12 +423,47 @@ async fn until(mut has_happened: impl FnMut() -> bool) {
     tokio::time::timeout(Duration::from_mins(1), happening).await.unwrap();
 }
 
+/// A database, and what reports the failures of computing vectors there.
+async fn monitor() -> (Store, Arc<TaskMonitor>) {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open_in_data_dir(dir.path()).await.unwrap();
+    (store.clone(), Arc::new(TaskMonitor::new(store, BackgroundTask::Vectors)))
+}
+
+#[tokio::test]
+async fn a_failed_update_of_vectors_is_stored_until_one_succeeds() {
+    let dir = tempfile::tempdir().unwrap();
+    index(dir.path(), &web(), 1);
+    let (store, monitor) = monitor().await;
+    for fails in [true, false] {
+        let (cancel, embedder) =
+            (CancellationToken::new(), Arc::new(Concepts { fails, ..Concepts::default() }));
+        let keeping = keep_current(dir.path().to_owned(), embedder, Arc::clone(&monitor), cancel.clone());
+        let looking = async {
+            let has_ended = async || {
+                let failing = store.tasks_failing(10).await.unwrap();
+                assert!(
+                    failing.iter().all(|failing| failing.reason.contains("agentdex doctor")),
+                    "{failing:?}"
+                );
+                failing.is_empty() != fails
+            };
+            while !has_ended().await {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            cancel.cancel();
+        };
+        tokio::time::timeout(Duration::from_mins(1), async { tokio::join!(keeping, looking) }).await.unwrap();
+    }
+}
+
 #[tokio::test]
 async fn updates_vectors_until_cancelled() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("vectors");
     let cancel = CancellationToken::new();
-    let keeping = keep_current(dir.path().to_owned(), Arc::new(Concepts::default()), cancel.clone());
+    let embedder = Arc::new(Concepts::default());
+    let keeping = keep_current(dir.path().to_owned(), embedder, monitor().await.1, cancel.clone());
     let looking = async {
         index(dir.path(), &web(), 1);
         until(|| path.exists()).await;
@@ -454,7 +489,8 @@ async fn delays_the_removal_of_few_obsolete_rows() {
     let is_other = || fs::metadata(&path).unwrap().modified().unwrap() != written;
     let cancel = CancellationToken::new();
     let embedder = Arc::new(Concepts::default());
-    let keeping = keep_current(dir.path().to_owned(), embedder.clone(), cancel.clone());
+    let monitor = monitor().await.1;
+    let keeping = keep_current(dir.path().to_owned(), embedder.clone(), monitor, cancel.clone());
     let looking = async {
         manifests.pop();
         index(dir.path(), &manifests, 2);

@@ -18,7 +18,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use ipnet::IpNet;
-use store::{OUTAGE, Store, log_outage_end};
+use store::{BackgroundTask, OUTAGE, Store, TaskFailure, TaskMonitor, log_outage_end};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
@@ -37,7 +37,7 @@ use crate::router::router;
 use crate::server_names::ServerNames;
 use crate::state::{ApiError, App};
 use crate::timeouts::ClientTimeouts;
-use crate::{index, metrics, middleware, replica, search_counts};
+use crate::{clock, index, metrics, middleware, replica, search_counts};
 use runtime::{Share, Shares};
 
 /// Maximum size of the headers of a request, including the request line, in bytes.
@@ -117,11 +117,13 @@ pub async fn serve(listener: TcpListener, app: App, cancel: CancellationToken) -
         let to = config.index_dir.clone();
         // Snapshots contain no vectors: a replica computes its own.
         if let Some(embedder) = &config.embedder {
-            let embedder = Arc::clone(embedder);
-            tasks.spawn(indexer::vectors::keep_current(to.clone(), embedder, stop_following.clone()));
+            let (embedder, stop) = (Arc::clone(embedder), stop_following.clone());
+            let monitor = Arc::new(TaskMonitor::new(app.store.clone(), BackgroundTask::Vectors));
+            tasks.spawn(indexer::vectors::keep_current(to.clone(), embedder, monitor, stop));
         }
         let replica = Arc::clone(&app.replica);
-        tasks.spawn(replica::follow(Arc::from(from), to, replica, stop_following.clone()));
+        let monitor = TaskMonitor::new(app.store.clone(), BackgroundTask::FetchSnapshots);
+        tasks.spawn(replica::follow(Arc::from(from), to, (replica, monitor), stop_following.clone()));
     }
 
     // Streams end only when they are closed.
@@ -162,13 +164,12 @@ async fn prune(app: App, until: CancellationToken) {
 
 /// Writes the counts of searches every minute, and for the last time when the process stops.
 async fn write_search_counts(app: App, until: CancellationToken) {
+    let monitor = TaskMonitor::new(app.store.clone(), BackgroundTask::SearchCounts);
     loop {
-        if let Err(error) = app.write_search_counts().await {
-            tracing::warn!(
-                error = &error as &dyn std::error::Error,
-                "owners of sites were not read, or counts of searches not written; the next attempt is in a minute"
-            );
-        }
+        let began = tokio::time::Instant::now();
+        let written = app.write_search_counts().await;
+        let result = written.map_err(|error| TaskFailure::of_store(&error, began));
+        monitor.ended(result, clock::now()).await;
         if until.is_cancelled() {
             return;
         }

@@ -12,6 +12,7 @@ use api::{ApiConfig, ApiSettings, App};
 use chrono::Utc;
 use clap::Args;
 use crawler::cli::{CrawlFlags, Settings, SharedSettings, UsageError, Watch};
+use crawler::config::WithoutSeeds;
 use crawler::output::OutputFormat;
 use crawler::{Cancel, CrawlConfig, CrawlError, Crontab, Mode, Progress, STOP_MAX, Schedules, Summary};
 use indexer::cli::ReaderFlags;
@@ -20,7 +21,7 @@ use indexer::{Embedder, Searcher};
 use runtime::{ReaderProgram, RuntimeHealth};
 use settings::SharedFlags;
 use settings::log::LogLevel;
-use store::Store;
+use store::{BackgroundTask, Store, TaskMonitor};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -103,7 +104,11 @@ pub(crate) async fn run(
     }
     let after_pass = if crawl.once { AfterPass::End } else { AfterPass::GoOn };
     let resolved = match after_pass {
-        AfterPass::GoOn => resolved.continuous()?,
+        AfterPass::GoOn => {
+            let mut resolved = resolved.continuous()?;
+            resolved.crawl.without_seeds = WithoutSeeds::VisitsKnownSites;
+            resolved
+        }
         AfterPass::End => resolved,
     };
     let resolved = locked(resolved)?;
@@ -176,8 +181,9 @@ pub(crate) async fn run_on(
     });
     if let Some(embedder) = embedder {
         let (dir, until) = (index.dir.clone(), stop.clone());
+        let monitor = Arc::new(TaskMonitor::new(store.clone(), BackgroundTask::Vectors));
         services.spawn(async move {
-            indexer::vectors::keep_current(dir, embedder, until).await;
+            indexer::vectors::keep_current(dir, embedder, monitor, until).await;
             Ok(())
         });
     }

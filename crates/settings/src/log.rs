@@ -28,8 +28,8 @@ use crate::spans_left_out::Exporter;
 const OWN_CRATES: [&str; 6] = ["agentdex", "api", "crawler", "indexer", "settings", "store"];
 /// The target of the line about a changed level.
 const LEVEL: &str = "settings::level";
-/// Lines about the progress of a crawl, about the end of an outage and about the level, which are wanted wherever warnings are.
-const WANTED: &str = "crawler::progress=info,settings::level=info,store::outage=info";
+/// Lines about the progress of a crawl, about the end of an outage or of the failures of a task and about the level, which are wanted wherever warnings are.
+const WANTED: &str = "crawler::progress=info,settings::level=info,store::outage=info,store::tasks=info";
 /// Targets that are not logged. The MCP library warns only about mistakes of clients, which operators cannot correct; the tools log their
 /// own failures. PostgreSQL's notices repeat the errors of statements without their context.
 const SILENCED: &str = "rmcp=off,sqlx::postgres::notice=off";

@@ -26,6 +26,7 @@ mod room;
 mod rows;
 mod schema;
 mod sqlite;
+mod tasks;
 mod verdict;
 
 pub use config::{Backend, DatabaseUrl, SITE_LISTS_MAX, SLOW_STATEMENT_DEFAULT, StoreConfig, url_to_type};
@@ -34,4 +35,5 @@ pub use model::*;
 pub use operations::Store;
 pub use outage::{OUTAGE, Outage, log_outage_end};
 pub use packed::PackedManifest;
+pub use tasks::{TaskFailure, TaskMonitor, machine};
 pub use verdict::Verdict;

@@ -254,7 +254,7 @@ fn planned(plan: &DryRun) -> Result<String, std::fmt::Error> {
 
 /// The results of reading the seeds, with the lines that were skipped.
 fn seeds(out: &mut String, report: &SeedReport) -> std::fmt::Result {
-    if report.read + report.rejected_count == 0 {
+    if report.read + report.rejected_count == 0 && report.failed.is_empty() {
         return Ok(());
     }
     let mut counts = vec![format!("{} read", report.read)];
@@ -273,6 +273,9 @@ fn seeds(out: &mut String, report: &SeedReport) -> std::fmt::Result {
             let cut = if source.is_cut { ", and it has more" } else { "" };
             writeln!(out, "  {} ({}): {}{cut}", source.source, source.kind, counted(source.names, "name"))?;
         }
+    }
+    for failed in &report.failed {
+        writeln!(out, "  not read: {failed}")?;
     }
     if report.refused > 0 {
         writeln!(

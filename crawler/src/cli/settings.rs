@@ -24,7 +24,7 @@ use super::given::{Given, given, given_list};
 use super::seed_sources::seed_sources;
 use crate::config::{
     CONCURRENCY_DEFAULT, CrawlConfig, EndpointChecks, Mode, PARK_WAIT_DEFAULT, RATE_DEFAULT, SeedLists,
-    TextRecords, worker_id,
+    TextRecords, WithoutSeeds, worker_id,
 };
 use crate::crontab::Crontab;
 use crate::groups::LEASE_FLOOR;
@@ -244,6 +244,10 @@ fn crawl_config(
             SeedLists::Followed
         } else {
             SeedLists::Added
+        },
+        without_seeds: match mode {
+            Mode::Once { .. } => WithoutSeeds::Fails,
+            Mode::Daemon => WithoutSeeds::VisitsKnownSites,
         },
         seeds_read_at: None,
         mode,

@@ -6,7 +6,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use manifest::Host;
 use policy::Status as SiteStatus;
 use serde::Serialize;
-use store::{DatabaseUrl, FailingSite, SlowSite, Stats, Store, WorkerLoad};
+use store::{DatabaseUrl, FailingSite, FailingTask, SlowSite, Stats, Store, WorkerLoad};
 
 use super::duration::in_words;
 use super::report::{counted, format_counted, outcomes_in_words, plural};
@@ -18,6 +18,8 @@ use crate::summary::SiteAndHost;
 const PARKED_MAX: u32 = 10;
 /// Maximum number of workers shown.
 const WORKERS_MAX: u32 = 100;
+/// Maximum number of failing tasks shown.
+const TASKS_MAX: u32 = 20;
 /// Maximum number of failing sites shown, and of slow sites.
 const SITES_MAX: u32 = 10;
 
@@ -39,6 +41,8 @@ struct Status {
     #[serde(skip)]
     has_more_failing: bool,
     slowest: Vec<SlowSite>,
+    /// Background tasks that fail, of all programs.
+    failing_tasks: Vec<FailingTask>,
 }
 
 /// A failing site, with the host that failed in the last visit if its name differs from that of the site.
@@ -64,6 +68,7 @@ pub(super) async fn run(store: &Store, database: &DatabaseUrl, format: OutputFor
         has_more_failing: failing.len() > SITES_MAX as usize,
         failing: with_hosts(store, failing).await?,
         slowest: store.sites_slowest(now - TimeDelta::days(1), SITES_MAX).await?,
+        failing_tasks: store.tasks_failing(TASKS_MAX).await?,
     };
     if format == OutputFormat::Json {
         return Ok(output::json(&report)?);
@@ -136,6 +141,7 @@ fn lines(report: &Status) -> Vec<String> {
     } else if let Some(at) = report.next_due_at {
         lines.push(format!("The next site is due at {}.", at.format("%Y-%m-%d %H:%M:%S UTC")));
     }
+    lines.extend(report.failing_tasks.iter().map(failing_task));
     for load in &report.workers {
         let visits = format!("Worker: {}, visits {}", load.worker.in_words(), counted(load.sites, "site"));
         lines.push(match load.addresses_owned() {
@@ -163,6 +169,16 @@ fn lines(report: &Status) -> Vec<String> {
         }
     }
     lines
+}
+
+fn failing_task(failing: &FailingTask) -> String {
+    let FailingTask { task, machine, since, last_at, failures, reason } = failing;
+    let at = |time: &DateTime<Utc>| time.format("%Y-%m-%d %H:%M:%S UTC").to_string();
+    let times = match failures {
+        1 => format!("at {}", at(since)),
+        times => format!("{times} times since {}, last at {}", at(since), at(last_at)),
+    };
+    format!("Task failing: {} on {machine}, {times}: {reason}", task.label())
 }
 
 #[cfg(test)]
@@ -211,6 +227,7 @@ mod tests {
             failing: Vec::new(),
             has_more_failing: false,
             slowest: Vec::new(),
+            failing_tasks: Vec::new(),
         }
     }
 
@@ -245,6 +262,26 @@ mod tests {
             "Failing: a.example, 4 times in a row: no connection to any address",
             "Failing: wwww.b.example of the site b.example: no connection to any address",
             "Failing: more than these 10, which failed most often",
+        ] {
+            assert!(shown.iter().any(|shown| shown == line), "{line} is not in {shown:?}");
+        }
+    }
+
+    #[test]
+    fn shows_the_tasks_that_fail() {
+        let at = DateTime::<Utc>::UNIX_EPOCH + TimeDelta::days(20_000);
+        let failing = |failures| FailingTask {
+            task: store::BackgroundTask::PublishSnapshots,
+            machine: "vm".to_owned(),
+            since: at,
+            last_at: at + TimeDelta::hours(2),
+            failures,
+            reason: "the directory is full; free some space".to_owned(),
+        };
+        let shown = lines(&Status { failing_tasks: vec![failing(1), failing(7)], ..status() });
+        for line in [
+            "Task failing: publishing snapshots on vm, at 2024-10-04 00:00:00 UTC: the directory is full; free some space",
+            "Task failing: publishing snapshots on vm, 7 times since 2024-10-04 00:00:00 UTC, last at 2024-10-04 02:00:00 UTC: the directory is full; free some space",
         ] {
             assert!(shown.iter().any(|shown| shown == line), "{line} is not in {shown:?}");
         }

@@ -4,6 +4,7 @@
 //! its host, without redirects. An attempt is stored before the request, and its result after it. If a worker is killed in between,
 //! the message is sent again, with the same id.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -15,8 +16,8 @@ use policy::delay::{day_of, next_day};
 use policy::webhook::{self, Message as MessageKind};
 use serde_json::json;
 use store::{
-    DeliveryEnd, DueContent, DueDelivery, FeedEntry, NewDelivery, OUTAGE, ReceiverCaps, StoreError,
-    WatchWithChanges, WorkerId,
+    DeliveryEnd, DueContent, DueDelivery, FeedEntry, NewDelivery, ReceiverCaps, StoreError, TaskFailure,
+    TaskMonitor, WatchWithChanges, WorkerId,
 };
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -54,23 +55,23 @@ const WEBHOOK_TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp
 const WEBHOOK_SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
 
 /// Delivers until stopped.
-pub(crate) async fn run(tools: Tools, worker: WorkerId, stop: CancellationToken) {
+pub(crate) async fn run(tools: Tools, worker: WorkerId, monitor: Arc<TaskMonitor>, stop: CancellationToken) {
     while stop.run_until_cancelled(tokio::time::sleep(POLL_INTERVAL)).await.is_some() {
-        deliver_due(&tools, &worker, &stop).await;
+        deliver_due(&tools, &worker, &monitor, &stop).await;
     }
 }
 
-/// Delivers what is due. Logs errors, because the next round tries again.
-pub(crate) async fn deliver_due(tools: &Tools, worker: &WorkerId, stop: &CancellationToken) {
+/// Delivers what is due. Reports errors, because the next round tries again.
+pub(crate) async fn deliver_due(
+    tools: &Tools,
+    worker: &WorkerId,
+    monitor: &TaskMonitor,
+    stop: &CancellationToken,
+) {
     let began = Instant::now();
-    let Err(error) = round(tools, worker, stop).await else { return };
-    if !error.is_transient() {
-        tracing::warn!(%error, "changes were not delivered; the delivery is tried again");
-    } else if OUTAGE.failed(began) {
-        tracing::warn!(%error, operation = "deliver changes", "waiting for the database");
-    } else {
-        tracing::debug!(%error, "changes were not delivered; the delivery is tried again");
-    }
+    let delivered = round(tools, worker, stop).await;
+    let result = delivered.map_err(|error| TaskFailure::of_store(&error, began));
+    monitor.ended(result, clock::now()).await;
 }
 
 async fn round(tools: &Tools, worker: &WorkerId, stop: &CancellationToken) -> Result<(), StoreError> {
@@ -210,7 +211,11 @@ async fn attempt(
         Err(StandaloneError::Waits { until, .. }) => return Ok(postponed(until)),
         Err(StandaloneError::Stopped) => return Ok(postponed(now)),
         Err(StandaloneError::Store(error)) => return Err(error),
-        Err(error @ (StandaloneError::Failed(_) | StandaloneError::Disallowed { .. })) => error.to_string(),
+        Err(
+            error @ (StandaloneError::Failed(_)
+            | StandaloneError::Disallowed { .. }
+            | StandaloneError::RobotsUnread { .. }),
+        ) => error.to_string(),
     };
     let then = kind.after_failure(&delivery.id, delivery.attempts, delivery.failing_since, clock::now());
     Ok(DeliveryEnd::Failed { reason, then })

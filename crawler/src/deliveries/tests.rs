@@ -5,12 +5,15 @@ use policy::OwnNetworks;
 use policy::key::{IssuedKey, KeyKind};
 use policy::webhook::{SECRET_BYTES, WatchStatus, WebhookSecret, WebhookSecrets, old_secret_until};
 use serde_json::Value;
-use store::{DeliveryLine, NewChallenge, NewWatch, Retention, Store, Watch, WatchCaps, WatchOutcome};
+use store::{
+    BackgroundTask, DeliveryLine, NewChallenge, NewWatch, Retention, Store, TaskMonitor, Watch, WatchCaps,
+    WatchOutcome,
+};
 use testweb::{Answer, Hit, Host, Web};
 use tokio_util::task::TaskTracker;
 
 use super::*;
-use crate::config::{CrawlConfig, EndpointChecks, Mode, SeedLists, SeedSource, TextRecords};
+use crate::config::{CrawlConfig, EndpointChecks, Mode, SeedLists, SeedSource, TextRecords, WithoutSeeds};
 use crate::events::Events;
 use crate::groups::Groups;
 use crate::schedule::Schedules;
@@ -66,6 +69,7 @@ fn config(web: &Web, hosts: &str) -> CrawlConfig {
     CrawlConfig {
         reader: None,
         seed_lists: SeedLists::Added,
+        without_seeds: WithoutSeeds::Fails,
         seeds_read_at: None,
         lease: store::LEASE_DURATION_DEFAULT,
         egress,
@@ -135,7 +139,8 @@ impl Fixture {
     }
 
     async fn deliver(&self) {
-        deliver_due(&self.tools, &self.config.worker, &CancellationToken::new()).await;
+        let monitor = TaskMonitor::new(self.tools.store.clone(), BackgroundTask::Deliveries);
+        deliver_due(&self.tools, &self.config.worker, &monitor, &CancellationToken::new()).await;
     }
 
     /// Sets the clock ahead by `wait`, then delivers.

@@ -142,6 +142,11 @@ impl Pace {
         Self(Arc::new(Shared { limiter, writer, suffixes, rate, store, configured, lifetimes, write_time }))
     }
 
+    /// The gap that `--delay` and Crawl-delay require.
+    pub(crate) fn stated_gap(&self, crawl_delay: Option<Duration>) -> Duration {
+        self.0.configured.max(crawl_delay.unwrap_or_default())
+    }
+
     /// Loads the clocks of addresses that other processes wrote.
     pub(crate) async fn load_clocks(&self, target: &Target) -> Result<(), StoreError> {
         if target.network == Network::Own {

@@ -55,7 +55,7 @@ const REASON_CHARS_MAX: usize = 200;
 /// Why a source cannot be used at all.
 #[derive(Debug, thiserror::Error)]
 pub enum SeedError {
-    #[error("cannot read the seed file {name}: {source}; check the path and its permissions")]
+    #[error("cannot read the seed file {name}: {source}; {}", unreadable_advice(source))]
     Unreadable {
         name: String,
         #[source]
@@ -68,20 +68,27 @@ pub enum SeedError {
         path: PathBuf,
         advice: String,
     },
-    #[error("{name} holds no seed: write one domain a line, like example.org")]
-    Empty { name: String },
-    #[error("no line of {name} is a domain or a URL ({lines} read); line {line}: {reason}")]
-    AllRejected { name: String, lines: u64, line: u64, reason: String },
+    #[error("{name} holds no seed: {advice}")]
+    Empty { name: String, advice: &'static str },
+    #[error("no line of {name} is a domain or a URL ({lines} read); line {line}: {reason}; {advice}")]
+    AllRejected { name: String, lines: u64, line: u64, reason: String, advice: &'static str },
     #[error("cannot read {name}: {reason}")]
     Damaged { name: String, reason: String },
-    #[error("cannot fetch {name}: {reason}")]
-    Unfetched { name: String, reason: String },
+    #[error("cannot fetch {name}: {reason}; {advice}")]
+    Unfetched { name: String, reason: String, advice: &'static str },
     #[error("cannot store the entries of {name}: {source}")]
     Unstored {
         name: String,
         #[source]
         source: StoreError,
     },
+}
+
+fn unreadable_advice(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::IsADirectory => "name the files in it",
+        _ => "check the path and its permissions",
+    }
 }
 
 /// Limits on reading one source.
@@ -93,6 +100,8 @@ struct SourceLimits {
     /// Bytes after decompression.
     bytes: u64,
     archive_bytes: u64,
+    /// What to do if the source names nothing.
+    advice: &'static str,
 }
 
 /// Files and pipes of the operator.
@@ -101,6 +110,7 @@ const LOCAL: SourceLimits = SourceLimits {
     lines: u64::MAX,
     bytes: u64::MAX,
     archive_bytes: archive::ARCHIVE_BYTES_MAX,
+    advice: "write one domain a line, like example.org",
 };
 
 /// Lists from the web.
@@ -109,6 +119,7 @@ const FETCHED: SourceLimits = SourceLimits {
     lines: FETCHED_LINES_MAX,
     bytes: FETCHED_BYTES_MAX,
     archive_bytes: FETCHED_ARCHIVE_BYTES_MAX,
+    advice: "check that the URL is that of a list, not of a web page",
 };
 
 /// Reads seeds from any number of sources, each seed once.
@@ -164,8 +175,9 @@ impl<'a> SeedReader<'a> {
         } else {
             self.read_content(name, Kind::of_source(source, name), &mut tally, &mut each)?
         };
+        tally.check(name)?;
         self.count_source(name, kind.as_str(), &tally);
-        tally.check(name)
+        Ok(())
     }
 
     /// Takes the seeds of a registry, which are already parsed.
@@ -317,13 +329,12 @@ impl Tally {
         Self { limits, entries: 0, used: 0, rejected: 0, is_cut: false, first_rejected: None }
     }
 
-    fn check(self, name: &str) -> Result<(), SeedError> {
-        match self.first_rejected {
+    fn check(&self, name: &str) -> Result<(), SeedError> {
+        let (name, lines, advice) = (name.to_owned(), self.rejected, self.limits.advice);
+        match self.first_rejected.clone() {
             _ if self.used > 0 => Ok(()),
-            Some((line, reason)) => {
-                Err(SeedError::AllRejected { name: name.to_owned(), lines: self.rejected, line, reason })
-            }
-            None => Err(SeedError::Empty { name: name.to_owned() }),
+            Some((line, reason)) => Err(SeedError::AllRejected { name, lines, line, reason, advice }),
+            None => Err(SeedError::Empty { name, advice }),
         }
     }
 }

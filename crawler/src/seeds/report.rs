@@ -39,6 +39,8 @@ pub struct SeedReport {
     /// Distinct seeds.
     pub read: u64,
     pub sources: Vec<SourceReport>,
+    /// Sources that could not be read, each with the reason and what to do.
+    pub failed: Vec<String>,
     pub duplicates: u64,
     pub rejected_count: u64,
     /// The first rejected lines.
@@ -60,6 +62,16 @@ impl SeedReport {
             return read;
         }
         format!("{read}, {} skipped", counted(self.rejected_count, "line"))
+    }
+
+    /// Why sources could not be read, if some could not: in one line, with what was read of the others.
+    pub(crate) fn failures(&self) -> Option<String> {
+        let others = if self.read == 0 {
+            String::new()
+        } else {
+            format!(" ({} from the other sources)", self.counts())
+        };
+        (!self.failed.is_empty()).then(|| format!("{}{others}", self.failed.join("; ")))
     }
 
     /// Says how many lines of a list are skipped, and why the first ones are, if any are.

@@ -50,7 +50,7 @@ use store::{
 
 pub(crate) use self::context::{Scope, Stop, Tools};
 pub(crate) use self::requester::{Message, check_outcome_of, is_without_evidence};
-pub(crate) use self::standalone::{StandaloneError, StandaloneRequests};
+pub(crate) use self::standalone::{ASK_AGAIN, ASK_LATER, StandaloneError, StandaloneRequests};
 
 use self::answer::TOO_MUCH;
 use self::context::Interrupt;

@@ -12,8 +12,9 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use manifest::{Discovery, Host, ManifestUrl, SiteName};
 use policy::liveness::HostCheckOutcome;
-use policy::{BodyKind, VisitEnd};
-use store::{GroupSet, LeaseRequest, LeaseToken, LeasedSite, PathSlots, StoreError, WorkerId};
+use policy::robots::RobotsCause;
+use policy::{BodyKind, RobotsDecision, RobotsKind, VisitEnd};
+use store::{GroupSet, LeaseRequest, LeaseToken, LeasedSite, PathSlots, RobotsRecord, StoreError, WorkerId};
 
 use super::context::{Interrupt, Stop, Tools};
 use super::progress::Progress;
@@ -23,6 +24,7 @@ use crate::clock;
 use crate::groups::Groups;
 use crate::reading::Reader;
 use crate::retry::retry_while_unavailable;
+use crate::seeding::Reading;
 use egress::{Cause, Failure, Reply, Session};
 
 /// Delay before another attempt to lease a site that another worker holds.
@@ -38,14 +40,64 @@ pub(crate) enum StandaloneError {
     OptedOut(SiteName),
     #[error("robots.txt of {host} does not allow it: {rule}")]
     Disallowed { host: Host, rule: String },
-    #[error("{site} may not be requested before {}: {reason}", until.format("%Y-%m-%d %H:%M:%S UTC"))]
-    Waits { site: SiteName, until: DateTime<Utc>, reason: String },
+    /// Until robots.txt can be read, nothing else is requested.
+    #[error("robots.txt of {host} could not be read: {cause}")]
+    RobotsUnread { host: Host, cause: String },
+    #[error("{host} may not be requested before {}: {reason}", until.format("%Y-%m-%d %H:%M:%S UTC"))]
+    Waits { host: Host, until: DateTime<Utc>, reason: String },
     #[error(transparent)]
     Failed(Failure),
     #[error("the crawler was stopped")]
     Stopped,
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+/// What to do about a server that failed. A start by hand requests it at once, unless the server asked for a delay.
+pub(crate) const ASK_AGAIN: &str = "it is requested again at the next start or time of --schedule-seeds";
+/// What to do about a server that asked for a delay.
+pub(crate) const ASK_LATER: &str = "start again after that time, or pass the list as a file";
+
+impl StandaloneError {
+    /// What the operator can do about a source of seeds that was not read.
+    pub(crate) const fn advice(&self) -> &'static str {
+        match self {
+            Self::OptedOut(_) | Self::Disallowed { .. } => "pass the list as a file",
+            Self::Waits { .. } => ASK_LATER,
+            Self::RobotsUnread { .. } | Self::Stopped | Self::Store(_) => ASK_AGAIN,
+            Self::Failed(failure) => match failure.cause {
+                Cause::NameUnknown => "check the URL for typing errors",
+                Cause::NameServers => "check the name servers with `agentdex doctor --only dns`",
+                Cause::Address => "if the address is yours, name its network with --allow-addresses",
+                Cause::Tls => {
+                    "check the URL and the certificate; --ca-file names the authority of a private network"
+                }
+                Cause::TooLarge | Cause::OtherSite => "pass the list as a file",
+                Cause::Connect
+                | Cause::Timeout
+                | Cause::Busy
+                | Cause::Late
+                | Cause::Encoding
+                | Cause::Protocol => ASK_AGAIN,
+            },
+        }
+    }
+}
+
+/// The rules for requests for sources of seeds, which the operator names and reads at a start or by a schedule. A 503 without Retry-After
+/// delays nothing.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SourceRequests {
+    /// A robots.txt that could not be read before this time is requested again.
+    robots_failures_before: Option<DateTime<Utc>>,
+}
+
+impl SourceRequests {
+    /// Whether a robots.txt is requested again although its last result has not expired.
+    pub(super) fn asks_again(self, record: &RobotsRecord) -> bool {
+        let is_before = self.robots_failures_before.is_some_and(|at| record.fetched_at < at);
+        record.kind == RobotsKind::Unreachable && is_before
+    }
 }
 
 /// Sends requests outside visits, to any number of sites.
@@ -55,6 +107,7 @@ pub(crate) struct StandaloneRequests {
     /// Maximum wait before one request.
     wait_max: Duration,
     stop: Stop,
+    source: Option<SourceRequests>,
     started: HashMap<SiteName, SiteRequests>,
 }
 
@@ -73,7 +126,13 @@ enum Attempt {
 impl StandaloneRequests {
     pub(crate) fn new(tools: &Tools, worker: WorkerId, wait_max: Duration, stop: Stop) -> Self {
         let tools = Tools { groups: Groups::unshared(), ..tools.clone() };
-        Self { tools, worker, wait_max, stop, started: HashMap::new() }
+        Self { tools, worker, wait_max, stop, source: None, started: HashMap::new() }
+    }
+
+    /// Requests for sources of seeds. At the start of a program, a robots.txt that could not be read earlier is requested again.
+    pub(crate) fn for_sources(self, reading: Reading) -> Self {
+        let robots_failures_before = (reading == Reading::First).then(clock::now);
+        Self { source: Some(SourceRequests { robots_failures_before }), ..self }
     }
 
     /// The reader that parses the responses.
@@ -95,7 +154,7 @@ impl StandaloneRequests {
             match Box::pin(self.attempt(&site, url, kind, message)).await? {
                 Attempt::Answered(reply) => return Ok(*reply),
                 Attempt::Later { until, reason } if until > wait_ends_at => {
-                    return Err(StandaloneError::Waits { site, until, reason });
+                    return Err(StandaloneError::Waits { host: url.host(), until, reason });
                 }
                 Attempt::Later { until, reason } => {
                     tracing::info!(%url, %until, reason, "a request waits");
@@ -130,8 +189,8 @@ impl StandaloneRequests {
                 progress: Progress::new(clock::now(), PathSlots::default()),
             });
         let leased = (token.clone(), &state);
-        let mut requester =
-            Requester::new(tools, stop, leased, session, &progress.traffic).without_progress();
+        let requester = Requester::new(tools, stop, leased, session, &progress.traffic);
+        let mut requester = requester.without_progress().for_source(self.source);
         let attempt = request(&mut requester, &mut progress, url, kind, message).await;
         let released = release(tools, &token, requester, progress).await?;
         self.started.insert(site.clone(), released);
@@ -145,7 +204,7 @@ impl StandaloneRequests {
     /// If the site is being visited or opted out, if a limit of requests applies, or if the store fails.
     pub(crate) async fn handshake(&self, host: &Host) -> Result<HostCheckOutcome, StandaloneError> {
         let site = host.site();
-        let waits = |(until, reason)| StandaloneError::Waits { site: site.clone(), until, reason };
+        let waits = |(until, reason)| StandaloneError::Waits { host: host.clone(), until, reason };
         let Some(LeasedSite { token, site: state }) = self.lease(&site).await? else {
             return Err(waits((clock::now() + HELD_DELAY, "the site is being visited".to_owned())));
         };
@@ -246,6 +305,15 @@ async fn request_allowed(
         return Ok(Err(StandaloneError::Failed(failure)));
     };
     let decision = requester.decision(&verdict, url.path_and_query()).await?;
+    if let RobotsDecision::Unreachable(cause) = decision {
+        let cause = match (cause, requester.robots_status(progress, &host)) {
+            (RobotsCause::RateLimited | RobotsCause::ServerError, Some(status)) => {
+                format!("the server answered {status}")
+            }
+            (cause, _) => cause.label().to_owned(),
+        };
+        return Ok(Err(StandaloneError::RobotsUnread { host, cause }));
+    }
     if !decision.is_allowed() {
         return Ok(Err(StandaloneError::Disallowed { host, rule: decision.to_string() }));
     }

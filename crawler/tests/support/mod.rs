@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crawler::config::{CrawlConfig, EndpointChecks, Mode, SeedLists, SeedSource, TextRecords};
+use crawler::config::{CrawlConfig, EndpointChecks, Mode, SeedLists, SeedSource, TextRecords, WithoutSeeds};
 use crawler::egress::{Contact, CrawlerIdentity, EgressSettings, HostsFile, OwnRules, Reach};
 use crawler::{Cancel, Schedules, Summary};
 use manifest::SiteName;
@@ -48,6 +48,7 @@ impl Crawl {
         let config = CrawlConfig {
             reader: None,
             seed_lists: SeedLists::Added,
+            without_seeds: WithoutSeeds::Fails,
             seeds_read_at: None,
             lease: store::LEASE_DURATION_DEFAULT,
             egress,

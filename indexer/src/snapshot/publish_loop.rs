@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use store::{TaskFailure, TaskMonitor};
 use tokio_util::sync::CancellationToken;
 
 use super::error::SnapshotError;
@@ -18,10 +19,18 @@ const PUBLISH_INTERVAL: Duration = Duration::from_secs(30);
 /// Poll interval while there is no index: replicas wait for the first snapshot.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Publishes new commits until cancelled. Failures are logged and retried.
-pub async fn keep_publishing(index_dir: PathBuf, to: Arc<dyn SnapshotStorage>, cancel: CancellationToken) {
+/// What the operator can do about a snapshot that was not published.
+const ADVICE: &str = "`agentdex doctor --only snapshots` checks --publish";
+
+/// Publishes new commits until cancelled. Failures are reported and retried.
+pub async fn keep_publishing(
+    index_dir: PathBuf,
+    to: Arc<dyn SnapshotStorage>,
+    monitor: Arc<TaskMonitor>,
+    cancel: CancellationToken,
+) {
     loop {
-        let delay = match publish_logged(index_dir.clone(), Arc::clone(&to)).await {
+        let delay = match publish_logged(index_dir.clone(), Arc::clone(&to), &monitor).await {
             PublishOutcome::Done | PublishOutcome::Failed => PUBLISH_INTERVAL,
             PublishOutcome::NoIndex => POLL_INTERVAL,
         };
@@ -37,37 +46,34 @@ pub enum PublishOutcome {
     /// The newest snapshot has the current commit.
     Done,
     NoIndex,
-    /// The reason is in the log.
+    /// The reason was reported.
     Failed,
 }
 
-/// Publishes once and logs the result.
-pub async fn publish_logged(index_dir: PathBuf, to: Arc<dyn SnapshotStorage>) -> PublishOutcome {
+/// Publishes once and reports the result.
+pub async fn publish_logged(
+    index_dir: PathBuf,
+    to: Arc<dyn SnapshotStorage>,
+    monitor: &TaskMonitor,
+) -> PublishOutcome {
     let published = tokio::task::spawn_blocking(move || publish(&index_dir, &*to, now())).await;
-    match published {
-        Ok(Ok(PublishResult::New { snapshot, bytes_new })) => {
-            tracing::info!(
-                feed.position = snapshot.position.0,
-                files = snapshot.files.len(),
-                bytes_new,
-                "snapshot published"
-            );
-            PublishOutcome::Done
+    let (outcome, result) = match published {
+        Ok(Ok(published)) => {
+            if let PublishResult::New { snapshot, bytes_new } = published {
+                let (position, files) = (snapshot.position.0, snapshot.files.len());
+                tracing::info!(feed.position = position, files, bytes_new, "snapshot published");
+            }
+            (PublishOutcome::Done, Ok(()))
         }
-        Ok(Ok(PublishResult::Unchanged)) => PublishOutcome::Done,
         Ok(Err(SnapshotError::Index(IndexError::Missing { .. }))) => {
             tracing::debug!("there is no index to publish yet");
-            PublishOutcome::NoIndex
+            return PublishOutcome::NoIndex;
         }
-        Ok(Err(error)) => {
-            tracing::error!(%error, "cannot publish the snapshot");
-            PublishOutcome::Failed
-        }
-        Err(error) => {
-            tracing::error!(%error, "publishing panicked");
-            PublishOutcome::Failed
-        }
-    }
+        Ok(Err(error)) => (PublishOutcome::Failed, Err(TaskFailure::new(error, ADVICE))),
+        Err(error) => (PublishOutcome::Failed, Err(TaskFailure::new(error, "report it as a bug"))),
+    };
+    monitor.ended(result, now()).await;
+    outcome
 }
 
 #[expect(clippy::disallowed_methods, reason = "the only place that reads the system clock")]

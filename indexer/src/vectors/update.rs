@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
+use store::{TaskFailure, TaskMonitor};
 use tantivy::{DocAddress, Index};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -37,6 +39,9 @@ const REJECTED_MAX: usize = 10_000;
 /// A model that cannot embed this text counts as broken.
 const PLAIN: &str = "a plain text";
 
+/// What the operator can do about vectors that cannot be updated; until then, search uses those that exist.
+const ADVICE: &str = "check the disk and the model with `agentdex doctor`; words are searched as before";
+
 /// The result of one pass.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct VectorUpdate {
@@ -50,8 +55,13 @@ pub struct VectorUpdate {
     pub refused: usize,
 }
 
-/// Follows the commits of an index until cancelled. Failures are logged and retried.
-pub async fn keep_current(index_dir: PathBuf, embedder: Arc<dyn Embedder>, cancel: CancellationToken) {
+/// Follows the commits of an index until cancelled. Failures are reported and retried.
+pub async fn keep_current(
+    index_dir: PathBuf,
+    embedder: Arc<dyn Embedder>,
+    monitor: Arc<TaskMonitor>,
+    cancel: CancellationToken,
+) {
     let mut updater = Updater::new(OBSOLETE_TIME_MAX);
     while !cancel.is_cancelled() {
         let (dir, with, until) = (index_dir.clone(), Arc::clone(&embedder), cancel.clone());
@@ -60,17 +70,17 @@ pub async fn keep_current(index_dir: PathBuf, embedder: Arc<dyn Embedder>, cance
             let done = own.pass(&dir, &*with, &until);
             (own, done)
         });
-        let pause = match pass.await {
+        let (pause, result) = match pass.await {
             Ok((own, done)) => {
                 updater = own;
-                delay_after(&done, embedder.dimension())
+                delay_after(done, embedder.dimension())
             }
             Err(error) => {
                 updater = Updater::new(OBSOLETE_TIME_MAX);
-                tracing::error!(%error, "embedding panicked");
-                RETRY_AFTER
+                (RETRY_AFTER, Err(TaskFailure::new(error, "report it as a bug")))
             }
         };
+        monitor.ended(result, now()).await;
         if cancel.run_until_cancelled(tokio::time::sleep(pause)).await.is_none() {
             return;
         }
@@ -89,23 +99,26 @@ pub fn catch_up(
     Ok(update)
 }
 
-/// Reports a pass, and returns the delay until the next one.
-fn delay_after(pass: &Result<Option<Done>, VectorsError>, dimension: usize) -> Duration {
+/// Logs a pass, and returns the delay until the next one, with the failure of this one.
+fn delay_after(
+    pass: Result<Option<Done>, VectorsError>,
+    dimension: usize,
+) -> (Duration, Result<(), TaskFailure>) {
     match pass {
         Ok(Some(Done { update, written })) => {
-            report(*update);
-            if written.is_some() {
-                write_interval((update.vectors * dimension) as u64)
-            } else {
-                POLL_INTERVAL
-            }
+            report(update);
+            let is_written = written.is_some();
+            let written = write_interval((update.vectors * dimension) as u64);
+            (if is_written { written } else { POLL_INTERVAL }, Ok(()))
         }
-        Ok(None) | Err(VectorsError::Index(IndexError::Missing { .. })) => POLL_INTERVAL,
-        Err(error) => {
-            tracing::warn!(%error, "cannot update the vectors");
-            RETRY_AFTER
-        }
+        Ok(None) | Err(VectorsError::Index(IndexError::Missing { .. })) => (POLL_INTERVAL, Ok(())),
+        Err(error) => (RETRY_AFTER, Err(TaskFailure::new(error, ADVICE))),
     }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the only place that reads the system clock")]
+fn now() -> DateTime<Utc> {
+    Utc::now()
 }
 
 fn report(update: VectorUpdate) {

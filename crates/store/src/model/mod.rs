@@ -20,6 +20,7 @@ pub(crate) mod site;
 pub(crate) mod stored;
 pub(crate) mod suffix;
 pub(crate) mod suspension;
+pub(crate) mod task;
 pub(crate) mod visit;
 pub(crate) mod watch;
 pub(crate) mod worker;
@@ -52,6 +53,7 @@ pub use stored::{
 };
 pub use suffix::{SuffixPermit, SuffixPermitOutcome, SuffixPermitRequest};
 pub use suspension::{SuspensionOutcome, SuspensionRecord};
+pub use task::{BackgroundTask, FailingTask};
 pub use visit::{
     ClockWrite, FetchRecord, FetchReport, LinkChanges, NewSource, NextVisit, ParkedVisit, Phases,
     RefusedClocks, VisitProgress, VisitRecord, VisitReport, VisitSaved,

@@ -129,6 +129,7 @@ mod retention;
 mod seeds;
 mod sites;
 mod suffixes;
+mod tasks;
 mod visits;
 mod watches;
 

@@ -24,6 +24,8 @@ const REPORT_KEPT_MS: i64 = 90 * 24 * 60 * 60 * 1_000;
 const SEARCH_COUNTS_KEPT_MS: i64 = 90 * DAY_MS;
 /// How long an entry of a registry is kept that was not read again. A registry that is followed is read whole every week.
 const REGISTRY_ENTRY_KEPT_MS: i64 = 30 * DAY_MS;
+/// How long the last failure of a background task is kept: longer than a month, the longest usual schedule.
+const TASK_FAILURE_KEPT_MS: i64 = 35 * DAY_MS;
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 /// How long the progress of an interrupted visit is kept. After two days, the visit starts from the beginning anyway.
 const PROGRESS_KEPT_MS: i64 = 2 * 24 * 60 * 60 * 1_000;
@@ -199,6 +201,7 @@ pub(crate) async fn housekeeping(connection: &mut Connection, now_ms: i64) -> Ou
             now_ms - ATTEMPT_KEPT_MS,
         ),
         ("DELETE FROM report WHERE at_ms < $1", now_ms - REPORT_KEPT_MS),
+        ("DELETE FROM task_failure WHERE last_ms < $1", now_ms - TASK_FAILURE_KEPT_MS),
         ("DELETE FROM registry_entry WHERE seen_at_ms < $1", now_ms - REGISTRY_ENTRY_KEPT_MS),
         (
             "DELETE FROM registry_position

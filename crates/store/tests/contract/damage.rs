@@ -30,7 +30,7 @@ const DAMAGED: [(&str, &str); 12] = [
     ("site_claim", "site"),
 ];
 /// Tables whose rows are read one by one, or belong to no site.
-const OTHERS: [&str; 27] = [
+const OTHERS: [&str; 28] = [
     "_sqlx_migrations",
     "address_clock",
     "block",
@@ -56,6 +56,7 @@ const OTHERS: [&str; 27] = [
     "suffix_clock",
     "suffix_turn",
     "suspension",
+    "task_failure",
     "watch",
     "worker",
 ];

@@ -30,6 +30,7 @@ mod room;
 mod seeds;
 mod slow;
 mod suffixes;
+mod tasks;
 mod visits;
 mod watches;
 
@@ -119,6 +120,7 @@ macro_rules! contract_tests {
                 a_host_is_checked_at_most_once_on_a_day, concurrent_workers_share_the_hosts,
                 a_domain_has_a_limited_number_of_checked_hosts, hosts_of_blocked_sites_are_not_checked, checks_are_deleted_by_age,
             },
+            tasks::{ failures_of_a_task_are_counted_until_it_succeeds, failures_of_tasks_are_deleted_by_age },
             reader_keys::{ a_reader_has_one_key_until_it_is_revoked, reader_keys_have_a_cap },
             registry_entries::{
                 registry_entries_are_replaced_and_removed, registry_entries_of_opted_out_sites_are_not_kept,

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use http::StatusCode;
 use manifest::Host;
 use policy::delay::Scope as Limit;
 use policy::{BodyKind, FetchOutcome, RetryAfter};
@@ -55,7 +56,7 @@ impl Requester<'_> {
     /// Applies and stores the Retry-After of any response; `task` is the one in progress. Only the domain and its `www.` host delay the
     /// whole site. Any other host delays itself, because it may belong to a customer, or may be a load balancer that does not serve the
     /// name. A 429 or 503 without the header has a default delay, which applies to the whole site only if the URL is one that the site
-    /// itself names.
+    /// itself names. A 503 without the header to a request for a source of seeds has none.
     pub(super) async fn apply_retry_after(
         &mut self,
         host: &Host,
@@ -66,6 +67,11 @@ impl Requester<'_> {
         let Some(retry_after) = RetryAfter::of_response(&head.headers, outcome, clock::now()) else {
             return Ok(());
         };
+        // the operator decides when a source is requested again
+        let is_of_source = self.source.is_some() && head.status == StatusCode::SERVICE_UNAVAILABLE;
+        if is_of_source && matches!(retry_after, RetryAfter::Absent(_)) {
+            return Ok(());
+        }
         let is_stated = matches!(retry_after, RetryAfter::Given(_) | RetryAfter::Clamped(_));
         let is_of_site = task.is_none_or(|task| task.named_by == NamedBy::Site);
         if is_main_host(self.site.name.as_str(), host.as_str()) && (is_stated || is_of_site) {

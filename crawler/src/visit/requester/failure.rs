@@ -2,14 +2,19 @@
 
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use manifest::{ManifestUrl, SiteName};
 use policy::delay::{Sample, Scope};
 use tracing::Span;
 use tracing::field::Empty;
 
 use super::super::traffic::millis;
+use crate::clock;
 use crate::events::Event;
 use egress::{Failure, Head, Reply};
+
+/// Maximum gap after a slow response. A longer delay was requested by the server, or follows from Crawl-delay or --delay.
+const SLOW_GAP_MAX: Duration = Duration::from_mins(15);
 
 /// The span of one request, with the names of OpenTelemetry.
 pub(super) fn fetch_span(url: &ManifestUrl) -> Span {
@@ -51,12 +56,18 @@ pub(super) fn sample_of(answer: &Result<Reply, Failure>, took: Duration) -> Opti
     Some(if is_trouble { Sample::Failure } else { Sample::Success(took) })
 }
 
-pub(super) fn park_reason(scope: Scope) -> String {
+/// Why a visit waits until this time. `gap` is the longer one of --delay and Crawl-delay.
+pub(super) fn park_reason(scope: Scope, until: DateTime<Utc>, gap: Duration) -> String {
+    let wait = (until - clock::now()).to_std();
+    let is_gap = wait.is_ok_and(|wait| wait <= SLOW_GAP_MAX.max(gap * 2));
     match scope {
-        Scope::Authority => {
-            "the gap to the next request is long (Crawl-delay, --delay, or a slow server)".to_owned()
+        Scope::Authority if is_gap => {
+            "the gap to the next request is long (Crawl-delay, --delay, a slow server, or Retry-After)"
+                .to_owned()
         }
-        Scope::RetryAfter => "the site asked for a delay (Retry-After)".to_owned(),
+        Scope::Authority | Scope::RetryAfter => {
+            "its server asked for a delay (Retry-After, or an answer of 429 or 503)".to_owned()
+        }
         other => format!("the {other} is busy"),
     }
 }

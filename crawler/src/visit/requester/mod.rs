@@ -34,6 +34,7 @@ pub(crate) use self::robots::is_without_evidence;
 pub(super) use self::robots::{Robots, robots_use};
 use super::context::{Interrupt, Stop, Tools};
 use super::progress::Progress;
+use super::standalone::SourceRequests;
 use super::traffic::Traffic;
 use crate::activity::VisitPlan;
 use crate::events::Event;
@@ -115,6 +116,8 @@ pub(super) struct Requester<'a> {
     written_at: Option<Instant>,
     /// Whether the progress is written with the clocks, for the next worker. False for requests outside a visit.
     writes_progress: bool,
+    /// Set for a request for a source of seeds.
+    source: Option<SourceRequests>,
 }
 
 impl<'a> Requester<'a> {
@@ -142,6 +145,7 @@ impl<'a> Requester<'a> {
             plan: tools.activity.visit(),
             written_at: None,
             writes_progress: true,
+            source: None,
         }
     }
 
@@ -412,7 +416,9 @@ impl<'a> Requester<'a> {
                     metrics::waited(scope, began.elapsed());
                     continue;
                 }
-                PermitAnswer::Park { until, scope } => (until, scope, park_reason(scope)),
+                PermitAnswer::Park { until, scope } => {
+                    (until, scope, park_reason(scope, until, self.tools.pace.stated_gap(crawl_delay)))
+                }
                 PermitAnswer::OverBudget { until, scope } => {
                     (until, scope, format!("the day's budget of the {scope} is used up"))
                 }

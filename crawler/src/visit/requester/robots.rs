@@ -20,6 +20,7 @@ use store::{HostOrigin, HostState, RobotsRecord, Seed, SiteState, StoreError, is
 use super::super::context::{Interrupt, NO_MEMORY, unless_busy};
 use super::super::links::is_kept;
 use super::super::progress::Progress;
+use super::super::standalone::SourceRequests;
 use super::super::traffic::Traffic;
 use super::records::{conditions_of, record_of, renewed, restore};
 use super::{Exchange, KnownRobots, ParsedRobots, Requester};
@@ -47,6 +48,11 @@ pub(super) enum ContactPermission {
 }
 
 impl Requester<'_> {
+    /// Sends requests for a source of seeds.
+    pub(in super::super) fn for_source(self, source: Option<SourceRequests>) -> Self {
+        Self { source, ..self }
+    }
+
     /// The verdict for a host.
     pub(in super::super) async fn robots(
         &mut self,
@@ -57,9 +63,15 @@ impl Requester<'_> {
         if let Some(parsed) = self.parsed.as_ref().filter(|parsed| is_checked && parsed.host == *host) {
             return Ok(Robots::Verdict(Arc::clone(&parsed.verdict)));
         }
-        let stored = self.stored_robots(&progress.traffic, host).await?;
-        if let Some(record) = &stored {
-            let is_current = copy_use(self.site, &progress.traffic, record, clock::now()) == CopyUse::Current;
+        let mut stored = self.stored_robots(&progress.traffic, host).await?;
+        if let Some(record) = &mut stored {
+            let mut is_current =
+                copy_use(self.site, &progress.traffic, record, clock::now()) == CopyUse::Current;
+            if is_current && self.source.is_some_and(|source| source.asks_again(record)) {
+                is_current = false;
+                // starts by hand do not lengthen the delay after which visits request it again
+                record.failures_in_row = record.failures_in_row.saturating_sub(1);
+            }
             if is_current && !is_checked {
                 metrics::copy_used("robots");
             }
@@ -69,6 +81,12 @@ impl Requester<'_> {
             }
         }
         Box::pin(self.fetch_robots(progress, host, stored)).await
+    }
+
+    /// The status with which a host answered the last request for its robots.txt.
+    pub(in super::super) fn robots_status(&self, progress: &Progress, host: &Host) -> Option<u16> {
+        let of_site = || self.site.hosts.iter().find(|state| state.host == *host)?.robots.as_ref()?.status;
+        progress.traffic.robots.get(host).map_or_else(of_site, |record| record.status)
     }
 
     /// Records a request to a host that is not for its robots.txt. An expired copy may be used for this one request only.
