@@ -437,8 +437,11 @@ pub(crate) fn descriptor(value: &Value) -> (Map<String, Value>, Presence) {
         Value::Object(map) => return object_descriptor(map),
         Value::String(text) => {
             let text = text.trim_end_matches('?');
-            let key = if TYPES.contains(&text) { "type" } else { "description" };
-            schema.insert(key.to_owned(), Value::from(text));
+            if TYPES.contains(&text.strip_suffix("[]").unwrap_or(text)) {
+                insert_type(&mut schema, text);
+            } else {
+                schema.insert("description".to_owned(), Value::from(text));
+            }
         }
         _ => {}
     }
@@ -467,7 +470,13 @@ pub(crate) fn object_descriptor(map: &Map<String, Value>) -> (Map<String, Value>
 
 /// Sets the type of a schema. A type unknown to JSON Schema becomes `string`, with the published word in `x-type`.
 pub(crate) fn insert_type(schema: &mut Map<String, Value>, name: &str) {
-    if TYPES.contains(&name) {
+    // `string[]` is a list of texts. A list of lists keeps its published word.
+    if let Some(inner) = name.strip_suffix("[]").filter(|inner| !inner.ends_with(']')) {
+        let mut items = Map::new();
+        insert_type(&mut items, inner);
+        schema.insert("type".to_owned(), Value::from("array"));
+        schema.insert("items".to_owned(), Value::Object(items));
+    } else if TYPES.contains(&name) {
         schema.insert("type".to_owned(), Value::from(name));
     } else {
         schema.insert("type".to_owned(), Value::from("string"));

@@ -9,9 +9,10 @@ use std::io::{self, Write};
 use serde_json::{Map, Value};
 
 use crate::address;
+use crate::auth;
 use crate::draft::Draft;
 use crate::json::{at_index, at_name};
-use crate::model::Format;
+use crate::model::{AuthScheme, Format};
 use crate::text::{self, capped};
 
 /// Maximum number of values of one document that are kept, and maximum number of bytes of their pointers and texts together.
@@ -72,7 +73,12 @@ const MAPPED_FLAGS: &[&str] = &[
     "paymentRequired",
     "requires_auth",
     "requiresAuth",
+    "auto_registration",
+    "autoRegistration",
+    "free",
 ];
+/// Maximum number of bytes of a word that may be read under another spelling.
+const WORD_BYTES_MAX: usize = 32;
 /// Last words of the names of members that may contain a credential.
 const CREDENTIAL_WORDS: &[&str] = &["key", "token", "apikey", "bearer", "jwt"];
 /// Minimum number of bytes of a word that may be a credential.
@@ -214,6 +220,8 @@ fn is_mapped(format: Format, name: &str, value: &Value) -> bool {
             name == "risk" && matches!(risk.as_str(), "low" | "medium" | "high")
         }
         (Format::AgentsTxt, Value::Bool(_)) => name == "required",
+        // Readers convert the amount from the smallest unit of the asset.
+        (_, Value::String(_)) if name == "maxAmountRequired" => true,
         (Format::ManifestV1, Value::Bool(_)) if name == "log_all" => true,
         (_, Value::Bool(_)) => MAPPED_FLAGS.contains(&name),
         _ => false,
@@ -299,14 +307,32 @@ impl<'r> Known<'r> {
         self.searched < SEARCHED_BYTES_MAX && self.record.contains(digits)
     }
 
+    /// Whether a word names a method or a scheme of credentials that the manifest has under another spelling.
+    fn has_word(&self, word: &str) -> bool {
+        if word.len() > WORD_BYTES_MAX || word.contains(char::is_whitespace) {
+            return false;
+        }
+        let scheme = auth::scheme(word);
+        let upper = word.to_ascii_uppercase();
+        (scheme != AuthScheme::Other && self.values.contains(scheme.as_str()))
+            || (address::is_method(&upper) && self.values.contains(upper.as_str()))
+    }
+
     fn has_text(&mut self, text: &str) -> bool {
         let (_, text) = address::split_method(text);
         // Readers write variables in braces, and turn the words of types into schemas.
         let text = text.split("/:").next().unwrap_or(text).trim_end_matches(['?', '[', ']']);
         let quoted = serde_json::to_string(text).unwrap_or_default();
         let inner = quoted.trim_matches('"');
-        if text.is_empty() || self.values.contains(inner) {
+        if text.is_empty() || self.values.contains(inner) || self.has_word(text) {
             return true;
+        }
+        // An address and its remark: `/book - Books a room`.
+        let parts = || [" - ", " \u{2014} ", " \u{2013} "].iter().find_map(|mark| inner.split_once(mark));
+        if inner.starts_with('/')
+            && let Some((address, remark)) = parts()
+        {
+            return self.values.contains(remark) && self.has_part(&[address, "\""].concat());
         }
         let is_path = inner.starts_with('/');
         if (inner.len() < PART_BYTES_MIN && !is_path) || self.searched >= SEARCHED_BYTES_MAX {

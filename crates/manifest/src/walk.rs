@@ -163,7 +163,10 @@ impl Draft<'_> {
             id,
             name: draft::name(object.text("name")),
             description: draft::description(object.text("description")),
-            steps: steps.into_iter().map(|id| WorkflowStep { id: id.to_owned(), source: None }).collect(),
+            steps: steps
+                .into_iter()
+                .map(|id| WorkflowStep { id: id.to_owned(), ..WorkflowStep::default() })
+                .collect(),
             conditions,
         });
     }

@@ -381,8 +381,13 @@ fn rate(limit: &RateLimit) -> Option<(u64, u64)> {
 
 fn limit_in_words(limit: &RateLimit) -> Option<String> {
     let rate = rate(limit).map(|(requests, seconds)| {
+        // Equal rates get equal words: per minute, hour or day if that is a whole number.
+        let whole = [60, 3_600, 86_400].into_iter().find_map(|period| {
+            let count = requests.checked_mul(period)?;
+            (count % seconds == 0).then(|| format!("{} in {period} s", count / seconds))
+        });
         let divisor = gcd(requests, seconds);
-        format!("{} in {} s", requests / divisor, seconds / divisor)
+        whole.unwrap_or_else(|| format!("{} in {} s", requests / divisor, seconds / divisor))
     });
     rate.or_else(|| limit.text.clone())
 }

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::statement::Statement;
 use crate::entry;
 use crate::model::{
-    Capability, CapabilityKind, Cost, Manifest, Payment, PolicyChoice, Publisher, SourceKind,
+    AuthScheme, Capability, CapabilityKind, Cost, Manifest, Payment, PolicyChoice, Publisher, SourceKind,
+    Tristate,
 };
 use crate::text::capped;
 
@@ -96,7 +97,11 @@ impl Excerpt {
 
 /// The distinct payment schemes of a capability in lower case, or those of its manifest if it names none. Empty for a free capability.
 pub fn payment_schemes(manifest: &Manifest, capability: &Capability) -> Vec<String> {
-    if capability.price.as_ref().and_then(Payment::cost) == Some(Cost::Free) {
+    // A call without credentials and without a price is not paid, even if others are.
+    let is_open = capability.auth.required == Tristate::No
+        && capability.price.is_none()
+        && !capability.auth.schemes.contains(&AuthScheme::Payment);
+    if is_open || capability.price.as_ref().and_then(Payment::cost) == Some(Cost::Free) {
         return Vec::new();
     }
     let own = capability.price.as_ref().filter(|price| price.scheme.is_some());
@@ -117,8 +122,9 @@ fn bounded(mut statement: Statement) -> Statement {
         identity.format = identity.format.take().map(word);
     }
     if let Some(price) = &mut statement.price {
-        let texts =
+        let terms =
             [&mut price.scheme, &mut price.network, &mut price.asset, &mut price.price, &mut price.address];
+        let texts = terms.into_iter().chain([&mut price.plan, &mut price.model]);
         for text in texts {
             *text = text.take().map(word);
         }

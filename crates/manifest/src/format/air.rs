@@ -91,7 +91,7 @@ fn read_payments(root: &Object<'_>, draft: &mut Draft<'_>) {
             network: method.string("network"),
             asset: method.string("asset"),
             address: recipient,
-            price: None,
+            ..Payment::default()
         };
         let networks: Vec<Payment> = method
             .objects("networks")

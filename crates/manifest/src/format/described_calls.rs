@@ -6,14 +6,18 @@
 
 use std::borrow::Cow;
 
+use serde_json::{Map, Value};
 use url::Url;
 
 use super::listed_calls::{self, Call, path_of};
 use crate::address;
 use crate::draft::{self, Draft};
-use crate::format::{described_prices, endpoint, generic, lenient, link_class};
+use crate::format::outbound::Sentence;
+use crate::format::{
+    auth_sentences, described_prices, endpoint, generic, lenient, link_class, needed_credentials,
+};
 use crate::identity::host_of;
-use crate::model::{CapabilityKind, Protocol};
+use crate::model::{AppliesTo, CapabilityAuth, CapabilityKind, Protocol, Tristate};
 use crate::object::Object;
 
 /// Maximum number of words of one document that are searched for calls, and calls that are compared with the listed ones.
@@ -27,7 +31,7 @@ const DENYING_WORDS: &[&str] =
 const CALLING_WORDS: &[&str] = &["use", "call", "send", "make", "via"];
 
 /// Adds the calls that the sentences name.
-pub(crate) fn read(sentences: &[&str], root: &Object<'_>, draft: &mut Draft<'_>) {
+pub(crate) fn read(sentences: &[Sentence<'_>], root: &Object<'_>, draft: &mut Draft<'_>) {
     if sentences.is_empty() {
         return;
     }
@@ -36,7 +40,7 @@ pub(crate) fn read(sentences: &[&str], root: &Object<'_>, draft: &mut Draft<'_>)
     let base = generic::base_of(root, draft).or(host_of_description).or_else(|| home_of_calls(root, draft));
     let mut words_left = WORDS_MAX;
     let mut tries_left = TRIES_MAX;
-    for sentence in sentences {
+    for (sentence, owner) in sentences {
         let (mut rest, mut before, mut earlier) = (*sentence, "", "");
         // Whether the word continues the list of paths after "Free endpoints:".
         let mut lists_free = false;
@@ -66,6 +70,10 @@ pub(crate) fn read(sentences: &[&str], root: &Object<'_>, draft: &mut Draft<'_>)
                 tries_left -= 1;
                 let first = draft.manifest.capabilities.len();
                 add(&call, base.as_ref(), draft);
+                require_shown(call.rest, first, draft);
+                if draft.manifest.capabilities.len() > first && is_whole_sentence(before, marked) {
+                    inherit(*owner, first, draft);
+                }
                 for added in draft.manifest.capabilities.iter_mut().skip(first) {
                     added.price =
                         added.price.take().or_else(|| described_prices::price_after_scheme(sentence));
@@ -73,6 +81,66 @@ pub(crate) fn read(sentences: &[&str], root: &Object<'_>, draft: &mut Draft<'_>)
             }
             (rest, before, earlier) = (after, word, before);
         }
+    }
+}
+
+/// Maximum number of credentials of one document that are assigned to the calls of texts.
+const CREDENTIALS_MAX: usize = 16;
+/// Members with the id of an element.
+const ID_KEYS: &[&str] = &["id", "name", "tool", "operation", "action"];
+
+/// Whether a call is a sentence of its own in the text of an element, `GET /rooms on api.shop.example.`, and is therefore its call. Other
+/// sentences name calls to make before or after it, or free ones.
+fn is_whole_sentence(before: &str, call: &str) -> bool {
+    let mut words = call.split_whitespace().skip(1);
+    let Some(address) = words.next() else { return false };
+    let ends = |word: &str| word.ends_with(['.', ';', ')']);
+    let begins = before.is_empty() || before.ends_with(['.', ':', ';', ')', '\u{2014}']);
+    let rest: Vec<&str> = words.take(3).collect();
+    let is_host = |word: &str| word.contains('.') && !word.contains('/');
+    begins
+        && (ends(address)
+            || match rest.as_slice() {
+                [] => true,
+                ["on" | "at", host] => is_host(host),
+                ["on" | "at", host, ..] => is_host(host) && ends(host),
+                _ => false,
+            })
+}
+
+/// Sets the credentials and the price of the calls from `first` on to those of the element whose text names them.
+fn inherit(owner: Option<&Map<String, Value>>, first: usize, draft: &mut Draft<'_>) {
+    let manifest = &mut draft.manifest;
+    let first = first.min(manifest.capabilities.len());
+    let (listed, named) = manifest.capabilities.split_at_mut(first);
+    let ids = || ID_KEYS.iter().filter_map(|key| owner?.get(*key)?.as_str());
+    let Some(element) = listed.iter().find(|known| ids().any(|id| id == known.native_id)) else { return };
+    let mut covered: Vec<String> = Vec::new();
+    for call in named {
+        if call.auth == CapabilityAuth::default() && element.auth.required == Tristate::Yes {
+            call.auth.clone_from(&element.auth);
+            covered.push(call.native_id.clone());
+        }
+        if call.price.is_none() {
+            call.price.clone_from(&element.price);
+            call.other_prices.clone_from(&element.other_prices);
+        }
+    }
+    for auth in manifest.auth.iter_mut().take(CREDENTIALS_MAX) {
+        if let AppliesTo::Ids { ids } = &mut auth.applies_to
+            && ids.contains(&element.native_id)
+        {
+            ids.extend(covered.iter().cloned());
+        }
+    }
+}
+
+/// Requires the credential that the words behind a call name: `POST /rooms with 'Authorization: Bearer <key>'`.
+fn require_shown(rest: &str, first: usize, draft: &mut Draft<'_>) {
+    let sentence = rest.split(". ").next().unwrap_or_default();
+    let shown = sentence.contains("Authorization: Bearer") && !sentence.contains("ptional");
+    if shown && !auth_sentences::is_conditional(&sentence.to_ascii_lowercase()) {
+        needed_credentials::require_bearer(first, draft);
     }
 }
 

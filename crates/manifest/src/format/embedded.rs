@@ -6,15 +6,16 @@
 use std::collections::HashSet;
 
 use serde_json::Value;
+use url::Url;
 
 use crate::address;
 use crate::auth;
 use crate::draft::{self, Draft};
 use crate::format::link_class;
 use crate::format::{
-    addresses, ai_txt, commands, described_calls, described_prices, generic, header, inline, inner_auth,
-    lenient, mcp, named_tools, needed_credentials, oauth, outbound, package, payment_header, payments,
-    request_headers, terms, x402,
+    addresses, ai_txt, auth_remarks, commands, described_calls, described_prices, generic, header, inline,
+    inner_auth, lenient, mcp, named_tools, needed_credentials, oauth, outbound, package, payment_header,
+    payments, request_headers, terms, x402,
 };
 use crate::model::{
     Auth, AuthScheme, CapabilityAuth, CapabilityKind, Cost, Format, Interface, Link, Payment, Protocol,
@@ -79,7 +80,13 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         terms::read(&profile, draft);
     }
     let (base, document) = (generic::base_of(root, draft), draft.base());
-    lenient::resolve(draft, |published| generic::absolute(published, base.as_ref(), document));
+    lenient::resolve(draft, |published| {
+        // A path may repeat the start of the path of the base: `/api/keys` below `https://shop.example/api/v1`.
+        let first = |path: &str| path.split('/').nth(1).map(str::to_owned);
+        let repeats = |base: &&Url| first(published).is_some_and(|own| first(base.path()) == Some(own));
+        let root = base.as_ref().filter(repeats).and_then(|base| base.join("/").ok());
+        generic::absolute(published, root.as_ref().or(base.as_ref()), document)
+    });
     let folder = generic::folder_of(root, document).filter(|_| !draft.format().is_core());
     let calling = outbound::read(root.map, (folder.as_ref(), base.as_ref()), draft);
     if matches!(draft.format(), Format::McpCard | Format::McpRegistry | Format::McpFreeform) {
@@ -90,6 +97,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         named_tools::read(root.map, draft);
         described_calls::read(&calling, root, draft);
         mark_paid(listed, draft);
+        auth_remarks::read(root, draft);
         generic::open_registration(draft);
         apply_described_effects(listed, draft);
         open_described(listed, draft);
@@ -234,10 +242,16 @@ fn mark_paid(first: usize, draft: &mut Draft<'_>) {
         |payment: &Payment| payment.scheme.as_deref().is_some_and(|s| auth::scheme(s) == AuthScheme::Payment);
     let is_of_calls = matches!(manifest.detection.format, Format::X402 | Format::Air);
     let payments = &manifest.payments;
-    let pays_calls = payments.iter().any(is_scheme)
-        && (is_of_calls || payments.iter().all(|payment| payment.scheme.is_none() || is_scheme(payment)));
+    let names_scheme = payments.iter().any(is_scheme);
+    let pays_calls = names_scheme
+        && (is_of_calls
+            || payments
+                .iter()
+                .all(|payment| payment.plan.is_none() && (payment.scheme.is_none() || is_scheme(payment))));
     for capability in manifest.capabilities.iter_mut().skip(first) {
-        let Some(price) = capability.price.as_ref().filter(|price| price.cost() == Some(Cost::Paid)) else {
+        let is_said_paid = |price: &Payment| price.price.is_none() && price.model.as_deref() == Some("paid");
+        let costs = |price: &&Payment| price.cost() == Some(Cost::Paid) || is_said_paid(price);
+        let Some(price) = capability.price.as_ref().filter(costs) else {
             continue;
         };
         let is_in_currency = || {
@@ -246,9 +260,13 @@ fn mark_paid(first: usize, draft: &mut Draft<'_>) {
                     text.starts_with(['$', '\u{20ac}']) || lenient::names_amount_of_call(text)
                 })
         };
-        let is_stated = price.amount().is_some() || is_in_currency() && has_amounts(price);
+        let is_stated =
+            is_said_paid(price) || price.amount().is_some() || is_in_currency() && has_amounts(price);
         let is_due = || price.scheme.is_none() && is_stated && capability.is_invocable();
-        let is_paid = is_scheme(price) || (pays_calls && (is_of_calls || is_due()));
+        let is_per_call = price.model.as_deref().is_some_and(|model| model.starts_with("per_"));
+        let is_paid = is_scheme(price)
+            || (pays_calls && (is_of_calls || is_due()))
+            || (is_per_call && names_scheme && is_due());
         if is_paid && capability.auth == CapabilityAuth::default() {
             capability.auth.required = Tristate::Yes;
             capability.auth.schemes.push(AuthScheme::Payment);
@@ -259,9 +277,7 @@ fn mark_paid(first: usize, draft: &mut Draft<'_>) {
 /// Marks calls as free and open that a list of free calls names, `"free_endpoints": […]`, unless they state otherwise.
 fn mark_free_lists(draft: &mut Draft<'_>) {
     for capability in &mut draft.manifest.capabilities {
-        let list = capability.pointer.split('/').nth(1).unwrap_or_default();
-        if !matches!(text::words(list).as_slice(), [free, .., what] if free == "free" && FREE_LISTS.contains(&what.as_str()))
-        {
+        if !capability.pointer.split('/').any(is_free_list) {
             continue;
         }
         let price = capability
@@ -271,6 +287,11 @@ fn mark_free_lists(draft: &mut Draft<'_>) {
             capability.auth.required = Tristate::No;
         }
     }
+}
+
+fn is_free_list(name: &str) -> bool {
+    name.starts_with("free")
+        && matches!(text::words(name).as_slice(), [free, .., what] if free == "free" && FREE_LISTS.contains(&what.as_str()))
 }
 
 /// Last words in the names of lists of free calls.

@@ -175,7 +175,9 @@ impl Labels {
         let is_plain = line.starts_with(char::is_alphabetic) && !value.contains("://");
         let titles_file = |name: &String| {
             let folded = name.to_ascii_lowercase();
-            ["llms.txt", "agents.txt", "ai.txt", "agent.txt"].iter().any(|file| folded.contains(file))
+            ["llms.txt", "agents.txt", "ai.txt", "agent.txt", "discovery file"]
+                .iter()
+                .any(|file| folded.contains(file))
         };
         let is_open = draft.manifest.name.as_ref().is_none_or(titles_file);
         if is_plain && is_open && self.lines_read <= HEAD_LINES_MAX && self.emails.is_empty() {

@@ -9,6 +9,8 @@ use crate::draft::{self, Draft};
 use crate::format::addresses;
 use crate::format::lenient;
 use crate::format::link_class;
+use crate::format::named_skills::NamedSkills;
+use crate::format::transports::{set_transports, transport_in};
 use crate::format::written_tools::{ARGUMENTS_MAX, Tool, arguments, listed_tool, named_tool, tool_of};
 use crate::model::{AppliesTo, Auth, Capability, CapabilityKind, Protocol};
 use crate::text;
@@ -48,8 +50,9 @@ pub(crate) struct ListedTools {
     /// Level of the heading that announced the tools.
     level: usize,
     tools: Vec<Tool>,
-    /// The transport of the server, if a line names it.
-    transport: Option<&'static str>,
+    /// The transports that lines name, with the address of the server on the same line.
+    transports: Vec<(&'static str, Option<String>)>,
+    skills: NamedSkills,
     /// The address of the server on the line above the items.
     server: Option<String>,
     /// Whether the line before was a heading with the name of a tool.
@@ -73,6 +76,9 @@ impl ListedTools {
     /// Keeps the tools that one line names, and returns whether the line is an item or a heading that names one.
     pub(crate) fn read_line(&mut self, line: &str) -> bool {
         self.read_item_with_brackets(line);
+        if text::has_four(line, *b"romp") {
+            self.skills.read_prompts(line);
+        }
         if self.tools.len() >= TOOLS_MAX || line.is_empty() {
             if line.is_empty() && self.items == Items::OfServer {
                 self.items = Items::Other;
@@ -255,6 +261,7 @@ impl ListedTools {
         }
         let description = draft::description(Some(before.trim_start_matches(['-', '*', '+', ' '])));
         for part in inner.split([',', ';']).take(TOOLS_MAX).map(str::trim) {
+            self.skills.read_part(part, description.as_ref());
             let led = ["MCP tools ", "MCP tool ", "MCP: "].iter().find_map(|lead| part.strip_prefix(lead));
             let named = tool_of(led.unwrap_or(part))
                 .filter(|(tool, rest)| rest.is_empty() && tool.name.contains('_'));
@@ -279,13 +286,15 @@ impl ListedTools {
         if !names_mcp(line) {
             return;
         }
-        self.transport = self.transport.or_else(|| transport_in(line));
         let inner = line.split(['(', ';', ',']).find_map(|part| {
             let (label, _) = part.split_once(':').filter(|(label, _)| announces_tools(label))?;
             let (_, after) = line.split_once(&[label, ":"].concat())?;
             after.split(')').next()
         });
         let server = addresses::first_in_line(line).map(str::to_owned);
+        if let Some(transport) = transport_in(line).filter(|_| self.transports.len() < TOOLS_MAX) {
+            self.transports.push((transport, server.clone()));
+        }
         self.remark =
             self.remark.take().or_else(|| server.as_deref().and_then(|server| remark(line, server)));
         let first = self.tools.len();
@@ -324,7 +333,7 @@ impl ListedTools {
 
     /// Adds the tools, with the server that the text names, and the skills.
     pub(crate) fn finish(self, draft: &mut Draft<'_>) {
-        set_transport(self.transport, draft);
+        set_transports(&self.transports, draft);
         let interfaces = &draft.manifest.interfaces;
         let mut servers = interfaces.iter().filter(|interface| interface.protocol == Protocol::Mcp);
         // A server with an address is preferred to one that the caller starts.
@@ -346,6 +355,7 @@ impl ListedTools {
         if let Some(remark) = self.remark {
             keep_credentials_of_server(&remark, draft);
         }
+        self.skills.finish(url.as_deref(), draft);
         add_skills(draft);
     }
 }
@@ -465,25 +475,6 @@ fn parts_of(listed: &str) -> Vec<&str> {
 /// Whether a line names the Model Context Protocol.
 fn names_mcp(line: &str) -> bool {
     line.contains("MCP") || line.contains("mcp")
-}
-
-/// The transport that a line names: `MCP over SSE`, `MCP endpoint (Streamable-HTTP)`.
-fn transport_in(line: &str) -> Option<&'static str> {
-    let words = text::words(text::capped(line, draft::DESCRIPTION_CHARS_MAX));
-    let has = |pair: [&str; 2]| words.windows(2).any(|words| words == pair);
-    if has(["streamable", "http"]) { Some("streamable-http") } else { has(["over", "sse"]).then_some("sse") }
-}
-
-/// Sets the transport of the only MCP server of a text.
-fn set_transport(transport: Option<&str>, draft: &mut Draft<'_>) {
-    let interfaces = draft.manifest.interfaces.iter_mut();
-    let mut servers =
-        interfaces.filter(|interface| interface.protocol == Protocol::Mcp && interface.url.is_some());
-    if let (Some(server), None) = (servers.next(), servers.next())
-        && server.transport.is_none()
-    {
-        server.transport = transport.map(str::to_owned);
-    }
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 
 use crate::auth;
+use crate::budget;
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, strong};
 use crate::format::lenient;
@@ -77,13 +78,20 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     let ids: HashSet<&str> = root.objects("actions").filter_map(|action| action.text("id")).collect();
     let mut approved: HashSet<&str> = HashSet::new();
     let mut approvers: Map<String, Value> = Map::new();
+    let mut conditional: Vec<Value> = Vec::new();
     for rule in root.objects("approval_rules").take(RULES_MAX) {
         let when = rule.object("when");
         let stated = |key: &[&str]| rule.text_of(key).or_else(|| when.as_ref()?.text_of(key));
         let named = stated(&["action", "action_id"]).into_iter().chain(rule.texts("actions"));
         for id in named {
             if let Some(approver) = draft::name(rule.text("require")) {
-                approvers.insert(id.to_owned(), Value::String(approver));
+                // Several rules for one action differ in their conditions.
+                let is_conditional = when.as_ref().is_some_and(|when| when.map.len() > 1);
+                if is_conditional && budget::bytes_of_members(rule.map, RULE_BYTES_MAX) <= RULE_BYTES_MAX {
+                    conditional.push(Value::Object(rule.map.clone()));
+                } else {
+                    approvers.insert(id.to_owned(), Value::String(approver));
+                }
             }
             if ids.contains(id) {
                 approved.insert(id);
@@ -95,6 +103,9 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     if !approvers.is_empty() {
         draft.manifest.features.other.insert("approvers".to_owned(), Value::Object(approvers));
     }
+    if !conditional.is_empty() {
+        draft.manifest.features.other.insert("approval_rules".to_owned(), Value::Array(conditional));
+    }
     let identified = draft.manifest.auth.iter().filter_map(|auth| auth.agent_identity.as_ref());
     let needed = Needed {
         is_identified: identified.into_iter().any(|identity| identity.required),
@@ -104,6 +115,8 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.each(root, "actions", &List::of(&ACTION), |action, draft| read_action(action, &needed, draft));
 }
 
+/// Maximum number of bytes of one rule with a condition that is kept as published.
+const RULE_BYTES_MAX: usize = 2_048;
 /// Maximum number of rules of approval of one document that are read.
 const RULES_MAX: usize = 1_000;
 

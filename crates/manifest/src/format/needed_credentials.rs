@@ -362,6 +362,27 @@ pub(crate) fn read(first: usize, draft: &mut Draft<'_>) {
     }
 }
 
+/// Requires a bearer token for the calls from `first` on that have no other statement.
+pub(crate) fn require_bearer(first: usize, draft: &mut Draft<'_>) {
+    let calls = draft.manifest.capabilities.iter_mut().skip(first);
+    let mut ids: Vec<String> = Vec::new();
+    for call in calls.filter(|call| call.auth == CapabilityAuth::default()) {
+        call.auth.required = Tristate::Yes;
+        call.auth.schemes.push(AuthScheme::Bearer);
+        ids.push(call.native_id.clone());
+    }
+    if ids.is_empty() {
+        return;
+    }
+    match draft.manifest.auth.iter_mut().find(|known| known.scheme == AuthScheme::Bearer) {
+        Some(known) => add_ids(&mut known.applies_to, ids),
+        None => draft.keep(Auth {
+            applies_to: AppliesTo::Ids { ids },
+            ..auth_sentences::in_header(AuthScheme::Bearer, "Authorization")
+        }),
+    }
+}
+
 /// Reads the calls of a document, and then the sentences of all its members.
 pub(crate) fn read_of_root(root: &Map<String, Value>, draft: &mut Draft<'_>) {
     read(0, draft);

@@ -22,6 +22,10 @@ const WORDS_MAX: usize = 500;
 /// Last words of headers that a server sends.
 const RESPONSE_WORDS: &[&str] = &["response", "required"];
 
+/// Last words of headers that select how a caller pays.
+const SETTING_WORDS: &[&str] =
+    &["-mode", "-network", "-chain", "-asset", "-currency", "-version", "-method", "-scheme", "-amount"];
+
 /// The header of a payment that a text names: "Include the proof in the `PAYMENT-SIGNATURE` header."
 fn named_in(text: &str) -> Option<&str> {
     if !text::has_four(text, *b"head") {
@@ -36,7 +40,13 @@ fn is_header(word: &str) -> bool {
     let folded = word.to_ascii_lowercase();
     word.starts_with(char::is_uppercase)
         && ["x-payment", "payment-"].iter().any(|start| folded.starts_with(start))
-        && !RESPONSE_WORDS.iter().any(|end| folded.ends_with(end))
+        && !RESPONSE_WORDS.iter().chain(SETTING_WORDS).any(|end| folded.ends_with(end))
+}
+
+/// Whether a header selects how a caller pays, and proves nothing: `X-Payment-Mode`.
+pub(super) fn is_setting(header: &str) -> bool {
+    let folded = header.to_ascii_lowercase();
+    SETTING_WORDS.iter().any(|end| folded.ends_with(end))
 }
 
 /// The header in code of a sentence about the status 402: "x402 is available using `payment-signature` request envelopes."

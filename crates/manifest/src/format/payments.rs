@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::auth;
 use crate::draft::Draft;
+use crate::format::payment_chain::asset_and_network;
 use crate::format::payment_words::{in_sentence, is_only_scheme};
 use crate::format::{
     asset_contracts, lenient, payment_chain, payment_handlers, payment_words, plan_limits, price_list,
@@ -127,7 +128,16 @@ fn stated(root: &Object<'_>, found: &mut Terms) {
         }
     }
     if let Some(model) = root.text_of(&["pricing_model", "pricingModel"]).filter(|_| !root.has("pricing")) {
-        found.add(of_scheme(model));
+        if is_scheme(model) || !lenient::is_model(model) {
+            found.add(of_scheme(model));
+        } else {
+            let price = (model == "free").then(|| model.to_owned());
+            found.add(Payment {
+                price,
+                model: Some(text::capped(model, 100).to_owned()),
+                ..Payment::default()
+            });
+        }
     }
     let of_auth = root.object_of(&["authentication", "auth"]);
     found.add_all(of_auth.iter().flat_map(|auth| auth.texts("payment")).map(of_scheme));
@@ -150,7 +160,7 @@ fn stated(root: &Object<'_>, found: &mut Terms) {
 const PLAN_KEYS: &[&str] =
     &["plans", "tiers", "rate_limits", "rateLimits", "packages", "subscriptions", "offers"];
 
-/// The price of each plan, whose name is kept as the scheme.
+/// The price of each plan.
 fn plans(holder: &Object<'_>, base: &Payment, found: &mut Terms) {
     for key in PLAN_KEYS {
         let members = holder.object(key);
@@ -172,7 +182,10 @@ fn priced(object: &Object<'_>) -> Option<Payment> {
 }
 
 fn of_plan(plan: &str, payment: Payment) -> Payment {
-    Payment { scheme: payment.scheme.or_else(|| Some(plan.to_owned())), ..payment }
+    if is_scheme(plan) {
+        return Payment { scheme: payment.scheme.or_else(|| Some(plan.to_owned())), ..payment };
+    }
+    Payment { plan: Some(plan.to_owned()), ..payment }
 }
 
 fn of_scheme(scheme: &str) -> Payment {
@@ -255,6 +268,8 @@ fn completed(own: Payment, base: &Payment) -> Payment {
         asset: own.asset.or_else(|| base.asset.clone()),
         price: own.price.or_else(|| base.price.clone()),
         address: own.address.or_else(|| base.address.clone()),
+        plan: own.plan.or_else(|| base.plan.clone()),
+        model: own.model.or_else(|| base.model.clone()),
     }
 }
 
@@ -363,19 +378,6 @@ fn named_scheme<'v>(root: &Object<'v>) -> Option<&'v str> {
     named.find(|word| auth::scheme(word) == AuthScheme::Payment)
 }
 
-/// An asset and its network: `USDC/Base`, `USDC on Base`, `XRPL RLUSD`.
-fn asset_and_network(published: &str) -> (String, Option<String>) {
-    let is_network = |word: &str| NETWORKS.contains(&word.to_ascii_lowercase().as_str());
-    let parts = published.split_once('/').or_else(|| published.split_once(" on "));
-    let parts = parts.or_else(|| {
-        published.split_once(' ').filter(|(network, _)| is_network(network)).map(|(n, a)| (a, n))
-    });
-    parts.map_or_else(
-        || (published.trim().to_owned(), None),
-        |(asset, network)| (asset.trim().to_owned(), Some(network.trim().to_owned())),
-    )
-}
-
 /// `payment_protocol` next to `payment_assets`, each an asset with or without its network.
 fn protocols(root: &Object<'_>, found: &mut Terms) {
     let texts = |keys: &[&str]| {
@@ -422,7 +424,7 @@ fn rails(root: &Object<'_>, found: &mut Terms) {
             network: own.network.or(of_root.network),
             asset: own.asset.or(of_root.asset),
             address: own.address,
-            price: None,
+            ..Payment::default()
         }));
     }
     for rail in ["payment_rails", "paymentRails"].iter().flat_map(|key| root.objects(key)).take(TERMS_MAX) {
@@ -439,7 +441,7 @@ fn rails(root: &Object<'_>, found: &mut Terms) {
     }
 }
 
-/// Prices of the whole service: one, or one for each plan, whose name is kept as the scheme.
+/// Prices of the whole service: one, or one for each plan.
 fn price_list(pricing: &Value, found: &mut Terms) {
     let Some(map) = pricing.as_object() else {
         let is_price = pricing.as_str().is_none_or(price_list::may_be_price);
@@ -459,15 +461,25 @@ fn price_list(pricing: &Value, found: &mut Terms) {
             !PLAN_KEYS.contains(&plan.as_str()) && !text::words(plan).iter().any(|word| is_about(word));
         let is_about_price =
             value.as_str().is_none_or(price_list::states_price) || plan.eq_ignore_ascii_case("free");
-        if let Some(payment) =
-            lenient::price(value).filter(|payment| payment.price.is_some() && is_plan && is_about_price)
-        {
-            found.add(of_plan(plan, payment));
+        let stated =
+            lenient::price(value).filter(|payment| payment.price.is_some() && is_plan && is_about_price);
+        if let Some(mut payment) = stated {
+            // A free plan may state only its limit: "10 calls per day".
+            if value.as_str().is_some_and(|text| !price_list::states_price(text)) {
+                payment.price = Some("free".to_owned());
+            }
+            found.add(of_plan(text::capped(plan, 100), payment));
         }
     }
     found.add_all(price_list::accepted(&Object::root(map), &whole.clone().unwrap_or_default()));
     if found.0.len() == first {
-        found.add_all(whole.filter(|payment| payment.scheme.is_some() || payment.network.is_some()));
+        let states = |payment: &Payment| {
+            payment.scheme.is_some() || payment.network.is_some() || payment.model.is_some()
+        };
+        found.add_all(whole.filter(states).map(|payment| match payment.model.as_deref() {
+            Some("free") => Payment { price: Some("free".to_owned()), ..payment },
+            _ => payment,
+        }));
     }
 }
 

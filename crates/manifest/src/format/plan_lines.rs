@@ -101,8 +101,8 @@ impl PlanLines {
         if !is_name {
             return;
         }
-        let (scheme, price) = (Some(name.to_owned()), Some(price.to_owned()));
-        self.plans.push(Payment { scheme, price, ..Payment::default() });
+        let (plan, price) = (Some(name.to_owned()), Some(price.to_owned()));
+        self.plans.push(Payment { plan, price, ..Payment::default() });
         let mut parts = value.split([';', '\u{2014}']).flat_map(|part| part.split(", ")).take(PARTS_MAX);
         let is_limit = |part: &&str| {
             part.bytes().any(|byte| byte.is_ascii_digit()) && LIMITED.iter().any(|word| part.contains(word))

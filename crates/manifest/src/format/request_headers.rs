@@ -6,7 +6,7 @@
 use serde_json::{Map, Value};
 
 use crate::draft::{self, Draft};
-use crate::format::{lenient, outbound};
+use crate::format::{lenient, outbound, payment_header};
 use crate::object::{Object, texts};
 use crate::text;
 
@@ -88,14 +88,16 @@ fn wanted_in_sentences(member: &str) -> Option<fn(&str) -> bool> {
     if is_about_steps(member) {
         return Some(|_| true);
     }
-    member.starts_with("description").then_some(is_credential as fn(&str) -> bool)
+    let is_sent = |name: &str| is_credential(name) || payment_header::is_setting(name);
+    member.starts_with("description").then_some(is_sent as fn(&str) -> bool)
 }
 
 /// Whether the name of a header refers to a credential or a payment: `X-Payment-Token`, not `X-Frame-Options`.
 pub(crate) fn is_credential(header: &str) -> bool {
     let folded = header.to_ascii_lowercase();
     let ends = ["-token", "-key", "-auth", "-authorization", "-signature", "-payment"];
-    ends.iter().any(|end| folded.ends_with(end)) || folded.starts_with("x-payment-")
+    ends.iter().any(|end| folded.ends_with(end))
+        || (folded.starts_with("x-payment-") && !payment_header::is_setting(header))
 }
 
 /// Whether a member describes the steps of a caller in sentences.

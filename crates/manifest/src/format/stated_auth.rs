@@ -8,6 +8,7 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
+use super::auth_remarks::AuthRemarks;
 use super::auth_sentences::{self, LinePosition};
 use crate::draft::{self, Draft};
 use crate::format::lenient::{self, Optional};
@@ -54,6 +55,7 @@ pub(crate) struct StatedAuth {
     is_paid: bool,
     /// Whether any line shows the header of a credential.
     shows_credential: bool,
+    remarks: AuthRemarks,
 }
 
 impl StatedAuth {
@@ -65,10 +67,13 @@ impl StatedAuth {
             self.is_code = !self.is_code;
             return;
         }
+        let is_of_auth = self.sections.last().is_some_and(|section| section.is_of_auth);
+        if !self.is_code {
+            self.remarks.read_line(line, is_of_auth);
+        }
         if line.starts_with('#') && !self.is_code {
             return self.read_heading(line, draft);
         }
-        let is_of_auth = self.sections.last().is_some_and(|section| section.is_of_auth);
         self.has_condition &= is_of_auth;
         self.is_optional = self.is_optional.filter(|_| is_of_auth);
         let is_intro = self.sections.iter().all(|section| section.level < 2);
@@ -244,6 +249,7 @@ impl StatedAuth {
         }
         self.apply_optional(count, manifest);
         apply(manifest, &self.conditional, self.is_paid);
+        self.remarks.finish(draft);
     }
 
     /// Restricts optional credentials. If all credentials are optional for all calls, calls without a statement need none.
@@ -258,10 +264,16 @@ impl StatedAuth {
         };
         if self.optional.is_empty()
             || !manifest.auth.iter().enumerate().all(is_free)
-            || !manifest.payments.is_empty()
+            || manifest.payments.iter().any(|payment| payment.plan.is_none())
         {
             return;
         }
+        let offered: Vec<AuthScheme> = manifest
+            .auth
+            .iter()
+            .map(|auth| auth.scheme)
+            .filter(|scheme| *scheme != AuthScheme::None)
+            .collect();
         for position in self.optional.keys() {
             let place = self.places.get(*position).copied().flatten();
             let calls = self.calls_of(place, count).unwrap_or(0..count);
@@ -273,6 +285,7 @@ impl StatedAuth {
                 .filter(|call| is_unstated(call))
             {
                 call.auth.required = Tristate::No;
+                call.auth.schemes.clone_from(&offered);
             }
         }
     }

@@ -104,8 +104,12 @@ fn read_flow(flow: &Object<'_>, sources: &[&str], draft: &mut Draft<'_>) {
                 format!("\"{unknown}\" is not in `sources`"),
             );
         }
-        let id = action.text_of(&["operationId", "id"]).unwrap_or_default().to_owned();
-        steps.push(WorkflowStep { id, source: source.map(str::to_owned) });
+        let (id, operation) = (action.text("id"), action.text("operationId"));
+        steps.push(WorkflowStep {
+            id: id.or(operation).unwrap_or_default().to_owned(),
+            operation: operation.filter(|_| id.is_some() && id != operation).map(str::to_owned),
+            source: source.map(str::to_owned),
+        });
     });
     let (id, title) = (flow.text("id").unwrap_or_default(), flow.text("title").unwrap_or_default());
     let mut capability = draft.capability(CapabilityKind::Flow, id, title, flow.pointer.clone());
@@ -129,8 +133,17 @@ fn read_flow(flow: &Object<'_>, sources: &[&str], draft: &mut Draft<'_>) {
 
 /// Parameters and the members of the body, as one object.
 fn inputs(fields: &Object<'_>) -> Option<Value> {
-    let query = Invocation { method: Some("GET".to_owned()), ..Invocation::default() };
-    let parameters = fields.value("parameters").and_then(|list| schema::lenient(list, &query));
+    let mut parameters =
+        fields.value("parameters").and_then(|list| schema::lenient(list, &Invocation::default()));
+    // The operations of the flow determine where a parameter is sent, unless the flow states it.
+    let stated: Vec<&str> =
+        fields.objects("parameters").filter(|own| own.has("in")).filter_map(|own| own.text("name")).collect();
+    let properties = parameters.as_mut().and_then(|all| all.get_mut("properties")?.as_object_mut());
+    for (name, property) in properties.into_iter().flatten() {
+        if let Some(property) = property.as_object_mut().filter(|_| !stated.contains(&name.as_str())) {
+            property.remove("x-in");
+        }
+    }
     let body = fields
         .object("requestBody")
         .and_then(|body| body.object("content"))

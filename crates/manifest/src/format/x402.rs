@@ -269,6 +269,8 @@ fn price(resource: &Object<'_>, of_file: Option<&Payment>) -> Option<Payment> {
             network: stated.network.or(accepted.network),
             asset: stated.asset.or(accepted.asset),
             address: stated.address.or(accepted.address),
+            plan: stated.plan.or(accepted.plan),
+            model: stated.model.or(accepted.model),
         }),
         (stated, accepted) => stated.or(accepted),
     };

@@ -112,6 +112,13 @@ pub struct Auth {
     pub flows: Vec<OAuthFlow>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub registration_url: Option<String>,
+    /// How the credentials are obtained, in the publisher's words: "first request creates credentials". `automatic` for a flag such as
+    /// `auto_registration`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub registration: Option<String>,
+    /// The form of the credential, as published: `ak_live_<32 hex>`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub format: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_expiry_s: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -324,6 +331,12 @@ pub struct Payment {
     pub price: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
+    /// The plan or the item that the price is for: `pro`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plan: Option<String>,
+    /// How the price is charged: `per_call`, `subscription`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
 }
 
 impl Payment {
@@ -391,6 +404,9 @@ pub enum Follow {
 #[serde(default)]
 pub struct WorkflowStep {
     pub id: String,
+    /// The operation that the step calls, if the step has an id of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operation: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
 }

@@ -183,10 +183,18 @@ fn read_payments(payments: &Object<'_>, draft: &mut Draft<'_>) {
             continue;
         }
         for network in networks {
-            draft.keep(Payment { network: Some(network.to_owned()), ..base.clone() });
+            // A provider of payments is not a chain.
+            if PROVIDERS.contains(&network) {
+                draft.keep(Payment { scheme: Some(network.to_owned()), ..price.clone() });
+            } else {
+                draft.keep(Payment { network: Some(network.to_owned()), ..base.clone() });
+            }
         }
     }
 }
+
+/// Methods of payment that are providers, and not chains.
+const PROVIDERS: &[&str] = &["stripe", "card", "paypal"];
 
 fn is_http(text: &str) -> bool {
     text.starts_with("https://") || text.starts_with("http://")

@@ -216,6 +216,13 @@ pub(super) fn apply_auth(root: &Object<'_>, draft: &mut Draft<'_>) {
         None => needed.required,
     };
     let by_effect = value.and_then(lenient::by_effect);
+    // Credentials that are optional for every call.
+    let offered: Vec<AuthScheme> = needed
+        .schemes
+        .iter()
+        .copied()
+        .filter(|scheme| !matches!(scheme, AuthScheme::None | AuthScheme::Other))
+        .collect();
     // A statement about calls that read does not apply to other calls.
     let required = if by_effect.is_some() { Tristate::Unknown } else { required };
     let credentials = std::mem::take(&mut draft.manifest.auth);
@@ -232,6 +239,9 @@ pub(super) fn apply_auth(root: &Object<'_>, draft: &mut Draft<'_>) {
         let auth = &mut capability.auth;
         if auth.required == Tristate::Unknown && auth.schemes.is_empty() {
             auth.required = if is_open { Tristate::No } else { required };
+            if stated_required == Some(false) && by_effect.is_none() && !is_open {
+                auth.schemes.clone_from(&offered);
+            }
             if let Some(needed) = of_effect.filter(|_| !is_open) {
                 auth.required = needed.required;
                 auth.schemes = needed.schemes.iter().copied().filter(|s| *s != AuthScheme::None).collect();

@@ -8,6 +8,8 @@ use super::details;
 use super::lists::{self, ListKind};
 use super::method::{example_of_list, method_of_call, methods, set_socket};
 use super::query;
+use super::service_folder::folder_of;
+use super::state::is_down;
 use super::stated_server::{address_of_server, base_in_environment};
 use crate::address::{self, Address};
 use crate::auth;
@@ -38,6 +40,8 @@ pub(super) struct Context {
     example: Option<String>,
     /// Whether the list is a map of lists.
     pub(super) has_groups: bool,
+    /// Whether an enclosing element does not work, according to its status.
+    pub(super) is_down: bool,
 }
 
 /// Maximum length of a base URL, which is copied to each address.
@@ -85,26 +89,6 @@ const OWN_CALL_KEYS: &[&str] =
 fn own_call<'v>(object: &Object<'v>) -> Option<(Option<&'v str>, &'v str)> {
     let texts = REQUEST_KEYS.iter().chain(OWN_CALL_KEYS).filter_map(|key| object.text(key));
     texts.filter_map(published_address).find(|(method, _)| method.is_some())
-}
-
-/// Members with the address of a service's home page.
-const HOME_KEYS: Keys = Keys::of(&["homepage", "home", "url", "website", "site_url", "siteUrl"]);
-
-/// The folder that a document names as the home of its service, if the document is below it.
-pub(crate) fn folder_of(root: &Object<'_>, document: &ManifestUrl) -> Option<Url> {
-    let homes = HOME_KEYS
-        .within(root)
-        .iter()
-        .filter_map(|key| root.text(key))
-        .filter(|home| home.len() <= BASE_BYTES_MAX);
-    homes.filter_map(|home| parse_url(home).ok()).find(|home| {
-        let folder = home.path().trim_end_matches('/');
-        let below = document.path().strip_prefix(folder);
-        !folder.is_empty()
-            && !folder.contains("/.well-known")
-            && home.origin() == document.as_url().origin()
-            && below.is_some_and(|below| below.starts_with('/'))
-    })
 }
 
 /// Blocks about another party or service, whose address is not a base for the members next to them.
@@ -178,6 +162,7 @@ impl Context {
             registration: self.registration.clone(),
             example: example_of_list(object).or_else(|| self.example.clone()),
             has_groups: false,
+            is_down: self.is_down || is_down(object),
         }
     }
 
@@ -210,7 +195,7 @@ impl Context {
         let mut needed = CapabilityAuth { required: self.auth, ..CapabilityAuth::default() };
         lenient::read_own_auth(element, &mut needed);
         let registration = lenient::registration_of(element).or_else(|| self.registration.clone());
-        Self { auth: needed.required, registration, ..inside }
+        Self { auth: needed.required, registration, is_down: self.is_down || is_down(element), ..inside }
     }
 
     /// The method of the example call of an address in the list of an element.
@@ -392,6 +377,7 @@ impl<'o, 'v> Call<'o, 'v> {
         query::read(object, published.map(|(_, address)| address), &mut capability);
         idempotency::read(object, &mut capability);
         details::read_access(object, context, &mut capability);
+        capability.degraded = context.is_down || is_down(object);
         capability
     }
 }

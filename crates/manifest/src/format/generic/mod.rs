@@ -17,7 +17,9 @@ mod query;
 mod reader;
 mod rpc;
 mod server;
+mod service_folder;
 mod single;
+mod state;
 mod stated_server;
 mod typed;
 mod workflows;
@@ -39,11 +41,11 @@ use crate::object::{Object, children, texts};
 use access::{apply_auth, read_auth};
 pub(crate) use access::{open_registration, read_openness};
 pub(crate) use by_name::apply_by_name;
-pub(crate) use element::folder_of;
 use element::{Call, Context};
 use lists::{ListKind, SERVICE_KEYS, has_groups, is_described, is_group_of_calls};
 pub(crate) use lists::{first_list, is_call_object as is_call};
 use reader::{NESTING_MAX, Reader, Wanted, call_of, is_left_out};
+pub(crate) use service_folder::folder_of;
 use typed::Typed;
 pub(crate) use workflows::read_workflows;
 
@@ -446,12 +448,11 @@ impl Reader<'_, '_> {
             let call = method.filter(|_| name.is_none()).map(|method| [method, address].join(" "));
             let label = call.as_deref().unwrap_or(label);
             let mut capability = self.draft.capability(list.kind.of_address(), label, label, pointer);
-            if call.is_some() {
-                capability.description = draft::description(element::remark(text, address));
-            }
+            capability.description = draft::description(element::remark(text, address));
             element::set_address(address, method.or(shown), list.context, &mut capability, self.draft);
             list.context.read_example(address, &mut capability);
             capability.auth.required = list.context.needed(&capability);
+            capability.degraded = list.context.is_down;
             return self.push(capability);
         }
         // `{"POST /book": "Books it"}`.
@@ -460,6 +461,7 @@ impl Reader<'_, '_> {
             capability.description = draft::description(Some(text));
             element::set_address(address, method, list.context, &mut capability, self.draft);
             capability.auth.required = list.context.needed(&capability);
+            capability.degraded = list.context.is_down;
             return self.push(capability);
         }
         // `{"/rooms": "Lists the rooms"}`.

@@ -107,7 +107,7 @@ fn step_of(step: &Value, positions: &HashMap<String, usize>, calls: &Calls) -> O
     let is_name = |text: &&&str| !text.is_empty() && !text.contains(char::is_whitespace);
     let unknown = || texts.iter().find(is_name).or_else(|| texts.iter().find(|text| !text.is_empty()));
     let id = known.or_else(unknown)?;
-    Some(WorkflowStep { id: text::capped(id, draft::NAME_CHARS_MAX).to_owned(), source: None })
+    Some(WorkflowStep { id: text::capped(id, draft::NAME_CHARS_MAX).to_owned(), ..WorkflowStep::default() })
 }
 
 /// Reads the requirements of a flow, which are earlier flows and not parameters: `"requires": ["authenticate"]`.
@@ -134,7 +134,10 @@ pub(super) fn depend_on_required(flow: &Object<'_>, capability: &mut Capability)
 pub(super) fn steps_of_flow(flow: &Object<'_>) -> Vec<WorkflowStep> {
     let step = |step: Object<'_>| {
         let id = step.text_of(&["operationId", "operation_id"])?;
-        Some(WorkflowStep { id: text::capped(id, draft::NAME_CHARS_MAX).to_owned(), source: None })
+        Some(WorkflowStep {
+            id: text::capped(id, draft::NAME_CHARS_MAX).to_owned(),
+            ..WorkflowStep::default()
+        })
     };
     flow.objects("steps").take(STEPS_MAX).filter_map(step).collect()
 }

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::auth_words::auth_in_words;
 use super::optional_words::{Optional, is_planned, optional, states_optional};
+use super::registration::{REGISTRATION_KEYS, set_registration};
 use crate::auth;
 use crate::draft::{DESCRIPTION_CHARS_MAX, Draft, NAME_CHARS_MAX};
 use crate::model::{Auth, AuthScheme, CapabilityAuth, OAuthFlow, SCHEMES_PER_CAPABILITY_MAX, Tristate};
@@ -142,22 +143,6 @@ fn auth_of_object(map: &Map<String, Value>) -> Vec<Auth> {
     without_repeats(found)
 }
 
-/// Where the credentials that an element needs are obtained.
-pub(crate) fn registration_of(element: &Object<'_>) -> Option<String> {
-    let stated = element.object_of(&["auth", "authentication"])?;
-    stated.text_of(REGISTRATION_KEYS).and_then(first_address)
-}
-
-/// Sets where the credentials of an object are obtained.
-fn set_registration(object: &Object<'_>, found: &mut [Auth]) {
-    let stated = object.text_of(REGISTRATION_KEYS).and_then(first_address);
-    if stated.is_some() {
-        for auth in found.iter_mut().filter(|auth| auth.scheme != AuthScheme::None) {
-            auth.registration_url.clone_from(&stated);
-        }
-    }
-}
-
 /// The authorization server that a block describes next to the schemes.
 fn oauth_server(server: &Object<'_>) -> Vec<Auth> {
     let mut oauth = Auth::new(AuthScheme::OAuth2);
@@ -241,42 +226,6 @@ pub(crate) fn scopes(object: &Object<'_>) -> impl Iterator<Item = String> {
     let listed = ["scopes", "scopes_supported", "scopesSupported"].iter().flat_map(|key| object.texts(key));
     let listed = listed.take(SCOPES_MAX);
     listed.map(|scope| capped(scope, NAME_CHARS_MAX).to_owned())
-}
-
-/// Members that say where credentials are obtained, in an address or a sentence.
-const REGISTRATION_KEYS: &[&str] = &[
-    "registration_url",
-    "registrationUrl",
-    "register_url",
-    "registration_endpoint",
-    "registration",
-    "register",
-    "obtain_token",
-    "obtain",
-    "getApiKey",
-    "get_api_key",
-    "get_key",
-    "get_token",
-    "getToken",
-    "how_to_get_token",
-    "how_to_get_key",
-    "how_to_get_api_key",
-    "howToGetToken",
-    "howToGetKey",
-    "how_to_obtain",
-    "how_to_register",
-    "token_issuance",
-    "tokenIssuance",
-    "signup",
-    "signup_url",
-];
-
-/// The first address or path of a text: `/register` in `POST /register (returns a key)`.
-pub(super) fn first_address(text: &str) -> Option<String> {
-    let is_address = |word: &&str| word.contains("://") || (word.starts_with('/') && word.len() > 1);
-    let word = text.split_whitespace().find(is_address).filter(|word| word.len() <= URL_BYTES_MAX)?;
-    let start = word.find("http").filter(|_| word.contains("://")).unwrap_or_default();
-    Some(word.get(start..)?.trim_end_matches(['.', ',', ';', ')']).to_owned())
 }
 
 /// Makes the addresses of credentials absolute.

@@ -2,8 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use super::auth::{auth_of_word, first_address, header_in, required_by};
+use super::auth::{auth_of_word, header_in, required_by};
 use super::optional_words::optional_in;
+use super::registration::first_address;
 use crate::auth;
 use crate::model::{Auth, AuthScheme, CapabilityAuth, SCHEMES_PER_CAPABILITY_MAX, Tristate};
 use crate::text;

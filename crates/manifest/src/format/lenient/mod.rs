@@ -9,6 +9,8 @@ mod open_phrases;
 mod openness;
 mod optional_words;
 mod price;
+mod price_terms;
+mod registration;
 
 use serde_json::{Map, Value};
 
@@ -19,7 +21,7 @@ use crate::schema;
 use crate::text;
 pub(crate) use auth::{
     AUTH_KEYS, LISTED_SCHEMES, address_of, auth, auth_required, exempt_call, header_in, headers_in,
-    is_scheme, names_scheme, read_own_auth, registration_of, required_by, resolve, scopes, stated,
+    is_scheme, names_scheme, read_own_auth, required_by, resolve, scopes, stated,
 };
 pub(crate) use auth_words::{auth_in_words, by_effect, names_payment};
 pub(crate) use open_phrases::is_open_clause;
@@ -28,6 +30,8 @@ pub(crate) use optional_words::{Optional, optional_in};
 pub(crate) use price::{
     is_currency, names_amount_of_call, other_prices, price, price_of_members, prices_in_text, read_prices,
 };
+pub(crate) use price_terms::is_model;
+pub(crate) use registration::{registration_in, registration_of};
 
 /// The schema of a response: as published, or made from a map of names to types.
 pub(crate) fn response(value: &Value) -> Option<Value> {

@@ -27,7 +27,8 @@ const CREDENTIALS: &[&str] = &[
     "credentials",
 ];
 /// Words after "optional for" that do not restrict it to a part of the calls.
-const GAINS: &[&str] = &["all", "every", "any", "higher", "increased", "more", "better", "faster"];
+const GAINS: &[&str] =
+    &["all", "every", "any", "higher", "increased", "more", "better", "faster", "basic", "limited"];
 /// Words after "optional" that restrict it to a part of the calls.
 const LIMITS: &[&str] =
     &["for", "if", "when", "while", "unless", "except", "in", "on", "during", "until", "with", "but"];

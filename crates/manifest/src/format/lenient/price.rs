@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use super::price_terms::{decimals_of_requirement, is_model};
+use crate::auth;
 use crate::draft::NAME_CHARS_MAX;
 use crate::model::{AuthScheme, Capability, CapabilityAuth, Cost, Payment, Tristate};
 use crate::object::{self, Members, Object};
@@ -77,12 +79,17 @@ const ADDRESS_KEYS: &[&str] = &[
     "receiving_address",
 ];
 
+fn is_payment(word: &str) -> bool {
+    auth::scheme(word) == AuthScheme::Payment
+}
+
 /// The price, asset, network, scheme and account that the members of one object state.
 fn price_of_map(map: &Map<String, Value>) -> Payment {
     let members = Members::of(map);
     let text = |keys: &[&str]| keys.iter().find_map(|key| scalar(members.get(key)?));
     let mut price = text(PRICE_KEYS);
     let decimals = members.get("decimals").and_then(object::whole);
+    let decimals = decimals.or_else(|| price.as_ref().and_then(|_| decimals_of_requirement(&members)));
     if let Some((amount, decimals)) = price.as_deref().zip(decimals) {
         price = Some(scaled(amount, decimals));
     }
@@ -104,8 +111,14 @@ fn price_of_map(map: &Map<String, Value>) -> Payment {
         price = Some(found);
         asset = asset.or(named);
     }
+    let model = text(&["model", "pricing_model", "pricingModel"]);
+    // A model that names a scheme is a scheme.
+    let (named, model): (Vec<String>, Vec<String>) = model.into_iter().partition(|word| is_payment(word));
     Payment {
-        scheme: text(&["scheme", "protocol", "standard", "model", "payment_protocol"]),
+        scheme: text(&["scheme", "protocol", "standard", "payment_protocol"])
+            .or_else(|| named.into_iter().next()),
+        plan: None,
+        model: model.into_iter().find(|word| is_model(word)),
         network: text(&["network", "chain", "default_network", "payment_chain", "payment_network"]),
         asset,
         price,
@@ -141,6 +154,14 @@ pub(crate) fn read_prices(element: &Object<'_>, capability: &mut Capability) {
     let listed = PRICES_KEYS.iter().filter_map(|key| element.value(key)).flat_map(by_network);
     let listed: Vec<Payment> = listed.take(ALTERNATIVES_MAX).collect();
     capability.price = price_of(element).or_else(|| listed.first().cloned()).or_else(|| free(element));
+    // The document may name the scheme of the payment.
+    let is_paid = capability.price.is_none() && FREE_FLAGS.iter().any(|key| element.flag(key) == Some(false));
+    if is_paid {
+        capability.price = Some(Payment { model: Some("paid".to_owned()), ..Payment::default() });
+    }
+    if let Some(price) = capability.price.as_mut().filter(|price| price.model.as_deref() == Some("free")) {
+        price.price.get_or_insert_with(|| "free".to_owned());
+    }
     capability.other_prices = other_prices(capability.price.as_ref(), listed);
     let is_free = capability.price.as_ref().and_then(Payment::cost) == Some(Cost::Free);
     let is_due = PAYMENT_FLAGS.iter().any(|key| element.flag(key) == Some(true));
@@ -154,9 +175,12 @@ pub(crate) fn read_prices(element: &Object<'_>, capability: &mut Capability) {
 const PAYMENT_FLAGS: &[&str] =
     &["payment_required", "paymentRequired", "requires_payment", "requiresPayment", "x-payment-required"];
 
+/// Flags of a call that is free.
+const FREE_FLAGS: &[&str] = &["free", "x-free", "is_free", "isFree"];
+
 /// The price of an element that is free according to a flag.
 fn free(element: &Object<'_>) -> Option<Payment> {
-    let is_free = ["free", "x-free", "is_free", "isFree"].iter().any(|key| element.flag(key) == Some(true));
+    let is_free = FREE_FLAGS.iter().any(|key| element.flag(key) == Some(true));
     is_free.then(|| Payment { price: Some("free".to_owned()), ..Payment::default() })
 }
 
@@ -304,7 +328,7 @@ fn unit_of(words: &[String]) -> Option<Unit> {
 }
 
 /// Number of decimals of an asset, to convert its smallest ("atomic") unit.
-fn decimals_of(asset: &str) -> Option<u64> {
+pub(super) fn decimals_of(asset: &str) -> Option<u64> {
     match asset {
         "USDC" | "USDT" => Some(6),
         _ => None,
@@ -358,8 +382,13 @@ fn price_in_words(piece: &str) -> Option<Payment> {
     let (name, price) = piece.split_at(piece.find(amount)?);
     let name = name.trim_end_matches(|letter: char| !letter.is_alphanumeric() && letter != ')');
     let scheme = (!name.is_empty()).then(|| text::capped(name, NAME_CHARS_MAX).to_owned());
+    let (scheme, plan) = match scheme {
+        Some(name) if !is_payment(&name) => (None, Some(name)),
+        scheme => (scheme, None),
+    };
     Some(Payment {
         scheme,
+        plan,
         price: Some(text::capped(price, NAME_CHARS_MAX).to_owned()),
         ..Payment::default()
     })

@@ -22,13 +22,14 @@ use serde_json::Value;
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, at_path, medium, strong};
 use crate::format::{header, lenient};
+use crate::identity::host_of;
 use crate::model::{CapabilityKind, Format, Interface, Protocol};
 use crate::object::{Object, children};
 use crate::text;
 
 pub(crate) use content::{prompt_call, resource_call};
 pub(crate) use rules::{FINDINGS, check_reachable};
-pub(crate) use servers::{command_line, secrets_of_environment};
+pub(crate) use servers::{command_line, secret_of_environment, secrets_of_environment};
 pub(crate) use tools::{annotate, payable_id, read as read_tools};
 
 pub(crate) const CONFIG_MARKERS: &[Marker] = &[strong(|c| {
@@ -95,7 +96,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     rules::check(root, draft);
     read_header(root, draft);
     let names_capabilities = root.value("capabilities").is_some_and(Value::is_array);
-    let is_server = matches!(draft.format(), Format::McpCard | Format::McpRegistry);
+    let is_server = matches!(draft.format(), Format::McpCard | Format::McpRegistry | Format::McpFreeform);
     read_parts(root, is_server && !names_capabilities, draft);
     if let Some(names) = root.value("capabilities").filter(|names| names.is_array()) {
         read_names(names, &root.at("capabilities"), draft);
@@ -170,6 +171,9 @@ fn read_parts(root: &Object<'_>, is_server: bool, draft: &mut Draft<'_>) {
         access.auth = servers::connected_credentials(root);
     }
     let server = found.iter().find_map(|interface| interface.url.clone());
+    let host = server.as_deref().and_then(host_of);
+    let is_only =
+        host.is_some() && found.iter().all(|interface| interface.url.as_deref().and_then(host_of) == host);
     for interface in found {
         if !draft.manifest.interfaces.contains(&interface) {
             draft.keep(interface);
@@ -194,6 +198,8 @@ fn read_parts(root: &Object<'_>, is_server: bool, draft: &mut Draft<'_>) {
             tools::read_name(name, &root.pointer, server.as_deref(), draft);
         }
     }
+    // A file of a free form without an address may be about anything, and one with several servers is an index.
+    let is_server = is_server && (is_only || draft.format() != Format::McpFreeform);
     if is_server && draft.manifest.capabilities.len() == first {
         draft_server(server.as_deref(), draft);
     }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::{rules, tools};
 use crate::address;
 use crate::draft::{self, Draft};
-use crate::format::package;
+use crate::format::{lenient, package};
 use crate::model::{AppliesTo, Auth, AuthScheme, CapabilityKind, Interface, Invocation, Protocol};
 use crate::object::Object;
 use crate::schema;
@@ -171,7 +171,15 @@ pub(super) fn credentials(interface: &Interface) -> impl Iterator<Item = Auth> +
         let is_optional = header.get("isRequired").and_then(Value::as_bool) == Some(false);
         let applies_to =
             if is_optional { AppliesTo::OptionalIds { ids: Vec::new() } } else { AppliesTo::All };
-        (is_authorization || is_secret).then(|| Auth { location, name, applies_to, ..Auth::new(scheme) })
+        let registration_url = header.get("description").and_then(Value::as_str);
+        let registration_url = registration_url.and_then(lenient::registration_in);
+        (is_authorization || is_secret).then(|| Auth {
+            location,
+            name,
+            registration_url,
+            applies_to,
+            ..Auth::new(scheme)
+        })
     })
 }
 
@@ -223,13 +231,16 @@ pub(super) fn secrets_of_packages(root: &Object<'_>) -> Vec<Auth> {
 /// The secrets in the environment of a command, by their names. Their values are not kept.
 pub(crate) fn secrets_of_environment(server: &Object<'_>, applies_to: &AppliesTo) -> Vec<Auth> {
     let names = server.object("env").into_iter().flat_map(|env| env.map.keys()).take(SECRETS_MAX);
-    let secret = |name: &String| {
-        let scheme = scheme_of_secret(name);
-        let is_secret = scheme == AuthScheme::ApiKey || is_private(name);
-        let (location, name) = (Some("environment".to_owned()), draft::name(Some(name)));
-        is_secret.then(|| Auth { location, name, applies_to: applies_to.clone(), ..Auth::new(scheme) })
-    };
-    names.filter_map(secret).collect()
+    let of_name = |name: &String| secret_of_environment(name);
+    names.filter_map(of_name).map(|secret| Auth { applies_to: applies_to.clone(), ..secret }).collect()
+}
+
+/// The secret in an environment variable, if its name says that it is one: `SHOP_API_KEY`.
+pub(crate) fn secret_of_environment(name: &str) -> Option<Auth> {
+    let scheme = scheme_of_secret(name);
+    let is_secret = scheme == AuthScheme::ApiKey || is_private(name);
+    let (location, name) = (Some("environment".to_owned()), draft::name(Some(name)));
+    is_secret.then(|| Auth { location, name, ..Auth::new(scheme) })
 }
 
 /// Whether a secret with this name is not a key for a service.
@@ -260,7 +271,9 @@ fn secret(name: Option<&str>, input: &Object<'_>, place: &str) -> Option<Auth> {
         Some(true) => AppliesTo::All,
         _ => AppliesTo::OptionalIds { ids: Vec::new() },
     };
-    Some(Auth { location: Some(place.to_owned()), name: Some(name), applies_to, ..Auth::new(scheme) })
+    let registration_url = input.text("description").and_then(lenient::registration_in);
+    let location = Some(place.to_owned());
+    Some(Auth { location, name: Some(name), registration_url, applies_to, ..Auth::new(scheme) })
 }
 
 /// A server of a list, or of a map by transport.

@@ -39,6 +39,8 @@ pub(super) struct Known {
     called: HashSet<String>,
     /// Addresses that other parts of the model state: of the provider, its terms, its credentials.
     stated: HashSet<String>,
+    /// The address of the contact, which may also be that of the documentation.
+    contact: Option<String>,
 }
 
 impl Known {
@@ -50,6 +52,7 @@ impl Known {
         let mut stated = HashSet::new();
         each_stated(manifest, &mut |text| stated.extend(draft.origin_url(text)));
         Self {
+            contact: manifest.contact.url.as_deref().and_then(|url| draft.origin_url(url)),
             stated,
             servers: set(&mut manifest.interfaces.iter().filter_map(|interface| interface.url.as_deref())),
             documents,
@@ -92,9 +95,10 @@ impl Known {
             }
             None => {
                 let sets = [&self.documents, &self.servers, &self.called, &self.stated];
+                let is_contact = || self.contact.as_deref() == Some(url);
                 // The address of a call may show a placeholder for a parameter.
                 let is_called = || endpoint::open_query(url).is_some_and(|url| self.called.contains(&url));
-                sets.into_iter().any(is_known) || is_called()
+                sets.into_iter().any(is_known) || is_contact() || is_called()
             }
         };
         if !known {
@@ -117,7 +121,6 @@ fn each_stated(manifest: &Manifest, show: &mut impl FnMut(&str)) {
         &manifest.declared_origin,
         &provider.url,
         &provider.logo,
-        &manifest.contact.url,
         &policies.terms_url,
         &policies.privacy_url,
         &manifest.status.status_url,

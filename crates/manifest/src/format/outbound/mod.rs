@@ -7,6 +7,7 @@
 mod calling;
 mod follow;
 mod known;
+mod pages;
 mod target;
 
 use serde_json::{Map, Value};
@@ -22,6 +23,7 @@ use crate::name::parse_url;
 use crate::text;
 use follow::{follow_known, may_be_followed};
 use known::Known;
+use pages::{names_files, relative_page};
 use target::Meanings;
 pub(crate) use target::{RELATED_WORDS, Target, target};
 
@@ -107,20 +109,22 @@ pub(crate) fn read<'v>(
     root: &'v Map<String, Value>,
     (folder, base): (Option<&Url>, Option<&Url>),
     draft: &mut Draft<'_>,
-) -> Vec<&'v str> {
+) -> Vec<Sentence<'v>> {
     let is_core = draft.format().is_core();
     let (mut known, format, origin) = (Known::of(draft), draft.format(), draft.base().origin());
     let (mut links_left, mut paths_left) = (LINKS_MAX, TRIES_MAX);
-    let (mut sentences, mut calling): (Vec<Sentence<'v>>, Vec<&'v str>) = (Vec::new(), Vec::new());
+    let (mut sentences, mut calling): (Vec<Sentence<'v>>, Vec<Sentence<'v>>) = (Vec::new(), Vec::new());
     let mut meanings = Meanings::default();
     let first = draft.manifest.links.len();
+    let has_repository = root.keys().any(|name| name.starts_with("repo"));
     each(root, &mut |names, published, owner| {
-        let rooted = relative_page(names, published).filter(|_| !is_core);
+        let is_file = || has_repository && names.last().is_some_and(|name| names_files(name));
+        let rooted = relative_page(names, published).filter(|_| !is_core && !is_file());
         let address = rooted.as_deref().or_else(|| is_address(published).then_some(published));
         if address.is_none() && addresses::may_hold_address(published) {
             sentences.push((published, owner));
             if calling.len() < CALLING_TEXTS_MAX && calling::may_name_call(names, published) {
-                calling.push(published);
+                calling.push((published, owner));
             }
         }
         let Some(published) = address.or_else(|| address_before_remark(published)) else { return };
@@ -185,7 +189,7 @@ pub(crate) fn read<'v>(
 }
 
 /// A text that may contain addresses, and the object below the root that contains the text.
-type Sentence<'v> = (&'v str, Option<&'v Map<String, Value>>);
+pub(crate) type Sentence<'v> = (&'v str, Option<&'v Map<String, Value>>);
 
 /// Adds the addresses in sentences, which are not followed.
 fn read_sentences(
@@ -236,38 +240,6 @@ fn origin_of(element: &Map<String, Value>) -> Option<Url> {
     let (_, address) = address::split_method(text);
     let url = Some(address).filter(|text| text.contains("://")).and_then(|text| parse_url(text).ok())?;
     url.has_host().then(|| url.join("/").ok()).flatten()
-}
-
-/// Words in the names of members with pages.
-const PAGE_WORDS: &[&str] = &[
-    "doc",
-    "docs",
-    "documentation",
-    "guide",
-    "guides",
-    "manual",
-    "readme",
-    "quickstart",
-    "tutorial",
-    "tutorials",
-    "reference",
-    "changelog",
-    "faq",
-    "spec",
-    "specification",
-    "terms",
-    "policy",
-    "license",
-];
-
-/// The path of a page without its leading slash, in a member for pages: `"docs": "docs/keys.md"`.
-fn relative_page(names: &[&str], published: &str) -> Option<String> {
-    if !addresses::is_relative_document(published) {
-        return None;
-    }
-    let mut holds_pages = false;
-    text::each_word(names.last()?, |word| holds_pages |= PAGE_WORDS.contains(&word));
-    holds_pages.then(|| ["/", published.strip_prefix("./").unwrap_or(published)].concat())
 }
 
 /// Resolves an address: a path below the folder of the service, or on the origin if it has no folder.
@@ -349,7 +321,13 @@ fn add(
     draft: &mut Draft<'_>,
 ) {
     let text_of = |keys: &[&str]| keys.iter().find_map(|key| owner?.get(*key)?.as_str());
-    let titled = |link: Link| Link { title: draft::name(text_of(&["name", "title", "label"])), ..link };
+    // The description of an object is about its only address.
+    let is_own = names.last().is_some_and(|name| is_plain(name));
+    let described = || text_of(&["description", "summary"]).filter(|_| is_own);
+    let titled = |link: Link| Link {
+        title: draft::name(text_of(&["name", "title", "label"]).or_else(described)),
+        ..link
+    };
     match target {
         Some(Target::Server(protocol)) => {
             // The version in the block of a protocol belongs to the protocol.

@@ -224,6 +224,12 @@ impl Words {
         self.iter().any(|word| known.contains(&word))
     }
 
+    /// Whether the last word, except for words for an address or a format, is one of these.
+    fn ends_with(&self, known: &[&str]) -> bool {
+        const ENDS: &[&str] = &["url", "uri", "link", "href", "page", "html", "md", "json"];
+        self.iter().filter(|word| !ENDS.contains(word)).last().is_some_and(|last| known.contains(&last))
+    }
+
     fn pair(&self, first: &str, second: &str) -> bool {
         self.iter().zip(self.iter().skip(1)).any(|pair| pair == (first, second))
     }
@@ -288,6 +294,43 @@ const PART_WORDS: &[&str] = &[
     "feed",
 ];
 
+/// Maximum number of words of a name that any word for a page makes the name of a page, and of any name of a page. Longer names are those
+/// of goods and articles: `website-audit-report`, `setup-guide-for-sellers-of-rooms`.
+const PAGE_NAME_WORDS_MAX: usize = 3;
+const TARGET_NAME_WORDS_MAX: usize = 5;
+/// Words that may stand in the name of a member with the manifest of an agent. With another word, it is the manifest of something else:
+/// `arena_manifest`.
+const MANIFEST_WORDS: &[&str] = &[
+    "manifest",
+    "manifests",
+    "agent",
+    "agents",
+    "ai",
+    "service",
+    "capability",
+    "capabilities",
+    "site",
+    "server",
+    "api",
+    "tool",
+    "tools",
+    "webmcp",
+    "machine",
+    "discovery",
+    "well",
+    "known",
+    "url",
+    "uri",
+    "href",
+    "link",
+    "json",
+    "full",
+    "self",
+    "canonical",
+    "v1",
+    "v2",
+];
+
 fn by_words(own: &Words, all: &Words) -> Option<Target> {
     if own.count == 1 && own.any(&["url", "href", "link"]) && all.any(PARTY_WORDS) {
         return None;
@@ -298,8 +341,10 @@ fn by_words(own: &Words, all: &Words) -> Option<Target> {
     // Names of calls or lists about servers: `mcp_search`, `mcp_catalog_stats`.
     let is_part = own.count > 1 && own.any(PART_WORDS) && !own.any(&["endpoint", "url", "server"]);
     let is_server = own.any(SERVER_WORDS) && !own.any(GOODS_WORDS) && !is_part;
-    if let Some((_, rel)) = PAGE_WORDS.iter().find(|(words, _)| own.any(words)) {
-        return Some(Target::page(rel));
+    let names_page =
+        |words: &[&str]| own.any(words) && (own.count <= PAGE_NAME_WORDS_MAX || own.ends_with(words));
+    if let Some((_, rel)) = PAGE_WORDS.iter().find(|(words, _)| names_page(words)) {
+        return (own.count <= TARGET_NAME_WORDS_MAX).then(|| Target::page(rel));
     }
     if own.are(&["source"]) || own.pair("source", "code") || own.pair("source", "url") {
         return Some(Target::page("repository"));
@@ -329,7 +374,10 @@ fn by_words(own: &Words, all: &Words) -> Option<Target> {
         return is_server.then_some(Target::Server(Protocol::A2a));
     }
     let is_web_app = own.any(&["web", "webmanifest", "app", "pwa", "site"]);
-    if all.any(&["manifest", "manifests"]) && !is_web_app && !all.any(&["trust"])
+    let is_part_of_agent = |word: &str| MANIFEST_WORDS.contains(&word);
+    let names_manifest = own.any(&["manifest", "manifests"]) && own.iter().all(is_part_of_agent)
+        || all.any(&["manifest", "manifests"]) && !own.any(&["manifest", "manifests"]);
+    if names_manifest && !is_web_app && !all.any(&["trust"])
         || own.pair("agents", "json")
         || own.pair("agent", "json")
         || own.pair("agents", "txt")

@@ -1,0 +1,301 @@
+//! Remarks about the credentials of a service: where and how they are obtained, their form, their scopes, the page about them, the secrets in
+//! the environment variables of a client, "No login or subscription".
+//!
+//! Completes the credentials that other sentences state. Only secrets of the environment and the statement that nobody has to log in add
+//! credentials.
+
+use crate::draft::{self, Draft};
+use crate::format::{lenient, mcp};
+use crate::model::{AppliesTo, Auth, AuthScheme, Capability, Tristate};
+use crate::object::Object;
+use crate::text;
+
+/// Maximum number of secrets of one document, and of variables that are searched for them.
+const SECRETS_MAX: usize = 20;
+const VARIABLES_MAX: usize = 200;
+/// Maximum number of words of one line that are searched.
+const WORDS_MAX: usize = 100;
+/// Maximum number of scopes of one text.
+const SCOPES_MAX: usize = 20;
+
+/// Collects the remarks of a text, line by line.
+#[derive(Debug, Default)]
+pub(super) struct AuthRemarks {
+    /// Whether the line is below a heading about environment variables.
+    is_of_environment: bool,
+    found: Auth,
+    secrets: Vec<Auth>,
+    /// The words that say that nobody has to log in.
+    no_login: Option<String>,
+}
+
+impl AuthRemarks {
+    /// Reads a line, which may be below a heading about credentials.
+    pub(super) fn read_line(&mut self, line: &str, is_of_auth: bool) {
+        if line.is_empty() || line.len() > draft::DESCRIPTION_CHARS_MAX {
+            return;
+        }
+        if line.starts_with('#') || (line.starts_with('[') && line.ends_with(']')) {
+            self.is_of_environment = names_environment(line);
+            return;
+        }
+        if line.ends_with(':') && names_environment(line) {
+            self.is_of_environment = true;
+        } else if self.is_of_environment && self.secrets.len() < SECRETS_MAX {
+            self.secrets.extend(secret_in(line));
+        }
+        if is_of_auth {
+            self.read_section(line);
+        }
+        if line.contains("cope=") && line.contains("OAuth") {
+            self.read_scopes(line);
+        }
+        if self.found.docs_url.is_none() && line.contains("/auth.md") {
+            self.found.docs_url = words_of(line).find(|word| is_page_of_auth(word)).map(str::to_owned);
+        }
+        // Another line may be about the calls of its section.
+        if self.no_login.is_none() && line.starts_with(['-', '*', '+']) {
+            self.no_login = no_login(line).map(str::to_owned);
+        }
+    }
+
+    /// A line below a heading about credentials: `Auto-registration: first request creates a key.`, `API key format: ak_<32 hex>`.
+    fn read_section(&mut self, line: &str) {
+        if self.found.registration_url.is_none() {
+            self.found.registration_url = lenient::registration_in(line);
+        }
+        let Some((label, value)) = line.trim_start_matches(['-', '*', '+', ' ']).split_once(':') else {
+            return;
+        };
+        let words = text::words(text::capped(label, draft::NAME_CHARS_MAX));
+        let value = value.trim_matches(['*', ' ']);
+        match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+            ["auto", "registration"] | ["automatic", "registration"] => {
+                self.found.registration = draft::name(Some(value));
+            }
+            [.., "key" | "token", "format"] => {
+                let form = value.split(" in ").next().unwrap_or_default();
+                let form = form.split([',', '(']).next().unwrap_or_default().trim();
+                let form = text::capped(form, draft::NAME_CHARS_MAX).to_owned();
+                self.found.format = Some(form).filter(|form| !form.is_empty());
+            }
+            _ => {}
+        }
+    }
+
+    /// `OAuth scope=rooms`
+    fn read_scopes(&mut self, line: &str) {
+        for scope in words_of(line).filter_map(|word| word.strip_prefix("scope=")) {
+            if self.found.scopes.len() < SCOPES_MAX && !scope.is_empty() {
+                let scope = text::capped(scope.trim_end_matches('.'), draft::NAME_CHARS_MAX);
+                self.found.scopes.insert(scope.to_owned(), String::new());
+            }
+        }
+    }
+
+    /// Completes the credentials of the text.
+    pub(super) fn finish(self, draft: &mut Draft<'_>) {
+        let Self { found, secrets, no_login, .. } = self;
+        let absolute = |address: &Option<String>| address.as_deref().and_then(|url| draft.origin_url(url));
+        let (registration_url, docs_url) = (absolute(&found.registration_url), absolute(&found.docs_url));
+        for auth in draft.manifest.auth.iter_mut().filter(|auth| is_credential(auth)) {
+            auth.registration_url = auth.registration_url.take().or_else(|| registration_url.clone());
+            auth.docs_url = auth.docs_url.take().or_else(|| docs_url.clone());
+            auth.registration = auth.registration.take().or_else(|| found.registration.clone());
+            auth.format = auth.format.take().or_else(|| found.format.clone());
+            if auth.scheme == AuthScheme::OAuth2 {
+                auth.scopes.extend(found.scopes.clone());
+            }
+        }
+        keep_secrets(secrets, draft);
+        if let Some(words) = no_login.filter(|_| draft.manifest.auth.is_empty()) {
+            draft.keep(Auth { declared: Some(words), ..Auth::new(AuthScheme::None) });
+        }
+    }
+}
+
+/// Whether a caller obtains this credential.
+const fn is_credential(auth: &Auth) -> bool {
+    !matches!(auth.scheme, AuthScheme::None | AuthScheme::Payment)
+}
+
+/// Keeps secrets of the environment. A credential without a name gets the name of its variable.
+fn keep_secrets(secrets: Vec<Auth>, draft: &mut Draft<'_>) {
+    for secret in secrets {
+        let known = &mut draft.manifest.auth;
+        if known.iter().any(|known| known.name == secret.name) {
+            continue;
+        }
+        let is_same =
+            |known: &&mut Auth| known.scheme == secret.scheme && known.name.is_none() && is_key(known.scheme);
+        match known.iter_mut().find(is_same) {
+            Some(known) => {
+                (known.location, known.name) = (secret.location, secret.name);
+                known.registration_url = known.registration_url.take().or(secret.registration_url);
+            }
+            None => draft.keep(secret),
+        }
+    }
+}
+
+const fn is_key(scheme: AuthScheme) -> bool {
+    matches!(scheme, AuthScheme::ApiKey)
+}
+
+/// Members that describe the environment variables of a client.
+const ENVIRONMENT_KEYS: &[&str] = &["environment_variables", "environmentVariables"];
+
+/// Reads the descriptions of environment variables, `{"SHOP_API_KEY": {"required": false, "description": "Key of the shop"}}`, and sets the
+/// page about the credentials: a link to `auth.md`.
+pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
+    let variables = ENVIRONMENT_KEYS.iter().find_map(|key| root.object(key));
+    let described = variables.iter().flat_map(Object::members).take(VARIABLES_MAX);
+    let secrets = described.filter_map(|(name, variable)| {
+        let secret = mcp::secret_of_environment(name)?;
+        let registration_url = variable.text("description").and_then(lenient::registration_in);
+        let applies_to = applies_to(variable.flag("required") == Some(true));
+        Some(Auth { registration_url, applies_to, ..secret })
+    });
+    keep_secrets(secrets.take(SECRETS_MAX).collect(), draft);
+    let manifest = &mut draft.manifest;
+    if manifest.auth.iter().any(is_issued) {
+        let mut calls = manifest.capabilities.iter_mut().filter(|call| registers(call)).take(2);
+        let only = calls.next().filter(|_| calls.next().is_none());
+        let url = only.and_then(|call| {
+            // The call that issues a credential cannot accept it.
+            if call.auth.required == Tristate::No {
+                call.auth.schemes.clear();
+            }
+            call.invocation.url.clone()
+        });
+        for auth in manifest.auth.iter_mut().filter(|auth| is_issued(auth)) {
+            auth.registration_url.clone_from(&url);
+        }
+    }
+    if manifest.auth.iter().any(|auth| is_credential(auth) && auth.docs_url.is_none()) {
+        let page = manifest.links.iter().map(|link| &link.url).find(|url| is_page_of_auth(url)).cloned();
+        for auth in manifest.auth.iter_mut().filter(|auth| is_credential(auth) && auth.docs_url.is_none()) {
+            auth.docs_url.clone_from(&page);
+        }
+    }
+}
+
+/// Whether a service issues this credential, and no statement says where.
+const fn is_issued(auth: &Auth) -> bool {
+    matches!(auth.scheme, AuthScheme::ApiKey | AuthScheme::Bearer)
+        && auth.registration_url.is_none()
+        && auth.token_url.is_none()
+        && auth.registration.is_none()
+}
+
+/// Whether a call registers an agent, by its name: `step_1_register`, `register_agent`.
+fn registers(call: &Capability) -> bool {
+    const BESIDE: &[&str] =
+        &["step", "agent", "agents", "account", "user", "client", "consumer", "self", "new", "post", "api"];
+    let may_be = |name: &str| ["regist", "Regist", "ignup", "ign_up"].iter().any(|part| name.contains(part));
+    if call.invocation.method.as_deref() != Some("POST") || !may_be(&call.native_id) {
+        return false;
+    }
+    let words = text::words(&call.native_id);
+    let is_verb = |word: &str| matches!(word, "register" | "registration" | "signup");
+    let is_number = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
+    words.iter().any(|word| is_verb(word))
+        && words.iter().all(|word| is_verb(word) || is_number(word) || BESIDE.contains(&word.as_str()))
+}
+
+fn applies_to(is_required: bool) -> AppliesTo {
+    if is_required { AppliesTo::All } else { AppliesTo::OptionalIds { ids: Vec::new() } }
+}
+
+/// Whether an address is that of a page about credentials for agents.
+fn is_page_of_auth(address: &str) -> bool {
+    let path = address.split(['?', '#']).next().unwrap_or_default();
+    path.ends_with("/auth.md")
+}
+
+/// Whether a heading announces environment variables.
+fn names_environment(heading: &str) -> bool {
+    let words = text::words(text::capped(heading, draft::NAME_CHARS_MAX));
+    words.windows(2).any(
+        |pair| matches!(pair, [first, second] if first == "environment" && second.starts_with("variable")),
+    )
+}
+
+/// The secret of a line below such a heading: `SHOP_API_KEY - Required: key of the shop`.
+fn secret_in(line: &str) -> Option<Auth> {
+    let line = line.trim_start_matches(['-', '*', '+', ' ', '`']);
+    let end =
+        line.find(|letter: char| !(letter.is_ascii_uppercase() || letter.is_ascii_digit() || letter == '_'))?;
+    let (name, rest) = line.split_at_checked(end)?;
+    let described = rest.trim_start_matches(['`', '*', ' ']);
+    let is_described = described.starts_with(['-', ':', '(', '\u{2013}', '\u{2014}']);
+    if !name.contains('_') || !is_described {
+        return None;
+    }
+    let words = text::words(text::capped(described, draft::NAME_CHARS_MAX));
+    let is_required = words.iter().any(|word| word == "required") && !words.iter().any(|word| word == "not");
+    let registration_url = lenient::registration_in(described);
+    let secret = mcp::secret_of_environment(name)?;
+    Some(Auth { registration_url, applies_to: applies_to(is_required), ..secret })
+}
+
+/// Words for what nobody needs: "No login or subscription".
+const LOGINS: &[&str] =
+    &["login", "logins", "account", "accounts", "signup", "registration", "subscription", "subscriptions"];
+
+/// The clause of a line that says that nobody has to log in, and nothing else.
+fn no_login(line: &str) -> Option<&str> {
+    if !text::has_four(line, *b"ogin") && !text::has_four(line, *b"ccou") {
+        return None;
+    }
+    let clauses = line.split(['.', ';', '(', ')']).take(WORDS_MAX);
+    clauses.map(|clause| clause.trim_matches(['-', '*', '+', '>', ' '])).find(|clause| {
+        let words = text::words(text::capped(clause, draft::NAME_CHARS_MAX));
+        let Some((first, others)) = words.split_first() else { return false };
+        let beside = |word: &str| matches!(word, "or" | "and" | "no" | "required" | "needed" | "is");
+        first == "no"
+            && others.iter().any(|word| LOGINS.contains(&word.as_str()))
+            && others.iter().all(|word| LOGINS.contains(&word.as_str()) || beside(word))
+    })
+}
+
+fn words_of(line: &str) -> impl Iterator<Item = &str> {
+    line.split_whitespace()
+        .take(WORDS_MAX)
+        .map(|word| word.trim_matches(['`', '(', ')', ',', ';', '<', '>', '*']))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_the_secrets_below_a_heading_about_the_environment() {
+        assert!(
+            names_environment("[Environment Variables]") && names_environment("## Environment variables")
+        );
+        assert!(!names_environment("## Variables of the environment"));
+        let of = |line| secret_in(line).map(|auth| (auth.scheme, auth.applies_to == AppliesTo::All));
+        assert_eq!(of("SHOP_PRIVATE_KEY - Required: signs requests"), Some((AuthScheme::Other, true)));
+        assert_eq!(of("- `SHOP_API_KEY`: optional key"), Some((AuthScheme::ApiKey, false)));
+        for line in ["SHOP_URL - Required: where", "SHOP_API_KEY=abc", "KEY - Required", "Shop keys"] {
+            assert_eq!(of(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn finds_the_statement_that_nobody_has_to_log_in() {
+        for line in [
+            "- No login or subscription; pay per call.",
+            "No account required.",
+            "Free (no signup, no login)",
+        ] {
+            assert!(no_login(line).is_some(), "{line}");
+        }
+        for line in
+            ["No login for guests.", "Login required", "No account data is kept.", "There is no login"]
+        {
+            assert_eq!(no_login(line), None, "{line}");
+        }
+    }
+}

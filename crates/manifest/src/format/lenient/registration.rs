@@ -1,0 +1,169 @@
+//! Where and how credentials are obtained, as a sentence about them states it: "Create at https://…", "Get your key at https://…".
+
+use crate::draft::{DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX};
+use crate::model::{Auth, AuthScheme};
+use crate::name::URL_BYTES_MAX;
+use crate::object::Object;
+use crate::text::capped;
+
+/// Members of an object about credentials that hold sentences.
+const SENTENCE_KEYS: &[&str] =
+    &["description", "instructions", "note", "notes", "usage", "details", "howto", "how_to"];
+/// Maximum number of words of one text that are searched.
+const WORDS_MAX: usize = 400;
+/// Maximum number of words between the verb and the address.
+const WORDS_BETWEEN_MAX: usize = 8;
+/// Verbs and adverbs for obtaining a credential.
+const OBTAINING: &[&str] = &[
+    "create",
+    "created",
+    "get",
+    "obtain",
+    "obtained",
+    "register",
+    "registered",
+    "signup",
+    "generate",
+    "generated",
+    "issued",
+    "provision",
+    "provisioned",
+    "claim",
+];
+/// Prepositions before the address.
+const AT: &[&str] = &["at", "from", "via", "on", "through", "here:", "here", "post", "by"];
+
+/// The address at which the credentials that a text is about are obtained. The verb, the preposition and the address are in one sentence.
+pub(crate) fn registration_in(text: &str) -> Option<String> {
+    let text = capped(text, DESCRIPTION_CHARS_MAX);
+    if !text.contains('/') {
+        return None;
+    }
+    // Number of words since the verb, if a verb precedes in this sentence.
+    let mut since: Option<usize> = None;
+    let mut before = "";
+    for word in text.split_whitespace().take(WORDS_MAX) {
+        let bare = word.trim_matches(['`', '(', ')', ',', ';', '"', '<', '>', '*', '\'']);
+        let is_address = bare.starts_with("https://") || (bare.starts_with('/') && bare.len() > 1);
+        let is_led = AT.iter().any(|known| before.eq_ignore_ascii_case(known));
+        if is_address && is_led && since.is_some_and(|words| words <= WORDS_BETWEEN_MAX) {
+            let address = bare.trim_end_matches(['.', ':']);
+            return (address.len() <= URL_BYTES_MAX).then(|| address.to_owned());
+        }
+        let verb = bare.trim_end_matches([':', '.']);
+        // "GET" is the method of a call.
+        let is_method = verb.len() > 1 && verb.bytes().all(|byte| byte.is_ascii_uppercase());
+        let is_sign_up = before.eq_ignore_ascii_case("sign") && verb.eq_ignore_ascii_case("up");
+        let is_verb = OBTAINING.iter().any(|known| verb.eq_ignore_ascii_case(known)) && !is_method;
+        since = if is_verb || is_sign_up {
+            Some(0)
+        } else if bare.ends_with(['.', '!', '?']) && !is_address {
+            None
+        } else {
+            since.map(|words| words + 1)
+        };
+        before = bare;
+    }
+    None
+}
+
+/// The address at which credentials are obtained, from the sentences of an object about them.
+fn registration_in_members(object: &Object<'_>) -> Option<String> {
+    SENTENCE_KEYS.iter().filter_map(|key| object.text(key)).find_map(registration_in)
+}
+
+/// Where the credentials that an element needs are obtained.
+pub(crate) fn registration_of(element: &Object<'_>) -> Option<String> {
+    let stated = element.object_of(&["auth", "authentication"])?;
+    stated.text_of(REGISTRATION_KEYS).and_then(first_address)
+}
+
+/// Sets where the credentials of an object are obtained.
+pub(super) fn set_registration(object: &Object<'_>, found: &mut [Auth]) {
+    let stated = object.text_of(REGISTRATION_KEYS).and_then(first_address);
+    let in_words = if stated.is_none() { registration_in_members(object) } else { None };
+    let is_automatic = AUTOMATIC_KEYS.iter().any(|key| object.flag(key) == Some(true));
+    let format = object.text_of(FORMAT_KEYS).map(|format| capped(format, NAME_CHARS_MAX));
+    for auth in found.iter_mut().filter(|auth| auth.scheme != AuthScheme::None) {
+        if stated.is_some() {
+            auth.registration_url.clone_from(&stated);
+        } else if auth.registration_url.is_none() {
+            auth.registration_url.clone_from(&in_words);
+        }
+        if auth.scheme != AuthScheme::Payment {
+            auth.registration = is_automatic.then(|| AUTOMATIC.to_owned());
+            auth.format = format.map(str::to_owned);
+        }
+    }
+}
+
+/// Flags that say that a first request creates the credentials, and the words that the model has for them.
+const AUTOMATIC_KEYS: &[&str] = &["auto_registration", "autoRegistration", "auto_register", "autoRegister"];
+const AUTOMATIC: &str = "automatic";
+/// Members with the form of a credential.
+const FORMAT_KEYS: &[&str] = &["key_format", "keyFormat", "api_key_format", "apiKeyFormat"];
+
+/// Members that say where credentials are obtained, in an address or a sentence.
+pub(super) const REGISTRATION_KEYS: &[&str] = &[
+    "registration_url",
+    "registrationUrl",
+    "register_url",
+    "registration_endpoint",
+    "registration",
+    "register",
+    "obtain_token",
+    "obtain",
+    "getApiKey",
+    "get_api_key",
+    "get_key",
+    "get_token",
+    "getToken",
+    "how_to_get_token",
+    "how_to_get_key",
+    "how_to_get_api_key",
+    "howToGetToken",
+    "howToGetKey",
+    "how_to_obtain",
+    "how_to_register",
+    "token_issuance",
+    "tokenIssuance",
+    "signup",
+    "signup_url",
+];
+
+/// The first address or path of a text: `/register` in `POST /register (returns a key)`.
+pub(super) fn first_address(text: &str) -> Option<String> {
+    let is_address = |word: &&str| word.contains("://") || (word.starts_with('/') && word.len() > 1);
+    let word = text.split_whitespace().find(is_address).filter(|word| word.len() <= URL_BYTES_MAX)?;
+    let start = word.find("http").filter(|_| word.contains("://")).unwrap_or_default();
+    Some(word.get(start..)?.trim_end_matches(['.', ',', ';', ')']).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_where_credentials_are_obtained() {
+        let of = |text: &str| registration_in(text).unwrap_or_default();
+        for text in [
+            "Shop token. Create at https://shop.example/keys. Paste as 'Bearer shop_…'.",
+            "Free plan: 3 rooms. Get your key at https://shop.example/keys",
+            "Register at https://shop.example/keys, then pay.",
+            "Sign up at https://shop.example/keys.",
+            "Keys are issued by https://shop.example/keys (free).",
+            "Obtain a token via POST https://shop.example/keys",
+        ] {
+            assert_eq!(of(text), "https://shop.example/keys", "{text}");
+        }
+        assert_eq!(of("Get a key from POST /keys."), "/keys");
+        for text in [
+            "See https://shop.example/keys",
+            "GET https://shop.example/rooms",
+            "Get rooms. Listed at https://shop.example/rooms",
+            "Get started.",
+        ] {
+            assert_eq!(of(text), "", "{text}");
+        }
+    }
+}

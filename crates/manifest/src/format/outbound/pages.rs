@@ -1,0 +1,43 @@
+//! Relative paths of pages, and members with the files of a repository.
+
+use crate::format::addresses;
+use crate::text;
+
+/// Words in the names of members with pages.
+const PAGE_WORDS: &[&str] = &[
+    "doc",
+    "docs",
+    "documentation",
+    "guide",
+    "guides",
+    "manual",
+    "readme",
+    "quickstart",
+    "tutorial",
+    "tutorials",
+    "reference",
+    "changelog",
+    "faq",
+    "spec",
+    "specification",
+    "terms",
+    "policy",
+    "license",
+];
+
+/// Whether a member lists files of a repository: `docs_paths`.
+pub(super) fn names_files(name: &str) -> bool {
+    let mut found = false;
+    text::each_word(name, |word| found = matches!(word, "path" | "paths" | "file" | "files"));
+    found
+}
+
+/// The path of a page without its leading slash, in a member for pages: `"docs": "docs/keys.md"`.
+pub(super) fn relative_page(names: &[&str], published: &str) -> Option<String> {
+    if !addresses::is_relative_document(published) {
+        return None;
+    }
+    let mut holds_pages = false;
+    text::each_word(names.last()?, |word| holds_pages |= PAGE_WORDS.contains(&word));
+    holds_pages.then(|| ["/", published.strip_prefix("./").unwrap_or(published)].concat())
+}
