@@ -236,7 +236,7 @@ fn merging_uses_the_highest_price_and_the_lowest_limit() {
     };
     let (capability, contradictions) =
         merged_of(priced("$0.5", "USD", limit(60, 60)), priced("2.00", "USD", limit(600, 3_600)));
-    assert_eq!(facts(&contradictions), [(Fact::Price, "2.00 USD"), (Fact::RateLimit, "1 in 6 s")]);
+    assert_eq!(facts(&contradictions), [(Fact::Price, "2.00 USD"), (Fact::RateLimit, "10 in 60 s")]);
     assert_eq!(capability.price.unwrap().price.as_deref(), Some("2.00"));
     assert_eq!(capability.rate_limit, Some(limit(600, 3_600)));
     let (capability, contradictions) =
