@@ -142,6 +142,7 @@ mod tests {
             "optional_api_key",
             "Bearer token. Optional.",
             "Optional API key for higher rate limits.",
+            "API Key (optional for basic access)",
             "API key (optional): `X-K` header",
             "API key (optional): send it in the `X-K` header.",
             "Authentication is optional, not required.",
@@ -149,7 +150,7 @@ mod tests {
             assert_eq!(optional_in(text), Some(Optional::All), "{text}");
         }
         for text in [
-            "API Key (optional for basic access)",
+            "API Key (optional for the list of rooms)",
             "API key optional. Required for writes.",
             "The token is optional when reading",
         ] {
