@@ -70,7 +70,7 @@ impl AuthRemarks {
         let words = text::words(text::capped(label, draft::NAME_CHARS_MAX));
         let value = value.trim_matches(['*', ' ']);
         match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-            ["auto", "registration"] | ["automatic", "registration"] => {
+            ["auto" | "automatic", "registration"] => {
                 self.found.registration = draft::name(Some(value));
             }
             [.., "key" | "token", "format"] => {

@@ -1,4 +1,4 @@
-//! Skills and prompts that the sentences of a text name: "(MCP tool get_brief; skill fetch-brief)", `Call prompt "discover_rooms"`.
+//! Skills and prompts that the sentences of a text name: `(MCP tool get_brief; skill fetch-brief)`, `Call prompt "discover_rooms"`.
 
 use crate::draft::{self, Draft};
 use crate::format::mcp;
@@ -94,7 +94,9 @@ mod tests {
     fn hyphenated_names_are_skills_if_one_is_called_a_skill() {
         let of = |parts: &[&str]| {
             let mut named = NamedSkills::default();
-            parts.iter().for_each(|part| named.read_part(part, None));
+            for part in parts {
+                named.read_part(part, None);
+            }
             (named.skills.len(), named.is_of_skills)
         };
         assert_eq!(of(&["skill fetch-brief", "fetch-score"]), (2, true));

@@ -102,7 +102,7 @@ impl PlanLines {
             return;
         }
         let (plan, price) = (Some(name.to_owned()), Some(price.to_owned()));
-        self.plans.push(Payment { plan, price, ..Payment::default() });
+        self.plans.push(Payment { price, plan, ..Payment::default() });
         let mut parts = value.split([';', '\u{2014}']).flat_map(|part| part.split(", ")).take(PARTS_MAX);
         let is_limit = |part: &&str| {
             part.bytes().any(|byte| byte.is_ascii_digit()) && LIMITED.iter().any(|word| part.contains(word))

@@ -23,7 +23,7 @@ use crate::name::parse_url;
 use crate::text;
 use follow::{follow_known, may_be_followed};
 use known::Known;
-use pages::{names_files, relative_page};
+use pages::relative_page;
 use target::Meanings;
 pub(crate) use target::{RELATED_WORDS, Target, target};
 
@@ -116,10 +116,8 @@ pub(crate) fn read<'v>(
     let (mut sentences, mut calling): (Vec<Sentence<'v>>, Vec<Sentence<'v>>) = (Vec::new(), Vec::new());
     let mut meanings = Meanings::default();
     let first = draft.manifest.links.len();
-    let has_repository = root.keys().any(|name| name.starts_with("repo"));
     each(root, &mut |names, published, owner| {
-        let is_file = || has_repository && names.last().is_some_and(|name| names_files(name));
-        let rooted = relative_page(names, published).filter(|_| !is_core && !is_file());
+        let rooted = relative_page(names, published, root).filter(|_| !is_core);
         let address = rooted.as_deref().or_else(|| is_address(published).then_some(published));
         if address.is_none() && addresses::may_hold_address(published) {
             sentences.push((published, owner));

@@ -1,5 +1,7 @@
 //! Relative paths of pages, and members with the files of a repository.
 
+use serde_json::{Map, Value};
+
 use crate::format::addresses;
 use crate::text;
 
@@ -26,18 +28,21 @@ const PAGE_WORDS: &[&str] = &[
 ];
 
 /// Whether a member lists files of a repository: `docs_paths`.
-pub(super) fn names_files(name: &str) -> bool {
+fn names_files(name: &str) -> bool {
     let mut found = false;
     text::each_word(name, |word| found = matches!(word, "path" | "paths" | "file" | "files"));
     found
 }
 
-/// The path of a page without its leading slash, in a member for pages: `"docs": "docs/keys.md"`.
-pub(super) fn relative_page(names: &[&str], published: &str) -> Option<String> {
+/// The path of a page without its leading slash, in a member for pages: `"docs": "docs/keys.md"`. In a document that names a repository, a
+/// list of files is about the repository and not about the site.
+pub(super) fn relative_page(names: &[&str], published: &str, root: &Map<String, Value>) -> Option<String> {
     if !addresses::is_relative_document(published) {
         return None;
     }
     let mut holds_pages = false;
     text::each_word(names.last()?, |word| holds_pages |= PAGE_WORDS.contains(&word));
-    holds_pages.then(|| ["/", published.strip_prefix("./").unwrap_or(published)].concat())
+    let has_repository = || root.keys().any(|name| name.starts_with("repo"));
+    let is_file = holds_pages && names.last().is_some_and(|name| names_files(name)) && has_repository();
+    (holds_pages && !is_file).then(|| ["/", published.strip_prefix("./").unwrap_or(published)].concat())
 }
