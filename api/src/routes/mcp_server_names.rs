@@ -1,15 +1,16 @@
 //! Names and versions of the servers of `/v0.1/servers`: which manifest may declare a name, and which of several manifests provides a
 //! version.
 //!
-//! A name is kept only in a manifest at a host of its namespace, so all manifests that declare one name belong to one site, and nothing that
-//! another site publishes replaces or hides its versions. Every other server has a generated name with the id of its manifest.
+//! A name is kept only in a manifest whose publisher may use its namespace, so all manifests that declare one name belong to one site, and
+//! nothing that another site or a customer of the site publishes replaces or hides its versions. Every other server has a generated name with
+//! the id of its manifest.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use chrono::{DateTime, Utc};
-use manifest::{Host, Manifest, ManifestId, ManifestUrl};
+use manifest::{Host, Manifest, ManifestId, ManifestUrl, Publisher};
 use policy::naming;
 use serde::Serialize;
 use store::StoredManifest;
@@ -33,8 +34,10 @@ pub(super) enum Origin {
 
 /// `reverse.domain/name`. Clients keep one server per name, so a name of another domain is replaced. If the host is too long for a name,
 /// its innermost labels are dropped; the id keeps the name unique.
-pub(super) fn name(manifest: &Manifest) -> (String, Origin) {
-    if let Some(name) = declared_name(manifest).filter(|name| may_name(&manifest.url, name)) {
+pub(super) fn name(stored: &StoredManifest) -> (String, Origin) {
+    let manifest = &stored.manifest;
+    let may_use = |name: &&str| may_name(&manifest.url, stored.publisher, name);
+    if let Some(name) = declared_name(manifest).filter(may_use) {
         return (name.to_owned(), Origin::Declared);
     }
     let id = manifest.id.as_str();
@@ -70,13 +73,15 @@ fn reversed(host: &Host) -> String {
     host.as_str().rsplit('.').collect::<Vec<_>>().join(".")
 }
 
-/// Whether a manifest at a URL may declare a server under a registry name: the namespace must belong to its host, and the path must be one
-/// where only the host itself publishes. The namespace of an account belongs to the host of its pages: `io.github.someone` to
-/// `someone.github.io`. A name in the format of generated names is reserved for the manifest with its id.
-fn may_name(url: &ManifestUrl, name: &str) -> bool {
+/// Whether the publisher of a manifest may declare a server under a registry name: it may use the namespace, and only the host itself
+/// publishes at the path. The namespace of an account belongs to the host of its pages: `io.github.someone` to `someone.github.io`. A name in
+/// the format of generated names is reserved for the manifest with its id.
+fn may_name(url: &ManifestUrl, publisher: Publisher, name: &str) -> bool {
     let (space, own) = name.split_once('/').unwrap_or_default();
-    let is_own = || host_of(space).is_some_and(|named| url.host().may_use_name_of(&named));
-    naming::is_usual(url) && is_own() && ManifestId::parse(own).is_err()
+    let may_use = |named: &Host| publisher.may_use_name_of(&url.host(), named);
+    naming::is_usual(url)
+        && host_of(space).is_some_and(|named| may_use(&named))
+        && ManifestId::parse(own).is_err()
 }
 
 /// The host of a namespace: `mcp.example.com` for `com.example.mcp`.
@@ -127,7 +132,7 @@ impl SiteServers {
     pub(super) fn add(&mut self, stored: &StoredManifest) -> ControlFlow<()> {
         let manifest = &stored.manifest;
         if has_server(stored)
-            && let (name, Origin::Declared) = name(manifest)
+            && let (name, Origin::Declared) = name(stored)
         {
             let host = name.split_once('/').and_then(|(space, _)| host_of(space));
             self.0.push(Declared {
@@ -173,7 +178,10 @@ mod tests {
 
     #[test]
     fn a_host_names_servers_only_in_its_own_namespace() {
-        let may = |url: &str, name: &str| may_name(&ManifestUrl::parse(url).unwrap(), name);
+        let may = |url: &str, name: &str| {
+            let url = ManifestUrl::parse(url).unwrap();
+            may_name(&url, naming::publisher_by_url(&url), name)
+        };
         let card = "https://example.com/.well-known/mcp/server-card.json";
         for name in ["com.example/tools", "com.example.mcp/tools"] {
             assert!(may(card, name), "{name}");
@@ -194,13 +202,14 @@ mod tests {
         for name in ["io.github.other/tools", "io.github/tools", "com.github.someone/tools"] {
             assert!(!may(of_account, name), "{name}");
         }
-        for url in ["https://www.example.com/.well-known/mcp.json", "https://mcp.example.com/agents.json"] {
-            assert!(may(url, "com.example/tools"), "{url}");
+        assert!(may("https://www.example.com/.well-known/mcp.json", "com.example/tools"));
+        let of_customer = "https://user.example.com/.well-known/mcp.json";
+        for name in ["com.example.user/tools", "com.example.user.eu/tools"] {
+            assert!(may(of_customer, name), "{name}");
         }
-        assert!(
-            !may("https://user.example.com/.well-known/mcp.json", "com.example.mcp/tools"),
-            "another host"
-        );
+        for name in ["com.example/tools", "com.example.mcp/tools"] {
+            assert!(!may(of_customer, name), "{name} of a customer");
+        }
         for url in [
             "https://example.com/u/someone/server.json",
             "https://example.com/.well-known/..%2Fu/server.json",

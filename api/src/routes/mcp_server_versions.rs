@@ -94,7 +94,7 @@ impl Kept for Versions {
 impl Versions {
     fn add(&mut self, stored: &StoredManifest) -> ControlFlow<()> {
         let manifest = &stored.manifest;
-        if name(manifest).0 == self.name
+        if name(stored).0 == self.name
             && let Some(entry) = ServerEntry::of(stored)
         {
             let entry = entry.with_latest(self.found.is_empty());

@@ -226,7 +226,7 @@ impl ServerFilter {
         let manifest = &stored.manifest;
         let has_version = |wanted: &str| wanted == LATEST || version(manifest).0 == wanted;
         self.since.is_none_or(|since| stored.changed_at >= since)
-            && self.search.as_deref().is_none_or(|search| name(manifest).0.to_lowercase().contains(search))
+            && self.search.as_deref().is_none_or(|search| name(stored).0.to_lowercase().contains(search))
             && self.version.as_deref().is_none_or(has_version)
     }
 
@@ -267,7 +267,7 @@ impl Kept for Page {
 impl Page {
     fn add(&mut self, stored: StoredManifest) -> ControlFlow<()> {
         let entry = self.filter.matches(&stored).then(|| ServerEntry::of(&stored)).flatten();
-        let is_declared = matches!(name(&stored.manifest), (_, Origin::Declared));
+        let is_declared = matches!(name(&stored), (_, Origin::Declared));
         let id = stored.manifest.id;
         if let Some(entry) = entry {
             if !self.rows.is_empty() && self.bytes() + entry.bytes() > PAGE_BYTES_MAX {
@@ -311,7 +311,7 @@ pub(super) struct ServerEntry {
 impl ServerEntry {
     /// The server that a manifest declares.
     pub(super) fn of(stored: &StoredManifest) -> Option<Self> {
-        let server = server(&stored.manifest).filter(|_| has_server(stored))?;
+        let server = server(&stored.manifest, &name(stored).0).filter(|_| has_server(stored))?;
         let server = ObjectText::of(&server).ok()?;
         Some(Self { server, meta: meta(stored) })
     }
@@ -333,10 +333,9 @@ pub(super) fn has_server(stored: &StoredManifest) -> bool {
     stored.is_of_site() && remotes(&stored.manifest).next().is_some()
 }
 
-/// The `server.json` of a manifest.
-fn server(manifest: &Manifest) -> Option<Map<String, Value>> {
+/// The `server.json` of a manifest, under a name.
+fn server(manifest: &Manifest, name: &str) -> Option<Map<String, Value>> {
     let remotes: Vec<Value> = remotes(manifest).take(REMOTES_MAX).collect();
-    let (name, _) = name(manifest);
     let (version, _) = version(manifest);
     let titles = [manifest.title.as_deref(), manifest.name.as_deref()];
     let title = titles.into_iter().flatten().map(|title| one_line(title, TITLE_CHARS_MAX));
@@ -382,7 +381,7 @@ fn transport(interface: &Interface) -> &'static str {
 /// The registry metadata of a server. Marks its version as the latest of its name; [`SiteServers`] may correct that.
 fn meta(stored: &StoredManifest) -> Value {
     let manifest = &stored.manifest;
-    let ((_, name_is), (_, version_is)) = (name(manifest), version(manifest));
+    let ((_, name_is), (_, version_is)) = (name(stored), version(manifest));
     let mut record = json!({
         "manifest_id": manifest.id, "manifest_url": manifest.url, "name_is": name_is, "version_is": version_is,
         "text_is": crate::answers::TEXT_IS,
@@ -427,7 +426,10 @@ mod tests {
         let listed: Vec<Value> = remotes(&repeated).map(|remote| remote["url"].clone()).collect();
         assert_eq!(listed, (0..5).map(address).collect::<Vec<_>>());
         let many = with_remotes((0..1_000).map(address));
-        assert_eq!(server(&many).unwrap()["remotes"].as_array().unwrap().len(), REMOTES_MAX);
+        assert_eq!(
+            server(&many, "example.tools/many").unwrap()["remotes"].as_array().unwrap().len(),
+            REMOTES_MAX
+        );
     }
 
     /// Comparing all pairs of addresses would take minutes.

@@ -230,11 +230,42 @@ async fn a_user_of_a_site_does_not_replace_its_server() {
     let path = "/v0.1/servers/example.plain%2Ftools/versions";
     assert_eq!(world.get(path).await.status, StatusCode::NOT_FOUND, "an upload declares no name");
     world.publish("https://mcp.plain.example/.well-known/mcp/server-card.json", &server("98.0.0")).await;
-    assert_eq!(latest().await, "98.0.0", "no other host declares it");
+    assert_eq!(
+        world.get(path).await.status,
+        StatusCode::NOT_FOUND,
+        "a customer declares no name of the domain"
+    );
     world.publish("https://plain.example/.well-known/mcp/server-card.json", &server("1.0.0")).await;
     assert_eq!(latest().await, "1.0.0", "the host of the namespace does");
     let versions = list(&world, path).await;
     assert_eq!(versions["metadata"]["count"], 1, "{versions}");
+}
+
+/// Clients keep one server per name, and the one that changed last is the latest.
+#[tokio::test]
+async fn a_customer_of_a_site_declares_no_name_of_a_host_above_its_own() {
+    let world = World::new().await;
+    let publish = async |host: &str, name: &str| {
+        let server = card(name, "Orders", "1.0.0", &[&format!("https://{host}/mcp")]);
+        world.publish(&format!("https://{host}{CARD}"), &server).await;
+    };
+    publish("plain.example", "example.plain.api/orders").await;
+    publish("t1.api.plain.example", "example.plain.api/orders").await;
+    publish("t2.plain.example", "example.plain/orders").await;
+    let all = list(&world, "/v0.1/servers").await;
+    for one in all["servers"].as_array().unwrap() {
+        let record = &one["_meta"]["agentdex/record"];
+        let url = record["manifest_url"].as_str().unwrap();
+        if url.contains("plain.example") {
+            let name_is = if url.starts_with("https://plain.example/") { "declared" } else { "minted" };
+            assert_eq!(record["name_is"], name_is, "{one}");
+        }
+    }
+    let own = "https://plain.example/mcp".to_owned();
+    let versions = list(&world, "/v0.1/servers/example.plain.api%2Forders/versions").await;
+    assert_eq!(rows(&versions), [("example.plain.api/orders".to_owned(), "1.0.0".to_owned(), own, true)]);
+    let answer = world.get("/v0.1/servers/example.plain%2Forders/versions").await;
+    assert_eq!(answer.status, StatusCode::NOT_FOUND);
 }
 
 /// A card at the host of a customer, and an upload, which another site links to.

@@ -85,9 +85,7 @@ fn identifier(manifest: &Manifest, capability: &Capability, of: Publisher) -> Id
     Identifier { urn: format!("urn:air:{}:{format}:{name}", publisher(manifest)), is_minted: true }
 }
 
-/// The native id of a catalog's entry, if it is an identifier that the catalog's publisher may give. The site may use the names of the host
-/// that serves the catalog, of its parent hosts and of its subdomains; the customer of a host only the name of this host and names below it.
-/// Users of a host may use none.
+/// The native id of a catalog's entry, if it is an identifier that the catalog's publisher may give ([`Publisher::may_use_name_of`]).
 pub(crate) fn published<'n>(
     format: Format,
     url: &ManifestUrl,
@@ -95,13 +93,9 @@ pub(crate) fn published<'n>(
     of: Publisher,
 ) -> Option<&'n str> {
     let host = url.host();
-    let may_use = |named: &Host| match of {
-        Publisher::Site => host.may_use_name_of(named),
-        Publisher::Host => host.may_use_name_of(named) && !host.is_below(named),
-        Publisher::Unknown => false,
-    };
+    let is_own = |named: &Host| of.may_use_name_of(&host, named);
     let is_published =
-        |id: &str| is_identifier(id) && Host::parse(publisher_of(id)).is_ok_and(|named| may_use(&named));
+        |id: &str| is_identifier(id) && Host::parse(publisher_of(id)).is_ok_and(|named| is_own(&named));
     Some(native_id).filter(|id| format == Format::Ard && is_published(id))
 }
 

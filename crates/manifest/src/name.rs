@@ -164,7 +164,7 @@ impl Host {
 
     /// Whether this host may publish under the name of another one: its own name without `www.`, and the names of its parent hosts and
     /// subdomains within the site. Sibling hosts may belong to different users of the site.
-    pub fn may_use_name_of(&self, name: &Self) -> bool {
+    pub(crate) fn may_use_name_of(&self, name: &Self) -> bool {
         let own = self.without_www();
         let is_in_line = own == name.0 || is_below(own, &name.0) || is_below(&name.0, own);
         is_in_line && self.site() == name.site()

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::name::Host;
+
 /// A text that is not a value of an enum; the error lists the values.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("\"{value}\" is not a known {what}: one of {known}")]
@@ -312,6 +314,19 @@ string_enum! {
     /// Yes, no or not declared.
     #[derive(Default)]
     Tristate, "truth value" { Yes = "yes", No = "no", #[default] Unknown = "unknown" }
+}
+
+impl Publisher {
+    /// Whether the publisher of a document at `host` may use a name: as the publisher of an identifier, or as the namespace of a server. The
+    /// site may use the names of the host that serves the document, of its parent hosts and of its subdomains; the customer of a host only
+    /// the name of this host and names below it. Users of a host may use none.
+    pub fn may_use_name_of(self, host: &Host, name: &Host) -> bool {
+        match self {
+            Self::Site => host.may_use_name_of(name),
+            Self::Host => host.may_use_name_of(name) && !host.is_below(name),
+            Self::Unknown => false,
+        }
+    }
 }
 
 impl Discovery {
