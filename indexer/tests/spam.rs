@@ -12,7 +12,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use indexer::follow::{self, Mode};
 use indexer::{Hit, IndexBuilder, IndexConfig, SearchRequest, Searcher};
 use manifest::model::Link;
-use manifest::{CapabilityId, ContentHash, ManifestId, ManifestUrl};
+use manifest::{CapabilityId, ContentHash, ManifestId, ManifestUrl, Publisher};
 use serde_json::{Value, json};
 use store::{FeedPosition, Store, StoredManifest};
 use tokio_util::sync::CancellationToken;
@@ -189,6 +189,28 @@ fn lists_of_names_are_spam_and_integrations_are_not() {
     let (_dir, searcher) = index(&web);
     let brand_names = |site: &str| (site.to_owned(), vec!["brand_names".to_owned()]);
     assert_eq!(spam(&searcher), ["decoy.example", "names.example"].map(brand_names).into());
+}
+
+/// The documents of the domain may come after those of any number of customers.
+#[test]
+fn a_customer_of_a_site_does_not_make_the_site_spam() {
+    let names =
+        ["Skyhop", "Lindenhof", "Claykiln", "Northstitch", "Brightsmile", "Daybook", "Skycast", "Quickbite"];
+    let mut web: Vec<StoredManifest> =
+        names.iter().map(|name| known(&format!("{}.example", name.to_lowercase()), name)).collect();
+    let list = format!("Forecast like {}.", names.join(", "));
+    for customer in 0..70 {
+        let mut card = site("plat.example", "Customer", 60, &[("forecast", &list)]);
+        let url = format!("https://t{customer}.plat.example/.well-known/agent-card.json");
+        let url = ManifestUrl::parse(&url).unwrap();
+        (card.manifest.id, card.manifest.url) = (ManifestId::of(&url), url);
+        card.manifest.capabilities[0].id = CapabilityId::of_key(&format!("customer {customer}"));
+        card.publisher = Publisher::Host;
+        web.push(card);
+    }
+    web.push(site("plat.example", "Platform", 60, &[("translate", "Translates documents.")]));
+    let (_dir, searcher) = index(&web);
+    assert_eq!(spam(&searcher), BTreeMap::new());
 }
 
 #[test]

@@ -22,8 +22,8 @@ const FACTS_KEPT_MAX: usize = 10_000;
 #[derive(Default)]
 pub(super) struct SegmentPublishers {
     facts: Option<BytesColumn>,
-    /// Hash of the site, and the document that has the facts.
-    manifests: Vec<(u64, DocId)>,
+    /// Hash of the site, whether the manifest is at another host than its domain, and the document that has the facts.
+    manifests: Vec<(u64, (bool, DocId))>,
     /// Key of the name of a site, and the site. Common words are left out, because they do not identify a site.
     pub(super) names: Vec<(u32, u64)>,
     /// Keys of similar-looking names for the name of a site, and the site.
@@ -73,7 +73,7 @@ impl SegmentPublishers {
 
     fn add(&mut self, facts: &PublisherFacts, documents: impl Iterator<Item = DocId>) {
         let (site, label) = (number_of(&facts.site), Label::of(&facts.site));
-        self.manifests.extend(documents.map(|document| (site, document)));
+        self.manifests.extend(documents.map(|document| (site, (!facts.is_at_domain, document))));
         if label.is_long() && !is_common_word(label.text()) {
             self.names.push((label.name_key(), site));
             self.near.extend(label.near_keys().into_iter().map(|key| (key, site)));
@@ -117,16 +117,24 @@ impl<'a> Publishers<'a> {
         Self { segments, known: FxHashMap::default() }
     }
 
-    /// The facts of all manifests of a site, up to a limit; `None` if the commit has none.
+    /// The facts of all manifests of a site, up to a limit; `None` if the commit has none. If there are manifests at its domain, those at
+    /// other hosts do not count, however many there are.
     pub(super) fn facts(&mut self, site: u64) -> tantivy::Result<Option<Arc<PublisherFacts>>> {
         if let Some(known) = self.known.get(&site) {
             return Ok(known.clone());
         }
         let mut found: Option<PublisherFacts> = None;
         let mut left = MANIFESTS_MAX;
-        for (segment, publishers) in &self.segments {
-            let documents = pairs_with(&publishers.manifests, site).iter().map(|(_, document)| *document);
-            for document in documents.filter(|document| !segment.is_deleted(*document)).take(left) {
+        let both = [false, true]
+            .into_iter()
+            .flat_map(|elsewhere| self.segments.iter().map(move |of| (elsewhere, of)));
+        for (elsewhere, (segment, publishers)) in both {
+            if elsewhere && found.as_ref().is_some_and(|found| found.is_at_domain) {
+                break;
+            }
+            let of_site = pairs_with(&publishers.manifests, site).iter().map(|(_, of)| *of);
+            let documents = of_site.filter(|(is_elsewhere, _)| *is_elsewhere == elsewhere);
+            for (_, document) in documents.filter(|(_, document)| !segment.is_deleted(*document)).take(left) {
                 let Some(facts) = publishers.facts(document)? else { continue };
                 left -= 1;
                 match &mut found {
