@@ -2,6 +2,7 @@
 
 use axum::extract::Path;
 use manifest::CapabilityId;
+use manifest::Publisher;
 use serde_json::json;
 use store::StoredManifest;
 
@@ -63,10 +64,11 @@ pub(crate) async fn show(
     response.await
 }
 
-/// The owner of the site that names a manifest. `None` for manifests that only other sites name, because hosts and files of the site's
-/// users have other owners.
+/// The owner of the site that publishes a manifest. `None` for other manifests, even if the site links to them, because hosts and files of
+/// the site's users have other owners.
 fn owner_of(app: &App, stored: &StoredManifest) -> Option<OwnerMark> {
-    app.owner_of(&stored.manifest.url.site()).filter(|_| stored.is_of_site())
+    let is_own = stored.is_of_site() && stored.publisher == Publisher::Site;
+    app.owner_of(&stored.manifest.url.site()).filter(|_| is_own)
 }
 
 /// The page with a request that is built from the values of the form: parameters that begin with `v.`. Nothing is sent to the
