@@ -13,7 +13,7 @@ use futures::future::join_all;
 use manifest::{Host, ManifestId, SiteName};
 use policy::delay::day_of;
 use policy::liveness::HostCheckOutcome;
-use store::{BackgroundTask, StoreError, StoredManifest, TaskFailure, TaskMonitor, WorkerId};
+use store::{BackgroundTask, NamedHost, StoreError, StoredManifest, TaskFailure, TaskMonitor, WorkerId};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -66,12 +66,12 @@ pub(crate) async fn check_all(
         .await?;
         let Some(last) = page.last() else { break };
         after = Some(last.manifest.id.clone());
-        let mut sites: BTreeMap<SiteName, BTreeSet<Host>> = BTreeMap::new();
-        for host in page.iter().flat_map(hosts_of) {
-            sites.entry(host.site()).or_default().insert(host);
+        let mut sites: BTreeMap<SiteName, BTreeSet<NamedHost>> = BTreeMap::new();
+        for named in page.iter().flat_map(hosts_of) {
+            sites.entry(named.host.site()).or_default().insert(named);
         }
         drop(page);
-        let sites: Vec<BTreeSet<Host>> = sites.into_values().collect();
+        let sites: Vec<BTreeSet<NamedHost>> = sites.into_values().collect();
         for sites in sites.chunks(SITES_AT_ONCE) {
             if stop.is_cancelled() {
                 return Ok(());
@@ -84,16 +84,18 @@ pub(crate) async fn check_all(
 }
 
 /// The first hosts that the endpoints of a manifest name, each once.
-fn hosts_of(stored: &StoredManifest) -> BTreeSet<Host> {
+fn hosts_of(stored: &StoredManifest) -> BTreeSet<NamedHost> {
     let manifest = &stored.manifest;
-    let mut hosts = BTreeSet::new();
+    let mut hosts: BTreeSet<Host> = BTreeSet::new();
     for capability in &manifest.capabilities {
         if hosts.len() == HOSTS_OF_MANIFEST_MAX {
             break;
         }
         hosts.extend(manifest.endpoint_host(capability));
     }
-    hosts
+    let serving = manifest.url.host();
+    let is_own = |host: &Host| stored.is_of_site() && stored.publisher.may_use_name_of(&serving, host);
+    hosts.into_iter().map(|host| NamedHost { is_own: is_own(&host), host }).collect()
 }
 
 /// Checks the hosts of one site that were not checked on this day.
@@ -101,9 +103,9 @@ async fn check_site(
     tools: &Tools,
     worker: &WorkerId,
     stop: &CancellationToken,
-    hosts: &BTreeSet<Host>,
+    hosts: &BTreeSet<NamedHost>,
 ) -> Result<(), StoreError> {
-    let (hosts, now): (Vec<Host>, _) = (hosts.iter().cloned().collect(), clock::now());
+    let (hosts, now): (Vec<NamedHost>, _) = (hosts.iter().cloned().collect(), clock::now());
     let begin = || tools.store.host_checks_begin(&hosts, now);
     for host in retry_while_unavailable("begin checks of hosts", begin).await? {
         check(tools, worker, stop, &host).await?;

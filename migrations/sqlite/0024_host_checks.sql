@@ -7,6 +7,8 @@ CREATE TABLE host_check (
     site TEXT NOT NULL,
     -- The day on which the last check began, in days since 1970-01-01 UTC; written before the check.
     begun_day INTEGER NOT NULL,
+    -- The last day on which a document named the host whose publisher may use its name; null if none did.
+    own_day INTEGER,
     -- The day of the lowest bit of the two columns below.
     history_day INTEGER NOT NULL,
     -- The days with a check that counts, one bit each.

@@ -68,7 +68,7 @@ pub(crate) struct SiteAnswer {
     /// Who proved control of the domain.
     #[schema(value_type = Option<crate::openapi::site_records::SiteOwner>)]
     pub(crate) owner: Option<OwnerMark>,
-    /// Daily checks of the hosts of this domain that endpoints name; absent if no host was checked.
+    /// Daily checks of the hosts of this domain that endpoints of its own documents name; absent if no host was checked.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false, value_type = Vec<crate::openapi::liveness::Liveness>)]
     pub(crate) liveness: Vec<Liveness>,

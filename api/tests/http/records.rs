@@ -88,7 +88,8 @@ async fn records_show_the_daily_checks_of_hosts() {
         [(2, HostCheckOutcome::Completed), (1, HostCheckOutcome::TlsFailed), (0, HostCheckOutcome::Completed)]
     {
         let at = now - chrono::TimeDelta::days(days);
-        world.store.host_checks_begin(std::slice::from_ref(&host), at).await.unwrap();
+        let named = store::NamedHost { host: host.clone(), is_own: true };
+        world.store.host_checks_begin(&[named], at).await.unwrap();
         world.store.host_check_end(&host, outcome, at).await.unwrap();
     }
     let liveness = world.get(&record).await.json()["liveness"].clone();

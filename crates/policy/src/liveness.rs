@@ -12,6 +12,8 @@ pub const DAYS_COUNTED: u32 = 30;
 /// Maximum number of hosts of one registrable domain that are checked. Names below a domain cost its owner nothing, and the
 /// manifest of another site may name any number of them.
 pub const HOSTS_OF_SITE_MAX: u32 = 10;
+/// How many of them only documents of others may name. The site names the others.
+pub const HOSTS_NAMED_BY_OTHERS_MAX: u32 = 3;
 /// One bit for each counted day; bit 0 is the last day.
 const DAYS_MASK: u32 = (1 << DAYS_COUNTED) - 1;
 /// Quantile of the normal distribution for a two-sided interval of 95 %.

@@ -200,7 +200,7 @@ pub(crate) const TABLES: &[Table] = tables! {
         receiver_site Text, day Integer, requests Integer, challenges Integer;
     host_check by "host":
         host Text, site Text, begun_day Integer, history_day Integer, checked Integer, succeeded Integer,
-        outcome Text, checked_at_ms BigInt;
+        outcome Text, checked_at_ms BigInt, own_day Integer;
     registry_entry by "registry, identifier, site":
         registry Text, identifier Text, site Text, name Text, url Text, version Text, updated_at_ms BigInt,
         seen_at_ms BigInt;

@@ -31,7 +31,7 @@ pub use feedback::{
 };
 pub use groups::{GroupSet, HandOver, Member, MemberId, Membership, Share, SiteGroup};
 pub use health::{DialectUsage, LatestVisit, NewSite, VisitsOfInterval, WorkerLoad};
-pub use host_check::HostCheck;
+pub use host_check::{HostCheck, NamedHost};
 pub use lease::{LEASE_DURATION_DEFAULT, LEASE_DURATION_MAX, LeaseRequest, LeaseToken, LeasedSite};
 pub use maintenance::{Housekeeping, SchemaState, Space};
 pub use paths::{PathCheck, PathSlots};
@@ -48,8 +48,8 @@ pub use site::{
     SiteReport, SiteState, SiteSummary, SitesRequest, SlowSite, is_main_host,
 };
 pub use stored::{
-    ManifestBatch, ManifestSize, NamespaceCount, SemanticTypeCount, SharedCapability, Stats,
-    StoredDeclaration, StoredManifest, VersionRecord,
+    ManifestBatch, ManifestSize, NamespaceCount, SemanticTypeCount, SharedCapability, SiteManifestSize,
+    Stats, StoredDeclaration, StoredManifest, VersionRecord,
 };
 pub use suffix::{SuffixPermit, SuffixPermitOutcome, SuffixPermitRequest};
 pub use suspension::{SuspensionOutcome, SuspensionRecord};

@@ -7,15 +7,16 @@ use policy::liveness::HostCheckOutcome;
 
 use super::Store;
 use crate::StoreError;
-use crate::model::HostCheck;
+use crate::model::{HostCheck, NamedHost};
 
 impl Store {
     /// Begins the checks of these hosts on the day (UTC) of `now`, and returns the hosts to check. Each host is returned at most once on a
-    /// day, to one of all callers. Hosts of blocked or suspended sites, and hosts beyond 10 of one registrable domain, are left out.
+    /// day, to one of all callers. Hosts of blocked or suspended sites are left out, and of one registrable domain hosts beyond 7 that the
+    /// site itself names and 3 others.
     #[boxed]
     pub async fn host_checks_begin(
         &self,
-        hosts: &[Host],
+        hosts: &[NamedHost],
         now: DateTime<Utc>,
     ) -> Result<Vec<Host>, StoreError> {
         writing!(self, "host_checks_begin", host_check::host_checks_begin(hosts, now))
@@ -38,7 +39,7 @@ impl Store {
         reading!(self, "host_check_find", host_check::host_check_find(host))
     }
 
-    /// The checks of the hosts of a registrable domain, sorted by host.
+    /// The last checks of the hosts of a registrable domain that the site itself names, sorted by host.
     #[boxed]
     pub async fn host_checks_of_site(&self, site: &SiteName) -> Result<Vec<HostCheck>, StoreError> {
         reading!(self, "host_checks_of_site", host_check::host_checks_of_site(site.as_str()))

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use manifest::Host;
 use policy::delay::day_of;
-use policy::liveness::{HOSTS_OF_SITE_MAX, HostCheckHistory, HostCheckOutcome};
+use policy::liveness::{HOSTS_NAMED_BY_OTHERS_MAX, HOSTS_OF_SITE_MAX, HostCheckHistory, HostCheckOutcome};
 
 use super::rows::decode;
 use super::{Connection, block, for_update};
@@ -11,7 +11,7 @@ use crate::StoreError;
 use crate::convert::{RowRef, intact, millis, names, to_u32};
 use crate::fault::Outcome;
 use crate::from_row::from_row;
-use crate::model::HostCheck;
+use crate::model::{HostCheck, NamedHost};
 
 struct CheckRow {
     host: String,
@@ -52,47 +52,96 @@ impl TryFrom<CheckRow> for HostCheck {
     }
 }
 
+/// Whether the site itself names the host: its documents did so on the day of the last check or the day before.
+macro_rules! is_own {
+    () => {
+        "host_check.own_day IS NOT NULL AND host_check.own_day >= host_check.begun_day - 1"
+    };
+}
+
+/// Counts the other hosts of the site `$2` that are checked and that the site itself names, or does not.
+macro_rules! count_others {
+    ($kind:literal) => {
+        concat!(
+            "(SELECT COUNT(*) FROM host_check WHERE site = $2 AND host <> $1 AND begun_day >= CAST($3 AS INTEGER) - 1 AND ",
+            $kind,
+            "(",
+            is_own!(),
+            "))"
+        )
+    };
+}
+
 /// Begins the checks of these hosts on the day of `now`, and returns the hosts to check: those that were not checked on this day, whose
-/// sites are neither blocked nor suspended and have no more hosts than the limit. The rows are written in one order, so that concurrent
+/// sites are neither blocked nor suspended and have no more hosts than the limit. Hosts that only documents of others name have a part
+/// of the limit. The rows are written in one order, so that concurrent
 /// batches do not wait for each other in circles. Concurrent batches may exceed the limit only for a site that is not known, whose hosts
 /// are not contacted.
 pub(crate) async fn host_checks_begin(
     connection: &mut Connection,
-    hosts: &[Host],
+    hosts: &[NamedHost],
     now: DateTime<Utc>,
 ) -> Outcome<Vec<Host>> {
-    let mut sorted: Vec<_> = hosts.iter().map(|host| (host.site(), host)).collect();
+    let mut sorted: Vec<_> = hosts.iter().map(|named| (named.host.site(), named)).collect();
     sorted.sort_unstable();
-    sorted.dedup();
     let sites = names(sorted.iter().map(|(site, _)| site.as_str()))?;
     // concurrent batches count the hosts of a known site one after the other
     let lock = concat!("SELECT name FROM site WHERE name IN ", list!(), " ORDER BY name", for_update!());
     sqlx::query(lock).bind(&sites).fetch_all(&mut *connection).await?;
     let blocked = block::blocked_among(connection, &sites).await?;
     let mut begun = Vec::new();
-    for (site, host) in sorted {
+    for (site, NamedHost { host, is_own }) in sorted {
         if blocked.contains(site.as_str()) {
             continue;
         }
-        let written = sqlx::query(
-            "INSERT INTO host_check (host, site, begun_day, history_day, checked, succeeded)
-             SELECT $1, $2, CAST($3 AS INTEGER), CAST($3 AS INTEGER), 0, 0
-             WHERE (SELECT COUNT(*) FROM host_check WHERE site = $2 AND host <> $1) < $4
-             ON CONFLICT (host) DO UPDATE SET begun_day = excluded.begun_day
-             WHERE host_check.begun_day < excluded.begun_day",
-        )
-        .bind(host.as_str())
-        .bind(site.as_str())
-        .bind(day_of(now))
-        .bind(i64::from(HOSTS_OF_SITE_MAX))
-        .execute(&mut *connection)
-        .await?;
-        if written.rows_affected() > 0 {
+        let (statements, hosts_max): (&[_], _) = if *is_own {
+            (&[MARK_OWN, BEGIN_OWN], HOSTS_OF_SITE_MAX - HOSTS_NAMED_BY_OTHERS_MAX)
+        } else {
+            (&[BEGIN_OF_OTHERS], HOSTS_NAMED_BY_OTHERS_MAX)
+        };
+        let mut is_begun = false;
+        for statement in statements {
+            let written = sqlx::query(*statement)
+                .bind(host.as_str())
+                .bind(site.as_str())
+                .bind(day_of(now))
+                .bind(i64::from(hosts_max))
+                .execute(&mut *connection)
+                .await?;
+            is_begun = written.rows_affected() > 0;
+        }
+        if is_begun {
             begun.push(host.clone());
         }
     }
     Ok(begun)
 }
+
+/// Another document may have named the host before, also on this day.
+const MARK_OWN: &str = concat!(
+    "UPDATE host_check SET own_day = CAST($3 AS INTEGER)
+     WHERE host = $1 AND (own_day IS NULL OR own_day < CAST($3 AS INTEGER)) AND ",
+    count_others!(""),
+    " < $4"
+);
+
+/// Begins the check of a host, unless it was checked on this day.
+macro_rules! begin {
+    ($own_day:literal, $kind:literal) => {
+        concat!(
+            "INSERT INTO host_check (host, site, begun_day, own_day, history_day, checked, succeeded)
+             SELECT $1, $2, CAST($3 AS INTEGER), ",
+            $own_day,
+            ", CAST($3 AS INTEGER), 0, 0 WHERE ",
+            count_others!($kind),
+            " < $4
+             ON CONFLICT (host) DO UPDATE SET begun_day = excluded.begun_day
+             WHERE host_check.begun_day < excluded.begun_day"
+        )
+    };
+}
+const BEGIN_OWN: &str = begin!("CAST($3 AS INTEGER)", "");
+const BEGIN_OF_OTHERS: &str = begin!("CAST(NULL AS INTEGER)", "NOT ");
 
 /// Stores what a check found. Nothing is stored if the row was deleted since, because the site was blocked.
 pub(crate) async fn host_check_end(
@@ -135,8 +184,12 @@ async fn rows_of(connection: &mut Connection, rows: RowsOf<'_>) -> Outcome<Vec<C
             name,
         ),
         RowsOf::Site(name) => (
-            "SELECT host, history_day, checked, succeeded, outcome, checked_at_ms FROM host_check
-             WHERE site = $1 ORDER BY host",
+            concat!(
+                "SELECT host, history_day, checked, succeeded, outcome, checked_at_ms FROM host_check
+                 WHERE site = $1 AND ",
+                is_own!(),
+                " AND own_day >= (SELECT MAX(own_day) FROM host_check WHERE site = $1) - 1 ORDER BY host"
+            ),
             name,
         ),
     };
@@ -150,7 +203,7 @@ pub(crate) async fn host_check_find(connection: &mut Connection, host: &Host) ->
     Ok(ended(rows).pop())
 }
 
-/// The checks of the hosts of a registrable domain, sorted by host.
+/// The last checks of the hosts of a registrable domain that the site itself names, sorted by host.
 pub(crate) async fn host_checks_of_site(connection: &mut Connection, site: &str) -> Outcome<Vec<HostCheck>> {
     Ok(ended(rows_of(connection, RowsOf::Site(site)).await?))
 }
