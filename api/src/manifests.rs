@@ -19,7 +19,10 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use manifest::{CapabilityId, ContentHash, Manifest, ManifestId, SiteName};
-use store::{ManifestBatch, ManifestSize, PackedManifest, SiteReport, Store, StoreError, StoredManifest};
+use store::{
+    ManifestBatch, ManifestSize, PackedManifest, SiteManifestSize, SiteReport, Store, StoreError,
+    StoredManifest,
+};
 
 use crate::buffers::ByteCount;
 use crate::client::Client;
@@ -124,6 +127,15 @@ impl PageBytes {
         self.0 = self.0.saturating_add(bytes);
         is_first || self.0 <= bytes_max
     }
+}
+
+/// The first manifests that have at most `bytes_max`, and at least one, in batches; and the ids of the others.
+fn first_batches(sizes: Vec<SiteManifestSize>, bytes_max: u64) -> (Vec<ManifestBatch>, HashSet<ManifestId>) {
+    let mut page = PageBytes::default();
+    let mut sizes: Vec<ManifestSize> = sizes.into_iter().map(ManifestSize::from).collect();
+    let readable = sizes.iter().take_while(|size| page.fits(size.bytes, bytes_max)).count();
+    let left_out = sizes.split_off(readable).into_iter().map(|size| size.id).collect();
+    (ManifestBatch::of(sizes), left_out)
 }
 
 /// The permits of this process, in bytes of memory.
@@ -251,8 +263,8 @@ impl ManifestReader<'_> {
         Ok(report.map(|value| Permitted { value, permit }))
     }
 
-    /// The history of a site. Calls `visit` for each manifest that is read for the response, sorted by URL, to add to a list. One permit
-    /// covers all manifests, so a client that holds a permit never waits for another.
+    /// The history of a site. Calls `visit` for each manifest that is read for the response, what the site publishes first, to add to a
+    /// list. One permit covers all manifests, so a client that holds a permit never waits for another.
     pub(crate) async fn site<S: Send + 'static>(
         self,
         site: &SiteName,
@@ -260,10 +272,8 @@ impl ManifestReader<'_> {
         hosts_max: u32,
         visit: impl Fn(&mut Vec<S>, StoredManifest) + Send + 'static,
     ) -> Result<Option<Permitted<SiteManifests<S>>>, Problem> {
-        let mut batches = self.store.manifest_batches_of_site(site).await?;
-        let mut read = PageBytes::default();
-        let readable = batches.iter().take_while(|batch| read.fits(batch.bytes, SITE_READ_BYTES_MAX)).count();
-        let left_out = batches.split_off(readable).into_iter().flat_map(|batch| batch.ids).collect();
+        let sizes = self.store.manifest_sizes_of_site(site).await?;
+        let (batches, left_out) = first_batches(sizes, SITE_READ_BYTES_MAX);
         let largest = batches.iter().map(|batch| memory_of(batch.bytes)).max().unwrap_or(0);
         let mut permit = self.permit(HISTORY_BYTES.saturating_add(largest)).await?;
         let Some(report) = self.store.site_report_brief(site, visits_max, hosts_max).await? else {
@@ -295,27 +305,16 @@ impl ManifestReader<'_> {
         ByteCount::new(self.buffered, self.client.address)
     }
 
-    /// Calls `visit` with the manifests of a site that are read for one page, sorted by URL, until it breaks.
-    pub(crate) async fn each_of_site<S, V>(
+    /// The manifests of a site that are read for one page: those that `may_count`, what the site publishes first. Others take no bytes of
+    /// the page.
+    pub(crate) async fn batches_of_site(
         self,
         site: &SiteName,
-        state: Counted<S>,
-        visit: V,
-    ) -> Result<Counted<S>, Problem>
-    where
-        S: Kept,
-        V: Fn(&mut S, StoredManifest) -> ControlFlow<()> + Clone + Send + 'static,
-    {
-        self.each_in(self.batches_of_site(site).await?, state, visit).await
-    }
-
-    /// The manifests of a site that are read for one page, sorted by URL.
-    pub(crate) async fn batches_of_site(self, site: &SiteName) -> Result<Vec<ManifestBatch>, Problem> {
-        let mut batches = self.store.manifest_batches_of_site(site).await?;
-        let mut page = PageBytes::default();
-        let readable = batches.iter().take_while(|batch| page.fits(batch.bytes, PAGE_READ_BYTES_MAX)).count();
-        batches.truncate(readable);
-        Ok(batches)
+        may_count: impl Fn(&SiteManifestSize) -> bool,
+    ) -> Result<Vec<ManifestBatch>, Problem> {
+        let mut sizes = self.store.manifest_sizes_of_site(site).await?;
+        sizes.retain(may_count);
+        Ok(first_batches(sizes, PAGE_READ_BYTES_MAX).0)
     }
 
     /// Calls `visit` with each of these manifests that is in the index, in the given order, until it breaks.

@@ -1001,3 +1001,30 @@ async fn a_site_reads_a_bounded_number_of_bytes_of_manifests_and_names_the_other
     let (status, _) = get(format!("/manifests/{}", left_out[1])).await;
     assert_eq!(status, StatusCode::OK);
 }
+
+/// Customers of a site, or anybody with a submission, can publish large documents at hosts and paths that sort before those of the site.
+#[tokio::test]
+async fn documents_of_others_take_no_room_of_those_that_the_site_publishes() {
+    const FIVE_MIB: usize = 5 * 1024 * 1024;
+    let world =
+        World::new(&[("a0.shop/x", FIVE_MIB), ("a0.shop/y", FIVE_MIB), ("a0.shop/z", FIVE_MIB)]).await;
+    let mut card = declared("shop/mcp", 0);
+    card.name = Some("example.shop/pay".to_owned());
+    card.detection.format = Format::McpCard;
+    card.interfaces =
+        serde_json::from_value(json!([{"protocol": "mcp", "url": "https://shop.example/mcp"}])).unwrap();
+    visit(&world.app, "shop/mcp", card.clone()).await;
+    let get = async |path: &str| world.send(client(1), Request::get(path), "").await;
+    let (status, latest) = get("/v0.1/servers/example.shop%2Fpay/versions/latest").await;
+    assert_eq!((status, &latest["server"]["name"]), (StatusCode::OK, &json!("example.shop/pay")));
+    let (_, list) = get("/v0.1/servers").await;
+    assert_eq!(list["metadata"]["count"], 1, "{list}");
+    let (_, catalog) = get("/sites/shop.example/ard.json").await;
+    assert_eq!(catalog["entries"][0]["url"], card.url.as_str());
+    let identifier = catalog["entries"][1]["identifier"].as_str().unwrap().replace(':', "%3A");
+    assert_eq!(get(&format!("/agents/{identifier}")).await.0, StatusCode::OK);
+    let site = SiteName::parse("shop.example").unwrap();
+    let add = |urls: &mut Vec<ManifestUrl>, stored: StoredManifest| urls.push(stored.manifest.url);
+    let read = world.app.manifests(client(1)).site(&site, 1, 0, add).await.unwrap().unwrap();
+    assert_eq!(read.work(|read| read.visited.first().cloned()).await.unwrap(), Some(card.url));
+}

@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use axum::extract::Path;
-use manifest::SiteName;
+use manifest::{NamedBy, SiteName};
 use serde::Serialize;
-use store::StoredManifest;
+use store::{SiteManifestSize, StoredManifest};
 use utoipa::ToSchema;
 
 use super::{CatalogEntry, PageEntries};
@@ -77,7 +77,7 @@ async fn answer(Request { app, client, context, query }: Request, domain: &str) 
     query.only(&[])?;
     let site = SiteName::parse(domain).map_err(|error| Problem::bad_request(error.to_string()))?;
     let base = app.base_url();
-    let (entries, share) = entries_of_site(&app, client, &site, |_| true).await?;
+    let (entries, share) = entries_of_site(&app, client, &site, (|_| true, |_| true)).await?;
     if entries.is_empty() {
         return Err(Problem::not_found(format!("the index has no declarations of {site}")));
     }
@@ -109,13 +109,17 @@ impl Kept for SiteEntries {
     }
 }
 
-/// The entries of a site: each manifest that the site names, followed by the capabilities whose leading declaration it contains. Only the
-/// requested entries are kept, with the share that counts their bytes towards the limit of the client.
+/// The entries of a site: each manifest that the site names and that `may_count`, what the site publishes first, followed by the
+/// capabilities whose leading declaration it contains. Only the requested entries are kept, with the share that counts their bytes towards
+/// the limit of the client.
 pub(super) async fn entries_of_site(
     app: &App,
     client: Client,
     site: &SiteName,
-    is_wanted: impl Fn(&CatalogEntry) -> bool + Clone + Send + 'static,
+    (may_count, is_wanted): (
+        impl Fn(&SiteManifestSize) -> bool,
+        impl Fn(&CatalogEntry) -> bool + Clone + Send + 'static,
+    ),
 ) -> Result<(Vec<ObjectText>, Option<Share>), Problem> {
     let base = app.base_url();
     let manifests = app.manifests(client);
@@ -140,7 +144,9 @@ pub(super) async fn entries_of_site(
         }
         if entries.listed < ENTRIES_MAX { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
+    let may_count = |of: &SiteManifestSize| of.named_by == NamedBy::Site && may_count(of);
+    let batches = manifests.batches_of_site(site, may_count).await?;
     let state = manifests.counted(SiteEntries::default())?;
-    let (entries, share) = manifests.each_of_site(site, state, add).await?.into_parts();
+    let (entries, share) = manifests.each_in(batches, state, add).await?.into_parts();
     Ok((entries.kept.into_entries()?, share))
 }

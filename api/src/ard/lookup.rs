@@ -10,7 +10,7 @@ use axum::extract::Path;
 use indexer::{FacetKey, Filters, Hit, SearchRequest, Sort};
 use manifest::entry::{is_identifier, publisher_of};
 use manifest::{Host, ManifestId};
-use store::StoredManifest;
+use store::{SiteManifestSize, StoredManifest};
 
 use super::{CatalogEntry, PageEntries, catalog, of_sites, search};
 use crate::answers::search::search_readable;
@@ -103,8 +103,15 @@ async fn of_site(app: &App, client: Client, identifier: &str) -> Result<Option<O
     let Ok(host) = Host::parse(publisher_of(identifier)) else { return Ok(None) };
     let wanted = identifier.to_owned();
     let is_wanted = move |entry: &CatalogEntry| entry.identifier == wanted;
-    let (entries, _) = catalog::entries_of_site(app, client, &host.site(), is_wanted).await?;
+    let may_count = |of: &SiteManifestSize| may_have_entry(of, &host);
+    let (entries, _) = catalog::entries_of_site(app, client, &host.site(), (may_count, is_wanted)).await?;
     Ok(entries.into_iter().next())
+}
+
+/// Whether a manifest may have an entry with an identifier of a publisher: a generated one contains the host of the manifest.
+fn may_have_entry(of: &SiteManifestSize, publisher: &Host) -> bool {
+    let host = of.url.host();
+    host.as_str().replace('_', "-") == publisher.as_str() || of.publisher.may_use_name_of(&host, publisher)
 }
 
 async fn among(

@@ -10,10 +10,10 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use chrono::{DateTime, Utc};
-use manifest::{Host, Manifest, ManifestId, ManifestUrl, Publisher};
+use manifest::{Host, Manifest, ManifestId, ManifestUrl, NamedBy, Publisher};
 use policy::naming;
 use serde::Serialize;
-use store::StoredManifest;
+use store::{SiteManifestSize, StoredManifest};
 
 use super::mcp_servers::has_server;
 use crate::manifests::Kept;
@@ -73,6 +73,17 @@ fn reversed(host: &Host) -> String {
     host.as_str().rsplit('.').collect::<Vec<_>>().join(".")
 }
 
+/// Whether a manifest may declare servers in the namespace of a host.
+pub(super) fn may_declare(of: &SiteManifestSize, named: &Host) -> bool {
+    let is_named_by_site = of.named_by == NamedBy::Site;
+    is_named_by_site && naming::is_usual(&of.url) && of.publisher.may_use_name_of(&of.url.host(), named)
+}
+
+/// The host whose namespace a name is in.
+pub(super) fn namespace_of(name: &str) -> Option<Host> {
+    name.split_once('/').and_then(|(space, _)| host_of(space))
+}
+
 /// Whether the publisher of a manifest may declare a server under a registry name: it may use the namespace, and only the host itself
 /// publishes at the path. The namespace of an account belongs to the host of its pages: `io.github.someone` to `someone.github.io`. A name in
 /// the format of generated names is reserved for the manifest with its id.
@@ -85,7 +96,7 @@ fn may_name(url: &ManifestUrl, publisher: Publisher, name: &str) -> bool {
 }
 
 /// The host of a namespace: `mcp.example.com` for `com.example.mcp`.
-pub(super) fn host_of(space: &str) -> Option<Host> {
+fn host_of(space: &str) -> Option<Host> {
     let host = space.rsplit('.').collect::<Vec<_>>().join(".");
     Host::parse(&host).ok()
 }
@@ -98,9 +109,12 @@ pub(super) fn is_registry_name(name: &str) -> bool {
     parts.is_some_and(|(space, name)| space.contains('.') && fits(space, b".-") && fits(name, b"._-"))
 }
 
-/// The servers that the manifests of a site declare now under names of their own.
-#[derive(Debug, Default)]
-pub(super) struct SiteServers(Vec<Declared>);
+/// The servers that the manifests of a site declare now in one namespace.
+#[derive(Debug)]
+pub(super) struct NamedServers {
+    namespace: Host,
+    declared: Vec<Declared>,
+}
 
 #[derive(Debug)]
 struct Declared {
@@ -120,24 +134,30 @@ pub(super) struct Listed {
     pub(super) is_latest: bool,
 }
 
-impl Kept for SiteServers {
+impl Kept for NamedServers {
     fn bytes(&self) -> usize {
-        let texts =
-            self.0.iter().map(|one| one.name.capacity() + one.version.capacity() + one.id.as_str().len());
-        self.0.capacity() * size_of::<Declared>() + texts.sum::<usize>()
+        let texts = self
+            .declared
+            .iter()
+            .map(|one| one.name.capacity() + one.version.capacity() + one.id.as_str().len());
+        self.declared.capacity() * size_of::<Declared>() + texts.sum::<usize>()
     }
 }
 
-impl SiteServers {
+impl NamedServers {
+    pub(super) const fn of(namespace: Host) -> Self {
+        Self { namespace, declared: Vec::new() }
+    }
+
     pub(super) fn add(&mut self, stored: &StoredManifest) -> ControlFlow<()> {
         let manifest = &stored.manifest;
         if has_server(stored)
             && let (name, Origin::Declared) = name(stored)
+            && namespace_of(&name).as_ref() == Some(&self.namespace)
         {
-            let host = name.split_once('/').and_then(|(space, _)| host_of(space));
-            self.0.push(Declared {
+            self.declared.push(Declared {
                 id: manifest.id.clone(),
-                is_of_host: host.is_some_and(|host| manifest.url.host().is_main_host_of(&host)),
+                is_of_host: manifest.url.host().is_main_host_of(&self.namespace),
                 name,
                 version: version(manifest).0,
                 changed_at: stored.changed_at,
@@ -152,12 +172,12 @@ impl SiteServers {
         let order = |one: &Declared| {
             (one.name.clone(), Reverse(one.is_of_host), Reverse(one.changed_at), one.id.clone())
         };
-        self.0.sort_by_cached_key(order);
+        self.declared.sort_by_cached_key(order);
         let mut listed: Vec<Listed> = Vec::new();
         let mut of_name = String::new();
         let mut is_of_host = false;
         let mut versions: HashSet<String> = HashSet::new();
-        for one in self.0 {
+        for one in self.declared {
             let is_latest = listed.is_empty() || one.name != of_name;
             if is_latest {
                 versions.clear();

@@ -9,7 +9,7 @@ use axum::extract::Path;
 use manifest::{Host, ManifestId};
 use store::StoredManifest;
 
-use super::mcp_server_names::{SiteServers, host_of, is_registry_name, name, version};
+use super::mcp_server_names::{NamedServers, is_registry_name, may_declare, name, namespace_of, version};
 use super::mcp_servers::{ServerEntry, Servers};
 use crate::answers::search::PAGE_BYTES_MAX;
 use crate::buffers::Reserved;
@@ -112,11 +112,11 @@ async fn found(app: &App, client: Client, name: &str) -> Result<Counted<Versions
                       encode it as one segment of the path, as in /v0.1/servers/com.example%2Ftools/versions";
         return Err(Problem::not_found(detail).with_parameter("name"));
     }
-    let (space, own) = name.split_once('/').unwrap_or_default();
+    let (_, own) = name.split_once('/').unwrap_or_default();
     let manifests = app.manifests(client);
-    let ids = match (ManifestId::parse(own), host_of(space)) {
+    let ids = match (ManifestId::parse(own), namespace_of(name)) {
         (Ok(id), _) => vec![id],
-        (Err(_), Some(host)) => declaring(app, client, name, &host).await?,
+        (Err(_), Some(namespace)) => declaring(app, client, name, &namespace).await?,
         (Err(_), None) => Vec::new(),
     };
     let versions = manifests.counted(Versions { name: name.to_owned(), found: Vec::new() })?;
@@ -129,11 +129,17 @@ async fn found(app: &App, client: Client, name: &str) -> Result<Counted<Versions
 }
 
 /// The manifests that the versions of a name are read from, at most [`VERSIONS_MAX`], the latest first.
-async fn declaring(app: &App, client: Client, name: &str, host: &Host) -> Result<Vec<ManifestId>, Problem> {
+async fn declaring(
+    app: &App,
+    client: Client,
+    name: &str,
+    namespace: &Host,
+) -> Result<Vec<ManifestId>, Problem> {
     let manifests = app.manifests(client);
-    let servers = manifests.counted(SiteServers::default())?;
-    let add = |servers: &mut SiteServers, stored: StoredManifest| servers.add(&stored);
-    let (servers, _share) = manifests.each_of_site(&host.site(), servers, add).await?.into_parts();
+    let batches = manifests.batches_of_site(&namespace.site(), |of| may_declare(of, namespace)).await?;
+    let servers = manifests.counted(NamedServers::of(namespace.clone()))?;
+    let add = |servers: &mut NamedServers, stored: StoredManifest| servers.add(&stored);
+    let (servers, _share) = manifests.each_in(batches, servers, add).await?.into_parts();
     let of_name = servers.into_listed().into_iter().filter(|listed| listed.name == name);
     Ok(of_name.map(|listed| listed.id).take(VERSIONS_MAX).collect())
 }

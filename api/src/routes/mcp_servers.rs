@@ -13,13 +13,14 @@ use std::ops::ControlFlow;
 
 use chrono::{DateTime, Utc};
 use manifest::model::{Interface, Protocol};
-use manifest::{Manifest, ManifestId, SiteName, budget};
+use manifest::{Host, Manifest, ManifestId, budget};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use store::{ManifestSize, StoredManifest};
 
 use super::mcp_server_names::{
-    NAME_CHARS_MAX, Origin, SiteServers, VERSION_CHARS_MAX, declared_name, name, version,
+    NAME_CHARS_MAX, NamedServers, Origin, VERSION_CHARS_MAX, declared_name, may_declare, name, namespace_of,
+    version,
 };
 use crate::answers::search::PAGE_BYTES_MAX;
 use crate::answers::search_parameters::instant;
@@ -43,8 +44,8 @@ const LIMIT_MAX: u32 = 100;
 /// Number of manifests read with one statement, and maximum number of statements of one request.
 const PAGE: u32 = 100;
 const PAGES_MAX: u32 = 10;
-/// Maximum number of bytes of manifests read in one request, as JSON, and of the other manifests of their sites; the last manifest and the
-/// first site may exceed it.
+/// Maximum number of bytes of manifests read in one request, as JSON, and of the other manifests that may declare the same names; the last
+/// manifest and the first namespace may exceed it.
 const READ_BYTES_MAX: u64 = 32 * 1024 * 1024;
 /// Maximum number of remotes of one server; publishers declare a few.
 const REMOTES_MAX: usize = 100;
@@ -108,8 +109,8 @@ pub(crate) async fn list(Request { app, client, context, query }: Request) -> Ht
 }
 
 /// For each manifest that is listed, whether it has the latest version of its name. Considers the manifests of the page that declare a
-/// name, and the other manifests of their sites; manifests that another one of their site replaces are not listed. Shortens the page to the
-/// rows whose sites fit the read budget, at least one site, and returns whether the page was left complete.
+/// name, and the others that may use its namespace; manifests that another one replaces are not listed. Shortens the page to the rows whose
+/// namespaces fit the read budget, at least one, and returns whether the page was left complete.
 async fn listed_rows(
     app: &App,
     client: Client,
@@ -118,14 +119,14 @@ async fn listed_rows(
     let manifests = app.manifests(client);
     let reader = page.beside(manifests);
     let mut found = HashMap::new();
-    let mut sites: HashSet<SiteName> = HashSet::new();
+    let mut namespaces: HashSet<Host> = HashSet::new();
     let mut bytes_left = READ_BYTES_MAX;
-    let rows: Vec<Option<SiteName>> = page.rows.iter().map(|row| row.site.clone()).collect();
-    for (place, site) in rows.into_iter().enumerate() {
-        let Some(site) = site.filter(|site| !sites.contains(site)) else { continue };
-        let batches = reader.batches_of_site(&site).await?;
+    let rows: Vec<Option<Host>> = page.rows.iter().map(|row| row.namespace.clone()).collect();
+    for (place, namespace) in rows.into_iter().enumerate() {
+        let Some(namespace) = namespace.filter(|namespace| !namespaces.contains(namespace)) else { continue };
+        let batches = reader.batches_of_site(&namespace.site(), |of| may_declare(of, &namespace)).await?;
         let bytes = batches.iter().map(|batch| batch.bytes).sum::<u64>();
-        if bytes > bytes_left && !sites.is_empty() {
+        if bytes > bytes_left && !namespaces.is_empty() {
             page.rows.truncate(place);
             page.after = page.rows.last().map(|row| row.id.clone());
             return Ok((found, false));
@@ -135,14 +136,15 @@ async fn listed_rows(
             && let [id] = batch.ids.as_slice()
         {
             found.insert(id.clone(), true);
-            sites.insert(site);
+            namespaces.insert(namespace);
             continue;
         }
-        let add = |servers: &mut SiteServers, stored: StoredManifest| servers.add(&stored);
-        let servers = reader.each_in(batches, reader.counted(SiteServers::default())?, add).await?;
+        let add = |servers: &mut NamedServers, stored: StoredManifest| servers.add(&stored);
+        let servers = reader.counted(NamedServers::of(namespace.clone()))?;
+        let servers = reader.each_in(batches, servers, add).await?;
         let (servers, _share) = servers.into_parts();
         found.extend(servers.into_listed().into_iter().map(|listed| (listed.id, listed.is_latest)));
-        sites.insert(site);
+        namespaces.insert(namespace);
     }
     Ok((found, true))
 }
@@ -234,7 +236,7 @@ impl ServerFilter {
     fn only_listed(&self, rows: Vec<Row>, found: &HashMap<ManifestId, bool>) -> Vec<ServerEntry> {
         let wants_latest = self.version.as_deref() == Some(LATEST);
         let rows = rows.into_iter().filter_map(|row| {
-            let is_latest = if row.site.is_some() { *found.get(&row.id)? } else { true };
+            let is_latest = if row.namespace.is_some() { *found.get(&row.id)? } else { true };
             (is_latest || !wants_latest).then(|| row.entry.with_latest(is_latest))
         });
         rows.collect()
@@ -253,8 +255,8 @@ struct Page {
 
 struct Row {
     id: ManifestId,
-    /// The site of a declared name. Other manifests of the site may declare the name too.
-    site: Option<SiteName>,
+    /// The namespace of a declared name. Other manifests of the site may declare the name too.
+    namespace: Option<Host>,
     entry: ServerEntry,
 }
 
@@ -267,15 +269,15 @@ impl Kept for Page {
 impl Page {
     fn add(&mut self, stored: StoredManifest) -> ControlFlow<()> {
         let entry = self.filter.matches(&stored).then(|| ServerEntry::of(&stored)).flatten();
-        let is_declared = matches!(name(&stored), (_, Origin::Declared));
+        let (name, name_is) = name(&stored);
         let id = stored.manifest.id;
         if let Some(entry) = entry {
             if !self.rows.is_empty() && self.bytes() + entry.bytes() > PAGE_BYTES_MAX {
                 self.is_complete = true;
                 return ControlFlow::Break(());
             }
-            let site = is_declared.then(|| stored.manifest.url.site());
-            self.rows.push(Row { id: id.clone(), site, entry });
+            let namespace = namespace_of(&name).filter(|_| name_is == Origin::Declared);
+            self.rows.push(Row { id: id.clone(), namespace, entry });
         }
         self.after = Some(id);
         self.is_complete = self.rows.len() >= self.limit;
@@ -378,7 +380,7 @@ fn transport(interface: &Interface) -> &'static str {
     if is_sse { "sse" } else { "streamable-http" }
 }
 
-/// The registry metadata of a server. Marks its version as the latest of its name; [`SiteServers`] may correct that.
+/// The registry metadata of a server. Marks its version as the latest of its name; [`NamedServers`] may correct that.
 fn meta(stored: &StoredManifest) -> Value {
     let manifest = &stored.manifest;
     let ((_, name_is), (_, version_is)) = (name(stored), version(manifest));

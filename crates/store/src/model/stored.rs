@@ -1,16 +1,23 @@
 //! Stored manifests and their versions, and statistics of the store.
 
+use std::collections::HashMap;
+
 use chrono::{DateTime, Utc};
 use manifest::declaration::{Excerpt, Member};
 use manifest::entry::{self, Entry};
 use manifest::model::PolicyChoice;
 use manifest::{
-    Capability, CapabilityId, ContentHash, Format, Identity, Manifest, ManifestId, NamedBy, Publisher,
+    Capability, CapabilityId, ContentHash, Format, Identity, Manifest, ManifestId, ManifestUrl, NamedBy,
+    Publisher,
 };
+use policy::naming::customer_of;
 use policy::{FetchOutcome, Status, VisitEnd};
 use serde::{Deserialize, Serialize};
 
 use super::feed::FeedPosition;
+
+/// Maximum bytes of a batch of manifests, as JSON. In memory, they take a few times as much.
+const BATCH_BYTES: u64 = 1024 * 1024;
 
 /// The current version of a manifest.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -111,6 +118,54 @@ pub struct ManifestSize {
     pub bytes: u64,
 }
 
+/// The size of a manifest of a site, with what decides the order in which the site's manifests are read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SiteManifestSize {
+    pub id: ManifestId,
+    /// Bytes of the normalised manifest as JSON, before compression.
+    pub bytes: u64,
+    pub url: ManifestUrl,
+    /// See [`StoredManifest::named_by`].
+    pub named_by: NamedBy,
+    /// See [`StoredManifest::publisher`].
+    pub publisher: Publisher,
+}
+
+impl SiteManifestSize {
+    /// Sorts the manifests of a site so that a limit on their bytes or number leaves out the least trusted ones: first those that the site
+    /// publishes, then those of its other hosts, then other documents that the site names, and last those that only others name. Of the
+    /// manifests at other hosts, those of the customers with the fewest bytes so far come first, so that no customer takes the room of
+    /// another.
+    pub fn sort_by_trust(sizes: &mut [Self]) {
+        sizes.sort_by(|one, other| one.url.cmp(&other.url));
+        let mut bytes_of: HashMap<(u8, String), u64> = HashMap::new();
+        let mut sorted: HashMap<ManifestId, (u8, u64)> = HashMap::with_capacity(sizes.len());
+        for size in sizes.iter() {
+            let (rank, host) = (size.trust_rank(), size.url.host());
+            let customer = customer_of(&host, &size.url.site()).to_owned();
+            let bytes = bytes_of.entry((rank, customer)).or_default();
+            *bytes = bytes.saturating_add(size.bytes);
+            sorted.insert(size.id.clone(), (rank, *bytes));
+        }
+        sizes.sort_by_key(|size| sorted.get(&size.id).copied());
+    }
+
+    const fn trust_rank(&self) -> u8 {
+        match (self.named_by, self.publisher) {
+            (NamedBy::Site, Publisher::Site) => 0,
+            (NamedBy::Site, Publisher::Host) => 1,
+            (NamedBy::Site, Publisher::Unknown) => 2,
+            (NamedBy::Others, _) => 3,
+        }
+    }
+}
+
+impl From<SiteManifestSize> for ManifestSize {
+    fn from(size: SiteManifestSize) -> Self {
+        Self { id: size.id, bytes: size.bytes }
+    }
+}
+
 /// Manifests that are read with one statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ManifestBatch {
@@ -123,6 +178,11 @@ pub struct ManifestBatch {
 }
 
 impl ManifestBatch {
+    /// Batches of at most 1 MiB of JSON or one larger manifest.
+    pub fn of(sizes: impl IntoIterator<Item = ManifestSize>) -> Vec<Self> {
+        Self::split(sizes, BATCH_BYTES)
+    }
+
     /// Splits manifests into batches of at most `bytes_max`. A larger manifest is its own batch.
     pub fn split(sizes: impl IntoIterator<Item = ManifestSize>, bytes_max: u64) -> Vec<Self> {
         let mut batches: Vec<Self> = Vec::new();
@@ -213,4 +273,41 @@ pub struct Stats {
     pub oldest_due_at: Option<DateTime<Utc>>,
     /// When the last visit ended.
     pub last_visit_at: Option<DateTime<Utc>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_site_publishes_is_read_first_and_customers_share_the_rest() {
+        let size = |at: &str, bytes, named_by, publisher| {
+            let url = ManifestUrl::parse(&format!("https://{at}.json")).unwrap();
+            SiteManifestSize { id: ManifestId::of(&url), bytes, url, named_by, publisher }
+        };
+        let mut sizes = vec![
+            size("a0.shop.example/!", 9, NamedBy::Others, Publisher::Unknown),
+            size("shop.example/!u", 9, NamedBy::Site, Publisher::Unknown),
+            size("a1.shop.example/a", 5, NamedBy::Site, Publisher::Host),
+            size("b.a1.shop.example/b", 5, NamedBy::Site, Publisher::Host),
+            size("t2.shop.example/c", 7, NamedBy::Site, Publisher::Host),
+            size("shop.example/b", 900, NamedBy::Site, Publisher::Site),
+            size("shop.example/c", 1, NamedBy::Site, Publisher::Site),
+            size("www.shop.example/a", 9, NamedBy::Others, Publisher::Site),
+        ];
+        SiteManifestSize::sort_by_trust(&mut sizes);
+        let sorted: Vec<String> =
+            sizes.iter().map(|size| size.url.as_str().replace("https://", "")).collect();
+        let expected = [
+            "shop.example/b.json",
+            "shop.example/c.json",
+            "a1.shop.example/a.json",
+            "t2.shop.example/c.json",
+            "b.a1.shop.example/b.json",
+            "shop.example/!u.json",
+            "a0.shop.example/!.json",
+            "www.shop.example/a.json",
+        ];
+        assert_eq!(sorted, expected);
+    }
 }

@@ -8,13 +8,10 @@ use manifest::{CapabilityId, ContentHash, Manifest, ManifestId, SiteName};
 use super::Store;
 use crate::StoreError;
 use crate::model::{
-    ManifestBatch, ManifestSize, NamespaceCount, SemanticTypeCount, SharedCapability, StoredDeclaration,
-    StoredManifest, VersionRecord,
+    ManifestBatch, ManifestSize, NamespaceCount, SemanticTypeCount, SharedCapability, SiteManifestSize,
+    StoredDeclaration, StoredManifest, VersionRecord,
 };
 use crate::packed::{PackedManifest, all_unpacked, unpacked};
-
-/// Maximum bytes of a batch of manifests, as JSON. In memory, they take a few times as much.
-const BATCH_BYTES: u64 = 1024 * 1024;
 
 impl Store {
     /// The current version of a manifest, even if the manifest was removed from the index.
@@ -51,7 +48,7 @@ impl Store {
         let mut after = after.cloned();
         loop {
             let sizes = self.manifest_sizes_after(after.as_ref(), max).await?;
-            let Some(batch) = ManifestBatch::split(sizes, BATCH_BYTES).into_iter().next() else {
+            let Some(batch) = ManifestBatch::of(sizes).into_iter().next() else {
                 return Ok(Vec::new());
             };
             let page = self.manifests_load(&batch.ids).await?;
@@ -115,14 +112,15 @@ impl Store {
             places.entry(id).or_insert(place);
         }
         sizes.sort_by_key(|size| places.get(&size.id).copied());
-        Ok(ManifestBatch::split(sizes, BATCH_BYTES))
+        Ok(ManifestBatch::of(sizes))
     }
 
-    /// A site's manifests that are in the index, sorted by URL, in the same batches.
+    /// The sizes of a site's manifests that are in the index, in the order of [`SiteManifestSize::sort_by_trust`].
     #[boxed]
-    pub async fn manifest_batches_of_site(&self, site: &SiteName) -> Result<Vec<ManifestBatch>, StoreError> {
-        let sizes = reading!(self, "manifest_batches_of_site", manifest_size::sizes_of_site(site))?;
-        Ok(ManifestBatch::split(sizes, BATCH_BYTES))
+    pub async fn manifest_sizes_of_site(&self, site: &SiteName) -> Result<Vec<SiteManifestSize>, StoreError> {
+        let mut sizes = reading!(self, "manifest_sizes_of_site", manifest_size::sizes_of_site(site))?;
+        SiteManifestSize::sort_by_trust(&mut sizes);
+        Ok(sizes)
     }
 
     /// The indexed manifest with the leading declaration of the capability with this id.

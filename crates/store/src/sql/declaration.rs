@@ -132,11 +132,13 @@ async fn manifests_declared(
     site: &SiteName,
     naming: &SiteNaming,
 ) -> Outcome<Vec<SiteManifest>> {
-    let rows = sqlx::query(
+    let rows = sqlx::query(concat!(
         "SELECT manifest.id, url, format, content_hash, capability.id, native_id, operation, fullness
          FROM manifest JOIN capability ON capability.manifest_id = manifest.id
-         WHERE manifest.site = $1 AND removed_at_ms IS NULL ORDER BY manifest.id, capability.id LIMIT $2",
-    )
+         WHERE manifest.site = $1 AND removed_at_ms IS NULL ORDER BY ",
+        trust_rank!(),
+        ", manifest.id, capability.id LIMIT $2"
+    ))
     .bind(site.as_str())
     .bind(DECLARATIONS_MAX)
     .fetch_all(&mut *connection)

@@ -1,6 +1,7 @@
 //! Sizes of manifests, from the first bytes of their compressed models, so that they are known before the manifests are read.
 
-use manifest::{CapabilityId, ContentHash, ManifestId, SiteName};
+use manifest::{CapabilityId, ContentHash, ManifestId, ManifestUrl, SiteName};
+use policy::naming::{named_by_url, publisher_by_url};
 
 use super::Connection;
 use super::manifest::leading_manifest;
@@ -8,7 +9,7 @@ use super::rows::{Cursor, decode};
 use crate::StoreError;
 use crate::convert::{Page, RowRef, intact, manifest_bytes, names};
 use crate::fault::Outcome;
-use crate::model::ManifestSize;
+use crate::model::{ManifestSize, SiteManifestSize};
 
 /// Selects ids and first bytes of models by a condition. The header of a frame has at most 18 bytes.
 macro_rules! select_sizes {
@@ -81,16 +82,38 @@ pub(crate) async fn sizes_of(connection: &mut Connection, ids: &[ManifestId]) ->
     Ok(intact(decode(&TABLES, &rows), size))
 }
 
-/// Sizes of a site's manifests that are in the index, sorted by URL.
+type SiteSizeRow = (String, String, Option<String>, Option<String>, Vec<u8>);
+
+fn site_size(
+    (id, url, named_by, publisher, frame_start): SiteSizeRow,
+) -> Result<SiteManifestSize, StoreError> {
+    let at = RowRef::new("manifest", &id);
+    let url: ManifestUrl = at.parse("url", &url)?;
+    let named_by = at.parse_of("named_by", named_by.as_ref())?;
+    let publisher = at.parse_of("publisher", publisher.as_ref())?;
+    Ok(SiteManifestSize {
+        id: at.parse("id", &id)?,
+        bytes: manifest_bytes(&frame_start),
+        named_by: named_by.unwrap_or_else(|| named_by_url(&url)),
+        publisher: publisher.unwrap_or_else(|| publisher_by_url(&url)),
+        url,
+    })
+}
+
+/// Sizes of a site's manifests that are in the index, in no order.
 pub(crate) async fn sizes_of_site(
     connection: &mut Connection,
     site: &SiteName,
-) -> Outcome<Vec<ManifestSize>> {
-    let rows = sqlx::query(select_sizes!("WHERE m.removed_at_ms IS NULL AND m.site = $1 ORDER BY m.url"))
-        .bind(site.as_str())
-        .fetch_all(&mut *connection)
-        .await?;
-    Ok(intact(decode(&TABLES, &rows), size))
+) -> Outcome<Vec<SiteManifestSize>> {
+    let rows = sqlx::query(
+        "SELECT m.id, m.url, m.named_by, m.publisher, SUBSTR(v.model, 1, 18) AS model
+         FROM manifest m JOIN manifest_version v ON v.manifest_id = m.id AND v.version = m.version
+         WHERE m.removed_at_ms IS NULL AND m.site = $1",
+    )
+    .bind(site.as_str())
+    .fetch_all(&mut *connection)
+    .await?;
+    Ok(intact(decode(&TABLES, &rows), site_size))
 }
 
 /// Sizes of manifests in the index, sorted by id.

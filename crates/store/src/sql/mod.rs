@@ -23,6 +23,15 @@ macro_rules! list {
     };
 }
 
+/// The order of `SiteManifestSize::sort_by_trust` in SQL, for rows of the table `manifest`: 0 for what the site publishes, 3 for what only
+/// others name.
+macro_rules! trust_rank {
+    () => {
+        "CASE WHEN manifest.named_by = 'site'
+              THEN CASE manifest.publisher WHEN 'site' THEN 0 WHEN 'host' THEN 1 ELSE 2 END ELSE 3 END"
+    };
+}
+
 pub(crate) mod block;
 pub(crate) mod capability;
 pub(crate) mod claim;

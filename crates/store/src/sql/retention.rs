@@ -118,14 +118,17 @@ pub(crate) async fn versions_trim(connection: &mut Connection, before_ms: i64) -
 }
 
 /// Deletes the oldest of a site's versions that are not in the index, until these versions and their documents take at most
-/// [`OLD_VERSIONS_BYTES_MAX`], with unused documents. A manifest that left the index is deleted with its last version.
+/// [`OLD_VERSIONS_BYTES_MAX`], with unused documents: first those of documents that only others name, and last those of documents that the
+/// site publishes. A manifest that left the index is deleted with its last version.
 pub(crate) async fn versions_bound(connection: &mut Connection, site: &str) -> Outcome<()> {
-    let gone: Vec<(String, Option<String>)> = sqlx::query_as(
+    let gone: Vec<(String, Option<String>)> = sqlx::query_as(concat!(
         "DELETE FROM manifest_version WHERE (manifest_id, version) IN (
              SELECT manifest_id, version FROM (
                  SELECT kept.manifest_id, kept.version,
                         SUM(length(kept.model) + COALESCE(length(document.body), 0))
-                            OVER (ORDER BY kept.last_seen_at_ms DESC, kept.version DESC, kept.manifest_id) AS bytes
+                            OVER (ORDER BY ",
+        trust_rank!(),
+        ", kept.last_seen_at_ms DESC, kept.version DESC, kept.manifest_id) AS bytes
                  FROM manifest
                  JOIN manifest_version kept ON kept.manifest_id = manifest.id
                  LEFT JOIN document ON document.hash = kept.document_hash
@@ -133,7 +136,7 @@ pub(crate) async fn versions_bound(connection: &mut Connection, site: &str) -> O
                    AND (kept.version < manifest.version OR manifest.removed_at_ms IS NOT NULL)) AS old
              WHERE old.bytes > $2)
          RETURNING manifest_id, document_hash",
-    )
+    ))
     .bind(site)
     .bind(OLD_VERSIONS_BYTES_MAX)
     .fetch_all(&mut *connection)

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use manifest::model::PolicyChoice;
-use manifest::{ContentHash, ManifestId};
+use manifest::{ContentHash, Discovery, ManifestId};
 use policy::{FetchOutcome, Status, VisitEnd};
 use store::{Backend, FetchRecord, Store, VisitRecord};
 
@@ -319,5 +319,41 @@ pub(crate) async fn bounds_old_versions_of_a_site_by_bytes(db: Db) -> Result<()>
     // A deleted manifest may return.
     visited(store, "sky.example", later(12), vec![found(LEFT, "left", &["book"], later(12))]).await?;
     assert_eq!(store.manifest_find(&left).await?.context("the manifest did not return")?.versions, 1);
+    Ok(())
+}
+
+/// Anybody can submit large documents at a host of a customer, and change them.
+pub(crate) async fn old_versions_of_others_are_deleted_first(db: Db) -> Result<()> {
+    const EVIL: &str = "https://evil.example/.well-known/ard.json";
+    const OF_OTHERS: &str = "https://a0.sky.example/u.json";
+    let store = &db.store;
+    let of_others = ManifestId::of(&url(OF_OTHERS));
+    for minutes in 2..5 {
+        read(store, minutes, &minutes.to_string()).await?;
+    }
+    for minutes in 5..9 {
+        let document = found(OF_OTHERS, &minutes.to_string(), &["book"], later(minutes));
+        let linked =
+            FetchRecord { discovery: Discovery::CatalogEntry, linked_from: Some(url(EVIL)), ..document };
+        visited(store, "sky.example", later(minutes), vec![linked]).await?;
+    }
+    // Sets the stored sizes of large documents.
+    let bytes = 20 * 1024 * 1024;
+    db.execute(&match store.backend() {
+        Backend::Postgres => format!("UPDATE document SET body = decode(repeat('00', {bytes}), 'hex')"),
+        Backend::Sqlite => format!("UPDATE document SET body = zeroblob({bytes})"),
+    })
+    .await?;
+    let mut large = found(AT, "large", &["book"], later(11));
+    if let Some(manifest) = &mut large.manifest {
+        manifest.description = Some(random(7, 400 * 1024));
+    }
+    visited(store, "sky.example", later(11), vec![large]).await?;
+    assert_eq!(
+        store.manifest_versions(&id(), 100).await?.len(),
+        4,
+        "all versions of the site's own document"
+    );
+    assert_eq!(store.manifest_versions(&of_others, 100).await?.len(), 1, "the current one");
     Ok(())
 }

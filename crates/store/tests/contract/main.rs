@@ -118,7 +118,8 @@ macro_rules! contract_tests {
             },
             host_checks::{
                 a_host_is_checked_at_most_once_on_a_day, concurrent_workers_share_the_hosts,
-                a_domain_has_a_limited_number_of_checked_hosts, hosts_of_blocked_sites_are_not_checked, checks_are_deleted_by_age,
+                a_domain_has_a_limited_number_of_checked_hosts,
+                hosts_that_others_name_take_no_place_of_those_that_the_site_names, hosts_of_blocked_sites_are_not_checked, checks_are_deleted_by_age,
             },
             tasks::{ failures_of_a_task_are_counted_until_it_succeeds, failures_of_tasks_are_deleted_by_age },
             reader_keys::{ a_reader_has_one_key_until_it_is_revoked, reader_keys_have_a_cap },
@@ -154,7 +155,7 @@ macro_rules! contract_tests {
                 errors_do_not_remove_a_manifest, removes_the_manifests_of_a_dead_site,
                 an_end_at_the_sites_own_hosts_does_not_remove_documents_of_a_customer,
                 does_not_store_a_document_with_no_store, keeps_the_training_preference_of_the_last_response, stores_equal_documents_once, keeps_parts_of_manifests_while_permitted,
-                bounds_old_versions_of_a_site_by_bytes,
+                bounds_old_versions_of_a_site_by_bytes, old_versions_of_others_are_deleted_first,
             },
             room::{
                 a_site_has_at_most_500_manifests_that_it_does_not_name, a_manifest_takes_the_place_of_one_of_the_owner_with_the_most, what_a_site_does_not_name_takes_at_most_256_mib, a_larger_reading_of_an_unchanged_document_needs_room,
