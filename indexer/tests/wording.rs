@@ -140,6 +140,76 @@ fn an_irreversible_operation_is_not_first_for_a_read_request() {
 }
 
 #[test]
+fn a_capability_that_reads_is_first_for_a_request_that_only_reads() {
+    let mut shop = support::manifest("clay.example", "Clay");
+    support::add(&mut shop, "cart.add", "Adds a piece to the shopping cart.").safety.class =
+        SafetyClass::Write;
+    support::add(&mut shop, "cart.view", "The pieces that were put into it, with their prices.")
+        .safety
+        .class = SafetyClass::Read;
+    support::add(&mut shop, "opening-times", "When the studio is open.").safety.class = SafetyClass::Read;
+    let mut web = web();
+    web.push(shop);
+    let changing = searcher(&web);
+    for (query, first) in [
+        ("shopping cart", "cart.add"),
+        ("show my shopping cart", "cart.view"),
+        ("put it into the shopping cart", "cart.add"),
+    ] {
+        let found = found(&changing.1, query);
+        assert_eq!(found.first().map(String::as_str), Some(first), "{query}: {found:?}");
+    }
+    // nothing is known about the first result
+    web[6].manifest.capabilities[0].safety.class = SafetyClass::Unknown;
+    let unknown = searcher(&web);
+    assert_eq!(found(&unknown.1, "show my shopping cart")[0], "cart.add");
+}
+
+#[test]
+fn a_verb_of_two_words_decides_like_its_synonym() {
+    let mut dentist = support::manifest("smile.example", "Smile");
+    support::add(&mut dentist, "make-appointment", "Makes an appointment with the dentist.");
+    support::add(&mut dentist, "cancel-appointment", "Cancels an appointment.");
+    let mut web = web();
+    web.push(dentist);
+    let (_dir, searcher) = searcher(&web);
+    assert_eq!(found(&searcher, "call off my appointment")[0], "cancel-appointment");
+}
+
+#[test]
+fn an_identifier_finds_the_capabilities_that_have_all_of_it() {
+    let mut tools = support::manifest("tools.example", "Tools");
+    for at in 0..15 {
+        support::add(&mut tools, &format!("ledger{at}"), "A key opens a new ledger, and this ledger ends.");
+    }
+    let resume = "Resumes earlier work after a pause, at the place where it stopped, with all files and messages. It needs \
+                  the value of ledgerKey or get_state.";
+    support::add(&mut tools, "resume", resume);
+    for at in 0..15 {
+        support::add(&mut tools, &format!("state{at}"), "Returns a state, the state of all states.");
+    }
+    let mut web = web();
+    web.push(tools);
+    let (_dir, searcher) = searcher(&web);
+    for query in ["ledgerKey", "ledger_key", "getState", "get_state"] {
+        let found = found(&searcher, query);
+        assert_eq!(found.first().map(String::as_str), Some("resume"), "{query}: {found:?}");
+    }
+}
+
+#[test]
+fn plurals_of_abbreviations_are_one_word() {
+    let mut tools = support::manifest("tools.example", "Tools");
+    support::add(&mut tools, "list", "Lists the APIs of a company.");
+    let mut web = web();
+    web.push(tools);
+    let (_dir, searcher) = searcher(&web);
+    for query in ["APIs", "api", "API"] {
+        assert_eq!(found(&searcher, query), ["list"], "{query}");
+    }
+}
+
+#[test]
 fn conversational_words_are_used_if_there_is_no_other_word() {
     let (_dir, searcher) = searcher(&web());
     assert_eq!(found(&searcher, "plan a weekend in lisbon"), ["plan-trip"]);

@@ -25,7 +25,7 @@ const CUT_OFF_LOSS_MAX: f64 = 0.02;
 /// ("earthquake alerts", "university admission"), like requests with an answer ("bus departures").
 const NO_ANSWER_MIN: f64 = 0.44;
 /// Minimum share of requests without an answer among all requests that have no result above the cut-off.
-const NO_ANSWER_PRECISION_MIN: f64 = 0.79;
+const NO_ANSWER_PRECISION_MIN: f64 = 0.83;
 /// Results of a page.
 const PAGE: usize = 10;
 /// Minimum number of labelled requests.
@@ -167,8 +167,7 @@ fn published_capabilities_are_found_by_their_own_words() {
         }
     }
     println!("{} of {checked} words do not find their capability: {lost:?}", lost.len());
-    // field names such as `gameId` are two words in the index
-    assert!(lost.len() * 80 <= checked, "{} of {checked}: {lost:?}", lost.len());
+    assert!(lost.len() * 100 <= checked, "{} of {checked}: {lost:?}", lost.len());
 }
 
 /// Maximum mean loss of nDCG@10 that spam may cause for the requests about the demo.

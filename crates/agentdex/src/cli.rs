@@ -10,6 +10,7 @@ use crate::configuration::ConfigCommand;
 use crate::db::DbArgs;
 use crate::demo;
 use crate::doctor::DoctorArgs;
+use crate::embedder::EmbedderCommand;
 use crate::feedback::FeedbackArgs;
 use crate::manual::{CompletionsArgs, ManArgs};
 use crate::probe::ProbeArgs;
@@ -59,6 +60,9 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Config(ConfigCommand),
     Doctor(DoctorArgs),
+    /// Check a sentence model for search by meaning
+    #[command(subcommand)]
+    Embedder(EmbedderCommand),
     Probe(ProbeArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
@@ -67,7 +71,7 @@ pub(crate) enum Command {
 const SHARED: &[&str] = SharedFlags::NAMES;
 
 /// The global flags that each subcommand uses, including those of the crawler's subcommands. Unlisted subcommands use all global flags.
-const USED: [(&str, &[&[&str]]); 11] = [
+const USED: [(&str, &[&[&str]]); 12] = [
     ("validate", &[&["config", "log_format", "quiet", "verbose"], REQUEST_FLAGS]),
     ("search", &[SHARED, &["format", "embedder"]]),
     ("mcp", &[SHARED, &["public_url", "embedder"]]),
@@ -76,6 +80,7 @@ const USED: [(&str, &[&[&str]]); 11] = [
     ("reports", &[SHARED]),
     ("config", &[SHARED]),
     ("doctor", &[SHARED, &["format", "name_servers"]]),
+    ("embedder", &[]),
     ("probe", &[]),
     ("completions", &[]),
     ("man", &[]),
@@ -87,7 +92,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Show results", &["search", "status", "explain", "paths"]),
     ("Exclude sites", &["reports", "suspend", "unsuspend", "block", "unblock"]),
     ("Check documents", &["validate", "check"]),
-    ("Maintain", &["doctor", "config", "db", "feedback", "keys", "probe", "completions", "man"]),
+    ("Maintain", &["doctor", "config", "db", "feedback", "keys", "embedder", "probe", "completions", "man"]),
 ];
 
 fn used() -> Vec<(&'static str, &'static [&'static [&'static str]])> {
@@ -192,6 +197,7 @@ mod tests {
             (&["doctor"], ["Exit codes:", "1  a check found a problem"], ["--fail-on", "3  "]),
             (&["doctor"], ["0  success", "2  the command line"], ["whatever the sites", "the pass"]),
             (&["probe"], ["--help", "[ADDRESS"], ["--data-dir", "--rate"]),
+            (&["embedder", "check"], ["--help", "<DIR>"], ["--data-dir", "--listen"]),
             (&["db", "status"], ["--data-dir", "--database-url"], ["--listen", "--delay"]),
             (&["demo"], ["--delay", "[default: 50ms]"], ["[default: 3s]", "[default: ./agentdex-data]"]),
             (&["search"], ["--filter", "--limit"], ["--listen", "--delay"]),

@@ -7,6 +7,7 @@ mod configuration;
 mod db;
 mod demo;
 mod doctor;
+mod embedder;
 mod feedback;
 mod manual;
 mod mcp;
@@ -76,6 +77,7 @@ fn run(flags: Flags) -> anyhow::Result<ExitCode> {
         Some(Command::Doctor(args)) => {
             block_on(|_| doctor::run(&args, &flags.shared, &flags.crawl, &mut out))
         }
+        Some(Command::Embedder(command)) => embedder::run(&command, &mut out).map(|()| ExitCode::SUCCESS),
         Some(Command::Probe(args)) => probe::run(&args).map(|()| ExitCode::SUCCESS),
         Some(Command::Completions(args)) => {
             manual::completions(&args, &cli::command(), &mut out)?;

@@ -2,12 +2,21 @@
 //!
 //! A [`Model`] is read from a directory that the operator names, in the layout of sentence-transformers: `config.json`,
 //! `tokenizer.json` and `model.safetensors` of a BERT, with mean pooling. Nothing is downloaded or sent, and the model runs on
-//! the CPU.
+//! one core of the CPU. [`inspect`] reports what a directory contains, and [`Model::speed`] how fast the model is.
 
+mod bert;
+mod config;
 mod files;
+mod inspection;
+mod math;
 mod model;
+mod speed;
+mod weights;
 
-pub use model::{DIMENSION_MAX, Model, TOKENS_MAX};
+pub use config::{DIMENSION_MAX, TOKENS_MAX};
+pub use inspection::{Inspection, inspect};
+pub use model::Model;
+pub use speed::Speed;
 
 use std::path::PathBuf;
 

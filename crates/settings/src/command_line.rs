@@ -238,7 +238,7 @@ fn in_words(message: &str) -> Option<String> {
 }
 
 /// Subcommands that read neither the database nor the settings.
-const WITHOUT_DATA: [&str; 6] = ["demo", "validate", "probe", "completions", "man", "COMMAND"];
+const WITHOUT_DATA: [&str; 7] = ["demo", "validate", "embedder", "probe", "completions", "man", "COMMAND"];
 
 /// A message in which each command between backticks ends with these flags, which locate the data. A command that names its data keeps what
 /// it has, and commands that read no data stay as they are.

@@ -90,10 +90,12 @@ impl Iterator for Runs<'_> {
         let start = self.at + skipped;
         let mut end = self.text.len();
         let (mut last, mut last_at, mut uppers) = (first, start, usize::from(first == Class::Upper));
-        for (offset, _, class) in chars {
+        for (offset, c, class) in chars {
             let at = self.at + offset;
             if class == last || (class == Class::Lower && last == Class::Upper) {
-                if class == Class::Lower && last == Class::Upper && uppers > 1 {
+                // `APIs`: a plural, not the word `Is`
+                let is_plural = c == 's' && self.is_end_of_letters(at + 1);
+                if class == Class::Lower && last == Class::Upper && uppers > 1 && !is_plural {
                     // `HTTPServer`: the last capital begins the next word.
                     end = last_at;
                     break;
@@ -111,6 +113,12 @@ impl Iterator for Runs<'_> {
 }
 
 impl Runs<'_> {
+    /// Whether no letter follows at an offset.
+    fn is_end_of_letters(&self, at: usize) -> bool {
+        let next = self.text.get(at..).and_then(|rest| rest.chars().next());
+        !next.is_some_and(char::is_alphabetic)
+    }
+
     /// Length of an English contraction (`'s`, `'ve`) at an offset, which is skipped.
     fn contraction(&self, at: usize) -> usize {
         let Some(rest) = self.text.get(at..) else { return 0 };
@@ -196,6 +204,8 @@ mod tests {
             ("book_flight.v2", vec!["book", "flight", "v", "2"]),
             ("HTTPServerURL", vec!["http", "server", "url"]),
             ("GetJSON", vec!["get", "json"]),
+            ("APIs and listURLs_2", vec!["apis", "and", "list", "urls", "2"]),
+            ("ISSue", vec!["is", "sue"]),
             ("dentist's", vec!["dentist"]),
             ("I've don’t", vec!["i", "don"]),
             ("O'Reilly", vec!["o", "reilly"]),

@@ -13,9 +13,9 @@ use tantivy::tokenizer::{RawTokenizer, TextAnalyzer, WhitespaceTokenizer};
 use crate::filter::FacetKey;
 
 /// Version of fields and analysis: an index of another version is rebuilt.
-pub const SCHEMA_VERSION: u32 = 16;
+pub const SCHEMA_VERSION: u32 = 17;
 /// Version of the ranking: a cursor of another version has expired.
-pub(crate) const RANKING_VERSION: u16 = 13;
+pub(crate) const RANKING_VERSION: u16 = 14;
 
 const TERMS_TOKENIZER: &str = "terms";
 /// Keeps a value as a single token.

@@ -25,6 +25,8 @@ const BIGRAM_WEIGHT: f32 = 0.3;
 /// Weights of a conversational word, of a term from an expression, and of an unwanted term.
 const TALK_WEIGHT: f32 = 0.3;
 const INTENT_WEIGHT: f32 = 0.5;
+/// Weight of a verb from an expression that distinguishes actions: "call off" is "cancel".
+const DECIDING_INTENT_WEIGHT: f32 = 1.0;
 const OPPOSITE_WEIGHT: f32 = -1.0;
 /// Minimum length of each part of a word that is also searched as two words.
 const PART_CHARS_MIN: usize = 3;
@@ -32,6 +34,10 @@ const PART_CHARS_MIN: usize = 3;
 const JOINED_WORDS_MAX: usize = 8;
 /// Weight of a bigram of words that are written together, as in "bookFlight" or "S3".
 const JOINED_WEIGHT: f32 = 1.0;
+/// Weight of a bigram if the whole phrasing is one identifier, as `ledger_key`: results with all of it come before those with a part of it
+/// in their name. With 2 instead of 5, 13 instead of 9 of 2,847 words of published manifests do not find their capability. In longer
+/// phrasings, it would lower the mean of the public sets by .001.
+const IDENTIFIER_WEIGHT: f32 = 5.0;
 const CORRECTION_WEIGHT: f32 = 0.8;
 const SYNONYM_WEIGHT: f32 = 0.15;
 /// Weight of a synonym of a word that no capability contains.
@@ -101,7 +107,21 @@ pub(crate) struct Plan {
 struct Analysis<'a> {
     stemming: Stemming,
     keeps_chat: bool,
+    is_identifier: bool,
     weights: &'a WordWeights,
+}
+
+impl Analysis<'_> {
+    /// Weight of a bigram of a word that ends at a byte and the next one. Pairs of characters of a script without spaces overlap.
+    fn bigram_weight(&self, end: usize, next_start: usize) -> f32 {
+        if self.is_identifier && end <= next_start {
+            IDENTIFIER_WEIGHT
+        } else if end == next_start {
+            JOINED_WEIGHT
+        } else {
+            BIGRAM_WEIGHT
+        }
+    }
 }
 
 /// A word of the request that is used.
@@ -126,7 +146,8 @@ impl Plan {
     pub(crate) fn of(text: &str, weights: &WordWeights) -> Self {
         let stemming = detect(text).map_or(Stemming::English, Stemming::for_language);
         let keeps_chat = !words(text).any(|word| !is_stop_word(&word.text) && !is_chat_verb(&word.text));
-        let analysis = Analysis { stemming, keeps_chat, weights };
+        let is_identifier = !text.trim().contains(char::is_whitespace);
+        let analysis = Analysis { stemming, keeps_chat, is_identifier, weights };
         let mut plan = Self { stemming, ..Self::default() };
         let mut seen = HashSet::new();
         let mut parts: Vec<Vec<usize>> = Vec::new();
@@ -175,6 +196,9 @@ impl Plan {
                 if is_topical(&word.text) {
                     self.topical.push(word.text);
                 }
+                if analysis.is_identifier {
+                    before = Some((stem.clone(), word.span.end));
+                }
                 if seen.insert(stem.clone()) {
                     self.push(stem, Role::Talk, TALK_WEIGHT, self.words.len());
                 }
@@ -183,7 +207,7 @@ impl Plan {
             let term = analysis.stemming.term(&word.text).into_owned();
             if let Some((before, end)) = before.replace((stem.clone(), word.span.end)) {
                 let joined = bigram(&before, &stem);
-                let weight = if end == word.span.start { JOINED_WEIGHT } else { BIGRAM_WEIGHT };
+                let weight = analysis.bigram_weight(end, word.span.start);
                 if seen.insert(joined.clone()) {
                     self.push(joined, Role::Bigram, weight, self.words.len());
                 }
@@ -222,13 +246,14 @@ impl Plan {
     pub(crate) fn add_intent(&mut self, text: &str) {
         let Intent { wanted, unwanted, only_reads } = Intent::of(text);
         self.only_reads = only_reads;
-        for (stems, role, weight) in
-            [(wanted, Role::Talk, INTENT_WEIGHT), (unwanted, Role::Opposite, OPPOSITE_WEIGHT)]
-        {
-            for stem in stems {
-                if !self.has_term(&stem) {
-                    self.push(stem, role, weight, 0);
-                }
+        let wanted = wanted.into_iter().map(|stem| {
+            let weight = if is_deciding(&stem) { DECIDING_INTENT_WEIGHT } else { INTENT_WEIGHT };
+            (stem, Role::Talk, weight)
+        });
+        let unwanted = unwanted.into_iter().map(|stem| (stem, Role::Opposite, OPPOSITE_WEIGHT));
+        for (stem, role, weight) in wanted.chain(unwanted) {
+            if !self.has_term(&stem) {
+                self.push(stem, role, weight, 0);
             }
         }
     }
@@ -441,6 +466,20 @@ mod tests {
         assert_eq!(texts(&plan, Role::Bigram), ["cheap_flight"]);
         assert_eq!(texts(&plan_of("find"), Role::Word), ["find"]);
         assert!(plan_of("the of and").terms.is_empty());
+    }
+
+    #[test]
+    fn an_identifier_weighs_more_than_its_words() {
+        let bigrams = |text: &str| {
+            let terms = plan_of(text).terms.into_iter().filter(|term| term.role == Role::Bigram);
+            terms.map(|term| (term.text, term.weight)).collect::<Vec<_>>()
+        };
+        let of = |text: &str, weight: f32| vec![(text.to_owned(), weight)];
+        assert_eq!(bigrams("ledger_key"), of("ledger_key", IDENTIFIER_WEIGHT));
+        assert_eq!(bigrams(" getFailure"), of("get_failur", IDENTIFIER_WEIGHT));
+        assert_eq!(bigrams("the bookFlight"), of("book_flight", JOINED_WEIGHT));
+        assert_eq!(bigrams("book flight"), of("book_flight", BIGRAM_WEIGHT));
+        assert_eq!(bigrams("天气预"), of("天气_气预", BIGRAM_WEIGHT));
     }
 
     #[test]

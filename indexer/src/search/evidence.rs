@@ -10,7 +10,7 @@ use crate::query::{Plan, QueryTerm, Role};
 
 /// Minimum evidence of a relevant result, for requests of at most `EVIDENCE_WORDS_MAX` words and for longer ones, which contain many other
 /// words. Chosen on the tuning half of the labelled requests; docs/BENCHMARKS.md has the effect.
-const EVIDENCE_MIN: f32 = 0.2;
+const EVIDENCE_MIN: f32 = 0.18;
 const EVIDENCE_WORDS_MAX: usize = 2;
 const LONG_EVIDENCE_MIN: f32 = 0.1;
 /// Number of first results among which the best evidence is looked up.

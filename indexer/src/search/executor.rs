@@ -39,8 +39,10 @@ use crate::spam::SPAM_FACTOR;
 /// Below this coverage, the best result is irrelevant. Chosen with the dev queries of the public sets: at 0.05, no correct result is lost;
 /// at 0.12, one in twenty is lost in the most conversational set.
 const COVERAGE_MIN: f32 = 0.05;
-/// Number of first results among which a reversible one is looked up; the best of these moves to the front.
+/// Number of first results among which one that only reads, or a reversible one, is looked up; the best of these moves to the front.
 const REVERSIBLE_AMONG: usize = 10;
+/// Share of the best score that a result that only reads needs to move to the front. Chosen on the tuning half of the labelled requests.
+const READER_SHARE_MIN: f32 = 0.6;
 /// Maximum number of listed results of a group; the others are only counted.
 const MEMBERS_MAX: usize = 5;
 /// Maximum number of explained results of a page. Each costs as much as a search over one document, for each phrasing.
@@ -182,7 +184,7 @@ impl<'a> SearchExecutor<'a> {
     /// The re-ranked documents first, then the rest by the score of their text.
     fn by_relevance(&self, window: &mut Window) -> Result<SearchAnswer, SearchError> {
         if self.plans.iter().any(|plan| plan.only_reads) {
-            self.put_reversible_first(&mut window.ranked)?;
+            self.put_readers_first(&mut window.ranked)?;
         }
         let mut answer = SearchAnswer {
             total: window.total,
@@ -234,27 +236,40 @@ impl<'a> SearchExecutor<'a> {
         !window.ranked.is_empty() && (!is_poor || window.ranked.iter().any(|hit| hit.candidate.is_exact))
     }
 
-    /// If the first result cannot be undone, moves the best reversible result to the front, because the request is read-only. A document
-    /// that only others name is not moved before one that a site declares itself, and spam is never moved.
-    fn put_reversible_first(&self, ranked: &mut [Ranked]) -> Result<(), IndexError> {
-        let Some(best) = ranked.first().filter(|hit| !hit.candidate.is_exact).map(|hit| hit.score) else {
+    /// If the first result changes something, moves the best result that only reads to the front, because the request only reads. Its score
+    /// must be close to that of the first. If there is none and the first result cannot be undone, the best reversible result moves. A
+    /// document that only others name is not moved before one that a site declares itself, and spam is never moved.
+    fn put_readers_first(&self, ranked: &mut [Ranked]) -> Result<(), IndexError> {
+        let Some(first) = ranked.first().filter(|hit| !hit.candidate.is_exact) else { return Ok(()) };
+        let best = first.score;
+        let first = rows::row(self.opened, first.candidate.address)?;
+        if matches!(first.safety, SafetyClass::Read | SafetyClass::Unknown) {
             return Ok(());
-        };
-        let mut leads_for_others = false;
-        for at in 0..ranked.len().min(REVERSIBLE_AMONG) {
+        }
+        let mut reversible = None;
+        for at in 1..ranked.len().min(REVERSIBLE_AMONG) {
             let Some(hit) = ranked.get(at) else { break };
-            let row = rows::row(self.opened, hit.candidate.address)?;
-            leads_for_others |= at == 0 && !row.is_of_site();
-            let is_reversible = !matches!(row.safety, SafetyClass::Irreversible | SafetyClass::Destructive);
-            if is_reversible && (row.is_of_site() || leads_for_others) && !hit.candidate.is_spam {
-                if let Some(leading) = ranked.get_mut(..=at) {
-                    leading.rotate_right(1);
-                }
-                if let Some(first) = ranked.first_mut() {
-                    first.score = best;
-                }
+            let is_near = hit.score >= READER_SHARE_MIN * best;
+            if !is_near && (reversible.is_some() || first.safety == SafetyClass::Write) {
                 break;
             }
+            let row = rows::row(self.opened, hit.candidate.address)?;
+            if hit.candidate.is_spam || (first.is_of_site() && !row.is_of_site()) {
+                continue;
+            }
+            match row.safety {
+                SafetyClass::Read if is_near => {
+                    move_to_front(ranked, at, best);
+                    return Ok(());
+                }
+                SafetyClass::Irreversible | SafetyClass::Destructive => {}
+                SafetyClass::Read | SafetyClass::Write | SafetyClass::Unknown => {
+                    reversible = reversible.or(Some(at));
+                }
+            }
+        }
+        if let Some(at) = reversible.filter(|_| first.safety != SafetyClass::Write) {
+            move_to_front(ranked, at, best);
         }
         Ok(())
     }
@@ -429,6 +444,16 @@ impl<'a> SearchExecutor<'a> {
             }
         }
         Ok(Some(text))
+    }
+}
+
+/// Moves a result before all others, with the best score.
+fn move_to_front(ranked: &mut [Ranked], at: usize, best: f32) {
+    if let Some(leading) = ranked.get_mut(..=at) {
+        leading.rotate_right(1);
+    }
+    if let Some(first) = ranked.first_mut() {
+        first.score = best;
     }
 }
 
