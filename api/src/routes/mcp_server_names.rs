@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use chrono::{DateTime, Utc};
-use manifest::{Host, Manifest, ManifestId, ManifestUrl};
+use manifest::{Host, Manifest, ManifestId, ManifestUrl, is_main_host};
 use policy::naming;
 use serde::Serialize;
 use store::StoredManifest;
@@ -132,7 +132,8 @@ impl SiteServers {
             let host = name.split_once('/').and_then(|(space, _)| host_of(space));
             self.0.push(Declared {
                 id: manifest.id.clone(),
-                is_of_host: host.is_some_and(|host| manifest.url.host().is_main_host_of(&host)),
+                is_of_host: host
+                    .is_some_and(|host| is_main_host(host.as_str(), manifest.url.host().as_str())),
                 name,
                 version: version(manifest).0,
                 changed_at: stored.changed_at,
