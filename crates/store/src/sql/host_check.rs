@@ -94,6 +94,20 @@ pub(crate) async fn host_checks_begin(
     Ok(begun)
 }
 
+/// Gives back a check that began on the day of `now`, so that it can begin again on this day.
+pub(crate) async fn host_check_abandon(
+    connection: &mut Connection,
+    host: &Host,
+    now: DateTime<Utc>,
+) -> Outcome<()> {
+    sqlx::query("UPDATE host_check SET begun_day = begun_day - 1 WHERE host = $1 AND begun_day = $2")
+        .bind(host.as_str())
+        .bind(day_of(now))
+        .execute(&mut *connection)
+        .await?;
+    Ok(())
+}
+
 /// Stores what a check found. Nothing is stored if the row was deleted since, because the site was blocked.
 pub(crate) async fn host_check_end(
     connection: &mut Connection,

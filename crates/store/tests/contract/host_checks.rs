@@ -35,6 +35,21 @@ pub(crate) async fn a_host_is_checked_at_most_once_on_a_day(Db { store, .. }: Db
     Ok(())
 }
 
+pub(crate) async fn an_abandoned_check_begins_again_on_the_same_day(Db { store, .. }: Db) -> Result<()> {
+    let (api, shop) = (host("api.shop.example"), host("shop.example"));
+    let both = [api.clone(), shop.clone()];
+    store.host_checks_begin(&both, start()).await?;
+    store.host_check_end(&api, HostCheckOutcome::Completed, start()).await?;
+    store.host_check_abandon(&shop, later(1)).await?;
+    assert_eq!(store.host_check_find(&shop).await?, None);
+    assert_eq!(store.host_checks_begin(&both, later(2)).await?, std::slice::from_ref(&shop), "once");
+    assert_eq!(store.host_checks_begin(&both, later(3)).await?, []);
+    store.host_checks_begin(&both, days(1)).await?;
+    store.host_check_abandon(&api, start()).await?;
+    assert_eq!(store.host_checks_begin(&both, days(1)).await?, [], "a check of another day began since");
+    Ok(())
+}
+
 pub(crate) async fn concurrent_workers_share_the_hosts(Db { store, .. }: Db) -> Result<()> {
     let hosts: Vec<_> = (0..20).map(|number| host(&format!("h{number}.example"))).collect();
     let reversed: Vec<_> = hosts.iter().rev().cloned().collect();
