@@ -345,8 +345,8 @@ mod tests {
         let from =
             |path: &str| Some(Box::new(ManifestUrl::parse(&format!("https://a.example{path}")).unwrap()));
         let task = |discovery, named_by, linked_from| Task {
-            named_by,
             linked_from,
+            named_by,
             ..Task::new(url(), BodyKind::Manifest, discovery)
         };
         let home = || task(Discovery::HtmlLink, NamedBy::Site, from("/"));

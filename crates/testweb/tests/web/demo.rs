@@ -61,7 +61,7 @@ async fn a_site_serves_a_server_card_that_its_robots_txt_names() {
     let card: serde_json::Value = serde_json::from_slice(&card.body).unwrap();
     assert_eq!(card["name"], "example.feldspar/minerals");
     let robots = get(&client, "https://feldspar.example/robots.txt").await.unwrap();
-    let robots = String::from_utf8(robots.body.to_vec()).unwrap();
+    let robots = String::from_utf8(robots.body).unwrap();
     assert!(robots.contains(&format!("Agentmap: {path}\n")), "{robots}");
 }
 
