@@ -323,6 +323,7 @@ async fn pages_read_a_bounded_number_of_bytes_of_manifests_and_reach_every_resul
 /// A manifest with 100 MCP remotes, whose URLs have about `bytes` bytes in all.
 fn with_servers(name: &str, bytes: usize) -> Manifest {
     let mut manifest = declared(name, 0);
+    manifest.detection.format = Format::McpCard;
     let address = |number: usize| format!("https://{name}.example/{number}/{}", "a".repeat(bytes / 100));
     let interfaces = (0..100).map(|number| json!({"protocol": "mcp", "url": address(number)}));
     manifest.interfaces = serde_json::from_value(interfaces.collect()).unwrap();
@@ -551,6 +552,7 @@ async fn memory_of_a_wide_capability_is_within_its_permit() {
             entry: &Value::Null,
             owner: None,
             liveness: None,
+            listed_by: &[],
         };
         let context = crate::page_context::PageContext {
             base: "http://localhost:8080".to_owned(),

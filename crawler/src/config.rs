@@ -160,7 +160,7 @@ pub enum SeedSource {
     Stdin,
     /// A list on the web.
     Url(ManifestUrl),
-    /// Another registry of agents, searched by ARD's `POST /search`.
+    /// Another registry of agents, listed by ARD's `GET /agents` or searched by `POST /search`.
     Registry(ManifestUrl),
     /// A registry of MCP servers, listed by `GET /v0.1/servers`.
     McpRegistry(ManifestUrl),

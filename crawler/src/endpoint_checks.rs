@@ -98,17 +98,22 @@ fn hosts_of(stored: &StoredManifest) -> BTreeSet<NamedHost> {
     hosts.into_iter().map(|host| NamedHost { is_own: is_own(&host), host }).collect()
 }
 
-/// Checks the hosts of one site that were not checked on this day.
+/// Checks the hosts of one site that were not checked on this day. A check begins when the one before has ended, so that a stop loses none.
 async fn check_site(
     tools: &Tools,
     worker: &WorkerId,
     stop: &CancellationToken,
     hosts: &BTreeSet<NamedHost>,
 ) -> Result<(), StoreError> {
-    let (hosts, now): (Vec<NamedHost>, _) = (hosts.iter().cloned().collect(), clock::now());
-    let begin = || tools.store.host_checks_begin(&hosts, now);
-    for host in retry_while_unavailable("begin checks of hosts", begin).await? {
-        check(tools, worker, stop, &host).await?;
+    for named in hosts {
+        if stop.is_cancelled() {
+            break;
+        }
+        let (only, now) = (std::slice::from_ref(named), clock::now());
+        let begin = || tools.store.host_checks_begin(only, now);
+        if !retry_while_unavailable("begin check of a host", begin).await?.is_empty() {
+            check(tools, worker, stop, &named.host).await?;
+        }
     }
     Ok(())
 }
@@ -119,23 +124,24 @@ async fn check(
     stop: &CancellationToken,
     host: &Host,
 ) -> Result<(), StoreError> {
-    let Some(outcome) = Box::pin(outcome_of(tools, worker, stop, host)).await? else { return Ok(()) };
+    let (store, began_at) = (&tools.store, clock::now());
+    let Some(outcome) = Box::pin(outcome_of(tools, worker, stop, host)).await? else {
+        let abandon = || store.host_check_abandon(host, began_at);
+        return retry_while_unavailable("abandon check of a host", abandon).await;
+    };
     metrics::host_checked(outcome);
     tracing::debug!(%host, %outcome, "host of an endpoint checked");
-    let (store, now) = (&tools.store, clock::now());
+    let now = clock::now();
     retry_while_unavailable("end check of a host", || store.host_check_end(host, outcome, now)).await
 }
 
-/// What a check finds; `None` if the program stops first.
+/// What a check finds; `None` if the program stops before the host is contacted.
 async fn outcome_of(
     tools: &Tools,
     worker: &WorkerId,
     stop: &CancellationToken,
     host: &Host,
 ) -> Result<Option<HostCheckOutcome>, StoreError> {
-    if stop.is_cancelled() {
-        return Ok(None);
-    }
     let site = host.site();
     if let Err(failure) = tools.egress.session(site.clone()).resolve(host).await {
         return Ok(Some(check_outcome_of(&failure)));

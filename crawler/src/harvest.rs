@@ -1,9 +1,10 @@
 //! Follows a registry: which entries to request, and what is stored of them.
 //!
 //! All entries are read at first and again every week; entries that the registry no longer has are removed then. In between, only changes
-//! since the last one that the registry has stated are requested, with tombstones. The position is stored with each page, so that a reading
-//! which uses up the daily budget of the host continues at the next time. If the seed lists are followed, all entries are read each time. A
-//! registry whose URL has a query is read as the operator says: its entries are stored, but none is removed because it is missing.
+//! since the last one that the registry has stated are requested, with tombstones if the registry has them. A registry that refuses a request
+//! for changes is asked for all entries. The position is stored with each page, so that a reading which uses up the daily budget of the host
+//! continues at the next time. If the seed lists are followed, all entries are read each time. A registry whose URL has a query is read as
+//! the operator says: its entries are stored, but none is removed because it is missing.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use manifest::{ManifestUrl, RegistryEntry};
@@ -48,6 +49,8 @@ pub(crate) struct Harvest {
     extent: Extent,
     /// Before this reading.
     position: RegistryPosition,
+    /// Whether a page of the registry was read before.
+    is_known: bool,
     began_at: DateTime<Utc>,
     /// Token of the page with which an earlier reading continues.
     resumed_at: Option<String>,
@@ -68,7 +71,9 @@ impl Harvest {
         }
         let position =
             retry_while_unavailable("read registry position", || store.registry_position(&harvest.registry));
-        let mut position = position.await.map_err(|source| harvest.unstored(source))?.unwrap_or_default();
+        let position = position.await.map_err(|source| harvest.unstored(source))?;
+        harvest.is_known = position.is_some();
+        let mut position = position.unwrap_or_default();
         let now = harvest.began_at;
         let is_resumed = |unfinished: &UnfinishedReading| {
             incomplete == Incomplete::Used && now < unfinished.began_at + RESUMED_WITHIN
@@ -92,6 +97,7 @@ impl Harvest {
             registry: url.into(),
             extent: Extent::Selected,
             position: RegistryPosition::default(),
+            is_known: false,
             began_at: clock::now(),
             resumed_at: None,
             latest: None,
@@ -104,6 +110,18 @@ impl Harvest {
         match self.extent {
             Extent::Changes { since } => Some(since),
             Extent::Whole | Extent::Selected => None,
+        }
+    }
+
+    /// Whether a page of the registry was read before, and its position is stored.
+    pub(crate) const fn is_known(&self) -> bool {
+        self.is_known
+    }
+
+    /// Reads all entries instead of the changes.
+    pub(crate) const fn read_whole(&mut self) {
+        if let Extent::Changes { .. } = self.extent {
+            self.extent = Extent::Whole;
         }
     }
 

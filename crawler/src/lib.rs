@@ -4,6 +4,7 @@
 //! keeps the results.
 
 mod activity;
+mod ard_registry;
 mod batcher;
 pub mod cli;
 mod clock;

@@ -31,7 +31,7 @@ pub(crate) async fn list_mcp_registry(
     incomplete: Incomplete,
     harvest: Harvest,
 ) -> Result<Vec<Seed>, SeedError> {
-    let registry = McpRegistry { base: Arc::new(base.clone()), since: harvest.changed_since() };
+    let registry = McpRegistry { base: Arc::new(base.clone()) };
     let mut seeds = read_pages(requests, base, incomplete, &registry, harvest).await?;
     let mut seen = HashSet::new();
     seeds.retain(|seed| seen.insert(seed.host.clone()));
@@ -40,17 +40,12 @@ pub(crate) async fn list_mcp_registry(
 
 struct McpRegistry {
     base: Arc<ManifestUrl>,
-    since: Option<DateTime<Utc>>,
 }
 
 impl PagedRegistry for McpRegistry {
-    fn request(&self, token: Option<&str>) -> Option<PageRequest> {
+    fn request(&self, since: Option<DateTime<Utc>>, token: Option<&str>) -> Option<PageRequest> {
         // the kind of body with the largest limit
-        Some(PageRequest {
-            url: page_url(&self.base, self.since, token)?,
-            limit: BodyKind::OpenApi,
-            body: None,
-        })
+        Some(PageRequest { url: page_url(&self.base, since, token)?, limit: BodyKind::OpenApi, body: None })
     }
 
     fn read(&self, page: &Value) -> Option<Page> {

@@ -1,6 +1,9 @@
-//! Reads a registry page by page. [`crate::remote_seeds`] and [`crate::mcp_registry`] define the requests and what a page names. The entries
-//! of each page are stored before the next page is requested.
+//! Reads a registry page by page. [`crate::ard_registry`] and [`crate::mcp_registry`] define the requests and what a page names. The entries
+//! of each page are stored before the next page is requested. No page is requested twice in one reading.
 
+use std::collections::HashSet;
+
+use chrono::{DateTime, Utc};
 use http::header::RETRY_AFTER;
 use http::{HeaderMap, StatusCode};
 use manifest::{ManifestUrl, RegistryEntry};
@@ -13,14 +16,17 @@ use crate::clock;
 use crate::egress::{Head, Reply};
 use crate::harvest::{Harvest, Incomplete};
 use crate::reading::Reader;
-use crate::seeds::SeedError;
+use crate::seeds::{SeedError, fingerprint};
 use crate::visit::{ASK_AGAIN, ASK_LATER, Message, StandaloneError, StandaloneRequests};
 
 /// Maximum bytes of the token of a next page. Longer tokens are not sent back.
 const TOKEN_BYTES_MAX: usize = 4 * 1_024;
-/// How a registry answers a token that it does not know any more. A 200 without a page counts, too.
-const TOKEN_REFUSED: [StatusCode; 4] =
+/// How a registry answers a token that it does not know any more, or parameters that it does not know. A 200 without a page counts, too.
+const REFUSED: [StatusCode; 4] =
     [StatusCode::BAD_REQUEST, StatusCode::NOT_FOUND, StatusCode::GONE, StatusCode::UNPROCESSABLE_ENTITY];
+/// How a registry answers a request that it does not offer.
+const NOT_OFFERED: [StatusCode; 3] =
+    [StatusCode::NOT_FOUND, StatusCode::METHOD_NOT_ALLOWED, StatusCode::NOT_IMPLEMENTED];
 /// Maximum number of pages of one reading: a hundred thousand entries. The next reading continues.
 const PAGES_MAX: usize = 1_000;
 
@@ -42,8 +48,9 @@ pub(crate) struct Page {
 
 /// A registry in which each page contains the token of the next page.
 pub(crate) trait PagedRegistry {
-    /// The request for the first page, or for the page of a token. `None` if the URL is not usable as the URL of a registry.
-    fn request(&self, token: Option<&str>) -> Option<PageRequest>;
+    /// The request for the first page, or for the page of a token; with `since`, of the entries that have changed since this time. `None` if
+    /// the URL is not usable as the URL of a registry.
+    fn request(&self, since: Option<DateTime<Utc>>, token: Option<&str>) -> Option<PageRequest>;
 
     /// `None` if the response is no page of a list.
     fn read(&self, page: &Value) -> Option<Page>;
@@ -54,9 +61,44 @@ pub(crate) trait PagedRegistry {
     fn advice(&self) -> &'static str;
 }
 
+/// Why there is no page.
+enum NoPage {
+    Unsent(StandaloneError),
+    Unusable { status: StatusCode, reason: String, advice: &'static str },
+}
+
+impl NoPage {
+    /// Whether the registry may answer another request.
+    fn is_refusal(&self) -> bool {
+        matches!(self, Self::Unusable { status, .. } if *status == StatusCode::OK || REFUSED.contains(status))
+    }
+
+    /// Whether the request may be sent at a later time.
+    const fn is_delay(&self) -> bool {
+        matches!(self, Self::Unsent(StandaloneError::Waits { .. }))
+    }
+
+    fn reason(&self) -> String {
+        match self {
+            Self::Unsent(error) => error.to_string(),
+            Self::Unusable { reason, .. } => reason.clone(),
+        }
+    }
+
+    fn into_error(self, base: &ManifestUrl) -> SeedError {
+        let (name, reason) = (base.to_string(), self.reason());
+        match self {
+            Self::Unusable { status, advice, .. } if NOT_OFFERED.contains(&status) => {
+                SeedError::NotOffered { name, reason, advice }
+            }
+            Self::Unusable { advice, .. } => SeedError::Unfetched { name, reason, advice },
+            Self::Unsent(error) => SeedError::Unfetched { name, reason, advice: error.advice() },
+        }
+    }
+}
+
 /// The seeds of all pages that are read now, in order. A registry without entries is an error, unless only its changes were requested. If a
-/// later page fails, the pages before it are used, and the next reading continues there
-/// if its position is stored.
+/// later page fails, the pages before it are used, and the next reading continues there if its position is stored.
 pub(crate) async fn read_pages<R: PagedRegistry>(
     requests: &mut StandaloneRequests,
     base: &ManifestUrl,
@@ -64,69 +106,72 @@ pub(crate) async fn read_pages<R: PagedRegistry>(
     registry: &R,
     mut harvest: Harvest,
 ) -> Result<Vec<Seed>, SeedError> {
-    let unfetched = |(reason, advice)| SeedError::Unfetched { name: base.to_string(), reason, advice };
     let mut token = harvest.resumed_at().map(str::to_owned);
-    let may_be_empty = harvest.changed_since().is_some() || token.is_some();
     let is_resumed = token.is_some();
-    let uses_others = |page: usize| incomplete == Incomplete::Used && page > 0;
-    let waits_for_more = |error: &StandaloneError| {
-        incomplete == Incomplete::Used && is_resumed && matches!(error, StandaloneError::Waits { .. })
-    };
-    let mut seeds = Vec::new();
-    for page in 0..PAGES_MAX {
-        let request = registry.request(token.as_deref()).ok_or_else(|| {
-            unfetched(("it is not the base URL of a registry".to_owned(), registry.advice()))
-        })?;
-        let reply = match send(requests, &request).await {
-            Ok(reply) => reply,
-            Err(error) if uses_others(page) || waits_for_more(&error) => {
-                read_later(base, page, &error.to_string());
-                break;
-            }
-            Err(error) => return Err(unfetched((error.to_string(), error.advice()))),
+    let mut requested: HashSet<u64> = token.as_deref().map(fingerprint).into_iter().collect();
+    let (mut seeds, mut pages) = (Vec::new(), 0);
+    while pages < PAGES_MAX {
+        let since = harvest.changed_since();
+        let Some(request) = registry.request(since, token.as_deref()) else {
+            let reason = "it is not the base URL of a registry".to_owned();
+            return Err(SeedError::Unfetched { name: base.to_string(), reason, advice: registry.advice() });
         };
-        let status = reply.head.status;
-        let answer = read_page(requests.reader(), registry.advice(), reply).await;
-        let read = answer.and_then(|answer| match registry.read(&answer) {
-            Some(content) => Ok((answer, content)),
-            None => Err(("its response is no page of a list".to_owned(), registry.advice())),
-        });
-        let (answer, content) = match read {
-            Ok(read) => read,
-            Err((reason, _)) if uses_others(page) => {
-                read_later(base, page, &reason);
+        let (answer, content) = match fetch(requests, registry, &request).await {
+            Ok(fetched) => fetched,
+            Err(no_page)
+                if incomplete == Incomplete::Used && (pages > 0 || is_resumed && no_page.is_delay()) =>
+            {
+                let reason = no_page.reason();
+                tracing::warn!(registry = %base, pages, reason, "the remaining pages of a registry are read later");
                 break;
             }
-            Err(denied) => {
-                if page == 0 && (TOKEN_REFUSED.contains(&status) || status == StatusCode::OK) {
+            Err(no_page) if pages == 0 && token.is_none() && since.is_some() && no_page.is_refusal() => {
+                tracing::debug!(registry = %base, reason = no_page.reason(), "a registry lists no changes");
+                harvest.read_whole();
+                continue;
+            }
+            Err(no_page) => {
+                if pages == 0 && no_page.is_refusal() {
                     harvest.restart().await?;
                 }
-                return Err(unfetched(denied));
+                return Err(no_page.into_error(base));
             }
         };
-        if page == 0 && content.is_empty && !may_be_empty {
+        let next = registry.next_token(&answer).filter(|next| !next.is_empty());
+        if pages == 0 && content.is_empty && next.is_none() && since.is_none() && !is_resumed {
             return Err(SeedError::Empty { name: base.to_string(), advice: registry.advice() });
         }
         seeds.extend(content.seeds);
-        let next = registry.next_token(&answer).filter(|next| !next.is_empty());
-        // requesting the same page again would be an endless loop
-        let is_followed = next.is_some_and(|next| next.len() <= TOKEN_BYTES_MAX) && next != token.as_deref();
-        if is_followed || next.is_none() {
-            harvest.save(&content.entries, next).await?;
-        } else {
+        let Some(next) = next else {
+            harvest.save(&content.entries, None).await?;
+            break;
+        };
+        // requesting a page again would be an endless loop
+        if next.len() > TOKEN_BYTES_MAX || !requested.insert(fingerprint(next)) {
             tracing::warn!(registry = %base, "a registry names a next page that cannot be requested");
             harvest.save_unfinished(&content.entries).await?;
-        }
-        if !is_followed {
             break;
         }
-        token = next.map(str::to_owned);
+        harvest.save(&content.entries, Some(next)).await?;
+        token = Some(next.to_owned());
+        pages += 1;
     }
     Ok(seeds)
 }
 
-fn read_later(base: &ManifestUrl, pages: usize, reason: &str) {
-    tracing::warn!(registry = %base, pages, reason, "the remaining pages of a registry are read later");
+/// Requests and reads one page.
+async fn fetch<R: PagedRegistry>(
+    requests: &mut StandaloneRequests,
+    registry: &R,
+    request: &PageRequest,
+) -> Result<(Value, Page), NoPage> {
+    let reply = send(requests, request).await.map_err(NoPage::Unsent)?;
+    let status = reply.head.status;
+    let unusable = |(reason, advice)| NoPage::Unusable { status, reason, advice };
+    let answer = read_page(requests.reader(), registry.advice(), reply).await.map_err(unusable)?;
+    let no_list = || unusable(("its response is no page of a list".to_owned(), registry.advice()));
+    let content = registry.read(&answer).ok_or_else(no_list)?;
+    Ok((answer, content))
 }
 
 async fn send(requests: &mut StandaloneRequests, request: &PageRequest) -> Result<Reply, StandaloneError> {

@@ -10,12 +10,13 @@ use store::{Seed, Store, StoreError};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
+use crate::ard_registry::read_ard_registry;
 use crate::clock;
 use crate::config::{CrawlConfig, Mode, SeedLists, SeedSource, WithoutSeeds};
 use crate::error::CrawlError;
 use crate::harvest::{Harvest, Incomplete};
 use crate::mcp_registry::list_mcp_registry;
-use crate::remote_seeds::{fetch_list, search_of, search_registry};
+use crate::remote_seeds::fetch_list;
 use crate::seed_files;
 use crate::seeds::{SeedError, SeedReader, SeedReport, fingerprint};
 use crate::visit::{StandaloneRequests, Stop, Tools};
@@ -145,10 +146,7 @@ async fn content(
     Ok(match source {
         SeedSource::Url(url) => SourceContent::Fetched(fetch_list(requests, url).await?),
         SeedSource::Registry(url) => {
-            // the URL of the search, because the same host may also be followed as an MCP registry
-            let search = search_of(url).map_or_else(|| url.clone(), |(search, _)| search);
-            let harvest = Harvest::of_selection(store, &search);
-            SourceContent::Seeds(search_registry(requests, url, incomplete, harvest).await?)
+            SourceContent::Seeds(read_ard_registry(requests, store, url, incomplete).await?)
         }
         SeedSource::McpRegistry(url) => {
             let harvest = Harvest::of_changes(store, url, incomplete).await?;

@@ -907,7 +907,8 @@ async fn searches_a_registry_under_its_rules_and_keeps_pages_read_before_a_delay
     let pages = pages.times(1, Answer::json(page).taking_posts().header("retry-after", "3600"));
     let registry = Host::new("registry.example").robots("").route("/search", pages);
     let mut crawl = list_crawl(vec![registry]).await;
-    crawl.config.seeds = vec![SeedSource::Registry(ManifestUrl::parse("https://registry.example/").unwrap())];
+    crawl.config.seeds =
+        vec![SeedSource::Registry(ManifestUrl::parse("https://registry.example/?q=books").unwrap())];
     crawl.config.mode = Mode::Once { park_wait: Duration::ZERO };
     let summary = crawl.pass().await;
     assert_eq!((summary.seeds.read, summary.sites_visited), (1, 1), "{summary:?}");
@@ -921,7 +922,7 @@ async fn searches_a_registry_under_its_rules_and_keeps_pages_read_before_a_delay
 
 /// Why the registry was not searched.
 async fn refused_registry(crawl: &mut Crawl) -> String {
-    let url = ManifestUrl::parse("https://registry.example/").unwrap();
+    let url = ManifestUrl::parse("https://registry.example/?q=books").unwrap();
     crawl.config.seeds = vec![SeedSource::Registry(url)];
     let run = crawler::run(crawl.config.clone(), crawl.store.clone(), crawler::Cancel::default(), &|_| ());
     let ran = tokio::time::timeout(Duration::from_mins(1), run).await.expect("an end");
@@ -964,7 +965,7 @@ async fn registry_entries_are_trusted_like_links_and_rank_below_lists() {
     let mut crawl = list_crawl(vec![registry, Host::new(VICTIM).robots("")]).await;
     let text = "both.victim.example\nhttps://victim.example/both.json\n".to_owned();
     crawl.config.seeds = vec![
-        SeedSource::Registry(ManifestUrl::parse("https://registry.example/").unwrap()),
+        SeedSource::Registry(ManifestUrl::parse("https://registry.example/?q=books").unwrap()),
         SeedSource::Text { name: "list".to_owned(), text },
     ];
     crawl.pass().await;

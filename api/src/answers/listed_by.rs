@@ -2,8 +2,10 @@
 //!
 //! A listing is a statement of a third party. It changes no capability, no filter and no rank.
 
+use std::collections::{HashMap, HashSet};
+
 use chrono::{DateTime, Utc};
-use manifest::{ManifestId, ManifestUrl, SiteName, registry_publisher_site};
+use manifest::{ManifestId, ManifestUrl, SiteName};
 use serde::Serialize;
 use store::{SiteListing, Store, StoredManifest};
 use utoipa::ToSchema;
@@ -18,6 +20,10 @@ const URLS_MAX: usize = 20;
 const URL_CHARS_MAX: usize = 2_048;
 /// Maximum length of a compared name or version.
 const TEXT_CHARS_MAX: usize = 200;
+/// Maximum number of listings in an answer for a model, or of registries that are named beside an entry.
+const BRIEF_MAX: usize = 5;
+/// Maximum characters of each text of such a listing.
+const BRIEF_CHARS_MAX: usize = 200;
 
 /// An entry of another registry about the site.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -40,6 +46,26 @@ pub(crate) struct ListedBy {
     pub(crate) contradictions: Vec<ListingContradiction>,
 }
 
+/// A listing in few words, for models.
+#[derive(Debug, Serialize)]
+pub(crate) struct BriefListing {
+    registry: String,
+    identifier: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    contradictions: Vec<String>,
+}
+
+impl From<&ListedBy> for BriefListing {
+    fn from(listed: &ListedBy) -> Self {
+        let cut = |text: &str| text::cut(text, BRIEF_CHARS_MAX);
+        Self {
+            registry: cut(&listed.registry),
+            identifier: cut(&listed.identifier),
+            contradictions: listed.contradictions.iter().map(|found| cut(&found.in_words())).collect(),
+        }
+    }
+}
+
 /// Where an entry differs from what the site declares. The declaration counts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub(crate) struct ListingContradiction {
@@ -48,6 +74,13 @@ pub(crate) struct ListingContradiction {
     pub(crate) listed: String,
     /// What the site declares; for `publisher`, the site.
     pub(crate) declared: String,
+}
+
+impl ListingContradiction {
+    /// `version: 1.0, but 2.0 here`
+    pub(crate) fn in_words(&self) -> String {
+        format!("{}: {}, but {} here", self.fact.as_str(), self.listed, self.declared)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
@@ -113,7 +146,45 @@ impl Comparable {
 
 /// The stored listings of a site.
 pub(crate) async fn listings(store: &Store, site: &SiteName) -> Result<Vec<SiteListing>, Problem> {
-    Ok(store.site_listings(site, LISTED_MAX).await?)
+    Ok(store.site_listings(std::slice::from_ref(site), LISTED_MAX).await?)
+}
+
+/// The stored listings of sites.
+pub(crate) async fn listings_by_site(
+    store: &Store,
+    sites: impl IntoIterator<Item = SiteName>,
+) -> Result<HashMap<SiteName, Vec<SiteListing>>, Problem> {
+    let sites: HashSet<SiteName> = sites.into_iter().collect();
+    let sites: Vec<SiteName> = sites.into_iter().collect();
+    let mut by_site: HashMap<SiteName, Vec<SiteListing>> = HashMap::new();
+    if !sites.is_empty() {
+        for listing in store.site_listings(&sites, LISTED_MAX).await? {
+            by_site.entry(listing.site.clone()).or_default().push(listing);
+        }
+    }
+    Ok(by_site)
+}
+
+/// The registries of the first listings with this identifier.
+pub(crate) fn registries_with(listings: &[SiteListing], identifier: &str) -> Vec<String> {
+    let same = listings.iter().filter(|listing| listing.identifier == identifier);
+    same.take(BRIEF_MAX).map(|listing| listing.registry.clone()).collect()
+}
+
+/// The first listings, for models.
+pub(crate) fn brief(listed: &[ListedBy]) -> Vec<BriefListing> {
+    listed.iter().take(BRIEF_MAX).map(BriefListing::from).collect()
+}
+
+/// The registries of the first listings, each once.
+pub(crate) fn registries_of(listed: &[ListedBy]) -> Vec<String> {
+    let mut registries: Vec<String> = Vec::new();
+    for listing in listed {
+        if registries.len() < BRIEF_MAX && !registries.contains(&listing.registry) {
+            registries.push(listing.registry.clone());
+        }
+    }
+    registries
 }
 
 /// The listings of a site, compared with its manifests.
@@ -133,14 +204,14 @@ pub(crate) fn of_manifest(listings: Vec<SiteListing>, stored: &StoredManifest) -
     listed
 }
 
+/// Only the manifest that declares the same agent or server is compared. Nothing of the site contradicts an entry that it does not declare.
 fn compare(site: &SiteName, listing: SiteListing, manifests: &[&Comparable]) -> ListedBy {
-    let named = || manifests.iter().find(|manifest| manifest.name.as_ref() == Some(&listing.identifier));
-    let addressed = || {
-        let url = listing.url.as_deref()?;
-        manifests.iter().find(|manifest| manifest.has_url(url))
-    };
-    let named = named();
-    let same = named.or_else(addressed).copied();
+    let is_named = |manifest: &Comparable| manifest.name.as_ref() == Some(&listing.identifier);
+    let is_addressed =
+        |manifest: &Comparable| listing.url.as_deref().is_some_and(|url| manifest.has_url(url));
+    let find = |is_same: &dyn Fn(&Comparable) -> bool| manifests.iter().copied().find(|one| is_same(one));
+    let named = find(&|one| is_named(one) && is_addressed(one)).or_else(|| find(&is_named));
+    let same = named.or_else(|| find(&is_addressed));
     let mut contradictions = Vec::new();
     let mut add = |fact, listed: &str, declared: &str| {
         contradictions.push(ListingContradiction {
@@ -149,20 +220,15 @@ fn compare(site: &SiteName, listing: SiteListing, manifests: &[&Comparable]) -> 
             declared: declared.to_owned(),
         });
     };
-    if let Some(publisher) = registry_publisher_site(&listing.identifier).filter(|named| named != site) {
+    if let Some(publisher) = listing.publisher.as_ref().filter(|named| *named != site) {
         add(ListingFact::Publisher, publisher.as_str(), site.as_str());
-    }
-    let is_elsewhere = |url: &&str| ManifestUrl::parse(url).is_ok_and(|url| url.site() != *site);
-    let wrong_url = listing.url.as_deref().filter(|url| match same {
-        Some(manifest) => !manifest.has_url(url),
-        None => is_elsewhere(url),
-    });
-    let declared_url = same.or_else(|| manifests.first().copied()).and_then(|manifest| manifest.urls.first());
-    if let (Some(listed), Some(declared)) = (wrong_url, declared_url) {
-        add(ListingFact::Url, listed, declared);
     }
     // Anybody can list an address: only an entry with the name that the site declares is compared word by word.
     if let Some(manifest) = named {
+        let other_url = listing.url.as_deref().filter(|url| !manifest.has_url(url));
+        if let (Some(listed), Some(declared)) = (other_url, manifest.urls.first()) {
+            add(ListingFact::Url, listed, declared);
+        }
         let declared = manifest.title.as_ref().or(manifest.name.as_ref());
         if let (Some(listed), Some(declared)) = (&listing.name, declared)
             && !manifest.is_called(listed)
@@ -176,7 +242,7 @@ fn compare(site: &SiteName, listing: SiteListing, manifests: &[&Comparable]) -> 
         }
     }
     let manifest_id = same.map(|manifest| manifest.id.clone());
-    let SiteListing { registry, identifier, name, url, version, updated_at, seen_at } = listing;
+    let SiteListing { registry, identifier, name, url, version, updated_at, seen_at, .. } = listing;
     ListedBy { registry, identifier, name, url, version, updated_at, seen_at, manifest_id, contradictions }
 }
 
@@ -186,6 +252,7 @@ mod tests {
 
     fn listing(identifier: &str, url: &str) -> SiteListing {
         SiteListing {
+            site: SiteName::parse("weather.example").unwrap(),
             registry: "https://registry.example/".to_owned(),
             identifier: identifier.to_owned(),
             name: Some("WEATHER".to_owned()),
@@ -193,6 +260,7 @@ mod tests {
             version: Some("1.0".to_owned()),
             updated_at: None,
             seen_at: DateTime::UNIX_EPOCH,
+            publisher: Some(SiteName::parse("weather.example").unwrap()),
         }
     }
 
@@ -226,18 +294,38 @@ mod tests {
             ..listing("example.weather/mcp", "https://old.weather.example/")
         };
         assert_eq!(facts(&of(old)), ["address", "name", "version"]);
-        let by_address = of(listing("io.github.someone/weather", "https://mcp.weather.example/"));
+        let by_address = SiteListing {
+            publisher: None,
+            ..listing("io.github.someone/weather", "https://mcp.weather.example/")
+        };
+        let by_address = of(by_address);
         assert_eq!((by_address.manifest_id.is_some(), facts(&by_address)), (true, vec![]));
     }
 
+    /// A site may declare one server in several documents.
     #[test]
-    fn an_entry_that_names_another_publisher_or_another_address_is_a_contradiction() {
+    fn the_declaration_with_the_name_and_the_address_is_compared() {
+        let site = SiteName::parse("weather.example").unwrap();
+        let old = Comparable {
+            id: ManifestId::parse("mbbbbbbbbbbbbbbbb").unwrap(),
+            version: Some("0.1".to_owned()),
+            urls: vec!["https://old.weather.example/".to_owned()],
+            ..declared()
+        };
+        let current = declared();
+        let listed =
+            compare(&site, listing("example.weather/mcp", "https://mcp.weather.example"), &[&old, &current]);
+        assert_eq!((listed.manifest_id.as_ref(), facts(&listed)), (Some(&current.id), vec![]));
+    }
+
+    #[test]
+    fn an_entry_that_the_site_does_not_declare_contradicts_only_the_publisher() {
         let declared = declared();
         let lie = || listing("example.weather/other", "https://evil.example/mcp");
         let named = compare(&SiteName::parse("weather.example").unwrap(), lie(), &[&declared]);
-        assert_eq!((named.manifest_id.is_none(), facts(&named)), (true, vec!["address"]));
-        let serving = compare(&SiteName::parse("evil.example").unwrap(), lie(), &[]);
-        assert_eq!(facts(&serving), ["publisher"]);
+        assert_eq!((named.manifest_id.is_none(), facts(&named)), (true, vec![]));
+        let serving = compare(&SiteName::parse("evil.example").unwrap(), lie(), &[&declared]);
+        assert_eq!((serving.manifest_id.is_none(), facts(&serving)), (true, vec!["publisher"]));
         let [publisher] = serving.contradictions.as_slice() else { panic!("one") };
         assert_eq!(
             (publisher.listed.as_str(), publisher.declared.as_str()),

@@ -9,11 +9,13 @@ use std::ops::ControlFlow;
 use axum::extract::Path;
 use indexer::{FacetKey, Filters, Hit, SearchRequest, Sort};
 use manifest::entry::{is_identifier, publisher_of};
-use manifest::{Host, ManifestId};
+use manifest::{Host, ManifestId, is_main_host, registry_publisher};
 use store::{SiteManifestSize, StoredManifest};
 
 use super::{CatalogEntry, PageEntries, catalog, of_sites, search};
+use crate::answers::listed_by::{listings, registries_with};
 use crate::answers::search::search_readable;
+use crate::catalog_entry::LISTED_BY;
 use crate::client::Client;
 use crate::json_text::ObjectText;
 use crate::problem::Problem;
@@ -58,7 +60,18 @@ pub(crate) async fn show(
         entry = of_site(&app, client, &identifier).await?;
     }
     let unknown = || Problem::not_found(format!("no entry of this registry has the identifier {identifier}"));
-    context.json(&entry.ok_or_else(unknown)?, Caching::Record)
+    let entry = entry.ok_or_else(unknown)?;
+    context.json(&with_listings(&app, &identifier, entry).await?, Caching::Record)
+}
+
+/// The entry with the registries that list its identifier, in `metadata.listedBy`.
+async fn with_listings(app: &App, identifier: &str, entry: ObjectText) -> Result<ObjectText, Problem> {
+    let Some(publisher) = registry_publisher(identifier) else { return Ok(entry) };
+    let listings = listings(&app.store, &publisher.site()).await?;
+    match registries_with(&listings, identifier).as_slice() {
+        [] => Ok(entry),
+        registries => entry.with_text_in("metadata", LISTED_BY, &registries.join(", ")),
+    }
 }
 
 /// The entry of a whole manifest, whose identifier ends with its id.
@@ -128,7 +141,8 @@ async fn among(
     let (mut entries, _) = search::entries(app, client, &found.hits, with_identifier).await?;
     // another host of the site may belong to one of its users
     let publisher = Host::parse(publisher_of(identifier)).ok();
-    let is_of_publisher = |hit: &Hit| publisher.as_ref().is_some_and(|host| hit.host.is_main_host_of(host));
+    let is_of_publisher =
+        |hit: &Hit| publisher.as_ref().is_some_and(|host| is_main_host(host.as_str(), hit.host.as_str()));
     let best = entries.iter().position(|(_, hit)| is_of_publisher(hit)).unwrap_or(0);
     Ok((best < entries.len()).then(|| entries.swap_remove(best).0))
 }

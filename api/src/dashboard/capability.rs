@@ -15,11 +15,13 @@ use super::graph::{Graph, name_of};
 use super::links::Link;
 use super::reported::reasons;
 use super::schema::{self, Row};
+use super::site_contradictions::{Listing, listings};
 use super::time::Moment;
 use super::use_it::{UseIt, use_it};
 use super::{icons, labels, links};
 use crate::answers::caution::{Elsewhere, Money};
 use crate::answers::claim::OwnerMark;
+use crate::answers::listed_by::ListedBy;
 use crate::answers::record;
 use crate::page_context::PageContext;
 use crate::parameters::QueryPairs;
@@ -154,6 +156,7 @@ pub(crate) struct CapabilityPage {
     declarations: Vec<DeclarationView>,
     more_findings: Option<String>,
     siblings: Vec<Link>,
+    listed_by: Vec<Listing>,
     graph: Option<Graph>,
     similar: Vec<Card>,
     /// Id of the capability, for the report form.
@@ -172,6 +175,8 @@ pub(crate) struct CapabilityRequest<'a> {
     pub(crate) owner: Option<&'a OwnerMark>,
     /// The daily checks of the endpoint's host, in words.
     pub(crate) liveness: Option<String>,
+    /// Entries of other registries about what the manifest declares.
+    pub(crate) listed_by: &'a [ListedBy],
 }
 
 pub(crate) fn page(
@@ -241,6 +246,7 @@ pub(crate) fn page(
         findings: detail.findings.iter().take(FINDINGS_MAX).map(FindingView::from).collect(),
         declarations: declarations(merged),
         siblings: siblings(manifest, capability),
+        listed_by: listings(request.listed_by),
         graph: Graph::of(manifest, capability),
         similar: elsewhere(capability, manifest, similar).map(|hit| card(hit, "", context)).collect(),
     }

@@ -233,7 +233,7 @@ pub(crate) fn page(answer: &SiteAnswer, context: &PageContext) -> SitePage {
         endpoints,
         quality: quality(answer, &manifests, now),
         contradictions: contradictions(answer),
-        listed_by: listings(answer),
+        listed_by: listings(&answer.listed_by),
         absent: absent_words(absent.len() as u64),
         absent_paths: absent.iter().take(RESOURCES_MAX).map(|r| shown_url(&r.url)).collect(),
         findings_words: more(findings as u64, "thing to fix", "things to fix"),

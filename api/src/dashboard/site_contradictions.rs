@@ -3,7 +3,7 @@
 use super::links;
 use super::site::{FINDINGS_MAX, URL_CHARS_MAX, WORDS_CHARS_MAX};
 use crate::answers::declarations::CapabilityContradiction;
-use crate::answers::listed_by::{ListedBy, ListingContradiction};
+use crate::answers::listed_by::ListedBy;
 use crate::answers::site::SiteAnswer;
 use crate::text;
 
@@ -33,21 +33,21 @@ fn contradiction_words(found: &manifest::declaration::Contradiction) -> String {
     format!("{fact}{of}: {}; {} is used", stated.join(" or "), found.used)
 }
 
-/// The first entries of other registries about the site.
-pub(super) fn listings(answer: &SiteAnswer) -> Vec<Listing> {
-    answer.listed_by.iter().take(LISTINGS_MAX).map(listing).collect()
+/// The first entries of other registries about a site or what it declares.
+pub(super) fn listings(listed_by: &[ListedBy]) -> Vec<Listing> {
+    listed_by.iter().take(LISTINGS_MAX).map(listing).collect()
 }
 
 fn listing(listed: &ListedBy) -> Listing {
-    let words = |found: &ListingContradiction| {
-        let words = format!("{}: {}, but {} here", found.fact.as_str(), found.listed, found.declared);
-        text::cut(&words, WORDS_CHARS_MAX)
-    };
     Listing {
         registry: text::cut(&listed.registry, URL_CHARS_MAX),
         href: links::harmless(&listed.registry),
         identifier: text::cut(&listed.identifier, WORDS_CHARS_MAX),
-        contradictions: listed.contradictions.iter().map(words).collect(),
+        contradictions: listed
+            .contradictions
+            .iter()
+            .map(|found| text::cut(&found.in_words(), WORDS_CHARS_MAX))
+            .collect(),
     }
 }
 

@@ -93,10 +93,14 @@ async fn page(
     let (here, reader) = (app.page_context(), app.clone());
     let found = find(app.manifests(client), id).await?;
     let liveness = found.liveness.as_ref().map(Liveness::in_words);
+    let listings = listings(&app.store, &found.site()).await?;
     let response = found.work(move |stored, merged| {
+        let listed_by = of_manifest(listings, stored);
         let entry = json!(CatalogEntry::of_capability(stored, &merged.capability, &here.base));
         let owner = owner_of(&reader, stored);
-        let request = CapabilityRequest { typed: &typed, entry: &entry, owner: owner.as_ref(), liveness };
+        let owner = owner.as_ref();
+        let request =
+            CapabilityRequest { typed: &typed, entry: &entry, owner, liveness, listed_by: &listed_by };
         context.page(&dashboard::capability::page(stored, merged, &similar, request, &here), Caching::Record)
     });
     response.await

@@ -10,7 +10,7 @@ use manifest::{Host, ManifestId};
 use store::StoredManifest;
 
 use super::mcp_server_names::{NamedServers, is_registry_name, may_declare, name, namespace_of, version};
-use super::mcp_servers::{ServerEntry, Servers};
+use super::mcp_servers::{ServerEntry, Servers, name_registries};
 use crate::answers::search::PAGE_BYTES_MAX;
 use crate::buffers::Reserved;
 use crate::client::Client;
@@ -42,8 +42,9 @@ pub(crate) async fn list(
     query.only(KNOWN)?;
     query.one_parsed::<bool>("include_deleted")?;
     let (versions, share) = found(&app, client, &name).await?.into_parts();
-    let entries = versions.found.into_iter().map(|(_, entry)| entry);
-    let mut response = context.json(&Servers::of(entries.collect(), None), Caching::Record)?;
+    let mut entries: Vec<ServerEntry> = versions.found.into_iter().map(|(_, entry)| entry).collect();
+    name_registries(&app.store, &mut entries).await?;
+    let mut response = context.json(&Servers::of(entries, None), Caching::Record)?;
     Reserved::attach(&mut response, share);
     Ok(response)
 }
@@ -67,8 +68,10 @@ pub(crate) async fn show(
     query.only(KNOWN)?;
     query.one_parsed::<bool>("include_deleted")?;
     let (versions, share) = found(&app, client, &name).await?.into_parts();
+    let is_wanted = |version: &str| wanted == "latest" || version == wanted;
     let mut found = versions.found.into_iter();
-    let row = found.find(|(version, _)| wanted == "latest" || *version == wanted).map(|(_, entry)| entry);
+    let mut row = found.find(|(version, _)| is_wanted(version)).map(|(_, entry)| entry);
+    name_registries(&app.store, row.as_mut_slice()).await?;
     let unknown = || {
         Problem::not_found(format!(
             "the server {name} has no such version; /v0.1/servers/{{name}}/versions lists its versions"

@@ -1,5 +1,5 @@
-//! `GET /v0.1/servers`: manifests that sites name and that declare an MCP endpoint, in the shape of the official MCP registry's list (its OpenAPI
-//! document of 2025-12-01).
+//! `GET /v0.1/servers`: descriptions of MCP servers that sites name, in the shape of the official MCP registry's list (its OpenAPI document of
+//! 2025-12-01).
 //!
 //! A valid registry name is kept at the hosts of its namespace; otherwise one is generated from the host and the id of the manifest and
 //! marked, as are versions that the registry would refuse. Several manifests of a site may declare one name: each version is listed once,
@@ -12,16 +12,17 @@ use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use chrono::{DateTime, Utc};
-use manifest::model::{Interface, Protocol};
-use manifest::{Host, Manifest, ManifestId, budget};
+use manifest::model::{Format, Interface, Protocol};
+use manifest::{Host, Manifest, ManifestId, SiteName, budget};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use store::{ManifestSize, StoredManifest};
+use store::{ManifestSize, Store, StoredManifest};
 
 use super::mcp_server_names::{
     NAME_CHARS_MAX, NamedServers, Origin, VERSION_CHARS_MAX, declared_name, may_declare, name, namespace_of,
     version,
 };
+use crate::answers::listed_by::{listings_by_site, registries_with};
 use crate::answers::search::PAGE_BYTES_MAX;
 use crate::answers::search_parameters::instant;
 use crate::buffers::Reserved;
@@ -58,6 +59,8 @@ const META_BYTES: usize = 8 * 1024;
 const LISTING: &str = "servers";
 const LATEST: &str = "latest";
 const OFFICIAL: &str = "io.modelcontextprotocol.registry/official";
+/// Member of `_meta` with what this index adds to a server.
+const RECORD: &str = "agentdex/record";
 const SCHEMA: &str = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json";
 
 /// MCP servers in the format of the official registry.
@@ -101,7 +104,9 @@ pub(crate) async fn list(Request { app, client, context, query }: Request) -> Ht
     let (page, share) = page.into_parts();
     let next = page.after.as_ref().filter(|_| has_more || !is_whole);
     let next = next.map(|after| page.filter.cursor(after)).transpose()?;
-    let answer = Servers::of(page.filter.only_listed(page.rows, &found), next);
+    let mut servers = page.filter.only_listed(page.rows, &found);
+    name_registries(&app.store, &mut servers).await?;
+    let answer = Servers::of(servers, next);
     let response = off_runtime(move || context.json(&answer, Caching::Search));
     let mut response = response.await??;
     Reserved::attach(&mut response, share);
@@ -305,6 +310,11 @@ impl Servers {
 /// A server of a list.
 #[derive(Serialize)]
 pub(super) struct ServerEntry {
+    #[serde(skip)]
+    site: SiteName,
+    /// The name under which other registries list it: the declared one, even if the manifest may not use it.
+    #[serde(skip)]
+    listed_as: String,
     server: ObjectText,
     #[serde(rename = "_meta")]
     meta: Value,
@@ -315,7 +325,9 @@ impl ServerEntry {
     pub(super) fn of(stored: &StoredManifest) -> Option<Self> {
         let server = server(&stored.manifest, &name(stored).0).filter(|_| has_server(stored))?;
         let server = ObjectText::of(&server).ok()?;
-        Some(Self { server, meta: meta(stored) })
+        let manifest = &stored.manifest;
+        let listed_as = declared_name(manifest).map_or_else(|| name(stored).0, str::to_owned);
+        Some(Self { site: manifest.url.site(), listed_as, server, meta: meta(stored) })
     }
 
     pub(super) fn with_latest(mut self, is_latest: bool) -> Self {
@@ -329,10 +341,26 @@ impl ServerEntry {
     }
 }
 
-/// Whether a manifest declares a server. Server names begin with the domain of the publisher, so manifests that only other sites name are
-/// excluded.
+/// Adds the registries that list the name of each server.
+pub(super) async fn name_registries(store: &Store, entries: &mut [ServerEntry]) -> Result<(), Problem> {
+    let listings = listings_by_site(store, entries.iter().map(|entry| entry.site.clone())).await?;
+    for entry in entries {
+        let of_site = listings.get(&entry.site).map(Vec::as_slice).unwrap_or_default();
+        let registries = registries_with(of_site, &entry.listed_as);
+        if !registries.is_empty() {
+            entry.meta[RECORD]["listed_by"] = registries.into();
+        }
+    }
+    Ok(())
+}
+
+/// Whether a manifest describes an MCP server: a server card, an entry of the registry, or another file of a server at a usual path. Manifests
+/// of other dialects, and configurations of clients, may mention servers of anybody. Server names begin with the domain of the publisher, so
+/// manifests that only other sites name are excluded.
 pub(super) fn has_server(stored: &StoredManifest) -> bool {
-    stored.is_of_site() && remotes(&stored.manifest).next().is_some()
+    let is_description =
+        matches!(stored.manifest.format(), Format::McpCard | Format::McpRegistry | Format::McpFreeform);
+    is_description && stored.is_of_site() && remotes(&stored.manifest).next().is_some()
 }
 
 /// The `server.json` of a manifest, under a name.
@@ -400,7 +428,7 @@ fn meta(stored: &StoredManifest) -> Value {
         OFFICIAL: {
             "status": "active", "publishedAt": stored.first_seen_at, "updatedAt": stored.changed_at, "isLatest": true,
         },
-        "agentdex/record": record,
+        RECORD: record,
     })
 }
 

@@ -9,6 +9,7 @@ use store::StoredManifest;
 use super::size_limit::{ANSWER_BYTES_MAX, drop_members};
 use super::{Definition, UNTRUSTED, address, object};
 use crate::answers::capability;
+use crate::answers::listed_by::{brief, listings, of_manifest};
 use crate::client::Client;
 use crate::problem::Problem;
 use crate::state::App;
@@ -49,6 +50,7 @@ pub(super) fn definition() -> Definition {
             "parameters": nullable("object"), "response": {"type": ["object", "boolean", "null"]},
             "safety": {"type": "string"}, "confirmation": {"type": "string"}, "auth": {"type": "array"}, "auth_required": nullable("boolean"),
             "invocable": {"type": "boolean"}, "declarations": {"type": ["array", "null"]}, "contradictions": {"type": ["array", "null"]}, "findings": {"type": ["array", "null"]}, "provenance": nullable("object"),
+            "listed_by": super::listed_by_schema(),
             "url": {"type": "string", "description": "Where the full record is served."},
             "left_out": {"type": "array", "items": {"type": "string"}, "description": "Members that were too long for this answer."},
             "text_is": {"type": "string"}}}),
@@ -61,15 +63,18 @@ pub(super) async fn call(app: &App, client: Client, arguments: Arguments) -> Res
     let found = capability::find(app.manifests(client), id.clone()).await?;
     let url = address(app, &format!("/capabilities/{id}"));
     let liveness = found.liveness.as_ref().map(|liveness| json!(liveness));
-    let answer =
-        move |stored: &_, merged: &_| answer(stored, merged, (url, liveness), arguments.include_schemas);
+    let listings = listings(&app.store, &found.site()).await?;
+    let answer = move |stored: &_, merged: &_| {
+        let listed_by = json!(brief(&of_manifest(listings, stored)));
+        answer(stored, merged, (url, liveness, listed_by), arguments.include_schemas)
+    };
     found.work(answer).await
 }
 
 fn answer(
     stored: &StoredManifest,
     merged: &MergedCapability,
-    (url, liveness): (String, Option<Value>),
+    (url, liveness, listed_by): (String, Option<Value>, Value),
     include_schemas: bool,
 ) -> Result<Value, Problem> {
     let mut answer = capability::row(stored, merged)?;
@@ -78,6 +83,7 @@ fn answer(
         answer.retain(|name, _| name != "parameters" && name != "response");
     }
     answer.extend(liveness.map(|liveness| ("liveness".to_owned(), liveness)));
+    answer.insert("listed_by".to_owned(), listed_by);
     answer.insert("url".to_owned(), url.into());
     answer.insert("text_is".to_owned(), UNTRUSTED.into());
     let mut answer = Value::Object(answer);
@@ -87,6 +93,7 @@ fn answer(
             "findings",
             "examples",
             "provenance",
+            "listed_by",
             "declarations",
             "response",
             "parameters",

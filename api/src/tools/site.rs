@@ -7,8 +7,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use store::StoredManifest;
 
-use super::size_limit::{ANSWER_BYTES_MAX, keep_fitting};
+use super::size_limit::{ANSWER_BYTES_MAX, keep_fitting, size};
 use super::{Definition, UNTRUSTED, address, mark_addressing, object, short};
+use crate::answers::listed_by::{Comparable, brief, listings, of_site};
 use crate::client::Client;
 use crate::clock;
 use crate::manifests::SiteManifests;
@@ -20,7 +21,7 @@ const VISITS: u32 = 1;
 /// Maximum number of names of capabilities that are listed for each manifest.
 const NAMES_MAX: usize = 10;
 const NAME_CHARS: usize = 80;
-/// Bytes reserved for everything except the manifests.
+/// Bytes reserved for everything except the manifests and the listings.
 const HEAD_BYTES: usize = 2_000;
 
 #[derive(Debug, Deserialize)]
@@ -51,14 +52,17 @@ pub(super) fn definition() -> Definition {
             "suspended": {"type": ["string", "null"], "description": "Why the operator suspended it."},
             "last_visit_at": nullable("string"), "last_visit_ended": nullable("string"),
             "next_visit_at": nullable("string"), "next_visit_reason": nullable("string"),
-            "manifests": {"type": "array", "items": manifest}, "truncated": {"type": "boolean"},
+            "listed_by": super::listed_by_schema(), "manifests": {"type": "array", "items": manifest}, "truncated": {"type": "boolean"},
             "url": {"type": "string", "description": "URL of the complete record."}, "text_is": {"type": "string"}}}),
     }
 }
 
 pub(super) async fn call(app: &App, client: Client, arguments: Arguments) -> Result<Value, Problem> {
     let site = SiteName::parse(&arguments.domain).map_err(|error| Problem::bad_request(error.to_string()))?;
-    let add = |rows: &mut Vec<Value>, stored: StoredManifest| rows.push(row(&stored));
+    let listings = listings(&app.store, &site).await?;
+    let add = |rows: &mut Vec<(Value, Option<Comparable>)>, stored: StoredManifest| {
+        rows.push((row(&stored), Comparable::of(&stored)));
+    };
     let found = app.manifests(client).site(&site, VISITS, 0, add).await?;
     let found = found.ok_or_else(|| {
         Problem::not_found(format!(
@@ -66,8 +70,12 @@ pub(super) async fn call(app: &App, client: Client, arguments: Arguments) -> Res
         ))
     })?;
     let url = address(app, &format!("/sites/{site}"));
-    let answer = found.work(move |SiteManifests { report, visited: mut rows, left_out }| {
-        let is_long = !rows.is_empty() && keep_fitting(&mut rows, ANSWER_BYTES_MAX - HEAD_BYTES);
+    let answer = found.work(move |SiteManifests { report, visited, left_out }| {
+        let (mut rows, comparable): (Vec<Value>, Vec<Option<Comparable>>) = visited.into_iter().unzip();
+        let comparable: Vec<&Comparable> = comparable.iter().flatten().collect();
+        let listed_by = json!(brief(&of_site(&site, listings, &comparable)));
+        let bytes_max = ANSWER_BYTES_MAX.saturating_sub(HEAD_BYTES + size(&listed_by));
+        let is_long = !rows.is_empty() && keep_fitting(&mut rows, bytes_max);
         let is_cut = is_long || !left_out.is_empty();
         let summary = &report.summary;
         json!({
@@ -75,7 +83,7 @@ pub(super) async fn call(app: &App, client: Client, arguments: Arguments) -> Res
             "suspended": report.suspended.as_ref().map(|suspended| suspended.reason),
             "last_visit_at": summary.last_visit_at, "last_visit_ended": summary.last_end,
             "next_visit_at": summary.next_visit_at, "next_visit_reason": summary.next_visit_reason,
-            "manifests": rows, "truncated": is_cut, "url": url, "text_is": UNTRUSTED,
+            "listed_by": listed_by, "manifests": rows, "truncated": is_cut, "url": url, "text_is": UNTRUSTED,
         })
     });
     answer.await

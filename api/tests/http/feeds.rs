@@ -368,13 +368,8 @@ async fn mcp_servers_follow_the_registry_format() {
     let world = World::new().await;
     assert_eq!(world.get("/v0.1/servers").await.json(), json!({"servers": [], "metadata": {"count": 0}}));
     for (number, name) in [(0, "Tools of skyhop"), (1, "example.skyhop/flights")] {
-        let mut manifest = documents::skyhop();
-        manifest.url =
-            manifest::ManifestUrl::parse(&format!("https://skyhop.example/.well-known/mcp{number}.json"))
-                .unwrap();
-        manifest.id = manifest::ManifestId::of(&manifest.url);
-        manifest.name = Some(name.into());
-        manifest.capabilities.clear();
+        let mut manifest =
+            documents::server(&format!("https://skyhop.example/.well-known/mcp{number}.json"), name);
         manifest.interfaces = serde_json::from_value(json!([
             {"protocol": "mcp", "url": format!("https://skyhop.example/mcp{number}"), "transport": "streamable-http"},
             {"protocol": "a2a", "url": "https://skyhop.example/a2a"},

@@ -9,6 +9,7 @@ mod descriptions;
 #[path = "../support/fixture.rs"]
 mod fixture;
 mod hostile;
+mod listings;
 mod mcp;
 mod mcp_registry;
 mod paging;

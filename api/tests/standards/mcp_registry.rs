@@ -292,6 +292,48 @@ async fn no_server_is_listed_of_a_document_that_only_others_name() {
     assert_eq!(latest["server"]["version"], "1.0.0");
 }
 
+/// A manifest of another dialect names the servers that its actions use, and the configuration of a client those of anybody.
+#[tokio::test]
+async fn only_descriptions_of_servers_are_listed() {
+    let world = World::new().await;
+    let at = |host: &str, path: &str| format!("https://{host}.example{path}");
+    let url = |host: &str| format!("https://{host}.example/mcp");
+    let registry = json!({"$schema": "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json",
+        "name": "example.entry/tools", "version": "1.0.0", "description": "Tools.",
+        "remotes": [{"type": "streamable-http", "url": url("entry")}]});
+    let freeform = json!({"name": "Free", "description": "Tools.", "endpoint": url("free"), "transport": "streamable-http",
+        "tools": [{"name": "weigh", "description": "Weighs a parcel."}]});
+    for (host, path, document) in [
+        ("card", CARD, card("example.card/tools", "Card", "1.0.0", &[&url("card")])),
+        ("entry", "/.well-known/mcp.json", registry),
+        ("free", "/.well-known/mcp.json", freeform),
+        ("config", "/.well-known/mcp.json", json!({"mcpServers": {"tools": {"url": url("config")}}})),
+        (
+            "awp",
+            "/agent.json",
+            json!({"awp_version": "0.1", "domain": "awp.example", "intent": "Sell",
+            "protocols": {"mcp": {"endpoint": url("awp"), "version": "1"}}, "actions": []}),
+        ),
+        (
+            "catalog",
+            "/.well-known/ai-catalog.json",
+            json!({"specVersion": "1.0", "entries": [{
+            "identifier": "urn:air:catalog.example:mcp:tools", "displayName": "Tools",
+            "type": "application/mcp-server-card+json", "url": url("catalog")}]}),
+        ),
+    ] {
+        world.publish(&at(host, path), &document).await;
+    }
+    let all = rows(&list(&world, "/v0.1/servers?limit=100").await);
+    let is_listed = |host: &str| all.iter().any(|(_, _, listed, _)| *listed == url(host));
+    for host in ["card", "entry", "free"] {
+        assert!(is_listed(host), "{host}: {all:?}");
+    }
+    for host in ["config", "awp", "catalog"] {
+        assert!(!is_listed(host), "{host}: {all:?}");
+    }
+}
+
 const CARD: &str = "/.well-known/mcp/server-card.json";
 
 /// The names, versions and first addresses of a list, and whether each is the latest.

@@ -55,12 +55,12 @@ pub use model::{
     Auth, AuthScheme, Capability, CapabilityKind, Confirmation, Conformance, Detection, Discovery, Finding,
     Format, Manifest, NamedBy, Publisher, Safety, SafetyClass, Severity, Strength,
 };
-pub use name::{CapabilityId, ContentHash, Host, ManifestId, ManifestUrl, NameError, SiteName};
+pub use name::{CapabilityId, ContentHash, Host, ManifestId, ManifestUrl, NameError, SiteName, is_main_host};
 pub use position::finding_positions;
 pub use public_address::{AddressRefusal, site_of_address};
 pub use publisher::{Binding, DeclaredIdentity, Identity, IdentityMark, ServedBy};
 pub use read::{READER_VERSION, read};
-pub use registry_entry::{RegistryEntry, registry_publisher, registry_publisher_site};
+pub use registry_entry::{RegistryEntry, registry_publisher};
 pub use schema::required_properties;
 pub use semantic::{known_types, semantic_namespace};
 pub use signature::{CardSigner, CardSignerError};

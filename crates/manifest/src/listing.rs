@@ -53,12 +53,8 @@ impl ListedEntry {
     /// Reads one result of a registry.
     pub fn read(result: &Value) -> Option<Self> {
         let members = result.as_object()?;
-        let identifier = text_of(members, "identifier")
-            .filter(|identifier| identifier.len() <= IDENTIFIER_BYTES_MAX && is_identifier(identifier))?;
+        let identifier = identifier_of(result)?;
         let url = text_of(members, "url").filter(|url| is_address(url))?;
-        if publisher_of(identifier).ends_with('.') {
-            return None;
-        }
         let publisher = site_named_by(identifier);
         let of_url = host_of(url).map(|host| host.site());
         let binding = if publisher == of_url { Binding::NamedByOthers } else { Binding::Foreign };
@@ -92,6 +88,13 @@ impl ListedEntry {
         let lists = self.tags.iter().chain(&self.capabilities);
         fixed.into_iter().chain(optional.into_iter().flatten()).chain(lists).map(String::as_str)
     }
+}
+
+/// The identifier of an entry, if it is valid.
+pub(crate) fn identifier_of(entry: &Value) -> Option<&str> {
+    let identifier = entry["identifier"].as_str()?;
+    let is_valid = identifier.len() <= IDENTIFIER_BYTES_MAX && is_identifier(identifier);
+    (is_valid && !publisher_of(identifier).ends_with('.')).then_some(identifier)
 }
 
 /// An address of the web, at a host that may be public, without characters that a reader takes for something else.

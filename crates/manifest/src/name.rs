@@ -157,11 +157,6 @@ impl Host {
         SiteName::of(self)
     }
 
-    /// Whether this host is `name`, or `www.` before it.
-    pub fn is_main_host_of(&self, name: &Self) -> bool {
-        self == name || self.0.strip_prefix("www.") == Some(name.as_str())
-    }
-
     /// Whether this host may publish under the name of another one: its own name without `www.`, and the names of its parent hosts and
     /// subdomains within the site. Sibling hosts may belong to different users of the site.
     pub(crate) fn may_use_name_of(&self, name: &Self) -> bool {
@@ -178,6 +173,11 @@ impl Host {
     fn without_www(&self) -> &str {
         self.0.strip_prefix("www.").unwrap_or(&self.0)
     }
+}
+
+/// Whether a host is the one of this name or its `www.` host. Anybody can link to or submit any other host below a site.
+pub fn is_main_host(name: &str, host: &str) -> bool {
+    host == name || host.strip_prefix("www.") == Some(name)
 }
 
 fn is_below(host: &str, above: &str) -> bool {
@@ -523,8 +523,17 @@ mod tests {
         ] {
             assert!(!host(of).may_use_name_of(&host(name)), "{of} {name}");
         }
-        assert!(host("www.shop.example").is_main_host_of(&host("shop.example")));
-        assert!(!host("api.shop.example").is_main_host_of(&host("shop.example")));
+        for (main, of, expected) in [
+            ("shop.example", "shop.example", true),
+            ("www.shop.example", "shop.example", true),
+            ("www.example", "www.example", true),
+            ("www.www.example", "www.example", true),
+            ("api.shop.example", "shop.example", false),
+            ("www.www.shop.example", "shop.example", false),
+            ("shop.example", "www.shop.example", false),
+        ] {
+            assert_eq!(is_main_host(of, main), expected, "{main} of {of}");
+        }
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub struct Flags {
 #[command(next_help_heading = "Crawling")]
 pub struct CrawlFlags {
     /// Seeds: files of domains (text, CSV, Tranco's zip, OPML, sitemap, certificates in JSON, Common Crawl's graphs, links in
-    /// Markdown; also in gzip), - for stdin, the https URL of such a list, ard:https://registry to search another registry,
+    /// Markdown; also in gzip), - for stdin, the https URL of such a list, ard:https://registry for another registry of agents,
     /// mcp:https://registry for a registry of MCP servers, or `starter` for the list that ships
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub seeds: Vec<PathBuf>,

@@ -8,10 +8,10 @@
 //! response of another host or a failure of the name servers, do not count.
 
 use chrono::{DateTime, Utc};
-use manifest::{Discovery, Host, ManifestUrl};
+use manifest::{Discovery, Host, ManifestUrl, is_main_host};
 use policy::claim::{self, CheckResult, Claim, ClaimAuthority, Proof};
 use policy::{BodyKind, FetchOutcome, NextStep, VisitEnd};
-use store::{SiteState, is_main_host};
+use store::SiteState;
 
 use super::Visit;
 use super::context::{Interrupt, Scope};

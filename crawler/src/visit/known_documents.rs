@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, HashSet};
 
 use chrono::{DateTime, Utc};
-use manifest::{Discovery, Host, ManifestUrl};
+use manifest::{Discovery, Host, ManifestUrl, is_main_host};
 use policy::schedule::HINT_INTERVAL;
 use policy::{FetchOutcome, plan};
-use store::{ResourceState, SiteState, is_main_host};
+use store::{ResourceState, SiteState};
 
 use super::own_hosts::OwnHosts;
 use super::plan::LINKS_AT_OTHERS_MAX;

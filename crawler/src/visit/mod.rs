@@ -39,13 +39,12 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use manifest::{Host, ManifestUrl};
+use manifest::{Host, ManifestUrl, is_main_host};
 use policy::plan::{PathPlan, PlannedPath, Priors, ROBOTS_PATH};
 use policy::robots::CopyUse;
 use policy::{NextStep, VisitEnd};
 use store::{
     HandOver, LeaseToken, LeasedSite, ParkedVisit, RobotsRecord, SiteState, StoreError, VisitRecord,
-    is_main_host,
 };
 
 pub(crate) use self::context::{Scope, Stop, Tools};

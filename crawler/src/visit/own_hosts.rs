@@ -2,10 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use manifest::{Discovery, Host, ManifestUrl};
+use manifest::{Discovery, Host, ManifestUrl, is_main_host};
 use policy::naming::{FoundBy, SiteNaming, customer_of, is_usual};
 use policy::plan;
-use store::{HostOrigin, HostState, ResourceState, SiteState, is_main_host};
+use store::{HostOrigin, HostState, ResourceState, SiteState};
 
 use super::task::{NamedBy, Task};
 

@@ -5,10 +5,10 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
-use manifest::{Discovery, Host, ManifestUrl, SiteName};
+use manifest::{Discovery, Host, ManifestUrl, SiteName, is_main_host};
 use policy::plan::{self, FullTableReason, LastCheck, PathPlan, Priors};
 use policy::{BodyKind, FetchOutcome, HostKnowledge, PathClass, Seed, Status, take_turns};
-use store::{Hint, HostOrigin, HostState, PathSlots, ResourceState, SiteState, is_main_host};
+use store::{Hint, HostOrigin, HostState, PathSlots, ResourceState, SiteState};
 
 use super::claim;
 use super::known_documents::{

@@ -338,6 +338,48 @@ mod tests {
         }
     }
 
+    /// The order of the sources does not matter: a link of the site's own page counts more than a list of the operator or a catalog.
+    #[test]
+    fn a_url_that_the_home_page_links_to_counts_as_linked_by_the_site() {
+        let url = || ManifestUrl::parse("https://a.example/tools.json").unwrap();
+        let from =
+            |path: &str| Some(Box::new(ManifestUrl::parse(&format!("https://a.example{path}")).unwrap()));
+        let task = |discovery, named_by, linked_from| Task {
+            linked_from,
+            named_by,
+            ..Task::new(url(), BodyKind::Manifest, discovery)
+        };
+        let home = || task(Discovery::HtmlLink, NamedBy::Site, from("/"));
+        let catalog = || task(Discovery::CatalogEntry, NamedBy::Document, from("/.well-known/ard.json"));
+        let listed = || task(Discovery::Listed, NamedBy::Site, None);
+        let stranger = || task(Discovery::HtmlLink, NamedBy::Others, None);
+        let submitted = || task(Discovery::Submitted, NamedBy::Others, None);
+        for (queued, linked, expected) in [
+            (catalog(), home(), Discovery::HtmlLink),
+            (home(), catalog(), Discovery::HtmlLink),
+            (listed(), home(), Discovery::HtmlLink),
+            (listed(), catalog(), Discovery::Listed),
+            (listed(), stranger(), Discovery::Listed),
+            (submitted(), catalog(), Discovery::CatalogEntry),
+            (submitted(), home(), Discovery::HtmlLink),
+            (catalog(), stranger(), Discovery::CatalogEntry),
+        ] {
+            let named_by = queued.named_by;
+            let (was, by) = (queued.discovery, linked.discovery);
+            let mut queue: Queue = [queued].into_iter().collect();
+            queue.link(&linked);
+            let kept = queue.pop_front().unwrap();
+            assert_eq!(kept.discovery, expected, "{was:?}, linked by {by:?}");
+            assert_eq!(kept.named_by, named_by, "its restrictions stay until the next visit");
+            let source = match expected {
+                Discovery::HtmlLink => from("/"),
+                Discovery::CatalogEntry => from("/.well-known/ard.json"),
+                _ => None,
+            };
+            assert_eq!(kept.linked_from, source, "{was:?}, linked by {by:?}");
+        }
+    }
+
     #[test]
     fn reads_tasks_of_earlier_versions() {
         let queue: Vec<Task> = planned("a.example").collect();

@@ -1,10 +1,14 @@
 //! Daily checks of the hosts of endpoints: one TLS handshake without a request, only where it is permitted.
 
+use std::time::Duration;
+
+use crawler::Cancel;
 use crawler::config::EndpointChecks;
 use crawler::egress::HostsFile;
 use manifest::SiteName;
 use policy::liveness::{HostCheckOutcome, Uptime};
-use testweb::{Certificate, Connection, Host, Web};
+use store::WorkerId;
+use testweb::{Certificate, Connection, Handshake, Host, Web};
 
 use crate::names::{NXDOMAIN, Responder, Zone};
 use crate::support::{Crawl, now};
@@ -23,13 +27,13 @@ const ENDPOINT_HOSTS: [&str; 10] = [
     "unused.example",
 ];
 
-fn manifest() -> String {
+fn manifest(hosts: &[&str]) -> String {
     let action = |host: &&str| {
         format!(
             r#"{{"id":"call_{host}","description":"Call {host}","method":"GET","endpoint":"https://{host}/x"}}"#
         )
     };
-    let actions: Vec<String> = ENDPOINT_HOSTS.iter().map(action).collect();
+    let actions: Vec<String> = hosts.iter().map(action).collect();
     format!(
         r#"{{"awp_version":"0.1","domain":"caller.example","intent":"Call","actions":[{}]}}"#,
         actions.join(",")
@@ -40,7 +44,11 @@ fn manifest() -> String {
 async fn crawl(responder: &Responder) -> Crawl {
     let permits = "User-agent: *\nAllow: /\n";
     let web = Web::builder()
-        .host(Host::new("caller.example").robots(permits).file("/agent.json", "application/json", manifest()))
+        .host(Host::new("caller.example").robots(permits).file(
+            "/agent.json",
+            "application/json",
+            manifest(&ENDPOINT_HOSTS),
+        ))
         .host(Host::new("expired.example").robots(permits).certificate(Certificate::Expired))
         .host(Host::new("quiet.example").robots(permits))
         .host(Host::new("shut.example").robots("User-agent: agentdex\nDisallow: /\n"))
@@ -73,7 +81,7 @@ async fn requests_today(crawl: &Crawl, host: &str) -> u32 {
 /// The names of the connections, once all of them have ended.
 async fn connected(crawl: &Crawl, count: usize) -> Vec<String> {
     let all = |log: &testweb::Log| log.connections().len() >= count;
-    let waited = tokio::time::timeout(std::time::Duration::from_secs(10), crawl.web.log().wait_until(all));
+    let waited = tokio::time::timeout(Duration::from_secs(10), crawl.web.log().wait_until(all));
     waited.await.expect("the connections end");
     let name = |connection: Connection| connection.host.unwrap_or_default();
     let mut names: Vec<String> = crawl.web.log().connections().into_iter().map(name).collect();
@@ -130,4 +138,96 @@ async fn hosts_of_endpoints_are_checked_once_a_day_without_a_request() {
     let host = manifest::Host::parse("expired.example").unwrap();
     let check = crawl.store.host_check_find(&host).await.unwrap().unwrap();
     assert_eq!(check.history.uptime(check.checked_at), Uptime { checks: 1, succeeded: 0 });
+}
+
+const PERMITS: &str = "User-agent: *\nAllow: /\n";
+/// Hosts of one site, in the order of their checks.
+const OWN_HOSTS: [&str; 3] = ["api.caller.example", "caller.example", "mcp.caller.example"];
+
+/// A crawl of one site that declares endpoints at its hosts, after its first visit. The first host handles handshakes like this.
+async fn visited(first: Handshake) -> Crawl {
+    let [api, own, mcp] = OWN_HOSTS.map(|name| Host::new(name).robots(PERMITS));
+    let own = own.file("/agent.json", "application/json", manifest(&OWN_HOSTS));
+    let web = Web::builder().hosts([api.handshake(first), own, mcp]).start().await.unwrap();
+    let mut crawl = Crawl::on(web, "caller.example").await;
+    crawl.pass().await;
+    crawl.config.endpoint_checks = EndpointChecks::Daily;
+    crawl.web.log().clear();
+    crawl
+}
+
+/// Both programs read the same manifests at the same time.
+#[tokio::test]
+async fn two_programs_check_each_host_once() {
+    let crawl = visited(Handshake::Complete).await;
+    let other = crawler::config::CrawlConfig { worker: WorkerId::new("other"), ..crawl.config.clone() };
+    let run = |config| crawler::run(config, crawl.store.clone(), Cancel::default(), &|_| ());
+    let (one, two) = tokio::join!(run(crawl.config.clone()), run(other));
+    assert_eq!((one.unwrap().requests, two.unwrap().requests), (0, 0));
+    assert_eq!(connected(&crawl, OWN_HOSTS.len()).await, OWN_HOSTS, "one connection each");
+    for host in OWN_HOSTS {
+        assert_eq!(outcome(&crawl, host).await, Some(HostCheckOutcome::Completed), "{host}");
+        let host = manifest::Host::parse(host).unwrap();
+        let check = crawl.store.host_check_find(&host).await.unwrap().unwrap();
+        assert_eq!(check.history.uptime(check.checked_at), Uptime { checks: 1, succeeded: 1 });
+    }
+}
+
+/// The program stops while the first host has not answered the handshake.
+#[tokio::test]
+async fn a_stop_loses_and_repeats_no_check() {
+    let crawl = visited(Handshake::Stall).await;
+    let cancel = Cancel::default();
+    let soft = cancel.soft.clone();
+    let run = crawler::run(crawl.config.clone(), crawl.store.clone(), cancel, &|_| ());
+    let stop = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        soft.cancel();
+    };
+    let day = now().date_naive();
+    let (ran, ()) = tokio::join!(run, stop);
+    ran.unwrap();
+    assert_eq!(connected(&crawl, 1).await.len(), 1);
+    for (host, expected) in OWN_HOSTS.into_iter().zip([Some(HostCheckOutcome::TlsFailed), None, None]) {
+        assert_eq!(outcome(&crawl, host).await, expected, "{host}");
+    }
+    crawl.pass().await;
+    if now().date_naive() == day {
+        assert_eq!(connected(&crawl, OWN_HOSTS.len()).await.len(), OWN_HOSTS.len(), "one connection each");
+    }
+    for host in &OWN_HOSTS[1..] {
+        assert_eq!(outcome(&crawl, host).await, Some(HostCheckOutcome::Completed), "{host}");
+    }
+}
+
+/// A main host at which no server was reached neither permits nor forbids contacting its other hosts. It may be contacted itself, unless
+/// the robots.txt of the other main host forbids it.
+#[tokio::test]
+async fn a_main_host_without_a_server_permits_no_other_host() {
+    let endpoints = ["api.gone.example", "gone.example", "closed.example"];
+    let site = Host::new("caller.example").robots(PERMITS);
+    let web = Web::builder()
+        .host(site.file("/agent.json", "application/json", manifest(&endpoints)))
+        .host(Host::new("gone.example").refusing_connections())
+        .host(Host::new("api.gone.example").robots(PERMITS))
+        .host(Host::new("closed.example").refusing_connections())
+        .host(Host::new("www.closed.example").robots("User-agent: *\nDisallow: /\n"))
+        .start()
+        .await
+        .unwrap();
+    let seeds = "caller.example\ngone.example\nclosed.example\nwww.closed.example";
+    let mut crawl = Crawl::on(web, seeds).await;
+    crawl.pass().await;
+    crawl.config.endpoint_checks = EndpointChecks::Daily;
+    crawl.web.log().clear();
+    crawl.pass().await;
+    for (host, expected) in [
+        ("gone.example", HostCheckOutcome::ConnectFailed),
+        ("api.gone.example", HostCheckOutcome::NotContacted),
+        ("closed.example", HostCheckOutcome::RobotsDenied),
+    ] {
+        assert_eq!(outcome(&crawl, host).await, Some(expected), "{host}");
+    }
+    assert_eq!(crawl.web.log().hit_count(), 0);
+    assert!(connected(&crawl, 0).await.iter().all(|name| !name.contains("api.gone")));
 }

@@ -67,10 +67,9 @@ pub(crate) async fn entries_of_a_registry_are_listed_and_change_nothing(backend:
     world.crawl(&flags);
     world.index();
     let api = world.api().await;
-    let lie = |declared: &str| vec![format!("url https://evil.example/mcp {declared}")];
     let own = "example.table/mcp".to_owned();
     let best = "example.table/best".to_owned();
-    assert_eq!(listed(&api, SITE).await, [(best.clone(), lie(ENDPOINT)), (own.clone(), vec![])]);
+    assert_eq!(listed(&api, SITE).await, [(best.clone(), vec![]), (own.clone(), vec![])]);
     assert_eq!(listed(&api, EVIL).await, [(best.clone(), vec![format!("publisher {SITE} {EVIL}")])]);
     assert_eq!(listed(&api, GONE).await.len(), 1);
     assert_eq!(api.get("/stats").await["capabilities"], 1, "an entry is not a capability");
@@ -85,7 +84,7 @@ pub(crate) async fn entries_of_a_registry_are_listed_and_change_nothing(backend:
     world.crawl(&flags);
     let api = world.api().await;
     let version = vec!["version 2.0.0 1.0.0".to_owned()];
-    assert_eq!(listed(&api, SITE).await, [(best, lie(ENDPOINT)), (own, version)]);
+    assert_eq!(listed(&api, SITE).await, [(best, vec![]), (own, version)]);
     assert_eq!(listed(&api, GONE).await, []);
     let paths: Vec<String> = world.web.log().hits_on(REGISTRY).iter().map(|hit| hit.path.clone()).collect();
     let queries: Vec<&str> = paths.iter().filter_map(|path| path.strip_prefix("/v0.1/servers?")).collect();

@@ -18,12 +18,13 @@ pub(crate) const BATCH_ROWS: usize = 500;
 /// Bytes of one INSERT, without its last row.
 pub(crate) const BATCH_BYTES: usize = 4 * 1024 * 1024;
 /// Columns at the end of a table that dumps of earlier schemas do not have: the schema that added them, the table, and their number.
-const ADDED_COLUMNS: [(i64, &str, usize); 5] = [
+const ADDED_COLUMNS: [(i64, &str, usize); 6] = [
     (14, "manifest", 1),
     (14, "capability", 2),
     (15, "capability", 1),
     (18, "manifest", 1),
     (22, "manifest", 3),
+    (26, "registry_entry", 1),
 ];
 
 /// The first line of a dump.
@@ -203,7 +204,7 @@ pub(crate) const TABLES: &[Table] = tables! {
         outcome Text, checked_at_ms BigInt, own_day Integer;
     registry_entry by "registry, identifier, site":
         registry Text, identifier Text, site Text, name Text, url Text, version Text, updated_at_ms BigInt,
-        seen_at_ms BigInt;
+        seen_at_ms BigInt, publisher Text;
     registry_position by "registry":
         registry Text, changed_until_ms BigInt, read_whole_at_ms BigInt, began_at_ms BigInt, next_page Text,
         latest_ms BigInt;

@@ -45,7 +45,7 @@ pub use search_count::SearchCount;
 pub use seed::{LINK_BYTES_MAX, Seed, SeedOrigin, SeedsAdded};
 pub use site::{
     BlockOutcome, BlockRecord, FailingSite, Hint, HostOrigin, HostState, ResourceState, SiteLease,
-    SiteReport, SiteState, SiteSummary, SitesRequest, SlowSite, is_main_host,
+    SiteReport, SiteState, SiteSummary, SitesRequest, SlowSite,
 };
 pub use stored::{
     ManifestBatch, ManifestSize, NamespaceCount, SemanticTypeCount, SharedCapability, SiteManifestSize,

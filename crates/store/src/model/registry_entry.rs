@@ -1,6 +1,7 @@
 //! What other registries list about sites.
 
 use chrono::{DateTime, Utc};
+use manifest::SiteName;
 
 /// Maximum number of stored rows of one registry. An entry has a row for each site that it names. The official MCP registry has about
 /// thirty thousand servers.
@@ -9,6 +10,7 @@ pub const REGISTRY_ROWS_MAX: u32 = 200_000;
 /// An entry of a registry about a site.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SiteListing {
+    pub site: SiteName,
     /// URL of the registry.
     pub registry: String,
     /// Name of the server or identifier of the agent, as the registry lists it.
@@ -21,6 +23,8 @@ pub struct SiteListing {
     pub updated_at: Option<DateTime<Utc>>,
     /// When a page of the registry last had it.
     pub seen_at: DateTime<Utc>,
+    /// The site of the publisher that the identifier names. `None` too for entries that a program of an earlier schema stored.
+    pub publisher: Option<SiteName>,
 }
 
 /// How far a registry has been read.

@@ -104,11 +104,6 @@ impl HostOrigin {
     }
 }
 
-/// Whether a host is the site itself or its `www.` host. Links and submissions can name any other subdomain.
-pub fn is_main_host(site: &str, host: &str) -> bool {
-    host.strip_prefix("www.").unwrap_or(host) == site
-}
-
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HostState {
     pub host: Host,

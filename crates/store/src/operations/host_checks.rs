@@ -22,6 +22,12 @@ impl Store {
         writing!(self, "host_checks_begin", host_check::host_checks_begin(hosts, now))
     }
 
+    /// Gives back a check that began on the day of `now` and in which the host was not contacted, so that it can begin again on this day.
+    #[boxed]
+    pub async fn host_check_abandon(&self, host: &Host, now: DateTime<Utc>) -> Result<(), StoreError> {
+        writing!(self, "host_check_abandon", host_check::host_check_abandon(host, now))
+    }
+
     /// Stores what a check found, unless the site was blocked since.
     #[boxed]
     pub async fn host_check_end(

@@ -10,7 +10,7 @@ use crate::convert::millis;
 use crate::model::{RegistryPosition, SiteListing};
 
 impl Store {
-    /// Saves a page of a registry: replaces the stored entries of its identifiers, removes deleted ones, and stores the position after it. A
+    /// Saves a page of a registry: replaces the stored entries of its identifiers, removes those without sites, and stores the position after it. A
     /// position after the last page also removes the entries that were last seen before [`RegistryPosition::read_whole_at`]. Blocked and
     /// suspended sites get no rows. Returns false if rows were left out because the registry has [`crate::REGISTRY_ROWS_MAX`].
     #[boxed]
@@ -34,9 +34,13 @@ impl Store {
         reading!(self, "registry_position", registry_entry::registry_position(registry))
     }
 
-    /// The first entries about a site, by registry and identifier.
+    /// The first entries about each site: first those of which it is the publisher, then by registry and identifier.
     #[boxed]
-    pub async fn site_listings(&self, site: &SiteName, max: u32) -> Result<Vec<SiteListing>, StoreError> {
-        reading!(self, "site_listings", registry_entry::site_listings(site.as_str(), i64::from(max)))
+    pub async fn site_listings(
+        &self,
+        sites: &[SiteName],
+        max_of_site: u32,
+    ) -> Result<Vec<SiteListing>, StoreError> {
+        reading!(self, "site_listings", registry_entry::site_listings(sites, i64::from(max_of_site)))
     }
 }

@@ -1,11 +1,12 @@
 //! Removes hosts that are no longer needed.
 
+use manifest::is_main_host;
 use std::collections::HashSet;
 
 use super::Connection;
 use crate::convert::names;
 use crate::fault::Outcome;
-use crate::model::{HostOrigin, is_main_host};
+use crate::model::HostOrigin;
 
 /// Maximum number of hosts of a site that only visits have discovered; the same as for links of other sites.
 const HOSTS_MET_MAX: i64 = 1_000;

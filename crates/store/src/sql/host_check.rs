@@ -74,9 +74,8 @@ macro_rules! count_others {
 
 /// Begins the checks of these hosts on the day of `now`, and returns the hosts to check: those that were not checked on this day, whose
 /// sites are neither blocked nor suspended and have no more hosts than the limit. Hosts that only documents of others name have a part
-/// of the limit. The rows are written in one order, so that concurrent
-/// batches do not wait for each other in circles. Concurrent batches may exceed the limit only for a site that is not known, whose hosts
-/// are not contacted.
+/// of the limit. The rows are written in one order, so that concurrent batches do not wait for each other in circles. Concurrent batches
+/// may exceed the limit only for a site that is not known, whose hosts are not contacted.
 pub(crate) async fn host_checks_begin(
     connection: &mut Connection,
     hosts: &[NamedHost],
@@ -142,6 +141,20 @@ macro_rules! begin {
 }
 const BEGIN_OWN: &str = begin!("CAST($3 AS INTEGER)", "");
 const BEGIN_OF_OTHERS: &str = begin!("CAST(NULL AS INTEGER)", "NOT ");
+
+/// Gives back a check that began on the day of `now`, so that it can begin again on this day.
+pub(crate) async fn host_check_abandon(
+    connection: &mut Connection,
+    host: &Host,
+    now: DateTime<Utc>,
+) -> Outcome<()> {
+    sqlx::query("UPDATE host_check SET begun_day = begun_day - 1 WHERE host = $1 AND begun_day = $2")
+        .bind(host.as_str())
+        .bind(day_of(now))
+        .execute(&mut *connection)
+        .await?;
+    Ok(())
+}
 
 /// Stores what a check found. Nothing is stored if the row was deleted since, because the site was blocked.
 pub(crate) async fn host_check_end(

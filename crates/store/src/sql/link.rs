@@ -5,14 +5,14 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use manifest::{ManifestUrl, SiteName};
+use manifest::{ManifestUrl, SiteName, is_main_host};
 use serde::Serialize;
 
 use super::host::hosts_make_room;
 use super::{Connection, batch};
 use crate::convert::{json, names, to_u64};
 use crate::fault::Outcome;
-use crate::model::{HostOrigin, Seed, SeedOrigin, is_main_host};
+use crate::model::{HostOrigin, Seed, SeedOrigin};
 
 /// Maximum number of unvisited sites that are known through links of one site: as many as one visit may add.
 const OPEN_SITES_MAX: u64 = 10_000;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use manifest::RegistryEntry;
+use manifest::{RegistryEntry, SiteName};
 use serde::Serialize;
 
 use super::rows::{decode, decode_row};
@@ -21,17 +21,20 @@ struct NewRow<'a> {
     url: Option<&'a str>,
     version: Option<&'a str>,
     updated_at_ms: Option<i64>,
+    publisher: Option<String>,
 }
 
 impl<'a> NewRow<'a> {
     fn of(entry: &'a RegistryEntry) -> impl Iterator<Item = Self> {
-        entry.sites.iter().map(|site| NewRow {
+        let publisher = entry.publisher().map(|site| site.to_string());
+        entry.sites.iter().map(move |site| NewRow {
             identifier: &entry.identifier,
             site: site.as_str(),
             name: entry.name.as_deref(),
             url: entry.url.as_deref(),
             version: entry.version.as_deref(),
             updated_at_ms: entry.updated_at.map(millis),
+            publisher: publisher.clone(),
         })
     }
 }
@@ -51,7 +54,7 @@ pub(crate) async fn registry_page_save(
     Ok(fit)
 }
 
-/// Replaces the rows of these identifiers. Returns whether all rows fit.
+/// Replaces the rows of these identifiers by a row for each site. Returns whether all rows fit.
 async fn entries_save(
     connection: &mut Connection,
     registry: &str,
@@ -66,8 +69,7 @@ async fn entries_save(
         .bind(registry)
         .execute(&mut *connection)
         .await?;
-    let listed = entries.into_values().filter(|entry| !entry.is_deleted);
-    let mut rows: Vec<NewRow<'_>> = listed.flat_map(NewRow::of).collect();
+    let mut rows: Vec<NewRow<'_>> = entries.into_values().flat_map(NewRow::of).collect();
     let blocked = block::blocked_among(connection, &names(rows.iter().map(|row| row.site))?).await?;
     rows.retain(|row| !blocked.contains(row.site));
     let stored: i64 = sqlx::query_scalar("SELECT COUNT(*) FROM registry_entry WHERE registry = $1")
@@ -78,9 +80,10 @@ async fn entries_save(
     let fit = rows.len() <= room;
     rows.truncate(room);
     sqlx::query(concat!(
-        "INSERT INTO registry_entry (registry, identifier, site, name, url, version, updated_at_ms, seen_at_ms)
-         SELECT $2, identifier, site, name, url, version, updated_at_ms, $3 FROM ",
-        batch!(identifier TEXT, site TEXT, name TEXT, url TEXT, version TEXT, updated_at_ms BIGINT),
+        "INSERT INTO registry_entry
+             (registry, identifier, site, name, url, version, updated_at_ms, seen_at_ms, publisher)
+         SELECT $2, identifier, site, name, url, version, updated_at_ms, $3, publisher FROM ",
+        batch!(identifier TEXT, site TEXT, name TEXT, url TEXT, version TEXT, updated_at_ms BIGINT, publisher TEXT),
         " WHERE true ON CONFLICT (registry, identifier, site) DO NOTHING"
     ))
     .bind(json(&rows, "batch of registry entries")?)
@@ -163,6 +166,7 @@ async fn position_set(
 }
 
 struct ListingRow {
+    site: String,
     registry: String,
     identifier: String,
     name: Option<String>,
@@ -170,9 +174,20 @@ struct ListingRow {
     version: Option<String>,
     updated_at_ms: Option<i64>,
     seen_at_ms: i64,
+    publisher: Option<String>,
 }
 
-from_row!(ListingRow { registry, identifier, name, url, version, updated_at_ms, seen_at_ms });
+from_row!(ListingRow {
+    site,
+    registry,
+    identifier,
+    name,
+    url,
+    version,
+    updated_at_ms,
+    seen_at_ms,
+    publisher
+});
 
 impl TryFrom<ListingRow> for SiteListing {
     type Error = StoreError;
@@ -180,8 +195,10 @@ impl TryFrom<ListingRow> for SiteListing {
     fn try_from(row: ListingRow) -> Result<Self, StoreError> {
         let at = RowRef::new("registry_entry", &row.identifier);
         Ok(Self {
+            site: at.parse("site", &row.site)?,
             updated_at: row.updated_at_ms.map(|at_ms| at.time("updated_at_ms", at_ms)).transpose()?,
             seen_at: at.time("seen_at_ms", row.seen_at_ms)?,
+            publisher: row.publisher.map(|site| at.parse("publisher", &site)).transpose()?,
             registry: row.registry,
             identifier: row.identifier,
             name: row.name,
@@ -191,26 +208,24 @@ impl TryFrom<ListingRow> for SiteListing {
     }
 }
 
-/// The first entries about a site, by registry and identifier; those whose identifier belongs to the site first, because anybody can list an
-/// address of the site.
+/// The first entries about each site, by registry and identifier; those of which the site is the publisher first, because anybody can list
+/// an address of the site.
 pub(crate) async fn site_listings(
     connection: &mut Connection,
-    site: &str,
-    max: i64,
+    sites: &[SiteName],
+    max_of_site: i64,
 ) -> Outcome<Vec<SiteListing>> {
-    let space = site.rsplit('.').collect::<Vec<_>>().join(".");
-    let rows = sqlx::query(
-        "SELECT registry, identifier, name, url, version, updated_at_ms, seen_at_ms FROM registry_entry
-         WHERE site = $1
-         ORDER BY CASE WHEN identifier LIKE $3 OR identifier LIKE $4 OR identifier LIKE $5 THEN 0 ELSE 1 END,
-                  registry, identifier
-         LIMIT $2",
-    )
-    .bind(site)
-    .bind(max)
-    .bind(format!("{space}/%"))
-    .bind(format!("{space}.%"))
-    .bind(format!("urn:air:{site}:%"))
+    let rows = sqlx::query(concat!(
+        "SELECT site, registry, identifier, name, url, version, updated_at_ms, seen_at_ms, publisher FROM (
+             SELECT *, ROW_NUMBER() OVER (
+                 PARTITION BY site ORDER BY CASE WHEN publisher = site THEN 0 ELSE 1 END, registry, identifier
+             ) AS place
+             FROM registry_entry WHERE site IN ",
+        list!(),
+        ") AS placed WHERE place <= $2 ORDER BY site, place"
+    ))
+    .bind(names(sites.iter().map(SiteName::as_str))?)
+    .bind(max_of_site)
     .fetch_all(&mut *connection)
     .await?;
     Ok(intact(decode::<ListingRow>(&["registry_entry"], &rows), SiteListing::try_from))

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use chrono::DateTime;
-use manifest::{Discovery, ManifestId, SiteName};
+use manifest::{Discovery, ManifestId, SiteName, is_main_host};
 use policy::schedule::{HINT_INTERVAL, first_visit_at};
 use serde::Serialize;
 
@@ -18,7 +18,7 @@ use crate::fault::Outcome;
 use crate::model::seed::{
     NewSiteRow, PRIORITY_LINKED, PRIORITY_LISTED, PRIORITY_SUBMITTED, Ranking, priority_changes,
 };
-use crate::model::{HostOrigin, Seed, SeedOrigin, SeedsAdded, is_main_host};
+use crate::model::{HostOrigin, Seed, SeedOrigin, SeedsAdded};
 
 /// The seeds of one site in a batch, combined.
 #[derive(Default)]

@@ -1,6 +1,6 @@
 //! Sites in lists, and the report of one site.
 
-use manifest::{Format, SiteName};
+use manifest::{Format, SiteName, is_main_host};
 use policy::RobotsKind;
 use sqlx::QueryBuilder;
 
@@ -14,7 +14,7 @@ use crate::convert::{Page, RowRef, UNPLANNED_MS, names, text, to_u32, to_u64};
 use crate::fault::Outcome;
 use crate::from_row::from_row;
 use crate::model::seed::PRIORITY_SUBMITTED;
-use crate::model::{SiteLease, SiteReport, SiteState, SiteSummary, SitesRequest, WorkerId, is_main_host};
+use crate::model::{SiteLease, SiteReport, SiteState, SiteSummary, SitesRequest, WorkerId};
 
 /// Maximum number of robots.txt files in a brief report, and maximum bytes of each.
 const ROBOTS_STARTS_MAX: usize = 4;

@@ -8,11 +8,11 @@ use policy::liveness::{
 };
 use store::NamedHost;
 
-use crate::build::{later, site, start};
+use crate::build::{host, later, site, start};
 use crate::harness::Db;
 
 fn named(name: &str, is_own: bool) -> NamedHost {
-    NamedHost { host: crate::build::host(name), is_own }
+    NamedHost { host: host(name), is_own }
 }
 
 /// A host that the site itself names.
@@ -53,6 +53,21 @@ pub(crate) async fn a_host_is_checked_at_most_once_on_a_day(Db { store, .. }: Db
         [],
         "a clock that runs backwards"
     );
+    Ok(())
+}
+
+pub(crate) async fn an_abandoned_check_begins_again_on_the_same_day(Db { store, .. }: Db) -> Result<()> {
+    let (api, shop) = (host("api.shop.example"), host("shop.example"));
+    let both = [own(api.as_str()), own(shop.as_str())];
+    store.host_checks_begin(&both, start()).await?;
+    store.host_check_end(&api, HostCheckOutcome::Completed, start()).await?;
+    store.host_check_abandon(&shop, later(1)).await?;
+    assert_eq!(store.host_check_find(&shop).await?, None);
+    assert_eq!(store.host_checks_begin(&both, later(2)).await?, std::slice::from_ref(&shop), "once");
+    assert_eq!(store.host_checks_begin(&both, later(3)).await?, []);
+    store.host_checks_begin(&both, days(1)).await?;
+    store.host_check_abandon(&api, start()).await?;
+    assert_eq!(store.host_checks_begin(&both, days(1)).await?, [], "a check of another day began since");
     Ok(())
 }
 

@@ -117,13 +117,15 @@ macro_rules! contract_tests {
                 only_short_robots_of_main_hosts_are_read_with_a_site, hosts_that_visits_discovered_are_bounded,
             },
             host_checks::{
-                a_host_is_checked_at_most_once_on_a_day, concurrent_workers_share_the_hosts,
+                a_host_is_checked_at_most_once_on_a_day, an_abandoned_check_begins_again_on_the_same_day, concurrent_workers_share_the_hosts,
                 a_domain_has_a_limited_number_of_checked_hosts,
                 hosts_that_others_name_take_no_place_of_those_that_the_site_names, hosts_of_blocked_sites_are_not_checked, checks_are_deleted_by_age,
             },
             tasks::{ failures_of_a_task_are_counted_until_it_succeeds, failures_of_tasks_are_deleted_by_age },
             reader_keys::{ a_reader_has_one_key_until_it_is_revoked, reader_keys_have_a_cap },
             registry_entries::{
+                an_entry_that_may_not_be_kept_any_more_is_removed, entries_of_which_the_site_is_the_publisher_come_first,
+                listings_of_several_sites_are_read_at_once,
                 registry_entries_are_replaced_and_removed, registry_entries_of_opted_out_sites_are_not_kept,
                 registry_entries_expire_without_a_reading, registry_rows_have_a_cap,
             },

@@ -30,7 +30,7 @@ pub(crate) fn unfinished() -> RegistryPosition {
 }
 
 async fn versions(store: &Store, name: &str) -> Result<Vec<(String, Option<String>)>> {
-    let listings = store.site_listings(&site(name), 10).await?;
+    let listings = store.site_listings(&[site(name)], 10).await?;
     Ok(listings.into_iter().map(|listing| (listing.identifier, listing.version)).collect())
 }
 
@@ -42,7 +42,7 @@ pub(crate) async fn registry_entries_are_replaced_and_removed(Db { store, .. }: 
     assert_eq!(store.registry_position(REGISTRY).await?, None);
     assert!(store.registry_page_save(REGISTRY, &first, Some(&unfinished()), start()).await?);
     assert_eq!(store.registry_position(REGISTRY).await?, Some(unfinished()));
-    let listed = store.site_listings(&site("a.example"), 1).await?;
+    let listed = store.site_listings(&[site("a.example")], 1).await?;
     let [listing] = listed.as_slice() else { panic!("{listed:?}") };
     assert_eq!((listing.registry.as_str(), listing.name.as_deref()), (REGISTRY, Some("Näme")));
     assert_eq!((listing.updated_at, listing.seen_at), (Some(start()), start()));
@@ -50,7 +50,7 @@ pub(crate) async fn registry_entries_are_replaced_and_removed(Db { store, .. }: 
     // a change moves the entry away from a site, and a tombstone removes one; another registry is separate
     let changed = [
         entry("example.a/mcp", &["a.example"], "2"),
-        RegistryEntry { is_deleted: true, ..entry("example.gone/mcp", &["a.example"], "1") },
+        RegistryEntry { is_deleted: true, ..entry("example.gone/mcp", &[], "1") },
     ];
     store.registry_page_save("https://other.example/", &first[1..], None, later(1)).await?;
     store.registry_page_save(REGISTRY, &changed, None, later(1)).await?;
@@ -72,6 +72,53 @@ pub(crate) async fn registry_entries_are_replaced_and_removed(Db { store, .. }: 
     Ok(())
 }
 
+/// Entries whose identifier names another site as the publisher are first in the order of identifiers.
+pub(crate) async fn entries_of_which_the_site_is_the_publisher_come_first(
+    Db { store, .. }: Db,
+) -> Result<()> {
+    let own = [
+        "urn:air:agents.shop.co.uk:cards:buy",
+        "uk.co.shop/mcp",
+        "uk.co.shop.api/mcp",
+        "urn:air:shop.co.uk:a",
+    ];
+    let others = [
+        "a.stranger/mcp",
+        "uk.co.shop-other/mcp",
+        "uk.co.other/mcp",
+        "urn:air:a.example:shop.co.uk",
+        "urn:air:other.co.uk:a",
+        "io.github.shop/mcp",
+    ];
+    let listed = others.iter().chain(&own).map(|identifier| entry(identifier, &["shop.co.uk"], "1"));
+    store.registry_page_save(REGISTRY, &listed.collect::<Vec<_>>(), None, start()).await?;
+    let own_again = [entry("uk.co.shop/mcp", &["shop.co.uk"], "1")];
+    store.registry_page_save("https://another.example/", &own_again, None, start()).await?;
+    let listings = store.site_listings(&[site("shop.co.uk")], 5).await?;
+    let mut expected: Vec<&str> = own.to_vec();
+    expected.sort_unstable();
+    expected.insert(0, "uk.co.shop/mcp");
+    let found: Vec<&str> = listings.iter().map(|listing| listing.identifier.as_str()).collect();
+    assert_eq!(found, expected, "by registry and identifier");
+    assert!(listings.iter().all(|listing| listing.publisher == Some(site("shop.co.uk"))), "{listings:?}");
+    let all = store.site_listings(&[site("shop.co.uk")], 50).await?;
+    assert_eq!(all.len(), own.len() + 1 + others.len());
+    assert!(all.iter().skip(5).all(|listing| listing.publisher != Some(site("shop.co.uk"))), "{all:?}");
+    Ok(())
+}
+
+/// An entry without sites, of which the registry does not state that it is deleted, is removed by the page that has it.
+pub(crate) async fn an_entry_that_may_not_be_kept_any_more_is_removed(Db { store, .. }: Db) -> Result<()> {
+    let entries = [entry("example.a/mcp", &["a.example"], "1"), entry("example.b/mcp", &["a.example"], "1")];
+    store.registry_page_save(REGISTRY, &entries, None, start()).await?;
+    store.registry_page_save("https://other.example/", &entries[..1], None, start()).await?;
+    store.registry_page_save(REGISTRY, &[entry("example.a/mcp", &[], "2")], None, later(1)).await?;
+    let kept = versions(&store, "a.example").await?;
+    let identifiers: Vec<&str> = kept.iter().map(|(identifier, _)| identifier.as_str()).collect();
+    assert_eq!(identifiers, ["example.a/mcp", "example.b/mcp"], "of the other registry, and the other entry");
+    Ok(())
+}
+
 pub(crate) async fn registry_entries_of_opted_out_sites_are_not_kept(Db { store, .. }: Db) -> Result<()> {
     let entries = [entry("example.a/mcp", &["a.example", "b.example"], "1")];
     store.registry_page_save(REGISTRY, &entries, None, start()).await?;
@@ -80,6 +127,25 @@ pub(crate) async fn registry_entries_of_opted_out_sites_are_not_kept(Db { store,
     store.registry_page_save(REGISTRY, &entries, None, later(2)).await?;
     assert_eq!(versions(&store, "a.example").await?, []);
     assert_eq!(versions(&store, "b.example").await?.len(), 1);
+    Ok(())
+}
+
+pub(crate) async fn listings_of_several_sites_are_read_at_once(Db { store, .. }: Db) -> Result<()> {
+    let sites = ["a.example", "b.example"];
+    let listed = ["x.one/mcp", "x.two/mcp", "example.b/mcp"].map(|identifier| entry(identifier, &sites, "1"));
+    store.registry_page_save(REGISTRY, &listed, None, start()).await?;
+    let asked = ["b.example", "none.example", "a.example"].map(site);
+    let found = store.site_listings(&asked, 2).await?;
+    let found: Vec<_> =
+        found.iter().map(|listing| (listing.site.as_str(), listing.identifier.as_str())).collect();
+    let expected = [
+        ("a.example", "example.b/mcp"),
+        ("a.example", "x.one/mcp"),
+        ("b.example", "example.b/mcp"),
+        ("b.example", "x.one/mcp"),
+    ];
+    assert_eq!(found, expected, "the first ones of each site");
+    assert_eq!(store.site_listings(&[], 2).await?, []);
     Ok(())
 }
 

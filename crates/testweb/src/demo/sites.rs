@@ -36,6 +36,7 @@ const MARKDOWN: &str = "text/markdown; charset=utf-8";
 const WOA: &str = "application/woa+json";
 const OPENAPI: &str = "application/vnd.oai.openapi+json";
 const A2A: &str = "application/a2a-agent-card+json";
+const MCP_CARD: &str = "application/mcp-server-card+json";
 const CATALOG: &str = "application/ai-catalog+json";
 
 /// A file with the same path on the site as in the folder of the site.
@@ -181,6 +182,13 @@ pub(super) const SITES: &[Site] = &[
         "Wayfarer",
         "Holidays planned day by day.",
         [("/.well-known/agent-card.json", JSON)]
+    ),
+    site!(
+        "feldspar",
+        "feldspar.example",
+        "Feldspar",
+        "A reference of minerals.",
+        [("/.well-known/mcp/server-card.json", MCP_CARD)]
     ),
     site!(
         "museum-of-tides",

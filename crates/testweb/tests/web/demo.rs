@@ -49,6 +49,22 @@ async fn manifests_are_json_with_validators_except_deliberately_broken_ones() {
     assert!(manifests >= 25, "{manifests} manifests");
 }
 
+/// Nothing of the home page leads to it, so robots.txt names it.
+#[tokio::test]
+async fn a_site_serves_a_server_card_that_its_robots_txt_names() {
+    let web = demo::web().start().await.unwrap();
+    let client = client(&web);
+    let path = "/.well-known/mcp/server-card.json";
+    assert!(demo::seeds().contains(&"feldspar.example"));
+    let card = get(&client, &format!("https://feldspar.example{path}")).await.unwrap();
+    assert_eq!((card.status, card.header("content-type")), (200, Some("application/mcp-server-card+json")));
+    let card: serde_json::Value = serde_json::from_slice(&card.body).unwrap();
+    assert_eq!(card["name"], "example.feldspar/minerals");
+    let robots = get(&client, "https://feldspar.example/robots.txt").await.unwrap();
+    let robots = String::from_utf8(robots.body).unwrap();
+    assert!(robots.contains(&format!("Agentmap: {path}\n")), "{robots}");
+}
+
 #[tokio::test]
 async fn serves_a_manifest_and_redirects_a_moved_site() {
     let web = demo::web().start().await.unwrap();

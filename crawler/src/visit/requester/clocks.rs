@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use http::StatusCode;
-use manifest::Host;
+use manifest::{Host, is_main_host};
 use policy::delay::Scope as Limit;
 use policy::{BodyKind, FetchOutcome, RetryAfter};
-use store::{HostState, SiteState, is_main_host};
+use store::{HostState, SiteState};
 
 use super::super::context::Interrupt;
 use super::super::progress::Progress;

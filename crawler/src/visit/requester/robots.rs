@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use http::header::{HeaderMap, LOCATION};
-use manifest::{Host, ManifestUrl, SiteScope};
+use manifest::{Host, ManifestUrl, SiteScope, is_main_host};
 use policy::plan::ROBOTS_PATH;
 use policy::redirect::{Purpose, RedirectDecision, decide};
 use policy::robots::{CopyUse, PRODUCT_TOKEN, RobotsCause, SHORT_BYTES_MAX};
 use policy::schedule::REVISIT_EVERY_FLOOR;
 use policy::{BodyKind, FetchOutcome, RobotsDecision, RobotsKind, RobotsResponse, RobotsVerdict};
-use store::{HostOrigin, HostState, RobotsRecord, Seed, SiteState, StoreError, is_main_host};
+use store::{HostOrigin, HostState, RobotsRecord, Seed, SiteState, StoreError};
 
 use super::super::context::{Interrupt, NO_MEMORY, unless_busy};
 use super::super::links::is_kept;

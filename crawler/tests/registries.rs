@@ -1,0 +1,253 @@
+//! Registries that are followed: pages, changes, entries that are gone, and readings that end early.
+
+#![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
+
+#[expect(dead_code, reason = "each test program uses its own part")]
+mod support;
+
+use chrono::TimeDelta;
+use crawler::Cancel;
+use crawler::config::SeedSource;
+use manifest::{ManifestUrl, RegistryEntry, SiteName};
+use serde_json::{Value, json};
+use store::{RegistryPosition, UnfinishedReading};
+use support::{Crawl, now};
+use testweb::{Answer, Host, Web};
+
+const NAME: &str = "registry.example";
+/// The registry as the store names it.
+const AGENTS: &str = "https://registry.example/agents";
+const SERVERS: &str = "https://registry.example/";
+
+fn ard() -> SeedSource {
+    SeedSource::Registry(ManifestUrl::parse("https://registry.example/").unwrap())
+}
+
+fn mcp() -> SeedSource {
+    SeedSource::McpRegistry(ManifestUrl::parse("https://registry.example/").unwrap())
+}
+
+fn identifier(number: u32) -> String {
+    format!("urn:air:s{number}.example:agents:one")
+}
+
+fn agent(number: u32) -> Value {
+    json!({ "identifier": identifier(number), "displayName": "One", "url": format!("https://s{number}.example/card.json"),
+            "updatedAt": "2025-11-01T12:00:00Z" })
+}
+
+fn page(agents: &[Value], next: Option<&str>) -> Answer {
+    Answer::json(json!({ "items": agents, "pageToken": next }).to_string())
+}
+
+/// A crawl whose only seeds are those of a registry, which answers its list with these pages in this order, and with the last one again.
+async fn crawl(source: SeedSource, pages: Vec<Answer>) -> Crawl {
+    let path = if source == ard() { "/agents" } else { "/v0.1/servers" };
+    crawl_of(source, Host::new(NAME).robots("User-agent: *\nAllow: /\n").route(path, in_order(pages))).await
+}
+
+async fn crawl_of(source: SeedSource, registry: Host) -> Crawl {
+    let sites = (0..10).map(|number| Host::new(&format!("s{number}.example")));
+    let mut crawl = Crawl::on(Web::builder().host(registry).hosts(sites).start().await.unwrap(), "").await;
+    crawl.config.seeds = vec![source];
+    crawl
+}
+
+fn in_order(answers: Vec<Answer>) -> Answer {
+    let mut answers = answers.into_iter().rev();
+    let last = answers.next().unwrap();
+    answers.fold(last, |then, answer| answer.times(1, then))
+}
+
+/// Stores an entry, and the position of a reading that began some days ago.
+async fn read_before(crawl: &Crawl, registry: &str, numbers: &[u32], days: i64) {
+    let at = now() - TimeDelta::days(days);
+    let entries: Vec<RegistryEntry> =
+        numbers.iter().map(|number| RegistryEntry::of_agent(&agent(*number)).unwrap()).collect();
+    let changed_until = Some(at.date_naive().and_hms_opt(12, 0, 0).unwrap().and_utc());
+    let position = RegistryPosition { changed_until, read_whole_at: Some(at), unfinished: None };
+    crawl.store.registry_page_save(registry, &entries, Some(&position), at).await.unwrap();
+}
+
+/// The numbers of the stored entries.
+async fn listed(crawl: &Crawl) -> Vec<u32> {
+    let mut found = Vec::new();
+    for number in 0..10 {
+        let site = SiteName::parse(&format!("s{number}.example")).unwrap();
+        let listings = crawl.store.site_listings(&[site], 10).await.unwrap();
+        if listings.iter().any(|listing| listing.identifier == identifier(number)) {
+            found.push(number);
+        }
+    }
+    found
+}
+
+/// The queries of the requests for pages since the last call.
+fn queries(crawl: &Crawl) -> Vec<String> {
+    let paths = crawl.paths(NAME);
+    crawl.web.log().clear();
+    paths.iter().filter_map(|path| Some(path.split_once('?')?.1.to_owned())).collect()
+}
+
+/// Why the seeds were not read.
+async fn refused(crawl: &Crawl) -> String {
+    let run = crawler::run(crawl.config.clone(), crawl.store.clone(), Cancel::default(), &|_| ());
+    run.await.expect_err("a registry that is not read").to_string()
+}
+
+#[tokio::test]
+async fn the_list_of_an_ard_registry_is_followed() {
+    let unusable = json!({ "identifier": identifier(1), "displayName": "One", "url": "https://10.0.0.1/" });
+    let inline = json!({ "identifier": identifier(4), "displayName": "Inline", "data": {} });
+    let pages = vec![
+        page(&[agent(1), agent(2)], Some("two")),
+        page(&[agent(3), inline], None),
+        page(&[unusable, agent(5)], None),
+        page(&[agent(2)], None),
+    ];
+    let crawl = crawl(ard(), pages).await;
+    let summary = crawl.pass().await;
+    assert_eq!(queries(&crawl), ["pageSize=100", "pageSize=100&pageToken=two"]);
+    assert_eq!(listed(&crawl).await, [1, 2, 3, 4]);
+    assert_eq!(summary.seeds.read, 7, "a document and a publisher of each entry: {summary:?}");
+
+    // what changed, an hour of overlap; an entry that may not be kept any more is removed, and others stay
+    crawl.pass().await;
+    let changes = "filter=updatedAfter+%3E+%272025-11-01T11%3A00%3A00.000Z%27&pageSize=100";
+    assert_eq!(queries(&crawl), [changes]);
+    assert_eq!(listed(&crawl).await, [2, 3, 4, 5]);
+
+    // a week later, all entries: those that are gone are removed
+    read_before(&crawl, AGENTS, &[], 8).await;
+    crawl.pass().await;
+    assert_eq!(queries(&crawl), ["pageSize=100"]);
+    assert_eq!(listed(&crawl).await, [2]);
+}
+
+#[tokio::test]
+async fn a_registry_without_a_list_is_searched() {
+    let result = json!({ "results": [agent(1)] }).to_string();
+    for status in [404, 405, 501] {
+        let host = Host::new(NAME).robots("").route("/agents", Answer::status(status));
+        let host = host.route("/search", Answer::json(result.clone()).taking_posts());
+        let crawl = crawl_of(ard(), host).await;
+        crawl.pass().await;
+        assert_eq!(crawl.paths(NAME), ["/robots.txt", "/agents?pageSize=100", "/search"]);
+        assert_eq!(listed(&crawl).await, [1]);
+    }
+    // a list that was read before is not given up
+    let crawl = crawl(ard(), vec![Answer::status(404)]).await;
+    read_before(&crawl, AGENTS, &[1], 8).await;
+    let refused = refused(&crawl).await;
+    assert!(refused.contains("404"), "{refused}");
+    assert_eq!((queries(&crawl), listed(&crawl).await), (vec!["pageSize=100".to_owned()], vec![1]));
+}
+
+#[tokio::test]
+async fn a_registry_that_refuses_a_request_for_changes_is_read_from_the_first_page() {
+    for refusal in [Answer::status(400), Answer::status(422), Answer::json("{}")] {
+        let crawl = crawl(ard(), vec![refusal, page(&[agent(2)], None)]).await;
+        read_before(&crawl, AGENTS, &[1, 2], 1).await;
+        crawl.pass().await;
+        let queries = queries(&crawl);
+        assert!(queries[0].starts_with("filter=updatedAfter"), "{queries:?}");
+        assert_eq!(queries[1..], ["pageSize=100"]);
+        assert_eq!(listed(&crawl).await, [2]);
+    }
+    let unavailable = crawl(ard(), vec![Answer::status(503)]).await;
+    read_before(&unavailable, AGENTS, &[1], 1).await;
+    let refused = refused(&unavailable).await;
+    assert!(refused.contains("503"), "{refused}");
+    assert_eq!((queries(&unavailable).len(), listed(&unavailable).await), (1, vec![1]));
+}
+
+/// The tokens lead back to an earlier page, or the next page cannot be requested.
+#[tokio::test]
+async fn a_cycle_of_pages_ends_the_reading_which_starts_again_and_removes_nothing() {
+    let long = "x".repeat(5_000);
+    let cycle = |last: &str| {
+        vec![page(&[agent(1)], Some("a")), page(&[agent(2)], Some("b")), page(&[agent(3)], Some(last))]
+    };
+    for last in ["a", "b", long.as_str()] {
+        let pages = cycle(last).into_iter().chain([page(&[agent(1)], None)]).collect();
+        let crawl = crawl(ard(), pages).await;
+        read_before(&crawl, AGENTS, &[9], 8).await;
+        crawl.pass().await;
+        assert_eq!(queries(&crawl), ["pageSize=100", "pageSize=100&pageToken=a", "pageSize=100&pageToken=b"]);
+        assert_eq!(listed(&crawl).await, [1, 2, 3, 9], "nothing is removed");
+        crawl.pass().await;
+        assert_eq!(queries(&crawl), ["pageSize=100"], "the next reading begins with the first page");
+        assert_eq!(listed(&crawl).await, [1], "it reached the end");
+    }
+}
+
+/// A page in the middle fails. The next reading continues there; if the registry has forgotten the page, the one after begins again.
+#[tokio::test]
+async fn a_reading_that_lost_a_page_continues_or_starts_again_and_removes_nothing() {
+    for forgotten in [Answer::status(404), Answer::status(410), Answer::json(r#"{"error":"unknown token"}"#)]
+    {
+        let pages = vec![
+            page(&[agent(1)], Some("two")),
+            Answer::status(500),
+            forgotten,
+            page(&[agent(1), agent(2)], None),
+        ];
+        let crawl = crawl(ard(), pages).await;
+        read_before(&crawl, AGENTS, &[9], 8).await;
+        crawl.pass().await;
+        assert_eq!(queries(&crawl), ["pageSize=100", "pageSize=100&pageToken=two"]);
+        assert_eq!(listed(&crawl).await, [1, 9]);
+        assert!(!refused(&crawl).await.is_empty());
+        assert_eq!(queries(&crawl), ["pageSize=100&pageToken=two"], "it continues");
+        assert_eq!(listed(&crawl).await, [1, 9]);
+        crawl.pass().await;
+        assert_eq!(queries(&crawl), ["pageSize=100"], "it starts again");
+        assert_eq!(listed(&crawl).await, [1, 2], "what this reading did not find is removed");
+    }
+}
+
+/// The registry answers the next page with an error for weeks.
+#[tokio::test]
+async fn a_reading_that_is_stuck_starts_again_after_28_days_and_removes_nothing() {
+    for (days, expected) in [(27, "pageSize=100&pageToken=two"), (29, "pageSize=100")] {
+        let crawl = crawl(ard(), vec![Answer::status(500)]).await;
+        read_before(&crawl, AGENTS, &[1, 2], 40).await;
+        let unfinished = UnfinishedReading {
+            began_at: now() - TimeDelta::days(days),
+            next_page: "two".to_owned(),
+            latest: None,
+        };
+        let position = crawl.store.registry_position(AGENTS).await.unwrap().unwrap();
+        let position = RegistryPosition { unfinished: Some(unfinished), ..position };
+        crawl.store.registry_page_save(AGENTS, &[], Some(&position), now()).await.unwrap();
+        assert!(refused(&crawl).await.contains("500"));
+        assert_eq!((queries(&crawl), listed(&crawl).await), (vec![expected.to_owned()], vec![1, 2]));
+    }
+}
+
+#[tokio::test]
+async fn a_response_without_a_list_is_an_error_and_loses_nothing() {
+    for (source, registry, empty) in
+        [(ard(), AGENTS, r#"{"items":[]}"#), (mcp(), SERVERS, r#"{"servers":[],"metadata":{}}"#)]
+    {
+        let wrong = [
+            "{}",
+            "[]",
+            "7",
+            "<html>",
+            "",
+            r#"{"items":null,"servers":null}"#,
+            r#"{"items":{},"servers":{}}"#,
+            r#"{"items":[],"servers":[],"pageToken":7,"metadata":{"nextCursor":7}}"#,
+            empty,
+        ];
+        for text in wrong {
+            let crawl = crawl(source.clone(), vec![Answer::json(text)]).await;
+            read_before(&crawl, registry, &[1, 2], 8).await;
+            let position = crawl.store.registry_position(registry).await.unwrap();
+            assert!(!refused(&crawl).await.is_empty(), "{text}");
+            assert_eq!(listed(&crawl).await, [1, 2], "{text}");
+            assert_eq!(crawl.store.registry_position(registry).await.unwrap(), position, "{text}");
+        }
+    }
+}
