@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn a_page_has_a_limited_number_of_entries_and_other_members() {
-        let others: String = (0..100).map(|at| format!(r#","m{at}":{at}"#)).collect();
+        let others = (0..100).map(|at| format!(r#","m{at}":{at}"#)).collect::<Vec<_>>().concat();
         let read = parse(&format!(r#"{{"servers":[1,2,3,4,5],"servers":[6]{others}}}"#)).unwrap();
         assert_eq!((&read.page["servers"], read.left_out), (&json!([1, 2, 3]), 2));
         assert_eq!(read.page.as_object().unwrap().len(), 1 + OTHERS_MAX);
