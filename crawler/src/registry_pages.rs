@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use chrono::{DateTime, Utc};
 use http::header::RETRY_AFTER;
 use http::{HeaderMap, StatusCode};
+use manifest::budget::{Limits, PageLimits, parse_list_page};
 use manifest::{ManifestUrl, RegistryEntry};
 use policy::outcome::bot_wall_header;
 use policy::{BodyKind, FetchOutcome, RetryAfter};
@@ -29,6 +30,14 @@ const NOT_OFFERED: [StatusCode; 3] =
     [StatusCode::NOT_FOUND, StatusCode::METHOD_NOT_ALLOWED, StatusCode::NOT_IMPLEMENTED];
 /// Maximum number of pages of one reading: a hundred thousand entries. The next reading continues.
 const PAGES_MAX: usize = 1_000;
+
+/// The members of a page that contain its entries.
+const LISTS: [&str; 2] = ["servers", "results"];
+/// Maximum number of parsed entries of a page: as many as are requested.
+const ENTRIES_MAX: usize = 100;
+/// Each entry. Anybody who publishes in a registry writes into its pages, so an entry that exceeds these limits is left out alone. Published
+/// entries have up to 4 KiB of their own metadata. A page takes at most 58 MiB.
+const ENTRY: Limits = Limits { depth: 32, nodes: 4_000, scalar_bytes: 64 * 1_024, tree_bytes: 512 * 1_024 };
 
 /// The request for one page.
 pub(crate) struct PageRequest {
@@ -194,13 +203,18 @@ async fn read_page(
     parse(reader, body.bytes).await.map_err(|reason| (reason, advice))
 }
 
-/// Parses a page of up to 16 MiB off the async runtime.
+/// Parses a page of up to 16 MiB off the async runtime, without the entries that exceed [`ENTRY`].
 async fn parse(reader: &Reader, bytes: Vec<u8>) -> Result<Value, String> {
+    let limits = PageLimits { entries: ENTRIES_MAX, each: ENTRY };
     let parsed = reader
-        .run(move || manifest::budget::parse_within_budget(&bytes, &manifest::budget::BODY))
+        .run(move || parse_list_page(&bytes, &LISTS, &limits))
         .await
         .map_err(|error| format!("its response was not read: {error}"))?;
-    parsed.map_err(|error| format!("its response is not usable JSON: {error}"))
+    let read = parsed.map_err(|error| format!("its response is not usable JSON: {error}"))?;
+    if read.left_out > 0 {
+        tracing::warn!(left_out = read.left_out, "entries of a page of a registry were left out");
+    }
+    Ok(read.page)
 }
 
 /// Why a response has no usable content, and what to do. `if_absent` is the advice if there is nothing at the URL.
@@ -256,6 +270,10 @@ mod tests {
         assert!(waits.is_err(), "the thread is occupied: {waits:?}");
         drop(release);
         assert!(page.await.unwrap()["servers"].is_array());
+        let nested = format!("{}{}", "[".repeat(130), "]".repeat(130));
+        let text = format!(r#"{{"servers":[{{"a":{nested}}},{{"b":1}}],"metadata":{{"nextCursor":"c"}}}}"#);
+        let read = parse(&reader, text.into_bytes()).await.unwrap();
+        assert_eq!(read, serde_json::json!({"servers": [{"b": 1}], "metadata": {"nextCursor": "c"}}));
         assert!(parse(&reader, b"{".to_vec()).await.unwrap_err().contains("not usable JSON"));
     }
 }

@@ -213,6 +213,38 @@ fn a_customer_of_a_site_does_not_make_the_site_spam() {
     assert_eq!(spam(&searcher), BTreeMap::new());
 }
 
+/// A platform whose catalog lists the documents of its customers, one of whom lists names of other publishers.
+#[test]
+fn customers_do_not_make_other_documents_of_their_platform_spam() {
+    let names: Vec<String> = ('a'..='l').map(|letter| format!("Brand{letter}name")).collect();
+    let web: Vec<StoredManifest> =
+        names.iter().map(|name| known(&format!("{}.example", name.to_lowercase()), name)).collect();
+    let of_customer = |at: usize, description: &str| {
+        let mut stored = site("platform.example", "Customer", 60, &[("forecast", description)]);
+        let host = format!("c{at}.platform.example");
+        let url = ManifestUrl::parse(&format!("https://{host}/.well-known/agent-card.json")).unwrap();
+        stored.publisher = manifest::Publisher::Host;
+        (stored.manifest.id, stored.manifest.url) = (ManifestId::of(&url), url);
+        stored.manifest.capabilities[0].id = CapabilityId::of_key(&host);
+        stored
+    };
+    let list = format!("Forecast like {}.", names.join(", "));
+    let spammer = of_customer(0, &list);
+    let honest = (1..100).map(|at| of_customer(at, &format!("Sends letters number {at}.")));
+    let own = site("platform.example", "Platform", 60, &[("translate", "Translates documents.")]);
+    // the documents of customers are indexed first
+    let all: Vec<StoredManifest> =
+        web.iter().cloned().chain([spammer.clone()]).chain(honest).chain([own]).collect();
+    let (_dir, searcher) = index(&all);
+    assert!(spam(&searcher).is_empty(), "the platform has a document of its own: {:?}", spam(&searcher));
+    let (_dir, searcher) = index(&all[..all.len() - 1]);
+    assert!(spam(&searcher).is_empty(), "other customers: {:?}", spam(&searcher));
+    let alone: Vec<StoredManifest> = web.into_iter().chain([spammer]).collect();
+    let (_dir, searcher) = index(&alone);
+    let expected = BTreeMap::from([("platform.example".to_owned(), vec!["brand_names".to_owned()])]);
+    assert_eq!(spam(&searcher), expected, "a site with one publisher is judged");
+}
+
 #[test]
 fn siblings_link_to_each_other_and_have_the_same_texts() {
     let ring = |at: usize, description: &str, links: &[usize]| {

@@ -7,9 +7,8 @@ use axum::http::StatusCode;
 use chrono::{DateTime, Utc};
 use egress::{Body, Cause, Egress, Failure, LeaveCheck, Reply};
 use manifest::ListedEntry;
-use manifest::budget::{Limits, parse_within_budget};
+use manifest::budget::{Limits, PageLimits, parse_list_page};
 use policy::{BodyKind, FetchOutcome, RetryAfter};
-use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 
@@ -24,9 +23,16 @@ use crate::{clock, metrics};
 const AT_ONCE_MAX: usize = 4;
 /// Maximum memory of one response while it is parsed, in bytes.
 pub(super) const TREE_BYTES_MAX: usize = 8 * 1024 * 1024;
-/// Answers of peers: a page of a hundred entries has about five thousand values in six levels.
-const ANSWER: Limits =
-    Limits { depth: 64, nodes: 50_000, scalar_bytes: 1024 * 1024, tree_bytes: TREE_BYTES_MAX };
+/// Maximum number of parsed results, whatever the search asks for.
+const RESULTS_MAX: usize = 100;
+/// Each result, which has about fifty values in six levels. An instance answers with texts of publishers, so a result that exceeds these
+/// limits is left out alone. A quarter of the memory of a response remains for its other members.
+const RESULT: Limits = Limits {
+    depth: 32,
+    nodes: 1_000,
+    scalar_bytes: 32 * 1024,
+    tree_bytes: TREE_BYTES_MAX * 3 / 4 / RESULTS_MAX,
+};
 
 /// A peer with its state.
 pub(super) struct Peer {
@@ -143,9 +149,10 @@ fn body_of(reply: Reply) -> Result<Body, Fault> {
 
 /// The results of a page that can be used. `None` if it is not a page of results.
 fn read_results(bytes: &[u8], results_max: usize) -> Option<Vec<ListedEntry>> {
-    let page: Value = parse_within_budget(bytes, &ANSWER).ok()?;
-    let results = page.get("results")?.as_array()?;
-    Some(results.iter().take(results_max).filter_map(ListedEntry::read).collect())
+    let limits = PageLimits { entries: results_max.min(RESULTS_MAX), each: RESULT };
+    let answer = parse_list_page(bytes, &["results"], &limits).ok()?;
+    let results = answer.page.get("results")?.as_array()?;
+    Some(results.iter().filter_map(ListedEntry::read).collect())
 }
 
 /// The reasons of failures that clients see, without addresses of the operator's network.
@@ -163,7 +170,7 @@ fn fault(failure: &Failure) -> Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     #[test]
     fn answers_are_read_within_limits() {
@@ -173,8 +180,10 @@ mod tests {
         assert_eq!(read(&json!({"results": many})).unwrap().len(), 10);
         assert_eq!(read(&json!({"results": [1, null, {}, entry(1)]})).unwrap().len(), 1);
         let deep = (0..100).fold(json!(1), |inner, _| json!([inner]));
-        let wide = json!({"results": vec![json!([]); 60_000]});
-        for unusable in [json!([]), json!({"results": {}}), json!({"results": [], "x": deep}), wide] {
+        let nested = json!({"identifier": "urn:air:a.example:deep", "url": "https://a.example/", "x": deep});
+        assert_eq!(read(&json!({"results": [nested, entry(1)], "x": deep})).unwrap().len(), 1);
+        assert!(read(&json!({"results": vec![json!([]); 60_000]})).unwrap().is_empty());
+        for unusable in [json!([]), json!({"results": {}}), json!({})] {
             assert!(read(&unusable).is_none());
         }
         assert!(read_results(b"<html>", 10).is_none());

@@ -151,7 +151,7 @@ impl SpamSites {
             self.alike.insert((site, known));
             if is_known_to(&of_known, &of_site) && !of_known.links.contains(&of_site.site) {
                 let known = Some(of_known.site.clone());
-                self.add(site, of_site.site.clone(), SpamReason::LookAlike, known);
+                self.add(&of_site, SpamReason::LookAlike, known);
             }
         }
         Ok(())
@@ -173,13 +173,16 @@ impl SpamSites {
         for group in groups.all().into_values().filter(|group| group.len() >= SIBLINGS_MIN) {
             let mut sites = Vec::with_capacity(group.len());
             for site in group {
-                sites.extend(all.facts(site)?.map(|facts| (facts.first_seen_ms, facts.site.clone())));
+                sites.extend(all.facts(site)?);
             }
-            sites.sort_by(|(a, one), (b, other)| a.cmp(b).then_with(|| one.as_str().cmp(other.as_str())));
-            let mut sites = sites.into_iter().map(|(_, site)| site);
-            let Some(leader) = sites.next() else { continue };
-            for site in sites {
-                self.add(number_of(&site), site, SpamReason::SiblingSites, Some(leader.clone()));
+            let by_name =
+                |one: &PublisherFacts, other: &PublisherFacts| one.site.as_str().cmp(other.site.as_str());
+            sites.sort_by(|one, other| {
+                one.first_seen_ms.cmp(&other.first_seen_ms).then_with(|| by_name(one, other))
+            });
+            let Some((leader, siblings)) = sites.split_first() else { continue };
+            for sibling in siblings {
+                self.add(sibling, SpamReason::SiblingSites, Some(leader.site.clone()));
             }
         }
         Ok(())
@@ -195,15 +198,21 @@ impl SpamSites {
                     self.listing.insert(site);
                 }
                 if known >= BRANDS_MIN && known * BRAND_WORDS_SHARE >= listing.words as usize {
-                    self.add(site, facts.site.clone(), SpamReason::BrandNames, None);
+                    self.add(&facts, SpamReason::BrandNames, None);
                 }
             }
         }
         Ok(())
     }
 
-    fn add(&mut self, number: u64, site: SiteName, reason: SpamReason, of: Option<SiteName>) {
-        let (_, causes) = self.causes.entry(number).or_insert_with(|| (site, Vec::new()));
+    /// Adds a cause for all documents of a site, unless several customers published those that were compared: one of them must not make
+    /// the documents of the others count as spam.
+    fn add(&mut self, facts: &PublisherFacts, reason: SpamReason, of: Option<SiteName>) {
+        if !facts.has_one_publisher() {
+            return;
+        }
+        let site = &facts.site;
+        let (_, causes) = self.causes.entry(number_of(site)).or_insert_with(|| (site.clone(), Vec::new()));
         if causes.iter().all(|cause| cause.reason != reason) {
             causes.push(SpamCause { reason, of });
         }
@@ -306,6 +315,7 @@ mod tests {
     fn facts(site: &str, first_seen_ms: i64, is_verified: bool) -> PublisherFacts {
         PublisherFacts {
             is_at_domain: true,
+            customers: BTreeSet::new(),
             site: SiteName::parse(site).unwrap(),
             capabilities: KNOWN_CAPABILITIES_MIN,
             first_seen_ms,

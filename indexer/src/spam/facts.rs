@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use manifest::{IdentityMark, ManifestUrl, Publisher, SiteName};
+use policy::naming::customer_of;
 use serde::{Deserialize, Serialize};
 use store::StoredManifest;
 
@@ -36,6 +37,9 @@ pub(crate) struct PublisherFacts {
     /// Whether the manifest is at the domain or its `www.` host. Another host may belong to a customer, so its facts count only for a site
     /// without manifests at its domain.
     pub(crate) is_at_domain: bool,
+    /// The customers to whom the hosts of the manifests may belong ([`customer_of`]); empty at the domain.
+    #[serde(default)]
+    pub(crate) customers: BTreeSet<String>,
     pub(crate) is_verified: bool,
     /// Keys of the publisher's own names, and of their words.
     pub(crate) own_names: BTreeSet<u32>,
@@ -71,11 +75,14 @@ impl PublisherFacts {
         let (names, words) = common_names(stored);
         let (own_names, has_own_name) = own_names(stored);
         let sketches: BTreeSet<u64> = sketches.collect();
+        let (site, is_at_domain) = (manifest.url.site(), stored.publisher == Publisher::Site);
+        let customer = (!is_at_domain).then(|| customer_of(&manifest.url.host(), &site).to_owned());
         Some(Self {
-            site: manifest.url.site(),
+            site,
             capabilities: u32::try_from(manifest.capabilities.len()).unwrap_or(u32::MAX),
             first_seen_ms: stored.first_seen_at.timestamp_millis(),
-            is_at_domain: stored.publisher == Publisher::Site,
+            is_at_domain,
+            customers: customer.into_iter().collect(),
             is_verified: stored.identity().marks().contains(&IdentityMark::Verified),
             own_names,
             has_own_name,
@@ -96,6 +103,7 @@ impl PublisherFacts {
         }
         self.capabilities = self.capabilities.saturating_add(other.capabilities);
         self.first_seen_ms = self.first_seen_ms.min(other.first_seen_ms);
+        self.customers.extend(other.customers);
         self.is_verified |= other.is_verified;
         self.own_names.extend(other.own_names);
         self.has_own_name |= other.has_own_name;
@@ -104,6 +112,11 @@ impl PublisherFacts {
         self.links.extend(other.links);
         let sketches = std::mem::take(&mut self.sketches).into_iter().chain(other.sketches);
         self.sketches = sketches.collect::<BTreeSet<u64>>().into_iter().take(SKETCHES_MAX).collect();
+    }
+
+    /// Whether all manifests have one publisher, so that the whole site may count as spam because of one of them.
+    pub(crate) fn has_one_publisher(&self) -> bool {
+        self.customers.len() <= 1
     }
 }
 

@@ -5,6 +5,7 @@
 //! and the measured value.
 
 mod json;
+mod list;
 mod memory;
 mod writer;
 
@@ -15,6 +16,7 @@ use serde_json::{Map, Value};
 
 pub(crate) use json::check_json;
 pub use json::{BodyError, check, parse_within_budget};
+pub use list::{ListPage, PageLimits, parse_list_page};
 pub use memory::manifest_bytes;
 pub(crate) use memory::memory_of;
 pub use writer::LimitedWriter;
