@@ -111,7 +111,7 @@ mod tests {
             counted("irreversible", 8, Some(0)),
         ];
         let (values, others) = safety("q=book+flight", &answer(Some(5), counts));
-        assert_eq!(values, [pair("reads", "2"), pair("writes", "3")]);
+        assert_eq!(values, [pair("only reads", "2"), pair("writes", "3")]);
         assert_eq!(others, [pair("irreversible", "8")], "these are counts of less related results");
     }
 
@@ -121,7 +121,7 @@ mod tests {
             let of = |count| relevant.map(|_| 0).filter(|_| count > 0);
             let counts = vec![counted("read", 15, of(15)), counted("write", 20, of(20))];
             let (values, others) = safety("q=book+flight", &answer(relevant, counts));
-            assert_eq!((values, others), (vec![pair("reads", "15"), pair("writes", "20")], Vec::new()));
+            assert_eq!((values, others), (vec![pair("only reads", "15"), pair("writes", "20")], Vec::new()));
         }
     }
 
@@ -132,6 +132,6 @@ mod tests {
         let query = QueryPairs::parse("q=book").unwrap();
         assert!(facet_groups(&query, &found, &Fallback::default()).is_empty());
         let (values, _) = safety("q=book&safety=read,unknown", &found);
-        assert_eq!(values, [pair("reads", "5"), pair("effect unknown", "")]);
+        assert_eq!(values, [pair("only reads", "5"), pair("effect unknown", "")]);
     }
 }
