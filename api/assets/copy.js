@@ -13,7 +13,7 @@ async function copy(text) {
   }
   const area = document.createElement("textarea");
   area.value = text;
-  area.className = "visually-hidden";
+  area.className = "copied-text";
   area.setAttribute("readonly", "");
   document.body.append(area);
   area.select();

@@ -214,6 +214,8 @@ pub struct SearchAnswer {
     pub coverage: f32,
     /// There are no results because none is relevant.
     pub nothing_good: bool,
+    /// There are no results because the request has text, but no word that capabilities are searched by.
+    pub has_no_words: bool,
     pub did_you_mean: Option<String>,
     /// Each counted as if its own filter were not set. The values of relevant results come first.
     pub facets: BTreeMap<FacetKey, Vec<FacetCount>>,

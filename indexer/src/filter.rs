@@ -15,12 +15,14 @@ use chrono::{DateTime, Utc};
 use manifest::declaration::payment_schemes;
 use manifest::entry::{Entry, publisher_of};
 use manifest::model::{
-    AuthScheme, Capability, CapabilityKind, Cost, Format, NamedBy, Payment, SafetyClass, SourceKind,
-    UnknownValue,
+    AuthScheme, Capability, CapabilityAuth, CapabilityKind, Cost, Format, NamedBy, Payment, Protocol,
+    SafetyClass, SourceKind, Tristate, UnknownValue,
 };
 use manifest::{CapabilityId, IdentityMark, ManifestUrl, semantic_namespace};
 use policy::Status;
 use store::{StoredDeclaration, StoredManifest};
+
+use crate::index::declared_endpoints;
 
 manifest::string_enum! {
     /// The HTTP verb of a capability (RFC 9110 §9, RFC 5789).
@@ -50,6 +52,14 @@ manifest::string_enum! {
     Verified, "value of verified" {
         Yes = "true",
         No = "false",
+    }
+}
+
+manifest::string_enum! {
+    /// The protocol of an endpoint that agents connect to as a whole.
+    AgentEndpoint, "agent endpoint" {
+        Mcp = "mcp",
+        A2a = "a2a",
     }
 }
 
@@ -94,8 +104,10 @@ pub(crate) struct FilterSource<'a> {
     semantic_types: Vec<&'a str>,
     method: Option<&'a str>,
     safety: SafetyClass,
-    schemes: &'a [AuthScheme],
+    auth: &'a CapabilityAuth,
     degraded: bool,
+    /// Protocols of the agent endpoints that the manifest declares; other declarations add none.
+    agent_endpoints: BTreeSet<Protocol>,
     pub(crate) named_by: NamedBy,
     /// Identity of the publisher of the leading declaration; other declarations are not evidence of it.
     identity: Vec<IdentityMark>,
@@ -133,8 +145,9 @@ impl<'a> FilterSource<'a> {
             semantic_types: capability.semantic_types.iter().map(|kind| kind.name.as_str()).collect(),
             method: capability.invocation.method.as_deref(),
             safety: capability.safety.class,
-            schemes: &capability.auth.schemes,
+            auth: &capability.auth,
             degraded: capability.degraded,
+            agent_endpoints: declared_endpoints(manifest, capability),
             named_by: stored.named_by,
             identity: manifest.identity_of(capability, stored.named_by).marks(),
             price: capability.price.as_ref(),
@@ -167,8 +180,9 @@ impl<'a> FilterSource<'a> {
             semantic_types: excerpt.semantic_types.iter().map(String::as_str).collect(),
             method: excerpt.method.as_deref(),
             safety: statement.safety.class,
-            schemes: &statement.auth.schemes,
+            auth: &statement.auth,
             degraded: statement.degraded,
+            agent_endpoints: BTreeSet::new(),
             named_by: stored.named_by,
             identity: Vec::new(),
             price: statement.price.as_ref(),
@@ -242,10 +256,21 @@ fn closed<T: FromStr<Err = UnknownValue> + Display>(text: &str) -> Result<String
     Ok(text.parse::<T>()?.to_string())
 }
 
+/// The schemes; without any, `none` if authentication is declared as not required, and `unknown` otherwise.
+fn auth_values(auth: &CapabilityAuth) -> Vec<String> {
+    let known = auth.schemes.iter().filter(|scheme| **scheme != AuthScheme::Unknown);
+    let known: Vec<String> = known.map(ToString::to_string).collect();
+    match (known.is_empty(), auth.required) {
+        (false, _) => known,
+        (true, Tristate::No) => vec![AuthScheme::None.to_string()],
+        (true, _) => vec![AuthScheme::Unknown.to_string()],
+    }
+}
+
 filters! {
     Format = "format" {
         label: "Format",
-        dashboard_position: Some(2),
+        dashboard_position: Some(3),
         operator: Some("format"),
         parameter: Some(""),
         entry_path: "metadata.format",
@@ -273,7 +298,7 @@ filters! {
     }
     Method = "method" {
         label: "Method",
-        dashboard_position: Some(5),
+        dashboard_position: Some(6),
         operator: Some("method"),
         parameter: Some(""),
         entry_path: "metadata.method",
@@ -284,7 +309,7 @@ filters! {
     }
     Safety = "safety" {
         label: "Safety",
-        dashboard_position: Some(3),
+        dashboard_position: Some(4),
         operator: Some("safety"),
         parameter: Some(""),
         entry_path: "metadata.safety",
@@ -295,7 +320,7 @@ filters! {
     }
     Auth = "auth" {
         label: "Authentication",
-        dashboard_position: Some(4),
+        dashboard_position: Some(5),
         operator: Some("auth"),
         parameter: Some(""),
         entry_path: "metadata.auth",
@@ -304,11 +329,11 @@ filters! {
         ),
         vocabulary: vocabulary!(AuthScheme),
         parse: closed::<AuthScheme>,
-        values_of: |source| source.schemes.iter().map(ToString::to_string).collect(),
+        values_of: |source| auth_values(source.auth),
     }
     Site = "site" {
         label: "Site",
-        dashboard_position: Some(7),
+        dashboard_position: Some(8),
         operator: Some("site"),
         parameter: Some("Sites or hosts."),
         entry_path: "metadata.site",
@@ -317,12 +342,22 @@ filters! {
     }
     Status = "status" {
         label: "Freshness",
-        dashboard_position: Some(6),
+        dashboard_position: Some(7),
         parameter: Some(""),
         entry_path: "metadata.status",
         vocabulary: vocabulary!(Status),
         parse: closed::<Status>,
         values_of: |source| vec![source.status.to_string()],
+    }
+    AgentEndpoint = "agent_endpoint" {
+        label: "Agents connect by",
+        dashboard_position: Some(2),
+        parameter: Some("Only capabilities of sites with an MCP server or an A2A agent, declared in any of their documents."),
+        tool_argument: Some("Only capabilities of sites with such an endpoint: an MCP server, an A2A agent."),
+        vocabulary: vocabulary!(AgentEndpoint),
+        parse: closed::<AgentEndpoint>,
+        // A document has its own values; searches filter and count by those of its site.
+        values_of: |source| source.agent_endpoints.iter().map(ToString::to_string).collect(),
     }
     Source = "source" {
         label: "Source",
@@ -341,7 +376,7 @@ filters! {
     }
     Identity = "identity" {
         label: "Identity",
-        dashboard_position: Some(8),
+        dashboard_position: Some(9),
         parameter: Some(
             "`bound` leaves out what names another publisher than the site that serves it, and what only others name; `verified` is bound and signed.",
         ),
@@ -369,7 +404,7 @@ filters! {
     }
     Price = "price" {
         label: "Price",
-        dashboard_position: Some(9),
+        dashboard_position: Some(10),
         parameter: Some("Whether its publisher declares that a call is free or costs something. Most declare neither."),
         tool_argument: Some("Only capabilities whose publisher declares that a call is free, or that it is paid."),
         vocabulary: vocabulary!(Cost),
@@ -473,6 +508,13 @@ impl Filters {
         Ok(self)
     }
 
+    /// The filters without the values of one, and whether it had any.
+    pub fn without(&self, key: FacetKey) -> (Self, bool) {
+        let mut others = self.clone();
+        let was_set = others.values.0.remove(&key).is_some();
+        (others, was_set)
+    }
+
     /// The filters that have values, with the values in the spelling of the index.
     pub fn iter(&self) -> impl Iterator<Item = (FacetKey, &BTreeSet<String>)> {
         self.values.0.iter().map(|(key, values)| (*key, values))
@@ -498,6 +540,23 @@ mod tests {
         assert_eq!(operators.iter().collect::<BTreeSet<_>>().len(), operators.len());
         assert_eq!(paths.iter().collect::<BTreeSet<_>>().len(), paths.len());
         assert_eq!(positions.iter().collect::<BTreeSet<_>>().len(), positions.len());
+    }
+
+    #[test]
+    fn values_of_authentication_agree_with_what_pages_say() {
+        use AuthScheme::{None, OAuth2, Unknown};
+        for (schemes, required, values) in [
+            (vec![], Tristate::No, vec!["none"]),
+            (vec![Unknown], Tristate::No, vec!["none"]),
+            (vec![None], Tristate::Unknown, vec!["none"]),
+            (vec![], Tristate::Unknown, vec!["unknown"]),
+            (vec![], Tristate::Yes, vec!["unknown"]),
+            (vec![OAuth2, Unknown], Tristate::Yes, vec!["oauth2"]),
+            (vec![OAuth2], Tristate::No, vec!["oauth2"]),
+        ] {
+            let auth = CapabilityAuth { schemes, required, ..CapabilityAuth::default() };
+            assert_eq!(auth_values(&auth), values, "{auth:?}");
+        }
     }
 
     #[test]

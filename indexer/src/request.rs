@@ -54,7 +54,7 @@ pub struct SearchRequest {
     pub explain: bool,
     /// With `explain`: the best hit of this site also includes them, wherever it is on the page.
     pub explain_best_of: Option<SiteName>,
-    /// Whether a search by relevance ends with its relevant results, [`SearchAnswer::relevant`](crate::SearchAnswer::relevant).
+    /// Whether a search with words has only its relevant results, [`SearchAnswer::relevant`](crate::SearchAnswer::relevant), in any order.
     pub is_relevant_only: bool,
     pub time_max: Duration,
 }

@@ -10,8 +10,8 @@ use std::collections::HashSet;
 
 use chrono::{DateTime, Utc};
 use indexer::{
-    CursorError, FacetKey, Filters, IndexBuilder, IndexError, SearchAnswer, SearchError, SearchRequest,
-    Searcher, Sort, SuggestionKind,
+    CursorError, ExploreRequest, FacetKey, FacetRequest, Filters, IndexBuilder, IndexError, SearchAnswer,
+    SearchError, SearchRequest, Searcher, Sort, SuggestionKind,
 };
 use manifest::model::{
     AuthScheme, Format, Interface, Protocol, SafetyClass, SemanticType, SourceKind, TypeSource,
@@ -192,6 +192,64 @@ fn returns_no_results_instead_of_irrelevant_ones() {
     let answer = searcher.search(&request("photosynthesis of seaweed")).unwrap();
     assert!(answer.nothing_good);
     assert_eq!((answer.hits.len(), answer.total), (0, 0));
+}
+
+#[test]
+fn a_request_without_a_searchable_word_finds_only_exact_names() {
+    let mut web = web();
+    support::add(&mut web[3], "about", "Tells who runs the site.");
+    let (_dir, searcher) = searcher(&web);
+    let all = searcher.search(&request("")).unwrap().total;
+    assert!(all > 3, "an empty request lists everything");
+    for sort in Sort::ALL {
+        for is_relevant_only in [false, true] {
+            let asked = |query: &str| {
+                let facets = vec![FacetKey::Format];
+                searcher
+                    .search(&SearchRequest { sort: *sort, is_relevant_only, facets, ..request(query) })
+                    .unwrap()
+            };
+            for query in ["!!!", "the", "\"the\"", "x".repeat(41).as_str(), "- ?", "the site:innkeep.example"]
+            {
+                let answer = asked(query);
+                assert!(answer.nothing_good, "{query}");
+                assert_eq!((answer.hits.len(), answer.total, answer.relevant), (0, 0, Some(0)), "{query}");
+            }
+            let named = asked("about");
+            assert_eq!((names(&named), named.total, named.relevant), (vec!["about"], 1, Some(1)), "{sort}");
+            let counts = &named.facets[&FacetKey::Format];
+            assert_eq!(counts.iter().map(|count| count.count).sum::<u64>(), 1, "{counts:?}");
+            assert_eq!(asked(" ").total, all);
+        }
+    }
+    let facets = vec![FacetRequest { key: FacetKey::Format, values_max: 9, count_min: 1 }];
+    let explored = ExploreRequest { phrasings: vec!["the".to_owned()], facets, ..ExploreRequest::default() };
+    assert!(searcher.explore(&explored).unwrap()[0].values.is_empty());
+}
+
+#[test]
+fn relevant_results_are_listed_in_any_order() {
+    let (_dir, searcher) = searcher(&web());
+    let best = searcher.search(&request("book flight")).unwrap();
+    let relevant = usize::try_from(best.relevant.unwrap()).unwrap();
+    assert!(relevant > 1 && (relevant as u64) < best.total);
+    let mut leading: Vec<String> = names(&best)[..relevant].iter().map(|name| (*name).to_owned()).collect();
+    leading.sort_unstable();
+    for sort in [Sort::Name, Sort::Updated, Sort::FirstSeen] {
+        let mut page = SearchRequest { sort, is_relevant_only: true, limit: 1, ..request("book flight") };
+        let mut listed = Vec::new();
+        loop {
+            let answer = searcher.search(&page).unwrap();
+            assert_eq!((answer.total, answer.relevant), (relevant as u64, best.relevant), "{sort}");
+            listed.extend(names(&answer).into_iter().map(ToOwned::to_owned));
+            let Some(cursor) = answer.next_cursor else { break };
+            page.cursor = Some(cursor);
+        }
+        listed.sort_unstable();
+        assert_eq!(listed, leading, "{sort}");
+        let none = SearchRequest { sort, is_relevant_only: true, ..request("photosynthesis of seaweed") };
+        assert!(searcher.search(&none).unwrap().nothing_good, "{sort}");
+    }
 }
 
 #[test]
@@ -612,6 +670,35 @@ fn results_name_the_endpoints_of_their_site() {
         let answer = searcher.search(&request(query)).unwrap();
         let hit = &answer.hits[0];
         assert_eq!((hit.native_id.as_str(), hit.site_endpoints.as_slice()), (first, endpoints), "{query}");
+    }
+    // the filter and the facet count what the results show
+    for query in ["", "book flight", "open lounge", "dentist appointment"] {
+        let facets = vec![FacetKey::AgentEndpoint];
+        let all =
+            searcher.search(&SearchRequest { facets: facets.clone(), limit: 100, ..request(query) }).unwrap();
+        for (value, protocol) in [("mcp", Protocol::Mcp), ("a2a", Protocol::A2a)] {
+            let marked: Vec<&str> = all
+                .hits
+                .iter()
+                .filter(|hit| hit.site_endpoints.contains(&protocol))
+                .map(|hit| hit.native_id.as_str())
+                .collect();
+            let filters = Filters::default().with(FacetKey::AgentEndpoint, [value]).unwrap();
+            let filtered = SearchRequest { filters, facets: facets.clone(), ..request(query) };
+            let filtered = searcher.search(&filtered).unwrap();
+            let (mut left, mut right) = (names(&filtered), marked.clone());
+            left.sort_unstable();
+            right.sort_unstable();
+            assert_eq!(left, right, "{query}: {value}");
+            let count = |of: &SearchAnswer| {
+                let counts = of.facets.get(&FacetKey::AgentEndpoint).into_iter().flatten();
+                counts.filter(|count| count.value == value).map(|count| count.count).sum::<u64>()
+            };
+            assert_eq!(count(&all), marked.len() as u64, "{query}: {value}");
+            if !marked.is_empty() {
+                assert_eq!(count(&filtered), marked.len() as u64, "{query}: {value}");
+            }
+        }
     }
 }
 

@@ -357,10 +357,22 @@ fn trust_words(stored: &StoredManifest, capability: &Capability, is_owner_verifi
         (!stored.is_of_site(), "named only by others"),
         (capability.addresses_reader, "its text gives orders to AI models"),
         (capability.deprecated, "deprecated"),
+        (capability.degraded, "impaired at the moment"),
     ];
-    let doubts: Vec<&str> = doubts.into_iter().filter(|(is_so, _)| *is_so).map(|(_, words)| words).collect();
-    let doubts = if doubts.is_empty() { "no warnings".to_owned() } else { doubts.join(", ") };
-    labels::capitalised(&format!("{place} · {owner} · {doubts}"))
+    let money = Money::of(&capability.semantic_types, capability.safety.class).map(|money| match money {
+        Money::Moves => "may move money",
+        Money::MayCost => "may cost money",
+    });
+    let effect = match capability.safety.class {
+        SafetyClass::Destructive => Some("destructive"),
+        SafetyClass::Irreversible => Some("cannot be undone"),
+        SafetyClass::Read | SafetyClass::Write | SafetyClass::Unknown => None,
+    };
+    let doubts = doubts.into_iter().filter(|(is_so, _)| *is_so).map(|(_, words)| words);
+    let doubts: Vec<&str> = doubts.chain(money).chain(effect).collect();
+    let parts = [place, owner.to_owned(), doubts.join(", ")];
+    let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    labels::capitalised(&parts.join(" · "))
 }
 
 fn call_facts(manifest: &Manifest, capability: &Capability, rate_limit: Option<&RateLimit>) -> Vec<Fact> {

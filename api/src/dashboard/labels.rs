@@ -77,7 +77,7 @@ pub(crate) const fn auth(scheme: AuthScheme) -> &'static str {
         AuthScheme::Delegated => "delegated user",
         AuthScheme::Cookie => "cookie",
         AuthScheme::Other => "its own scheme",
-        AuthScheme::Unknown => "authentication unknown",
+        AuthScheme::Unknown => "authentication not stated",
     }
 }
 
@@ -227,6 +227,7 @@ pub(crate) fn facet_value(key: indexer::FacetKey, value: &str) -> String {
         FacetKey::Safety => value.parse().map(safety).ok(),
         FacetKey::Auth => value.parse().map(auth).ok(),
         FacetKey::Status => value.parse().map(status).ok(),
+        FacetKey::AgentEndpoint => value.parse().ok().and_then(agent_endpoint),
         FacetKey::Identity => value.parse().map(identity_value).ok(),
         _ => None,
     };

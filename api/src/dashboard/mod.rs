@@ -13,6 +13,7 @@ pub(crate) mod claim;
 pub(crate) mod crawl;
 pub(crate) mod diff;
 pub(crate) mod docs;
+pub(crate) mod facet_groups;
 mod frame;
 mod graph;
 mod icons;

@@ -1,13 +1,14 @@
 //! The home page, and the results page: cards, filters, sort order, and advice when nothing was found.
 
 use askama::Template;
-use indexer::{FacetCount, FacetKey, Grouping, Hit, SearchAnswer, SearchRequest, Sort};
+use indexer::{FacetKey, Grouping, Hit, SearchAnswer, SearchRequest, Sort};
 use manifest::model::Protocol;
 use manifest::{Host, SiteName};
 use policy::Status;
 use serde_json::json;
 
 use super::card::{Card, card, shortened};
+use super::facet_groups::{FacetGroup, VALUES_MAX, facet_groups};
 use super::frame::{Frame, Section};
 use super::links::Link;
 use super::time::Moment;
@@ -19,16 +20,6 @@ use crate::answers::stats::StatsAnswer;
 use crate::page_context::PageContext;
 use crate::parameters::QueryPairs;
 
-/// The facets next to the results, in order.
-pub(crate) fn facets() -> Vec<FacetKey> {
-    let mut keys: Vec<FacetKey> = FacetKey::ALL.to_vec();
-    keys.retain(|key| key.filter().dashboard_position.is_some());
-    keys.sort_by_key(|key| key.filter().dashboard_position);
-    keys
-}
-
-/// Maximum number of values shown in one group; the JSON answer has more.
-const VALUES_MAX: usize = 8;
 /// New sites on the first page.
 const NEWEST_SHOWN: usize = 6;
 /// Maximum length of the text of an example, in characters.
@@ -36,20 +27,6 @@ const EXAMPLE_CHARS_MAX: usize = 60;
 /// Example queries; a test checks that each finds the right first result in the demo.
 pub const EXAMPLES: [&str; 6] =
     ["book flight", "weather", "reserve a table", "track my parcel", "translate text", "add to cart"];
-
-struct FacetGroup {
-    name: &'static str,
-    values: Vec<FacetValue>,
-    /// Values that occur only in less related results.
-    others: Vec<FacetValue>,
-}
-
-struct FacetValue {
-    text: String,
-    href: String,
-    count: String,
-    chosen: bool,
-}
 
 /// A link that may be the current one.
 struct Choice {
@@ -113,17 +90,23 @@ pub(crate) struct SearchPage {
     /// Results beyond the relevance cut-off.
     less_related: Vec<Card>,
     nothing_good: bool,
+    /// Whether the request has text, but no word to search for.
+    has_no_words: bool,
     /// Searches to try instead.
     suggested: Vec<Link>,
     /// Links that remove one filter, each with the number of results without it. Only filters whose removal leads to results.
     dropped: Vec<(Link, String)>,
     summary: String,
+    /// Whether less related results are not listed, because of the order.
+    has_only_close: bool,
     /// A sentence that is shown if the request names a protocol that no result on the page offers.
     connection: Option<String>,
     /// Text with the number of less related results.
     less_words: String,
     previous: Option<String>,
     next: Option<String>,
+    /// Text of the link to the next page.
+    next_words: &'static str,
     /// The feed that follows this search.
     atom: String,
 }
@@ -301,8 +284,16 @@ pub(crate) fn results(
     }
     let close = relevant.and(answer.relevant).filter(|close| *close > 0 && *close + others < answer.total);
     let meant = answer.did_you_mean.as_deref();
-    let summary = labels::counted(close.unwrap_or(answer.total), "result", "results");
     let less = answer.total.saturating_sub(others + close.unwrap_or_default());
+    let less_words = format!("{} less related", labels::grouped(less));
+    let is_less_related = close.is_some() && paging.page > 1 && cards.is_empty();
+    let ends_with_close = relevant == Some(cards.len()) && close.is_some();
+    let summary = if is_less_related {
+        cards = std::mem::take(&mut less_related);
+        labels::counted(less, "less related result", "less related results")
+    } else {
+        labels::counted(close.unwrap_or(answer.total), "result", "results")
+    };
     let mut frame = Frame::new(title, Section::Search)
         .at(
             context,
@@ -328,13 +319,16 @@ pub(crate) fn results(
         cards,
         less_related,
         nothing_good: answer.nothing_good,
+        has_no_words: answer.has_no_words,
         suggested: fallback.overview.as_ref().filter(|_| !is_unread_site).map(suggested).unwrap_or_default(),
         dropped: dropped(query, fallback),
         summary,
+        has_only_close: request.is_relevant_only,
         connection,
-        less_words: format!("{} less related", labels::grouped(less)),
+        less_words,
         previous: paging.previous(query),
         next: paging.next(query, &answer),
+        next_words: if ends_with_close { "Next: less related" } else { "Next" },
         atom: links::with_query(
             "/search.atom",
             query.pairs().filter(|(name, _)| *name == "q" || is_filter(name)),
@@ -452,43 +446,6 @@ fn sorts(query: &QueryPairs, chosen: Sort) -> Vec<Choice> {
         (Sort::Name, "A to Z"),
     ];
     all.map(choice).into()
-}
-
-/// The groups of filters. If the search found nothing, the groups of the search without filters are shown, so that no filter disappears.
-fn facet_groups(query: &QueryPairs, answer: &SearchAnswer, fallback: &Fallback) -> Vec<FacetGroup> {
-    let group = |key: FacetKey| {
-        let chosen = query.list(key.as_str()).unwrap_or_default();
-        let own = answer.facets.get(&key).filter(|counts| !counts.is_empty());
-        let unfiltered = fallback.unfiltered.as_ref().and_then(|answer| answer.facets.get(&key));
-        let counts: &[FacetCount] = own.or(unfiltered).map(Vec::as_slice).unwrap_or_default();
-        let value = |value: &str, count: u64| FacetValue {
-            text: labels::facet_value(key, value),
-            href: links::toggled(query, key.as_str(), value),
-            count: labels::grouped(count),
-            chosen: chosen.contains(&value),
-        };
-        let listed = counts.get(..VALUES_MAX).unwrap_or(counts);
-        let total = if own.is_some() {
-            Some(answer.total)
-        } else {
-            fallback.unfiltered.as_ref().map(|all| all.total)
-        };
-        // filtering by a value that all results have changes nothing
-        let narrows = |facet: &&FacetCount| {
-            total.is_none_or(|total| facet.count < total) || chosen.contains(&facet.value.as_str())
-        };
-        let listed: Vec<FacetCount> = listed.iter().filter(narrows).cloned().collect();
-        let is_related = |facet: &&FacetCount| facet.relevant.is_none_or(|relevant| relevant > 0);
-        // If no relevant result has a value, all values are listed as equally related.
-        let related = listed.iter().take_while(is_related).count();
-        let (first, others) = listed.split_at(if related == 0 { listed.len() } else { related });
-        let values = |of: &[FacetCount]| of.iter().map(|facet| value(&facet.value, facet.count)).collect();
-        let (mut values, others): (Vec<FacetValue>, Vec<FacetValue>) = (values(first), values(others));
-        let missing = chosen.iter().filter(|one| !counts.iter().take(VALUES_MAX).any(|f| f.value == **one));
-        values.extend(missing.map(|one| value(one, 0)));
-        FacetGroup { name: key.filter().label, values, others }
-    };
-    facets().into_iter().map(group).filter(|group| !group.values.is_empty()).collect()
 }
 
 #[cfg(test)]

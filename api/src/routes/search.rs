@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use indexer::{FacetKey, SearchAnswer, SearchRequest};
+use indexer::{ExploreRequest, FacetCount, FacetKey, FacetRequest, SearchAnswer, SearchRequest, Sort};
 use policy::Status;
 
-use crate::answers::search::{self, SearchPage};
+use crate::answers::search::{self, SearchPage, SearchResults};
 use crate::answers::search_parameters::{LIMIT_MAX, SearchParameters, View};
 use crate::buffers::Reserved;
 use crate::client::Client;
@@ -25,6 +25,8 @@ const FILTERS_TRIED_MAX: usize = 5;
 /// repeat the query. The search box accepts at most 500 characters.
 const PAGE_QUERY_BYTES_MAX: usize = 3 * 1024;
 const PAGE_FILTERS_MAX: usize = 24;
+/// Maximum number of values of a facet whose own filter is set; the page shows fewer.
+const FACET_VALUES_MAX: usize = 50;
 /// Maximum page number.
 const PAGE_MAX: usize = 1_000_000;
 
@@ -100,8 +102,8 @@ async fn page(app: &App, client: Client, context: &RequestContext, query: &Query
     if request.cursor.is_none() {
         request.limit = per_page * paging.page.min(paging.counted_pages);
     }
-    request.facets = dashboard::search::facets();
-    let results = search::search(&app.index, client, request.clone()).await?;
+    request.facets = dashboard::facet_groups::facets();
+    let results = page_results(app, client, &mut request).await?;
     let shown = results.answer.hits.iter().skip(paging.skipped()).take(per_page);
     app.count_search(shown);
     let is_unrelated = results.answer.relevant == Some(0) && !request.phrasings.is_empty();
@@ -119,6 +121,48 @@ async fn page(app: &App, client: Client, context: &RequestContext, query: &Query
         context.page(&page, Caching::Search)
     };
     app.rendered(client, context, render).await
+}
+
+/// The results of a page. In an order other than by relevance, a request with words lists its relevant results; if it has none, the page is
+/// ordered by relevance.
+async fn page_results(
+    app: &App,
+    client: Client,
+    request: &mut SearchRequest,
+) -> Result<SearchResults, Problem> {
+    request.is_relevant_only = request.sort != Sort::Relevance && !request.phrasings.is_empty();
+    let mut results = search::search(&app.index, client, request.clone()).await?;
+    if request.is_relevant_only && results.answer.total == 0 && request.cursor.is_none() {
+        (request.is_relevant_only, request.sort) = (false, Sort::Relevance);
+        results = search::search(&app.index, client, request.clone()).await?;
+    }
+    if !request.phrasings.is_empty() && results.answer.relevant.is_some_and(|relevant| relevant > 0) {
+        count_relevant(app, client, request, &mut results.answer).await?;
+    }
+    Ok(results)
+}
+
+/// Replaces the counts of the facets whose own filter is set by those of the relevant results without this filter.
+async fn count_relevant(
+    app: &App,
+    client: Client,
+    request: &SearchRequest,
+    answer: &mut SearchAnswer,
+) -> Result<(), Problem> {
+    for key in &request.facets {
+        let (filters, was_set) = request.filters.without(*key);
+        if !was_set {
+            continue;
+        }
+        let facet = FacetRequest { key: *key, values_max: FACET_VALUES_MAX, count_min: 1 };
+        let explored = ExploreRequest { phrasings: request.phrasings.clone(), filters, facets: vec![facet] };
+        for counted in search::explore(&app.index, client, explored).await? {
+            let values = counted.values.into_iter();
+            let relevant = values.map(|value| FacetCount { relevant: Some(value.count), ..value });
+            answer.facets.insert(*key, relevant.collect());
+        }
+    }
+    Ok(())
 }
 
 /// Moves filters in the query text (`format:woa`) to parameters, which the page shows as chips. Returns the query unchanged if the text has
@@ -209,9 +253,9 @@ async fn fallback(app: &App, client: Client, query: &QueryPairs) -> Result<Fallb
         fallback.without.push((dropped.0.to_owned(), dropped.1.to_owned(), count));
     }
     if !active.is_empty() && !words.is_empty() {
-        fallback.unfiltered = Some(found(app, client, &words, &[], dashboard::search::facets()).await?);
+        fallback.unfiltered = Some(found(app, client, &words, &[], dashboard::facet_groups::facets()).await?);
     }
-    fallback.overview = Some(found(app, client, &[], &[], dashboard::search::facets()).await?);
+    fallback.overview = Some(found(app, client, &[], &[], dashboard::facet_groups::facets()).await?);
     Ok(fallback)
 }
 

@@ -170,7 +170,6 @@ impl<'a> ManifestText<'a> {
         document.add_u64(fields.tie, hash(capability.id.as_str()));
         document.add_u64(fields.site_number, site_number(site.as_str(), self.stored.named_by));
         document.add_text(fields.host, host.as_str());
-        super::endpoints::add(fields, manifest, capability, document);
         document.add_text(fields.name_sort, fold_exact(&capability.name));
         document.add_bool(fields.invocable, capability.is_invocable());
         for name in exact_names(&FilterSource::of_capability(self.stored, capability, entry, "")) {

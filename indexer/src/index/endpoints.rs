@@ -3,27 +3,12 @@
 use std::collections::BTreeSet;
 
 use manifest::model::{Capability, Manifest, Protocol};
-use tantivy::TantivyDocument;
-
-use super::schema::Fields;
 
 /// Protocols of endpoints that agents connect to as a whole, not call by call.
 pub(crate) const AGENT_PROTOCOLS: [Protocol; 2] = [Protocol::Mcp, Protocol::A2a];
 
-/// Adds the protocols that a capability's manifest declares to its index document.
-pub(super) fn add(
-    fields: &Fields,
-    manifest: &Manifest,
-    capability: &Capability,
-    document: &mut TantivyDocument,
-) {
-    for protocol in declared(manifest, capability) {
-        document.add_text(fields.endpoint, protocol.as_str());
-    }
-}
-
 /// The protocols of the public endpoints that a manifest declares, and of those of one of its capabilities.
-fn declared(manifest: &Manifest, capability: &Capability) -> BTreeSet<Protocol> {
+pub(crate) fn declared_endpoints(manifest: &Manifest, capability: &Capability) -> BTreeSet<Protocol> {
     let is_public = |url: &str| manifest.address_for_agents(url).is_some();
     let interfaces = manifest.interfaces.iter();
     let interfaces = interfaces.filter(|interface| interface.url.as_deref().is_some_and(is_public));

@@ -79,8 +79,6 @@ fields! {
     /// Completions, each with its kind.
     suggest: add_text_field(whole()),
     host: add_text_field(whole()),
-    /// Protocols of the agent endpoints that the manifest declares.
-    endpoint: add_text_field(whole()),
     invocable: add_bool_field(INDEXED),
     updated_ms: add_i64_field(FAST | INDEXED),
     first_seen_ms: add_i64_field(FAST),

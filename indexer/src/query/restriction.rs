@@ -28,6 +28,8 @@ pub(crate) enum Restriction {
     AnyOf(Vec<Term>),
     /// Documents that have none of the terms.
     NoneOf(Vec<Term>),
+    /// Documents of sites with an agent endpoint of any of these protocols.
+    OfSitesWith(BTreeSet<String>),
     /// Documents with this time or a later one.
     Since(Term),
 }
@@ -44,6 +46,10 @@ pub(crate) fn restrictions(
     let mut add = |facet, restriction| parts.push(FilterPart { facet, restriction });
     for (key, values) in filters.iter() {
         check_count(values)?;
+        if key == FacetKey::AgentEndpoint {
+            add(Some(key), Restriction::OfSitesWith(values.clone()));
+            continue;
+        }
         let own = fields.facet(key);
         let terms = match key {
             FacetKey::SemanticType => types(searcher, own, values, &check_deadline)?,

@@ -3,6 +3,7 @@
 //! Filters are terms, whose bits [`super::term_bits`] caches. Phrases, times and exclusions are evaluated among the documents
 //! that pass the filters.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use fixedbitset::FixedBitSet;
@@ -13,6 +14,7 @@ use super::columns::Columns;
 use super::conditions::{Conditions, TextCondition};
 use super::deadline::for_each_checked;
 use super::opened::OpenedIndex;
+use super::site_endpoints::SiteEndpoints;
 use super::term_bits::{add, doc_id, empty};
 use crate::filter::FacetKey;
 use crate::query::{QueryTerm, Restriction};
@@ -67,16 +69,19 @@ impl Admitted {
         if conditions.is_empty() {
             return Ok(Self { segments: None });
         }
-        let (mut wanted, mut unwanted, mut times) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut wanted, mut unwanted, mut checked) = (Vec::new(), Vec::new(), Vec::new());
         for restriction in conditions.filters(without) {
             match restriction {
                 Restriction::AnyOf(terms) => wanted.push(Documents::WithAny(terms)),
                 Restriction::NoneOf(terms) => unwanted.push(Documents::WithAny(terms)),
-                Restriction::Since(from) => times.push(Documents::Since(from)),
+                Restriction::Since(from) => checked.push(Documents::Since(from)),
+                Restriction::OfSitesWith(protocols) => {
+                    checked.push(Documents::OfSitesWith(&opened.site_endpoints, protocols));
+                }
             }
         }
         // after the terms, so that fewer documents have to be checked
-        wanted.extend(times);
+        wanted.extend(checked);
         wanted.extend(conditions.required.iter().map(Documents::WithText));
         unwanted.extend(conditions.excluded.iter().map(Documents::WithText));
         let of_segment = |(segment, columns): (&SegmentReader, &Arc<Columns>)| {
@@ -120,6 +125,7 @@ impl Admitted {
 enum Documents<'a> {
     WithAny(&'a [Term]),
     Since(&'a Term),
+    OfSitesWith(&'a SiteEndpoints, &'a BTreeSet<String>),
     WithText(&'a TextCondition),
 }
 
@@ -135,6 +141,16 @@ impl Documents<'_> {
         match self {
             Self::WithAny(terms) => columns.term_bits.with_any(terms, segment, check_deadline),
             Self::Since(from) => since(from, some, segment, check_deadline).map(Arc::new),
+            Self::OfSitesWith(endpoints, protocols) => {
+                let mut found = empty(segment);
+                for_each_checked(some.ones(), check_deadline, |bit| {
+                    let site = columns.traits(doc_id(bit)).map(|traits| traits.site);
+                    let has =
+                        |site| endpoints.of_site(site).any(|protocol| protocols.contains(protocol.as_str()));
+                    found.set(bit, site.is_some_and(has));
+                })?;
+                Ok(Arc::new(found))
+            }
             Self::WithText(text) => text.among(some, segment, check_deadline).map(Arc::new),
         }
     }

@@ -33,14 +33,14 @@ pub struct EngineQuery {
 }
 
 impl EngineQuery {
-    /// The query of a request; `None` if it has no words.
+    /// The query of a request; `None` if it has no words, or filters by what is not in its documents.
     pub(super) fn of(opened: &OpenedIndex, request: &SearchRequest) -> Result<Option<Self>, SearchError> {
         execute(opened, None, request, parse_phrasings(&request.phrasings)?, |executor| {
             let terms: Vec<&QueryTerm> = executor.plans.iter().flat_map(selecting).collect();
             if terms.is_empty() {
                 return Ok(None);
             }
-            let query = query(opened, &terms, &executor.conditions);
+            let Some(query) = query(opened, &terms, &executor.conditions) else { return Ok(None) };
             Ok(Some(Self { searcher: opened.searcher.clone(), query, terms: terms.len() }))
         })
     }
@@ -58,7 +58,11 @@ impl EngineQuery {
 }
 
 /// The documents that have any of the terms, scored by them, under conditions.
-pub(super) fn query(opened: &OpenedIndex, terms: &[&QueryTerm], conditions: &Conditions) -> Box<dyn Query> {
+pub(super) fn query(
+    opened: &OpenedIndex,
+    terms: &[&QueryTerm],
+    conditions: &Conditions,
+) -> Option<Box<dyn Query>> {
     let word = |term: &&QueryTerm| -> (Occur, Box<dyn Query>) {
         let field = if term.role == Role::Bigram { opened.fields.bigram } else { opened.fields.all };
         let query = TermQuery::new(Term::from_field_text(field, &term.text), IndexRecordOption::WithFreqs);
@@ -66,13 +70,15 @@ pub(super) fn query(opened: &OpenedIndex, terms: &[&QueryTerm], conditions: &Con
     };
     let words: Box<dyn Query> = Box::new(BooleanQuery::new(terms.iter().map(word).collect()));
     let mut clauses = vec![(Occur::Must, words)];
-    clauses.extend(conditions.filters(None).map(|restriction| (Occur::Must, restriction_query(restriction))));
+    for restriction in conditions.filters(None) {
+        clauses.push((Occur::Must, restriction_query(restriction)?));
+    }
     clauses.extend(conditions.required.iter().map(|text| (Occur::Must, text_query(text))));
     clauses.extend(conditions.excluded.iter().map(|text| (Occur::MustNot, text_query(text))));
-    match clauses.as_slice() {
+    Some(match clauses.as_slice() {
         [(_, words)] => words.box_clone(),
         _ => Box::new(BooleanQuery::new(clauses)),
-    }
+    })
 }
 
 fn text_query(condition: &TextCondition) -> Box<dyn Query> {
@@ -90,7 +96,7 @@ fn with_term(term: &Term) -> Box<dyn Query> {
     Box::new(TermQuery::new(term.clone(), IndexRecordOption::Basic))
 }
 
-fn restriction_query(restriction: &Restriction) -> Box<dyn Query> {
+fn restriction_query(restriction: &Restriction) -> Option<Box<dyn Query>> {
     let query: Box<dyn Query> = match restriction {
         Restriction::AnyOf(terms) => any_of(terms),
         Restriction::NoneOf(terms) => {
@@ -100,8 +106,9 @@ fn restriction_query(restriction: &Restriction) -> Box<dyn Query> {
         Restriction::Since(from) => {
             Box::new(RangeQuery::new(Bound::Included(from.clone()), Bound::Unbounded))
         }
+        Restriction::OfSitesWith(_) => return None,
     };
-    Box::new(ConstScoreQuery::new(query, 0.0))
+    Some(Box::new(ConstScoreQuery::new(query, 0.0)))
 }
 
 fn any_of(terms: &[Term]) -> Box<dyn Query> {

@@ -24,6 +24,7 @@ use super::rows;
 use super::selection::selecting;
 use super::snippet::Highlighter;
 use super::spam_list;
+use super::term_bits::sets_of;
 use super::term_scores::{TermScope, TermScores, rarity_of};
 use super::vector_search::VectorSearch;
 use super::window::{Window, WindowQuery};
@@ -76,7 +77,7 @@ pub(super) fn explore(
         ..SearchRequest::default()
     };
     execute(opened, None, &search, parse_phrasings(&search.phrasings)?, |executor| {
-        if executor.plans.is_empty() {
+        if executor.plans.is_empty() && !executor.has_only_unsearchable_words() {
             return executor.count(|counter| counter.count_with_filters(&request.facets));
         }
         let window = executor.window()?;
@@ -162,16 +163,21 @@ impl<'a> SearchExecutor<'a> {
     }
 
     fn answer(&self) -> Result<SearchAnswer, SearchError> {
-        let (mut answer, relevant) = match (self.request.sort, self.plans.is_empty()) {
-            (Sort::Relevance, false) => {
-                let mut window = self.window()?;
-                if self.request.is_relevant_only {
-                    window.keep_relevant();
-                }
-                let relevant = window.relevant_documents();
-                (self.by_relevance(&mut window)?, Some(relevant))
+        let is_ranked = self.request.sort == Sort::Relevance && !self.plans.is_empty();
+        let (mut answer, relevant) = if is_ranked || self.has_only_unsearchable_words() {
+            let mut window = self.window()?;
+            if self.request.is_relevant_only {
+                window.keep_relevant();
             }
-            (sort, _) => (self.by_column(sort)?, None),
+            let relevant = window.relevant_documents();
+            (self.by_relevance(&mut window)?, Some(relevant))
+        } else if self.request.is_relevant_only && !self.plans.is_empty() {
+            let window = self.window()?;
+            let relevant =
+                if self.has_good_result(&window) { window.relevant_documents() } else { Vec::new() };
+            (self.relevant_by_column(self.request.sort, &relevant, window.coverage)?, Some(relevant))
+        } else {
+            (self.by_column(self.request.sort)?, None)
         };
         if !answer.nothing_good && !self.request.facets.is_empty() {
             let keys = &self.request.facets;
@@ -179,6 +185,12 @@ impl<'a> SearchExecutor<'a> {
                 self.count(|counter| counter.count_without_own_filter(keys, relevant.as_deref()))?;
         }
         Ok(answer)
+    }
+
+    /// Whether the request has text, but no word that capabilities are searched by: punctuation, stop words and words that are too long.
+    /// Such a request finds capabilities with exactly this name, and nothing else.
+    fn has_only_unsearchable_words(&self) -> bool {
+        self.plans.is_empty() && self.phrasings.iter().any(|phrasing| !phrasing.text.trim().is_empty())
     }
 
     /// The re-ranked documents first, then the rest by the score of their text.
@@ -195,6 +207,7 @@ impl<'a> SearchExecutor<'a> {
         };
         if !self.has_good_result(window) {
             (answer.nothing_good, answer.total, answer.relevant) = (true, 0, Some(0));
+            answer.has_no_words = self.plans.is_empty();
             return Ok(answer);
         }
         let highlighter = Highlighter::of(self.opened, &self.plans);
@@ -300,13 +313,29 @@ impl<'a> SearchExecutor<'a> {
     }
 
     fn by_column(&self, sort: Sort) -> Result<SearchAnswer, SearchError> {
-        let failed = IndexError::engine("sort");
         let with_words = self.with_words()?;
+        self.by_column_among(sort, &with_words)
+    }
+
+    /// The relevant results in the order of a column.
+    fn relevant_by_column(
+        &self,
+        sort: Sort,
+        relevant: &[DocAddress],
+        coverage: f32,
+    ) -> Result<SearchAnswer, SearchError> {
+        let answer = self.by_column_among(sort, &sets_of(&self.opened.searcher, relevant))?;
+        let relevant = Some(answer.total);
+        Ok(SearchAnswer { relevant, nothing_good: answer.total == 0, coverage, ..answer })
+    }
+
+    fn by_column_among(&self, sort: Sort, documents: &[FixedBitSet]) -> Result<SearchAnswer, SearchError> {
+        let failed = IndexError::engine("sort");
         let mut page = PageByColumn::new(self.opened, sort, self.limit + 1, self.cursor.position.clone());
         let mut total = 0;
-        let segments = self.opened.searcher.segment_readers().iter().zip(&with_words);
-        for ((segment, with_words), ordinal) in segments.zip(0..) {
-            let documents = matching(segment, with_words, self.admitted.segment(ordinal));
+        let segments = self.opened.searcher.segment_readers().iter().zip(documents);
+        for ((segment, documents), ordinal) in segments.zip(0..) {
+            let documents = matching(segment, documents, self.admitted.segment(ordinal));
             total += documents.len() as u64;
             let addresses = documents.into_iter().map(|document| DocAddress::new(ordinal, document));
             page.add_segment(segment, addresses, || self.deadline.tantivy_check()).map_err(&failed)?;
@@ -334,10 +363,13 @@ impl<'a> SearchExecutor<'a> {
         Some(Cursor { seen, position, is_beyond: true }.write(self.query_hash))
     }
 
-    fn with_words(&self) -> Result<Vec<FixedBitSet>, IndexError> {
+    fn with_words(&self) -> Result<Vec<FixedBitSet>, SearchError> {
+        if self.has_only_unsearchable_words() {
+            return Ok(sets_of(&self.opened.searcher, &self.window()?.relevant_documents()));
+        }
         let terms = self.plans.iter().flat_map(selecting);
-        with_words(self.opened, terms, || self.deadline.tantivy_check())
-            .map_err(IndexError::engine("look words up"))
+        let found = with_words(self.opened, terms, || self.deadline.tantivy_check());
+        Ok(found.map_err(IndexError::engine("look words up"))?)
     }
 
     fn count<T>(&self, count: impl FnOnce(FacetCounter<'_>) -> tantivy::Result<T>) -> Result<T, SearchError> {
@@ -355,7 +387,7 @@ impl<'a> SearchExecutor<'a> {
         let texts = self.phrasings.iter().map(|phrasing| phrasing.text.trim());
         let query = WindowQuery {
             opened: self.opened,
-            vectors: self.vectors,
+            vectors: self.vectors.filter(|_| !self.plans.is_empty()),
             texts: texts.filter(|text| !text.is_empty()).collect(),
             plans: &self.plans,
             admitted: &self.admitted,

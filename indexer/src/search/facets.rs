@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use fixedbitset::FixedBitSet;
 use tantivy::columnar::{Column, StrColumn};
-use tantivy::{DocAddress, DocId, SegmentReader};
+use tantivy::{DocAddress, DocId, SegmentOrdinal, SegmentReader};
 
 use super::admitted::{Admitted, matching};
 use super::conditions::Conditions;
@@ -103,7 +103,9 @@ impl FacetCounter<'_> {
             }
             for (key, counts) in keys.iter().zip(&mut counts) {
                 self.deadline.tantivy_check()?;
-                if let Some(column) = segment.fast_fields().str(key.as_str())? {
+                if *key == FacetKey::AgentEndpoint {
+                    self.count_endpoints(ordinal, &documents, counts);
+                } else if let Some(column) = segment.fast_fields().str(key.as_str())? {
                     let sites = self.site_numbers(*key, segment)?;
                     let found = values_found(&column, &documents, sites.as_ref());
                     add_by_name(&column, found, NAMES_MAX, counts)?;
@@ -111,6 +113,16 @@ impl FacetCounter<'_> {
             }
         }
         Ok(counts)
+    }
+
+    /// Counts documents of one segment by the agent endpoints of their sites.
+    fn count_endpoints(&self, ordinal: SegmentOrdinal, documents: &[DocId], counts: &mut Counts) {
+        let Some(columns) = self.opened.columns.get(ordinal as usize) else { return };
+        for traits in documents.iter().filter_map(|document| columns.traits(*document)) {
+            for protocol in self.opened.site_endpoints.of_site(traits.site) {
+                counts.add(protocol.as_str(), 1);
+            }
+        }
     }
 
     /// The counts of a key over a few documents.
@@ -121,7 +133,10 @@ impl FacetCounter<'_> {
             if of_segment.peek().is_none() {
                 continue;
             }
-            if let Some(column) = segment.fast_fields().str(key.as_str())? {
+            if key == FacetKey::AgentEndpoint {
+                let documents: Vec<DocId> = of_segment.map(|at| at.doc_id).collect();
+                self.count_endpoints(ordinal, &documents, &mut counts);
+            } else if let Some(column) = segment.fast_fields().str(key.as_str())? {
                 let sites = self.site_numbers(key, segment)?;
                 let mut found: BTreeMap<u64, Found> = BTreeMap::new();
                 for at in of_segment {

@@ -36,7 +36,8 @@ pub(super) fn row(opened: &OpenedIndex, address: DocAddress) -> Result<Hit, Inde
     let first_seen_at = first_seen_ms.and_then(DateTime::from_timestamp_millis);
     hit.first_seen_at = first_seen_at.unwrap_or_default();
     let traits = columns.and_then(|columns| columns.traits(address.doc_id));
-    hit.site_endpoints = traits.map(|traits| opened.site_endpoints.of_site(traits.site)).unwrap_or_default();
+    hit.site_endpoints =
+        traits.map(|traits| opened.site_endpoints.of_site(traits.site).collect()).unwrap_or_default();
     Ok(hit)
 }
 

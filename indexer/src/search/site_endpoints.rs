@@ -8,6 +8,7 @@ use tantivy::schema::IndexRecordOption;
 use tantivy::{DocSet, Searcher, TERMINATED, Term};
 
 use super::columns::Columns;
+use crate::filter::FacetKey;
 use crate::index::{AGENT_PROTOCOLS, Fields};
 
 /// For each protocol of [`AGENT_PROTOCOLS`], hashes of the sites that declare an endpoint of it.
@@ -20,11 +21,12 @@ impl SiteEndpoints {
         fields: &Fields,
         columns: &[Arc<Columns>],
     ) -> tantivy::Result<Self> {
+        let field = fields.facet(FacetKey::AgentEndpoint);
         let mut sites: [FxHashSet<u64>; AGENT_PROTOCOLS.len()] = Default::default();
         for (segment, columns) in searcher.segment_readers().iter().zip(columns) {
-            let inverted = segment.inverted_index(fields.endpoint)?;
+            let inverted = segment.inverted_index(field)?;
             for (protocol, sites) in AGENT_PROTOCOLS.iter().zip(&mut sites) {
-                let term = Term::from_field_text(fields.endpoint, protocol.as_str());
+                let term = Term::from_field_text(field, protocol.as_str());
                 let Some(mut postings) = inverted.read_postings(&term, IndexRecordOption::Basic)? else {
                     continue;
                 };
@@ -40,8 +42,8 @@ impl SiteEndpoints {
     }
 
     /// The protocols of a site, by the hash of its name.
-    pub(super) fn of_site(&self, site: u64) -> Vec<Protocol> {
-        let has = AGENT_PROTOCOLS.iter().zip(&self.0).filter(|(_, sites)| sites.contains(&site));
-        has.map(|(protocol, _)| *protocol).collect()
+    pub(super) fn of_site(&self, site: u64) -> impl Iterator<Item = Protocol> {
+        let has = AGENT_PROTOCOLS.iter().zip(&self.0).filter(move |(_, sites)| sites.contains(&site));
+        has.map(|(protocol, _)| *protocol)
     }
 }

@@ -10,7 +10,7 @@ use fixedbitset::FixedBitSet;
 use lru::LruCache;
 use tantivy::postings::BlockSegmentPostings;
 use tantivy::schema::IndexRecordOption;
-use tantivy::{DocId, SegmentReader, Term};
+use tantivy::{DocAddress, DocId, Searcher, SegmentReader, Term};
 
 /// Maximum number of terms of one segment whose bits are cached: at most eight bytes a document.
 const TERMS_MAX: NonZeroUsize = NonZeroUsize::new(64).unwrap();
@@ -85,6 +85,17 @@ pub(super) fn add(bits: &mut FixedBitSet, mut blocks: BlockSegmentPostings) {
 
 pub(super) fn empty(segment: &SegmentReader) -> FixedBitSet {
     FixedBitSet::with_capacity(segment.max_doc() as usize)
+}
+
+/// The documents as a set for each segment.
+pub(super) fn sets_of(searcher: &Searcher, documents: &[DocAddress]) -> Vec<FixedBitSet> {
+    let mut sets: Vec<FixedBitSet> = searcher.segment_readers().iter().map(empty).collect();
+    for address in documents {
+        if let Some(set) = sets.get_mut(address.segment_ord as usize) {
+            set.insert(address.doc_id as usize);
+        }
+    }
+    sets
 }
 
 /// The document of a bit.

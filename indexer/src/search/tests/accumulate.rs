@@ -17,7 +17,7 @@ use crate::query::{FilterPart, QueryTerm, Restriction};
 
 /// The query of some terms under conditions.
 fn query_of(opened: &OpenedIndex, terms: &[QueryTerm], conditions: &Conditions) -> Box<dyn Query> {
-    query(opened, &terms.iter().collect::<Vec<_>>(), conditions)
+    query(opened, &terms.iter().collect::<Vec<_>>(), conditions).unwrap()
 }
 
 fn accumulated(
