@@ -223,7 +223,7 @@ fn customers_do_not_make_other_documents_of_their_platform_spam() {
         let mut stored = site("platform.example", "Customer", 60, &[("forecast", description)]);
         let host = format!("c{at}.platform.example");
         let url = ManifestUrl::parse(&format!("https://{host}/.well-known/agent-card.json")).unwrap();
-        stored.publisher = manifest::Publisher::Host;
+        stored.publisher = Publisher::Host;
         (stored.manifest.id, stored.manifest.url) = (ManifestId::of(&url), url);
         stored.manifest.capabilities[0].id = CapabilityId::of_key(&host);
         stored
@@ -239,6 +239,16 @@ fn customers_do_not_make_other_documents_of_their_platform_spam() {
     assert!(spam(&searcher).is_empty(), "the platform has a document of its own: {:?}", spam(&searcher));
     let (_dir, searcher) = index(&all[..all.len() - 1]);
     assert!(spam(&searcher).is_empty(), "other customers: {:?}", spam(&searcher));
+    let copies = (0..70).map(|at| {
+        let mut copy = spammer.clone();
+        let url = ManifestUrl::parse(&format!("https://c0.platform.example/{at}/agent-card.json")).unwrap();
+        (copy.manifest.id, copy.manifest.url) = (ManifestId::of(&url), url);
+        copy.manifest.capabilities[0].id = CapabilityId::of_key(&at.to_string());
+        copy
+    });
+    let other = of_customer(1, "Sends letters.");
+    let (_dir, searcher) = index(&web.iter().cloned().chain(copies).chain([other]).collect::<Vec<_>>());
+    assert!(spam(&searcher).is_empty(), "a customer that was not read: {:?}", spam(&searcher));
     let alone: Vec<StoredManifest> = web.into_iter().chain([spammer]).collect();
     let (_dir, searcher) = index(&alone);
     let expected = BTreeMap::from([("platform.example".to_owned(), vec!["brand_names".to_owned()])]);

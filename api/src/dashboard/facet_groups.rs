@@ -58,7 +58,7 @@ fn group(key: FacetKey, query: &QueryPairs, answer: &SearchAnswer, fallback: &Fa
     };
     let close = counted.and_then(|answer| answer.relevant).filter(|close| *close > 0);
     let is_close = |facet: &&FacetCount| close.is_none() || facet.relevant.is_none_or(|count| count > 0);
-    let all = close.or(counted.map(|answer| answer.total));
+    let all = close.or_else(|| counted.map(|answer| answer.total));
     let shown = |facet: &FacetCount| facet.relevant.filter(|_| close.is_some()).unwrap_or(facet.count);
     // filtering by a value that all results have changes nothing
     let narrows = |facet: &&FacetCount| {

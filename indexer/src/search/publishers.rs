@@ -146,6 +146,12 @@ impl<'a> Publishers<'a> {
         if self.known.len() >= FACTS_KEPT_MAX {
             self.known.clear();
         }
+        if left == 0
+            && let Some(found) = &mut found
+        {
+            let all: usize = self.segments.iter().map(|(_, of)| pairs_with(&of.manifests, site).len()).sum();
+            found.unread = all.saturating_sub(MANIFESTS_MAX);
+        }
         let found = found.map(Arc::new);
         self.known.insert(site, found.clone());
         Ok(found)

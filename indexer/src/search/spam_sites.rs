@@ -316,6 +316,7 @@ mod tests {
         PublisherFacts {
             is_at_domain: true,
             customers: BTreeSet::new(),
+            unread: 0,
             site: SiteName::parse(site).unwrap(),
             capabilities: KNOWN_CAPABILITIES_MIN,
             first_seen_ms,

@@ -40,6 +40,9 @@ pub(crate) struct PublisherFacts {
     /// The customers to whom the hosts of the manifests may belong ([`customer_of`]); empty at the domain.
     #[serde(default)]
     pub(crate) customers: BTreeSet<String>,
+    /// Number of manifests of the site beyond the limit, which were not read.
+    #[serde(skip)]
+    pub(crate) unread: usize,
     pub(crate) is_verified: bool,
     /// Keys of the publisher's own names, and of their words.
     pub(crate) own_names: BTreeSet<u32>,
@@ -83,6 +86,7 @@ impl PublisherFacts {
             first_seen_ms: stored.first_seen_at.timestamp_millis(),
             is_at_domain,
             customers: customer.into_iter().collect(),
+            unread: 0,
             is_verified: stored.identity().marks().contains(&IdentityMark::Verified),
             own_names,
             has_own_name,
@@ -114,9 +118,10 @@ impl PublisherFacts {
         self.sketches = sketches.collect::<BTreeSet<u64>>().into_iter().take(SKETCHES_MAX).collect();
     }
 
-    /// Whether all manifests have one publisher, so that the whole site may count as spam because of one of them.
+    /// Whether all manifests have one publisher, so that the whole site may count as spam because of one of them. Manifests at other hosts
+    /// that were not read may belong to other customers.
     pub(crate) fn has_one_publisher(&self) -> bool {
-        self.customers.len() <= 1
+        self.is_at_domain || (self.customers.len() <= 1 && self.unread == 0)
     }
 }
 

@@ -105,7 +105,7 @@ pub(crate) async fn hosts_that_others_name_take_no_place_of_those_that_the_site_
     let both = [api.clone(), victim.clone()];
     assert_eq!(
         store.host_checks_begin(&both, start()).await?,
-        [api.host.clone()],
+        std::slice::from_ref(&api.host),
         "a0 was begun on this day"
     );
     for host in begun.iter().chain([&api.host]) {
