@@ -84,7 +84,11 @@ mod tests {
         FacetCount { value: value.to_owned(), count, relevant }
     }
 
-    fn safety(query: &str, answer: &SearchAnswer) -> (Vec<(String, String)>, Vec<(String, String)>) {
+    /// Texts of values and their counts.
+    type Counted = Vec<(String, String)>;
+
+    /// The values of the group, and the others.
+    fn safety(query: &str, answer: &SearchAnswer) -> (Counted, Counted) {
         let query = QueryPairs::parse(query).unwrap();
         let groups = facet_groups(&query, answer, &Fallback::default());
         let group = groups.into_iter().find(|group| group.name == FacetKey::Safety.filter().label).unwrap();
