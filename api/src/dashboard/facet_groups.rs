@@ -58,11 +58,11 @@ fn group(key: FacetKey, query: &QueryPairs, answer: &SearchAnswer, fallback: &Fa
     };
     let close = counted.and_then(|answer| answer.relevant).filter(|close| *close > 0);
     let is_close = |facet: &&FacetCount| close.is_none() || facet.relevant.is_none_or(|count| count > 0);
-    let all = close.or_else(|| counted.map(|answer| answer.total));
+    let all = counted.map(|answer| answer.total);
     let shown = |facet: &FacetCount| facet.relevant.filter(|_| close.is_some()).unwrap_or(facet.count);
     // filtering by a value that all results have changes nothing
     let narrows = |facet: &&FacetCount| {
-        all.is_none_or(|all| shown(facet) < all) || chosen.contains(&facet.value.as_str())
+        all.is_none_or(|all| facet.count < all) || chosen.contains(&facet.value.as_str())
     };
     let listed = counts.iter().take(VALUES_MAX);
     let (first, others): (Vec<&FacetCount>, Vec<&FacetCount>) = listed.clone().partition(is_close);
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn values_of_all_results_are_left_out_unless_they_are_chosen() {
-        let counts = || vec![counted("read", 15, Some(5)), counted("write", 12, Some(0))];
+        let counts = || vec![counted("read", 35, Some(5)), counted("write", 12, Some(0))];
         let found = answer(Some(5), counts());
         let query = QueryPairs::parse("q=book").unwrap();
         assert!(facet_groups(&query, &found, &Fallback::default()).is_empty());
