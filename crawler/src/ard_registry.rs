@@ -92,8 +92,12 @@ impl PagedRegistry for AgentList {
         })
     }
 
+    fn list(&self) -> &'static str {
+        "items"
+    }
+
     fn read(&self, page: &Value) -> Option<Page> {
-        page_of(page, "items", &self.source)
+        page_of(page, self.list(), &self.source)
     }
 
     fn next_token<'p>(&self, page: &'p Value) -> Option<&'p str> {
@@ -116,8 +120,12 @@ impl PagedRegistry for AgentSearch {
         Some(PageRequest { url, limit: BodyKind::Manifest, body: Some(search_body(&text, token)) })
     }
 
+    fn list(&self) -> &'static str {
+        "results"
+    }
+
     fn read(&self, page: &Value) -> Option<Page> {
-        page_of(page, "results", &self.source)
+        page_of(page, self.list(), &self.source)
     }
 
     fn next_token<'p>(&self, page: &'p Value) -> Option<&'p str> {

@@ -15,7 +15,8 @@ use crate::error::CrawlError;
 use crate::events::Event;
 use crate::schedule::ScheduledTask;
 use crate::seed_files::{self, ReadAgain, SeedFiles};
-use crate::seeding::{Reading, seed};
+use crate::seeding::seed;
+use crate::seeds::Reading;
 use crate::seeds::SeedReport;
 use crate::visit::Tools;
 

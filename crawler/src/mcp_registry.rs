@@ -48,6 +48,10 @@ impl PagedRegistry for McpRegistry {
         Some(PageRequest { url: page_url(&self.base, since, token)?, limit: BodyKind::OpenApi, body: None })
     }
 
+    fn list(&self) -> &'static str {
+        "servers"
+    }
+
     fn read(&self, page: &Value) -> Option<Page> {
         let servers = page["servers"].as_array()?.as_slice();
         let next = &page["metadata"]["nextCursor"];

@@ -31,8 +31,6 @@ const NOT_OFFERED: [StatusCode; 3] =
 /// Maximum number of pages of one reading: a hundred thousand entries. The next reading continues.
 const PAGES_MAX: usize = 1_000;
 
-/// The members of a page that contain its entries.
-const LISTS: [&str; 2] = ["servers", "results"];
 /// Maximum number of parsed entries of a page: as many as are requested.
 const ENTRIES_MAX: usize = 100;
 /// Each entry. Anybody who publishes in a registry writes into its pages, so an entry that exceeds these limits is left out alone. Published
@@ -60,6 +58,9 @@ pub(crate) trait PagedRegistry {
     /// The request for the first page, or for the page of a token; with `since`, of the entries that have changed since this time. `None` if
     /// the URL is not usable as the URL of a registry.
     fn request(&self, since: Option<DateTime<Utc>>, token: Option<&str>) -> Option<PageRequest>;
+
+    /// The member of a page that contains its entries.
+    fn list(&self) -> &'static str;
 
     /// `None` if the response is no page of a list.
     fn read(&self, page: &Value) -> Option<Page>;
@@ -94,10 +95,11 @@ impl NoPage {
         }
     }
 
-    fn into_error(self, base: &ManifestUrl) -> SeedError {
+    /// Only the first page shows that a registry does not offer a list.
+    fn into_error(self, base: &ManifestUrl, is_first: bool) -> SeedError {
         let (name, reason) = (base.to_string(), self.reason());
         match self {
-            Self::Unusable { status, advice, .. } if NOT_OFFERED.contains(&status) => {
+            Self::Unusable { status, advice, .. } if is_first && NOT_OFFERED.contains(&status) => {
                 SeedError::NotOffered { name, reason, advice }
             }
             Self::Unusable { advice, .. } => SeedError::Unfetched { name, reason, advice },
@@ -118,7 +120,7 @@ pub(crate) async fn read_pages<R: PagedRegistry>(
     let mut token = harvest.resumed_at().map(str::to_owned);
     let is_resumed = token.is_some();
     let mut requested: HashSet<u64> = token.as_deref().map(fingerprint).into_iter().collect();
-    let (mut seeds, mut pages) = (Vec::new(), 0);
+    let (mut seeds, mut pages, mut has_entries) = (Vec::new(), 0, is_resumed);
     while pages < PAGES_MAX {
         let since = harvest.changed_since();
         let Some(request) = registry.request(since, token.as_deref()) else {
@@ -143,11 +145,13 @@ pub(crate) async fn read_pages<R: PagedRegistry>(
                 if pages == 0 && no_page.is_refusal() {
                     harvest.restart().await?;
                 }
-                return Err(no_page.into_error(base));
+                let is_first = pages == 0 && token.is_none();
+                return Err(no_page.into_error(base, is_first));
             }
         };
         let next = registry.next_token(&answer).filter(|next| !next.is_empty());
-        if pages == 0 && content.is_empty && next.is_none() && since.is_none() && !is_resumed {
+        has_entries |= !content.is_empty;
+        if next.is_none() && !has_entries && since.is_none() {
             return Err(SeedError::Empty { name: base.to_string(), advice: registry.advice() });
         }
         seeds.extend(content.seeds);
@@ -177,7 +181,7 @@ async fn fetch<R: PagedRegistry>(
     let reply = send(requests, request).await.map_err(NoPage::Unsent)?;
     let status = reply.head.status;
     let unusable = |(reason, advice)| NoPage::Unusable { status, reason, advice };
-    let answer = read_page(requests.reader(), registry.advice(), reply).await.map_err(unusable)?;
+    let answer = read_page(requests.reader(), registry, reply).await.map_err(unusable)?;
     let no_list = || unusable(("its response is no page of a list".to_owned(), registry.advice()));
     let content = registry.read(&answer).ok_or_else(no_list)?;
     Ok((answer, content))
@@ -190,24 +194,24 @@ async fn send(requests: &mut StandaloneRequests, request: &PageRequest) -> Resul
 }
 
 /// The JSON of a response, or why there is none, with what to do.
-async fn read_page(
+async fn read_page<R: PagedRegistry>(
     reader: &Reader,
-    advice: &'static str,
+    registry: &R,
     reply: Reply,
 ) -> Result<Value, (String, &'static str)> {
     let (StatusCode::OK, None, Some(body)) =
         (reply.head.status, bot_wall_header(&reply.head.headers), reply.body)
     else {
-        return Err(denial(&reply.head, advice));
+        return Err(denial(&reply.head, registry.advice()));
     };
-    parse(reader, body.bytes).await.map_err(|reason| (reason, advice))
+    parse(reader, body.bytes, registry.list()).await.map_err(|reason| (reason, registry.advice()))
 }
 
 /// Parses a page of up to 16 MiB off the async runtime, without the entries that exceed [`ENTRY`].
-async fn parse(reader: &Reader, bytes: Vec<u8>) -> Result<Value, String> {
+async fn parse(reader: &Reader, bytes: Vec<u8>, list: &'static str) -> Result<Value, String> {
     let limits = PageLimits { entries: ENTRIES_MAX, each: ENTRY };
     let parsed = reader
-        .run(move || parse_list_page(&bytes, &LISTS, &limits))
+        .run(move || parse_list_page(&bytes, &[list], &limits))
         .await
         .map_err(|error| format!("its response was not read: {error}"))?;
     let read = parsed.map_err(|error| format!("its response is not usable JSON: {error}"))?;
@@ -265,15 +269,15 @@ mod tests {
         let occupied = reader.clone();
         tracker.spawn(async move { occupied.run(move || released.recv().ok()).await });
         tokio::task::yield_now().await;
-        let mut page = std::pin::pin!(parse(&reader, b"{\"servers\":[]}".to_vec()));
+        let mut page = std::pin::pin!(parse(&reader, b"{\"servers\":[]}".to_vec(), "servers"));
         let waits = tokio::time::timeout(Duration::from_millis(50), &mut page).await;
         assert!(waits.is_err(), "the thread is occupied: {waits:?}");
         drop(release);
         assert!(page.await.unwrap()["servers"].is_array());
         let nested = format!("{}{}", "[".repeat(130), "]".repeat(130));
         let text = format!(r#"{{"servers":[{{"a":{nested}}},{{"b":1}}],"metadata":{{"nextCursor":"c"}}}}"#);
-        let read = parse(&reader, text.into_bytes()).await.unwrap();
+        let read = parse(&reader, text.into_bytes(), "servers").await.unwrap();
         assert_eq!(read, serde_json::json!({"servers": [{"b": 1}], "metadata": {"nextCursor": "c"}}));
-        assert!(parse(&reader, b"{".to_vec()).await.unwrap_err().contains("not usable JSON"));
+        assert!(parse(&reader, b"{".to_vec(), "servers").await.unwrap_err().contains("not usable JSON"));
     }
 }

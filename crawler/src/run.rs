@@ -13,7 +13,8 @@ use crate::daemon::DaemonContext;
 use crate::error::CrawlError;
 use crate::events::{Event, Events};
 use crate::groups::Groups;
-use crate::seeding::{Reading, seed};
+use crate::seeding::seed;
+use crate::seeds::Reading;
 use crate::seeds::SeedReport;
 use crate::summary::Summary;
 use crate::visit::Tools;
@@ -41,7 +42,11 @@ pub async fn run(
     let seeds_monitor = Arc::new(TaskMonitor::new(store.clone(), BackgroundTask::Seeds));
     let seeds_read_at = config.seeds_read_at.unwrap_or_else(clock::now);
     let seeds = if config.seeds_read_at.is_none() {
-        let seeds = seed(&config, &tools, Reading::First, &cancel.soft, progress).await?;
+        let read = seed(&config, &tools, Reading::First, &cancel.soft, progress).await;
+        if let Err(error @ CrawlError::NoSource(_)) = &read {
+            seeds_monitor.ended(Err(TaskFailure::advised(error)), clock::now()).await;
+        }
+        let seeds = read?;
         report_seeds(&seeds, &seeds_monitor).await;
         seeds
     } else {

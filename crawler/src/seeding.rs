@@ -18,7 +18,7 @@ use crate::harvest::{Harvest, Incomplete};
 use crate::mcp_registry::list_mcp_registry;
 use crate::remote_seeds::fetch_list;
 use crate::seed_files;
-use crate::seeds::{SeedError, SeedReader, SeedReport, fingerprint};
+use crate::seeds::{Reading, SeedError, SeedReader, SeedReport, fingerprint};
 use crate::visit::{StandaloneRequests, Stop, Tools};
 use crate::worker::Progress;
 
@@ -28,14 +28,6 @@ const SEED_BATCH: usize = 20_000;
 const SEED_BATCH_BYTES: usize = 4 * 1_024 * 1_024;
 /// Number of listed sites per page that is compared with the seeds.
 const LISTED_PAGE: u32 = 20_000;
-
-/// Whether sources are read for the first time or again. Only at the first time may they be pipes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reading {
-    First,
-    /// The files did not change between two polls.
-    Again,
-}
 
 /// Reads every source and adds its seeds in batches. Lists on the web are fetched first. A source that fails does not affect the others; at
 /// the first reading, only sources on the web may fail.
@@ -338,7 +330,7 @@ mod tests {
         assert!(report.try_recv().is_err());
         let again = vec![("pipe".to_owned(), SourceContent::File(pipe))];
         let (_batches, report) = read_on_thread(again, SiteScope::Public, Reading::Again).unwrap();
-        let Err(SeedError::Unreadable { source, .. }) = report.await.unwrap() else { panic!("it was read") };
-        assert_eq!(source.kind(), io::ErrorKind::InvalidInput);
+        let failed = report.await.unwrap().unwrap().failed;
+        assert!(failed.len() == 1 && failed[0].contains("pipe"), "{failed:?}");
     }
 }

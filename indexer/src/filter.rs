@@ -7,11 +7,10 @@
 //! Closed vocabularies are parsed here, and an unknown value is an error that lists the known ones. Open vocabularies (sites, types,
 //! namespaces, languages) accept any text in any case and may simply match nothing.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::str::FromStr;
 
-use chrono::{DateTime, Utc};
 use manifest::declaration::payment_schemes;
 use manifest::entry::{Entry, publisher_of};
 use manifest::model::{
@@ -84,7 +83,7 @@ pub struct Filter {
     pub vocabulary: Option<fn() -> Vec<&'static str>>,
     /// Whether publishers choose the values freely. Such values are listed by the number of their sites, without long values and URLs.
     pub(crate) is_free_text: bool,
-    parse: fn(&str) -> Result<String, UnknownValue>,
+    pub(crate) parse: fn(&str) -> Result<String, UnknownValue>,
     values_of: fn(&FilterSource<'_>) -> Vec<String>,
 }
 
@@ -465,70 +464,10 @@ impl FacetKey {
     }
 }
 
-/// The parsed values of each filter; see [`Filters::add`].
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct FilterValues(BTreeMap<FacetKey, BTreeSet<String>>);
-
-/// The filters of one request. Empty means that anything matches.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Filters {
-    pub values: FilterValues,
-    /// Sites whose capabilities are left out.
-    pub without_sites: Vec<String>,
-    /// Whole names, native ids or identifiers; case-insensitive.
-    pub names: Vec<String>,
-    /// Only these capabilities. Like `without_sites`, it does not end a query whose cursors were issued with others.
-    pub among: Option<BTreeSet<CapabilityId>>,
-    pub invocable: Option<bool>,
-    pub updated_since: Option<DateTime<Utc>>,
-    pub first_seen_since: Option<DateTime<Utc>>,
-}
-
-impl Filters {
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-
-    /// Also accepts documents with this value.
-    pub fn add(&mut self, key: FacetKey, value: &str) -> Result<(), UnknownValue> {
-        let value = (key.filter().parse)(value)?;
-        self.values.0.entry(key).or_default().insert(value);
-        Ok(())
-    }
-
-    /// [`Self::add`] for several values.
-    pub fn with<T: AsRef<str>>(
-        mut self,
-        key: FacetKey,
-        values: impl IntoIterator<Item = T>,
-    ) -> Result<Self, UnknownValue> {
-        for value in values {
-            self.add(key, value.as_ref())?;
-        }
-        Ok(self)
-    }
-
-    /// The filters without the values of one, and whether it had any.
-    pub fn without(&self, key: FacetKey) -> (Self, bool) {
-        let mut others = self.clone();
-        let was_set = others.values.0.remove(&key).is_some();
-        (others, was_set)
-    }
-
-    /// The filters that have values, with the values in the spelling of the index.
-    pub fn iter(&self) -> impl Iterator<Item = (FacetKey, &BTreeSet<String>)> {
-        self.values.0.iter().map(|(key, values)| (*key, values))
-    }
-
-    /// The values of one filter.
-    pub fn values(&self, key: FacetKey) -> impl Iterator<Item = &str> {
-        self.values.0.get(&key).into_iter().flatten().map(String::as_str)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::filters::Filters;
 
     #[test]
     fn filters_have_distinct_operators_paths_and_positions() {

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use manifest::SiteName;
 
-use crate::filter::{FacetKey, Filters};
+use crate::filter::FacetKey;
+use crate::filters::Filters;
 
 manifest::string_enum! {
     /// The order of the results.

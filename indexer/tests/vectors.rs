@@ -424,9 +424,8 @@ async fn until(mut has_happened: impl FnMut() -> bool) {
 }
 
 /// A database, and what reports the failures of computing vectors there.
-async fn monitor() -> (Store, Arc<TaskMonitor>) {
-    let dir = tempfile::tempdir().unwrap();
-    let store = Store::open_in_data_dir(dir.path()).await.unwrap();
+async fn monitor(dir: &Path) -> (Store, Arc<TaskMonitor>) {
+    let store = Store::open_in_data_dir(dir).await.unwrap();
     (store.clone(), Arc::new(TaskMonitor::new(store, BackgroundTask::Vectors)))
 }
 
@@ -434,7 +433,7 @@ async fn monitor() -> (Store, Arc<TaskMonitor>) {
 async fn a_failed_update_of_vectors_is_stored_until_one_succeeds() {
     let dir = tempfile::tempdir().unwrap();
     index(dir.path(), &web(), 1);
-    let (store, monitor) = monitor().await;
+    let (store, monitor) = monitor(dir.path()).await;
     for fails in [true, false] {
         let (cancel, embedder) =
             (CancellationToken::new(), Arc::new(Concepts { fails, ..Concepts::default() }));
@@ -463,7 +462,7 @@ async fn updates_vectors_until_cancelled() {
     let path = dir.path().join("vectors");
     let cancel = CancellationToken::new();
     let embedder = Arc::new(Concepts::default());
-    let keeping = keep_current(dir.path().to_owned(), embedder, monitor().await.1, cancel.clone());
+    let keeping = keep_current(dir.path().to_owned(), embedder, monitor(dir.path()).await.1, cancel.clone());
     let looking = async {
         index(dir.path(), &web(), 1);
         until(|| path.exists()).await;
@@ -489,7 +488,7 @@ async fn delays_the_removal_of_few_obsolete_rows() {
     let is_other = || fs::metadata(&path).unwrap().modified().unwrap() != written;
     let cancel = CancellationToken::new();
     let embedder = Arc::new(Concepts::default());
-    let monitor = monitor().await.1;
+    let monitor = monitor(dir.path()).await.1;
     let keeping = keep_current(dir.path().to_owned(), embedder.clone(), monitor, cancel.clone());
     let looking = async {
         manifests.pop();

@@ -5,7 +5,7 @@
 use std::collections::{HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
-use manifest::{ManifestId, ManifestUrl, SiteName};
+use manifest::{ManifestId, ManifestUrl, Publisher, SiteName};
 use serde::Serialize;
 use store::{SiteListing, Store, StoredManifest};
 use utoipa::ToSchema;
@@ -116,9 +116,9 @@ pub(crate) struct Comparable {
 }
 
 impl Comparable {
-    /// `None` for a document that the site itself does not name.
+    /// `None` for a document that the site does not publish at its domain: a customer may copy a listed name or address.
     pub(crate) fn of(stored: &StoredManifest) -> Option<Self> {
-        if !stored.is_of_site() {
+        if !stored.is_of_site() || stored.publisher != Publisher::Site {
             return None;
         }
         let manifest = &stored.manifest;

@@ -61,9 +61,7 @@ fn group(key: FacetKey, query: &QueryPairs, answer: &SearchAnswer, fallback: &Fa
     let all = counted.map(|answer| answer.total);
     let shown = |facet: &FacetCount| facet.relevant.filter(|_| close.is_some()).unwrap_or(facet.count);
     // filtering by a value that all results have changes nothing
-    let narrows = |facet: &&FacetCount| {
-        all.is_none_or(|all| facet.count < all) || chosen.contains(&facet.value.as_str())
-    };
+    let narrows = |facet: &&FacetCount| !chosen.is_empty() || all.is_none_or(|all| facet.count < all);
     let listed = counts.iter().take(VALUES_MAX);
     let (first, others): (Vec<&FacetCount>, Vec<&FacetCount>) = listed.clone().partition(is_close);
     let first = first.into_iter().filter(narrows).map(|facet| value(&facet.value, Some(shown(facet))));

@@ -1,8 +1,7 @@
 //! `GET /capabilities/{id}`: one capability with every member of its declaration.
 
 use axum::extract::Path;
-use manifest::CapabilityId;
-use manifest::Publisher;
+use manifest::{CapabilityId, Publisher};
 use serde_json::json;
 use store::StoredManifest;
 

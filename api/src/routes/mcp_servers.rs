@@ -326,7 +326,7 @@ impl ServerEntry {
         let server = server(&stored.manifest, &name(stored).0).filter(|_| has_server(stored))?;
         let server = ObjectText::of(&server).ok()?;
         let manifest = &stored.manifest;
-        let listed_as = declared_name(manifest).map_or_else(|| name(stored).0, str::to_owned);
+        let (listed_as, _) = name(stored);
         Some(Self { site: manifest.url.site(), listed_as, server, meta: meta(stored) })
     }
 

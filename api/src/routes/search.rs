@@ -114,7 +114,8 @@ async fn page(app: &App, client: Client, context: &RequestContext, query: &Query
     };
     let fallback = Fallback { site_status: site_status(app, &request).await?, ..fallback };
     let counted = search::counted(app.manifests(client), &results.answer.hits)?;
-    let query = query.clone();
+    // the page is ordered by relevance if no result is relevant
+    let query = if request.sort == Sort::Relevance { query.without("sort") } else { query.clone() };
     let render = move |context: &RequestContext| {
         let page = dashboard::search::results(&query, &request, results, paging, &fallback, &here);
         drop(counted);

@@ -389,7 +389,7 @@ async fn private_addresses_get_no_request() {
         .await;
         fixture.deliver().await;
         let failure = fixture.failure().await;
-        assert!(failure.contains("address_refused"), "{address}: {failure}");
+        assert!(failure.contains("address refused"), "{address}: {failure}");
         assert!(fixture.web.log().connections().iter().all(|one| one.host.as_deref() != Some(RECEIVER)));
     }
 }

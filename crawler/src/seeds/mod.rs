@@ -29,6 +29,14 @@ use store::{Seed, SeedOrigin, StoreError};
 use self::kind::Kind;
 pub use self::report::{Rejected, SeedReport, SourceReport};
 
+/// Whether sources are read for the first time or again. Only at the first time may they be pipes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reading {
+    First,
+    /// The files did not change between two polls.
+    Again,
+}
+
 /// Maximum length of a line; the longest URL that is stored has 8 KiB.
 const LINE_BYTES_MAX: u64 = 16 * 1024;
 /// Length of a line after which its source is not read further, because it is not a list.

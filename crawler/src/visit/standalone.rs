@@ -24,7 +24,7 @@ use crate::clock;
 use crate::groups::Groups;
 use crate::reading::Reader;
 use crate::retry::retry_while_unavailable;
-use crate::seeding::Reading;
+use crate::seeds::Reading;
 use egress::{Cause, Failure, Reply, Session};
 
 /// Delay before another attempt to lease a site that another worker holds.

@@ -19,20 +19,20 @@ use super::facets::FacetCounter;
 use super::opened::OpenedIndex;
 use super::order::{PageByColumn, PageByScore, Position, short_tie};
 use super::phrasings::{conditions, parse_phrasings, query_hash, replace_word};
+use super::plans::plans;
 use super::rank::{Ranked, explained_terms};
 use super::rows;
 use super::selection::selecting;
 use super::snippet::Highlighter;
 use super::spam_list;
 use super::term_bits::sets_of;
-use super::term_scores::{TermScope, TermScores, rarity_of};
+use super::term_scores::{TermScope, TermScores};
 use super::vector_search::VectorSearch;
 use super::window::{Window, WindowQuery};
 use crate::answer::{Explanation, FacetBuckets, Group, GroupMember, Hit, SearchAnswer};
 use crate::error::{IndexError, SearchError};
 use crate::query::{
-    Correction, ParsedQuery, Plan, REQUEST_ATTEMPTS_MAX, SHORT_WORDS_MAX, corrections, is_unknown_short,
-    short_replacement, with_known_operators,
+    Correction, ParsedQuery, Plan, SHORT_WORDS_MAX, is_unknown_short, short_replacement, with_known_operators,
 };
 use crate::request::{ExploreRequest, Grouping, LIMIT_MAX, SearchRequest, Sort};
 use crate::spam::SPAM_FACTOR;
@@ -487,39 +487,4 @@ fn move_to_front(ranked: &mut [Ranked], at: usize, best: f32) {
     if let Some(first) = ranked.first_mut() {
         first.score = best;
     }
-}
-
-/// The plans of the phrasings that have terms, and the corrections of each.
-fn plans(
-    opened: &OpenedIndex,
-    phrasings: &[ParsedQuery],
-    deadline: Deadline,
-) -> Result<(Vec<Plan>, Vec<Vec<Correction>>), SearchError> {
-    let mut plans = Vec::with_capacity(phrasings.len());
-    let mut attempts_left = REQUEST_ATTEMPTS_MAX;
-    for phrasing in phrasings {
-        let mut plan = Plan::of(&phrasing.text, &opened.word_weights);
-        if plan.terms.is_empty() {
-            continue;
-        }
-        let count = |text: &str| Ok(opened.words.term(&opened.searcher, text)?.frequency);
-        let documents = opened.statistics.documents();
-        let rarity = |frequency| rarity_of(frequency, documents);
-        plan.add_variants(&opened.languages, count, rarity).map_err(IndexError::engine("look a word up"))?;
-        let check = || deadline.check();
-        let corrections =
-            corrections(&opened.searcher, &opened.fields, &plan.words, &mut attempts_left, check)?;
-        let pairs = |text: &str| Ok(opened.bigrams.term(&opened.searcher, text)?.frequency);
-        plan.add_spellings(count, pairs).map_err(IndexError::engine("look a word up"))?;
-        if corrections.is_empty() {
-            plan.add_topical(count).map_err(IndexError::engine("look a word up"))?;
-        }
-        plan.add_intent(&phrasing.text);
-        plan.add_corrections(&corrections);
-        plan.add_translations();
-        plan.add_synonyms();
-        plan.add_times(&phrasing.text);
-        plans.push((plan, corrections));
-    }
-    Ok(plans.into_iter().unzip())
 }

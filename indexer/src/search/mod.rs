@@ -20,6 +20,7 @@ mod group;
 mod opened;
 mod order;
 mod phrasings;
+mod plans;
 mod postings;
 mod publishers;
 mod rank;

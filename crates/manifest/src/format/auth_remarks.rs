@@ -126,8 +126,12 @@ fn keep_secrets(secrets: Vec<Auth>, draft: &mut Draft<'_>) {
         if known.iter().any(|known| known.name == secret.name) {
             continue;
         }
-        let is_same =
-            |known: &&mut Auth| known.scheme == secret.scheme && known.name.is_none() && is_key(known.scheme);
+        let is_same = |known: &&mut Auth| {
+            known.scheme == secret.scheme
+                && known.name.is_none()
+                && known.location.is_none()
+                && is_key(known.scheme)
+        };
         match known.iter_mut().find(is_same) {
             Some(known) => {
                 (known.location, known.name) = (secret.location, secret.name);
@@ -192,7 +196,7 @@ const fn is_issued(auth: &Auth) -> bool {
 fn registers(call: &Capability) -> bool {
     const BESIDE: &[&str] =
         &["step", "agent", "agents", "account", "user", "client", "consumer", "self", "new", "post", "api"];
-    let may_be = |name: &str| ["regist", "Regist", "ignup", "ign_up"].iter().any(|part| name.contains(part));
+    let may_be = |name: &str| ["regist", "Regist", "ignup"].iter().any(|part| name.contains(part));
     if call.invocation.method.as_deref() != Some("POST") || !may_be(&call.native_id) {
         return false;
     }
@@ -233,7 +237,10 @@ fn secret_in(line: &str) -> Option<Auth> {
         return None;
     }
     let words = text::words(text::capped(described, draft::NAME_CHARS_MAX));
-    let is_required = words.iter().any(|word| word == "required") && !words.iter().any(|word| word == "not");
+    let is_denied = words
+        .windows(2)
+        .any(|pair| matches!(pair, [first, second] if first == "not" && second == "required"));
+    let is_required = words.iter().any(|word| word == "required") && !is_denied;
     let registration_url = lenient::registration_in(described);
     let secret = mcp::secret_of_environment(name)?;
     Some(Auth { registration_url, applies_to: applies_to(is_required), ..secret })

@@ -30,6 +30,7 @@ pub(super) fn set_transports(transports: &[(&'static str, Option<String>)], draf
     if let (Some(server), None) = (servers.next(), servers.next())
         && server.transport.is_none()
     {
-        server.transport = transports.first().map(|(transport, _)| (*transport).to_owned());
+        let of_none = transports.iter().find(|(_, url)| url.is_none());
+        server.transport = of_none.map(|(transport, _)| (*transport).to_owned());
     }
 }

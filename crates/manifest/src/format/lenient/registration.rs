@@ -91,8 +91,10 @@ pub(super) fn set_registration(object: &Object<'_>, found: &mut [Auth]) {
             auth.registration_url.clone_from(&in_words);
         }
         if auth.scheme != AuthScheme::Payment {
-            auth.registration = is_automatic.then(|| AUTOMATIC.to_owned());
-            auth.format = format.map(str::to_owned);
+            if is_automatic {
+                auth.registration.get_or_insert_with(|| AUTOMATIC.to_owned());
+            }
+            auth.format = auth.format.take().or_else(|| format.map(str::to_owned));
         }
     }
 }

@@ -116,8 +116,12 @@ pub(crate) fn read<'v>(
     let (mut sentences, mut calling): (Vec<Sentence<'v>>, Vec<Sentence<'v>>) = (Vec::new(), Vec::new());
     let mut meanings = Meanings::default();
     let first = draft.manifest.links.len();
+    let has_repository = root.keys().any(|name| name.starts_with("repo"));
+    let rooted = |names: &[&str], published: &str| {
+        if is_core { None } else { relative_page(names, published, has_repository) }
+    };
     each(root, &mut |names, published, owner| {
-        let rooted = relative_page(names, published, root).filter(|_| !is_core);
+        let rooted = rooted(names, published);
         let address = rooted.as_deref().or_else(|| is_address(published).then_some(published));
         if address.is_none() && addresses::may_hold_address(published) {
             sentences.push((published, owner));

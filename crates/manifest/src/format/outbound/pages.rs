@@ -1,7 +1,5 @@
 //! Relative paths of pages, and members with the files of a repository.
 
-use serde_json::{Map, Value};
-
 use crate::format::addresses;
 use crate::text;
 
@@ -36,13 +34,12 @@ fn names_files(name: &str) -> bool {
 
 /// The path of a page without its leading slash, in a member for pages: `"docs": "docs/keys.md"`. In a document that names a repository, a
 /// list of files is about the repository and not about the site.
-pub(super) fn relative_page(names: &[&str], published: &str, root: &Map<String, Value>) -> Option<String> {
+pub(super) fn relative_page(names: &[&str], published: &str, has_repository: bool) -> Option<String> {
     if !addresses::is_relative_document(published) {
         return None;
     }
     let mut holds_pages = false;
     text::each_word(names.last()?, |word| holds_pages |= PAGE_WORDS.contains(&word));
-    let has_repository = || root.keys().any(|name| name.starts_with("repo"));
-    let is_file = holds_pages && names.last().is_some_and(|name| names_files(name)) && has_repository();
+    let is_file = holds_pages && names.last().is_some_and(|name| names_files(name)) && has_repository;
     (holds_pages && !is_file).then(|| ["/", published.strip_prefix("./").unwrap_or(published)].concat())
 }
