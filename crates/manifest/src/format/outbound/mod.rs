@@ -23,7 +23,7 @@ use crate::name::parse_url;
 use crate::text;
 use follow::{follow_known, may_be_followed};
 use known::Known;
-use pages::relative_page;
+use pages::relative_pages;
 use target::Meanings;
 pub(crate) use target::{RELATED_WORDS, Target, target};
 
@@ -114,14 +114,10 @@ pub(crate) fn read<'v>(
     let (mut known, format, origin) = (Known::of(draft), draft.format(), draft.base().origin());
     let (mut links_left, mut paths_left) = (LINKS_MAX, TRIES_MAX);
     let (mut sentences, mut calling): (Vec<Sentence<'v>>, Vec<Sentence<'v>>) = (Vec::new(), Vec::new());
-    let mut meanings = Meanings::default();
-    let first = draft.manifest.links.len();
-    let has_repository = root.keys().any(|name| name.starts_with("repo"));
-    let rooted = |names: &[&str], published: &str| {
-        if is_core { None } else { relative_page(names, published, has_repository) }
-    };
+    let (mut meanings, first) = (Meanings::default(), draft.manifest.links.len());
+    let relative_page = relative_pages(root, is_core);
     each(root, &mut |names, published, owner| {
-        let rooted = rooted(names, published);
+        let rooted = relative_page(names, published);
         let address = rooted.as_deref().or_else(|| is_address(published).then_some(published));
         if address.is_none() && addresses::may_hold_address(published) {
             sentences.push((published, owner));

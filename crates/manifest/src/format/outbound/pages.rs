@@ -1,5 +1,7 @@
 //! Relative paths of pages, and members with the files of a repository.
 
+use serde_json::{Map, Value};
+
 use crate::format::addresses;
 use crate::text;
 
@@ -33,13 +35,19 @@ fn names_files(name: &str) -> bool {
 }
 
 /// The path of a page without its leading slash, in a member for pages: `"docs": "docs/keys.md"`. In a document that names a repository, a
-/// list of files is about the repository and not about the site.
-pub(super) fn relative_page(names: &[&str], published: &str, has_repository: bool) -> Option<String> {
-    if !addresses::is_relative_document(published) {
-        return None;
+/// list of files is about the repository and not about the site. The core formats define members for their pages.
+pub(super) fn relative_pages(
+    root: &Map<String, Value>,
+    is_core: bool,
+) -> impl Fn(&[&str], &str) -> Option<String> {
+    let has_repository = root.keys().any(|name| name.starts_with("repo"));
+    move |names, published| {
+        if is_core || !addresses::is_relative_document(published) {
+            return None;
+        }
+        let mut holds_pages = false;
+        text::each_word(names.last()?, |word| holds_pages |= PAGE_WORDS.contains(&word));
+        let is_file = holds_pages && has_repository && names.last().is_some_and(|name| names_files(name));
+        (holds_pages && !is_file).then(|| ["/", published.strip_prefix("./").unwrap_or(published)].concat())
     }
-    let mut holds_pages = false;
-    text::each_word(names.last()?, |word| holds_pages |= PAGE_WORDS.contains(&word));
-    let is_file = holds_pages && names.last().is_some_and(|name| names_files(name)) && has_repository;
-    (holds_pages && !is_file).then(|| ["/", published.strip_prefix("./").unwrap_or(published)].concat())
 }
