@@ -7,6 +7,8 @@
 //! Closed vocabularies are parsed here, and an unknown value is an error that lists the known ones. Open vocabularies (sites, types,
 //! namespaces, languages) accept any text in any case and may simply match nothing.
 
+mod values;
+
 use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::str::FromStr;
@@ -20,6 +22,8 @@ use manifest::model::{
 use manifest::{CapabilityId, IdentityMark, ManifestUrl, semantic_namespace};
 use policy::Status;
 use store::{StoredDeclaration, StoredManifest};
+
+pub use self::values::Filters;
 
 use crate::index::declared_endpoints;
 
@@ -83,7 +87,7 @@ pub struct Filter {
     pub vocabulary: Option<fn() -> Vec<&'static str>>,
     /// Whether publishers choose the values freely. Such values are listed by the number of their sites, without long values and URLs.
     pub(crate) is_free_text: bool,
-    pub(crate) parse: fn(&str) -> Result<String, UnknownValue>,
+    parse: fn(&str) -> Result<String, UnknownValue>,
     values_of: fn(&FilterSource<'_>) -> Vec<String>,
 }
 
@@ -467,7 +471,6 @@ impl FacetKey {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::filters::Filters;
 
     #[test]
     fn filters_have_distinct_operators_paths_and_positions() {

@@ -11,7 +11,6 @@ mod declarations;
 pub mod error;
 mod examples;
 pub mod filter;
-mod filters;
 pub mod follow;
 mod index;
 mod metrics;
@@ -40,8 +39,7 @@ pub use declarations::{
 };
 pub use error::{CursorError, IndexError, SearchError};
 pub use examples::{Examples, ExamplesError};
-pub use filter::{FacetKey, Filter, Method};
-pub use filters::Filters;
+pub use filter::{FacetKey, Filter, Filters, Method};
 pub use follow::IndexConfig;
 pub use index::{ExampleCheck, SCHEMA_VERSION, UnfoundExample, check_examples};
 pub use query::WordWeights;

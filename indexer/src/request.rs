@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use manifest::SiteName;
 
-use crate::filter::FacetKey;
-use crate::filters::Filters;
+use crate::filter::{FacetKey, Filters};
 
 manifest::string_enum! {
     /// The order of the results.

@@ -27,6 +27,7 @@ mod queue;
 mod requester;
 mod room;
 mod seeds;
+mod source_requests;
 mod sources;
 mod standalone;
 mod step;

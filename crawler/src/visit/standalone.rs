@@ -13,12 +13,13 @@ use chrono::{DateTime, Utc};
 use manifest::{Discovery, Host, ManifestUrl, SiteName};
 use policy::liveness::HostCheckOutcome;
 use policy::robots::RobotsCause;
-use policy::{BodyKind, RobotsDecision, RobotsKind, VisitEnd};
-use store::{GroupSet, LeaseRequest, LeaseToken, LeasedSite, PathSlots, RobotsRecord, StoreError, WorkerId};
+use policy::{BodyKind, RobotsDecision, VisitEnd};
+use store::{GroupSet, LeaseRequest, LeaseToken, LeasedSite, PathSlots, StoreError, WorkerId};
 
 use super::context::{Interrupt, Stop, Tools};
 use super::progress::Progress;
 use super::requester::{Message, Requester, Robots};
+use super::source_requests::SourceRequests;
 use super::task::{NamedBy, Task};
 use crate::clock;
 use crate::groups::Groups;
@@ -81,22 +82,6 @@ impl StandaloneError {
                 | Cause::Protocol => ASK_AGAIN,
             },
         }
-    }
-}
-
-/// The rules for requests for sources of seeds, which the operator names and reads at a start or by a schedule. A 503 without Retry-After
-/// delays nothing.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct SourceRequests {
-    /// A robots.txt that could not be read before this time is requested again.
-    robots_failures_before: Option<DateTime<Utc>>,
-}
-
-impl SourceRequests {
-    /// Whether a robots.txt is requested again although its last result has not expired.
-    pub(super) fn asks_again(self, record: &RobotsRecord) -> bool {
-        let is_before = self.robots_failures_before.is_some_and(|at| record.fetched_at < at);
-        record.kind == RobotsKind::Unreachable && is_before
     }
 }
 

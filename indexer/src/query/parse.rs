@@ -5,8 +5,7 @@
 use manifest::model::UnknownValue;
 
 use crate::analysis::words;
-use crate::filter::FacetKey;
-use crate::filters::Filters;
+use crate::filter::{FacetKey, Filters};
 
 /// Maximum length of a phrasing, in bytes. Requests to agents may contain pasted documents (the longest in the public tool-retrieval sets
 /// has 18,686 bytes). Parsing them is cheap, because only the first words are used.

@@ -7,8 +7,7 @@ use tantivy::{Searcher, SegmentReader, Term};
 
 use crate::analysis::fold_exact;
 use crate::error::{IndexError, SearchError};
-use crate::filter::FacetKey;
-use crate::filters::Filters;
+use crate::filter::{FacetKey, Filters};
 use crate::index::Fields;
 
 /// Maximum number of distinct values of one filter. The API accepts fifty, and operators in a phrasing may add more.

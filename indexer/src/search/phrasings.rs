@@ -7,7 +7,7 @@ use super::conditions::{Conditions, exclusion, phrase};
 use super::deadline::Deadline;
 use super::opened::OpenedIndex;
 use crate::error::{IndexError, SearchError};
-use crate::filters::Filters;
+use crate::filter::Filters;
 use crate::query::{PHRASINGS_MAX, ParsedQuery, Phrase, QUERY_BYTES_MAX, parse, restrictions};
 use crate::request::SearchRequest;
 

@@ -136,7 +136,7 @@ impl SiteManifestSize {
     /// publishes, then those of its other hosts, then other documents that the site names, and last those that only others name. Of the
     /// manifests at other hosts, those of the customers with the fewest bytes so far come first, so that no customer takes the room of
     /// another.
-    pub fn sort_by_trust(sizes: &mut [Self]) {
+    pub(crate) fn sort_by_trust(sizes: &mut [Self]) {
         sizes.sort_by(|one, other| one.url.cmp(&other.url));
         let mut bytes_of: HashMap<(u8, String), u64> = HashMap::new();
         let mut sorted: HashMap<ManifestId, (u8, u64)> = HashMap::with_capacity(sizes.len());

@@ -34,7 +34,7 @@ pub(crate) use self::robots::is_without_evidence;
 pub(super) use self::robots::{Robots, robots_use};
 use super::context::{Interrupt, Stop, Tools};
 use super::progress::Progress;
-use super::standalone::SourceRequests;
+use super::source_requests::SourceRequests;
 use super::traffic::Traffic;
 use crate::activity::VisitPlan;
 use crate::events::Event;

@@ -20,7 +20,7 @@ use store::{HostOrigin, HostState, RobotsRecord, Seed, SiteState, StoreError};
 use super::super::context::{Interrupt, NO_MEMORY, unless_busy};
 use super::super::links::is_kept;
 use super::super::progress::Progress;
-use super::super::standalone::SourceRequests;
+use super::super::source_requests::SourceRequests;
 use super::super::traffic::Traffic;
 use super::records::{conditions_of, record_of, renewed, restore};
 use super::{Exchange, KnownRobots, ParsedRobots, Requester};

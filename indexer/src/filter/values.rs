@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use manifest::CapabilityId;
 use manifest::model::UnknownValue;
 
-use crate::filter::FacetKey;
+use super::FacetKey;
 
 /// The parsed values of each filter; see [`Filters::add`].
 #[derive(Debug, Clone, Default, PartialEq)]
