@@ -25,7 +25,7 @@ use store::{StoredDeclaration, StoredManifest};
 
 pub use self::values::Filters;
 
-use crate::index::declared_endpoints;
+use crate::agent_endpoints::declared_endpoints;
 
 manifest::string_enum! {
     /// The HTTP verb of a capability (RFC 9110 §9, RFC 5789).

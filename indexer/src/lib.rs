@@ -3,6 +3,7 @@
 //! The index is disposable: it can be rebuilt from the store without fetching anything. One process writes (`follow`), any number of
 //! processes read (`Searcher`). A commit contains the feed position, so documents and position are always consistent.
 
+mod agent_endpoints;
 mod analysis;
 pub mod answer;
 mod build;

@@ -2,7 +2,6 @@
 
 mod directory;
 mod document;
-mod endpoints;
 mod forward;
 mod live;
 mod payload;
@@ -14,7 +13,6 @@ pub(crate) use directory::{Generations, WriterLock};
 pub(crate) use document::NAME_WEIGHT;
 pub(crate) use document::site_number;
 pub use document::{ExampleCheck, UnfoundExample, check_examples};
-pub(crate) use endpoints::{AGENT_PROTOCOLS, declared_endpoints};
 pub(crate) use forward::{
     Part as StemPart, decoded, gram_number, is_own_address, is_same_address, precedence, stem_number,
 };

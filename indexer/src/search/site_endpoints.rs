@@ -8,8 +8,9 @@ use tantivy::schema::IndexRecordOption;
 use tantivy::{DocSet, Searcher, TERMINATED, Term};
 
 use super::columns::Columns;
+use crate::agent_endpoints::AGENT_PROTOCOLS;
 use crate::filter::FacetKey;
-use crate::index::{AGENT_PROTOCOLS, Fields};
+use crate::index::Fields;
 
 /// For each protocol of [`AGENT_PROTOCOLS`], hashes of the sites that declare an endpoint of it.
 pub(super) struct SiteEndpoints([FxHashSet<u64>; AGENT_PROTOCOLS.len()]);
