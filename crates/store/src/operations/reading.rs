@@ -115,7 +115,7 @@ impl Store {
         Ok(ManifestBatch::of(sizes))
     }
 
-    /// The sizes of a site's manifests that are in the index, in the order of [`SiteManifestSize::sort_by_trust`].
+    /// The sizes of a site's manifests that are in the index: first those that the site publishes, last those that only others name.
     #[boxed]
     pub async fn manifest_sizes_of_site(&self, site: &SiteName) -> Result<Vec<SiteManifestSize>, StoreError> {
         let mut sizes = reading!(self, "manifest_sizes_of_site", manifest_size::sizes_of_site(site))?;
