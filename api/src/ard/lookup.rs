@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use axum::extract::Path;
 use indexer::{FacetKey, Filters, Hit, SearchRequest, Sort};
 use manifest::entry::{is_identifier, publisher_of};
-use manifest::{Host, ManifestId, is_main_host, registry_publisher};
+use manifest::{Host, ManifestId, registry_publisher};
 use store::{SiteManifestSize, StoredManifest};
 
 use super::{CatalogEntry, PageEntries, catalog, of_sites, search};
@@ -141,8 +141,7 @@ async fn among(
     let (mut entries, _) = search::entries(app, client, &found.hits, with_identifier).await?;
     // another host of the site may belong to one of its users
     let publisher = Host::parse(publisher_of(identifier)).ok();
-    let is_of_publisher =
-        |hit: &Hit| publisher.as_ref().is_some_and(|host| is_main_host(host.as_str(), hit.host.as_str()));
+    let is_of_publisher = |hit: &Hit| publisher.as_ref().is_some_and(|host| hit.host.is_main_of(host));
     let best = entries.iter().position(|(_, hit)| is_of_publisher(hit)).unwrap_or(0);
     Ok((best < entries.len()).then(|| entries.swap_remove(best).0))
 }

@@ -116,7 +116,7 @@ pub(crate) fn endpoint_mark(protocol: Protocol) -> Option<Mark> {
 }
 
 fn site_marks(hit: &Hit, owners: &SiteOwners) -> Vec<Mark> {
-    let is_of_site = hit.is_of_site() && is_main_host(hit.site.as_str(), hit.host.as_str());
+    let is_of_site = hit.is_of_site() && is_main_host(&hit.site, &hit.host);
     let owner = owners.of(&hit.site).filter(|_| is_of_site).map(|_| OWNER_MARK);
     let endpoints = hit.site_endpoints.iter().filter_map(|protocol| endpoint_mark(*protocol));
     owner.into_iter().chain(endpoints).collect()

@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use chrono::{DateTime, Utc};
-use manifest::{Host, Manifest, ManifestId, ManifestUrl, NamedBy, Publisher, is_main_host};
+use manifest::{Host, Manifest, ManifestId, ManifestUrl, NamedBy, Publisher};
 use policy::naming;
 use serde::Serialize;
 use store::{SiteManifestSize, StoredManifest};
@@ -157,7 +157,7 @@ impl NamedServers {
         {
             self.declared.push(Declared {
                 id: manifest.id.clone(),
-                is_of_host: is_main_host(self.namespace.as_str(), manifest.url.host().as_str()),
+                is_of_host: manifest.url.host().is_main_of(&self.namespace),
                 name,
                 version: version(manifest).0,
                 changed_at: stored.changed_at,

@@ -55,7 +55,9 @@ pub use model::{
     Auth, AuthScheme, Capability, CapabilityKind, Confirmation, Conformance, Detection, Discovery, Finding,
     Format, Manifest, NamedBy, Publisher, Safety, SafetyClass, Severity, Strength,
 };
-pub use name::{CapabilityId, ContentHash, Host, ManifestId, ManifestUrl, NameError, SiteName, is_main_host};
+pub use name::{
+    CapabilityId, ContentHash, Host, HostOfSite, ManifestId, ManifestUrl, NameError, SiteName, is_main_host,
+};
 pub use position::finding_positions;
 pub use public_address::{AddressRefusal, site_of_address};
 pub use publisher::{Binding, DeclaredIdentity, Identity, IdentityMark, ServedBy};

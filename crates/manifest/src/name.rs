@@ -170,14 +170,33 @@ impl Host {
         is_below(self.without_www(), &other.0)
     }
 
+    /// Whether this host has a name, or is the `www.` host of the name.
+    pub fn is_main_of(&self, name: &Self) -> bool {
+        HostOfSite { site: &name.0, host: &self.0 }.is_main()
+    }
+
     fn without_www(&self) -> &str {
         self.0.strip_prefix("www.").unwrap_or(&self.0)
     }
 }
 
-/// Whether a host is the one of this name or its `www.` host. Anybody can link to or submit any other host below a site.
-pub fn is_main_host(name: &str, host: &str) -> bool {
-    host == name || host.strip_prefix("www.") == Some(name)
+/// Whether a host is the domain of a site or its `www.` host. Anybody can link to or submit any other host below a site.
+pub fn is_main_host(site: &SiteName, host: &Host) -> bool {
+    HostOfSite { site: &site.0, host: &host.0 }.is_main()
+}
+
+/// Names of a host and its site that a database returned.
+#[derive(Debug, Clone, Copy)]
+pub struct HostOfSite<'a> {
+    pub site: &'a str,
+    pub host: &'a str,
+}
+
+impl HostOfSite<'_> {
+    /// See [`is_main_host`].
+    pub fn is_main(self) -> bool {
+        self.host == self.site || self.host.strip_prefix("www.") == Some(self.site)
+    }
 }
 
 fn is_below(host: &str, above: &str) -> bool {
@@ -532,7 +551,9 @@ mod tests {
             ("www.www.shop.example", "shop.example", false),
             ("shop.example", "www.shop.example", false),
         ] {
-            assert_eq!(is_main_host(of, main), expected, "{main} of {of}");
+            assert_eq!(host(main).is_main_of(&host(of)), expected, "{main} of {of}");
+            let site = SiteName(of.to_owned());
+            assert_eq!(is_main_host(&site, &host(main)), expected, "{main} of {of}");
         }
     }
 

@@ -90,7 +90,7 @@ impl SiteNaming {
     }
 
     fn links_to_host(&self, host: &Host) -> Option<usize> {
-        if is_main_host(self.site.as_str(), host.as_str()) { Some(0) } else { self.hosts.get(host).copied() }
+        if is_main_host(&self.site, host) { Some(0) } else { self.hosts.get(host).copied() }
     }
 
     /// The result of [`Self::names`] as it is stored with a manifest.
@@ -123,7 +123,7 @@ impl SiteNaming {
     /// who wrote it: anybody can propose a line of a public list.
     pub fn is_word_of_publisher(&self, host: &Host, found_by: &FoundBy) -> bool {
         let from = found_by.linked_from.as_ref();
-        let is_main = |host: &Host| is_main_host(self.site.as_str(), host.as_str());
+        let is_main = |host: &Host| is_main_host(&self.site, host);
         let is_own = from.is_none_or(|from| is_main(&from.host()) || from.host() == *host);
         // RFC 9727 section 2
         let is_own_api = || from.is_some_and(|from| from.path_and_query() == "/.well-known/api-catalog");
@@ -136,7 +136,7 @@ impl SiteNaming {
         let is_at_own_path = is_usual(url) || url.path_and_query() == HOME_PAGE;
         match is_at_own_path || self.is_named_by_publisher(url) {
             false => Publisher::Unknown,
-            true if is_main_host(self.site.as_str(), url.host().as_str()) => Publisher::Site,
+            true if is_main_host(&self.site, &url.host()) => Publisher::Site,
             true => Publisher::Host,
         }
     }
@@ -190,7 +190,7 @@ pub fn customer_of<'a>(host: &'a Host, site: &SiteName) -> &'a str {
 
 /// Who names a document, if only its URL is known: the site at a usual path of its domain or its `www.` host, otherwise others.
 pub fn named_by_url(url: &ManifestUrl) -> NamedBy {
-    let is_of_site = is_usual(url) && is_main_host(url.site().as_str(), url.host().as_str());
+    let is_of_site = is_usual(url) && is_main_host(&url.site(), &url.host());
     if is_of_site { NamedBy::Site } else { NamedBy::Others }
 }
 

@@ -85,7 +85,7 @@ impl Visit<'_> {
     /// How responses of the domain or its `www.` host ended the requests to that host, or `None` if they did not. `end` is the end of the
     /// whole visit.
     fn end_at_main_host(&self, end: VisitEnd) -> Option<VisitEnd> {
-        let is_main = |host: &Host| is_main_host(self.site.name.as_str(), host.as_str());
+        let is_main = |host: &Host| is_main_host(&self.site.name, host);
         let mut ended = self.progress.plan.ended.iter();
         let of_host = ended.find(|(host, _)| is_main(host)).map(|(_, end)| *end);
         of_host.or_else(|| self.progress.ended_at.as_ref().filter(|host| is_main(host)).map(|_| end))
@@ -168,5 +168,5 @@ fn no_record(site: &SiteState, records: Option<usize>) -> String {
 /// Whether the file was served at its path by a main host of the site. Another host or path may belong to somebody else.
 fn is_own(site: &SiteState, fetched: &Fetched) -> bool {
     let url = fetched.final_url.as_deref().unwrap_or(&fetched.url);
-    is_main_host(site.name.as_str(), url.host().as_str()) && url.path_and_query() == claim::FILE_PATH
+    is_main_host(&site.name, &url.host()) && url.path_and_query() == claim::FILE_PATH
 }

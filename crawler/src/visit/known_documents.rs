@@ -71,7 +71,7 @@ pub(super) fn of_this_visit<'a>(
     let mut linked = waiting_and_next(&turns, linked);
     // main hosts first, so that their requests do not wait for the delays of other hosts
     let sort_key = |known: &&ResourceState| {
-        let is_elsewhere = !is_main_host(site.name.as_str(), known.url.host().as_str());
+        let is_elsewhere = !is_main_host(&site.name, &known.url.host());
         (is_elsewhere, own_hosts.links_away(&known.url))
     };
     linked.sure.sort_by_cached_key(sort_key);
@@ -94,7 +94,7 @@ fn in_turns_of_all(lists: Vec<Vec<&ResourceState>>) -> Vec<(NamedBy, &ResourceSt
 /// at usual paths, some of those that were not requested yet or not read in full, and the next ones of the rest.
 fn waiting_and_next<'a>(turns: &Turns<'a>, documents: Vec<&'a ResourceState>) -> Chosen<&'a ResourceState> {
     let is_usual = |known: &&ResourceState| {
-        let is_main = is_main_host(turns.site.name.as_str(), known.url.host().as_str());
+        let is_main = is_main_host(&turns.site.name, &known.url.host());
         is_main && plan::find(&known.url.path_and_query()).is_some()
     };
     let is_waiting = |known: &&ResourceState| {

@@ -367,7 +367,7 @@ impl<'a> Visit<'a> {
         let known = self.site.hosts.iter().find(|known| known.host == host);
         let may_be_left = match task.named_by {
             NamedBy::Others => true,
-            NamedBy::Site if is_own => !is_main_host(self.site.name.as_str(), host.as_str()),
+            NamedBy::Site if is_own => !is_main_host(&self.site.name, &host),
             _ if is_own => true,
             _ => is_asked || known.is_some(),
         };

@@ -39,8 +39,8 @@ impl OwnHosts {
         let listed = listed.map(|state| state.host.clone());
         let naming = SiteNaming::new(site.name.clone(), found, listed);
         let sort_key = |state: &&HostState| {
-            let (site, host) = (site.name.as_str(), state.host.as_str());
-            (!is_main_host(site, host), host != site, host.to_owned())
+            let host = &state.host;
+            (!is_main_host(&site.name, host), host.as_str() != site.name.as_str(), host.clone())
         };
         let searched = site.hosts.iter().filter(|state| state.is_seeded() && naming.names_host(&state.host));
         let path_checks_of = searched.min_by_key(sort_key).map(|state| state.host.clone());

@@ -84,7 +84,7 @@ pub(crate) fn begin(site: &SiteState, own_hosts: &OwnHosts, priors: &Priors, now
 /// The tasks of the site itself: known documents, then paths of the table, then home pages. The main hosts are first, so that their
 /// requests do not wait for the delays of other hosts.
 fn of_site(site: &SiteState, own_hosts: &OwnHosts, priors: &Priors, known: &KnownDocuments<'_>) -> Vec<Task> {
-    let is_main = |url: &ManifestUrl| is_main_host(site.name.as_str(), url.host().as_str());
+    let is_main = |url: &ManifestUrl| is_main_host(&site.name, &url.host());
     let KnownDocuments { published, others } = known;
     let of_site = others.iter().filter(|(named_by, _)| *named_by != NamedBy::Others);
     let urls: HashSet<&ManifestUrl> =
@@ -105,7 +105,7 @@ fn own<'a>(site: &'a SiteState, own: &OwnHosts) -> impl Iterator<Item = &'a Host
     let own = site.hosts.iter().filter(|state| own.contains(&state.host));
     // main hosts first, so that their requests do not wait for the delays of other hosts
     let (main, others): (Vec<&HostState>, Vec<&HostState>) =
-        own.partition(|state| is_main_host(site.name.as_str(), state.host.as_str()));
+        own.partition(|state| is_main_host(&site.name, &state.host));
     main.into_iter().chain(in_turn(others, HOSTS_MAX, site.visits))
 }
 
@@ -133,8 +133,7 @@ pub(crate) fn remaining(
 
 /// The home pages of the main hosts.
 pub(crate) fn home_pages(site: &SiteState, own_hosts: &OwnHosts) -> Vec<Task> {
-    let is_searched =
-        |state: &&HostState| is_main_host(site.name.as_str(), state.host.as_str()) && state.is_seeded();
+    let is_searched = |state: &&HostState| is_main_host(&site.name, &state.host) && state.is_seeded();
     let row = plan::PATHS.iter().find(|row| row.body == BodyKind::Homepage);
     let hosts = own(site, own_hosts).filter(is_searched);
     hosts.filter_map(|state| Task::of_path(&state.host, row?)).collect()

@@ -1,6 +1,6 @@
 //! Removes hosts that are no longer needed.
 
-use manifest::is_main_host;
+use manifest::HostOfSite;
 use std::collections::HashSet;
 
 use super::Connection;
@@ -85,7 +85,7 @@ pub(super) async fn hosts_make_room(
     let in_use = hosts_of_urls(&urls);
     let searched = named.iter().filter(|(_, next_ok_at_ms)| next_ok_at_ms.is_some());
     let unused = searched.map(|(host, _)| host.as_str());
-    let unused = unused.filter(|host| !in_use.contains(host) && !is_main_host(site, host));
+    let unused = unused.filter(|host| !in_use.contains(host) && !HostOfSite { site, host }.is_main());
     let removed: Vec<&str> = unused.take(usize::try_from(needed).unwrap_or(usize::MAX)).collect();
     hosts_remove(connection, &names(removed.iter().copied())?).await?;
     Ok(removed.len() as u64)

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use manifest::{ManifestUrl, SiteName, is_main_host};
+use manifest::{HostOfSite, ManifestUrl, SiteName};
 use serde::Serialize;
 
 use super::host::hosts_make_room;
@@ -184,7 +184,8 @@ pub(super) async fn linked_hosts_admit<'a>(
     seeds: Vec<SiteSeed<'a>>,
 ) -> Outcome<Vec<SiteSeed<'a>>> {
     let source_of = |(seed, site): &SiteSeed<'a>| {
-        let from = seed.origin.source().filter(|_| !is_main_host(site, seed.host.as_str()))?;
+        let of_site = HostOfSite { site, host: seed.host.as_str() };
+        let from = seed.origin.source().filter(|_| !of_site.is_main())?;
         Some((*site, from.site()))
     };
     let mut linked: HashMap<&str, HashSet<&str>> = HashMap::new();

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use chrono::DateTime;
-use manifest::{Discovery, ManifestId, SiteName, is_main_host};
+use manifest::{Discovery, HostOfSite, ManifestId, SiteName};
 use policy::schedule::{HINT_INTERVAL, first_visit_at};
 use serde::Serialize;
 
@@ -198,7 +198,8 @@ async fn sites_insert<'a>(
                 let known = site.hosts.iter().map(|host| (host.host.as_str(), host.origin()));
                 let known: HashMap<&str, HostOrigin> = known.collect();
                 let is_known = |(host, named_by): (&&str, &NamedBy)| {
-                    let least = if is_main_host(name, host) { HostOrigin::Named } else { named_by.origin() };
+                    let of_site = HostOfSite { site: name, host };
+                    let least = if of_site.is_main() { HostOrigin::Named } else { named_by.origin() };
                     known.get(host).is_some_and(|known| *known >= least)
                 };
                 seeds.has_urls || !seeds.hosts.iter().all(is_known)

@@ -1,6 +1,6 @@
 //! Sites in lists, and the report of one site.
 
-use manifest::{Format, SiteName, is_main_host};
+use manifest::{Format, Host, SiteName, is_main_host};
 use policy::RobotsKind;
 use sqlx::QueryBuilder;
 
@@ -280,18 +280,18 @@ async fn queue_state(connection: &mut Connection, name: &SiteName) -> Outcome<(b
 
 /// Adds the beginnings of a few robots.txt files, main hosts first.
 async fn robots_starts_add(connection: &mut Connection, state: &mut SiteState) -> Outcome<()> {
-    let site = state.name.as_str();
     let with_rules = state
         .hosts
         .iter()
         .filter(|host| host.robots.as_ref().is_some_and(|robots| robots.kind == RobotsKind::Rules));
-    let mut hosts: Vec<&str> = with_rules.map(|host| host.host.as_str()).collect();
-    hosts.sort_by_key(|host| !is_main_host(site, host));
+    let mut hosts: Vec<&Host> = with_rules.map(|host| &host.host).collect();
+    hosts.sort_by_key(|host| !is_main_host(&state.name, host));
     hosts.truncate(ROBOTS_STARTS_MAX);
     if hosts.is_empty() {
         return Ok(());
     }
-    let mut starts = robots_starts(connection, &names(hosts)?, ROBOTS_START_BYTES).await?;
+    let mut starts =
+        robots_starts(connection, &names(hosts.into_iter().map(Host::as_str))?, ROBOTS_START_BYTES).await?;
     for host in &mut state.hosts {
         if let Some(robots) = &mut host.robots {
             robots.body = starts.remove(host.host.as_str()).map(Into::into);

@@ -74,7 +74,7 @@ impl Requester<'_> {
         }
         let is_stated = matches!(retry_after, RetryAfter::Given(_) | RetryAfter::Clamped(_));
         let is_of_site = task.is_none_or(|task| task.named_by == NamedBy::Site);
-        if is_main_host(self.site.name.as_str(), host.as_str()) && (is_stated || is_of_site) {
+        if is_main_host(&self.site.name, host) && (is_stated || is_of_site) {
             self.site_clock.not_before = self.site_clock.not_before.max(Some(retry_after.not_before()));
         }
         if let Some(authority) = self.authorities.get_mut(host) {

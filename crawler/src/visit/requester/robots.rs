@@ -126,7 +126,7 @@ impl Requester<'_> {
         traffic: &Traffic,
         host: &Host,
     ) -> Result<ContactPermission, Interrupt> {
-        let is_main = |state: &&HostState| is_main_host(self.site.name.as_str(), state.host.as_str());
+        let is_main = |state: &&HostState| is_main_host(&self.site.name, &state.host);
         let main_hosts = self.site.hosts.iter().filter(is_main).map(|state| state.host.clone());
         let hosts: Vec<Host> = std::iter::once(host.clone()).chain(main_hosts).collect();
         let mut permission = ContactPermission::Unknown;
@@ -403,7 +403,7 @@ pub(crate) fn is_without_evidence(site: &SiteState, record: &RobotsRecord, now: 
     match cause {
         Some(RobotsCause::AddressRefused) => true,
         Some(cause) if cause.is_without_server() => {
-            is_main_host(site.name.as_str(), record.host.as_str()) || is_listed() || is_requested()
+            is_main_host(&site.name, &record.host) || is_listed() || is_requested()
         }
         _ => false,
     }
