@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use manifest::{CapabilityId, ContentHash, Manifest, ManifestId, SiteName};
+use manifest::{CapabilityId, ContentHash, Format, Manifest, ManifestId, SiteName};
 use store::{
     ManifestBatch, ManifestSize, PackedManifest, SiteManifestSize, SiteReport, Store, StoreError,
     StoredManifest,
@@ -352,6 +352,16 @@ impl ManifestReader<'_> {
         max: u32,
     ) -> Result<Vec<ManifestSize>, Problem> {
         Ok(self.store.manifest_sizes_after(after, max).await?)
+    }
+
+    /// The sizes of manifests in the index that have one of these formats, without those that only others name, sorted by id.
+    pub(crate) async fn sizes_of_formats_after(
+        self,
+        formats: &[Format],
+        after: Option<&ManifestId>,
+        max: u32,
+    ) -> Result<Vec<ManifestSize>, Problem> {
+        Ok(self.store.manifest_sizes_of_formats_after(formats, after, max).await?)
     }
 
     /// The listed manifests that are in the index, in the given order and in the compressed form of the database. Needs no permit, because

@@ -42,6 +42,8 @@ const KNOWN: &[&str] = &["cursor", "include_deleted", "limit", "search", "update
 /// The default of the official MCP registry.
 const LIMIT_DEFAULT: u32 = 30;
 const LIMIT_MAX: u32 = 100;
+/// Formats that describe one server. Only manifests in these formats are read.
+const FORMATS: [Format; 3] = [Format::McpCard, Format::McpRegistry, Format::McpFreeform];
 /// Number of manifests read with one statement, and maximum number of statements of one request.
 const PAGE: u32 = 100;
 const PAGES_MAX: u32 = 10;
@@ -86,7 +88,7 @@ pub(crate) async fn list(Request { app, client, context, query }: Request) -> Ht
     let mut bytes_left = READ_BYTES_MAX;
     let mut has_more = true;
     for _ in 0..PAGES_MAX {
-        let sizes = app.manifests(client).sizes_after(page.after.as_ref(), PAGE).await?;
+        let sizes = app.manifests(client).sizes_of_formats_after(&FORMATS, page.after.as_ref(), PAGE).await?;
         let (ids, is_last) = take_within_budget(sizes, &mut bytes_left);
         page = app.manifests(client).each_of(&ids, page, Page::add).await?;
         if page.is_complete {
@@ -358,8 +360,7 @@ pub(super) async fn name_registries(store: &Store, entries: &mut [ServerEntry]) 
 /// of other dialects, and configurations of clients, may mention servers of anybody. Server names begin with the domain of the publisher, so
 /// manifests that only other sites name are excluded.
 pub(super) fn has_server(stored: &StoredManifest) -> bool {
-    let is_description =
-        matches!(stored.manifest.format(), Format::McpCard | Format::McpRegistry | Format::McpFreeform);
+    let is_description = FORMATS.contains(&stored.manifest.format());
     is_description && stored.is_of_site() && remotes(&stored.manifest).next().is_some()
 }
 

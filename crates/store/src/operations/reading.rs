@@ -3,7 +3,7 @@
 use async_recursion::async_recursion as boxed;
 use std::collections::HashMap;
 
-use manifest::{CapabilityId, ContentHash, Manifest, ManifestId, SiteName};
+use manifest::{CapabilityId, ContentHash, Format, Manifest, ManifestId, SiteName};
 
 use super::Store;
 use crate::StoreError;
@@ -69,6 +69,22 @@ impl Store {
     ) -> Result<Vec<ManifestSize>, StoreError> {
         let after = after.map_or("", ManifestId::as_str);
         reading!(self, "manifest_sizes_after", manifest_size::sizes_after(after, i64::from(max)))
+    }
+
+    /// The sizes of manifests in the index that have one of these formats, without those that only others name, sorted by id.
+    #[boxed]
+    pub async fn manifest_sizes_of_formats_after(
+        &self,
+        formats: &[Format],
+        after: Option<&ManifestId>,
+        max: u32,
+    ) -> Result<Vec<ManifestSize>, StoreError> {
+        let (after, max) = (after.map_or("", ManifestId::as_str), i64::from(max));
+        reading!(
+            self,
+            "manifest_sizes_of_formats_after",
+            manifest_size::sizes_of_formats_after(formats, after, max)
+        )
     }
 
     /// The size of the current version of a manifest, even if the manifest was removed from the index.

@@ -1,6 +1,6 @@
 //! Sizes of manifests, from the first bytes of their compressed models, so that they are known before the manifests are read.
 
-use manifest::{CapabilityId, ContentHash, ManifestId, ManifestUrl, SiteName};
+use manifest::{CapabilityId, ContentHash, Format, ManifestId, ManifestUrl, SiteName};
 use policy::naming::{named_by_url, publisher_by_url};
 
 use super::Connection;
@@ -127,6 +127,34 @@ pub(crate) async fn sizes_after(
         let rows = sqlx::query(select_sizes!(
             "WHERE m.removed_at_ms IS NULL AND m.id > $1 ORDER BY m.id LIMIT $2 OFFSET $3"
         ))
+        .bind(after.key.clone())
+        .bind(wanted)
+        .bind(after.skipped)
+        .fetch_all(&mut *connection)
+        .await?;
+        after.pass(&rows);
+        page.add(decode(&TABLES, &rows), size);
+    }
+    Ok(page.values)
+}
+
+/// Sizes of the manifests in the index that have one of these formats and that the site may name, sorted by id. Who names a manifest is
+/// unknown if it was stored before the column was added.
+pub(crate) async fn sizes_of_formats_after(
+    connection: &mut Connection,
+    formats: &[Format],
+    after: &str,
+    max: i64,
+) -> Outcome<Vec<ManifestSize>> {
+    let formats = names(formats.iter().map(|format| format.as_str()))?;
+    let (mut page, mut after) = (Page::new(max), Cursor::after(after.to_owned()));
+    while let Some(wanted) = page.wanted() {
+        let rows = sqlx::query(select_sizes!(concat!(
+            "WHERE m.removed_at_ms IS NULL AND m.id > $2 AND (m.named_by IS NULL OR m.named_by = 'site') AND m.format IN ",
+            list!(),
+            " ORDER BY m.id LIMIT $3 OFFSET $4"
+        )))
+        .bind(&formats)
         .bind(after.key.clone())
         .bind(wanted)
         .bind(after.skipped)

@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, Result};
 use chrono::{DateTime, Utc};
-use manifest::{CapabilityId, Discovery, ManifestId, NamedBy, Publisher};
+use manifest::{CapabilityId, Discovery, Format, ManifestId, NamedBy, Publisher};
 use policy::FetchOutcome;
 use store::{FetchRecord, LinkChanges, NewSource, Seed, SeedOrigin, Store, VisitRecord};
 
@@ -37,6 +37,9 @@ pub(crate) async fn stores_who_names_a_document_and_reports_a_change(db: Db) -> 
     visited(store, SHOP, later(0), vec![own, upload(EVIL, later(0))]).await?;
     assert_eq!(named_by(store, AWP).await?, NamedBy::Site);
     assert_eq!(named_by(store, UPLOAD).await?, NamedBy::Others);
+    let of_sites = store.manifest_sizes_of_formats_after(&[Format::Awp], None, 9).await?;
+    let of_sites: Vec<&ManifestId> = of_sites.iter().map(|size| &size.id).collect();
+    assert_eq!(of_sites, [&ManifestId::of(&url(AWP))], "without those that only others name");
     let ids = [AWP, UPLOAD].map(|at| ManifestId::of(&url(at)));
     for stored in store.manifests_load(&ids).await? {
         assert_eq!(stored.is_of_site(), stored.manifest.url.as_str() == AWP);

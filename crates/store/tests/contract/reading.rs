@@ -68,6 +68,11 @@ pub(crate) async fn bounds_pages_of_manifests_by_bytes(Db { store, .. }: Db) -> 
     assert_eq!(ids.len(), 6);
     let sizes = store.manifest_sizes_after(None, 100).await?;
     assert_eq!(sizes.len(), 6);
+    let formats = [Format::McpCard, Format::Awp];
+    assert_eq!(store.manifest_sizes_of_formats_after(&formats, None, 100).await?, sizes);
+    let rest = store.manifest_sizes_of_formats_after(&formats, Some(&ids[1]), 3).await?;
+    assert_eq!(rest, sizes[2..5]);
+    assert_eq!(store.manifest_sizes_of_formats_after(&formats[..1], None, 100).await?, []);
     for size in sizes {
         let stored = store.manifest_find(&size.id).await?.context("a manifest")?;
         assert_eq!(size.bytes, json(&stored.manifest)?.len() as u64, "known before it is read");
