@@ -8,7 +8,7 @@ use manifest::model::{
     AuthScheme, Capability, CapabilityKind, Confirmation, Format, Protocol, SafetyClass, SemanticType,
     SourceKind, TypeSource,
 };
-use manifest::{CapabilityId, Host, IdentityMark, ManifestId, SiteName};
+use manifest::{CapabilityId, Host, IdentityMark, ManifestId, Publisher, SiteName};
 use policy::Status;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -68,6 +68,9 @@ pub struct Hit {
     /// The results that are grouped under this one, if the search groups results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<Group>,
+    /// Who publishes the document of the leading declaration; not part of the public row.
+    #[serde(skip_serializing, default = "unknown_publisher")]
+    pub publisher: Publisher,
     /// When the capability was first seen; not part of the public row.
     #[serde(skip)]
     pub first_seen_at: DateTime<Utc>,
@@ -139,12 +142,19 @@ impl Hit {
             declarations: Vec::new(),
             contradictions: Vec::new(),
             group: None,
+            publisher: stored.publisher,
             first_seen_at: stored.first_seen_at,
             site_endpoints: Vec::new(),
             score: 0.0,
             snippet: String::new(),
             explanation: None,
         }
+    }
+
+    /// Whether the site itself publishes the document that declares it, at its domain. Other documents that it names may be those of its
+    /// customers and users.
+    pub fn is_published_by_site(&self) -> bool {
+        self.is_of_site() && self.publisher == Publisher::Site
     }
 
     /// Whether the site itself names the document that declares it.
@@ -156,6 +166,24 @@ impl Hit {
     pub fn declared_id(&self) -> &CapabilityId {
         self.declarations.first().map_or(&self.id, |leading| &leading.id)
     }
+}
+
+/// The row in the index: the public row, and what its readers need in addition.
+#[derive(Serialize)]
+pub(crate) struct StoredRow<'a> {
+    #[serde(flatten)]
+    row: &'a Hit,
+    publisher: Publisher,
+}
+
+impl<'a> StoredRow<'a> {
+    pub(crate) const fn of(row: &'a Hit) -> Self {
+        Self { row, publisher: row.publisher }
+    }
+}
+
+const fn unknown_publisher() -> Publisher {
+    Publisher::Unknown
 }
 
 /// Results that are grouped under a better one.

@@ -1,8 +1,8 @@
 //! One result as a card: description, site, call, safety, freshness, and which values are inferred.
 
 use indexer::{Group, GroupMember, Grouping, Hit};
+use manifest::IdentityMark;
 use manifest::model::{Protocol, SemanticType, TypeSource};
-use manifest::{IdentityMark, is_main_host};
 
 use super::time::Moment;
 use super::type_words::type_words;
@@ -116,8 +116,7 @@ pub(crate) fn endpoint_mark(protocol: Protocol) -> Option<Mark> {
 }
 
 fn site_marks(hit: &Hit, owners: &SiteOwners) -> Vec<Mark> {
-    let is_of_site = hit.is_of_site() && is_main_host(&hit.site, &hit.host);
-    let owner = owners.of(&hit.site).filter(|_| is_of_site).map(|_| OWNER_MARK);
+    let owner = owners.of(&hit.site).filter(|_| hit.is_published_by_site()).map(|_| OWNER_MARK);
     let endpoints = hit.site_endpoints.iter().filter_map(|protocol| endpoint_mark(*protocol));
     owner.into_iter().chain(endpoints).collect()
 }

@@ -192,6 +192,42 @@ async fn documents_that_only_others_name_are_not_attributed_to_the_site() {
     assert_eq!(record["identity"]["binding"], "bound", "the site names it");
 }
 
+/// The site names them, but the owner of the domain did not write them.
+#[tokio::test]
+async fn documents_of_customers_and_users_carry_neither_the_mark_of_the_owner_nor_listings() {
+    let site = "signed.example";
+    let world = Box::pin(world()).await;
+    let own = card(site, site, &Signature::Good);
+    let customer = card_at("/.well-known/agent-card.json", &format!("t1.{site}"), site, &Signature::None);
+    let upload = card_at("/u/someone/card.json", site, site, &Signature::None);
+    for (hours, linked) in [(1, &customer), (2, &upload)] {
+        world.publish_linked(hours, linked.clone(), own.url.as_str()).await;
+    }
+    let listed = [&own, &customer, &upload].map(|manifest| {
+        let identifier = format!("urn:air:{site}:cards:{}", manifest.id);
+        let entry = json!({"identifier": identifier, "displayName": "Ferry", "url": manifest.url.as_str()});
+        manifest::RegistryEntry::of_agent(&entry).unwrap()
+    });
+    let now = crate::world::fetched_at();
+    world.store.registry_page_save("https://registry.example/", &listed, None, now).await.unwrap();
+    world.reindex().await;
+    world.prove(site, &format!("agentdex-key-{}", "0f".repeat(32)), crate::world::machine_now()).await;
+    world.app.write_search_counts().await.unwrap();
+    let results = world.page(&format!("/search?q=ferry&group_by=none&site={site}")).await.text();
+    for (manifest, is_marked) in [(&own, true), (&customer, false), (&upload, false)] {
+        let path = format!("/capabilities/{}", manifest.capabilities[0].id);
+        let record = world.get(&path).await.json();
+        assert_eq!(record["identity"]["binding"], "bound", "the site names it: {record}");
+        assert_eq!(record["owner"].is_object(), is_marked, "{record}");
+        assert_eq!(record["listed_by"].as_array().unwrap().len(), usize::from(is_marked), "{record}");
+        let page = world.page(&path).await.text();
+        assert_eq!(page.contains("owner verified by"), is_marked, "{page}");
+        assert_eq!(page.contains("Listed by other registries"), is_marked, "{page}");
+        assert!(results.contains(&path), "{path}: {results}");
+    }
+    assert_eq!(results.matches("</svg> verified owner</").count(), 1, "{results}");
+}
+
 #[tokio::test]
 async fn a_verified_publisher_is_not_ranked_higher() {
     let world = World::new().await;

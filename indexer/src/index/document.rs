@@ -22,7 +22,7 @@ use super::shared::{self, Following, Shared};
 use crate::analysis::{
     Stemming, bigram, dense_characters, fold_exact, grams, is_stop_word, language_of, words,
 };
-use crate::answer::Hit;
+use crate::answer::{Hit, StoredRow};
 use crate::declarations::DeclarationRole;
 use crate::error::IndexError;
 use crate::examples::Examples;
@@ -140,7 +140,7 @@ impl<'a> ManifestText<'a> {
         text.add_terms(fields, self, &mut document);
         document.add_u64(fields.text_number, hash(&text.own()));
         document.add_f64(fields.prior, self.prior(capability, row));
-        document.add_bytes(fields.row, &serde_json::to_vec(row).map_err(IndexError::Row)?);
+        document.add_bytes(fields.row, &serde_json::to_vec(&StoredRow::of(row)).map_err(IndexError::Row)?);
         Ok(document)
     }
 
