@@ -8,7 +8,7 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use manifest::{ManifestUrl, RegistryEntry};
-use store::{RegistryPosition, Store, StoreError, UnfinishedReading};
+use store::{RegistryPosition, RowsLeftOut, SITE_ROWS_MAX, Store, StoreError, UnfinishedReading};
 
 use crate::clock;
 use crate::retry::retry_while_unavailable;
@@ -56,6 +56,8 @@ pub(crate) struct Harvest {
     resumed_at: Option<String>,
     latest: Option<DateTime<Utc>>,
     is_cut: bool,
+    /// Rows beyond the limit of a site.
+    left_out_of_sites: u64,
 }
 
 impl Harvest {
@@ -102,6 +104,7 @@ impl Harvest {
             resumed_at: None,
             latest: None,
             is_cut: false,
+            left_out_of_sites: 0,
         }
     }
 
@@ -138,18 +141,34 @@ impl Harvest {
     ) -> Result<(), SeedError> {
         self.latest = self.latest.max(latest_change(entries, self.began_at));
         let position = self.position_before(next_page);
-        if !self.write(entries, position.as_ref()).await? && !self.is_cut {
+        let left_out = self.write(entries, position.as_ref()).await?;
+        if left_out.of_registry > 0 && !self.is_cut {
             self.is_cut = true;
             tracing::warn!(registry = self.registry, "a registry has too many entries: the rest is not kept");
         }
+        self.left_out_of_sites += left_out.of_sites;
         Ok(())
     }
 
     /// Stores the entries of a page that names a next page which cannot be requested. The next reading begins with the first page.
     pub(crate) async fn save_unfinished(&mut self, entries: &[RegistryEntry]) -> Result<(), SeedError> {
         let position = (self.extent != Extent::Selected).then(|| self.position.clone());
-        self.write(entries, position.as_ref()).await?;
+        self.left_out_of_sites += self.write(entries, position.as_ref()).await?.of_sites;
         Ok(())
+    }
+
+    /// Logs at the end of a reading how many entries about sites were not kept.
+    pub(crate) fn log_left_out(&self) {
+        let rows = self.left_out_of_sites;
+        if rows > 0 {
+            let (registry, max) = (&self.registry, SITE_ROWS_MAX);
+            tracing::warn!(
+                registry,
+                rows,
+                max,
+                "a registry has too many entries about a site: the last are not kept"
+            );
+        }
     }
 
     /// Forgets the page with which this reading began, so that the next one begins with the first page.
@@ -185,7 +204,7 @@ impl Harvest {
         &self,
         entries: &[RegistryEntry],
         position: Option<&RegistryPosition>,
-    ) -> Result<bool, SeedError> {
+    ) -> Result<RowsLeftOut, SeedError> {
         let save = || self.store.registry_page_save(&self.registry, entries, position, clock::now());
         let saved = retry_while_unavailable("store registry entries", save).await;
         saved.map_err(|source| self.unstored(source))

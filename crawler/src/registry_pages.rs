@@ -169,6 +169,7 @@ pub(crate) async fn read_pages<R: PagedRegistry>(
         token = Some(next.to_owned());
         pages += 1;
     }
+    harvest.log_left_out();
     Ok(seeds)
 }
 

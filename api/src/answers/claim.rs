@@ -90,12 +90,17 @@ impl From<&Owner> for OwnerMark {
     }
 }
 
-/// Issues a new key with its token. Only the secret of this instance is stored, so claims cannot interfere with each other.
-pub(crate) async fn issue(store: &Store, base_url: &str, site: SiteName) -> Result<ClaimIssued, Problem> {
-    let secret = match store.claim_secret_find().await? {
+/// The secret that all programs of this instance share.
+pub(crate) async fn instance_secret(store: &Store) -> Result<String, Problem> {
+    Ok(match store.claim_secret_find().await? {
         Some(secret) => secret,
         None => store.claim_secret_keep(&HEXLOWER.encode(&rand::random::<[u8; SECRET_BYTES]>())).await?,
-    };
+    })
+}
+
+/// Issues a new key with its token. Only the secret of this instance is stored, so claims cannot interfere with each other.
+pub(crate) async fn issue(store: &Store, base_url: &str, site: SiteName) -> Result<ClaimIssued, Problem> {
+    let secret = instance_secret(store).await?;
     let issued = ClaimAuthority::new(&secret).issue(&site, &rand::random::<[u8; KEY_BYTES]>());
     let line = format!("{}{}", claim::TOKEN_PREFIX, issued.token);
     Ok(ClaimIssued {

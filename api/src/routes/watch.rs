@@ -11,13 +11,15 @@ use chrono::{DateTime, Utc};
 use data_encoding::HEXLOWER;
 use manifest::{ManifestUrl, SiteName, SiteScope};
 use policy::key::{IssuedKey, KEY_BYTES, KeyHash, KeyKind};
-use policy::webhook::{self, Message, SECRET_BYTES, WatchStatus, WebhookSecret};
+use policy::webhook::{self, Message, SECRET_BYTES, WatchClient, WatchStatus, WebhookSecret};
+use runtime::customer;
 use serde::{Deserialize, Serialize};
-use store::{DeliveryLine, NewChallenge, NewWatch, Store, Watch, WatchCaps, WatchOutcome};
+use store::{DeliveryLine, NewChallenge, NewWatch, Store, Watch, WatchCap, WatchCaps, WatchOutcome};
 use subtle::ConstantTimeEq as _;
 use utoipa::ToSchema;
 
 use crate::admin::{Admin, bearer};
+use crate::answers::claim::instance_secret;
 use crate::answers::site::{site_of, unknown};
 use crate::clock;
 use crate::problem::Problem;
@@ -30,8 +32,15 @@ const URL_CHARS_MAX: usize = 2_048;
 const ID_BYTES: usize = 16;
 const ID_PREFIX: &str = "w";
 /// Each watch costs an index lookup every few seconds, which is cheap for a few thousand watches.
-const CAPS: WatchCaps =
-    WatchCaps { of_receiver: 10, unconfirmed_of_receiver: 3, of_all: 1_000, unconfirmed_of_all: 500 };
+/// A client has at most a twentieth of all of them, so that nineteen clients never fill the room of the others.
+const CAPS: WatchCaps = WatchCaps {
+    of_receiver: 10,
+    unconfirmed_of_receiver: 3,
+    of_client: 50,
+    unconfirmed_of_client: 25,
+    of_all: 1_000,
+    unconfirmed_of_all: 500,
+};
 /// Messages that are listed for a watch.
 const DELIVERIES_MAX: u32 = 50;
 /// Watches on one page of the list for operators.
@@ -219,25 +228,14 @@ pub(crate) async fn add(Request { app, client, query, .. }: Request, body: Bytes
         id: random_id(ID_PREFIX),
         site,
         receiver,
+        client: WatchClient::new(&instance_secret(&app.store).await?, customer(client.address)),
         token_hash: issued.hash,
         secret: WebhookSecret::new(&rand::random::<[u8; SECRET_BYTES]>()),
         at: clock::now(),
         challenge: new_challenge(),
     };
-    match app.store.watch_add(&watch, CAPS).await? {
-        WatchOutcome::Added => {}
-        WatchOutcome::ReceiverFull => {
-            let detail = format!(
-                "receivers on {} already have {} watches, or {} that are not confirmed",
-                watch.receiver.site(),
-                CAPS.of_receiver,
-                CAPS.unconfirmed_of_receiver
-            );
-            return Err(Problem::forbidden(detail).with_parameter("url"));
-        }
-        WatchOutcome::Full => {
-            return Err(Problem::unavailable("this instance has the maximum number of watches"));
-        }
+    if let WatchOutcome::Full(cap) = app.store.watch_add(&watch, CAPS).await? {
+        return Err(full(cap, &watch));
     }
     let watch_url = format!("{}/watches/{}", app.base_url(), watch.id);
     let answer = WatchIssued {
@@ -256,6 +254,29 @@ pub(crate) async fn add(Request { app, client, query, .. }: Request, body: Bytes
     response.headers_mut().extend(location.map(|location| (header::LOCATION, location)));
     quota.write_headers(response.headers_mut());
     Ok(response)
+}
+
+/// Names the limit that is reached.
+fn full(cap: WatchCap, watch: &NewWatch) -> Problem {
+    let receivers = format!("receivers on {} have", watch.receiver.site());
+    let (client, instance) = ("your network has", "this instance has");
+    let unconfirmed = " that are not confirmed";
+    let (holder, max, which) = match cap {
+        WatchCap::Receiver => (&*receivers, CAPS.of_receiver, ""),
+        WatchCap::UnconfirmedOfReceiver => (&*receivers, CAPS.unconfirmed_of_receiver, unconfirmed),
+        WatchCap::Client => (client, CAPS.of_client, ""),
+        WatchCap::UnconfirmedOfClient => (client, CAPS.unconfirmed_of_client, unconfirmed),
+        WatchCap::All => (instance, CAPS.of_all, ""),
+        WatchCap::UnconfirmedOfAll => (instance, CAPS.unconfirmed_of_all, unconfirmed),
+    };
+    let detail = format!("{holder} the maximum of {max} watches{which}");
+    match cap {
+        WatchCap::Receiver | WatchCap::UnconfirmedOfReceiver => {
+            Problem::forbidden(detail).with_parameter("url")
+        }
+        WatchCap::Client | WatchCap::UnconfirmedOfClient => Problem::forbidden(detail),
+        WatchCap::All | WatchCap::UnconfirmedOfAll => Problem::unavailable(detail),
+    }
 }
 
 fn read(body: &[u8]) -> Result<(SiteName, ManifestUrl), Problem> {

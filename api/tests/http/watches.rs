@@ -7,9 +7,11 @@ use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::http::{Request, StatusCode};
 use chrono::TimeDelta;
-use policy::webhook::{AfterFailure, Message, WebhookSecret};
+use manifest::{ManifestUrl, SiteName};
+use policy::key::{IssuedKey, KeyKind};
+use policy::webhook::{AfterFailure, Message, SECRET_BYTES, WatchClient, WebhookSecret};
 use serde_json::{Value, json};
-use store::{DeliveryEnd, DueContent, DueDelivery};
+use store::{DeliveryEnd, DueContent, DueDelivery, NewChallenge, NewWatch, WatchCaps, WatchOutcome};
 
 use crate::answer::Answer;
 use crate::owners::{TOKEN, admin, tokens};
@@ -192,6 +194,49 @@ async fn three_unanswered_watches_fill_a_receiver() {
     assert!(refused.text().contains("reader.example"), "{}", refused.text());
     let other = post(&world, &json!({"site": "skyhop.example", "url": "https://else.example/"})).await;
     assert_eq!(other.status, StatusCode::CREATED);
+}
+
+/// Somebody with many names below different domains.
+#[tokio::test]
+async fn a_network_has_a_share_of_the_watches() {
+    let world = World::new().await;
+    let post_from = async |peer: &str, receiver: &str| {
+        let body = json!({"site": "skyhop.example", "url": receiver}).to_string();
+        let mut request = Request::post("/watches").body(Body::from(body)).unwrap();
+        let peer: SocketAddr = peer.parse().unwrap();
+        request.extensions_mut().insert(ConnectInfo(peer));
+        world.send(request).await
+    };
+    let first = post_from("[2001:db8:1:1::1]:4711", "https://first.example/").await;
+    assert_eq!(first.status, StatusCode::CREATED, "{}", first.text());
+    let secret = world.store.claim_secret_find().await.unwrap().unwrap();
+    let caps = WatchCaps {
+        of_receiver: 1,
+        unconfirmed_of_receiver: 1,
+        of_client: 25,
+        unconfirmed_of_client: 25,
+        of_all: 99,
+        unconfirmed_of_all: 99,
+    };
+    for number in 1..25_u8 {
+        let watch = NewWatch {
+            id: format!("w_{number}"),
+            site: SiteName::parse("skyhop.example").unwrap(),
+            receiver: ManifestUrl::parse(&format!("https://reader{number}.example/")).unwrap(),
+            client: WatchClient::new(&secret, "2001:db8:1::".parse().unwrap()),
+            token_hash: IssuedKey::new(KeyKind::Watch, &[number; 32]).hash,
+            secret: WebhookSecret::new(&[number; SECRET_BYTES]),
+            at: machine_now(),
+            challenge: NewChallenge { id: format!("msg_{number}"), challenge: "answer".to_owned() },
+        };
+        assert_eq!(world.store.watch_add(&watch, caps).await.unwrap(), WatchOutcome::Added);
+    }
+    let refused = post_from("[2001:db8:1:ffff::2]:4711", "https://other.example/").await;
+    assert_eq!(refused.status, StatusCode::FORBIDDEN, "{}", refused.text());
+    let words = "your network has the maximum of 25 watches that are not confirmed";
+    assert!(refused.text().contains(words), "{}", refused.text());
+    let other = post_from("[2001:db8:2::1]:4711", "https://other.example/").await;
+    assert_eq!(other.status, StatusCode::CREATED, "{}", other.text());
 }
 
 #[tokio::test]

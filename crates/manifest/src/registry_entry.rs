@@ -12,7 +12,7 @@ use crate::entry::{is_identifier, publisher_of};
 use crate::identity::host_of;
 use crate::injection::addresses_reader;
 use crate::listing::{clean, identifier_of, is_address};
-use crate::name::{Host, ManifestUrl, SiteName};
+use crate::name::{Host, ManifestUrl, SiteName, is_main_host};
 use crate::site_scope::SiteScope;
 use crate::text;
 
@@ -24,8 +24,28 @@ const REMOTES_MAX: usize = 10;
 const SERVER_NAME_BYTES_MAX: usize = 200;
 /// Longest version in characters.
 const VERSION_CHARS_MAX: usize = 100;
-/// Hosts of accounts. The name of an account is not the domain of a publisher.
-const ACCOUNT_HOSTS: [&str; 3] = ["github.io", "github.com", "gitlab.io"];
+/// Code hosts, and the domains of their users' pages. An account proves its name by a login and not by DNS, so it is not the domain of a
+/// publisher.
+const ACCOUNT_HOSTS: [&str; 18] = [
+    "bitbucket.io",
+    "bitbucket.org",
+    "codeberg.org",
+    "codeberg.page",
+    "gitee.com",
+    "gitee.io",
+    "gitea.com",
+    "github.com",
+    "github.io",
+    "githubusercontent.com",
+    "gitlab.com",
+    "gitlab.io",
+    "launchpad.net",
+    "notabug.org",
+    "sourceforge.io",
+    "sourceforge.net",
+    "sr.ht",
+    "srht.site",
+];
 /// Member of `_meta` with what the MCP registry itself states about an entry.
 const OFFICIAL: &str = "io.modelcontextprotocol.registry/official";
 
@@ -91,9 +111,9 @@ impl RegistryEntry {
         Some(if has_bad_url || read.addresses_reader() { read.withdrawn() } else { read })
     }
 
-    /// The site of the publisher that the identifier names.
-    pub fn publisher(&self) -> Option<SiteName> {
-        publisher_site(&self.identifier)
+    /// The host of the publisher that the identifier names.
+    pub fn publisher(&self) -> Option<Host> {
+        registry_publisher(&self.identifier)
     }
 
     fn addresses_reader(&self) -> bool {
@@ -107,24 +127,60 @@ impl RegistryEntry {
     }
 }
 
+/// The place of an entry among the entries about a site. Anybody can list an address of the site, so the site's own entries come first. The
+/// numbers are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ListingRank {
+    /// The publisher is the site at its domain or its `www.` host.
+    Site,
+    /// The publisher is another host of the site, which may belong to a customer.
+    Host,
+    /// The publisher is another one, or none.
+    Other,
+}
+
+impl ListingRank {
+    /// The rank of an entry with this publisher about a site.
+    pub fn of(publisher: Option<&Host>, site: &SiteName) -> Self {
+        match publisher {
+            Some(host) if is_main_host(site, host) => Self::Site,
+            Some(host) if host.site() == *site => Self::Host,
+            _ => Self::Other,
+        }
+    }
+
+    /// The number that is stored.
+    pub const fn number(self) -> i32 {
+        match self {
+            Self::Site => 0,
+            Self::Host => 1,
+            Self::Other => 2,
+        }
+    }
+}
+
 /// The host of the publisher that an identifier names: `org.example/weather` of a server, `urn:air:example.org:…` of an agent. `None` if it is
-/// not public, and for the name of an account at a code host.
+/// not public, and for the name of an account ([`ACCOUNT_HOSTS`]). In the identifier of an agent, a site of its own below such a host, such as
+/// `someone.github.io`, is a publisher.
 pub fn registry_publisher(identifier: &str) -> Option<Host> {
-    let is_below = |domain: &str, host: &str| {
-        domain.strip_suffix(host).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
-    };
-    let (domain, is_account) = if is_identifier(identifier) {
-        let domain = publisher_of(identifier).to_owned();
-        let is_account = ACCOUNT_HOSTS.contains(&domain.as_str());
-        (domain, is_account)
-    } else {
-        let (reversed, _) = identifier.split_once('/')?;
-        let domain = reversed.split('.').rev().collect::<Vec<_>>().join(".");
-        let is_account = ACCOUNT_HOSTS.iter().any(|host| is_below(&domain, host));
-        (domain, is_account)
-    };
+    if is_identifier(identifier) {
+        let host = Host::parse(publisher_of(identifier)).ok().filter(is_public)?;
+        return (!is_account_host(host.site().as_str())).then_some(host);
+    }
+    let (reversed, _) = identifier.split_once('/')?;
+    let domain = reversed.split('.').rev().collect::<Vec<_>>().join(".");
     let host = Host::parse(&domain).ok().filter(is_public)?;
+    let is_account = is_account_host(host.as_str()) || above(host.as_str()).any(is_account_host);
     (!is_account).then_some(host)
+}
+
+fn is_account_host(name: &str) -> bool {
+    ACCOUNT_HOSTS.contains(&name)
+}
+
+/// The parent domains of a name.
+fn above(name: &str) -> impl Iterator<Item = &str> {
+    std::iter::successors(Some(name), |name| Some(name.split_once('.')?.1)).skip(1)
 }
 
 fn publisher_site(identifier: &str) -> Option<SiteName> {
@@ -265,7 +321,24 @@ mod tests {
                             "url": "https://evil.example/card.json", "updatedAt": "2026-11-01T00:00:00Z" });
         let read = RegistryEntry::of_agent(&agent).unwrap();
         assert_eq!(sites(&read), ["shop.example", "evil.example"]);
-        assert_eq!(read.publisher().unwrap().as_str(), "shop.example");
+        let publisher = read.publisher().unwrap();
+        assert_eq!(publisher.as_str(), "shop.example");
+        let ranks = read.sites.iter().map(|site| ListingRank::of(Some(&publisher), site));
+        assert_eq!(ranks.collect::<Vec<_>>(), [ListingRank::Site, ListingRank::Other]);
+    }
+
+    /// Anybody with a customer's host can prove its name.
+    #[test]
+    fn the_entries_of_a_customer_come_after_those_of_the_site() {
+        let site = SiteName::parse("shop.example").unwrap();
+        let rank = |identifier| ListingRank::of(registry_publisher(identifier).as_ref(), &site);
+        assert_eq!(rank("example.shop/pay"), ListingRank::Site);
+        assert_eq!(rank("example.shop.www/pay"), ListingRank::Site);
+        assert_eq!(rank("urn:air:shop.example:cards:pay"), ListingRank::Site);
+        assert_eq!(rank("example.shop.t1/a1"), ListingRank::Host);
+        assert_eq!(rank("urn:air:t1.shop.example:cards:pay"), ListingRank::Host);
+        assert_eq!(rank("example.other/pay"), ListingRank::Other);
+        assert_eq!(rank("com.github.shop/pay"), ListingRank::Other);
     }
 
     #[test]
@@ -285,7 +358,23 @@ mod tests {
             "io.github.someone/tool",
             "io.github/tool",
             "com.github.someone/tool",
+            "com.gitlab.someone/tool",
+            "io.gitlab.someone/tool",
+            "org.bitbucket.someone/tool",
+            "io.bitbucket.someone/tool",
+            "org.codeberg.someone/tool",
+            "page.codeberg.someone/tool",
+            "com.gitea.someone/tool",
+            "com.gitee.someone/tool",
+            "ht.sr.git.someone/tool",
+            "net.sourceforge.someone/tool",
+            "COM.GitLab.someone/tool",
+            "com.gitlab/tool",
             "urn:air:github.com:someone:tool",
+            "urn:air:gist.github.com:someone:tool",
+            "urn:air:GitLab.com:someone:tool",
+            "urn:air:bitbucket.org:someone:tool",
+            "urn:air:codeberg.org:someone:tool",
             "urn:air:printer.internal:cards:one",
             "urn:other:weather.example:one",
             "corp.internal/tool",

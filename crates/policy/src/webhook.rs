@@ -4,6 +4,7 @@
 //! Messages are signed as specified by Standard Webhooks 1.0: with an HMAC-SHA256 over the id, the time of the attempt and the body.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -38,6 +39,12 @@ const DELAYS_OF_CHALLENGE: [Duration; 2] = [Duration::from_mins(5), Duration::fr
 const JITTER_PERCENT: u32 = 20;
 /// How long the receiver of a watch may fail before the watch is paused.
 const FAILING_MAX: TimeDelta = TimeDelta::days(5);
+
+/// How long a challenge may wait for a receiver that asks for no request, such as with a long `Retry-After`, counted from when its watch was
+/// made. A longer wait would occupy the room for unconfirmed watches.
+const CHALLENGE_WAIT_MAX: TimeDelta = TimeDelta::hours(4);
+/// A wait that is always allowed, because the crawler may not have run before.
+const CHALLENGE_WAIT_SHORT: TimeDelta = TimeDelta::minutes(1);
 
 /// Maximum number of messages per day (UTC) to all receivers of one domain, including challenges.
 pub const REQUESTS_PER_DAY_MAX: u32 = 100;
@@ -109,6 +116,31 @@ pub enum AfterFailure {
 /// Until when messages are also signed with the old secret after a rotation at `now`.
 pub fn old_secret_until(now: DateTime<Utc>) -> DateTime<Utc> {
     now + OLD_SECRET_SIGNS_FOR
+}
+
+/// Whether the challenge of a watch that was made at `made_at` may wait until `until`.
+pub fn may_challenge_wait(made_at: DateTime<Utc>, until: DateTime<Utc>, now: DateTime<Utc>) -> bool {
+    until <= made_at + CHALLENGE_WAIT_MAX || until <= now + CHALLENGE_WAIT_SHORT
+}
+
+/// The client that made a watch, known well enough to count its watches: 16 bits of a keyed hash of its network. About 65,000 IPv4 addresses
+/// have the same value, so the value leads to no address, even with the key. Other clients cannot find out which networks share it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WatchClient(u16);
+
+impl WatchClient {
+    /// `secret` is the random text that all programs of an instance share, and `network` the address of an IPv4 client or the /48 of an IPv6
+    /// client.
+    pub fn new(secret: &str, network: IpAddr) -> Self {
+        let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
+        let tag = hmac::sign(&key, format!("agentdex-watch-client\n{network}").as_bytes());
+        Self(tag.as_ref().first_chunk().map_or(0, |bytes| u16::from_be_bytes(*bytes)))
+    }
+
+    /// The number that is stored.
+    pub fn number(self) -> i32 {
+        self.0.into()
+    }
 }
 
 /// Whether the response to a challenge confirms it. The whole body has to be the challenge: a server that returns the request, or a page
@@ -190,6 +222,40 @@ mod tests {
 
     fn secrets(old: Option<(WebhookSecret, DateTime<Utc>)>) -> WebhookSecrets {
         WebhookSecrets { current: WebhookSecret::new(&[1; SECRET_BYTES]), old }
+    }
+
+    #[test]
+    fn a_client_is_stored_as_sixteen_bits_of_a_keyed_hash() {
+        let client = |secret: &str, network: &str| WatchClient::new(secret, network.parse().unwrap());
+        let one = client("secret", "192.0.2.1");
+        assert_eq!(one, client("secret", "192.0.2.1"));
+        assert_ne!(one, client("secret", "192.0.2.2"));
+        assert_ne!(one, client("other", "192.0.2.1"), "the key decides");
+        assert!((0..=0xffff).contains(&one.number()));
+        let (mut addresses, all) = (std::collections::HashMap::<i32, u32>::new(), 1_u32 << 18);
+        for address in 0..all {
+            let network = std::net::Ipv4Addr::from_bits(address).into();
+            *addresses.entry(WatchClient::new("secret", network).number()).or_default() += 1;
+        }
+        let alone = addresses.values().filter(|addresses| **addresses == 1).count();
+        assert!(
+            addresses.len() > 60_000 && alone < 10_000,
+            "four addresses on average share a value: {alone}"
+        );
+    }
+
+    #[test]
+    fn a_challenge_waits_four_hours() {
+        let hours = |hours: i64| at(3_600 * hours);
+        assert!(may_challenge_wait(hours(0), hours(4), hours(0)));
+        assert!(may_challenge_wait(hours(0), hours(4), hours(3)));
+        assert!(!may_challenge_wait(hours(0), hours(4) + TimeDelta::seconds(1), hours(0)));
+        assert!(!may_challenge_wait(hours(0), hours(24 * 7), hours(0)));
+        assert!(!may_challenge_wait(hours(0), hours(8), hours(7)));
+        assert!(
+            may_challenge_wait(hours(0), hours(7) + TimeDelta::seconds(9), hours(7)),
+            "no crawler ran before"
+        );
     }
 
     /// The example of the specification has a secret of 24 bytes.

@@ -328,6 +328,18 @@ mod tests {
         Pool::open(path, &StoreConfig::new(url.clone())).await.unwrap()
     }
 
+    /// An index returns the rows in order, so a site with many listings costs as much as one with few.
+    #[tokio::test]
+    async fn the_listings_of_a_site_are_read_without_sorting() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut connection = pool(&dir).await.read().await.unwrap();
+        let explain = format!("EXPLAIN QUERY PLAN {}", sql::registry_entry::SITE_LISTINGS);
+        let plan: Vec<(i64, i64, i64, String)> =
+            sqlx::query_as(sqlx::AssertSqlSafe(explain)).fetch_all(&mut *connection).await.unwrap();
+        let steps: Vec<&str> = plan.iter().map(|(.., step)| step.as_str()).collect();
+        assert_eq!(steps, ["SEARCH registry_entry USING INDEX registry_entry_order (site=?)"]);
+    }
+
     #[tokio::test]
     async fn statement_that_reads_ends_with_its_caller() {
         let dir = tempfile::tempdir().unwrap();

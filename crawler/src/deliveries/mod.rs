@@ -13,7 +13,7 @@ use futures::future::join_all;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use policy::BodyKind;
 use policy::delay::{day_of, next_day};
-use policy::webhook::{self, Message as MessageKind};
+use policy::webhook::{self, AfterFailure, Message as MessageKind};
 use serde_json::json;
 use store::{
     DeliveryEnd, DueContent, DueDelivery, FeedEntry, NewDelivery, ReceiverCaps, StoreError, TaskFailure,
@@ -189,10 +189,6 @@ async fn attempt(
     if !tools.store.receiver_count(&receiver, day, kind, CAPS).await? {
         return Ok(DeliveryEnd::Postponed { until: next_day(now), counted_on: None });
     }
-    let postponed = |until: DateTime<Utc>| DeliveryEnd::Postponed {
-        until: until.max(clock::now() + POSTPONED_MIN),
-        counted_on: Some(day),
-    };
     let body = body_of(delivery);
     let headers = headers(delivery, &body, now);
     let soft = Stop { soft: stop.clone(), ..Stop::default() };
@@ -208,8 +204,8 @@ async fn attempt(
             return Ok(DeliveryEnd::Accepted);
         }
         Err(StandaloneError::OptedOut(_)) => return Ok(DeliveryEnd::Refused),
-        Err(StandaloneError::Waits { until, .. }) => return Ok(postponed(until)),
-        Err(StandaloneError::Stopped) => return Ok(postponed(now)),
+        Err(StandaloneError::Waits { until, .. }) => return Ok(postponed(delivery, until, day)),
+        Err(StandaloneError::Stopped) => return Ok(postponed(delivery, now, day)),
         Err(StandaloneError::Store(error)) => return Err(error),
         Err(
             error @ (StandaloneError::Failed(_)
@@ -219,6 +215,19 @@ async fn attempt(
     };
     let then = kind.after_failure(&delivery.id, delivery.attempts, delivery.failing_since, clock::now());
     Ok(DeliveryEnd::Failed { reason, then })
+}
+
+/// What follows for a message that its host may not receive before a time. `day` is the day on which the attempt was counted.
+fn postponed(delivery: &DueDelivery, until: DateTime<Utc>, day: i32) -> DeliveryEnd {
+    let now = clock::now();
+    let until = until.max(now + POSTPONED_MIN);
+    match delivery.unconfirmed_since {
+        Some(made_at) if !webhook::may_challenge_wait(made_at, until, now) => {
+            let reason = format!("its host gets no request before {}", until.format("%Y-%m-%d %H:%M:%S UTC"));
+            DeliveryEnd::Failed { reason, then: AfterFailure::Pause }
+        }
+        _ => DeliveryEnd::Postponed { until, counted_on: Some(day) },
+    }
 }
 
 /// The headers of Standard Webhooks for one attempt.

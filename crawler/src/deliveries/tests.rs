@@ -3,7 +3,9 @@
 use manifest::{ManifestUrl, SiteName};
 use policy::OwnNetworks;
 use policy::key::{IssuedKey, KeyKind};
-use policy::webhook::{SECRET_BYTES, WatchStatus, WebhookSecret, WebhookSecrets, old_secret_until};
+use policy::webhook::{
+    SECRET_BYTES, WatchClient, WatchStatus, WebhookSecret, WebhookSecrets, old_secret_until,
+};
 use serde_json::Value;
 use store::{
     BackgroundTask, DeliveryLine, NewChallenge, NewWatch, Retention, Store, TaskMonitor, Watch, WatchCaps,
@@ -25,8 +27,14 @@ const RECEIVER: &str = "hooks.reader.example";
 const PATH: &str = "/changes";
 const EVENTS: &str = "events.jsonl";
 const CHALLENGE: &str = "answer_1";
-const CAPS: WatchCaps =
-    WatchCaps { of_receiver: 99, unconfirmed_of_receiver: 99, of_all: 99, unconfirmed_of_all: 99 };
+const CAPS: WatchCaps = WatchCaps {
+    of_receiver: 99,
+    unconfirmed_of_receiver: 99,
+    of_client: 99,
+    unconfirmed_of_client: 99,
+    of_all: 99,
+    unconfirmed_of_all: 99,
+};
 
 struct Fixture {
     web: Web,
@@ -123,6 +131,7 @@ impl Fixture {
             id: format!("w{number}"),
             site: SiteName::parse(SITE).unwrap(),
             receiver: ManifestUrl::parse(&format!("https://{receiver}{PATH}")).unwrap(),
+            client: WatchClient::new("secret", std::net::Ipv4Addr::LOCALHOST.into()),
             token_hash: IssuedKey::new(KeyKind::Watch, &[1; 32]).hash,
             secret: secret(1),
             at: clock::now(),
@@ -354,6 +363,25 @@ async fn a_third_party_gets_three_challenges_and_no_changes() {
         assert!(posts.len() <= 3 && !posts.is_empty(), "{}", posts.len());
         assert!(posts.iter().all(|post| body(post)["type"] == "agentdex.challenge"), "{posts:?}");
         assert_eq!(fixture.state().await, None, "the watch is deleted");
+    }
+}
+
+/// Such a watch would otherwise occupy the room of the others for a day.
+#[tokio::test]
+async fn an_unconfirmed_watch_ends_if_its_receiver_asks_for_a_long_wait() {
+    let (week, hour) = (Answer::retry_after(429, "604800"), Answer::retry_after(503, "3600"));
+    let host = || Host::new(RECEIVER).robots("");
+    for (busy, status) in [
+        (host().route(PATH, week.clone().taking_posts()), None),
+        (host().route("/robots.txt", week).route(PATH, confirming()), None),
+        (host().route(PATH, hour.taking_posts().times(1, confirming())), Some(WatchStatus::Active)),
+    ] {
+        let fixture = Fixture::with([busy]).await;
+        fixture.deliver().await;
+        for _ in 0..6 {
+            fixture.deliver_after(TimeDelta::minutes(20)).await;
+        }
+        assert_eq!(fixture.state().await.map(|watch| watch.status), status, "{:?}", fixture.posts());
     }
 }
 

@@ -5,6 +5,7 @@
 //! salt of the day. A dump is imported into an empty database, in one transaction. Dumps of schema 10 and later can be imported; before
 //! schema 12, the header does not contain the schema.
 
+use manifest::ListingRank;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -17,14 +18,17 @@ pub(crate) const FORM: u32 = 1;
 pub(crate) const BATCH_ROWS: usize = 500;
 /// Bytes of one INSERT, without its last row.
 pub(crate) const BATCH_BYTES: usize = 4 * 1024 * 1024;
-/// Columns at the end of a table that dumps of earlier schemas do not have: the schema that added them, the table, and their number.
-const ADDED_COLUMNS: [(i64, &str, usize); 6] = [
-    (14, "manifest", 1),
-    (14, "capability", 2),
-    (15, "capability", 1),
-    (18, "manifest", 1),
-    (22, "manifest", 3),
-    (26, "registry_entry", 1),
+/// Columns at the end of a table that dumps of earlier schemas do not have: the schema that added them, the table, and the value of each;
+/// `None` is null.
+const ADDED_COLUMNS: [(i64, &str, &[Option<i32>]); 8] = [
+    (14, "manifest", &[None]),
+    (14, "capability", &[None; 2]),
+    (15, "capability", &[None]),
+    (18, "manifest", &[None]),
+    (22, "manifest", &[None; 3]),
+    (26, "registry_entry", &[None]),
+    (27, "registry_entry", &[Some(ListingRank::Other.number())]),
+    (27, "watch", &[None]),
 ];
 
 /// The first line of a dump.
@@ -58,7 +62,7 @@ impl Header {
         }
         for (schema, name, columns) in ADDED_COLUMNS {
             if name == table.name && self.schema.is_none_or(|found| found < schema) {
-                values.extend(std::iter::repeat_n(Value::Null, columns));
+                values.extend(columns.iter().map(|value| value.map_or(Value::Null, Value::from)));
             }
         }
         let mismatch = if values.len() == table.columns.len() {
@@ -193,7 +197,7 @@ pub(crate) const TABLES: &[Table] = tables! {
     watch by "id":
         id Text, site Text, receiver Text, receiver_site Text, token_hash Text, secret Text, old_secret Text,
         old_secret_until_ms BigInt, status Text, position BigInt, created_at_ms BigInt, confirmed_at_ms BigInt,
-        delivered_at_ms BigInt, failing_since_ms BigInt;
+        delivered_at_ms BigInt, failing_since_ms BigInt, client Integer;
     delivery by "id":
         id Text, watch_id Text, challenge Text, body Text, first_position BigInt, last_position BigInt,
         created_at_ms BigInt, attempts Integer, next_at_ms BigInt, dead_at_ms BigInt, failure Text;
@@ -204,7 +208,7 @@ pub(crate) const TABLES: &[Table] = tables! {
         outcome Text, checked_at_ms BigInt, own_day Integer;
     registry_entry by "registry, identifier, site":
         registry Text, identifier Text, site Text, name Text, url Text, version Text, updated_at_ms BigInt,
-        seen_at_ms BigInt, publisher Text;
+        seen_at_ms BigInt, publisher Text, rank Integer;
     registry_position by "registry":
         registry Text, changed_until_ms BigInt, read_whole_at_ms BigInt, began_at_ms BigInt, next_page Text,
         latest_ms BigInt;

@@ -37,7 +37,9 @@ pub use maintenance::{Housekeeping, SchemaState, Space};
 pub use paths::{PathCheck, PathSlots};
 pub use read_attempt::{EarlierAttempt, ReadAttempt, ReadAttemptWrite};
 pub use reader_key::{READER_KEYS_MAX, ReaderKey, ReaderKeyOutcome};
-pub use registry_entry::{REGISTRY_ROWS_MAX, RegistryPosition, SiteListing, UnfinishedReading};
+pub use registry_entry::{
+    REGISTRY_ROWS_MAX, RegistryPosition, RowsLeftOut, SITE_ROWS_MAX, SiteListing, UnfinishedReading,
+};
 pub use report::{Report, ReportCap, ReportCaps, ReportFilter, ReportLine, ReportOutcome, ReportedSite};
 pub use retention::{FeedReader, Retained, Retention};
 pub use robots::RobotsRecord;
@@ -60,6 +62,6 @@ pub use visit::{
 };
 pub use watch::{
     DeliveryEnd, DeliveryLine, DueContent, DueDelivery, NewChallenge, NewDelivery, NewWatch, ReceiverCaps,
-    Watch, WatchCaps, WatchOutcome, WatchWithChanges,
+    Watch, WatchCap, WatchCaps, WatchOutcome, WatchWithChanges,
 };
 pub use worker::WorkerId;

@@ -7,6 +7,19 @@ use manifest::SiteName;
 /// thirty thousand servers.
 pub const REGISTRY_ROWS_MAX: u32 = 200_000;
 
+/// Maximum number of stored rows of one registry about one site, so that nobody fills a registry with entries about a site. Entries of which
+/// the site is the publisher are kept first. An answer shows fifty rows of all registries.
+pub const SITE_ROWS_MAX: u32 = 500;
+
+/// How many rows of a page were not kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RowsLeftOut {
+    /// Because the registry has [`REGISTRY_ROWS_MAX`].
+    pub of_registry: u64,
+    /// Because the registry has [`SITE_ROWS_MAX`] about a site: rows of this page or earlier ones, of the last ranks.
+    pub of_sites: u64,
+}
+
 /// An entry of a registry about a site.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SiteListing {

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use manifest::{ManifestUrl, SiteName};
 use policy::key::KeyHash;
-use policy::webhook::{AfterFailure, Message, WatchStatus, WebhookSecret, WebhookSecrets};
+use policy::webhook::{AfterFailure, Message, WatchClient, WatchStatus, WebhookSecret, WebhookSecrets};
 
 use super::FeedPosition;
 
@@ -13,6 +13,7 @@ pub struct NewWatch {
     pub id: String,
     pub site: SiteName,
     pub receiver: ManifestUrl,
+    pub client: WatchClient,
     pub token_hash: KeyHash,
     pub secret: WebhookSecret,
     pub at: DateTime<Utc>,
@@ -35,6 +36,9 @@ pub struct WatchCaps {
     /// Watches with receivers on one domain.
     pub of_receiver: u32,
     pub unconfirmed_of_receiver: u32,
+    /// All watches of one client, confirmed or not.
+    pub of_client: u32,
+    pub unconfirmed_of_client: u32,
     pub of_all: u32,
     pub unconfirmed_of_all: u32,
 }
@@ -42,10 +46,19 @@ pub struct WatchCaps {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WatchOutcome {
     Added,
-    /// The receiver's domain has too many; nothing is stored.
-    ReceiverFull,
-    /// There are too many; nothing is stored.
-    Full,
+    /// A limit is reached; nothing is stored.
+    Full(WatchCap),
+}
+
+/// A limit of [`WatchCaps`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WatchCap {
+    Receiver,
+    UnconfirmedOfReceiver,
+    Client,
+    UnconfirmedOfClient,
+    All,
+    UnconfirmedOfAll,
 }
 
 /// A stored watch, without its secrets.
@@ -141,6 +154,8 @@ pub struct DueDelivery {
     pub attempts: u32,
     /// The first failure after the last success of the watch.
     pub failing_since: Option<DateTime<Utc>>,
+    /// When the watch was made, if its receiver has never answered a challenge.
+    pub unconfirmed_since: Option<DateTime<Utc>>,
 }
 
 /// Limits on the messages to the receivers of one domain in a day.

@@ -7,12 +7,12 @@ use manifest::{RegistryEntry, SiteName};
 use super::Store;
 use crate::StoreError;
 use crate::convert::millis;
-use crate::model::{RegistryPosition, SiteListing};
+use crate::model::{RegistryPosition, RowsLeftOut, SiteListing};
 
 impl Store {
     /// Saves a page of a registry: replaces the stored entries of its identifiers, removes those without sites, and stores the position after it. A
     /// position after the last page also removes the entries that were last seen before [`RegistryPosition::read_whole_at`]. Blocked and
-    /// suspended sites get no rows. Returns false if rows were left out because the registry has [`crate::REGISTRY_ROWS_MAX`].
+    /// suspended sites get no rows. Returns how many rows were left out because of a limit.
     #[boxed]
     pub async fn registry_page_save(
         &self,
@@ -20,7 +20,7 @@ impl Store {
         entries: &[RegistryEntry],
         position: Option<&RegistryPosition>,
         now: DateTime<Utc>,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<RowsLeftOut, StoreError> {
         writing!(
             self,
             "registry_page_save",
@@ -34,7 +34,7 @@ impl Store {
         reading!(self, "registry_position", registry_entry::registry_position(registry))
     }
 
-    /// The first entries about each site: first those of which it is the publisher, then by registry and identifier.
+    /// The first entries about each site, by rank, registry and identifier.
     #[boxed]
     pub async fn site_listings(
         &self,

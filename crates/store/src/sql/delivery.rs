@@ -74,6 +74,7 @@ struct DueRow {
     created_at_ms: i64,
     attempts: i32,
     failing_since_ms: Option<i64>,
+    unconfirmed_since_ms: Option<i64>,
 }
 
 from_row!(DueRow {
@@ -88,7 +89,8 @@ from_row!(DueRow {
     old_secret_until_ms,
     created_at_ms,
     attempts,
-    failing_since_ms
+    failing_since_ms,
+    unconfirmed_since_ms
 });
 
 impl TryFrom<DueRow> for DueDelivery {
@@ -114,6 +116,7 @@ impl TryFrom<DueRow> for DueDelivery {
             created_at: at.time("created_at_ms", row.created_at_ms)?,
             attempts: to_u32(row.attempts),
             failing_since: of_watch.time_of("failing_since_ms", row.failing_since_ms)?,
+            unconfirmed_since: of_watch.time_of("created_at_ms", row.unconfirmed_since_ms)?,
             id: row.id,
             watch_id: row.watch_id,
         })
@@ -165,7 +168,8 @@ pub(crate) async fn deliveries_claim(
     }
     let rows = sqlx::query(concat!(
         "SELECT delivery.id, watch_id, site, receiver, challenge, body, secret, old_secret, old_secret_until_ms,
-                delivery.created_at_ms, attempts, failing_since_ms
+                delivery.created_at_ms, attempts, failing_since_ms,
+                CASE WHEN confirmed_at_ms IS NULL THEN watch.created_at_ms END AS unconfirmed_since_ms
          FROM delivery JOIN watch ON watch.id = watch_id WHERE delivery.id IN ",
         list!(),
         " ORDER BY delivery.id"

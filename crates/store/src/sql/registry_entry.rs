@@ -1,8 +1,8 @@
 //! Reads and writes `registry_entry` and `registry_position`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use manifest::{RegistryEntry, SiteName};
+use manifest::{ListingRank, RegistryEntry, SiteName};
 use serde::Serialize;
 
 use super::rows::{decode, decode_row};
@@ -11,7 +11,9 @@ use crate::StoreError;
 use crate::convert::{RowRef, intact, json, millis, names, text};
 use crate::fault::Outcome;
 use crate::from_row::from_row;
-use crate::model::{REGISTRY_ROWS_MAX, RegistryPosition, SiteListing, UnfinishedReading};
+use crate::model::{
+    REGISTRY_ROWS_MAX, RegistryPosition, RowsLeftOut, SITE_ROWS_MAX, SiteListing, UnfinishedReading,
+};
 
 #[derive(Serialize)]
 struct NewRow<'a> {
@@ -22,12 +24,15 @@ struct NewRow<'a> {
     version: Option<&'a str>,
     updated_at_ms: Option<i64>,
     publisher: Option<String>,
+    rank: i32,
 }
 
 impl<'a> NewRow<'a> {
     fn of(entry: &'a RegistryEntry) -> impl Iterator<Item = Self> {
-        let publisher = entry.publisher().map(|site| site.to_string());
+        let host = entry.publisher();
+        let publisher = host.as_ref().map(|host| host.site().to_string());
         entry.sites.iter().map(move |site| NewRow {
+            rank: ListingRank::of(host.as_ref(), site).number(),
             identifier: &entry.identifier,
             site: site.as_str(),
             name: entry.name.as_deref(),
@@ -39,28 +44,28 @@ impl<'a> NewRow<'a> {
     }
 }
 
-/// Saves a page and the position after it. Returns whether all rows fit.
+/// Saves a page and the position after it.
 pub(crate) async fn registry_page_save(
     connection: &mut Connection,
     registry: &str,
     entries: &[RegistryEntry],
     position: Option<&RegistryPosition>,
     now_ms: i64,
-) -> Outcome<bool> {
-    let fit = entries_save(connection, registry, entries, now_ms).await?;
+) -> Outcome<RowsLeftOut> {
+    let left_out = entries_save(connection, registry, entries, now_ms).await?;
     if let Some(position) = position {
         position_set(connection, registry, position).await?;
     }
-    Ok(fit)
+    Ok(left_out)
 }
 
-/// Replaces the rows of these identifiers by a row for each site. Returns whether all rows fit.
+/// Replaces the rows of these identifiers by a row for each site.
 async fn entries_save(
     connection: &mut Connection,
     registry: &str,
     entries: &[RegistryEntry],
     now_ms: i64,
-) -> Outcome<bool> {
+) -> Outcome<RowsLeftOut> {
     // the last entry of an identifier counts; sorted, so that concurrent transactions lock rows in one order
     let entries: BTreeMap<&str, &RegistryEntry> =
         entries.iter().map(|entry| (entry.identifier.as_str(), entry)).collect();
@@ -77,13 +82,16 @@ async fn entries_save(
         .fetch_one(&mut *connection)
         .await?;
     let room = usize::try_from(i64::from(REGISTRY_ROWS_MAX) - stored).unwrap_or_default();
-    let fit = rows.len() <= room;
+    let of_registry = rows.len().saturating_sub(room) as u64;
     rows.truncate(room);
     sqlx::query(concat!(
         "INSERT INTO registry_entry
-             (registry, identifier, site, name, url, version, updated_at_ms, seen_at_ms, publisher)
-         SELECT $2, identifier, site, name, url, version, updated_at_ms, $3, publisher FROM ",
-        batch!(identifier TEXT, site TEXT, name TEXT, url TEXT, version TEXT, updated_at_ms BIGINT, publisher TEXT),
+             (registry, identifier, site, name, url, version, updated_at_ms, seen_at_ms, publisher, rank)
+         SELECT $2, identifier, site, name, url, version, updated_at_ms, $3, publisher, rank FROM ",
+        batch!(
+            identifier TEXT, site TEXT, name TEXT, url TEXT, version TEXT, updated_at_ms BIGINT, publisher TEXT,
+            rank INTEGER
+        ),
         " WHERE true ON CONFLICT (registry, identifier, site) DO NOTHING"
     ))
     .bind(json(&rows, "batch of registry entries")?)
@@ -91,7 +99,40 @@ async fn entries_save(
     .bind(now_ms)
     .execute(&mut *connection)
     .await?;
-    Ok(fit)
+    let sites = names(rows.iter().map(|row| row.site))?;
+    Ok(RowsLeftOut { of_registry, of_sites: rows_trim(connection, registry, &sites).await? })
+}
+
+/// Removes the last rows about sites ([`names`]) of which a registry has more than [`SITE_ROWS_MAX`]. Returns their number. The expression
+/// `registry || ''` keeps the databases from reading all rows of the registry by its primary key.
+async fn rows_trim(connection: &mut Connection, registry: &str, sites: &str) -> Outcome<u64> {
+    let mut full: Vec<String> = sqlx::query_scalar(
+        "SELECT asked.site FROM (SELECT DISTINCT value ->> 0 AS site FROM json_each($1)) AS asked
+         WHERE EXISTS (SELECT 1 FROM registry_entry WHERE registry_entry.site = asked.site AND registry || '' = $2
+                       LIMIT 1 OFFSET $3)",
+    )
+    .bind(sites)
+    .bind(registry)
+    .bind(i64::from(SITE_ROWS_MAX))
+    .fetch_all(&mut *connection)
+    .await?;
+    // concurrent transactions lock rows in one order
+    full.sort_unstable();
+    let mut removed = 0;
+    for site in full {
+        let rows = sqlx::query(
+            "DELETE FROM registry_entry WHERE registry = $1 AND site = $2 AND (rank, identifier) >= (
+                 SELECT rank, identifier FROM registry_entry WHERE registry = $1 AND site = $2
+                 ORDER BY rank, identifier LIMIT 1 OFFSET $3)",
+        )
+        .bind(registry)
+        .bind(site)
+        .bind(i64::from(SITE_ROWS_MAX))
+        .execute(&mut *connection)
+        .await?;
+        removed += rows.rows_affected();
+    }
+    Ok(removed)
 }
 
 struct PositionRow {
@@ -208,25 +249,22 @@ impl TryFrom<ListingRow> for SiteListing {
     }
 }
 
-/// The first entries about each site, by registry and identifier; those of which the site is the publisher first, because anybody can list
-/// an address of the site.
+/// The first entries about a site. The index `registry_entry_order` has them in this order.
+pub(crate) const SITE_LISTINGS: &str = "
+    SELECT site, registry, identifier, name, url, version, updated_at_ms, seen_at_ms, publisher
+    FROM registry_entry WHERE site = $1 ORDER BY rank, registry, identifier LIMIT $2";
+
+/// The first entries about each site. Each site takes one statement that reads the returned rows alone.
 pub(crate) async fn site_listings(
     connection: &mut Connection,
     sites: &[SiteName],
     max_of_site: i64,
 ) -> Outcome<Vec<SiteListing>> {
-    let rows = sqlx::query(concat!(
-        "SELECT site, registry, identifier, name, url, version, updated_at_ms, seen_at_ms, publisher FROM (
-             SELECT *, ROW_NUMBER() OVER (
-                 PARTITION BY site ORDER BY CASE WHEN publisher = site THEN 0 ELSE 1 END, registry, identifier
-             ) AS place
-             FROM registry_entry WHERE site IN ",
-        list!(),
-        ") AS placed WHERE place <= $2 ORDER BY site, place"
-    ))
-    .bind(names(sites.iter().map(SiteName::as_str))?)
-    .bind(max_of_site)
-    .fetch_all(&mut *connection)
-    .await?;
-    Ok(intact(decode::<ListingRow>(&["registry_entry"], &rows), SiteListing::try_from))
+    let mut listings = Vec::new();
+    for site in sites.iter().collect::<BTreeSet<_>>() {
+        let found = sqlx::query(SITE_LISTINGS).bind(site.as_str()).bind(max_of_site);
+        let rows = found.fetch_all(&mut *connection).await?;
+        listings.extend(intact(decode::<ListingRow>(&["registry_entry"], &rows), SiteListing::try_from));
+    }
+    Ok(listings)
 }

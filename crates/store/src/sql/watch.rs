@@ -8,7 +8,9 @@ use crate::StoreError;
 use crate::convert::{Page, RowRef, intact, log_damaged, millis, to_u64};
 use crate::fault::Outcome;
 use crate::from_row::from_row;
-use crate::model::{FeedPosition, NewChallenge, NewWatch, Watch, WatchCaps, WatchOutcome, WatchWithChanges};
+use crate::model::{
+    FeedPosition, NewChallenge, NewWatch, Watch, WatchCap, WatchCaps, WatchOutcome, WatchWithChanges,
+};
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 /// How long a message that was given up is listed.
@@ -24,43 +26,60 @@ pub(crate) async fn watch_add(
     watch: &NewWatch,
     caps: WatchCaps,
 ) -> Outcome<WatchOutcome> {
-    let receiver_site = watch.receiver.site();
-    let (of_receiver, unconfirmed_of_receiver, of_all, unconfirmed): (i64, i64, i64, i64) = sqlx::query_as(
-        "SELECT COUNT(CASE WHEN receiver_site = $1 AND confirmed_at_ms IS NOT NULL THEN 1 END),
-                COUNT(CASE WHEN receiver_site = $1 AND confirmed_at_ms IS NULL THEN 1 END),
-                COUNT(CASE WHEN confirmed_at_ms IS NOT NULL THEN 1 END),
-                COUNT(CASE WHEN confirmed_at_ms IS NULL THEN 1 END)
-         FROM watch",
-    )
-    .bind(receiver_site.as_str())
-    .fetch_one(&mut *connection)
-    .await?;
-    if of_receiver >= i64::from(caps.of_receiver)
-        || unconfirmed_of_receiver >= i64::from(caps.unconfirmed_of_receiver)
-    {
-        return Ok(WatchOutcome::ReceiverFull);
-    }
-    if of_all >= i64::from(caps.of_all) || unconfirmed >= i64::from(caps.unconfirmed_of_all) {
-        return Ok(WatchOutcome::Full);
+    if let Some(cap) = cap_reached(connection, watch, caps).await? {
+        return Ok(WatchOutcome::Full(cap));
     }
     let position = feed::feed_head(connection).await?;
     sqlx::query(
-        "INSERT INTO watch (id, site, receiver, receiver_site, token_hash, secret, status, position, created_at_ms)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+        "INSERT INTO watch (id, site, receiver, receiver_site, token_hash, secret, status, position, created_at_ms, client)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
     )
     .bind(&watch.id)
     .bind(watch.site.as_str())
     .bind(watch.receiver.as_str())
-    .bind(receiver_site.as_str())
+    .bind(watch.receiver.site().as_str())
     .bind(watch.token_hash.as_str())
     .bind(watch.secret.as_str())
     .bind(WatchStatus::Pending.as_str())
     .bind(position.0)
     .bind(millis(watch.at))
+    .bind(watch.client.number())
     .execute(&mut *connection)
     .await?;
     delivery::challenge_add(connection, &watch.id, &watch.challenge, millis(watch.at)).await?;
     Ok(WatchOutcome::Added)
+}
+
+/// Counts the watches, of which there are at most as many as all limits together allow.
+async fn cap_reached(
+    connection: &mut Connection,
+    watch: &NewWatch,
+    caps: WatchCaps,
+) -> Outcome<Option<WatchCap>> {
+    let counts: (i64, i64, i64, i64, i64, i64) = sqlx::query_as(
+        "SELECT COUNT(CASE WHEN receiver_site = $1 AND confirmed_at_ms IS NOT NULL THEN 1 END),
+                COUNT(CASE WHEN receiver_site = $1 AND confirmed_at_ms IS NULL THEN 1 END),
+                COUNT(CASE WHEN client = $2 THEN 1 END),
+                COUNT(CASE WHEN client = $2 AND confirmed_at_ms IS NULL THEN 1 END),
+                COUNT(CASE WHEN confirmed_at_ms IS NOT NULL THEN 1 END),
+                COUNT(CASE WHEN confirmed_at_ms IS NULL THEN 1 END)
+         FROM watch",
+    )
+    .bind(watch.receiver.site().as_str())
+    .bind(watch.client.number())
+    .fetch_one(&mut *connection)
+    .await?;
+    let (of_receiver, unconfirmed_of_receiver, of_client, unconfirmed_of_client, of_all, unconfirmed) =
+        counts;
+    let counts = [
+        (of_receiver, caps.of_receiver, WatchCap::Receiver),
+        (unconfirmed_of_receiver, caps.unconfirmed_of_receiver, WatchCap::UnconfirmedOfReceiver),
+        (of_client, caps.of_client, WatchCap::Client),
+        (unconfirmed_of_client, caps.unconfirmed_of_client, WatchCap::UnconfirmedOfClient),
+        (of_all, caps.of_all, WatchCap::All),
+        (unconfirmed, caps.unconfirmed_of_all, WatchCap::UnconfirmedOfAll),
+    ];
+    Ok(counts.into_iter().find(|(count, max, _)| *count >= i64::from(*max)).map(|(.., cap)| cap))
 }
 
 struct WatchRow {

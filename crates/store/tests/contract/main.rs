@@ -128,9 +128,11 @@ macro_rules! contract_tests {
                 listings_of_several_sites_are_read_at_once,
                 registry_entries_are_replaced_and_removed, registry_entries_of_opted_out_sites_are_not_kept,
                 registry_entries_expire_without_a_reading, registry_rows_have_a_cap,
+                the_rows_about_a_site_have_a_cap_and_its_own_entries_stay,
             },
             watches::{
-                a_watch_delivers_only_after_its_receiver_answered, watches_have_caps, changes_are_delivered_in_order,
+                a_watch_delivers_only_after_its_receiver_answered, watches_have_caps,
+                a_client_has_a_share_of_the_watches, changes_are_delivered_in_order,
                 a_message_is_sent_again_if_its_worker_was_killed, two_workers_send_different_messages,
                 a_dead_receiver_leaves_dead_letters_and_pauses_its_watch, messages_to_a_domain_are_counted_by_day,
                 challenges_and_changes_are_claimed_separately, an_opt_out_ends_watches_of_both_sides, watches_are_deleted_by_age, rotation_keeps_the_previous_secret,

@@ -314,7 +314,8 @@ pub(crate) async fn declarations_of_an_earlier_dump_are_grouped_at_the_next_visi
             "declaration" => continue,
             "manifest" => 5,
             "capability" => 3,
-            "registry_entry" => 1,
+            "registry_entry" => 2,
+            "watch" => 1,
             _ => 0,
         };
         values.truncate(values.len() - added);

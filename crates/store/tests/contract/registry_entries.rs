@@ -4,7 +4,7 @@
 use anyhow::Result;
 use chrono::TimeDelta;
 use manifest::RegistryEntry;
-use store::{RegistryPosition, Store, UnfinishedReading};
+use store::{RegistryPosition, RowsLeftOut, SITE_ROWS_MAX, Store, UnfinishedReading};
 
 use crate::build::{later, site, start};
 use crate::harness::Db;
@@ -40,7 +40,8 @@ pub(crate) async fn registry_entries_are_replaced_and_removed(Db { store, .. }: 
         entry("example.gone/mcp", &["a.example"], "1"),
     ];
     assert_eq!(store.registry_position(REGISTRY).await?, None);
-    assert!(store.registry_page_save(REGISTRY, &first, Some(&unfinished()), start()).await?);
+    let left_out = store.registry_page_save(REGISTRY, &first, Some(&unfinished()), start()).await?;
+    assert_eq!(left_out, RowsLeftOut::default());
     assert_eq!(store.registry_position(REGISTRY).await?, Some(unfinished()));
     let listed = store.site_listings(&[site("a.example")], 1).await?;
     let [listing] = listed.as_slice() else { panic!("{listed:?}") };
@@ -95,11 +96,15 @@ pub(crate) async fn entries_of_which_the_site_is_the_publisher_come_first(
     let own_again = [entry("uk.co.shop/mcp", &["shop.co.uk"], "1")];
     store.registry_page_save("https://another.example/", &own_again, None, start()).await?;
     let listings = store.site_listings(&[site("shop.co.uk")], 5).await?;
-    let mut expected: Vec<&str> = own.to_vec();
-    expected.sort_unstable();
-    expected.insert(0, "uk.co.shop/mcp");
+    let expected = [
+        "uk.co.shop/mcp",
+        "uk.co.shop/mcp",
+        "urn:air:shop.co.uk:a",
+        "uk.co.shop.api/mcp",
+        "urn:air:agents.shop.co.uk:cards:buy",
+    ];
     let found: Vec<&str> = listings.iter().map(|listing| listing.identifier.as_str()).collect();
-    assert_eq!(found, expected, "by registry and identifier");
+    assert_eq!(found, expected, "by rank, registry and identifier");
     assert!(listings.iter().all(|listing| listing.publisher == Some(site("shop.co.uk"))), "{listings:?}");
     let all = store.site_listings(&[site("shop.co.uk")], 50).await?;
     assert_eq!(all.len(), own.len() + 1 + others.len());
@@ -161,13 +166,44 @@ pub(crate) async fn registry_entries_expire_without_a_reading(Db { store, .. }: 
 }
 
 pub(crate) async fn registry_rows_have_a_cap(Db { store, .. }: Db) -> Result<()> {
-    let sites = ["a.example", "b.example", "c.example", "d.example"];
-    let template = entry("", &sites, "1");
-    let named = |number: u32| RegistryEntry { identifier: format!("example.a/{number}"), ..template.clone() };
+    let named = |number: u32| {
+        let sites = ["a", "b", "c", "d"].map(|letter| format!("{letter}{number}.example"));
+        entry(&format!("example.a/{number}"), &sites.each_ref().map(String::as_str), "1")
+    };
     let entries: Vec<RegistryEntry> = (0..store::REGISTRY_ROWS_MAX / 4).map(named).collect();
-    assert!(store.registry_page_save(REGISTRY, &entries, None, start()).await?);
+    let none = RowsLeftOut::default();
+    assert_eq!(store.registry_page_save(REGISTRY, &entries, None, start()).await?, none);
     let more = [named(store::REGISTRY_ROWS_MAX)];
-    assert!(!store.registry_page_save(REGISTRY, &more, None, start()).await?);
-    assert!(store.registry_page_save("https://other.example/", &more, None, start()).await?);
+    let left_out = store.registry_page_save(REGISTRY, &more, None, start()).await?;
+    assert_eq!(left_out, RowsLeftOut { of_registry: 4, of_sites: 0 });
+    assert_eq!(store.registry_page_save("https://other.example/", &more, None, start()).await?, none);
+    Ok(())
+}
+
+/// Anybody can publish entries about a site in a registry, and a customer can prove a name below its domain.
+pub(crate) async fn the_rows_about_a_site_have_a_cap_and_its_own_entries_stay(db: Db) -> Result<()> {
+    let store = &db.store;
+    let about = |identifiers: Vec<String>| -> Vec<RegistryEntry> {
+        identifiers.iter().map(|identifier| entry(identifier, &["shop.example"], "1")).collect()
+    };
+    let strangers = about((0..SITE_ROWS_MAX).map(|number| format!("a.stranger/{number}")).collect());
+    let customers = about((0..60).map(|number| format!("example.shop.t1/a{number}")).collect());
+    let own = about(vec!["example.shop/pay".to_owned(), "urn:air:shop.example:cards:pay".to_owned()]);
+    let save = async |entries: &[RegistryEntry]| {
+        anyhow::Ok(store.registry_page_save(REGISTRY, entries, None, start()).await?.of_sites)
+    };
+    assert_eq!(save(&strangers).await?, 0);
+    assert_eq!(save(&own).await?, 2, "the last ones of strangers are removed");
+    assert_eq!(save(&customers).await?, 60);
+    let more = about(vec!["z.stranger/more".to_owned()]);
+    assert_eq!(save(&more).await?, 1, "it is the last one itself");
+    let rows = "SELECT COUNT(*) FROM registry_entry WHERE site = 'shop.example'";
+    assert_eq!(db.number(rows).await?, i64::from(SITE_ROWS_MAX));
+    let other = "https://other.example/";
+    assert_eq!(store.registry_page_save(other, &strangers, None, start()).await?, RowsLeftOut::default());
+    let shown = store.site_listings(&[site("shop.example")], 50).await?;
+    let shown: Vec<&str> = shown.iter().map(|listing| listing.identifier.as_str()).collect();
+    assert_eq!(&shown[..2], ["example.shop/pay", "urn:air:shop.example:cards:pay"]);
+    assert!(shown[2..].iter().all(|identifier| identifier.starts_with("example.shop.t1/")), "{shown:?}");
     Ok(())
 }

@@ -4,17 +4,23 @@ use anyhow::{Context as _, Result};
 use chrono::{DateTime, TimeDelta, Utc};
 use manifest::SiteName;
 use policy::key::{IssuedKey, KeyKind};
-use policy::webhook::{AfterFailure, Message, SECRET_BYTES, WatchStatus, WebhookSecret};
+use policy::webhook::{AfterFailure, Message, SECRET_BYTES, WatchClient, WatchStatus, WebhookSecret};
 use store::{
     DeliveryEnd, DueDelivery, FeedEntry, NewChallenge, NewDelivery, NewWatch, ReceiverCaps, Store, Watch,
-    WatchCaps, WatchOutcome, WatchWithChanges,
+    WatchCap, WatchCaps, WatchOutcome, WatchWithChanges,
 };
 
 use crate::build::{found, later, site, start, url, visited};
 use crate::harness::Db;
 
-const CAPS: WatchCaps =
-    WatchCaps { of_receiver: 2, unconfirmed_of_receiver: 2, of_all: 3, unconfirmed_of_all: 3 };
+const CAPS: WatchCaps = WatchCaps {
+    of_receiver: 2,
+    unconfirmed_of_receiver: 2,
+    of_client: 99,
+    unconfirmed_of_client: 99,
+    of_all: 3,
+    unconfirmed_of_all: 3,
+};
 const SITE: &str = "shop.example";
 const RECEIVER: &str = "https://hooks.reader.example/changes";
 
@@ -27,8 +33,14 @@ fn challenge(id: &str) -> NewChallenge {
 }
 
 /// Caps that no test reaches.
-pub(crate) const MANY: WatchCaps =
-    WatchCaps { of_receiver: 99, unconfirmed_of_receiver: 99, of_all: 99, unconfirmed_of_all: 99 };
+pub(crate) const MANY: WatchCaps = WatchCaps {
+    of_receiver: 99,
+    unconfirmed_of_receiver: 99,
+    of_client: 99,
+    unconfirmed_of_client: 99,
+    of_all: 99,
+    unconfirmed_of_all: 99,
+};
 
 /// A watch of another site.
 pub(crate) fn watch_of(id: &str, site: SiteName, at: DateTime<Utc>) -> NewWatch {
@@ -40,11 +52,16 @@ fn watch(id: &str, receiver: &str) -> NewWatch {
         id: id.to_owned(),
         site: site(SITE),
         receiver: url(receiver),
+        client: client(1),
         token_hash: IssuedKey::new(KeyKind::Watch, &[1; 32]).hash,
         secret: secret(1),
         at: start(),
         challenge: challenge(id),
     }
+}
+
+fn client(number: u32) -> WatchClient {
+    WatchClient::new("secret", std::net::Ipv4Addr::from_bits(number).into())
 }
 
 async fn add(store: &Store, id: &str, receiver: &str) -> Result<WatchOutcome> {
@@ -127,6 +144,7 @@ pub(crate) async fn a_watch_delivers_only_after_its_receiver_answered(Db { store
     let challenge = claim_one(&store, start()).await?;
     assert_eq!(challenge.content.message(), Message::Challenge);
     assert_eq!((challenge.attempts, challenge.receiver.as_str()), (1, RECEIVER));
+    assert_eq!(challenge.unconfirmed_since, Some(start()));
     assert!(claim(&store, start()).await?.is_empty(), "the challenge is already being sent");
     store.delivery_end(&challenge, &DeliveryEnd::Accepted, later(2)).await?;
     let watch = find(&store, "w1").await?;
@@ -140,20 +158,54 @@ pub(crate) async fn a_watch_delivers_only_after_its_receiver_answered(Db { store
     Ok(())
 }
 
+const fn full(cap: WatchCap) -> WatchOutcome {
+    WatchOutcome::Full(cap)
+}
+
+/// A client with many names cannot use up the watches of the others.
+pub(crate) async fn a_client_has_a_share_of_the_watches(Db { store, .. }: Db) -> Result<()> {
+    let caps = WatchCaps { of_client: 3, unconfirmed_of_client: 2, ..MANY };
+    let add = async |number: u32, of: u32| {
+        let receiver = format!("https://reader{number}.example/");
+        let watch = NewWatch { client: client(of), ..watch(&format!("w{number}"), &receiver) };
+        anyhow::Ok(store.watch_add(&watch, caps).await?)
+    };
+    let answer = async || {
+        for challenge in claim(&store, start()).await? {
+            store.delivery_end(&challenge, &DeliveryEnd::Accepted, start()).await?;
+        }
+        anyhow::Ok(())
+    };
+    for number in [1, 2] {
+        assert_eq!(add(number, 7).await?, WatchOutcome::Added);
+    }
+    assert_eq!(add(3, 7).await?, full(WatchCap::UnconfirmedOfClient));
+    assert_eq!(add(3, 8).await?, WatchOutcome::Added, "another client");
+    answer().await?;
+    assert_eq!(add(4, 7).await?, WatchOutcome::Added);
+    assert_eq!(add(5, 7).await?, full(WatchCap::Client), "confirmed or not");
+    answer().await?;
+    assert_eq!(add(5, 7).await?, full(WatchCap::Client));
+    assert_eq!(add(5, 8).await?, WatchOutcome::Added);
+    assert!(store.watch_delete("w1").await?);
+    assert_eq!(add(6, 7).await?, WatchOutcome::Added, "the deleted one makes room");
+    Ok(())
+}
+
 pub(crate) async fn watches_have_caps(Db { store, .. }: Db) -> Result<()> {
     let other = |number: u8| format!("https://reader{number}.example/");
     assert_eq!(add(&store, "a", RECEIVER).await?, WatchOutcome::Added);
     assert_eq!(add(&store, "b", "https://other.reader.example/").await?, WatchOutcome::Added);
-    assert_eq!(add(&store, "c", RECEIVER).await?, WatchOutcome::ReceiverFull, "two wait for an answer");
+    assert_eq!(add(&store, "c", RECEIVER).await?, full(WatchCap::UnconfirmedOfReceiver));
     assert_eq!(add(&store, "c", &other(1)).await?, WatchOutcome::Added);
-    assert_eq!(add(&store, "d", &other(2)).await?, WatchOutcome::Full, "three wait for an answer");
+    assert_eq!(add(&store, "d", &other(2)).await?, full(WatchCap::UnconfirmedOfAll));
     for challenge in claim(&store, start()).await? {
         store.delivery_end(&challenge, &DeliveryEnd::Accepted, start()).await?;
     }
     let active = store.watches_page(None, 9).await?;
     assert!(active.iter().all(|watch| watch.status == WatchStatus::Active), "{active:?}");
-    assert_eq!(add(&store, "d", RECEIVER).await?, WatchOutcome::ReceiverFull);
-    assert_eq!(add(&store, "d", &other(2)).await?, WatchOutcome::Full);
+    assert_eq!(add(&store, "d", RECEIVER).await?, full(WatchCap::Receiver));
+    assert_eq!(add(&store, "d", &other(2)).await?, full(WatchCap::All));
     let page = store.watches_page(Some("a"), 1).await?;
     assert_eq!(page.iter().map(|watch| watch.id.as_str()).collect::<Vec<_>>(), ["b"]);
     Ok(())
@@ -249,7 +301,7 @@ pub(crate) async fn a_dead_receiver_leaves_dead_letters_and_pauses_its_watch(
     change(&store, "second", 3).await?;
     assert!(compose(&store, "m2", later(3)).await?, "the next changes follow");
     let due = claim_one(&store, later(3)).await?;
-    assert_eq!(due.failing_since, Some(later(2)));
+    assert_eq!((due.failing_since, due.unconfirmed_since), (Some(later(2)), None));
     store.delivery_end(&due, &failed(AfterFailure::Pause), later(4)).await?;
     assert_eq!(find(&store, "w1").await?.status, WatchStatus::Paused);
     change(&store, "third", 5).await?;

@@ -229,6 +229,9 @@ SELECT 1 + n, NOW_MS - (FEED - n) * 1000::bigint, 'changed', pg_temp.expanded(1 
        pg_temp.short('m', 1 + n % WITH_MANIFESTS)
 FROM generate_series(1, FEED) n;
 UPDATE feed_state SET last_position = FEED + 1;
+INSERT INTO registry_entry (registry, identifier, site, seen_at_ms, rank)
+SELECT 'https://registry.example/', 'example.stranger/' || n, pg_temp.expanded(1 + n % 4), NOW_MS, 2
+FROM generate_series(1, 20000) n;
 INSERT INTO feed_pending (at_ms, change, site, manifest_id)
 SELECT NOW_MS - 9000000::bigint, 'changed', pg_temp.expanded(1), pg_temp.short('m', 1) FROM generate_series(1, 20000) n;
 ";

@@ -11,7 +11,7 @@ use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
 /// Log target of the driver for notices of the server.
 const NOTICES: &str = "sqlx::postgres::notice";
 /// Tables that grow with the number of sites and visits.
-const HOT_TABLES: [&str; 14] = [
+const HOT_TABLES: [&str; 15] = [
     "site_state",
     "host",
     "robots",
@@ -26,9 +26,10 @@ const HOT_TABLES: [&str; 14] = [
     "feed",
     "feed_pending",
     "address_clock",
+    "registry_entry",
 ];
-/// Statements that may read a whole table: the hourly cleaning of the clocks of addresses.
-const READ_WHOLE: [&str; 1] = ["DELETE FROM address_clock"];
+/// Statements that may read a whole table: the hourly cleaning of the clocks of addresses and of entries of registries.
+const READ_WHOLE: [&str; 2] = ["DELETE FROM address_clock", "DELETE FROM registry_entry WHERE seen_at_ms"];
 /// Maximum number of rows of hot tables that one statement may read beyond the requested ones: a fraction of any hot table.
 const ROWS_MAX: f64 = 2_000.0;
 

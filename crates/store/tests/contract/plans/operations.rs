@@ -281,6 +281,9 @@ async fn sites(store: &Store, judge: &Judge) -> Result<()> {
             store.sites_page(&request).await?;
             judge.judge(name, 500);
         }
+        let listed: Vec<_> = (1..=4).map(|number| site(&expanded(number))).collect();
+        assert_eq!(store.site_listings(&listed, 50).await?.len(), 200);
+        judge.judge("site_listings", 50);
         store.next_due_at().await?;
         judge.judge("next_due_at", 100);
         store.parked_list(50).await?;
