@@ -4,7 +4,8 @@
 //! request, budgets, Crawl-delay, Retry-After and opt-outs apply, and robots.txt and clocks are saved. They do not count as a visit: a
 //! parked visit to the site is resumed as planned.
 //!
-//! In a fleet, a worker sends them even if another worker owns the address. It follows the clocks in the store.
+//! In a fleet, a worker sends them even if another worker owns the address. It reserves the time of each request at the address, which the
+//! owner reads with its own clock ([`store::SlotClaim`]).
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -22,7 +23,6 @@ use super::requester::{Message, Requester, Robots};
 use super::source_requests::SourceRequests;
 use super::task::{NamedBy, Task};
 use crate::clock;
-use crate::groups::Groups;
 use crate::reading::Reader;
 use crate::retry::retry_while_unavailable;
 use crate::seeds::Reading;
@@ -110,8 +110,7 @@ enum Attempt {
 
 impl StandaloneRequests {
     pub(crate) fn new(tools: &Tools, worker: WorkerId, wait_max: Duration, stop: Stop) -> Self {
-        let tools = Tools { groups: Groups::unshared(), ..tools.clone() };
-        Self { tools, worker, wait_max, stop, source: None, started: HashMap::new() }
+        Self { tools: tools.clone(), worker, wait_max, stop, source: None, started: HashMap::new() }
     }
 
     /// Requests for sources of seeds. At the start of a program, a robots.txt that could not be read earlier is requested again.
@@ -175,7 +174,7 @@ impl StandaloneRequests {
             });
         let leased = (token.clone(), &state);
         let requester = Requester::new(tools, stop, leased, session, &progress.traffic);
-        let mut requester = requester.without_progress().for_source(self.source);
+        let mut requester = requester.outside_visit().for_source(self.source);
         let attempt = request(&mut requester, &mut progress, url, kind, message).await;
         let released = release(tools, &token, requester, progress).await?;
         self.started.insert(site.clone(), released);
@@ -198,7 +197,7 @@ impl StandaloneRequests {
         let leased = (token.clone(), &state);
         let session = tools.egress.session(site.clone());
         let mut requester =
-            Requester::new(tools, stop, leased, session, &progress.traffic).without_progress();
+            Requester::new(tools, stop, leased, session, &progress.traffic).outside_visit();
         let checked = requester.handshake(&mut progress, host).await;
         release(tools, &token, requester, progress).await?;
         checked.or_else(|interrupt| Err(waits(delayed_by(interrupt, &site)?)))

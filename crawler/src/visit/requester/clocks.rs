@@ -23,7 +23,7 @@ impl Requester<'_> {
     /// Updates the progress display with the remaining work of the visit, before a request to this host.
     pub(super) fn show_plan(&mut self, progress: &Progress, host: &Host, body: BodyKind) {
         let crawl_delay = self.crawl_delay(host);
-        if let Some(authority) = self.authorities.get_mut(host).filter(|_| self.writes_progress) {
+        if let Some(authority) = self.authorities.get_mut(host).filter(|_| !self.is_outside_visit) {
             authority.target.crawl_delay = crawl_delay;
             let left = progress.plan.left() + usize::from(body == BodyKind::Robots);
             let left = u32::try_from(left).unwrap_or(u32::MAX);
@@ -79,7 +79,7 @@ impl Requester<'_> {
         }
         if let Some(authority) = self.authorities.get_mut(host) {
             authority.clock.wait_until(retry_after.not_before());
-            self.tools.pace.save_clock(&authority.target, &authority.clock, &self.site_clock).await?;
+            self.tools.pace.save_clock(&authority.clock, &self.site_clock).await?;
         }
         Ok(())
     }
@@ -93,8 +93,7 @@ impl Requester<'_> {
     pub(in crate::visit) async fn save_clocks(&self, traffic: &mut Traffic) {
         traffic.site_next_ok_at = self.site_clock.next_ok_at;
         for authority in self.authorities.values() {
-            let saved =
-                self.tools.pace.save_clock(&authority.target, &authority.clock, &self.site_clock).await;
+            let saved = self.tools.pace.save_clock(&authority.clock, &self.site_clock).await;
             if let Err(error) = saved {
                 tracing::warn!(site.name = %self.token.site, %error, "clocks could not be written");
             }
