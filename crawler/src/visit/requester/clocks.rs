@@ -89,6 +89,14 @@ impl Requester<'_> {
         self.site_clock.not_before
     }
 
+    /// The end of the delay that the server of a source of seeds asked for, if it did.
+    pub(in crate::visit) fn delay_of_source(&self, host: &Host, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
+        self.source?;
+        let of_host = self.authorities.get(host).and_then(|authority| authority.clock.asked_until());
+        let of_site = self.not_before().filter(|_| is_main_host(self.site.name.as_str(), host.as_str()));
+        of_host.max(of_site).filter(|until| *until > now)
+    }
+
     /// Writes the clocks after the last responses. They are later than the clocks that were written before the requests.
     pub(in crate::visit) async fn save_clocks(&self, traffic: &mut Traffic) {
         traffic.site_next_ok_at = self.site_clock.next_ok_at;
