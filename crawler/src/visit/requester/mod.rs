@@ -4,6 +4,7 @@
 //! The rules of the requested host apply. The host always belongs to the leased site, because [`Session`] refuses any other.
 
 mod clocks;
+mod exchange;
 mod failure;
 mod handshake;
 mod message;
@@ -27,6 +28,7 @@ use tokio::time::Instant;
 use tracing::Instrument as _;
 
 use self::clocks::{requests_of_last_day, site_gap_until};
+pub(super) use self::exchange::Exchange;
 use self::failure::{answer_event, crowded_reason, fetch_span, head_of, park_reason};
 pub(crate) use self::handshake::check_outcome_of;
 pub(crate) use self::message::Message;
@@ -50,29 +52,6 @@ const ADDRESSES_TRIED_MAX: usize = 2;
 const LATE_MAX: u32 = 3;
 /// Minimum time between two writes of the progress. A visit without delays would otherwise spend more time on writing than on requests.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(50);
-
-/// The response to a request, and when the request was sent.
-pub(super) struct Exchange {
-    pub(super) answer: Result<Reply, Failure>,
-    pub(super) at: DateTime<Utc>,
-    pub(super) took: Duration,
-}
-
-impl Exchange {
-    /// The exchange, unless it failed because of this machine.
-    fn unless_busy(self) -> Result<Self, Interrupt> {
-        match &self.answer {
-            Err(failure) if failure.cause == Cause::Busy => Err(Interrupt::busy(failure.reason.clone())),
-            _ => Ok(self),
-        }
-    }
-
-    /// The reason why the request was not sent, if it missed its deadline.
-    fn late(&self) -> Option<&str> {
-        let failure = self.answer.as_ref().err().filter(|failure| failure.cause == Cause::Late)?;
-        Some(&failure.reason)
-    }
-}
 
 /// Data about a host's robots.txt that is kept after the rules of another host replaced its own.
 #[derive(Debug, Clone, Copy)]
