@@ -37,6 +37,10 @@ const ENTRIES_MAX: usize = 100;
 /// entries have up to 4 KiB of their own metadata. A page takes at most 58 MiB.
 const ENTRY: Limits = Limits { depth: 32, nodes: 4_000, scalar_bytes: 64 * 1_024, tree_bytes: 512 * 1_024 };
 
+/// What to do about a registry that cannot be read to its last page, if the lists are followed.
+const WHOLE_ALONE: &str =
+    "with --follow-seeds, a registry is used only as a whole: pass it without that flag, or as a file";
+
 /// The request for one page.
 pub(crate) struct PageRequest {
     pub(crate) url: ManifestUrl,
@@ -120,7 +124,7 @@ pub(crate) async fn read_pages<R: PagedRegistry>(
     let mut token = harvest.resumed_at().map(str::to_owned);
     let is_resumed = token.is_some();
     let mut requested: HashSet<u64> = token.as_deref().map(fingerprint).into_iter().collect();
-    let (mut seeds, mut pages, mut has_entries) = (Vec::new(), 0, is_resumed);
+    let (mut seeds, mut pages, mut has_entries, mut is_complete) = (Vec::new(), 0, is_resumed, false);
     while pages < PAGES_MAX {
         let since = harvest.changed_since();
         let Some(request) = registry.request(since, token.as_deref()) else {
@@ -157,6 +161,7 @@ pub(crate) async fn read_pages<R: PagedRegistry>(
         seeds.extend(content.seeds);
         let Some(next) = next else {
             harvest.save(&content.entries, None).await?;
+            is_complete = true;
             break;
         };
         // requesting a page again would be an endless loop
@@ -170,6 +175,10 @@ pub(crate) async fn read_pages<R: PagedRegistry>(
         pages += 1;
     }
     harvest.log_left_out();
+    if incomplete == Incomplete::Refused && !is_complete {
+        let reason = "the last page of its list was not reached".to_owned();
+        return Err(SeedError::Unfetched { name: base.to_string(), reason, advice: WHOLE_ALONE });
+    }
     Ok(seeds)
 }
 

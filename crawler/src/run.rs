@@ -86,7 +86,8 @@ pub async fn run(
     }
     if matches!(config.mode, Mode::Once { .. }) && ran.is_ok() && !summary.interrupted {
         if config.endpoint_checks == EndpointChecks::Daily {
-            endpoint_checks::check_all(&worker.tools, &config.worker, &worker.cancel.soft).await?;
+            let (tools, stop, wait) = (&worker.tools, &worker.cancel.soft, config.mode.park_wait());
+            endpoint_checks::check_in_pass(tools, &config.worker, stop, wait).await?;
         }
         worker.tools.store.housekeeping(clock::now()).await?;
         summary.next_due_at = worker.tools.store.next_due_at().await?;

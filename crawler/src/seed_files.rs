@@ -111,6 +111,8 @@ impl SeedFiles {
         let now = states(&self.sources);
         let gone: Vec<PathBuf> = self.gone(&now).map(Path::to_owned).collect();
         self.gone.extend(gone);
+        // a file that was missing is read again even if it has not changed, so that it no longer counts as failed
+        self.is_uncertain |= now.iter().zip(&self.last).any(|(now, last)| now.is_some() && last.is_none());
         let is_settled = now == self.last;
         self.last.clone_from(&now);
         let has_changed = now.iter().zip(&self.read).any(|(now, read)| now.is_some() && now != read);
@@ -204,6 +206,22 @@ mod tests {
         assert_eq!([files.poll(), files.poll()], [None, None], "a missing file is not read");
         assert_eq!(files.take_gone(), [list], "a missing file is reported once");
         assert_eq!((files.poll(), files.take_gone()), (None, Vec::new()));
+    }
+
+    /// A list is moved away and back, for example because its file system was not mounted.
+    #[test]
+    fn reads_a_list_again_that_was_missing_and_is_unchanged() {
+        let dir = tempfile::tempdir().unwrap();
+        let (list, away) = (dir.path().join("list"), dir.path().join("away"));
+        std::fs::write(&list, "a.example\n").unwrap();
+        let later = crate::clock::now() + Duration::from_hours(1);
+        let mut files = SeedFiles::read_at(&[SeedSource::File(list.clone())], later);
+        assert_eq!(files.poll(), None);
+        std::fs::rename(&list, &away).unwrap();
+        assert_eq!((files.poll(), files.take_gone()), (None, vec![list.clone()]));
+        assert_eq!(files.poll(), None);
+        std::fs::rename(&away, &list).unwrap();
+        assert_eq!([files.poll(), files.poll(), files.poll()], [None, Some(ReadAgain::Uncertain), None]);
     }
 
     #[test]

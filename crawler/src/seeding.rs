@@ -52,7 +52,8 @@ pub(crate) async fn seed(
         && seed_files::are_recent(&files_before, clock::now());
     let soft = Stop { soft: stop.clone(), ..Stop::default() };
     let requests = StandaloneRequests::new(tools, config.worker.clone(), config.mode.park_wait(), soft);
-    let (mut sources, unfetched) = contents(config, store, &mut requests.for_sources(reading)).await?;
+    let (mut sources, unfetched) =
+        contents(config, store, &mut requests.for_sources(reading, config.mode)).await?;
     // each seed is added once, so read the operator's lists first: they take precedence over links of a registry
     sources.sort_by_key(|(_, content)| matches!(content, SourceContent::Seeds(_)));
     let scope = config.egress.own_networks.site_scope();

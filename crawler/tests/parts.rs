@@ -124,7 +124,6 @@ async fn keeps_capabilities_while_a_part_is_not_requested() {
         host: "api.museum.example".parse().unwrap(),
         address: None,
         next_ok_at: now() + TimeDelta::days(1),
-        address_next_ok_at: None,
         not_before: None,
         requests_add: 0,
         day: day_of(now()),

@@ -529,6 +529,9 @@ async fn reads_seeds_from_lists_and_registries_on_the_web() {
     let output = fixture.run(&["--seeds", "https://lists.example/missing"]).await;
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("404"), "{}", text(&output.stderr));
+    let status = text(&fixture.run(&["status"]).await.stdout);
+    let none = "no source of seeds could be read: cannot fetch https://lists.example/missing: ";
+    assert!(status.contains("Task failing: reading the seeds on ") && status.contains(none), "{status}");
 
     let partly = ["--seeds", "https://lists.example/missing", "https://lists.example/latest"];
     let output = fixture.run(&[&partly[..], &["--delay", "0s"]].concat()).await;

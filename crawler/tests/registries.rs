@@ -7,7 +7,7 @@ mod support;
 
 use chrono::TimeDelta;
 use crawler::Cancel;
-use crawler::config::SeedSource;
+use crawler::config::{SeedLists, SeedSource};
 use manifest::{ManifestUrl, RegistryEntry, SiteName};
 use serde_json::{Value, json};
 use store::{RegistryPosition, UnfinishedReading};
@@ -159,6 +159,72 @@ async fn a_registry_that_refuses_a_request_for_changes_is_read_from_the_first_pa
     let refused = refused(&unavailable).await;
     assert!(refused.contains("503"), "{refused}");
     assert_eq!((queries(&unavailable).len(), listed(&unavailable).await), (1, vec![1]));
+}
+
+/// Anybody may publish in a registry, so an entry that is nested too deeply is left out alone.
+#[tokio::test]
+async fn an_entry_that_is_nested_too_deeply_is_left_out_alone() {
+    let nested = format!("{}{}", "[".repeat(130), "]".repeat(130));
+    let deep = format!(r#"{{"identifier":"{}","data":{nested}}}"#, identifier(2));
+    let first = format!(r#"{{"items":[{},{deep},{}],"pageToken":"two"}}"#, agent(1), agent(3));
+    let crawl = crawl(ard(), vec![Answer::json(first), page(&[agent(4)], None)]).await;
+    crawl.pass().await;
+    assert_eq!(queries(&crawl), ["pageSize=100", "pageSize=100&pageToken=two"]);
+    assert_eq!(listed(&crawl).await, [1, 3, 4]);
+}
+
+#[tokio::test]
+async fn an_empty_page_with_a_token_is_followed_by_the_next_page() {
+    let pages = vec![page(&[], Some("two")), page(&[agent(1)], None)];
+    let crawl = crawl(ard(), pages).await;
+    crawl.pass().await;
+    assert_eq!(queries(&crawl), ["pageSize=100", "pageSize=100&pageToken=two"]);
+    assert_eq!(listed(&crawl).await, [1]);
+
+    let empty = self::crawl(ard(), vec![page(&[], Some("two")), page(&[], None)]).await;
+    let refused = refused(&empty).await;
+    assert!(refused.contains("holds no seed"), "{refused}");
+    assert_eq!(queries(&empty).len(), 2);
+}
+
+/// Only the first page shows that a registry has no list. A later page that is missing does not lead to a search.
+#[tokio::test]
+async fn a_later_page_that_is_not_offered_does_not_lead_to_a_search() {
+    for status in [404, 405, 501] {
+        let pages = in_order(vec![page(&[agent(1)], Some("two")), Answer::status(status)]);
+        let search = Answer::json(json!({ "results": [agent(7)] }).to_string()).taking_posts();
+        let host = Host::new(NAME).robots("").route("/agents", pages).route("/search", search);
+        let crawl = crawl_of(ard(), host).await;
+        crawl.pass().await;
+        assert_eq!(queries(&crawl), ["pageSize=100", "pageSize=100&pageToken=two"], "{status}");
+        // the next reading continues at the page that is missing
+        let reason = refused(&crawl).await;
+        assert!(reason.contains(&status.to_string()), "{reason}");
+        assert_eq!(crawl.paths(NAME), ["/agents?pageSize=100&pageToken=two"], "{status}");
+        assert_eq!(listed(&crawl).await, [1], "{status}");
+    }
+}
+
+/// The unread pages may name the sites that would be deleted.
+#[tokio::test]
+async fn followed_lists_delete_no_site_if_a_registry_was_not_read_to_its_last_page() {
+    let list = |text: &str| SeedSource::Text { name: "list".to_owned(), text: text.to_owned() };
+    let long = "x".repeat(5_000);
+    for last in ["a", "b", long.as_str()] {
+        let cycle = vec![page(&[agent(1)], Some("a")), page(&[agent(2)], Some("b")), page(&[], Some(last))];
+        let pages = cycle.into_iter().chain([page(&[agent(1)], None)]).collect();
+        let mut crawl = crawl(ard(), pages).await;
+        crawl.config.seed_lists = SeedLists::Followed;
+        crawl.config.seeds = vec![list("s8.example\ns9.example\n")];
+        crawl.pass().await;
+        crawl.config.seeds = vec![list("s8.example\n"), ard()];
+        let seeds = crawl.pass().await.seeds;
+        let reason = "the last page of its list was not reached; with --follow-seeds";
+        assert!(seeds.failed.len() == 1 && seeds.failed[0].contains(reason), "{seeds:?}");
+        assert_eq!(seeds.sites_forgotten, 0, "{seeds:?}");
+        let seeds = crawl.pass().await.seeds;
+        assert_eq!((seeds.failed.len(), seeds.sites_forgotten), (0, 1), "all pages were read: {seeds:?}");
+    }
 }
 
 /// The tokens lead back to an earlier page, or the next page cannot be requested.

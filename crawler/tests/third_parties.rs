@@ -732,6 +732,42 @@ async fn a_start_requests_a_list_again_that_failed() {
     }
 }
 
+/// A supervisor may restart a daemon all the time.
+#[tokio::test]
+async fn a_daemon_that_starts_again_waits_before_it_requests_an_unreadable_robots_txt() {
+    for robots in [Answer::status(500), Answer::status(503)] {
+        let mut crawl = list_crawl(vec![list_host(robots)]).await;
+        crawl.config.mode = Mode::Daemon;
+        for _ in 0..3 {
+            let refused = refused_list(&mut crawl, "https://lists.example/top.txt").await;
+            assert!(refused.contains("robots.txt of lists.example could not be read"), "{refused}");
+            assert!(refused.contains("by a daemon after an hour at the earliest"), "{refused}");
+            assert_eq!(crawl.paths("lists.example"), ["/robots.txt"]);
+        }
+    }
+}
+
+/// The first start names the time, as the next ones do.
+#[tokio::test]
+async fn a_robots_txt_that_asks_for_a_delay_is_named_with_its_time() {
+    for (name, robots) in [
+        ("lists.example", Answer::retry_after(503, "7200")),
+        ("lists.example", Answer::retry_after(429, "7200")),
+        ("lists.example", Answer::status(429)),
+        ("registry.lists.example", Answer::retry_after(503, "7200")),
+    ] {
+        let host = Host::new(name).route("/robots.txt", robots).file(LIST, "text/plain", "shop.example\n");
+        let mut crawl = list_crawl(vec![host]).await;
+        for start in 1..=2 {
+            let refused = refused_list(&mut crawl, &format!("https://{name}{LIST}")).await;
+            let asked = format!("{name} may not be requested before ");
+            assert!(refused.contains(&asked) && refused.contains("start again after that time"), "{refused}");
+            assert_eq!(refused.contains("for its robots.txt"), start == 1, "{refused}");
+            assert_eq!(crawl.paths(name), ["/robots.txt"]);
+        }
+    }
+}
+
 #[tokio::test]
 async fn redirects_of_a_list_obey_the_rules_of_their_target() {
     let to_victim =
@@ -850,7 +886,6 @@ async fn spend_budget(crawl: &mut Crawl, host: &str) {
         host: host.parse().unwrap(),
         address: None,
         next_ok_at: now(),
-        address_next_ok_at: None,
         not_before: None,
         requests_add: 40,
         day: day_of(now()),

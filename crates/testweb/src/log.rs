@@ -87,6 +87,11 @@ impl Log {
         self.connections().into_iter().filter(|connection| connection.requests == 0).collect()
     }
 
+    /// How many connections were opened since the web began, including those that have not ended.
+    pub fn opened_count(&self) -> u64 {
+        self.next_connection.load(Ordering::Relaxed)
+    }
+
     /// Removes the records in memory, so that a second pass can be checked separately.
     pub fn clear(&self) {
         let mut records = self.records();
@@ -115,7 +120,9 @@ impl Log {
     }
 
     pub(crate) fn number_connection(&self) -> u64 {
-        self.next_connection.fetch_add(1, Ordering::Relaxed)
+        let number = self.next_connection.fetch_add(1, Ordering::Relaxed);
+        self.changed.notify_waiters();
+        number
     }
 
     pub(crate) fn record_hit(&self, hit: Hit) {

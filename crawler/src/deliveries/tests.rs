@@ -407,6 +407,27 @@ async fn challenges_to_one_domain_are_limited() {
     assert_eq!(fixture.posts().len(), 1);
 }
 
+/// The holder of the token of a watch requests new challenges all the time.
+#[tokio::test]
+async fn repeated_requests_for_challenges_send_at_most_ten_a_day_and_no_changes() {
+    let silent = Host::new(RECEIVER).robots("").catch_all(Answer::status(404).taking_posts());
+    let fixture = Fixture::with([silent]).await;
+    // all challenges belong to one day
+    let left_of_day = next_day(clock::now()) - clock::now();
+    if left_of_day < TimeDelta::hours(1) {
+        clock::advance(left_of_day);
+    }
+    fixture.crawl("buy_book").await;
+    for number in 0..3 * webhook::CHALLENGES_PER_DAY_MAX {
+        let challenge = NewChallenge { id: format!("again_{number}"), challenge: CHALLENGE.to_owned() };
+        assert!(fixture.tools.store.watch_challenge("w1", &challenge, clock::now()).await.unwrap());
+        fixture.deliver_after(TimeDelta::minutes(1)).await;
+    }
+    let posts = fixture.posts();
+    assert_eq!(posts.len(), usize::try_from(webhook::CHALLENGES_PER_DAY_MAX).unwrap());
+    assert!(posts.iter().all(|post| body(post)["type"] == "agentdex.challenge"), "{posts:?}");
+}
+
 #[tokio::test]
 async fn private_addresses_get_no_request() {
     for address in ["10.0.0.1", "169.254.169.254", "[::1]", "192.168.1.1"] {

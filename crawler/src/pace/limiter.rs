@@ -21,7 +21,7 @@ use crate::{clock, metrics};
 /// Number of entries, about 20 MB, above which idle ones are dropped.
 const IDLE_ENTRIES_MAX: usize = 100_000;
 /// Longest wait of a visit that keeps its connection.
-const QUEUE_WAIT_MAX: Duration = Duration::from_secs(15);
+pub(super) const QUEUE_WAIT_MAX: Duration = Duration::from_secs(15);
 
 /// The scope of a shared rate limit.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -22,16 +22,18 @@ use policy::address::budget_network;
 use policy::delay::{
     AuthorityPace, Network, Pace as Decision, Sample, Scope, ScopeState, day_of, next_request_at,
 };
-use store::{ClockWrite, LeaseToken, MemberId, Membership, Store, StoreError, VisitProgress};
+use store::{
+    AddressSlot, ClockWrite, LeaseToken, MemberId, Membership, SlotClaim, Store, StoreError, VisitProgress,
+};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use self::limiter::{Key, Limiter, SlotAnswer};
-use self::permit::later;
+use self::limiter::{Key, Limiter, QUEUE_WAIT_MAX, SlotAnswer};
+use self::permit::{LATE_MAX, is_in_time, later, wait_until};
 pub(crate) use self::permit::{Permit, PermitAnswer};
 use self::suffix::SuffixPermits;
 pub(crate) use self::writer::Clearance;
-use self::writer::{ClockWriter, WriteTime};
+use self::writer::{ClockWriter, WRITE_TIME_MIN, WriteTime};
 use crate::batcher::Batcher;
 use crate::clock::Moment;
 use crate::groups::{LEAVES_WITHIN_MAX, Lifetimes};
@@ -43,6 +45,11 @@ use egress::LeaveCheck;
 const ANSWER_TIME_ASSUMED: Duration = LEAVES_WITHIN_MAX;
 /// The same for the operator's own networks.
 const ANSWER_TIME_ASSUMED_OWN: Duration = Duration::from_millis(500);
+// a request leaves within the time that is held for it at its address
+const _: () = assert!(
+    Duration::from_millis(LATE_MAX.num_milliseconds().unsigned_abs()).as_nanos() <= WRITE_TIME_MIN.as_nanos()
+);
+
 /// The pace of a process; cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Pace(Arc<Shared>);
@@ -72,6 +79,8 @@ pub(crate) struct AuthorityClock {
     last_end_at: Option<DateTime<Utc>>,
     /// Requests so far, which vary the jitter.
     requests: u64,
+    /// The end of the delay that the host asked for in this visit.
+    asked_until: Option<DateTime<Utc>>,
 }
 
 impl AuthorityClock {
@@ -81,12 +90,19 @@ impl AuthorityClock {
         requests_today: u32,
         day: i32,
     ) -> Self {
-        Self { host, next_ok_at, requests_today, day, last_latency: None, last_end_at: None, requests: 0 }
+        let (last_latency, last_end_at, asked_until) = (None, None, None);
+        Self { host, next_ok_at, requests_today, day, last_latency, last_end_at, requests: 0, asked_until }
     }
 
     /// Delays requests to this host until `at`, because of its Retry-After. The other hosts of the site are not affected.
     pub(crate) fn wait_until(&mut self, at: DateTime<Utc>) {
         self.next_ok_at = self.next_ok_at.max(Some(at));
+        self.asked_until = self.asked_until.max(Some(at));
+    }
+
+    /// The end of the delay that the host asked for in this visit.
+    pub(crate) const fn asked_until(&self) -> Option<DateTime<Utc>> {
+        self.asked_until
     }
 }
 
@@ -113,7 +129,18 @@ pub(crate) struct Target {
     /// A request is sent to the first address; its permit is for that address.
     pub(crate) addresses: Vec<IpAddr>,
     pub(crate) network: Network,
+    /// Whether this worker owns the first address.
+    pub(crate) tenure: Tenure,
     pub(crate) crawl_delay: Option<Duration>,
+}
+
+/// Whether a worker owns an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tenure {
+    /// It limits the requests to the address. This includes a crawler without a fleet.
+    Owner,
+    /// Another worker does, so the time of each request is reserved.
+    Guest,
 }
 
 /// The data that is written with the clocks of a request.
@@ -206,8 +233,8 @@ impl Pace {
     }
 
     /// Waits for the rate limit of the process, writes the clocks of the request, and returns at the time at which it is to be sent. If the
-    /// database takes longer than allowed for, writes later clocks. Clocks are written only while this worker holds the lease of the site
-    /// and, in a fleet, the membership under which it owns the address.
+    /// database takes longer than allowed for, or another worker uses the address at that time, writes later clocks. Clocks are written only
+    /// while this worker holds the lease of the site and, in a fleet, the membership under which it owns the address.
     pub(crate) async fn write_clocks(
         &self,
         target: &Target,
@@ -227,31 +254,52 @@ impl Pace {
         let ahead = gap.saturating_add(until_answered(gap, target.network, authority));
         let (mut requests_add, mut progress) = (1, progress);
         let member = member.map(|member| Membership { member, alive_until: now });
+        // the time that is reserved at the address
+        let mut slot_at: Option<DateTime<Utc>> = None;
         loop {
             let (now, began, allowed) = (clock::now(), Instant::now(), self.0.write_time.allowed());
-            let leaves_at = permit.suffix.as_ref().map_or(now, |suffix| suffix.reservation.at.max(now));
+            let suffix_at = permit.suffix.as_ref().map(|suffix| suffix.reservation.at);
+            let leaves_at = suffix_at.max(slot_at).map_or(now, |at| at.max(now));
+            slot_at = slot_at.filter(|at| leaves_at <= *at + LATE_MAX);
+            let planned_at = suffix_at.max(slot_at);
             authority.next_ok_at = Some(later(leaves_at, ahead.saturating_add(allowed)));
-            let write = write_of(target, authority, site, leaves_at, requests_add);
-            let lease = Some(lease.clone());
-            let write = ClockWrite { progress, member, lease, ..write };
+            let address = if slot_at.is_none() { address_slot(target, leaves_at, allowed) } else { None };
+            let (write, lease) = (write_of(authority, site, leaves_at, requests_add), Some(lease.clone()));
+            let write = ClockWrite { address, progress, member, lease, ..write };
             let clearance = self.0.writer.write(write).await?;
             let took = began.elapsed();
             self.0.write_time.observe(took);
-            if !matches!(clearance, Clearance::Granted(_)) {
-                return Ok(clearance);
+            let Clearance::Granted { reserved_at, .. } = clearance else { return Ok(clearance) };
+            (requests_add, progress) = (0, None);
+            // rare and large, so it is boxed: every visit waits for its clock
+            if let Some(at) = reserved_at {
+                slot_at = Some(at);
+                Box::pin(self.wait_for_slot(permit, at)).await?;
+                continue;
             }
-            match &permit.suffix {
-                Some(suffix) if suffix.reservation.is_in_time() => {
-                    suffix.reservation.wait(Duration::ZERO).await;
+            match planned_at {
+                Some(at) if is_in_time(at) => {
+                    wait_until(at, Duration::ZERO).await;
                     return Ok(clearance);
                 }
-                // rare and large, so it is boxed: every visit waits for its clock
-                Some(_) => Box::pin(self.0.suffixes.renew(permit)).await?,
+                Some(_) => {
+                    slot_at = None;
+                    Box::pin(self.0.suffixes.renew(permit, clock::now())).await?;
+                }
                 None if gap.is_zero() || took <= allowed => return Ok(clearance),
                 None => {}
             }
-            (requests_add, progress) = (0, None);
         }
+    }
+
+    /// Waits until shortly before the time that is reserved at the address. A permit at a suffix is replaced by one for that time.
+    async fn wait_for_slot(&self, permit: &mut Permit, at: DateTime<Utc>) -> Result<(), StoreError> {
+        let began = Instant::now();
+        permit.address.delay_from(at);
+        self.0.suffixes.renew(permit, at).await?;
+        wait_until(at, self.0.write_time.allowed()).await;
+        metrics::waited(Scope::Address, began.elapsed());
+        Ok(())
     }
 
     /// Whether a request may still be sent whose clock was written at `since`. Its response then ends before the lease and the membership
@@ -283,11 +331,10 @@ impl Pace {
     /// Writes the clock of a host at the end of a visit, or after a Retry-After.
     pub(crate) async fn save_clock(
         &self,
-        target: &Target,
         authority: &AuthorityClock,
         site: &SiteClock,
     ) -> Result<(), StoreError> {
-        let write = write_of(target, authority, site, clock::now(), 0);
+        let write = write_of(authority, site, clock::now(), 0);
         self.0.writer.write(write).await.map(|_| ())
     }
 
@@ -362,19 +409,15 @@ fn count_request(requests_today: &mut u32, day: &mut i32, now: DateTime<Utc>) {
 }
 
 fn write_of(
-    target: &Target,
     authority: &AuthorityClock,
     site: &SiteClock,
     now: DateTime<Utc>,
     requests_add: u32,
 ) -> ClockWrite {
-    let first = target.addresses.first().filter(|_| target.network == Network::Global);
-    let address = first.copied().map(clock_address);
     ClockWrite {
         host: authority.host.clone(),
-        address,
+        address: None,
         next_ok_at: authority.next_ok_at.unwrap_or(now),
-        address_next_ok_at: address.map(|_| later(now, Scope::Address.limits().gap)),
         not_before: site.not_before,
         requests_add,
         day: day_of(now),
@@ -382,6 +425,19 @@ fn write_of(
         member: None,
         lease: None,
     }
+}
+
+/// The time of a request at its address. The request may be sent up to `allowed` later.
+fn address_slot(target: &Target, from: DateTime<Utc>, allowed: Duration) -> Option<AddressSlot> {
+    let address = target.addresses.first().copied().filter(|_| target.network == Network::Global)?;
+    let claim = match (target.tenure, Key::of_address(address)) {
+        (Tenure::Guest, _) => SlotClaim::Guest,
+        (Tenure::Owner, Key::Platform(_)) => SlotClaim::PlatformOwner,
+        (Tenure::Owner, _) => SlotClaim::Owner,
+    };
+    let hold = Scope::Address.limits().gap.saturating_add(allowed);
+    let (address, latest) = (clock_address(address), later(from, QUEUE_WAIT_MAX));
+    Some(AddressSlot { address, claim, from, hold, latest })
 }
 
 /// The address under which a clock is stored. It is the same for all addresses that share a budget.

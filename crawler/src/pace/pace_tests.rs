@@ -1,10 +1,13 @@
-//! Tests of permits that need both a suffix and an address, with a store.
+//! Tests of permits with a store: those that need both a suffix and an address, and those at an address that several processes use.
 
-use store::{SuffixPermitOutcome, SuffixPermitRequest, WorkerId};
+use chrono::TimeDelta;
+use store::{LeaseRequest, Seed, SuffixPermitOutcome, SuffixPermitRequest, WorkerId};
 use tokio_util::task::TaskTracker;
 
 use super::*;
 
+/// A seed is due within a minute.
+const DAY: Duration = Duration::from_hours(24);
 /// Time for which other workers have reserved the suffix.
 const RESERVED: Duration = Duration::from_secs(3);
 
@@ -47,7 +50,7 @@ impl Fixture {
 /// An address of GitHub Pages, which serves `github.io` and other names.
 fn github_pages() -> Target {
     let addresses = vec!["185.199.108.153".parse().unwrap()];
-    Target { addresses, network: Network::Global, crawl_delay: None }
+    Target { addresses, network: Network::Global, tenure: Tenure::Owner, crawl_delay: None }
 }
 
 #[tokio::test]
@@ -76,6 +79,54 @@ async fn waiting_for_a_suffix_does_not_delay_others_at_the_same_address() {
     drop(fixture.permit("c.example").await);
     let gap = Scope::Platform.limits().gap;
     assert!(clock::now() >= later(leaves_at, gap), "{} after {leaves_at}", clock::now());
+}
+
+/// Sends requests at one address, one after another, and returns when each began.
+async fn requests_at(pace: &Pace, store: &Store, name: &str, tenure: Tenure) -> Vec<DateTime<Utc>> {
+    const REQUESTS: usize = 3;
+    let (host, now) = (Host::parse(name).unwrap(), clock::now());
+    store.seeds_add(&[Seed::of_host(host.clone())], now).await.unwrap();
+    let only = Some(vec![host.site()]);
+    let request = LeaseRequest { only, ..LeaseRequest::due_now(WorkerId::new(name), 1, later(now, DAY)) };
+    let lease = store.sites_lease(&request, now).await.unwrap().remove(0).token;
+    let addresses = vec!["93.184.216.34".parse().unwrap()];
+    let target = Target { addresses, network: Network::Global, tenure, crawl_delay: None };
+    let mut began = Vec::new();
+    while began.len() < REQUESTS {
+        // each request is for another host, so only the limit of the address applies
+        let mut clock = AuthorityClock::new(host.clone(), None, 0, 0);
+        let answer = pace.acquire(&target, &mut clock, &SiteClock::default()).await.unwrap();
+        let PermitAnswer::Granted(mut permit) = answer else { continue };
+        let departure = Departure { permit: &mut permit, lease: lease.clone(), progress: None, member: None };
+        let mut site = SiteClock::default();
+        let clearance = pace.write_clocks(&target, &mut clock, &mut site, departure).await.unwrap();
+        assert!(matches!(clearance, Clearance::Granted { .. }), "{name}: {clearance:?}");
+        began.push(clock::now());
+        pace.finish(&target, &mut clock, &mut site, Duration::ZERO, None);
+    }
+    began
+}
+
+/// Each of three processes has its own limiter. They share only the database.
+#[tokio::test]
+async fn requests_of_an_owner_and_two_guests_are_a_gap_apart() {
+    let fixture = fixture().await;
+    let rate = NonZeroU32::new(1_000).unwrap();
+    let (lifetimes, tracker) = (Lifetimes::of(Duration::from_mins(3)), TaskTracker::new());
+    let process = || Pace::start(fixture.store.clone(), Duration::ZERO, rate, lifetimes, &tracker);
+    let [owner, first, second] = [process(), process(), process()];
+    let requests = |pace, name, tenure| requests_at(pace, &fixture.store, name, tenure);
+    let (owner, first, second) = tokio::join!(
+        requests(&owner, "a.example", Tenure::Owner),
+        requests(&first, "b.example", Tenure::Guest),
+        requests(&second, "c.example", Tenure::Guest),
+    );
+    let mut began = [owner, first, second].concat();
+    began.sort_unstable();
+    let gap = TimeDelta::from_std(Scope::Address.limits().gap).unwrap();
+    let close: Vec<TimeDelta> =
+        began.windows(2).map(|pair| pair[1] - pair[0]).filter(|between| *between < gap).collect();
+    assert!(close.is_empty(), "{close:?} between {began:?}");
 }
 
 /// Thousands of visits wait for permits and clocks at the same time, so large futures that are rarely needed are boxed.

@@ -79,7 +79,7 @@ impl PermitAnswer {
 impl Reservation {
     /// Whether the reserved time is now or in the future, with a tolerance of [`LATE_MAX`].
     pub(super) fn is_in_time(&self) -> bool {
-        clock::now() <= self.at + LATE_MAX
+        is_in_time(self.at)
     }
 
     /// Whether the reserved time is more than `lead` away.
@@ -89,9 +89,19 @@ impl Reservation {
 
     /// Sleeps until `lead` before the reserved time.
     pub(super) async fn wait(&self, lead: Duration) {
-        let until = self.at - TimeDelta::from_std(lead).unwrap_or_default();
-        tokio::time::sleep((until - clock::now()).to_std().unwrap_or_default()).await;
+        wait_until(self.at, lead).await;
     }
+}
+
+/// Whether a reserved time is now or in the future, with a tolerance of [`LATE_MAX`].
+pub(super) fn is_in_time(at: DateTime<Utc>) -> bool {
+    clock::now() <= at + LATE_MAX
+}
+
+/// Sleeps until `lead` before a reserved time.
+pub(super) async fn wait_until(at: DateTime<Utc>, lead: Duration) {
+    let until = at - TimeDelta::from_std(lead).unwrap_or_default();
+    tokio::time::sleep((until - clock::now()).to_std().unwrap_or_default()).await;
 }
 
 impl Drop for Reservation {

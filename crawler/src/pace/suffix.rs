@@ -107,18 +107,19 @@ impl SuffixPermits {
         PermitAnswer::Granted(Permit { address, suffix: Some(suffix) })
     }
 
-    /// Replaces a reservation whose time passed while the database was slow.
-    pub(super) async fn renew(&self, permit: &mut Permit) -> Result<(), StoreError> {
+    /// Replaces a reservation whose time passed while the database was slow, or at whose time the address is used by another worker. The new
+    /// one is not before `earliest`.
+    pub(super) async fn renew(&self, permit: &mut Permit, earliest: DateTime<Utc>) -> Result<(), StoreError> {
         let Some(SuffixPermit { slot, reservation }) = permit.suffix.take() else { return Ok(()) };
         let suffix = reservation.suffix.clone();
         // release the reservation that has passed first
         drop(reservation);
         loop {
-            let lead = self.write_time.allowed();
+            let lead = (earliest - clock::now()).to_std().unwrap_or_default().max(self.write_time.allowed());
             match self.reserve(&suffix, lead).await? {
                 ReservationAnswer::Reserved(reservation) => {
                     permit.address.delay_from(reservation.at);
-                    reservation.wait(lead).await;
+                    reservation.wait(self.write_time.allowed()).await;
                     permit.suffix = Some(SuffixPermit { slot, reservation });
                     return Ok(());
                 }

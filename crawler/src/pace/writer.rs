@@ -3,8 +3,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use manifest::SiteName;
-use store::{ClockWrite, LeaseToken, Membership, Store, StoreError};
+use store::{ClockOutcome, ClockWrite, LeaseToken, Membership, Store, StoreError};
 
 use super::permit::later;
 use crate::batcher::BatchWriter;
@@ -14,7 +15,7 @@ use crate::groups::Lifetimes;
 /// Maximum number of clocks written by one statement.
 const BATCH_MAX: usize = 500;
 /// Time allowed for writing a clock: twice that of the last one, within these bounds.
-const WRITE_TIME_MIN: Duration = Duration::from_millis(100);
+pub(super) const WRITE_TIME_MIN: Duration = Duration::from_millis(100);
 pub(super) const WRITE_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// How long the last write of a clock took, in milliseconds.
@@ -36,9 +37,11 @@ impl WriteTime {
 /// Whether the request may be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Clearance {
-    /// The lease of the site and, in a fleet, the ownership of the address last for at least one lifetime from this time, which was taken
-    /// before the query.
-    Granted(Moment),
+    /// The lease of the site and, in a fleet, the ownership of the address last for at least one lifetime from `since`, which was taken
+    /// before the query. `reserved_at` is set if another worker uses the address at the planned time: the request may be sent then.
+    Granted { since: Moment, reserved_at: Option<DateTime<Utc>> },
+    /// Other workers use the address for too long.
+    AddressTaken { until: DateTime<Utc> },
     /// The owner opted out.
     OptedOut,
     /// Another worker visits the site now.
@@ -87,22 +90,19 @@ impl BatchWriter for ClockWriter {
     async fn write(&self, writes: &[ClockWrite]) -> Result<Vec<Clearance>, StoreError> {
         let since = Moment::now();
         let renewed: Vec<ClockWrite> = writes.iter().map(|write| self.renewed(write)).collect();
-        let refused = self.store.clocks_save(&renewed).await?;
+        let outcomes = self.store.clocks_save(&renewed).await?;
         let mut sites: Vec<SiteName> = writes.iter().map(|write| write.host.site()).collect();
         sites.sort_unstable();
         sites.dedup();
         let opted_out = self.store.blocked_among(&sites).await?;
-        let clearance = |write: &ClockWrite| {
-            if opted_out.contains(&write.host.site()) {
-                Clearance::OptedOut
-            } else if write.lease.as_ref().is_some_and(|lease| refused.leases.contains(lease)) {
-                Clearance::LeaseLost
-            } else if write.member.is_some_and(|membership| refused.members.contains(&membership.member)) {
-                Clearance::Moved
-            } else {
-                Clearance::Granted(since)
-            }
+        let clearance = |(write, outcome): (&ClockWrite, ClockOutcome)| match outcome {
+            _ if opted_out.contains(&write.host.site()) => Clearance::OptedOut,
+            ClockOutcome::Saved => Clearance::Granted { since, reserved_at: None },
+            ClockOutcome::Reserved { at } => Clearance::Granted { since, reserved_at: Some(at) },
+            ClockOutcome::AddressTaken { until } => Clearance::AddressTaken { until },
+            ClockOutcome::LeaseEnded => Clearance::LeaseLost,
+            ClockOutcome::MembershipEnded => Clearance::Moved,
         };
-        Ok(renewed.iter().map(clearance).collect())
+        Ok(renewed.iter().zip(outcomes).map(clearance).collect())
     }
 }

@@ -4,7 +4,8 @@
 //! request, budgets, Crawl-delay, Retry-After and opt-outs apply, and robots.txt and clocks are saved. They do not count as a visit: a
 //! parked visit to the site is resumed as planned.
 //!
-//! In a fleet, a worker sends them even if another worker owns the address. It follows the clocks in the store.
+//! In a fleet, a worker sends them even if another worker owns the address. It reserves the time of each request at the address, which the
+//! owner reads with its own clock ([`store::SlotClaim`]).
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -22,7 +23,7 @@ use super::requester::{Message, Requester, Robots};
 use super::source_requests::SourceRequests;
 use super::task::{NamedBy, Task};
 use crate::clock;
-use crate::groups::Groups;
+use crate::config::Mode;
 use crate::reading::Reader;
 use crate::retry::retry_while_unavailable;
 use crate::seeds::Reading;
@@ -54,8 +55,11 @@ pub(crate) enum StandaloneError {
     Store(#[from] StoreError),
 }
 
-/// What to do about a server that failed. A start by hand requests it at once, unless the server asked for a delay.
+/// What to do about a server that failed. A start requests it at once, unless the server asked for a delay.
 pub(crate) const ASK_AGAIN: &str = "it is requested again at the next start or time of --schedule-seeds";
+/// What to do about a robots.txt that could not be read.
+const ASK_ROBOTS_AGAIN: &str =
+    "it is requested again at the next start of a single pass, and by a daemon after an hour at the earliest";
 /// What to do about a server that asked for a delay.
 pub(crate) const ASK_LATER: &str = "start again after that time, or pass the list as a file";
 
@@ -65,7 +69,8 @@ impl StandaloneError {
         match self {
             Self::OptedOut(_) | Self::Disallowed { .. } => "pass the list as a file",
             Self::Waits { .. } => ASK_LATER,
-            Self::RobotsUnread { .. } | Self::Stopped | Self::Store(_) => ASK_AGAIN,
+            Self::RobotsUnread { .. } => ASK_ROBOTS_AGAIN,
+            Self::Stopped | Self::Store(_) => ASK_AGAIN,
             Self::Failed(failure) => match failure.cause {
                 Cause::NameUnknown => "check the URL for typing errors",
                 Cause::NameServers => "check the name servers with `agentdex doctor --only dns`",
@@ -110,13 +115,14 @@ enum Attempt {
 
 impl StandaloneRequests {
     pub(crate) fn new(tools: &Tools, worker: WorkerId, wait_max: Duration, stop: Stop) -> Self {
-        let tools = Tools { groups: Groups::unshared(), ..tools.clone() };
-        Self { tools, worker, wait_max, stop, source: None, started: HashMap::new() }
+        Self { tools: tools.clone(), worker, wait_max, stop, source: None, started: HashMap::new() }
     }
 
-    /// Requests for sources of seeds. At the start of a program, a robots.txt that could not be read earlier is requested again.
-    pub(crate) fn for_sources(self, reading: Reading) -> Self {
-        let robots_failures_before = (reading == Reading::First).then(clock::now);
+    /// Requests for sources of seeds. A pass that an operator starts requests a robots.txt again that could not be read earlier. A daemon does
+    /// not, because a supervisor may restart it all the time.
+    pub(crate) fn for_sources(self, reading: Reading, mode: Mode) -> Self {
+        let is_by_hand = reading == Reading::First && mode != Mode::Daemon;
+        let robots_failures_before = is_by_hand.then(clock::now);
         Self { source: Some(SourceRequests { robots_failures_before }), ..self }
     }
 
@@ -175,7 +181,7 @@ impl StandaloneRequests {
             });
         let leased = (token.clone(), &state);
         let requester = Requester::new(tools, stop, leased, session, &progress.traffic);
-        let mut requester = requester.without_progress().for_source(self.source);
+        let mut requester = requester.outside_visit().for_source(self.source);
         let attempt = request(&mut requester, &mut progress, url, kind, message).await;
         let released = release(tools, &token, requester, progress).await?;
         self.started.insert(site.clone(), released);
@@ -197,8 +203,7 @@ impl StandaloneRequests {
         let mut progress = Progress::new(clock::now(), PathSlots::default());
         let leased = (token.clone(), &state);
         let session = tools.egress.session(site.clone());
-        let mut requester =
-            Requester::new(tools, stop, leased, session, &progress.traffic).without_progress();
+        let mut requester = Requester::new(tools, stop, leased, session, &progress.traffic).outside_visit();
         let checked = requester.handshake(&mut progress, host).await;
         release(tools, &token, requester, progress).await?;
         checked.or_else(|interrupt| Err(waits(delayed_by(interrupt, &site)?)))
@@ -297,6 +302,10 @@ async fn request_allowed(
             }
             (cause, _) => cause.label().to_owned(),
         };
+        if let Some(until) = requester.delay_of_source(&host, clock::now()) {
+            let reason = format!("{cause} for its robots.txt, and asked for a delay");
+            return Ok(Err(StandaloneError::Waits { host, until, reason }));
+        }
         return Ok(Err(StandaloneError::RobotsUnread { host, cause }));
     }
     if !decision.is_allowed() {

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use chrono::TimeDelta;
 use crawler::Cancel;
 use crawler::config::EndpointChecks;
 use crawler::egress::HostsFile;
 use manifest::SiteName;
 use policy::liveness::{HostCheckOutcome, Uptime};
-use store::WorkerId;
+use store::{ClockWrite, NamedHost, WorkerId};
 use testweb::{Certificate, Connection, Handshake, Host, Web};
 
 use crate::names::{NXDOMAIN, Responder, Zone};
@@ -180,8 +181,9 @@ async fn a_stop_loses_and_repeats_no_check() {
     let cancel = Cancel::default();
     let soft = cancel.soft.clone();
     let run = crawler::run(crawl.config.clone(), crawl.store.clone(), cancel, &|_| ());
+    let before = crawl.web.log().opened_count();
     let stop = async {
-        tokio::time::sleep(Duration::from_secs(1)).await;
+        crawl.web.log().wait_until(|log| log.opened_count() > before).await;
         soft.cancel();
     };
     let day = now().date_naive();
@@ -198,6 +200,31 @@ async fn a_stop_loses_and_repeats_no_check() {
     for host in &OWN_HOSTS[1..] {
         assert_eq!(outcome(&crawl, host).await, Some(HostCheckOutcome::Completed), "{host}");
     }
+}
+
+/// The first host asked for a delay that is longer than the pass waits.
+#[tokio::test]
+async fn a_pass_leaves_hosts_that_have_to_wait_to_the_next_one() {
+    let crawl = visited(Handshake::Complete).await;
+    let asked = ClockWrite {
+        host: manifest::Host::parse(OWN_HOSTS[0]).unwrap(),
+        address: None,
+        next_ok_at: now() + TimeDelta::seconds(100),
+        not_before: None,
+        requests_add: 0,
+        day: 0,
+        progress: None,
+        member: None,
+        lease: None,
+    };
+    crawl.store.clocks_save(&[asked]).await.unwrap();
+    let pass = tokio::time::timeout(Duration::from_secs(60), crawl.pass());
+    pass.await.expect("it does not wait for the delay");
+    assert_eq!(connected(&crawl, 2).await, OWN_HOSTS[1..], "the other hosts are checked");
+    assert_eq!(outcome(&crawl, OWN_HOSTS[0]).await, None);
+    let first = NamedHost { host: manifest::Host::parse(OWN_HOSTS[0]).unwrap(), is_own: true };
+    let begun = crawl.store.host_checks_begin(&[first], now()).await.unwrap();
+    assert_eq!(begun.len(), 1, "the next pass may check it on the same day");
 }
 
 /// A main host at which no server was reached neither permits nor forbids contacting its other hosts. It may be contacted itself, unless

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 mod bad_input;
+mod checks;
 mod corpus;
 mod database;
 mod declarations;
@@ -110,6 +111,12 @@ async fn searches_and_addresses_of_clients_are_not_stored() {
 #[tokio::test(flavor = "multi_thread")]
 async fn postgres_well_behaved_sites_keep_their_pace_among_hostile_ones() {
     hostile_fleet::well_behaved_sites_keep_their_pace_among_hostile_ones().await;
+}
+
+/// Only on PostgreSQL: an embedded database has one crawler.
+#[tokio::test(flavor = "multi_thread")]
+async fn postgres_the_gap_of_an_address_holds_for_checks_and_visits_of_a_fleet() {
+    checks::the_gap_of_an_address_holds_for_checks_and_visits_of_a_fleet().await;
 }
 
 /// Only on PostgreSQL: an embedded database has no connection to lose.

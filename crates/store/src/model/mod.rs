@@ -57,8 +57,8 @@ pub use suffix::{SuffixPermit, SuffixPermitOutcome, SuffixPermitRequest};
 pub use suspension::{SuspensionOutcome, SuspensionRecord};
 pub use task::{BackgroundTask, FailingTask};
 pub use visit::{
-    ClockWrite, FetchRecord, FetchReport, LinkChanges, NewSource, NextVisit, ParkedVisit, Phases,
-    RefusedClocks, VisitProgress, VisitRecord, VisitReport, VisitSaved,
+    AddressSlot, ClockOutcome, ClockWrite, FetchRecord, FetchReport, LinkChanges, NewSource, NextVisit,
+    ParkedVisit, Phases, SlotClaim, VisitProgress, VisitRecord, VisitReport, VisitSaved,
 };
 pub use watch::{
     DeliveryEnd, DeliveryLine, DueContent, DueDelivery, NewChallenge, NewDelivery, NewWatch, ReceiverCaps,

@@ -1,7 +1,7 @@
 //! Visits: clocks that are written before requests, the record that is saved, and the report.
 
-use std::collections::HashSet;
 use std::net::IpAddr;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use manifest::model::PolicyChoice;
@@ -11,7 +11,7 @@ use policy::{FetchOutcome, Status, VisitEnd};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::groups::{MemberId, Membership};
+use super::groups::Membership;
 use super::lease::LeaseToken;
 use super::paths::PathSlots;
 use super::robots::RobotsRecord;
@@ -21,11 +21,11 @@ use super::seed::{Seed, kept_source};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClockWrite {
     pub host: Host,
-    pub address: Option<IpAddr>,
+    /// When the request is sent to its address. `None` in the operator's own networks, if an earlier write has reserved the time, and for a
+    /// clock after a response.
+    pub address: Option<AddressSlot>,
     /// No request may be sent to the host before this time.
     pub next_ok_at: DateTime<Utc>,
-    /// No request may be sent to the address before this time.
-    pub address_next_ok_at: Option<DateTime<Utc>>,
     /// Retry-After.
     pub not_before: Option<DateTime<Utc>>,
     /// Number of requests that are about to be sent.
@@ -39,19 +39,43 @@ pub struct ClockWrite {
     pub lease: Option<LeaseToken>,
 }
 
-/// The ended leases and memberships of a batch of clock writes. Their clocks were not written, and their requests must not be sent.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct RefusedClocks {
-    pub members: HashSet<MemberId>,
-    pub leases: HashSet<LeaseToken>,
+/// The planned time of a request to an address that other workers may use too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AddressSlot {
+    pub address: IpAddr,
+    pub claim: SlotClaim,
+    /// When the request is sent, unless this time is taken.
+    pub from: DateTime<Utc>,
+    /// Time after which the next request may be sent: the gap of the address, and how much later than planned this request may be sent.
+    pub hold: Duration,
+    /// If the next free time is later than this, nothing is written.
+    pub latest: DateTime<Utc>,
 }
 
-impl RefusedClocks {
-    pub(crate) fn contains(&self, write: &ClockWrite) -> bool {
-        let is_member_ended =
-            write.member.is_some_and(|membership| self.members.contains(&membership.member));
-        is_member_ended || write.lease.as_ref().is_some_and(|lease| self.leases.contains(lease))
-    }
+/// How a worker may use an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SlotClaim {
+    /// The worker owns the address and keeps the gap of its own requests, so only times that others have reserved are taken.
+    Owner,
+    /// The worker owns the platform of the address. Its rate applies, so no time is taken.
+    PlatformOwner,
+    /// Another worker owns the address. The times of all workers are taken.
+    Guest,
+}
+
+/// The result of one clock write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClockOutcome {
+    /// The clocks are stored, and the request may be sent.
+    Saved,
+    /// The clocks are stored. The planned time at the address was taken, so the request may be sent at this reserved time.
+    Reserved { at: DateTime<Utc> },
+    /// Nothing was written, because the address has no free time soon enough.
+    AddressTaken { until: DateTime<Utc> },
+    /// Nothing was written, because another worker may hold the site. The request must not be sent.
+    LeaseEnded,
+    /// Nothing was written, because another worker may own the address. The request must not be sent.
+    MembershipEnded,
 }
 
 /// Progress of a visit, so that another worker can resume it when this one is killed.

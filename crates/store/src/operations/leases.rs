@@ -9,7 +9,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use super::Store;
 use crate::StoreError;
-use crate::model::{ClockWrite, LeaseRequest, LeaseToken, LeasedSite, ParkedVisit, RefusedClocks, WorkerId};
+use crate::model::{ClockOutcome, ClockWrite, LeaseRequest, LeaseToken, LeasedSite, ParkedVisit, WorkerId};
 
 impl Store {
     /// Leases due sites by priority and planned time, with their stored state. A site is due when its visit is
@@ -57,23 +57,23 @@ impl Store {
         writing!(self, "visit_park", lease::visit_park(token, parked))
     }
 
-    /// Writes politeness clocks before the requests are sent. Clocks move forward, never back. Returns the leases and
-    /// memberships that have ended: their clocks were not written, and their requests must not be sent. The others are renewed
-    /// in the same transaction.
+    /// Writes politeness clocks before the requests are sent. Clocks move forward, never back. Returns the outcomes in order. Leases and
+    /// memberships that have not ended are renewed in the same transaction.
     #[boxed]
-    pub async fn clocks_save(&self, writes: &[ClockWrite]) -> Result<RefusedClocks, StoreError> {
+    pub async fn clocks_save(&self, writes: &[ClockWrite]) -> Result<Vec<ClockOutcome>, StoreError> {
         if writes.is_empty() {
-            return Ok(RefusedClocks::default());
+            return Ok(Vec::new());
         }
         writing!(self, "clocks_save", clock::clocks_save(writes))
     }
 
-    /// The clocks of the addresses; addresses without a clock are left out.
+    /// When a request may next be sent to these addresses, after those of the owner and those for which others have reserved a time.
+    /// Addresses without a clock are left out.
     #[boxed]
     pub async fn address_clocks(
         &self,
         addresses: &[IpAddr],
     ) -> Result<HashMap<IpAddr, DateTime<Utc>>, StoreError> {
-        reading!(self, "address_clocks", clock::address_clocks(addresses))
+        reading!(self, "address_clocks", address::address_clocks(addresses))
     }
 }

@@ -1,18 +1,15 @@
-//! Politeness clocks: when a request may next be sent to an authority or an address.
+//! Politeness clocks: when a request may next be sent to an authority. Those of addresses are in [`super::address`].
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::net::IpAddr;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use chrono::{DateTime, Utc};
 use policy::liveness::DAYS_COUNTED;
-use serde::Serialize;
 use sqlx::QueryBuilder;
 
 use super::compaction::sites_expand;
-use super::{Connection, Database, batch, batches, convert, group, lease};
-use crate::convert::{RowRef, json, millis, millis_of, names, to_i32};
+use super::{Connection, Database, address, batches, group, lease};
+use crate::convert::{millis, millis_of, names, to_i32};
 use crate::fault::Outcome;
-use crate::model::{ClockWrite, Housekeeping, RefusedClocks, VisitProgress};
+use crate::model::{ClockOutcome, ClockWrite, Housekeeping, VisitProgress};
 
 /// How long passed clocks are kept. Clocks of correct machines differ by milliseconds; a day also covers workers with a wrong clock.
 const CLOCK_KEPT_MS: i64 = 24 * 60 * 60 * 1_000;
@@ -54,37 +51,44 @@ impl HostWrite {
     }
 }
 
-/// Moves clocks forward, never back. Rows are sorted by key, so concurrent batches lock them in one order. Returns the
-/// memberships and leases that have ended; their clocks are not written.
+/// Moves clocks forward, never back. Rows are sorted by key, so concurrent batches lock them in one order. Writes nothing for ended leases and
+/// memberships, and for addresses without a free time.
 pub(crate) async fn clocks_save(
     connection: &mut Connection,
     writes: &[ClockWrite],
-) -> Outcome<RefusedClocks> {
+) -> Outcome<Vec<ClockOutcome>> {
     let members = group::members_of_clocks(connection, writes).await?;
     let leases = lease::leases_renew_with_clocks(connection, writes).await?;
-    let refused = RefusedClocks { members, leases };
-    let writes: Vec<&ClockWrite> = writes.iter().filter(|write| !refused.contains(write)).collect();
-    if !writes.is_empty() {
-        clocks_write(connection, &writes).await?;
+    let ended = |write: &ClockWrite| {
+        if write.lease.as_ref().is_some_and(|lease| leases.contains(lease)) {
+            Some(ClockOutcome::LeaseEnded)
+        } else if write.member.is_some_and(|membership| members.contains(&membership.member)) {
+            Some(ClockOutcome::MembershipEnded)
+        } else {
+            None
+        }
+    };
+    let mut outcomes: Vec<ClockOutcome> =
+        writes.iter().map(|write| ended(write).unwrap_or(ClockOutcome::Saved)).collect();
+    address::slots_take(connection, writes, &mut outcomes).await?;
+    let is_saved =
+        |outcome: &ClockOutcome| matches!(outcome, ClockOutcome::Saved | ClockOutcome::Reserved { .. });
+    let saved: Vec<&ClockWrite> = writes
+        .iter()
+        .zip(&outcomes)
+        .filter(|(_, outcome)| is_saved(outcome))
+        .map(|(write, _)| write)
+        .collect();
+    if !saved.is_empty() {
+        clocks_write(connection, &saved).await?;
     }
-    Ok(refused)
-}
-
-#[derive(Serialize)]
-struct AddressClock {
-    address: String,
-    next_ok_at_ms: i64,
+    Ok(outcomes)
 }
 
 async fn clocks_write(connection: &mut Connection, writes: &[&ClockWrite]) -> Outcome<()> {
     let mut hosts: BTreeMap<&str, HostWrite> = BTreeMap::new();
-    let mut addresses: BTreeMap<String, i64> = BTreeMap::new();
     for write in writes {
         hosts.entry(write.host.as_str()).or_default().merge(write);
-        if let (Some(address), Some(at)) = (write.address, write.address_next_ok_at) {
-            let latest = addresses.entry(address.to_string()).or_insert(i64::MIN);
-            *latest = (*latest).max(millis(at));
-        }
     }
     // The clock is a column of the host's row, so the site must be expanded. A visit with progress did that with its first clock.
     let begins = writes.iter().filter(|write| write.progress.is_none());
@@ -94,22 +98,7 @@ async fn clocks_write(connection: &mut Connection, writes: &[&ClockWrite]) -> Ou
         sites_expand(connection, &names(sites)?).await?;
     }
     host_clocks_save(connection, &hosts).await?;
-    progress_save(connection, writes).await?;
-    if addresses.is_empty() {
-        return Ok(());
-    }
-    let rows = addresses.into_iter().map(|(address, next_ok_at_ms)| AddressClock { address, next_ok_at_ms });
-    sqlx::query(concat!(
-        "INSERT INTO address_clock (address, next_ok_at_ms) SELECT address, next_ok_at_ms FROM ",
-        batch!(address TEXT, next_ok_at_ms BIGINT),
-        " WHERE true
-         ON CONFLICT (address) DO UPDATE SET next_ok_at_ms = excluded.next_ok_at_ms
-         WHERE address_clock.next_ok_at_ms < excluded.next_ok_at_ms"
-    ))
-    .bind(json(&rows.collect::<Vec<_>>(), "batch of address clocks")?)
-    .execute(&mut *connection)
-    .await?;
-    Ok(())
+    progress_save(connection, writes).await
 }
 
 async fn host_clocks_save(connection: &mut Connection, hosts: &BTreeMap<&str, HostWrite>) -> Outcome<()> {
@@ -187,7 +176,7 @@ async fn progress_write(connection: &mut Connection, rows: &[&VisitProgress]) ->
 /// Deletes clocks that passed long ago, permits that were never released, progress that no worker will resume, attempts at
 /// documents that were not seen again, old reports, and entries of registries that are no longer read.
 pub(crate) async fn housekeeping(connection: &mut Connection, now_ms: i64) -> Outcome<Housekeeping> {
-    let clocks = sqlx::query("DELETE FROM address_clock WHERE next_ok_at_ms < $1")
+    let clocks = sqlx::query("DELETE FROM address_clock WHERE next_ok_at_ms < $1 AND reserved_until_ms < $1")
         .bind(now_ms - CLOCK_KEPT_MS)
         .execute(&mut *connection)
         .await?;
@@ -224,24 +213,4 @@ pub(crate) async fn housekeeping(connection: &mut Connection, now_ms: i64) -> Ou
         interrupted_visits: interrupted.rows_affected(),
         ..Housekeeping::default()
     })
-}
-
-/// The clocks of the listed addresses that have one.
-pub(crate) async fn address_clocks(
-    connection: &mut Connection,
-    addresses: &[IpAddr],
-) -> Outcome<HashMap<IpAddr, DateTime<Utc>>> {
-    let wanted: Vec<String> = addresses.iter().map(IpAddr::to_string).collect();
-    let rows: Vec<(String, i64)> = sqlx::query_as(concat!(
-        "SELECT address, next_ok_at_ms FROM address_clock WHERE address IN ",
-        list!()
-    ))
-    .bind(names(wanted.iter().map(String::as_str))?)
-    .fetch_all(&mut *connection)
-    .await?;
-    let clocks = convert(rows, |(address, next_ok_at_ms)| {
-        let at = RowRef::new("address_clock", &address);
-        Ok((at.parse("address", &address)?, at.time("next_ok_at_ms", next_ok_at_ms)?))
-    });
-    Ok(clocks?.into_iter().collect())
 }

@@ -32,6 +32,7 @@ macro_rules! trust_rank {
     };
 }
 
+pub(crate) mod address;
 pub(crate) mod block;
 pub(crate) mod capability;
 pub(crate) mod claim;

@@ -1,5 +1,6 @@
 //! Builders of sites, manifests and visits for tests.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -12,8 +13,8 @@ use manifest::{
 use policy::{FetchOutcome, Status, VisitEnd};
 use serde_json::json;
 use store::{
-    FetchRecord, LeaseRequest, LeasedSite, NextVisit, PathSlots, Phases, Seed, Store, VisitRecord,
-    VisitSaved, WorkerId,
+    AddressSlot, FetchRecord, LeaseRequest, LeasedSite, NextVisit, PathSlots, Phases, Seed, SlotClaim, Store,
+    VisitRecord, VisitSaved, WorkerId,
 };
 
 /// Start time of every test.
@@ -23,6 +24,12 @@ pub(crate) fn start() -> DateTime<Utc> {
 
 pub(crate) fn later(minutes: i64) -> DateTime<Utc> {
     start() + TimeDelta::minutes(minutes)
+}
+
+/// The slot of the owner of an address, whose next request may be sent at `until`.
+pub(crate) fn slot_until(address: IpAddr, until: DateTime<Utc>) -> AddressSlot {
+    let (hold, from) = (Duration::from_millis(500), until - TimeDelta::milliseconds(500));
+    AddressSlot { address, claim: SlotClaim::Owner, from, hold, latest: from + TimeDelta::seconds(15) }
 }
 
 pub(crate) fn host(name: &str) -> Host {

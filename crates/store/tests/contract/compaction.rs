@@ -153,7 +153,6 @@ pub(crate) async fn does_not_compact_sites_whose_rows_are_needed(db: Db) -> Resu
         requests_add: 1,
         day: 20_004,
         address: None,
-        address_next_ok_at: None,
         progress: None,
         member: None,
         lease: None,

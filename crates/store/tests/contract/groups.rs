@@ -7,11 +7,11 @@ use anyhow::{Context, Result};
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::json;
 use store::{
-    ClockWrite, GroupSet, HandOver, LeaseRequest, LeaseToken, MemberId, Membership, RefusedClocks, Share,
+    ClockOutcome, ClockWrite, GroupSet, HandOver, LeaseRequest, LeaseToken, MemberId, Membership, Share,
     SiteGroup, Store, WorkerLoad,
 };
 
-use crate::build::{host, later, leased, request, seed, site, start, visit, worker};
+use crate::build::{host, later, leased, request, seed, site, slot_until, start, visit, worker};
 use crate::harness::Db;
 
 const LIFE: Duration = Duration::from_mins(1);
@@ -24,9 +24,8 @@ async fn join(store: &Store, name: &str, now: DateTime<Utc>) -> Result<MemberId>
 fn clock(member: MemberId, at: DateTime<Utc>) -> ClockWrite {
     ClockWrite {
         host: host("shop.example"),
-        address: Some(ADDRESS.into()),
+        address: Some(slot_until(ADDRESS.into(), at)),
         next_ok_at: at,
-        address_next_ok_at: Some(at),
         not_before: None,
         requests_add: 1,
         day: 1,
@@ -94,16 +93,16 @@ pub(crate) async fn worker_without_heartbeat_loses_its_groups(Db { store, .. }: 
 
 pub(crate) async fn does_not_save_clocks_of_an_expired_membership(Db { store, .. }: Db) -> Result<()> {
     let (old, new) = (join(&store, "old", start()).await?, join(&store, "new", start()).await?);
-    assert_eq!(store.clocks_save(&[clock(old, later(0))]).await?, RefusedClocks::default());
+    assert_eq!(store.clocks_save(&[clock(old, later(0))]).await?, [ClockOutcome::Saved]);
     store.member_beat(new, LIFE, later(5)).await?.context("a membership")?;
-    let refused = store.clocks_save(&[clock(old, later(9)), clock(new, later(6))]).await?;
-    assert_eq!((refused.members, refused.leases.len()), (HashSet::from([old]), 0));
+    let outcomes = store.clocks_save(&[clock(old, later(9)), clock(new, later(6))]).await?;
+    assert_eq!(outcomes, [ClockOutcome::MembershipEnded, ClockOutcome::Saved]);
     let clocks = store.address_clocks(&[ADDRESS.into()]).await?;
     assert_eq!(clocks.get(&ADDRESS.into()), Some(&later(6)), "the valid clocks of the batch are written");
     let without = ClockWrite { member: None, ..clock(old, later(7)) };
     assert_eq!(
         store.clocks_save(&[without]).await?,
-        RefusedClocks::default(),
+        [ClockOutcome::Saved],
         "the only worker of a database needs no membership"
     );
     Ok(())
@@ -139,8 +138,8 @@ pub(crate) async fn concurrent_takeover_refuses_or_reads_a_clock(Db { store, .. 
             Ok::<_, anyhow::Error>((taken, store.address_clocks(&[ADDRESS.into()]).await?))
         };
         let write = async { Ok::<_, anyhow::Error>(store.clocks_save(&[late]).await?) };
-        let ((taken, clocks), refused) = tokio::try_join!(take_over, write)?;
-        let is_written = refused == RefusedClocks::default();
+        let ((taken, clocks), outcomes) = tokio::try_join!(take_over, write)?;
+        let is_written = outcomes == [ClockOutcome::Saved];
         found += u32::from(is_written);
         if taken.contains(&7) && is_written {
             assert_eq!(

@@ -9,12 +9,12 @@ use chrono::{DateTime, TimeDelta, Utc};
 use policy::RobotsKind;
 use serde_json::json;
 use store::{
-    Backend, ClockWrite, Housekeeping, LeaseRequest, LeaseToken, ParkedVisit, RefusedClocks, RobotsRecord,
+    Backend, ClockOutcome, ClockWrite, Housekeeping, LeaseRequest, LeaseToken, ParkedVisit, RobotsRecord,
     Seed, StoreError, VisitProgress, VisitRecord,
 };
 
 use crate::build::{
-    found, host, later, lease, leased, request, seed, site, start, url, visit, visited, worker,
+    found, host, later, lease, leased, request, seed, site, slot_until, start, url, visit, visited, worker,
 };
 use crate::harness::Db;
 
@@ -225,9 +225,8 @@ pub(crate) async fn releases_the_leases_of_a_killed_worker(Db { store, .. }: Db)
 fn clock(name: &str, minutes: i64, requests_add: u32, day: i32) -> ClockWrite {
     ClockWrite {
         host: host(name),
-        address: Some([192, 0, 2, 1].into()),
+        address: Some(slot_until([192, 0, 2, 1].into(), later(minutes) - TimeDelta::seconds(10))),
         next_ok_at: later(minutes),
-        address_next_ok_at: Some(later(minutes) - TimeDelta::seconds(10)),
         not_before: None,
         requests_add,
         day,
@@ -248,7 +247,7 @@ pub(crate) async fn saves_a_clock_only_under_a_lease_that_is_held(Db { store, ..
     let other = leased(&store, "other.example", start()).await?.token;
     let next = LeaseRequest { only: Some(vec![site("slow.example")]), ..request("next", 1, start()) };
     // a clock renews its lease, even if the lease has expired and no other worker has taken it
-    assert_eq!(store.clocks_save(&[clock_under(&old, 4)]).await?, RefusedClocks::default());
+    assert_eq!(store.clocks_save(&[clock_under(&old, 4)]).await?, [ClockOutcome::Saved]);
     assert!(store.sites_lease(&next, later(6)).await?.is_empty(), "the clock renewed the lease");
     // a renewal that arrives late does not shorten it
     store.clocks_save(&[clock_under(&old, 1)]).await?;
@@ -259,10 +258,10 @@ pub(crate) async fn saves_a_clock_only_under_a_lease_that_is_held(Db { store, ..
     let known = new.site.hosts.first().context("a host")?.next_ok_at;
     assert_eq!(known, Some(later(4)), "the next worker reads the last clock");
     let (late, held) = (clock_under(&old, 8), clock_under(&other, 8));
-    let refused = store.clocks_save(&[late.clone(), held, clock_under(&new.token, 8)]).await?;
+    let outcomes = store.clocks_save(&[late, held, clock_under(&new.token, 8)]).await?;
     assert_eq!(
-        refused.leases,
-        HashSet::from_iter(late.lease),
+        outcomes,
+        [ClockOutcome::LeaseEnded, ClockOutcome::Saved, ClockOutcome::Saved],
         "only the lease that was taken over has ended"
     );
     let requests = |name: &'static str| {
@@ -276,7 +275,7 @@ pub(crate) async fn saves_a_clock_only_under_a_lease_that_is_held(Db { store, ..
     assert_eq!(requests("other.example").await?, 1, "the valid clocks of the batch are written");
     store.visit_save(&new.token, &visit("slow.example", later(8), Vec::new())).await?;
     let ended = store.clocks_save(&[clock_under(&new.token, 9)]).await?;
-    assert_eq!(ended.leases.len(), 1, "a lease ends with its visit");
+    assert_eq!(ended, [ClockOutcome::LeaseEnded], "a lease ends with its visit");
     Ok(())
 }
 
@@ -292,11 +291,11 @@ pub(crate) async fn concurrent_takeover_of_a_site_refuses_or_reads_a_clock(
             Ok::<_, anyhow::Error>(leased.into_iter().next())
         };
         let write = async { Ok::<_, anyhow::Error>(store.clocks_save(&[clock_under(&token, now)]).await?) };
-        let (successor, refused) = tokio::try_join!(take_over, write)?;
+        let (successor, outcomes) = tokio::try_join!(take_over, write)?;
         if let Some(successor) = successor {
             let known = successor.site.hosts.first().context("a host")?.next_ok_at;
-            let is_written = refused == RefusedClocks::default();
-            assert_eq!(is_written, known == Some(later(now)), "round {round}: {known:?} {refused:?}");
+            let is_written = outcomes == [ClockOutcome::Saved];
+            assert_eq!(is_written, known == Some(later(now)), "round {round}: {known:?} {outcomes:?}");
             token = successor.token;
         }
     }

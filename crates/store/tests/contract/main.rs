@@ -4,6 +4,7 @@
 //! one); each test gets its own database, which is dropped afterwards. Without the variable, these tests print that they
 //! are skipped.
 
+mod addresses;
 mod blocks;
 mod build;
 mod claims;
@@ -100,6 +101,10 @@ macro_rules! contract_tests {
                 concurrent_takeover_refuses_or_reads_a_clock,
                 leases_sites_by_the_group_of_their_address, hands_over_a_visit_with_its_progress, hands_over_hundreds_of_visits_together,
                 compacted_site_keeps_its_group, lists_workers_with_their_groups,
+            },
+            addresses::{
+                requests_of_owners_and_guests_are_a_gap_apart, the_owner_of_a_platform_waits_for_nobody,
+                a_time_that_is_too_late_is_not_reserved, concurrent_workers_use_an_address_at_successive_times,
             },
             suffixes::{
                 suffix_permits_are_a_gap_apart_and_at_most_four_are_open, refuses_a_suffix_permit_that_would_start_too_late,

@@ -23,7 +23,7 @@ impl Requester<'_> {
     /// Updates the progress display with the remaining work of the visit, before a request to this host.
     pub(super) fn show_plan(&mut self, progress: &Progress, host: &Host, body: BodyKind) {
         let crawl_delay = self.crawl_delay(host);
-        if let Some(authority) = self.authorities.get_mut(host).filter(|_| self.writes_progress) {
+        if let Some(authority) = self.authorities.get_mut(host).filter(|_| !self.is_outside_visit) {
             authority.target.crawl_delay = crawl_delay;
             let left = progress.plan.left() + usize::from(body == BodyKind::Robots);
             let left = u32::try_from(left).unwrap_or(u32::MAX);
@@ -79,7 +79,7 @@ impl Requester<'_> {
         }
         if let Some(authority) = self.authorities.get_mut(host) {
             authority.clock.wait_until(retry_after.not_before());
-            self.tools.pace.save_clock(&authority.target, &authority.clock, &self.site_clock).await?;
+            self.tools.pace.save_clock(&authority.clock, &self.site_clock).await?;
         }
         Ok(())
     }
@@ -89,12 +89,19 @@ impl Requester<'_> {
         self.site_clock.not_before
     }
 
+    /// The end of the delay that the server of a source of seeds asked for, if it did.
+    pub(in crate::visit) fn delay_of_source(&self, host: &Host, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
+        self.source?;
+        let of_host = self.authorities.get(host).and_then(|authority| authority.clock.asked_until());
+        let of_site = self.not_before().filter(|_| is_main_host(self.site.name.as_str(), host.as_str()));
+        of_host.max(of_site).filter(|until| *until > now)
+    }
+
     /// Writes the clocks after the last responses. They are later than the clocks that were written before the requests.
     pub(in crate::visit) async fn save_clocks(&self, traffic: &mut Traffic) {
         traffic.site_next_ok_at = self.site_clock.next_ok_at;
         for authority in self.authorities.values() {
-            let saved =
-                self.tools.pace.save_clock(&authority.target, &authority.clock, &self.site_clock).await;
+            let saved = self.tools.pace.save_clock(&authority.clock, &self.site_clock).await;
             if let Err(error) = saved {
                 tracing::warn!(site.name = %self.token.site, %error, "clocks could not be written");
             }

@@ -71,3 +71,8 @@ pub(super) fn park_reason(scope: Scope, until: DateTime<Utc>, gap: Duration) -> 
         other => format!("the {other} is busy"),
     }
 }
+
+/// Why a visit waits until later for this scope.
+pub(super) fn crowded_reason(scope: Scope) -> String {
+    format!("many sites wait for the same {scope}")
+}

@@ -4,6 +4,7 @@
 //! The rules of the requested host apply. The host always belongs to the leased site, because [`Session`] refuses any other.
 
 mod clocks;
+mod exchange;
 mod failure;
 mod handshake;
 mod message;
@@ -19,7 +20,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use http::HeaderMap;
 use manifest::{Host, ManifestUrl};
-use policy::delay::Network;
+use policy::delay::{Network, Scope};
 use policy::groups::Choice;
 use policy::{BodyKind, RobotsVerdict, VisitEnd};
 use store::{LeaseToken, MemberId, SiteState, VisitProgress};
@@ -27,7 +28,8 @@ use tokio::time::Instant;
 use tracing::Instrument as _;
 
 use self::clocks::{requests_of_last_day, site_gap_until};
-use self::failure::{answer_event, fetch_span, head_of, park_reason};
+pub(super) use self::exchange::Exchange;
+use self::failure::{answer_event, crowded_reason, fetch_span, head_of, park_reason};
 pub(crate) use self::handshake::check_outcome_of;
 pub(crate) use self::message::Message;
 pub(crate) use self::robots::is_without_evidence;
@@ -39,7 +41,7 @@ use super::traffic::Traffic;
 use crate::activity::VisitPlan;
 use crate::events::Event;
 use crate::groups::{GroupUse, Ownership};
-use crate::pace::{AuthorityClock, Clearance, Departure, Permit, PermitAnswer, SiteClock, Target};
+use crate::pace::{AuthorityClock, Clearance, Departure, Permit, PermitAnswer, SiteClock, Target, Tenure};
 use crate::reading::HeldMemory;
 use crate::{clock, metrics};
 use egress::{Cause, Failure, LeaveCheck, NetworkScope, Reply, Session};
@@ -50,29 +52,6 @@ const ADDRESSES_TRIED_MAX: usize = 2;
 const LATE_MAX: u32 = 3;
 /// Minimum time between two writes of the progress. A visit without delays would otherwise spend more time on writing than on requests.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(50);
-
-/// The response to a request, and when the request was sent.
-pub(super) struct Exchange {
-    pub(super) answer: Result<Reply, Failure>,
-    pub(super) at: DateTime<Utc>,
-    pub(super) took: Duration,
-}
-
-impl Exchange {
-    /// The exchange, unless it failed because of this machine.
-    fn unless_busy(self) -> Result<Self, Interrupt> {
-        match &self.answer {
-            Err(failure) if failure.cause == Cause::Busy => Err(Interrupt::busy(failure.reason.clone())),
-            _ => Ok(self),
-        }
-    }
-
-    /// The reason why the request was not sent, if it missed its deadline.
-    fn late(&self) -> Option<&str> {
-        let failure = self.answer.as_ref().err().filter(|failure| failure.cause == Cause::Late)?;
-        Some(&failure.reason)
-    }
-}
 
 /// Data about a host's robots.txt that is kept after the rules of another host replaced its own.
 #[derive(Debug, Clone, Copy)]
@@ -114,8 +93,8 @@ pub(super) struct Requester<'a> {
     plan: VisitPlan,
     /// When the progress was last written.
     written_at: Option<Instant>,
-    /// Whether the progress is written with the clocks, for the next worker. False for requests outside a visit.
-    writes_progress: bool,
+    /// Whether the requests belong to no visit. Then no progress is written with the clocks, and the address need not be owned.
+    is_outside_visit: bool,
     /// Set for a request for a source of seeds.
     source: Option<SourceRequests>,
 }
@@ -144,14 +123,14 @@ impl<'a> Requester<'a> {
             memory: HeldMemory::default(),
             plan: tools.activity.visit(),
             written_at: None,
-            writes_progress: true,
+            is_outside_visit: false,
             source: None,
         }
     }
 
-    /// Writes no progress to the store, for requests outside a visit.
-    pub(super) fn without_progress(self) -> Self {
-        Self { writes_progress: false, ..self }
+    /// Sends requests outside a visit.
+    pub(super) fn outside_visit(self) -> Self {
+        Self { is_outside_visit: true, ..self }
     }
 
     pub(super) fn into_session(self) -> Session {
@@ -357,12 +336,15 @@ impl<'a> Requester<'a> {
             Network::Global => self.choose_addresses(traffic, host, addresses)?,
             Network::Own => (addresses, None),
         };
-        let target = Target { addresses, network, crawl_delay: None };
+        let is_owned = ownership.is_some() || network == Network::Own || self.tools.groups.is_unshared();
+        let tenure = if is_owned { Tenure::Owner } else { Tenure::Guest };
+        let target = Target { addresses, network, tenure, crawl_delay: None };
         Box::pin(self.tools.pace.load_clocks(&target)).await?;
         Ok((target, ownership))
     }
 
-    /// Moves an address that this worker owns to the front. If the worker owns none, hands the visit over.
+    /// Moves an address that this worker owns to the front. If the worker owns none, hands the visit over. A request outside a visit is sent
+    /// without the ownership.
     fn choose_addresses(
         &mut self,
         traffic: &mut Traffic,
@@ -375,7 +357,12 @@ impl<'a> Requester<'a> {
         }
         let chosen = policy::groups::choose(&addresses, |group| groups.ownership(group).is_some());
         let Some(Choice { addresses, group }) = chosen else { return Ok((addresses, None)) };
-        let Some(ownership) = groups.ownership(group) else { return Err(Interrupt::HandOver { group }) };
+        let ownership = groups.ownership(group);
+        if self.is_outside_visit {
+            self.session.narrow(host, &addresses);
+            return Ok((addresses, ownership));
+        }
+        let Some(ownership) = ownership else { return Err(Interrupt::HandOver { group }) };
         self.session.narrow(host, &addresses);
         self.token.address_group = Some(group);
         traffic.first_group.get_or_insert(group);
@@ -422,9 +409,7 @@ impl<'a> Requester<'a> {
                 PermitAnswer::OverBudget { until, scope } => {
                     (until, scope, format!("the day's budget of the {scope} is used up"))
                 }
-                PermitAnswer::Crowded { until, scope } => {
-                    (until, scope, format!("many sites wait for the same {scope}"))
-                }
+                PermitAnswer::Crowded { until, scope } => (until, scope, crowded_reason(scope)),
             };
             metrics::visit_parked(Some(scope));
             return Err(Interrupt::Park { until, reason });
@@ -459,11 +444,18 @@ impl<'a> Requester<'a> {
             () = self.stop.lost.cancelled() => return Err(Interrupt::LeaseLost),
         };
         match clearance {
-            Clearance::Granted(since) => Ok(self.tools.pace.leave_check(since, self.stop.lost.clone())),
+            Clearance::Granted { since, .. } => {
+                Ok(self.tools.pace.leave_check(since, self.stop.lost.clone()))
+            }
             Clearance::LeaseLost => Err(Interrupt::LeaseLost),
             Clearance::Moved => {
                 let group = authority.ownership.map(|ownership| ownership.group);
                 Err(group.map_or(Interrupt::LeaseLost, |group| Interrupt::HandOver { group }))
+            }
+            Clearance::AddressTaken { until } => {
+                let scope = Scope::Address;
+                metrics::visit_parked(Some(scope));
+                Err(Interrupt::Park { until, reason: crowded_reason(scope) })
             }
             Clearance::OptedOut => Err(Interrupt::End(VisitEnd::OptedOut)),
         }
@@ -473,7 +465,7 @@ impl<'a> Requester<'a> {
     /// If requests follow each other without a gap, it is not written with each of them.
     fn progress_to_write(&mut self, progress: &mut Progress) -> Option<VisitProgress> {
         let is_time = self.written_at.is_none_or(|at| at.elapsed() >= PROGRESS_INTERVAL);
-        if progress.traffic.requests == 0 || !is_time || !self.writes_progress {
+        if progress.traffic.requests == 0 || !is_time || self.is_outside_visit {
             return None;
         }
         self.written_at = Some(Instant::now());

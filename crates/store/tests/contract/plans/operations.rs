@@ -8,9 +8,9 @@ use chrono::TimeDelta;
 use policy::webhook::Message;
 use policy::{AbuseReason, FetchOutcome};
 use store::{
-    ClockWrite, DeliveryEnd, FeedPosition, HandOver, LeaseRequest, LeaseToken, ParkedVisit, Report,
-    ReportCaps, Retention, Seed, Share, SitesRequest, Store, SuspensionRecord, VisitProgress, VisitRecord,
-    WatchOutcome,
+    AddressSlot, ClockWrite, DeliveryEnd, FeedPosition, HandOver, LeaseRequest, LeaseToken, ParkedVisit,
+    Report, ReportCaps, Retention, Seed, Share, SitesRequest, SlotClaim, Store, SuspensionRecord,
+    VisitProgress, VisitRecord, WatchOutcome,
 };
 
 use super::fill::{
@@ -140,9 +140,14 @@ async fn clocks(store: &Store, judge: &Judge) -> Result<()> {
             let name = expanded(number);
             writes.push(ClockWrite {
                 host: host(&name),
-                address: Some([10, 0, 1, u8::try_from(time)?].into()),
+                address: Some(AddressSlot {
+                    address: [10, 0, 1, u8::try_from(time)?].into(),
+                    claim: if number % 2 == 0 { SlotClaim::Owner } else { SlotClaim::PlatformOwner },
+                    from: now(),
+                    hold: std::time::Duration::from_millis(500),
+                    latest: now(),
+                }),
                 next_ok_at: now(),
-                address_next_ok_at: Some(now()),
                 not_before: None,
                 requests_add: 1,
                 day: 20_000,
@@ -160,6 +165,10 @@ async fn clocks(store: &Store, judge: &Judge) -> Result<()> {
             ClockWrite { host: host(&name), lease: Some(token.clone()), ..writes.swap_remove(0) };
         store.clocks_save(&[ClockWrite { progress: None, ..under_lease }]).await?;
         judge.judge("clocks_save under a lease", 50);
+        let guest = writes.swap_remove(0);
+        let address = guest.address.map(|slot| AddressSlot { claim: SlotClaim::Guest, ..slot });
+        store.clocks_save(&[ClockWrite { address, ..guest }]).await?;
+        judge.judge("clocks_save of a guest", 50);
         store.standalone_end(&token, &[]).await?;
         judge.forget();
         store.address_clocks(&[[10, 0, 0, 7].into(), [10, 0, 1, 7].into()]).await?;

@@ -1,0 +1,31 @@
+//! A request with its response.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use super::super::context::Interrupt;
+use egress::{Cause, Failure, Reply};
+
+/// The response to a request, and when the request was sent.
+pub(in crate::visit) struct Exchange {
+    pub(in crate::visit) answer: Result<Reply, Failure>,
+    pub(in crate::visit) at: DateTime<Utc>,
+    pub(in crate::visit) took: Duration,
+}
+
+impl Exchange {
+    /// The exchange, unless it failed because of this machine.
+    pub(super) fn unless_busy(self) -> Result<Self, Interrupt> {
+        match &self.answer {
+            Err(failure) if failure.cause == Cause::Busy => Err(Interrupt::busy(failure.reason.clone())),
+            _ => Ok(self),
+        }
+    }
+
+    /// The reason why the request was not sent, if it missed its deadline.
+    pub(super) fn late(&self) -> Option<&str> {
+        let failure = self.answer.as_ref().err().filter(|failure| failure.cause == Cause::Late)?;
+        Some(&failure.reason)
+    }
+}
