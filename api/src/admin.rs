@@ -19,6 +19,8 @@ use crate::problem::Problem;
 const TOKEN_CHARS_MIN: usize = 32;
 /// Maximum length of an accepted token.
 const TOKEN_CHARS_MAX: usize = 512;
+/// Maximum number of invalid lines whose numbers are logged.
+const LINES_LOGGED_MAX: usize = 10;
 /// Maximum size of the file: enough for hundreds of tokens.
 const FILE_BYTES_MAX: usize = 64 * 1024;
 
@@ -43,8 +45,13 @@ struct KnownToken {
 }
 
 impl AdminTokens {
+    /// Reads the file once, so that invalid lines are logged at the start. A file that cannot be read is reported with each request.
     pub(crate) fn in_file(path: Option<PathBuf>) -> Self {
-        Self { path, logged: Arc::default() }
+        let tokens = Self { path, logged: Arc::default() };
+        if let Some(Ok(text)) = tokens.path.as_ref().map(std::fs::read_to_string) {
+            tokens.log_invalid(parsed(&text).1);
+        }
+        tokens
     }
 
     /// The admin whose token the request contains.
@@ -82,8 +89,10 @@ impl AdminTokens {
         if *logged == lines {
             return;
         }
-        for line in &lines {
-            tracing::warn!(line, "not a name and sha256: with 64 hexadecimal digits");
+        if let (Some(path), false) = (&self.path, lines.is_empty()) {
+            let (shown, count) = (lines.get(..LINES_LOGGED_MAX).unwrap_or(&lines), lines.len());
+            let file = path.display();
+            tracing::warn!(%file, count, lines = ?shown, "lines that are not a name and sha256: with 64 hexadecimal digits admit nobody");
         }
         *logged = lines;
     }

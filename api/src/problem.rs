@@ -257,12 +257,7 @@ impl From<StoreError> for Problem {
             });
         }
         if error.is_transient() {
-            let error = &error as &dyn std::error::Error;
-            if OUTAGE.failed(Instant::now()) {
-                tracing::warn!(error, "the database is unavailable");
-            } else {
-                tracing::debug!(error, "the database is unavailable");
-            }
+            OUTAGE.failed("a request", error, Instant::now());
             return Self::unavailable("the database does not respond at the moment");
         }
         Self::internal(&error)

@@ -18,7 +18,7 @@ const FETCH_EVERY: Duration = Duration::from_secs(5);
 const AGE_MAX: TimeDelta = TimeDelta::minutes(15);
 
 /// What the operator can do if no snapshot can be fetched.
-const ADVICE: &str = "the current one is still served; `agentdex doctor --only snapshots` checks --index-from, and an indexer with --publish writes there";
+const ADVICE: &str = "one that was fetched before is still served; `agentdex doctor --only snapshots` checks --index-from, and an indexer with --publish writes there";
 
 /// When the current snapshot of a replica was published.
 #[derive(Debug, Default)]

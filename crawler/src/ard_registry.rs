@@ -22,7 +22,7 @@ const PAGE_SIZE: u32 = 100;
 /// The words of the search if the operator named none.
 const WORDS_DEFAULT: &str = "*";
 /// Parameter of the operator's URL with the words of a search.
-const WORDS: &str = "q";
+pub(crate) const WORDS: &str = "q";
 
 /// Every entry that a registry lists or, if it has no list or the operator named words, returns for a search.
 pub(crate) async fn read_ard_registry(
@@ -50,13 +50,12 @@ pub(crate) async fn read_ard_registry(
     read_pages(requests, base, incomplete, &search, Harvest::of_selection(store, &url)).await
 }
 
-/// The URL of an endpoint of a registry, with the query of the operator. The operator may have named the URL of this endpoint or, as
-/// catalogs do, that of the search.
+/// The URL of an endpoint of a registry, with the query of the operator. The operator may have named the base of the registry or, as
+/// catalogs do, one of its endpoints: a last segment `search` or `agents` is replaced.
 fn endpoint(base: &ManifestUrl, name: &str) -> Option<ManifestUrl> {
     let mut url = base.as_url().clone();
     let path = url.path().trim_end_matches('/');
-    let root = path.strip_suffix("/search").unwrap_or(path);
-    let root = root.strip_suffix(name).and_then(|root| root.strip_suffix('/')).unwrap_or(root);
+    let root = ["/search", "/agents"].iter().find_map(|endpoint| path.strip_suffix(endpoint)).unwrap_or(path);
     let path = format!("{root}/{name}");
     url.set_path(&path);
     ManifestUrl::parse(url.as_str()).ok()
@@ -194,6 +193,9 @@ mod tests {
             ("https://r.example/", "https://r.example/search", "*"),
             ("https://r.example/ard?q=book%20flight", "https://r.example/ard/search", "book flight"),
             ("https://r.example/v1/search", "https://r.example/v1/search", "*"),
+            ("https://r.example/agents?q=x", "https://r.example/search", "x"),
+            ("https://r.example/v1/agents/?q=x", "https://r.example/v1/search", "x"),
+            ("https://r.example/my-agents?q=x", "https://r.example/my-agents/search", "x"),
         ] {
             let (url, text) = search_of(&ManifestUrl::parse(base).unwrap()).unwrap();
             assert_eq!((url.as_str(), text.as_str()), (search, words), "{base}");

@@ -1,5 +1,7 @@
 //! The configuration of a crawl, parsed and checked once, before the first request.
 
+use std::cell::Cell;
+use std::io::BufRead as _;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -194,6 +196,33 @@ impl SeedSource {
         })
     }
 
+    /// Checks that a file names a seed, before anything is created: reads it to its first seed. Of stdin, only that it is not empty can be
+    /// checked; pipes and lists on the web are not read.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read, or no line of it is a seed; the error says what to write.
+    pub fn check_usable(&self, scope: SiteScope) -> Result<(), SeedError> {
+        self.check_readable()?;
+        let unreadable = |source| SeedError::Unreadable { name: self.name(), source };
+        let is_found = Cell::new(false);
+        let is_stopped = || is_found.get();
+        let mut reader = SeedReader::new(scope, &is_stopped);
+        match self {
+            Self::File(path) if std::fs::metadata(path).is_ok_and(|file| file.is_file()) => {
+                let file = std::fs::File::open(path).map_err(unreadable)?;
+                let read = reader.read(&self.name(), file, |_| is_found.set(true));
+                // after the first seed, reading ends with an error
+                if is_found.get() { Ok(()) } else { read }
+            }
+            // the bytes stay in the buffer
+            Self::Stdin if std::io::stdin().lock().fill_buf().map_err(unreadable)?.is_empty() => {
+                reader.read(&self.name(), std::io::empty(), drop)
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Reads a file of at most 16 MiB, as a crawl would read it; other sources are not read.
     ///
     /// # Errors
@@ -236,10 +265,10 @@ pub fn worker_id() -> WorkerId {
     WorkerId::new(&format!("{}/{}", store::machine(), std::process::id()))
 }
 
-/// Why a file cannot be read a second time; `None` if it can, or is missing for now.
+/// Why a file cannot be read a second time; `None` if it can, or is missing or a directory for now, which reading it reports.
 fn not_readable_again(path: &Path) -> Option<&'static str> {
     let metadata = std::fs::metadata(path).ok()?;
-    (!metadata.is_file()).then_some("it is not a regular file")
+    (!metadata.is_file() && !metadata.is_dir()).then_some("it is not a regular file")
 }
 
 /// Advice for a seed file that does not exist: the name may be a domain, or a mistyped `starter`.
@@ -283,14 +312,34 @@ mod tests {
     }
 
     #[test]
+    fn a_list_without_a_seed_is_refused_with_what_to_write() {
+        let dir = tempfile::tempdir().unwrap();
+        let list = dir.path().join("domains.txt");
+        let check = |text: &str| {
+            std::fs::write(&list, text).unwrap();
+            SeedSource::File(list.clone()).check_usable(SiteScope::Public)
+        };
+        for text in ["", "\n\n", "# nothing yet\n", "not a name\nlocalhost\n"] {
+            let error = check(text).unwrap_err().to_string();
+            assert!(
+                error.contains("domains.txt") && error.ends_with("one domain a line, like example.org"),
+                "{error}"
+            );
+        }
+        for text in ["a.example\n", "# mine\nnot a name\nhttps://a.example/agent.json\n"] {
+            check(text).unwrap();
+        }
+        check(&format!("{}a.example\n", "b.example\n".repeat(100_000))).unwrap();
+    }
+
+    #[test]
     fn only_regular_files_are_read_again() {
         let dir = tempfile::tempdir().unwrap();
         let list = dir.path().join("list");
         assert_eq!(not_readable_again(&list), None, "it is missing for now");
         std::fs::write(&list, "a.example\n").unwrap();
         assert_eq!(not_readable_again(&list), None);
-        for path in [Path::new("/dev/zero"), dir.path()] {
-            assert!(not_readable_again(path).is_some(), "{}", path.display());
-        }
+        assert!(not_readable_again(Path::new("/dev/zero")).is_some());
+        assert_eq!(not_readable_again(dir.path()), None, "reading it fails, and is reported as such");
     }
 }

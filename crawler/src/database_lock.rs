@@ -69,6 +69,23 @@ impl DatabaseLock {
     }
 }
 
+/// The last crawler on an embedded database, which no longer runs. While this exists, no other crawler starts on it.
+#[derive(Debug)]
+pub(crate) struct EndedHolder {
+    _locked: File,
+    pub(crate) worker: WorkerId,
+}
+
+impl EndedHolder {
+    /// `None` if a crawler holds the lock, or none has held it before.
+    pub(crate) fn of(database: &Path) -> Option<Self> {
+        let mut file = File::open(database.with_extension(LOCK_EXTENSION)).ok()?;
+        file.try_lock().ok()?;
+        let worker = read_name(&mut file).ok().flatten()?;
+        Some(Self { _locked: file, worker })
+    }
+}
+
 /// The crawler that holds the lock of an embedded database, in words.
 pub fn holder_of_lock(database: &Path) -> Option<String> {
     let mut file = File::open(database.with_extension(LOCK_EXTENSION)).ok()?;
@@ -122,8 +139,10 @@ mod tests {
         let refused = DatabaseLock::take(&database, &WorkerId::new("here/2")).unwrap_err().to_string();
         assert!(refused.starts_with("process 1 on here is already crawling on"), "{refused}");
         assert_eq!(holder_of_lock(&database).as_deref(), Some("process 1 on here"));
+        assert!(EndedHolder::of(&database).is_none(), "it still runs");
         drop(first);
         assert_eq!(holder_of_lock(&database), None);
+        assert_eq!(EndedHolder::of(&database).map(|ended| ended.worker), Some(WorkerId::new("here/1")));
         let next = DatabaseLock::take(&database, &WorkerId::new("here/3")).unwrap();
         assert_eq!(next.before, Some(WorkerId::new("here/1")));
     }

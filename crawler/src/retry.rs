@@ -23,31 +23,31 @@ where
     F: Future<Output = Result<T, StoreError>>,
 {
     let mut delay = DELAY_FIRST;
+    let mut retried = None;
     loop {
         let began = Instant::now();
         let mut attempted = pin!(attempt());
-        let attempted = if let Ok(attempted) = timeout(SLOW_AFTER, &mut attempted).await {
-            attempted
+        let (attempted, slow) = if let Ok(attempted) = timeout(SLOW_AFTER, &mut attempted).await {
+            (attempted, None)
         } else {
             metrics::database_wait();
-            if OUTAGE.is_slow(began) {
-                tracing::warn!(operation, "waiting for the database");
-            }
-            attempted.await
+            let slow = OUTAGE.slow(operation, began);
+            (attempted.await, slow)
         };
         match attempted {
             Err(error) if error.is_transient() => {
                 metrics::database_wait();
-                if OUTAGE.failed(began) {
-                    tracing::warn!(%error, operation, "waiting for the database");
-                } else {
-                    tracing::debug!(%error, delay_ms = delay.as_millis(), operation, "waiting for the database");
-                }
+                OUTAGE.failed(operation, error, began);
+                retried.get_or_insert_with(|| OUTAGE.retried());
                 tokio::time::sleep(delay).await;
                 delay = (delay * 2).min(DELAY_MAX);
             }
             result => {
+                drop(retried.take());
                 OUTAGE.answered();
+                if let Some(slow) = slow {
+                    slow.answered();
+                }
                 return result;
             }
         }

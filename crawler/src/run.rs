@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use async_recursion::async_recursion as boxed;
 use manifest::SiteName;
-use store::{Backend, BackgroundTask, Seed, Share, SiteGroup, Store, TaskFailure, TaskMonitor};
+use store::{Backend, BackgroundTask, Seed, Share, SiteGroup, Store, TaskFailure, TaskMonitor, WorkerId};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 use crate::config::{CrawlConfig, EndpointChecks, Mode};
 use crate::daemon::DaemonContext;
+use crate::database_lock::EndedHolder;
 use crate::error::CrawlError;
 use crate::events::{Event, Events};
 use crate::groups::Groups;
@@ -128,12 +129,24 @@ async fn begin(config: &CrawlConfig, tools: &Tools, summary: &Summary) -> Result
 
 /// Releases the leases of a dead crawler in the embedded database.
 async fn forget_previous_holder(config: &CrawlConfig, store: &Store) -> Result<(), CrawlError> {
-    let before = config.lock.as_ref().and_then(|lock| lock.before.as_ref());
-    if let Some(before) = before {
-        let freed = store.worker_forget(before).await?;
-        if freed > 0 {
-            tracing::info!(worker = %before, sites = freed, "released the sites of a stopped crawler");
-        }
+    match config.lock.as_ref().and_then(|lock| lock.before.as_ref()) {
+        Some(before) => forget(before, store).await,
+        None => Ok(()),
+    }
+}
+
+/// Releases the leases of a dead crawler in the embedded database, for a visit beside which a crawl may start.
+async fn forget_ended_holder(config: &CrawlConfig, store: &Store) -> Result<(), CrawlError> {
+    match config.locked_database.as_deref().and_then(EndedHolder::of) {
+        Some(ended) => forget(&ended.worker, store).await,
+        None => Ok(()),
+    }
+}
+
+async fn forget(worker: &WorkerId, store: &Store) -> Result<(), CrawlError> {
+    let freed = store.worker_forget(worker).await?;
+    if freed > 0 {
+        tracing::info!(%worker, sites = freed, "released the sites of a stopped crawler");
     }
     Ok(())
 }
@@ -162,6 +175,7 @@ pub async fn check(
 ) -> Result<Summary, CrawlError> {
     let started = Instant::now();
     let site = seed.host.site();
+    forget_ended_holder(&config, &store).await?;
     store.seeds_add(&[Seed { revisit_now: true, ..seed }], clock::now()).await?;
     let groups = groups_of(&config, &store, Share::None);
     if let Some(SiteGroup { group, owner: None }) = store.site_group(&site).await? {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use manifest::ManifestId;
-use store::{FeedChange, FeedEntry, FeedPosition, OUTAGE, Store, StoreError, StoredManifest, log_outage_end};
+use store::{FeedChange, FeedEntry, FeedPosition, OUTAGE, Store, StoreError, StoredManifest};
 use tokio_util::sync::CancellationToken;
 
 use crate::build::IndexBuilder;
@@ -107,19 +107,12 @@ pub async fn run(
             Ok(()) if mode == Mode::Once || cancel.is_cancelled() => break,
             Ok(()) => {
                 OUTAGE.answered();
-                if let Some(lasted) = OUTAGE.ended() {
-                    log_outage_end(lasted);
-                }
                 retry = RETRY_MIN;
                 follower.log_progress();
                 POLL_INTERVAL
             }
             Err(FollowError::Store(error)) if mode == Mode::Follow && error.is_transient() => {
-                if OUTAGE.failed(began) {
-                    tracing::warn!(%error, operation = "read the feed", "waiting for the database");
-                } else {
-                    tracing::debug!(%error, retry_s = retry.as_secs(), "cannot read the feed");
-                }
+                OUTAGE.failed("read the feed", error, began);
                 metrics::database_wait();
                 let delay = retry;
                 retry = (retry * 2).min(RETRY_MAX);

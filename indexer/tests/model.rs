@@ -73,6 +73,29 @@ fn the_error_names_the_missing_file_of_a_model() {
     assert!(open_error(dir.path()).contains("a token with the number 11"));
 }
 
+/// The template that adds tokens to each text has ids of its own.
+#[test]
+fn the_error_names_the_id_of_an_added_token_without_a_vector() {
+    let dir = tiny_model();
+    let file = dir.path().join("tokenizer.json");
+    let sound = fs::read_to_string(&file).unwrap();
+    assert!(sound.contains("\"ids\":[2]"), "{sound}");
+    fs::write(&file, sound.replace("\"ids\":[2]", "\"ids\":[99]")).unwrap();
+    let error = open_error(dir.path());
+    assert!(error.contains("tokenizer.json") && error.contains("a token with the number 99"), "{error}");
+}
+
+#[test]
+fn more_added_tokens_than_a_text_may_have_are_refused() {
+    let dir = tiny_model();
+    let file = dir.path().join("config.json");
+    let sound = fs::read_to_string(&file).unwrap();
+    fs::write(&file, sound.replace("\"max_position_embeddings\":64", "\"max_position_embeddings\":2"))
+        .unwrap();
+    let error = open_error(dir.path());
+    assert!(error.contains("tokenizer.json") && error.contains("adds 2 tokens to each text"), "{error}");
+}
+
 #[test]
 fn the_error_names_damaged_weights_and_weights_of_another_shape() {
     let dir = tiny_model();

@@ -140,6 +140,22 @@ fn an_irreversible_operation_is_not_first_for_a_read_request() {
 }
 
 #[test]
+fn a_result_that_only_shares_a_word_is_not_first_for_a_read_request() {
+    let mut web = web();
+    web[0].manifest.capabilities.retain(|capability| capability.native_id == "order.place");
+    let mut news = support::manifest("daily.example", "Daily");
+    let text = "Articles on law and order, on courts, police, prisons and the people of the city, with pictures and maps of every district.";
+    support::add(&mut news, "articles", text).safety.class = SafetyClass::Read;
+    web.push(news);
+    let (_dir, searcher) = searcher(&web);
+    let request =
+        SearchRequest { phrasings: vec!["show my food order".to_owned()], ..SearchRequest::default() };
+    let answer = searcher.search(&request).unwrap();
+    let ids: Vec<&str> = answer.hits.iter().map(|hit| hit.native_id.as_str()).collect();
+    assert_eq!((answer.relevant, ids), (Some(1), vec!["order.place", "articles"]));
+}
+
+#[test]
 fn a_capability_that_reads_is_first_for_a_request_that_only_reads() {
     let mut shop = support::manifest("clay.example", "Clay");
     support::add(&mut shop, "cart.add", "Adds a piece to the shopping cart.").safety.class =

@@ -102,7 +102,9 @@ pub(crate) struct Stored {
 pub(crate) async fn stored(manifests: ManifestReader<'_>, url: &ManifestUrl) -> Result<Stored, Problem> {
     let found = manifests.find(&ManifestId::of(url)).await?;
     let found = found.ok_or_else(|| {
-        Problem::not_found(format!("no document of {url} is stored: paste the document, or add its site"))
+        Problem::not_found(format!(
+            "the request has no document, and none of {url} is stored: send the document, or add its site"
+        ))
     })?;
     // The permit ends here, because the pool that reads documents has its own limit.
     let (found, _permit) = found.into_parts();

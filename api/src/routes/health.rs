@@ -90,17 +90,13 @@ pub(super) async fn feed_head<T>(answer: impl Future<Output = Result<T, StoreErr
             Ok(head)
         }
         Ok(Err(error)) => {
-            if OUTAGE.failed(began) {
-                tracing::warn!(error = &error as &dyn std::error::Error, "the database is unavailable");
-            }
+            OUTAGE.failed("the check of readiness", error, began);
             Err("database: it does not answer".to_owned())
         }
         Err(_) => {
-            if OUTAGE.failed(began) {
-                let seconds = DATABASE_DEADLINE.as_secs();
-                tracing::warn!(seconds, "the database is unavailable: it does not answer in time");
-            }
-            Err(format!("database: it does not answer within {} s", DATABASE_DEADLINE.as_secs()))
+            let late = format!("it does not answer within {} s", DATABASE_DEADLINE.as_secs());
+            OUTAGE.failed("the check of readiness", &late, began);
+            Err(format!("database: {late}"))
         }
     }
 }

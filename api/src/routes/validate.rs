@@ -17,7 +17,7 @@ use crate::response::{Caching, HttpResult};
     path = "/validate",
     tag = "site owners",
     params(
-        ("url" = Option<String>, Query, description = "URL of the document; without a body, the stored document of this address is read", max_length = 1024),
+        ("url" = Option<String>, Query, description = "URL of the document; without a body, the stored document of this URL is read; 404 if none is stored", max_length = 1024),
         ("as" = inline(Option<crate::openapi::schemas::FormatWord>), Query, description = "Read it as this format instead of detecting one"),
     ),
     request_body(content = Option<Vec<u8>>, content_type = "application/octet-stream", description = "The document, at most 4 MiB; it is not stored"),
@@ -51,6 +51,9 @@ pub(crate) async fn check(
             };
             app.document_readers.run(client, judge).await?
         }
+        None if body.is_empty() => Err(Problem::bad_request(
+            "the request has no document: send one as its body, or name the URL of a stored one with \"url\"",
+        )),
         url => {
             let url = url.map_or_else(placeholder_url, Ok).map_err(|error| Problem::internal(&error))?;
             let judge = move || context.json(&read(&reader, body.to_vec(), &url, force)?, Caching::Never);

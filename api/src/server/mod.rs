@@ -18,7 +18,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use ipnet::IpNet;
-use store::{BackgroundTask, OUTAGE, Store, TaskFailure, TaskMonitor, log_outage_end};
+use store::{BackgroundTask, OUTAGE, Store, TaskFailure, TaskMonitor};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
@@ -139,8 +139,7 @@ pub async fn serve(listener: TcpListener, app: App, cancel: CancellationToken) -
     Ok(())
 }
 
-/// Drops full rate limit buckets and old metric samples.
-/// Polls a database that does not answer until it does, and logs that.
+/// Polls a database that does not answer until it does.
 async fn await_ends_of_outages(store: Store, cancel: CancellationToken) {
     let polled = async || {
         tokio::time::sleep(OUTAGE_POLL).await;
@@ -148,13 +147,10 @@ async fn await_ends_of_outages(store: Store, cancel: CancellationToken) {
             OUTAGE.answered();
         }
     };
-    while cancel.run_until_cancelled(polled()).await.is_some() {
-        if let Some(lasted) = OUTAGE.ended() {
-            log_outage_end(lasted);
-        }
-    }
+    while cancel.run_until_cancelled(polled()).await.is_some() {}
 }
 
+/// Drops full rate limit buckets and old metric samples.
 async fn prune(app: App, until: CancellationToken) {
     while until.run_until_cancelled(tokio::time::sleep(PRUNE_INTERVAL)).await.is_some() {
         app.limits.prune();

@@ -233,6 +233,10 @@ async fn validates_a_stored_document_by_its_url() {
     );
     let unknown = post(&world, "/validate?url=https://unknown.example/agent.json", "").await;
     assert_eq!(unknown.status, StatusCode::NOT_FOUND);
+    assert!(unknown.text().contains("the request has no document, and none of"), "{}", unknown.text());
+    let without_both = post(&world, "/validate", "").await;
+    assert_eq!(without_both.status, StatusCode::BAD_REQUEST, "{}", without_both.text());
+    assert!(without_both.text().contains("send one as its body"), "{}", without_both.text());
     let not_kept = post(&world, &format!("/validate?url={}", documents::EVIL), "").await;
     assert_eq!(not_kept.status, StatusCode::FORBIDDEN);
 }

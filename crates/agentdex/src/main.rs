@@ -100,7 +100,13 @@ fn run(flags: Flags) -> anyhow::Result<ExitCode> {
             let _log = settings.shared.start_logging("agentdex");
             block_on(|_| crawler::cli::perform(command, settings)).map(|()| ExitCode::SUCCESS)
         }
-        Some(Command::Mcp) => block_on(|_| mcp::run(&flags.shared, &flags.serve)),
+        Some(Command::Mcp) => {
+            let (runtime, _watchdog) = runtime::start()?;
+            let ended = runtime.block_on(mcp::run(&flags.shared, &flags.serve));
+            // a read of a terminal cannot be interrupted, so the end of its thread is not awaited
+            runtime.shutdown_background();
+            ended
+        }
         None if flags.crawl.seeds.is_empty() && flags.shared.config.is_none() => {
             if std::env::args_os().len() > 1 {
                 let why = "these options start nothing: name the sites to crawl with --seeds FILE, or a command; \

@@ -99,8 +99,9 @@ pub(crate) async fn run(
 ) -> anyhow::Result<ExitCode> {
     let resolved = crawler::cli::resolve(shared, crawl)?;
     refuse_unsupported(&resolved, shared)?;
+    let scope = resolved.crawl.egress.own_networks.site_scope();
     for source in &resolved.crawl.seeds {
-        source.check_readable().map_err(usage)?;
+        source.check_usable(scope).map_err(usage)?;
     }
     let after_pass = if crawl.once { AfterPass::End } else { AfterPass::GoOn };
     let resolved = match after_pass {

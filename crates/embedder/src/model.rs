@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tokenizers::{Tokenizer, TruncationParams};
+use tokenizers::{PostProcessor as _, Tokenizer, TruncationParams};
 
 use crate::ModelError;
 use crate::bert::Bert;
@@ -98,21 +98,36 @@ fn read_tokenizer(files: &mut Files<'_>, config: &Config) -> Result<Tokenizer, M
     let content = files.read(TOKENIZER, TOKENIZER_BYTES_MAX)?;
     let mut tokenizer =
         Tokenizer::from_bytes(content).map_err(|error| files.invalid(TOKENIZER, error.to_string()))?;
-    // the greatest id counts, not the number of tokens: ids may have gaps
+    // the tokenizer subtracts this number from the maximum when it truncates
+    let (added, tokens_max) =
+        (tokenizer.get_post_processor().map_or(0, |added| added.added_tokens(false)), config.tokens_max());
+    if added >= tokens_max {
+        let reason =
+            format!("it adds {added} tokens to each text, of which {CONFIG} allows {tokens_max} tokens");
+        return Err(files.invalid(TOKENIZER, reason));
+    }
+    let truncation = TruncationParams { max_length: tokens_max, ..TruncationParams::default() };
+    tokenizer
+        .with_truncation(Some(truncation))
+        .map_err(|error| files.invalid(TOKENIZER, error.to_string()))?;
+    tokenizer.with_padding(None);
+    let greatest = greatest_id(&tokenizer).map_err(|error| files.invalid(TOKENIZER, error.to_string()))?;
     let known = config.vocab_size;
-    let greatest = tokenizer.get_vocab(true).into_values().max().unwrap_or_default();
     if greatest as usize >= known {
         let reason = format!(
             "it has a token with the number {greatest} but {CONFIG} allows {known} tokens: they belong to different models"
         );
         return Err(files.invalid(TOKENIZER, reason));
     }
-    let truncation = TruncationParams { max_length: config.tokens_max(), ..TruncationParams::default() };
-    tokenizer
-        .with_truncation(Some(truncation))
-        .map_err(|error| files.invalid(TOKENIZER, error.to_string()))?;
-    tokenizer.with_padding(None);
     Ok(tokenizer)
+}
+
+/// The greatest id of a token. Ids may have gaps, and the tokens that are added to each text have ids of their own, which need not be in
+/// the vocabulary.
+fn greatest_id(tokenizer: &Tokenizer) -> tokenizers::Result<u32> {
+    let added = tokenizer.encode_fast("", true)?;
+    let ids = tokenizer.get_vocab(true).into_values().chain(added.get_ids().iter().copied());
+    Ok(ids.max().unwrap_or_default())
 }
 
 fn read_weights(files: &mut Files<'_>, config: &Config) -> Result<Bert, ModelError> {

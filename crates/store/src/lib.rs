@@ -10,6 +10,7 @@ mod config;
 mod convert;
 mod dump;
 mod error;
+mod failure_log;
 mod fault;
 mod from_row;
 mod known;
@@ -27,13 +28,15 @@ mod rows;
 mod schema;
 mod sqlite;
 mod tasks;
+#[cfg(test)]
+mod test_log;
 mod verdict;
 
 pub use config::{Backend, DatabaseUrl, SITE_LISTS_MAX, SLOW_STATEMENT_DEFAULT, StoreConfig, url_to_type};
 pub use error::StoreError;
 pub use model::*;
 pub use operations::Store;
-pub use outage::{OUTAGE, Outage, log_outage_end};
+pub use outage::{OUTAGE, Outage, RetriedOperation, SlowOperation};
 pub use packed::PackedManifest;
 pub use tasks::{TaskFailure, TaskMonitor, machine};
 pub use verdict::Verdict;

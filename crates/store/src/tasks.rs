@@ -1,5 +1,5 @@
 //! Failures of background tasks, reported in one way by every program: a warning when a task begins to fail or fails for another reason,
-//! none for its repetitions, and a line when it succeeds again; metrics; and a row of the database, which `status` shows.
+//! none for its repetitions, and a line when it succeeds again ([`FailureLog`]); metrics; and a row of the database, which `status` shows.
 //!
 //! A task that fails because the database is not available is reported as an outage of the database ([`OUTAGE`]).
 
@@ -10,6 +10,7 @@ use metrics::{counter, describe_counter, describe_gauge, gauge};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
+use crate::failure_log::{FailureLog, in_words};
 use crate::model::BackgroundTask;
 use crate::{OUTAGE, Store, StoreError};
 
@@ -17,8 +18,16 @@ const FAILING: &str = "agentdex_task_failing";
 const FAILURES: &str = "agentdex_task_failures_total";
 /// Minimum interval between two writes about a task that goes on failing: some tasks are tried every few seconds.
 const WRITE_INTERVAL: TimeDelta = TimeDelta::minutes(1);
-/// Maximum number of characters of a stored reason. A reason names a file, a URL or an address, and what to do.
-const REASON_CHARS_MAX: usize = 1_000;
+/// Maximum number of lines a minute about a task that fails for changing reasons: an operator who corrects one mistake after the other sees
+/// each reason.
+const LINES_MAX: u32 = 3;
+/// Maximum number of characters of a reason. A reason names a file, a URL or an address, and what to do. With the name of the task, it fits
+/// into the message of a log line.
+const REASON_CHARS_MAX: usize = 900;
+/// Maximum number of characters of a cause, which may quote a server, so that the advice after it is not cut off.
+const CAUSE_CHARS_MAX: usize = 600;
+/// Appended to a text that was truncated.
+const CUT_MARK: char = '…';
 
 /// Why a run of a task failed.
 #[derive(Debug)]
@@ -31,12 +40,12 @@ pub struct TaskFailure {
 impl TaskFailure {
     /// A cause, and what the operator can do.
     pub fn new(cause: impl fmt::Display, advice: impl fmt::Display) -> Self {
-        Self::advised(format_args!("{cause}; {advice}"))
+        Self::advised(format_args!("{}; {advice}", cut(&cause.to_string(), CAUSE_CHARS_MAX)))
     }
 
     /// A reason that says what the operator can do.
     pub fn advised(reason: impl fmt::Display) -> Self {
-        Self { reason: reason.to_string(), outage_began: None }
+        Self { reason: cut(&reason.to_string(), REASON_CHARS_MAX), outage_began: None }
     }
 
     /// Whether the database was not available.
@@ -57,6 +66,13 @@ impl fmt::Display for TaskFailure {
     }
 }
 
+/// Truncates a text, and marks that it was truncated.
+fn cut(text: &str, chars_max: usize) -> String {
+    let is_long = text.chars().nth(chars_max).is_some();
+    let kept = text.chars().take(chars_max);
+    kept.chain(is_long.then_some(CUT_MARK)).collect()
+}
+
 /// Reports how the runs of one task of this process end.
 #[derive(Debug)]
 pub struct TaskMonitor {
@@ -67,12 +83,19 @@ pub struct TaskMonitor {
 }
 
 #[derive(Debug)]
-enum State {
-    /// No run has ended, or the row of an earlier failure could not be removed.
+struct State {
+    log: FailureLog,
+    row: FailureRow,
+}
+
+/// The row of the database about the failures of this task.
+#[derive(Debug)]
+enum FailureRow {
+    /// An earlier process, or a success that was not stored, may have left one.
     Unknown,
-    Succeeding,
-    Failing {
-        reason: String,
+    /// There is none.
+    Absent,
+    Present {
         written_at: Option<DateTime<Utc>>,
         /// Failures that are not in the database.
         unwritten: u32,
@@ -85,7 +108,8 @@ impl TaskMonitor {
         describe_counter!(FAILURES, "runs of background tasks that failed");
         gauge!(FAILING, "task" => task.as_str()).increment(0.0);
         counter!(FAILURES, "task" => task.as_str()).increment(0);
-        Self { store, task, machine: machine(), state: Mutex::new(State::Unknown) }
+        let state = State { log: FailureLog::new(LINES_MAX), row: FailureRow::Unknown };
+        Self { store, task, machine: machine(), state: Mutex::new(state) }
     }
 
     /// Reports the end of a run.
@@ -94,77 +118,60 @@ impl TaskMonitor {
         match result {
             Ok(()) => self.succeeded(&mut state).await,
             Err(TaskFailure { reason, outage_began: Some(began) }) => {
-                let operation = self.task.label();
-                if OUTAGE.failed(began) {
-                    tracing::warn!(error = reason, operation, "waiting for the database");
-                } else {
-                    tracing::debug!(error = reason, operation, "waiting for the database");
-                }
+                OUTAGE.failed(self.task.label(), reason, began);
             }
-            Err(TaskFailure { reason, outage_began: None }) => self.failed(&mut state, reason, now).await,
+            Err(TaskFailure { reason, outage_began: None }) => self.failed(&mut state, &reason, now).await,
         }
     }
 
     async fn succeeded(&self, state: &mut State) {
-        if matches!(state, State::Succeeding) {
+        if let Some(lasted) = state.log.succeeded(Instant::now()) {
+            tracing::info!(task = %self.task, "{} succeeds again after {}", self.task.label(), in_words(lasted));
+        }
+        if matches!(state.row, FailureRow::Absent) {
             return;
         }
-        if matches!(state, State::Failing { .. }) {
-            tracing::info!(task = %self.task, "{} succeeds again", self.task.label());
-        }
         gauge!(FAILING, "task" => self.task.as_str()).set(0.0);
-        *state = match self.store.task_succeeded(self.task, &self.machine).await {
-            Ok(()) => State::Succeeding,
+        state.row = match self.store.task_succeeded(self.task, &self.machine).await {
+            Ok(()) => FailureRow::Absent,
             Err(error) => {
                 tracing::debug!(%error, task = %self.task, "the success of a task was not stored");
-                State::Unknown
+                FailureRow::Unknown
             }
         };
     }
 
-    async fn failed(&self, state: &mut State, reason: String, now: DateTime<Utc>) {
+    async fn failed(&self, state: &mut State, reason: &str, now: DateTime<Utc>) {
         counter!(FAILURES, "task" => self.task.as_str()).increment(1);
         gauge!(FAILING, "task" => self.task.as_str()).set(1.0);
-        let reason: String = reason.chars().take(REASON_CHARS_MAX).collect();
-        let (written_at, unwritten) = match state {
-            State::Failing { reason: known, written_at, unwritten } if is_same(known, &reason) => {
-                tracing::debug!(task = %self.task, "{} failed again: {reason}", self.task.label());
-                (*written_at, *unwritten + 1)
-            }
-            State::Failing { unwritten, .. } => {
-                self.warn(&reason);
-                (None, *unwritten + 1)
-            }
-            State::Unknown | State::Succeeding => {
-                self.warn(&reason);
-                (None, 1)
-            }
-        };
-        let is_due = written_at.is_none_or(|at| now - at >= WRITE_INTERVAL);
-        let (written_at, unwritten) = if is_due {
-            let written = self.store.task_failed((self.task, &self.machine), (unwritten, &reason), now).await;
-            match written {
-                Ok(()) => (Some(now), 0),
-                Err(error) => {
-                    tracing::debug!(%error, task = %self.task, "the failure of a task was not stored");
-                    (written_at, unwritten)
-                }
-            }
+        let run_ended = Instant::now();
+        let is_logged = state.log.failed(reason, run_ended, run_ended);
+        if is_logged {
+            tracing::warn!(task = %self.task, "{} failed: {reason}", self.task.label());
         } else {
-            (written_at, unwritten)
+            tracing::debug!(task = %self.task, "{} failed again: {reason}", self.task.label());
+        }
+        let (written_at, unwritten) = match state.row {
+            FailureRow::Present { written_at, unwritten } => (written_at, unwritten + 1),
+            FailureRow::Unknown | FailureRow::Absent => (None, 1),
         };
-        *state = State::Failing { reason, written_at, unwritten };
+        let is_due = is_logged || written_at.is_none_or(|at| now - at >= WRITE_INTERVAL);
+        let is_written = is_due && self.is_written((unwritten, reason), now).await;
+        state.row = if is_written {
+            FailureRow::Present { written_at: Some(now), unwritten: 0 }
+        } else {
+            FailureRow::Present { written_at, unwritten }
+        };
     }
 
-    fn warn(&self, reason: &str) {
-        tracing::warn!(task = %self.task, "{} failed: {reason}", self.task.label());
+    /// Writes failures to the database. Returns whether this succeeded.
+    async fn is_written(&self, failures: (u32, &str), now: DateTime<Utc>) -> bool {
+        let written = self.store.task_failed((self.task, &self.machine), failures, now).await;
+        if let Err(error) = &written {
+            tracing::debug!(%error, task = %self.task, "the failure of a task was not stored");
+        }
+        written.is_ok()
     }
-}
-
-/// Whether two reasons differ at most in their numbers, such as times and durations.
-fn is_same(known: &str, reason: &str) -> bool {
-    let letters = |text: &str| text.chars().filter(|c| !c.is_ascii_digit()).collect::<String>();
-    letters(known) == letters(reason)
 }
 
 /// The name of this machine.
@@ -175,40 +182,12 @@ pub fn machine() -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use tracing::field::{Field, Visit};
-    use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
-
     use super::*;
-
-    /// The lines of this module at warnings and at information.
-    #[derive(Clone, Default)]
-    struct Lines(Arc<std::sync::Mutex<Vec<String>>>);
-
-    impl<S: tracing::Subscriber> Layer<S> for Lines {
-        fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
-            let (target, level) = (event.metadata().target(), event.metadata().level());
-            if target == module_path!().trim_end_matches("::tests") && *level <= tracing::Level::INFO {
-                event.record(&mut Message(self, *level));
-            }
-        }
-    }
-
-    struct Message<'l>(&'l Lines, tracing::Level);
-
-    impl Visit for Message<'_> {
-        fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-            if field.name() == "message" {
-                self.0.0.lock().unwrap().push(format!("{} {value:?}", self.1));
-            }
-        }
-    }
+    use crate::test_log::LogLines;
 
     #[tokio::test]
     async fn a_failing_task_is_logged_once_for_each_reason_and_when_it_succeeds_again() {
-        let lines = Lines::default();
-        let _log = tracing::subscriber::set_default(tracing_subscriber::registry().with(lines.clone()));
+        let (lines, _guard) = LogLines::collect();
         let dir = tempfile::tempdir().unwrap();
         let monitor =
             TaskMonitor::new(Store::open_in_data_dir(dir.path()).await.unwrap(), BackgroundTask::Seeds);
@@ -216,31 +195,40 @@ mod tests {
             outage_began: Some(Instant::now()),
             ..TaskFailure::advised("the database is not available")
         };
-        let waits = |until: u32| TaskFailure::new(format_args!("not before 10:{until}"), "start again then");
+        let status = |status: u32| TaskFailure::new(format_args!("it answered {status}"), "try later");
         let missing = || TaskFailure::new("no file", "check the path");
         let now = DateTime::UNIX_EPOCH;
         for result in [
             Ok(()),
-            Err(waits(15)),
-            Err(waits(16)),
+            Err(status(503)),
+            Err(status(404)),
             Err(outage()),
-            Err(waits(17)),
-            Err(missing()),
-            Err(missing()),
+            Err(status(404)),
             Ok(()),
             Ok(()),
             Err(missing()),
+            Err(missing()),
+            Err(status(503)),
+            Ok(()),
         ] {
             monitor.ended(result, now).await;
         }
-        let of_tasks: Vec<String> = lines.0.lock().unwrap().clone();
         let expected = [
-            "WARN reading the seeds failed: not before 10:15; start again then",
-            "WARN waiting for the database",
+            "WARN reading the seeds failed: it answered 503; try later",
+            "WARN reading the seeds failed: it answered 404; try later",
+            "WARN the database is unavailable",
+            "INFO reading the seeds succeeds again after 0 s",
             "WARN reading the seeds failed: no file; check the path",
-            "INFO reading the seeds succeeds again",
-            "WARN reading the seeds failed: no file; check the path",
+            "INFO reading the seeds succeeds again after 0 s",
         ];
-        assert_eq!(of_tasks, expected);
+        assert_eq!(lines.all(), expected);
+    }
+
+    #[test]
+    fn a_long_cause_is_cut_and_keeps_its_advice() {
+        let failure = TaskFailure::new("ü".repeat(100_000), "check the path").to_string();
+        assert_eq!(failure, format!("{}…; check the path", "ü".repeat(CAUSE_CHARS_MAX)));
+        let advised = TaskFailure::advised("x".repeat(100_000)).to_string();
+        assert_eq!(advised.chars().count(), REASON_CHARS_MAX + 1);
     }
 }

@@ -145,8 +145,9 @@ async fn crawl(settings: Settings, flags: SharedFlags) -> anyhow::Result<()> {
 
 /// Checks that there are seeds before anything is created. Without seeds, only the sites of an earlier crawl can be visited.
 async fn check_seeds(settings: &Settings) -> Result<(), CrawlError> {
+    let scope = settings.crawl.egress.own_networks.site_scope();
     for source in &settings.crawl.seeds {
-        source.check_readable()?;
+        source.check_usable(scope)?;
     }
     if settings.crawl.seeds.is_empty() {
         let schema = Store::existing_schema(&settings.shared.store).await;

@@ -109,7 +109,7 @@ fn seed_to_check(settings: &Settings, domain: &str) -> Result<Seed, UsageError> 
     Ok(seed)
 }
 
-/// Refuses a host of the demo that this process cannot resolve.
+/// Refuses a host below `.example` that this process cannot resolve.
 ///
 /// # Errors
 ///
@@ -117,8 +117,8 @@ fn seed_to_check(settings: &Settings, domain: &str) -> Result<Seed, UsageError> 
 pub fn refuse_demo_host(host: &Host, egress: &EgressSettings) -> Result<(), UsageError> {
     if is_only_in_a_demo(host, egress) {
         return Err(UsageError(format!(
-            "{host} exists only inside the demo, which visits its sites itself: names below .example are not on the web (RFC 2606). \
-             Check a site of the web"
+            "{host} is not on the web: names below .example are reserved for examples (RFC 2606), such as the sites of the demo, which \
+             visits them itself. Check a site of the web, or give the address of {host} with --hosts"
         )));
     }
     Ok(())

@@ -125,12 +125,6 @@ impl Watch {
                     until.format("%H:%M:%S UTC")
                 ));
             }
-            Progress::Outage(error) => {
-                self.suspend(|| tracing::warn!("waiting for the database: {error}"));
-            }
-            Progress::OutageOver { lasted } => {
-                self.suspend(|| store::log_outage_end(*lasted));
-            }
         }
     }
 

@@ -12,6 +12,8 @@ const COMMON_CRAWL_HEADER: &[u8] = b"#harmonicc_pos";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Lines,
+    /// Text in UTF-16, which cannot be read.
+    Utf16,
     Archive,
     Xml,
     /// JSON of certificate-transparency logs.
@@ -38,6 +40,7 @@ impl Kind {
             .is_some_and(|end| end.eq_ignore_ascii_case("md") || end.eq_ignore_ascii_case("markdown"));
         match text.first() {
             _ if first.starts_with(b"PK\x03\x04") => Self::Archive,
+            _ if first.starts_with(b"\xff\xfe") || first.starts_with(b"\xfe\xff") => Self::Utf16,
             _ if is_markdown => Self::Markdown,
             Some(b'<') => Self::Xml,
             Some(b'[' | b'{') => Self::Certificates,
@@ -51,6 +54,7 @@ impl Kind {
     pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::Lines => "list",
+            Self::Utf16 => "UTF-16",
             Self::Archive => "zip archive",
             Self::Xml => "XML",
             Self::Certificates => "certificates",

@@ -230,6 +230,7 @@ impl<'a> SeedReader<'a> {
                 let names = |text: &str| self.line(name, kind, 0, text, tally, each);
                 certificates::each_name(source, names).map_err(|error| unreadable(name, error))?;
             }
+            Kind::Utf16 => return Err(damaged(name, "its text is UTF-16: save it as UTF-8".to_owned())),
             Kind::Lines | Kind::CommonCrawl | Kind::Markdown => {
                 self.read_lines(name, kind, source, tally, each)?;
             }
@@ -437,6 +438,13 @@ fn parse_line(line: &str, scope: SiteScope) -> Result<Option<Seed>, String> {
         return Ok(None);
     }
     let (rank, name) = split_rank(content);
+    // a URL parser would remove tabs, and join what they separate
+    if name.contains(char::is_control) {
+        let shown = name.replace(char::is_control, " ");
+        return Err(format!(
+            "\"{shown}\" contains a tab or another control character: write one name a line"
+        ));
+    }
     let seed = if name.contains("://") { parse_url(name, scope) } else { parse_host(name, scope) };
     seed.map(|seed| Some(Seed { rank, ..seed })).map_err(|error| error.quoting(name).to_string())
 }

@@ -42,6 +42,29 @@ fn reads_every_line_syntax() {
     assert_eq!((report.read, report.rejected_count), (6, 0));
 }
 
+/// A URL parser removes tabs: `https://a.example<TAB>x` would be `a.examplex`.
+#[test]
+fn a_line_with_a_tab_in_its_name_is_skipped() {
+    let (seeds, report) =
+        read(b"https://a.example\tx\nhttps://c.example\thttps://d.example\nb.example\tx\n7\tgood.example\n");
+    let hosts: Vec<&str> = seeds.iter().map(|seed| seed.host.as_str()).collect();
+    assert_eq!((hosts, report.rejected_count), (vec!["good.example"], 3));
+    let reason = &report.rejected[0].reason;
+    assert!(reason.starts_with("\"https://a.example x\" contains a tab"), "{reason}");
+}
+
+#[test]
+fn a_list_in_utf16_is_refused_with_what_to_do() {
+    for (mark, first) in [([0xff, 0xfe], true), ([0xfe, 0xff], false)] {
+        let text = "a.example\n"
+            .encode_utf16()
+            .flat_map(|unit| if first { unit.to_le_bytes() } else { unit.to_be_bytes() });
+        let bytes: Vec<u8> = mark.into_iter().chain(text).collect();
+        let error = reader().read("list.txt", bytes.as_slice(), drop).unwrap_err().to_string();
+        assert_eq!(error, "cannot read list.txt: its text is UTF-16: save it as UTF-8");
+    }
+}
+
 /// Anyone can get a name into a ranking, a web graph, a log of certificates or a page of links.
 #[test]
 fn only_plain_lines_without_a_rank_count_as_listed_by_the_operator() {

@@ -55,7 +55,6 @@ const PARKED_LISTED_MAX: u32 = 10_000;
 /// dropped and leases are released.
 pub use runtime::Shutdown as Cancel;
 
-use self::progress::report_outage;
 pub use self::progress::{CrawlState, Progress};
 
 /// Runs concurrent visits.
@@ -122,9 +121,6 @@ impl<'a> Worker<'a> {
         let mut work = self.begin(mode).await?;
         let mut idle_since: Option<DateTime<Utc>> = None;
         while !self.cancel.soft.is_cancelled() {
-            if let Some(lasted) = OUTAGE.ended() {
-                (self.progress)(Progress::OutageOver { lasted });
-            }
             if Instant::now() >= work.next_heartbeat_at {
                 self.update_groups(&mut work).await;
             }
@@ -186,7 +182,7 @@ impl<'a> Worker<'a> {
         };
         match parked {
             Ok(parked) => work.parked.extend(parked),
-            Err(error) if error.is_transient() => report_outage(self.progress, began, &error),
+            Err(error) if error.is_transient() => OUTAGE.failed("the heartbeat", error, began),
             Err(error) => tracing::warn!(%error, "the heartbeat failed"),
         }
     }
@@ -211,7 +207,7 @@ impl<'a> Worker<'a> {
         let began = Instant::now();
         if let Err(error) = work.held.renew(&self.tools.store, self.lease, now).await {
             if error.is_transient() {
-                report_outage(self.progress, began, &error);
+                OUTAGE.failed("renew leases", error, began);
                 work.next_renewal_at = Instant::now() + OUTAGE_DELAY.min(self.lease / HEARTBEATS_PER_LEASE);
                 return false;
             }
@@ -330,7 +326,7 @@ impl<'a> Worker<'a> {
                 Ok(count)
             }
             Err(error) if error.is_transient() => {
-                report_outage(self.progress, began, &error);
+                OUTAGE.failed("lease sites", error, began);
                 work.next_poll_at = Instant::now() + OUTAGE_DELAY;
                 Ok(0)
             }

@@ -1,9 +1,6 @@
 //! The progress that a crawl reports while it runs.
 
-use std::time::Duration;
-
 use chrono::{DateTime, Utc};
-use store::{OUTAGE, StoreError};
 use tokio::time::Instant;
 
 use super::{STATE_EVERY, Work, Worker};
@@ -29,19 +26,6 @@ pub enum Progress<'a> {
     Waiting { parked: usize, until: DateTime<Utc> },
     /// Nothing is due, but other processes hold sites. These processes may have ended.
     Held { sites: u64, until: DateTime<Utc> },
-    /// The database is unavailable. Nothing is lost.
-    Outage(&'a StoreError),
-    /// The database is available again after this time.
-    OutageOver { lasted: Duration },
-}
-
-/// Reports that an operation which began at this time failed because the database is not available.
-pub(super) fn report_outage(progress: &(dyn Fn(Progress<'_>) + Sync), began: Instant, error: &StoreError) {
-    if OUTAGE.failed(began) {
-        progress(Progress::Outage(error));
-    } else {
-        tracing::debug!(%error, "waiting for the database");
-    }
 }
 
 /// The state of a crawl.

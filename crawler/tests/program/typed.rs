@@ -45,7 +45,7 @@ async fn check_reports_that_a_site_of_the_demo_is_not_on_the_web() {
     let checked = fixture.run(&["check", "skyhop.example"]).await;
     let stderr = text(&checked.stderr);
     assert_eq!(checked.status.code(), Some(2), "{stderr}");
-    assert!(stderr.contains("skyhop.example exists only inside the demo"), "{stderr}");
+    assert!(stderr.contains("skyhop.example is not on the web"), "{stderr}");
     assert!(!stderr.contains("WARN") && !fixture.dir.path().join("data").exists(), "{stderr}");
 }
 

@@ -196,7 +196,8 @@ impl<'a> SearchExecutor<'a> {
     /// The re-ranked documents first, then the rest by the score of their text.
     fn by_relevance(&self, window: &mut Window) -> Result<SearchAnswer, SearchError> {
         if self.plans.iter().any(|plan| plan.only_reads) {
-            self.put_readers_first(&mut window.ranked)?;
+            let relevant = usize::try_from(window.relevant).unwrap_or(usize::MAX).min(window.ranked.len());
+            self.put_readers_first(window.ranked.get_mut(..relevant).unwrap_or_default())?;
         }
         let mut answer = SearchAnswer {
             total: window.total,
@@ -249,9 +250,9 @@ impl<'a> SearchExecutor<'a> {
         !window.ranked.is_empty() && (!is_poor || window.ranked.iter().any(|hit| hit.candidate.is_exact))
     }
 
-    /// If the first result changes something, moves the best result that only reads to the front, because the request only reads. Its score
-    /// must be close to that of the first. If there is none and the first result cannot be undone, the best reversible result moves. A
-    /// document that only others name is not moved before one that a site declares itself, and spam is never moved.
+    /// If the first result changes something, moves the best of the relevant results that only reads to the front, because the request
+    /// only reads. Its score must be close to that of the first. If there is none and the first result cannot be undone, the best reversible
+    /// result moves. A document that only others name is not moved before one that a site declares itself, and spam is never moved.
     fn put_readers_first(&self, ranked: &mut [Ranked]) -> Result<(), IndexError> {
         let Some(first) = ranked.first().filter(|hit| !hit.candidate.is_exact) else { return Ok(()) };
         let best = first.score;

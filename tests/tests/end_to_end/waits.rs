@@ -7,7 +7,7 @@ use std::time::Duration;
 use sqlx::Connection as _;
 use testweb::{Host, Web};
 
-use crate::faults::{GRACE_US, SITES, WAITING, outage, visited_all};
+use crate::faults::{GRACE_US, SITES, UNAVAILABLE, outage, visited_all};
 use crate::proxy::Proxy;
 use crate::world::{Backend, World};
 
@@ -71,7 +71,7 @@ pub(crate) async fn a_full_disk_of_the_server_is_waited_out() {
     let freed_us = world.web.log().now_us();
     world.execute("DROP TRIGGER disk_full ON host; DROP TRIGGER disk_full ON visit").await;
     let log = visited_all(child, SITES).await;
-    assert!(log.contains(WAITING) && log.contains("the disk of the database is full"), "{log}");
+    assert!(log.contains(UNAVAILABLE) && log.contains("the disk of the database is full"), "{log}");
     assert_no_requests(&world, full_us, freed_us);
     let status = world.status();
     assert_eq!(
@@ -97,7 +97,7 @@ pub(crate) async fn a_lock_of_another_program_is_waited_out() {
     let freed_us = world.web.log().now_us();
     sqlx::raw_sql("ROLLBACK").execute(&mut other).await.unwrap();
     let log = visited_all(child, SITES).await;
-    assert!(outage() <= BUSY || log.contains(WAITING), "{log}");
+    assert!(outage() <= BUSY || log.contains(UNAVAILABLE), "{log}");
     assert_no_requests(&world, locked_us, freed_us);
     let status = world.status();
     assert_eq!(

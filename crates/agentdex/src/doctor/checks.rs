@@ -134,6 +134,10 @@ fn unusable_database(url: &DatabaseUrl, error: &StoreError) -> Finding {
             format!("{url} has schema {found}, which programs of schema {known} cannot use"),
             "use the newer program, or restore a backup from before its first start",
         ),
+        StoreError::DiskFull { operation } => bad(
+            format!("{url}: the disk is full, {operation} was rolled back"),
+            "free some space on its disk",
+        ),
         error => bad(format!("{url}: {error}"), database_advice(url)),
     }
 }

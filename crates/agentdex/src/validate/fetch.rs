@@ -70,6 +70,6 @@ mod tests {
         let url = ManifestUrl::parse("https://skyhop.example/agent.json").unwrap();
         let fetched = fetch(&url, None, &SharedFlags::default(), &CrawlFlags::default()).await;
         let error = fetched.err().unwrap().to_string();
-        assert!(error.contains("skyhop.example exists only inside the demo"), "{error}");
+        assert!(error.contains("skyhop.example is not on the web"), "{error}");
     }
 }

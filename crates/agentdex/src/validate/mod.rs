@@ -213,6 +213,7 @@ fn read_document(name: &str) -> anyhow::Result<Vec<u8>> {
                 "there is no file {name}; for the site, write `agentdex check {name}`, or the URL of a document, such as \
                  https://{name}/.well-known/agent.json"
             ),
+            Ok(_) if Path::new(name).is_dir() => bail!("{}", directory_advice(name)),
             opened => opened.with_context(|| format!("cannot read {name}"))?,
         };
         file.take(DOCUMENT_BYTES_MAX + 1)
@@ -223,6 +224,15 @@ fn read_document(name: &str) -> anyhow::Result<Vec<u8>> {
         bail!("{name} is longer than {DOCUMENT_BYTES_MAX} bytes, the maximum size of a document");
     }
     Ok(bytes)
+}
+
+/// What to write to check the documents in a directory.
+fn directory_advice(name: &str) -> String {
+    let dir = settings::escape::shell_word(name);
+    format!(
+        "{name} is a directory, and one document is checked at a time; for each document in it: \
+         find {dir} -type f -name '*.json' -exec agentdex validate {{}} \\;"
+    )
 }
 
 /// Whether the name of a missing file looks like a site: `example.org`, not `agent.json`.
@@ -241,6 +251,7 @@ fn assumed_url(name: &str) -> anyhow::Result<ManifestUrl> {
     ManifestUrl::try_from(url).with_context(|| format!("cannot build a URL from {name}; give it with --url"))
 }
 
+/// Prints the members of the response of `POST /validate`, and how the document is served.
 fn print_json(checked: &Checked<'_>, out: &mut impl Write) -> anyhow::Result<()> {
     let manifest = checked.manifest;
     let findings: Vec<_> = manifest
@@ -252,14 +263,21 @@ fn print_json(checked: &Checked<'_>, out: &mut impl Write) -> anyhow::Result<()>
                    "pointer_document": finding.pointer_document, "line": line, "column": column, "text": finding.text, "fix": finding.fix})
         })
         .collect();
+    let is_indexable = manifest.format().is_indexable();
+    let indexed: Vec<_> = manifest.capabilities.iter().filter(|_| is_indexable).collect();
+    let invocable = indexed.iter().filter(|capability| capability.is_invocable()).count();
     let report = json!({
         "document": checked.name,
+        "format": manifest.format(),
+        "level": manifest.level(),
+        "indexed": {"capabilities": indexed.len(), "invocable": invocable},
         "detection": manifest.detection,
         "conformance": manifest.conformance,
         "findings": findings,
         "capabilities": manifest.capabilities.len(),
         "served": checked.served,
         "examples": checked.examples,
+        "manifest": Manifest { findings: Vec::new(), ..manifest.clone() },
     });
     writeln!(out, "{}", settings::escape::json(&serde_json::to_string_pretty(&report)?))?;
     Ok(())

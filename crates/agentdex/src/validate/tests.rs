@@ -41,6 +41,30 @@ fn a_missing_file_with_the_name_of_a_site_suggests_how_to_check_the_site() {
     }
 }
 
+#[test]
+fn a_directory_is_refused_with_the_command_for_its_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let args = TestCommand::parse_from(["validate", dir.path().to_str().unwrap()]).args;
+    let error = args.open().unwrap_err().to_string();
+    let command =
+        format!("find {} -type f -name '*.json' -exec agentdex validate {{}} \\;", dir.path().display());
+    assert!(error.contains("is a directory") && error.ends_with(&command), "{error}");
+}
+
+#[test]
+fn json_has_what_would_be_indexed() {
+    let (_, json) = judge("agent.json", VALID, &["--output", "json"]);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["indexed"], serde_json::json!({"capabilities": 1, "invocable": 1}), "{json}");
+    assert_eq!(
+        (&json["format"], &json["manifest"]["capabilities"][0]["native_id"]),
+        (&"awp".into(), &"list_papers".into())
+    );
+    let (_, json) = judge("agent.json", "{\"a\": 1}", &["--output", "json"]);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["indexed"], serde_json::json!({"capabilities": 0, "invocable": 0}), "{json}");
+}
+
 const BROKEN: &str = "{\n  \"awp_version\": \"0.1\",\n  \"domain\": \"kiosk.example\",\n  \"actions\": [\n    {\"id\": \"<buy>\"}\n  ]\n}\n";
 const VALID: &str = r#"{"awp_version": "0.1", "domain": "site.invalid", "intent": "Sells newspapers.",
   "actions": [{"id": "list_papers", "description": "Lists the papers on sale today", "auth_required": false, "inputs": {},
