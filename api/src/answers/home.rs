@@ -101,10 +101,20 @@ async fn found<const N: usize>(
 fn of_different_sites(hits: Vec<Hit>) -> Vec<Hit> {
     let mut sites = HashSet::new();
     let mut texts = HashSet::new();
-    let usable = hits.into_iter().filter(is_example);
+    let mut usable: Vec<Hit> = hits.into_iter().filter(is_example).collect();
+    usable.sort_by_key(undoes);
+    let usable = usable.into_iter();
     let (first, rest): (Vec<Hit>, Vec<Hit>) = usable.partition(|hit| sites.insert(hit.site.clone()));
     let all = first.into_iter().chain(rest);
     all.filter(|hit| texts.insert(hit.description.clone())).take(EXAMPLES_MAX).collect()
+}
+
+/// Whether a capability ends what another one began: people ask for the other one first.
+fn undoes(hit: &Hit) -> bool {
+    let verb = hit.name.split_whitespace().next().unwrap_or_default().to_lowercase();
+    let is_of_type = |name: &str| ["cancel", "remove", "refund"].iter().any(|verb| name.ends_with(verb));
+    matches!(verb.as_str(), "cancel" | "delete" | "remove" | "return" | "undo")
+        || hit.semantic_types.iter().any(|known| is_of_type(&known.name))
 }
 
 /// Whether the capability has an explanatory description and its site is one that a person can visit.

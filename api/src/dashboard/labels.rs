@@ -12,10 +12,11 @@ pub(crate) fn format_of_slug(slug: &str) -> String {
     slug.parse::<Format>().map_or_else(|_| slug.to_owned(), |known| known.label().to_owned())
 }
 
-/// The status of a site. The page of a site states why it is no longer visited.
+/// The status of a site, short enough for a tag. The page of a site states why it is no longer visited.
 pub(crate) const fn status(status: Status) -> &'static str {
     match status {
         Status::OptedOut => "not visited any more",
+        Status::CatchAll => "answers every path",
         other => other.label(),
     }
 }
