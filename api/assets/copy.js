@@ -84,10 +84,24 @@ form?.addEventListener("submit", (event) => {
   build().then(() => document.querySelector("#use").scrollIntoView());
 });
 
-// A link to a fold opens it, and those around it.
+// "Check again" becomes possible when its time has come. The parts that live are exchanged with their buttons.
+let possible;
+function waitForButtons() {
+  clearTimeout(possible);
+  const buttons = [...document.querySelectorAll("button[data-possible-in]")];
+  if (buttons.length === 0) return;
+  possible = setTimeout(() => {
+    buttons.forEach((button) => (button.disabled = false));
+    for (const words of document.querySelectorAll("[data-possible]")) words.textContent = "now";
+  }, Math.max(...buttons.map((button) => Number(button.dataset.possibleIn))) * 1000);
+}
+document.addEventListener("refreshed", waitForButtons);
+waitForButtons();
+
+// A link to a fold, or to something inside, opens it and those around it.
 function openFold() {
-  let fold = document.querySelector(`details[id="${CSS.escape(location.hash.slice(1))}"]`);
-  const target = fold;
+  const target = location.hash.length > 1 ? document.getElementById(location.hash.slice(1)) : null;
+  let fold = target?.closest("details");
   for (; fold; fold = fold.parentElement?.closest("details")) fold.open = true;
   target?.scrollIntoView();
 }

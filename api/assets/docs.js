@@ -5,7 +5,7 @@ function address(form) {
   let path = form.dataset.try;
   const query = new URLSearchParams();
   for (const field of form.querySelectorAll("[data-in]")) {
-    if (field.dataset.in === "path") path = path.replace(`{${field.name}}`, encodeURIComponent(field.value));
+    if (field.dataset.in === "path") path = field.value === "" ? path : path.replace(`{${field.name}}`, encodeURIComponent(field.value));
     else if (field.dataset.in === "query" && field.value !== "") query.append(field.name, field.value);
   }
   return query.size ? `${path}?${query}` : path;
@@ -31,8 +31,17 @@ async function send(form, answer) {
   answer.replaceChildren(line, pre);
 }
 
+// The command follows the form; a parameter of the path that is still empty keeps its braces.
+function showCommand(form) {
+  const code = form.closest("details").querySelector("[data-copy] code");
+  code.dataset.served ??= code.textContent;
+  const isTouched = [...form.querySelectorAll("[data-in]")].some((field) => field.value !== "");
+  code.textContent = isTouched ? `curl --globoff '${form.dataset.base}${address(form).replaceAll("'", "%27")}'` : code.dataset.served;
+}
+
 for (const form of document.querySelectorAll("form[data-try]")) {
   const answer = form.closest("details").querySelector(".answer");
+  if (answer) form.addEventListener("input", () => showCommand(form));
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     if (answer) send(form, answer).catch((error) => (answer.textContent = `No response: ${error.message}`));

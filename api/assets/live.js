@@ -18,6 +18,7 @@ async function refresh() {
     part.querySelectorAll("details").forEach((details, index) => (details.open = open[index] ?? details.open));
     if (known.size) part.querySelectorAll("[data-key]").forEach((row) => row.classList.toggle("new", !known.has(row.dataset.key)));
   }
+  document.dispatchEvent(new Event("refreshed"));
 }
 
 const state = document.querySelector("[data-live-state]");

@@ -35,22 +35,28 @@ const SHORTEST = 2;
 // Best results below the completions.
 const RESULTS_SHOWN = 3;
 
-// A type is shown as words: "weather:current" as "weather: current". A completion with the same words stands for it.
-const asWords = (suggestion) => (suggestion.kind === "semantic_type" && !suggestion.text.includes("://") ? suggestion.text.replace(":", ": ").replace(/[-_.]/g, " ") : suggestion.text);
-const wordsOf = (text) => text.split(/[^\p{L}\p{N}]+/u).sort().join(" ");
+// Endpoints that a filter finds, by the word that people type.
+const ENDPOINTS = { mcp: "Sites with an MCP server", a2a: "Sites with an A2A agent" };
+// A completion is left out if another one, or a result, has the same words: "weather: current" and "Current weather".
+const wordsOf = (text) => text.toLowerCase().split(/[^\p{L}\p{N}]+/u).filter(Boolean).sort().join(" ");
 
-function shownSuggestions(suggestions) {
-  const others = new Set(suggestions.filter(({ kind }) => kind !== "semantic_type").map(({ text }) => wordsOf(text)));
-  const kept = suggestions.filter(({ kind, text }) => kind !== "semantic_type" || !others.has(wordsOf(text)));
-  return kept.map((suggestion) => ({
-    text: asWords(suggestion),
-    typed: suggestion.text,
-    note: suggestion.count == null ? "" : `${suggestion.count} ${suggestion.count === 1 ? "result" : "results"}`,
-  }));
+function shownSuggestions(typed, suggestions, results) {
+  const [first] = typed.trim().toLowerCase().split(/\s+/);
+  const endpoint = ENDPOINTS[first] ? [{ text: ENDPOINTS[first], note: "", href: `/search?agent_endpoint=${first}` }] : [];
+  const isType = ({ kind }) => kind === "semantic_type";
+  const known = new Set(results.map(({ text }) => wordsOf(text)));
+  const kept = [...suggestions.filter((found) => !isType(found)), ...suggestions.filter(isType)].filter(({ kind, text, label, count }) => {
+    const words = new Set([wordsOf(text), wordsOf(label)]);
+    const isKnown = [...words].some((one) => known.has(one)) && !(count > 1 && kind !== "semantic_type");
+    words.forEach((one) => known.add(one));
+    return !isKnown;
+  });
+  return [...endpoint, ...kept.map(({ text, label, count }) => ({ text: label, typed: text, note: count > 1 ? `${count} sites` : "" }))];
 }
 
 // The results that speak of the request, as options that open their page.
-function shownResults({ results, relevant }) {
+function shownResults(found) {
+  const { results, relevant } = found ?? { results: [] };
   const close = results.slice(0, Math.min(RESULTS_SHOWN, relevant ?? RESULTS_SHOWN));
   return close.map(({ id, name, site }) => ({ text: name, note: site, href: `/capabilities/${id}` }));
 }
@@ -129,7 +135,8 @@ function suggestions(input) {
         asJson(`/suggest?q=${q}`, asking.signal),
         asJson(`/search?q=${q}&limit=${RESULTS_SHOWN}&fields=id,name,site`, asking.signal),
       ]);
-      const options = [...(completed ? shownSuggestions(completed.suggestions) : []), ...(found ? shownResults(found) : [])];
+      const results = shownResults(found);
+      const options = [...shownSuggestions(typed, completed?.suggestions ?? [], results), ...results];
       if (input === document.activeElement) show(options);
     } catch {
       // typed on, or offline: the form works without completions
@@ -175,9 +182,21 @@ function instantResults(input) {
     const found = document.querySelector("#found");
     if (!fresh || !found) return;
     const isSheetOpen = found.querySelector("#filters")?.checked ?? false;
+    const areLessShown = found.querySelector(".less")?.open ?? false;
+    const hidden = (root) => root.querySelectorAll(".top .search input[type=hidden]");
     found.replaceChildren(...fresh.childNodes);
     found.querySelector("#filters").checked = isSheetOpen;
+    if (areLessShown) found.querySelector(".less")?.setAttribute("open", "");
+    hidden(document).forEach((field) => field.remove());
+    input.after(...hidden(page));
+    shield(isSheetOpen);
     document.title = page.title;
+    document.querySelector("#announced").textContent = found.querySelector(".list")?.dataset.count ?? "";
+  };
+  const clear = () => {
+    asking?.abort();
+    document.querySelector("#found .list").replaceChildren();
+    document.querySelector("#announced").textContent = "No words to search for";
   };
   const replace = (url) => {
     asking?.abort();
@@ -187,10 +206,30 @@ function instantResults(input) {
     });
   };
 
+  // The sheet of filters on the phone stays open while filters are chosen, and what lies behind it cannot be reached.
+  const isSheet = () => document.querySelector("#filters")?.checked && getComputedStyle(document.querySelector(".facets")).position === "fixed";
+  const shield = (isOpen) => document.querySelectorAll(".skip, .top, .foot, #found .list").forEach((part) => (part.inert = isOpen));
+  const closeSheet = () => {
+    document.querySelector("#filters").checked = false;
+    shield(false);
+  };
+  document.addEventListener("change", (event) => event.target.id === "filters" && shield(isSheet()));
+  document.addEventListener("keydown", (event) => event.key === "Escape" && isSheet() && closeSheet());
+  document.addEventListener("click", (event) => {
+    if (!isSheet()) return;
+    const link = event.target.closest(".facets a");
+    if (event.target.classList.contains("results")) closeSheet();
+    if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    history.pushState(null, "", link.href);
+    replace(link.href);
+  });
+
   input.addEventListener("input", () => {
     clearTimeout(timer);
     timer = setTimeout(() => {
-      if (input.value.trim() === "") return;
+      // an empty box has no results: those of the words before would be wrong
+      if (input.value.trim() === "") return clear();
       const url = `/search?${new URLSearchParams([...new FormData(input.form)].filter(([, value]) => value !== ""))}`;
       if (isTypingSession) history.replaceState(null, "", url);
       else history.pushState(null, "", url);

@@ -68,8 +68,8 @@ mod ttl_cache;
 mod value_size;
 mod xml;
 
+pub use answers::home::EXAMPLES;
 pub use config::{ApiConfig, ApiSettings, COUNTS_KEPT_FOR, ConfigError, LISTEN_DEFAULT};
-pub use dashboard::search::EXAMPLES;
 pub use federation::{FederationConfig, FederationError, FederationSettings};
 pub use limits::LimitsConfig;
 pub use local_search::{LocalSearchError, search};

@@ -1,5 +1,5 @@
 //! Query strings, parsed strictly: an unknown name, an unknown value of a closed vocabulary, an invalid encoding or too many values cause a
-//! 400 that lists the valid names or values. So a typo never causes an empty result.
+//! 400 that lists the valid names or values. So a typo never causes an empty result. Pages alone ignore unknown names.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -11,6 +11,7 @@ use manifest::model::UnknownValue;
 use percent_encoding::percent_decode_str;
 
 use crate::problem::Problem;
+use crate::response::RequestContext;
 
 /// Maximum number of `name=value` pairs in one request: every known parameter several times over.
 const PAIRS_MAX: usize = 64;
@@ -71,6 +72,17 @@ impl QueryPairs {
         let hint = if known.is_empty() { ": this route has no parameters" } else { "" };
         let detail = format!("unknown parameter \"{}\"{hint}", shown(name));
         Err(Problem::bad_request(detail).with_parameter(&shown(name)).with_known(known))
+    }
+
+    /// Like [`Self::only`] for routes that also serve a page. A page drops unknown parameters: newsletters and social networks append
+    /// their own to the links that people share.
+    pub(crate) fn known(self, context: &RequestContext, known: &[&str]) -> Result<Self, Problem> {
+        if context.wants_page() {
+            let kept = self.0.into_iter().filter(|(name, _)| known.contains(&name.as_str()));
+            return Ok(Self(kept.collect()));
+        }
+        self.only(known)?;
+        Ok(self)
     }
 
     /// All pairs except those with this name.

@@ -20,7 +20,7 @@ use tokio_util::task::TaskTracker;
 use crate::admin::{Admin, AdminTokens};
 use crate::answers::claim::OwnerMark;
 use crate::answers::crawl::{self, CrawlAnswer, Visit};
-use crate::answers::home::{self, Topic};
+use crate::answers::home::{self, Topics};
 use crate::answers::semantic_types::{self, SemanticTypesAnswer};
 use crate::answers::sites::{self, SiteLine, SiteListPermits};
 use crate::answers::stats::{self, StatsAnswer};
@@ -108,7 +108,7 @@ pub struct State {
     pub(crate) latest_visits: ScanCache<Vec<Visit>>,
     pub(crate) stats: ScanCache<StatsAnswer>,
     pub(crate) semantic_types: ScanCache<SemanticTypesAnswer>,
-    pub(crate) topics: ScanCache<Vec<Topic>>,
+    pub(crate) topics: ScanCache<Topics>,
     /// The sites of the sitemap.
     pub(crate) sites_with_manifests: ScanCache<Vec<SiteLine>>,
     pub(crate) totals: CountCache,
@@ -268,7 +268,7 @@ impl App {
     }
 
     /// The fields of the index with examples, at most a few seconds old unless they take long to find.
-    pub(crate) async fn topics(&self) -> Result<Arc<Vec<Topic>>, Problem> {
+    pub(crate) async fn topics(&self) -> Result<Arc<Topics>, Problem> {
         let app = self.clone();
         let find = async move { home::topics(&app.index, &app.semantic_types().await?.namespaces).await };
         self.counted(&self.0.topics, self.config.counts_kept_for, find).await

@@ -13,7 +13,7 @@ pub(crate) fn filter_keys() -> impl Iterator<Item = FacetKey> {
 }
 
 /// The names of all parameters of a search.
-fn known() -> Vec<&'static str> {
+pub(crate) fn known() -> Vec<&'static str> {
     const OTHERS: [&str; 9] =
         ["updated_since", "sort", "group_by", "limit", "cursor", "fields", "facets", "view", "explain"];
     ["q"].into_iter().chain(filter_keys().map(FacetKey::as_str)).chain(OTHERS).collect()

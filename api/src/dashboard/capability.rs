@@ -26,6 +26,7 @@ use crate::answers::record;
 use crate::page_context::PageContext;
 use crate::parameters::QueryPairs;
 use crate::text;
+use crate::tool_export;
 
 /// Maximum number of linked capabilities of the same manifest.
 const SIBLINGS_MAX: usize = 12;
@@ -194,6 +195,7 @@ pub(crate) fn page(
     let document = detail.provenance.document.to_owned();
     let bare_answer = || capability.response.as_ref().map(|answer| schema::kind(answer, ANSWER_DEPTH));
     let use_it = use_it(stored, capability, &request, &context.base);
+    let (parameters, response) = (table(capability.parameters.as_ref()), table(capability.response.as_ref()));
     CapabilityPage {
         frame: frame((stored, capability), &name, &site, context, use_it.is_filled),
         name,
@@ -219,11 +221,11 @@ pub(crate) fn page(
             .chain(request.liveness.map(|words| Fact::text("Host", words)))
             .collect(),
         use_it,
-        parameters: capability.parameters.as_ref().map(schema::rows).unwrap_or_default(),
-        more_parameters: more_rows(capability.parameters.as_ref()),
+        more_parameters: more(parameters.left_out, 0),
+        parameters: parameters.rows,
         no_parameters: no_parameters(capability),
-        response: capability.response.as_ref().map(schema::rows).unwrap_or_default(),
-        more_response: more_rows(capability.response.as_ref()),
+        more_response: more(response.left_out, 0),
+        response: response.rows,
         response_kind: bare_answer(),
         examples: first_texts(&capability.examples, EXAMPLES_MAX),
         safety_icon: icons::safety(capability.safety.class),
@@ -328,8 +330,13 @@ fn more(count: usize, shown: usize) -> Option<String> {
     (more > 0).then(|| format!("and {} more", labels::grouped(more)))
 }
 
-fn more_rows(schema: Option<&Value>) -> Option<String> {
-    more(schema.map_or(0, schema::rows_left_out), 0)
+/// The rows of a schema; those of its references only if the schema is small.
+fn table(schema: Option<&Value>) -> schema::Table {
+    match schema {
+        Some(schema) if tool_export::is_small(schema) => schema::Table::of(&tool_export::inlined(schema)),
+        Some(schema) => schema::Table::of(schema),
+        None => schema::Table::default(),
+    }
 }
 
 fn attribution(manifest: &Manifest) -> Option<String> {

@@ -143,8 +143,43 @@ fn group(changed: &Changed, fields_max: &mut usize, rows: &mut Rows) -> Group {
 fn shown(value: &Value) -> Option<String> {
     let text = match value {
         Value::Null => return None,
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
+        Value::Array(values) if values.is_empty() => "none".to_owned(),
+        Value::Array(values) if values.iter().all(is_scalar) => {
+            values.iter().map(scalar).collect::<Vec<_>>().join(", ")
+        }
+        other => scalar(other),
     };
     Some(text::cut(&text, VALUE_CHARS_MAX))
+}
+
+const fn is_scalar(value: &Value) -> bool {
+    !matches!(value, Value::Array(_) | Value::Object(_) | Value::Null)
+}
+
+fn scalar(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Bool(true) => "yes".to_owned(),
+        Value::Bool(false) => "no".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn values_are_shown_in_words() {
+        for (value, words) in [
+            (json!(["oauth2", "api_key"]), Some("oauth2, api_key")),
+            (json!([]), Some("none")),
+            (json!(true), Some("yes")),
+            (json!(null), None),
+            (json!({"type": "string"}), Some("{\"type\":\"string\"}")),
+        ] {
+            assert_eq!(shown(&value).as_deref(), words, "{value}");
+        }
+    }
 }

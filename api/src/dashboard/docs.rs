@@ -162,7 +162,9 @@ fn curl(method: &str, path: &str, (takes_words, body): (bool, Option<&str>), bas
     let method = if method == "get" { String::new() } else { format!("-X {} ", method.to_uppercase()) };
     let body = body.map(|kind| format!(" -H 'content-type: {kind}' -d @body")).unwrap_or_default();
     let query = if takes_words { "?q=book+flight" } else { "" };
-    format!("curl {method}'{base}{path}{query}'{body}")
+    // curl sends several requests for what stands in braces
+    let literal = if path.contains('{') { "--globoff " } else { "" };
+    format!("curl {literal}{method}'{base}{path}{query}'{body}")
 }
 
 fn parameter(document: &Value, operation: &str, described: &Value) -> Parameter {

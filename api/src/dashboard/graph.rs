@@ -1,5 +1,6 @@
 //! The dependencies of a capability and the capabilities that depend on it, drawn in three columns.
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use manifest::{Capability, Manifest};
@@ -25,6 +26,8 @@ pub(crate) struct Node {
     pub(crate) text: String,
     pub(crate) href: Option<String>,
     pub(crate) is_here: bool,
+    /// Whether it is called before or after, for the list on narrow screens.
+    pub(crate) step: &'static str,
 }
 
 impl Node {
@@ -84,6 +87,7 @@ impl Graph {
         let rows = columns.iter().map(Vec::len).max().unwrap_or(1);
         let height = 2 * MARGIN + rows * BOX_HEIGHT + (rows - 1) * GAP_Y;
         let mut nodes: Vec<Vec<Node>> = Vec::new();
+        let here = columns.iter().position(|column| column == &[capability.native_id.as_str()]).unwrap_or(0);
         for (index, column) in columns.iter().enumerate() {
             let x = MARGIN + index * (BOX_WIDTH + GAP_X);
             let tall = column.len() * BOX_HEIGHT + (column.len() - 1) * GAP_Y;
@@ -98,6 +102,11 @@ impl Graph {
                     .find(|other| other.native_id == **native_id && other.id != capability.id)
                     .map(|other| links::capability(&other.id)),
                 is_here: **native_id == *capability.native_id,
+                step: match index.cmp(&here) {
+                    Ordering::Less => "before",
+                    Ordering::Equal => "this call",
+                    Ordering::Greater => "then",
+                },
             };
             nodes.push(column.iter().enumerate().map(node).collect());
         }

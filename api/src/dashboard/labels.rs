@@ -12,11 +12,25 @@ pub(crate) fn format_of_slug(slug: &str) -> String {
     slug.parse::<Format>().map_or_else(|_| slug.to_owned(), |known| known.label().to_owned())
 }
 
-/// The status of a site. The page of a site states why it is no longer visited.
+/// The status of a site, short enough for a tag. The page of a site states why it is no longer visited.
 pub(crate) const fn status(status: Status) -> &'static str {
     match status {
         Status::OptedOut => "not visited any more",
+        Status::CatchAll => "answers every path",
         other => other.label(),
+    }
+}
+
+/// The status of a site in words, and its CSS class. A site without a manifest, or with none that can be read, is not called fresh.
+pub(crate) fn site_status(
+    status: Status,
+    manifests: u32,
+    formats: &[Format],
+) -> (&'static str, &'static str) {
+    match status {
+        Status::Fresh if is_unreadable(formats) => (Status::Invalid.label(), Status::Invalid.as_str()),
+        Status::Fresh if manifests == 0 => ("no manifest", "plain"),
+        status => (self::status(status), status.as_str()),
     }
 }
 
@@ -83,7 +97,13 @@ pub(crate) const fn auth(scheme: AuthScheme) -> &'static str {
 
 /// The credentials that a caller needs.
 pub(crate) fn auth_needed(schemes: &[AuthScheme], required: Option<bool>) -> String {
-    let named: Vec<&str> = schemes.iter().filter(|s| **s != AuthScheme::Unknown).map(|s| auth(*s)).collect();
+    let mut named: Vec<&str> = Vec::new();
+    // documents may declare one scheme several times
+    for words in schemes.iter().filter(|scheme| **scheme != AuthScheme::Unknown).map(|scheme| auth(*scheme)) {
+        if !named.contains(&words) {
+            named.push(words);
+        }
+    }
     match (named.is_empty(), required) {
         (false, Some(false)) if schemes != [AuthScheme::None] => format!("{}, optional", named.join(" or ")),
         (false, _) => named.join(" or "),
@@ -301,10 +321,20 @@ mod tests {
     }
 
     #[test]
+    fn only_sites_with_a_readable_manifest_are_fresh() {
+        let of = |manifests, formats: &[Format]| site_status(Status::Fresh, manifests, formats).0;
+        assert_eq!(of(1, &[Format::Awp]), "fresh");
+        assert_eq!(of(1, &[Format::Malformed]), "not readable");
+        assert_eq!(of(0, &[]), "no manifest");
+        assert_eq!(site_status(Status::Gone, 0, &[]), ("gone", "gone"));
+    }
+
+    #[test]
     fn auth_words_distinguish_required_optional_and_unknown() {
         assert_eq!(auth_needed(&[], None), "authentication not stated");
         assert_eq!(auth_needed(&[AuthScheme::OAuth2, AuthScheme::ApiKey], Some(true)), "OAuth 2 or API key");
         assert_eq!(auth_needed(&[AuthScheme::ApiKey], Some(false)), "API key, optional");
+        assert_eq!(auth_needed(&[AuthScheme::OAuth2, AuthScheme::OAuth2], Some(true)), "OAuth 2", "once");
         assert_eq!(auth_needed(&[AuthScheme::None], Some(false)), "no authentication");
     }
 }

@@ -27,8 +27,8 @@ pub(crate) struct ProblemPage<'a> {
 impl<'a> ProblemPage<'a> {
     /// The page for a problem with a request of `path`.
     pub(crate) fn new(problem: &'a ProblemBody, path: &str) -> Self {
-        let site = site_of(path);
         let is_unknown = problem.status.as_u16() == 404;
+        let site = site_of(path).filter(|(_, is_page)| *is_page || !is_unknown).map(|(site, _)| site);
         let is_misspelt_site = path == "/sites" && problem.parameter() == Some("domain");
         let title = match &site {
             Some(site) if is_unknown => format!("{site} is not listed"),
@@ -45,7 +45,7 @@ impl<'a> ProblemPage<'a> {
             frame: Frame::new(title.clone(), Section::None).unlisted(),
             status: problem.status.as_u16(),
             title,
-            detail: lead(&problem.detail),
+            detail: lead(problem),
             known: &problem.known,
             unknown_site: site.filter(|_| is_unknown),
             is_for_publishers: !is_misspelt_site && !matches!(problem.status.as_u16(), 401 | 403),
@@ -55,9 +55,13 @@ impl<'a> ProblemPage<'a> {
     }
 }
 
-/// The detail of the error. For an address without a route, the page has a button instead of the advice, which is for API clients.
-fn lead(detail: &str) -> &str {
-    if detail.starts_with(NOTHING_HERE) { "There is no page at this address." } else { detail }
+/// The detail of the error. For an address without a page, the page has a button instead of the advice, which is for API clients.
+fn lead(problem: &ProblemBody) -> &str {
+    match problem.status.as_u16() {
+        404 if problem.detail.starts_with(NOTHING_HERE) => "There is no page at this address.",
+        405 => "This address is for programs and has no page. The API reference says how they use it.",
+        _ => &problem.detail,
+    }
 }
 
 fn title(problem: &ProblemBody) -> &'static str {
@@ -71,19 +75,28 @@ fn title(problem: &ProblemBody) -> &'static str {
     }
 }
 
-/// The site of `/sites/{domain}` and of addresses below it.
-fn site_of(path: &str) -> Option<String> {
-    let domain = path.strip_prefix("/sites/")?.split('/').next()?;
-    SiteName::parse(domain).ok().map(|site| site.to_string())
+/// The site of `/sites/{domain}` and of addresses below it, and whether the address is that of its page.
+fn site_of(path: &str) -> Option<(String, bool)> {
+    let rest = path.strip_prefix("/sites/")?;
+    let domain = rest.split('/').next()?;
+    SiteName::parse(domain).ok().map(|site| (site.to_string(), domain.len() == rest.len()))
 }
 
 #[cfg(test)]
 mod tests {
+    use axum::http::StatusCode;
+
     use super::*;
+    use crate::problem::Problem;
 
     #[test]
-    fn an_address_without_a_route_has_a_sentence() {
-        assert_eq!(lead(&format!("{NOTHING_HERE}; begin at /")), "There is no page at this address.");
-        assert_eq!(lead("there is no capability x"), "there is no capability x");
+    fn an_address_without_a_page_has_a_sentence() {
+        let of = |problem: Problem| lead(problem.body()).to_owned();
+        assert_eq!(
+            of(Problem::not_found(format!("{NOTHING_HERE}; begin at /"))),
+            "There is no page at this address."
+        );
+        assert_eq!(of(Problem::not_found("there is no capability x")), "there is no capability x");
+        assert!(of(Problem::of_status(StatusCode::METHOD_NOT_ALLOWED)).contains("for programs"));
     }
 }

@@ -1,4 +1,4 @@
-//! A JSON Schema as a table with one row per property.
+//! A JSON Schema as a table with one row per property, and one per member of the objects inside.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -17,6 +17,10 @@ const TEXT_CHARS_MAX: usize = 500;
 const VALUE_CHARS_MAX: usize = 100;
 /// Maximum number of displayed types of a property that has several.
 const TYPES_MAX: usize = 7;
+/// Maximum length of the name of a member with the names of the objects around it, in characters.
+const NAME_CHARS_MAX: usize = 200;
+/// Maximum depth of members that have rows. Deeper ones are in the JSON response.
+const MEMBERS_DEPTH_MAX: u8 = 3;
 /// Maximum depth of a displayed type: a list of lists of objects is still readable.
 const DEPTH_MAX: u8 = 3;
 
@@ -38,10 +42,57 @@ pub(crate) fn is_any_described(rows: &[Row]) -> bool {
     rows.iter().any(|row| row.description.is_some() || row.default.is_some() || !row.choices.is_empty())
 }
 
-/// How many properties of an object schema have no row.
-pub(crate) fn rows_left_out(schema: &Value) -> usize {
-    let properties = schema.get("properties").and_then(Value::as_object);
-    properties.map_or(0, |properties| properties.len().saturating_sub(ROWS_MAX))
+/// The properties of an object schema and the members of the objects inside.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    pub(crate) rows: Vec<Row>,
+    /// Number of properties and members that have no row, up to the depth of the rows.
+    pub(crate) left_out: usize,
+}
+
+impl Table {
+    /// A row of each property, required ones first, with the rows of its members below it: `passenger.name`, `legs[].date`.
+    pub(crate) fn of(schema: &Value) -> Self {
+        let mut table = Self::default();
+        let properties = schema.get("properties").and_then(Value::as_object);
+        table.left_out = properties.map_or(0, |properties| properties.len().saturating_sub(ROWS_MAX));
+        for row in rows(schema) {
+            let property = properties.and_then(|properties| properties.get(&row.name));
+            let (name, place) = (row.name.clone(), row.place.clone());
+            table.push(row);
+            if let Some(property) = property {
+                table.push_members(&name, place.as_deref(), property, MEMBERS_DEPTH_MAX);
+            }
+        }
+        table
+    }
+
+    fn push(&mut self, row: Row) {
+        if self.rows.len() < ROWS_MAX {
+            self.rows.push(row);
+        } else {
+            self.left_out += 1;
+        }
+    }
+
+    /// The members of an object, or of the objects of a list, sent where the whole is sent.
+    fn push_members(&mut self, name: &str, place: Option<&str>, schema: &Value, depth_left: u8) {
+        let (inner, name) = match schema.get("items") {
+            Some(items) => (items, format!("{name}[]")),
+            None => (schema, name.to_owned()),
+        };
+        let members = inner.get("properties").and_then(Value::as_object).filter(|_| depth_left > 0);
+        for mut member in members.map(|_| rows(inner)).unwrap_or_default() {
+            let property = members.and_then(|members| members.get(&member.name));
+            member.name = text::cut(&format!("{name}.{}", member.name), NAME_CHARS_MAX);
+            member.place = place.map(ToOwned::to_owned);
+            let name = member.name.clone();
+            self.push(member);
+            if let Some(property) = property {
+                self.push_members(&name, place, property, depth_left - 1);
+            }
+        }
+    }
 }
 
 /// The first properties of an object schema, required ones first.
@@ -123,5 +174,31 @@ mod tests {
         }));
         insta::assert_debug_snapshot!(rows);
         assert!(super::rows(&json!({"properties": "broken"})).is_empty());
+    }
+
+    #[test]
+    fn members_of_objects_have_rows_below_the_object() {
+        let person = json!({"type": "object", "required": ["last"], "properties": {
+            "first": {"type": "string"}, "last": {"type": "string", "description": "Family name"}}});
+        let schema = json!({"type": "object", "properties": {
+            "legs": {"type": "array", "x-in": "body", "items": {"properties": {"day": {"type": "string"}}}},
+            "note": {"type": "string"},
+            "passenger": person,
+        }, "required": ["passenger"]});
+        let table = Table::of(&schema);
+        let names: Vec<&str> = table.rows.iter().map(|row| row.name.as_str()).collect();
+        assert_eq!(names, ["passenger", "passenger.last", "passenger.first", "legs", "legs[].day", "note"]);
+        assert!(table.rows[1].required && table.rows[1].description.is_some());
+        assert_eq!(table.rows[4].place.as_deref(), Some("body"));
+        let (mut deep, mut wide) = (json!({"type": "string"}), serde_json::Map::new());
+        for _ in 0..50 {
+            deep = json!({"type": "object", "properties": {"a": deep}});
+        }
+        assert_eq!(Table::of(&deep).rows.len(), 1 + usize::from(MEMBERS_DEPTH_MAX));
+        for number in 0..60 {
+            wide.insert(format!("p{number}"), json!({"properties": {"a": {}, "b": {}}}));
+        }
+        let table = Table::of(&json!({"properties": wide}));
+        assert_eq!((table.rows.len(), table.left_out), (ROWS_MAX, 60 * 3 - ROWS_MAX));
     }
 }

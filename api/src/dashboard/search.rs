@@ -14,7 +14,7 @@ use super::links::Link;
 use super::time::Moment;
 use super::use_it::clients::{self, Client, McpServer};
 use super::{icons, labels, links};
-use crate::answers::home::Topic;
+use crate::answers::home::{Topic, Topics};
 use crate::answers::search::SearchResults;
 use crate::answers::stats::StatsAnswer;
 use crate::page_context::PageContext;
@@ -24,9 +24,6 @@ use crate::parameters::QueryPairs;
 const NEWEST_SHOWN: usize = 6;
 /// Maximum length of the text of an example, in characters.
 const EXAMPLE_CHARS_MAX: usize = 60;
-/// Example queries; a test checks that each finds the right first result in the demo.
-pub const EXAMPLES: [&str; 6] =
-    ["book flight", "weather", "reserve a table", "track my parcel", "translate text", "add to cart"];
 
 /// A link that may be the current one.
 struct Choice {
@@ -101,6 +98,8 @@ pub(crate) struct SearchPage {
     has_only_close: bool,
     /// A sentence that is shown if the request names a protocol that no result on the page offers.
     connection: Option<String>,
+    /// Link to the sites with the kind of endpoint that a request without results names.
+    endpoints: Option<Link>,
     /// Text with the number of less related results.
     less_words: String,
     previous: Option<String>,
@@ -113,7 +112,7 @@ pub(crate) struct SearchPage {
 
 /// Content of the home page except the search form.
 pub(crate) struct HomeContent<'a> {
-    pub(crate) topics: &'a [Topic],
+    pub(crate) topics: &'a Topics,
     pub(crate) stats: &'a StatsAnswer,
     pub(crate) trouble: Option<String>,
 }
@@ -132,7 +131,7 @@ pub(crate) fn home(shown: HomeContent<'_>, context: &PageContext) -> HomePage {
              "distribution": {"@type": "DataDownload", "encodingFormat": "application/x-ndjson", "contentUrl": format!("{base}/export.jsonl")}},
         ]
     });
-    let example = |text: &str| Link { text: text.to_owned(), href: links::search([("q", text)]) };
+    let example = |text: &String| Link { text: text.clone(), href: links::search([("q", text.as_str())]) };
     let server = McpServer::of_this_registry(base);
     let has_something = stats.sites_newest.iter().filter(|new| new.capabilities > 0);
     HomePage {
@@ -141,8 +140,8 @@ pub(crate) fn home(shown: HomeContent<'_>, context: &PageContext) -> HomePage {
             .described("Search what web sites let AI agents do: book, order, track, ask. Each result says how to call it, its safety class, and who declares it.")
             .with_json_ld(&data),
         numbers: numbers(stats),
-        examples: if stats.capabilities == 0 { Vec::new() } else { EXAMPLES.map(example).into() },
-        topics: topics.iter().map(topic).collect(),
+        examples: topics.searches.iter().map(example).collect(),
+        topics: topics.fields.iter().map(topic).collect(),
         newest: has_something
             .take(NEWEST_SHOWN)
             .map(|new| NewSite {
@@ -252,8 +251,8 @@ pub(crate) struct Fallback {
     pub(crate) without: Vec<(String, String, u64)>,
     /// The counts of the whole index.
     pub(crate) overview: Option<SearchAnswer>,
-    /// The status of the site whose name was searched for, if it is listed.
-    pub(crate) site_status: Option<Status>,
+    /// The status, in words, of the site whose name was searched for, if it is listed.
+    pub(crate) site_status: Option<&'static str>,
 }
 
 /// The page of results. `query` is the request of the browser.
@@ -307,7 +306,8 @@ pub(crate) fn results(
     frame.kept = hidden_fields(query);
     SearchPage {
         frame,
-        searched_status: fallback.site_status.map(labels::status),
+        endpoints: endpoints_named(&words).filter(|_| answer.hits.is_empty()),
+        searched_status: fallback.site_status,
         searched_site,
         query: words,
         active: active(query).map(|(_, _, link)| link).collect(),
@@ -344,16 +344,28 @@ fn grouped_words(others: u64, by: Grouping, is_one_page: bool) -> Option<String>
     (others > 0).then(|| format!("{} {how}{place}", labels::grouped(others)))
 }
 
+/// The agent protocol that a request names.
+fn named_protocol(words: &str) -> Option<Protocol> {
+    let known = [("mcp", Protocol::Mcp), ("a2a", Protocol::A2a)];
+    let mut named = words.split(|c: char| !c.is_alphanumeric());
+    let of = |word: &str| known.iter().find(|(name, _)| word.eq_ignore_ascii_case(name));
+    named.find_map(of).map(|(_, protocol)| *protocol)
+}
+
+/// The sites with an endpoint of the protocol that a request names.
+fn endpoints_named(words: &str) -> Option<Link> {
+    let protocol = named_protocol(words)?;
+    let text = format!("Sites with an {}", labels::agent_endpoint(protocol)?);
+    Some(Link { text, href: links::search([(FacetKey::AgentEndpoint.as_str(), protocol.as_str())]) })
+}
+
 /// A sentence for a request that names an agent protocol, if no result on the page has an endpoint for it.
 fn connection_words<'a>(words: &str, hits: impl Iterator<Item = &'a Hit>) -> Option<String> {
-    let mut named = words.split(|c: char| !c.is_alphanumeric());
-    let known = [("mcp", Protocol::Mcp), ("a2a", Protocol::A2a)];
-    let (_, protocol) =
-        named.find_map(|word| known.iter().find(|(name, _)| word.eq_ignore_ascii_case(name)))?;
-    let endpoint = labels::agent_endpoint(*protocol)?;
+    let protocol = named_protocol(words)?;
+    let endpoint = labels::agent_endpoint(protocol)?;
     let mut hits = hits.peekable();
     if hits.peek().is_none()
-        || hits.any(|hit| hit.protocol == Some(*protocol) || hit.site_endpoints.contains(protocol))
+        || hits.any(|hit| hit.protocol == Some(protocol) || hit.site_endpoints.contains(&protocol))
     {
         return None;
     }

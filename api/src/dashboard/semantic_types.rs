@@ -48,6 +48,7 @@ pub(crate) fn page(answer: &SemanticTypesAnswer, context: &PageContext) -> Seman
         labels::counted(total, "type", "types"),
         labels::counted(declared, "capability declares its type", "capabilities declare their types"),
     );
+    let summary = if total == 0 { String::new() } else { summary };
     let standard = standard_namespaces();
     let (own, shared): (Vec<&NamespaceBranch>, Vec<&NamespaceBranch>) = answer
         .namespaces

@@ -156,8 +156,8 @@ pub(crate) struct SitePage {
     /// Whether a visit is due, other than the first one.
     is_due: bool,
     diagnosis: Option<Diagnosis>,
-    /// Waiting time until "Check again" is possible, after a recent visit.
-    recheck_wait: Option<String>,
+    /// The time until "Check again" is possible after a recent visit: in seconds, and in words.
+    recheck_wait: Option<(u32, String)>,
     /// Link to the line-by-line view of the first document with findings.
     broken_href: Option<String>,
     owner: Option<OwnerView>,
@@ -241,7 +241,7 @@ pub(crate) fn page(answer: &SiteAnswer, context: &PageContext) -> SitePage {
         is_waiting: line.status == Status::Pending && answer.visits_total == 0 && !answer.is_being_visited,
         is_due: is_due(answer, now) && !answer.is_being_visited,
         diagnosis: site_diagnosis::of(answer),
-        recheck_wait: wait_after(line.last_visit_at, now).map(wait_words),
+        recheck_wait: wait_after(line.last_visit_at, now).map(|seconds| (seconds, wait_words(seconds))),
         broken_href: broken_href(&present),
         owner: answer.owner.as_ref().map(|owner| OwnerView::of(owner, now)),
         liveness: answer.liveness.iter().map(Liveness::in_words).collect(),

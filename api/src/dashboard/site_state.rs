@@ -31,6 +31,7 @@ impl SuspendedView {
 /// not call a site fresh if its documents cannot be read.
 pub(super) fn status(answer: &SiteAnswer, now: DateTime<Utc>) -> (String, &'static str) {
     let line = &answer.line;
+    let (known, class) = labels::site_status(line.status, line.manifests, &line.formats);
     let words = match (line.status, answer.visits_total) {
         (Status::Fresh, _) if labels::is_unreadable(&line.formats) => {
             let fetched = line.last_visit_at.map(|at| format!("fetched {}, ", Moment::new(at, now).words));
@@ -38,9 +39,9 @@ pub(super) fn status(answer: &SiteAnswer, now: DateTime<Utc>) -> (String, &'stat
         }
         _ if answer.is_being_visited => "being visited",
         (Status::Pending, 0) => "waiting for its first visit",
-        (status, _) => labels::status(status),
+        _ => known,
     };
-    (words.to_owned(), line.status.as_str())
+    (words.to_owned(), class)
 }
 
 /// The progress of the current visit.

@@ -36,10 +36,20 @@ struct Row {
 pub(crate) struct SitesPage {
     frame: Frame,
     summary: String,
-    prefix: String,
+    /// Part of the listed names.
+    part: String,
+    /// Filters that the form for a part of the name keeps.
+    kept: Vec<(String, String)>,
     filters: Vec<Filter>,
     rows: Vec<Row>,
     next: Option<String>,
+}
+
+impl SitesPage {
+    /// Whether no site is known, so that there is nothing to filter.
+    fn is_empty(&self) -> bool {
+        self.rows.is_empty() && self.part.is_empty() && self.filters.iter().all(|filter| !filter.chosen)
+    }
 }
 
 pub(crate) fn page(answer: &SitesAnswer, query: &QueryPairs, context: &PageContext) -> SitesPage {
@@ -53,27 +63,35 @@ pub(crate) fn page(answer: &SitesAnswer, query: &QueryPairs, context: &PageConte
             }
             None => "Sites sorted by name.".to_owned(),
         },
-        prefix: query.one("prefix").ok().flatten().unwrap_or_default().to_owned(),
+        part: part(query).to_owned(),
+        kept: query
+            .pairs()
+            .filter(|(name, _)| !matches!(*name, "contains" | "prefix" | "cursor"))
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect(),
         filters: filters(query),
         rows: answer.sites.iter().map(|line| row(line, context)).collect(),
         next: answer.next_cursor.as_deref().map(|cursor| links::with("/sites", query, "cursor", cursor)),
     }
 }
 
+/// The part of the name that was typed, or the beginning that an address states.
+fn part(query: &QueryPairs) -> &str {
+    let of = |name: &str| query.one(name).ok().flatten();
+    of("contains").or_else(|| of("prefix")).unwrap_or_default()
+}
+
 fn row(line: &SiteLine, context: &PageContext) -> Row {
     let now = context.now;
-    let is_unreadable = labels::is_unreadable(&line.formats);
+    let (status, status_class) = labels::site_status(line.status, line.manifests, &line.formats);
     let formats: Vec<&str> =
         line.formats.iter().filter(|format| format.is_indexable()).map(|format| format.label()).collect();
     Row {
         site: line.site.to_string(),
         icon: icons::of_site(line.site.as_str(), 24),
         owner: context.owners.of(&line.site).map(|_| OWNER_MARK),
-        status: match line.status {
-            Status::Fresh if is_unreadable => Status::Invalid.label(),
-            status => labels::status(status),
-        },
-        status_class: if is_unreadable { Status::Invalid.as_str() } else { line.status.as_str() },
+        status,
+        status_class,
         capabilities: labels::grouped(u64::from(line.capabilities)),
         formats: formats.join(", "),
         last_visit: Moment::maybe(line.last_visit_at, now),
@@ -105,6 +123,7 @@ fn filters(query: &QueryPairs) -> Vec<Filter> {
         Status::Pending,
     ];
     let mut filters = vec![of("with manifests", "with_manifests", "true")];
+    filters.push(of(Status::Invalid.label(), "readable", "false"));
     filters.extend(shown.map(|status| of(labels::status(status), "status", status.as_str())));
     filters
 }
@@ -117,7 +136,8 @@ mod tests {
     fn every_site_status_has_a_filter() {
         let filters = filters(&QueryPairs::parse("prefix=a").unwrap());
         let of = |status: Status| filters.iter().find(|filter| filter.text == labels::status(status));
-        // only manifests can be invalid, not sites
+        let unreadable = filters.iter().find(|filter| filter.text == Status::Invalid.label());
+        assert!(unreadable.is_some_and(|filter| filter.href.contains("readable=false")));
         for status in Status::ALL.iter().filter(|status| **status != Status::Invalid) {
             let filter = of(*status).unwrap_or_else(|| panic!("{status} has no filter"));
             assert!(filter.href.contains(&format!("status={status}")), "{}", filter.href);

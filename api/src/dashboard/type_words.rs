@@ -115,7 +115,7 @@ const VERBS: [&str; 18] = [
 ];
 
 /// The name of a type as text.
-pub(super) fn type_words(name: &str) -> String {
+pub(crate) fn type_words(name: &str) -> String {
     if let Ok(at) = WORDS.binary_search_by_key(&name, |(known, _)| *known) {
         return WORDS.get(at).map_or_else(String::new, |(_, words)| (*words).to_owned());
     }

@@ -10,6 +10,7 @@ use super::frame::{Frame, Section};
 use super::type_words::type_words;
 use super::{labels, links};
 use crate::answers::validate::{ExampleRequests, PlacedFinding, UnfoundRequest, ValidateAnswer};
+use crate::page_context::PageContext;
 use crate::text;
 
 /// Maximum number of displayed lines, chosen so that browsers stay fast.
@@ -127,8 +128,9 @@ pub(crate) struct ValidatePage {
     badge_site: Option<String>,
 }
 
-pub(crate) fn blank() -> ValidatePage {
-    page(FormInput::default(), "", None, None)
+pub(crate) fn blank(context: &PageContext) -> ValidatePage {
+    let page = page(FormInput::default(), "", None, None);
+    ValidatePage { frame: page.frame.at(context, "/validate"), ..page }
 }
 
 /// The form with its input and the reason why it cannot be read.

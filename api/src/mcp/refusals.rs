@@ -21,6 +21,10 @@ const REASON_BYTES_MAX: usize = 64 * 1024;
 /// Characters of it that are repeated.
 const REASON_CHARS_MAX: usize = 300;
 
+/// The library only compares the header Host, because the origins are checked before.
+const UNKNOWN_HOST: &str = "the header Host names no host of this server, which protects against pages that let their own name lead to it: \
+                            use its public address, or add the name to those of the server";
+
 /// Passes a message on and explains its refusal.
 pub(super) async fn explain(request: Request, next: Next) -> Response {
     if request.method() != Method::POST {
@@ -37,6 +41,9 @@ pub(super) async fn explain(request: Request, next: Next) -> Response {
         StatusCode::UNSUPPORTED_MEDIA_TYPE if is_json_type => {
             let (code, reason) = unreadable(&message);
             refused(StatusCode::BAD_REQUEST, code, reason.to_owned())
+        }
+        StatusCode::FORBIDDEN if !response.headers().get(header::CONTENT_TYPE).is_some_and(is_json) => {
+            refused(StatusCode::FORBIDDEN, ErrorCode::INVALID_REQUEST, UNKNOWN_HOST.to_owned())
         }
         status @ (StatusCode::BAD_REQUEST
         | StatusCode::NOT_ACCEPTABLE

@@ -97,13 +97,15 @@ vocabulary! {
 
 /// A completion of the text that is being typed.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "describes indexer::Suggestion")]
+#[expect(dead_code, reason = "describes the suggestions of suggest.rs")]
 pub(crate) struct Suggestion {
     text: String,
     #[schema(inline)]
     kind: SuggestionWord,
-    /// Number of capabilities with it.
+    /// Number of sites with it; if there are many, number of capabilities.
     count: u64,
+    /// The words for people: those of a type, else the text.
+    label: String,
 }
 
 /// A capability that a client chose for a query.

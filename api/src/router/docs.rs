@@ -29,7 +29,7 @@ pub(crate) async fn openapi(Request { context, query, .. }: Request) -> HttpResu
 
 /// The API reference.
 pub(crate) async fn index(Request { app, client, context, query }: Request) -> HttpResult {
-    query.only(&[])?;
+    query.known(&context, &[])?;
     let here = app.page_context();
     let render = move |context: &RequestContext| {
         context.page(&dashboard::docs::page(&super::DOCUMENT, &here), Caching::Record)
@@ -37,7 +37,7 @@ pub(crate) async fn index(Request { app, client, context, query }: Request) -> H
     app.rendered(client, &context, render).await
 }
 
-/// Addresses of earlier versions.
+/// An address of earlier versions.
 pub(crate) async fn moved() -> Response {
     Redirect::permanent("/docs").into_response()
 }

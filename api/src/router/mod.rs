@@ -5,6 +5,8 @@ mod docs;
 use std::sync::LazyLock;
 
 use axum::Router;
+use axum::http::{Method, Uri};
+use axum::response::Redirect;
 use axum::routing::get;
 use serde_json::Value;
 use utoipa_axum::router::OpenApiRouter;
@@ -100,7 +102,6 @@ fn all(app: &App) -> Router<App> {
         .route("/docs", get(docs::index))
         .route("/types", get(docs::types))
         .route("/admin", get(docs::operator))
-        .route("/docs/", get(docs::moved))
         .route("/docs/index.html", get(docs::moved))
         .route("/styleguide", get(styleguide::show))
         .route("/opensearch.xml", get(opensearch::show))
@@ -115,6 +116,38 @@ fn all(app: &App) -> Router<App> {
         .fallback(unknown)
 }
 
-async fn unknown() -> Problem {
-    Problem::not_found(format!("{NOTHING_HERE}; begin at /"))
+/// Redirects an address that ends with a slash to the one without; there is nothing at others.
+async fn unknown(method: Method, uri: Uri) -> Result<Redirect, Problem> {
+    let moved = without_slash(&uri).filter(|_| method == Method::GET || method == Method::HEAD);
+    let moved = moved.map(|address| Redirect::permanent(&address));
+    moved.ok_or_else(|| Problem::not_found(format!("{NOTHING_HERE}; begin at /")))
+}
+
+/// The path without the slashes at its end, and the query. `None` if there are none, or if browsers would read the rest as the address of
+/// another host.
+fn without_slash(uri: &Uri) -> Option<String> {
+    let path = uri.path().strip_suffix('/')?.trim_end_matches('/');
+    let is_of_this_host = path.starts_with('/') && !path.starts_with("//") && !path.contains('\\');
+    let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
+    is_of_this_host.then(|| format!("{path}{query}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_without_the_slash_are_of_this_host() {
+        for (path, expected) in [
+            ("/sites/", Some("/sites")),
+            ("/sites/skyhop.example//?a=b", Some("/sites/skyhop.example?a=b")),
+            ("/sites", None),
+            ("/", None),
+            ("//other.example/", None),
+            ("///", None),
+            ("https://other.example/sites/", Some("/sites")),
+        ] {
+            assert_eq!(without_slash(&path.parse().unwrap()).as_deref(), expected, "{path}");
+        }
+    }
 }

@@ -35,7 +35,7 @@ pub(crate) async fn show(
     Request { app, client, context, query }: Request,
     Path(id): Path<String>,
 ) -> HttpResult {
-    query.only(&[])?;
+    let query = query.known(&context, &[])?;
     let id = parse_id(&id)?;
     if context.wants_page() {
         return page(&app, client, context, id, query).await;

@@ -56,7 +56,7 @@ pub(crate) struct ChangesAnswer {
     ),
 )]
 pub(crate) async fn list(Request { app, client, context, query }: Request) -> HttpResult {
-    query.only(&["cursor", "limit"])?;
+    let query = query.known(&context, &["cursor", "limit"])?;
     let feed_id = app.store.feed_id().await?;
     let cursor = query.one("cursor")?;
     let after = match cursor {

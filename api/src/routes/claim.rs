@@ -75,7 +75,7 @@ pub(crate) async fn show(
     Request { app, client, context, query }: Request,
     Path(domain): Path<String>,
 ) -> HttpResult {
-    query.only(&[])?;
+    query.known(&context, &[])?;
     let answer: ClaimAnswer = claim::state(&app.store, site_of(&domain)?).await?;
     if context.wants_page() {
         let here = app.page_context();

@@ -13,7 +13,7 @@ use crate::response::{Caching, HttpResult, RequestContext};
     responses((status = 200, description = "The queue, the last day by the hour, and the sites that fail", body = CrawlAnswer)),
 )]
 pub(crate) async fn show(Request { app, client, context, query }: Request) -> HttpResult {
-    query.only(&[])?;
+    query.known(&context, &[])?;
     let answer = app.crawl().await?;
     if context.wants_page() {
         let here = app.page_context();

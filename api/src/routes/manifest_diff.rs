@@ -28,7 +28,7 @@ pub(crate) async fn show(
     Request { app, client, context, query }: Request,
     Path(id): Path<String>,
 ) -> HttpResult {
-    query.only(&["from", "to"])?;
+    let query = query.known(&context, &["from", "to"])?;
     let stored = find(&app, client, &id).await?;
     let (id, site) = (stored.manifest.id.clone(), stored.manifest.url.site());
     // A client that holds a permit must not wait for another one.

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use indexer::{ExploreRequest, FacetCount, FacetKey, FacetRequest, SearchAnswer, SearchRequest, Sort};
-use policy::Status;
 
 use crate::answers::search::{self, SearchPage, SearchResults};
-use crate::answers::search_parameters::{LIMIT_MAX, SearchParameters, View};
+use crate::answers::search_parameters::{LIMIT_MAX, SearchParameters, View, known};
 use crate::buffers::Reserved;
 use crate::client::Client;
 use crate::dashboard;
@@ -40,7 +39,8 @@ const PAGE_MAX: usize = 1_000_000;
 )]
 pub(crate) async fn show(Request { app, client, context, query }: Request) -> HttpResult {
     if context.wants_page() {
-        return page(&app, client, &context, &query).await;
+        let known = [known(), vec!["page"]].concat();
+        return page(&app, client, &context, &query.known(&context, &known)?).await;
     }
     let parameters = SearchParameters::read(&query)?;
     parameters.require_query()?;
@@ -201,10 +201,11 @@ fn filters_as_parameters(query: &QueryPairs) -> QueryPairs {
         .unwrap_or_else(unchanged)
 }
 
-/// The status of the site that a request names; `None` if it names no site, or an unlisted one.
-async fn site_status(app: &App, request: &SearchRequest) -> Result<Option<Status>, Problem> {
+/// The status, in words, of the site that a request names; `None` if it names no site, or an unlisted one.
+async fn site_status(app: &App, request: &SearchRequest) -> Result<Option<&'static str>, Problem> {
     let Some(site) = dashboard::search::searched_site(&request.phrasings.join(" ")) else { return Ok(None) };
-    Ok(app.store.site_summary(&site).await?.map(|summary| summary.status))
+    let summary = app.store.site_summary(&site).await?;
+    Ok(summary.map(|known| dashboard::site_status(known.status, known.manifests, &known.formats).0))
 }
 
 /// Rejects a query that is too long to be repeated in the links of a page.

@@ -9,7 +9,7 @@ use crate::response::{Caching, HttpResult, RequestContext};
 #[utoipa::path(get, path = "/semantic-types", tag = "search",
     responses((status = 200, description = "Types with counts", body = SemanticTypesAnswer)))]
 pub(crate) async fn list(Request { app, client, context, query }: Request) -> HttpResult {
-    query.only(&[])?;
+    query.known(&context, &[])?;
     let answer = app.semantic_types().await?;
     if context.wants_page() {
         let here = app.page_context();

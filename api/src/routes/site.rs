@@ -19,7 +19,7 @@ pub(crate) async fn show(
     Request { app, client, context, query }: Request,
     Path(domain): Path<String>,
 ) -> HttpResult {
-    query.only(&[])?;
+    query.known(&context, &[])?;
     let here = app.page_context();
     let respond = move |answer: &SiteAnswer| {
         if context.wants_page() {

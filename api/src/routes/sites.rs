@@ -1,6 +1,7 @@
 //! `GET /sites`: all known sites, sorted by name, in pages.
 
 use manifest::SiteName;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use store::SitesRequest;
 
 use crate::answers::sites::{SitesAnswer, sites};
@@ -12,7 +13,7 @@ use crate::response::{Caching, HttpResult, RequestContext};
 use crate::state::App;
 use crate::{cursor, dashboard};
 
-const KNOWN: &[&str] = &["status", "with_manifests", "prefix", "limit", "cursor"];
+const KNOWN: &[&str] = &["status", "with_manifests", "readable", "prefix", "contains", "limit", "cursor"];
 const LIMIT_DEFAULT: u32 = 50;
 /// Maximum number of sites on one page: a hundred kilobytes of JSON.
 const LIMIT_MAX: u32 = 500;
@@ -25,6 +26,8 @@ const LIMIT_MAX: u32 = 500;
     params(
         ("status" = inline(Option<crate::openapi::schemas::StatusWord>), Query, description = "Only sites with this status"),
         ("with_manifests" = Option<bool>, Query, description = "Only sites with, or without, manifests"),
+        ("readable" = Option<bool>, Query, description = "Without, or only, sites whose documents were fetched and of which none can be read"),
+        ("contains" = Option<String>, Query, description = "Only names that contain this text; needs more time than `prefix`", max_length = 1024),
         ("prefix" = Option<String>, Query, description = "Only names that begin with this text", max_length = 1024),
         ("limit" = Option<u32>, Query, description = "Maximum number of results; the default is 50", minimum = 1, maximum = 500),
         ("cursor" = Option<String>, Query, description = "next_cursor of the previous page", max_length = 512),
@@ -32,7 +35,7 @@ const LIMIT_MAX: u32 = 500;
     responses((status = 200, description = "A page of sites", body = SitesAnswer)),
 )]
 pub(crate) async fn list(Request { app, client, context, query }: Request) -> HttpResult {
-    query.only(KNOWN)?;
+    let query = query.known(&context, KNOWN)?;
     let mut request = request(&query)?;
     let listing = listing(&request);
     request.after = query.one("cursor")?.map(|text| after(&listing, text)).transpose()?;
@@ -58,13 +61,17 @@ async fn answer(
     sites(&app.store, &app.totals, app.config.counts_kept_for, listing, request).await
 }
 
-/// The name of the list with its parsed filters, to which cursors and cached counts are bound. The prefix comes last, because it may be any
-/// text.
+/// The name of the list with its parsed filters, to which cursors and cached counts are bound.
 fn listing(request: &SitesRequest) -> String {
     let status = request.status.map(|status| format!("status={}", status.as_str()));
     let with_manifests = request.with_manifests.map(|with| format!("with_manifests={with}"));
-    let prefix = request.prefix.as_ref().map(|prefix| format!("prefix={prefix}"));
-    let filters: Vec<String> = [status, with_manifests, prefix].into_iter().flatten().collect();
+    let readable = request.readable.map(|readable| format!("readable={readable}"));
+    let text = |name: &str, text: &Option<String>| {
+        text.as_ref().map(|text| format!("{name}={}", utf8_percent_encode(text, NON_ALPHANUMERIC)))
+    };
+    let texts = [text("prefix", &request.prefix), text("contains", &request.contains)];
+    let filters: Vec<String> =
+        [status, with_manifests, readable].into_iter().chain(texts).flatten().collect();
     format!("sites?{}", filters.join("&"))
 }
 
@@ -76,6 +83,8 @@ fn request(query: &QueryPairs) -> Result<SitesRequest, Problem> {
         status: query.one_closed("status")?,
         with_manifests: query.one_parsed("with_manifests")?,
         prefix: query.one("prefix")?.map(str::to_lowercase),
+        contains: query.one("contains")?.map(str::to_lowercase),
+        readable: query.one_parsed("readable")?,
         time_max: None,
     })
 }
@@ -109,6 +118,8 @@ mod tests {
         }
         assert_eq!(listed("prefix=A+&status=gone"), listed("status=gone&prefix=a"));
         assert_ne!(listed("prefix=a%26status%3Dgone"), listed("status=gone&prefix=a"));
+        assert_ne!(listed("prefix=a%26contains%3Db"), listed("contains=b&prefix=a"));
+        assert_ne!(listed("readable=true"), listed("readable=false"));
         assert_ne!(listed("with_manifests=true"), listed("with_manifests=false"));
     }
 

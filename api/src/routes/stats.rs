@@ -9,7 +9,7 @@ use crate::response::{Caching, HttpResult, RequestContext};
 #[utoipa::path(get, path = "/stats", tag = "service",
     responses((status = 200, description = "The numbers", body = StatsAnswer)))]
 pub(crate) async fn show(Request { app, client, context, query }: Request) -> HttpResult {
-    query.only(&[])?;
+    query.known(&context, &[])?;
     let answer = app.stats().await?;
     if context.wants_page() {
         let here = app.page_context();

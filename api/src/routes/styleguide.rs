@@ -6,7 +6,7 @@ use crate::request::Request;
 use crate::response::{Caching, HttpResult, RequestContext};
 
 pub(crate) async fn show(Request { app, client, context, query }: Request) -> HttpResult {
-    query.only(&[])?;
+    query.known(&context, &[])?;
     if !app.config.styleguide {
         return Err(Problem::not_found(
             "the style guide is disabled; the operator can enable it with styleguide = true in the table [api]",

@@ -1,10 +1,11 @@
 //! `GET /suggest`: completions of a prefix, from the index.
 
-use indexer::Suggestion;
+use indexer::{Suggestion, SuggestionKind};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::answers::search::search_problem;
+use crate::dashboard;
 use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::{Caching, HttpResult};
@@ -18,7 +19,25 @@ const LIMIT_MAX: u32 = 50;
 pub(crate) struct SuggestAnswer {
     q: String,
     #[schema(value_type = Vec<crate::openapi::schemas::Suggestion>)]
-    suggestions: Vec<Suggestion>,
+    suggestions: Vec<LabelledSuggestion>,
+}
+
+/// A completion with its words for people: "Book a hotel" for `travel:hotel-booking`.
+#[derive(Debug, Serialize)]
+struct LabelledSuggestion {
+    #[serde(flatten)]
+    suggestion: Suggestion,
+    label: String,
+}
+
+impl From<Suggestion> for LabelledSuggestion {
+    fn from(suggestion: Suggestion) -> Self {
+        let label = match suggestion.kind {
+            SuggestionKind::SemanticType => dashboard::type_words(&suggestion.text),
+            _ => suggestion.text.clone(),
+        };
+        Self { suggestion, label }
+    }
 }
 
 /// Completes the text that is being typed.
@@ -43,5 +62,6 @@ pub(crate) async fn show(Request { app, client, context, query }: Request) -> Ht
     let prefix = typed.clone();
     let suggested = app.index.run(client, move |searcher| searcher.suggest(&prefix, limit)).await?;
     let suggestions = suggested.map_err(|error| search_problem(&error))?;
+    let suggestions = suggestions.into_iter().map(LabelledSuggestion::from).collect();
     context.json(&SuggestAnswer { q: typed, suggestions }, Caching::Search)
 }

@@ -35,9 +35,10 @@ const SEARCHED_BYTES_MAX: usize = 4 * 1024;
 )]
 pub(crate) async fn show(Request { app, client, context, query }: Request) -> HttpResult {
     if context.wants_page() {
-        query.only(&["url", "as"])?;
+        let query = query.known(&context, &["url", "as"])?;
         let Some(url) = query.one("url")? else {
-            let render = |context: &RequestContext| context.page(&page::blank(), Caching::Record);
+            let here = app.page_context();
+            let render = move |context: &RequestContext| context.page(&page::blank(&here), Caching::Record);
             return app.rendered(client, &context, render).await;
         };
         let typed = FormInput { url: url.to_owned(), force: query.one_closed("as")?, ..FormInput::default() };

@@ -269,19 +269,20 @@ fn location_of(property: &Value, verb: &str) -> ParameterLocation {
     }
 }
 
-/// The security schemes that OpenAPI can express, and the requirements of the operation; `None` if nothing is declared.
+/// The security schemes that OpenAPI can express, and the requirements of the operation; `None` if nothing is declared. The empty
+/// requirement makes the others optional (§4.8.30).
 fn security(parts: &Parts<'_>) -> (Map<String, Value>, Option<Value>) {
     let mut schemes = Map::new();
     let mut security = Vec::new();
-    for scheme in &parts.capability.auth.schemes {
-        if *scheme == AuthScheme::None {
-            security.push(json!({}));
-            continue;
-        }
+    let auth = &parts.capability.auth;
+    let is_optional = auth.required.as_option() == Some(false);
+    if (is_optional && !auth.schemes.is_empty()) || auth.schemes.contains(&AuthScheme::None) {
+        security.push(json!({}));
+    }
+    for scheme in &auth.schemes {
         let Some(object) = scheme_object(parts, *scheme) else { continue };
         schemes.insert(scheme.as_str().to_owned(), object);
-        let scopes: &[String] =
-            if *scheme == AuthScheme::OAuth2 { &parts.capability.auth.scopes } else { &[] };
+        let scopes: &[String] = if *scheme == AuthScheme::OAuth2 { &auth.scopes } else { &[] };
         security.push(Value::Object(Map::from_iter([(scheme.as_str().to_owned(), json!(scopes))])));
     }
     (schemes, (!security.is_empty()).then_some(Value::Array(security)))

@@ -55,6 +55,21 @@ fn compiles_one_capability_to_every_shape() {
 }
 
 #[test]
+fn optional_credentials_are_optional_in_openapi() {
+    let mut manifest = booking();
+    let security = |manifest: &Manifest| {
+        let tool = compiled(manifest, ToolShape::OpenApi).unwrap();
+        tool.definition["paths"]["/v1/{flight}/seats"]["post"]["security"].clone()
+    };
+    let required = json!([{"oauth2": ["book"]}, {"api_key": []}]);
+    assert_eq!(security(&manifest), required);
+    manifest.capabilities[0].auth.required = manifest::model::Tristate::No;
+    assert_eq!(security(&manifest), json!([{}, {"oauth2": ["book"]}, {"api_key": []}]));
+    manifest.capabilities[0].auth.schemes.push(manifest::model::AuthScheme::None);
+    assert_eq!(security(&manifest), json!([{}, {"oauth2": ["book"]}, {"api_key": []}]), "once");
+}
+
+#[test]
 fn hash_changes_with_the_declaration() {
     let manifest = booking();
     let mut other = manifest.clone();

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 
 mod abuse;
+mod addresses;
 #[path = "../support/answer.rs"]
 mod answer;
 mod claims;

@@ -152,6 +152,8 @@ async fn reading_tools_of_mcp_answer_pages_of_every_origin() {
     assert_ne!(answer.json()["result"]["isError"], true, "{}", answer.text());
     let rebound = mcp(&world, &[("host", "rebound.example:8080"), foreign], &find).await;
     assert_eq!(rebound.status, StatusCode::FORBIDDEN, "the Host is checked for all");
+    let refused = rebound.json();
+    assert!(refused["error"]["message"].as_str().unwrap().contains("header Host"), "{refused}");
     let several = mcp(&world, &[OWN_HOST, ("origin", "https://dex.example"), foreign], &find).await;
     assert_eq!(several.status, StatusCode::FORBIDDEN, "{}", several.text());
 }

@@ -251,3 +251,119 @@ async fn reference_begins_with_a_first_call_and_ends_with_the_operator() {
     assert!(search.split("</form>").next().unwrap().contains("more parameters</summary>"), "{search:.2000}");
     assert!(page.contains("<details class=\"fold\" id=\"admin\">"), "{page:.4000}");
 }
+
+/// The text between two marks of a page.
+fn between<'a>(page: &'a str, begin: &str, end: &str) -> &'a str {
+    let (_, rest) = page.split_once(begin).unwrap_or_else(|| panic!("no {begin} in {page}"));
+    rest.split_once(end).map_or(rest, |(inside, _)| inside)
+}
+
+#[tokio::test]
+async fn example_searches_of_the_home_page_find_something() {
+    let world = World::new().await;
+    let page = world.page("/").await.text();
+    let chips = between(&page, "aria-label=\"Example searches\">", "</ul>");
+    let searches: Vec<&str> =
+        chips.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    assert!((2..=6).contains(&searches.len()), "{searches:?}");
+    for search in &searches {
+        let found = world.page(search).await.text();
+        assert!(found.contains("<article") && !found.contains("No close match"), "{search}");
+    }
+    assert!(
+        !searches.iter().any(|search| search.contains("add+to+cart")),
+        "nothing here sells: {searches:?}"
+    );
+}
+
+#[tokio::test]
+async fn sites_are_found_by_any_part_of_their_name() {
+    let world = World::new().await;
+    let page = world.page("/sites?contains=HOP").await.text();
+    assert!(
+        page.contains("href=\"/sites/skyhop.example\"") && !page.contains("href=\"/sites/weather"),
+        "{page}"
+    );
+    assert_eq!(world.get("/sites?contains=hop").await.json()["total"], 1);
+    assert_eq!(world.get("/sites?contains=%25").await.json()["total"], 0);
+    assert_eq!(world.get("/sites?readable=false").await.json()["total"], 0);
+    let chips = between(&page, "aria-label=\"Filters\">", "</ul>");
+    assert!(chips.contains("contains=HOP&#38;readable=false"), "{chips}");
+}
+
+#[tokio::test]
+async fn a_site_with_a_declared_name_is_not_said_to_state_none() {
+    let world = World::new().await;
+    let mut manifest = documents::skyhop();
+    manifest.title = Some("Skyhop".to_owned());
+    manifest.provider.name = None;
+    world.publish(manifest).await;
+    let page = world.page("/sites/skyhop.example").await.text();
+    assert!(page.contains("<bdi>Skyhop</bdi></h1>"), "{page}");
+    assert!(!page.contains("Name, as declared"), "{page}");
+}
+
+#[tokio::test]
+async fn suggested_types_have_words_for_people() {
+    let world = World::new().await;
+    let suggested = world.get("/suggest?q=travel:f").await.json();
+    assert_eq!(suggested["suggestions"][0]["text"], "travel:flight-booking", "{suggested}");
+    assert_eq!(suggested["suggestions"][0]["label"], "Book a flight");
+}
+
+#[tokio::test]
+async fn words_before_a_short_beginning_and_longer_words_of_descriptions_are_suggested() {
+    let world = World::new().await;
+    let texts = async |typed: &str| -> Vec<String> {
+        let suggested = world.get(&format!("/suggest?q={typed}")).await.json();
+        let listed = suggested["suggestions"].as_array().unwrap().iter();
+        listed.map(|one| one["text"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(texts("book+seat+x").await, texts("book+seat").await);
+    assert!(!texts("book+seat+x").await.is_empty());
+    assert_eq!(texts("departur").await, ["departure", "departures"]);
+}
+
+#[tokio::test]
+async fn counts_of_results_are_announced_outside_of_the_results() {
+    let world = World::new().await;
+    let page = world.page("/search?q=book+flight").await.text();
+    let (before, found) = page.split_once("<div id=\"found\">").unwrap();
+    assert!(before.contains("role=\"status\" id=\"announced\""), "{before}");
+    assert!(!found.contains("role=\"status\"") && found.contains("data-count=\"1 result\""), "{found}");
+}
+
+#[tokio::test]
+async fn target_of_the_link_for_owners_is_inside_of_its_fold() {
+    let world = World::new().await;
+    let page = world.page("/sites/skyhop.example").await.text();
+    assert!(page.contains("href=\"#owner\""));
+    let fold = page.split("<details class=\"fold\">").find(|fold| fold.contains("Is this your site?"));
+    assert!(fold.is_some_and(|fold| fold.contains("</summary><div id=\"owner\">")), "{page}");
+}
+
+#[tokio::test]
+async fn required_fields_of_the_reference_cannot_be_sent_empty() {
+    let world = World::new().await;
+    let page = world.page("/docs").await.text();
+    let operation = between(&page, "id=\"get-capabilities-id\"", "</form>");
+    assert!(operation.contains("curl --globoff "), "{operation}");
+    assert!(between(operation, "<input", ">").ends_with(" required"), "{operation}");
+}
+
+#[tokio::test]
+async fn the_validator_has_an_address_and_a_picture_for_shared_links() {
+    let world = World::new().await;
+    let page = world.page("/validate").await.text();
+    assert!(between(&page, "rel=\"canonical\" href=\"", "\"").ends_with("/validate"));
+    assert!(between(&page, "property=\"og:image\" content=\"", "\"").contains("validate"));
+}
+
+#[tokio::test]
+async fn without_an_index_visitors_read_sentences() {
+    let world = World::without_index().await;
+    for path in ["/", "/search?q=flight"] {
+        let page = world.page(path).await.text();
+        assert!(!page.contains('`') && page.contains("<code>indexer rebuild</code>"), "{page}");
+    }
+}

@@ -364,11 +364,12 @@ async fn page_of_a_site_leads_with_its_name_and_a_capability_has_a_line_on_trust
     let world = World::new().await;
     let page = world.page("/sites/skyhop.example").await.text();
     let (_, identity) = page.split_once("class=\"identity\"").unwrap();
-    let heading = identity.split("<h1>").nth(1).and_then(|rest| rest.split("</h1>").next()).unwrap();
+    let heading =
+        identity.split("<h1 dir=\"auto\">").nth(1).and_then(|rest| rest.split("</h1>").next()).unwrap();
     assert_eq!(heading, "<bdi>Skyhop</bdi>");
     assert!(identity.contains("<p class=\"domain\">skyhop.example</p>"), "{page}");
     let nameless = world.page("/sites/shy.example").await.text();
-    assert!(nameless.contains("<h1>shy.example</h1>"), "{nameless}");
+    assert!(nameless.contains("<h1 dir=\"auto\">shy.example</h1>"), "{nameless}");
     let capability = world.page(&capability_path(&documents::skyhop())).await.text();
     let trust =
         capability.split("<p class=\"small soft trust\">").nth(1).unwrap().split("</p>").next().unwrap();

@@ -121,7 +121,7 @@ async fn diff_page_lists_added_removed_and_changed() {
         "search_flights is gone",
         "Removed Search flights",
         "Book seat What Before After parameters.cabin.required breaks",
-        "has to be given now false true",
+        "has to be given now no yes",
     ] {
         assert!(shown.contains(expected), "{expected} is not in {shown}");
     }

@@ -89,3 +89,20 @@ async fn hostile_documents_do_not_delay_searches() {
     }
     assert!(!call.status.is_server_error(), "{}", call.text());
 }
+
+#[tokio::test]
+async fn a_document_that_is_not_recognised_leads_to_the_known_formats() {
+    let world = World::new().await;
+    let form = url::form_urlencoded::Serializer::new(String::new())
+        .append_pair("document", "{\"name\": \"shop\"}")
+        .finish();
+    let request = Request::post("/validate")
+        .header("accept", "text/html")
+        .header("content-type", "application/x-www-form-urlencoded");
+    let page = world.send(request.body(Body::from(form)).unwrap()).await.text();
+    assert!(
+        page.contains("These formats are read: ") && page.contains("A small manifest to begin with"),
+        "{page}"
+    );
+    assert!(!page.contains("no findings") && !page.contains("publish it and"), "{page}");
+}

@@ -1,7 +1,7 @@
 //! Suggests completions from the names, types, sites and example requests of the index, ranked by the number of sites with each.
 //!
 //! If no entry begins with the typed text, entries are suggested that contain its words and a word beginning with the last one. If there
-//! are none either, the last word is corrected.
+//! are none either, the last word is completed or corrected from the words of all texts; a last word of one or two letters is left out.
 //!
 //! The entries of rare prefixes are read from the dictionary of the `suggest` field; the best of frequent ones are precomputed
 //! ([`super::completions`]). Entries that occur only in deleted documents are left out before the best ones are chosen, so that the removal
@@ -39,6 +39,8 @@ const KEPT_MAX: usize = 500;
 const LISTED_MIN: usize = SUGGESTIONS_MAX / 2;
 /// Minimum length of a last word that is completed even if no suggestion contains another word of the text.
 const COMPLETED_CHARS_MIN: usize = 3;
+/// Maximum number of suggestions that complete a word of descriptions.
+const WHOLE_WORDS_MAX: usize = 3;
 /// Minimum length of a last word that is corrected.
 const CORRECTED_CHARS_MIN: usize = 4;
 /// Maximum number of cached prefixes.
@@ -89,16 +91,47 @@ fn complete_or_correct(
 ) -> Result<Vec<Suggestion>, IndexError> {
     let found = complete_words(opened, prefix, deadline)?;
     let (before, last) = prefix.rsplit_once(' ').map_or(("", prefix), |(before, last)| (before, last));
-    if !found.is_empty() || last.chars().count() < CORRECTED_CHARS_MIN {
+    if !found.is_empty() {
         return Ok(found);
     }
-    for replacement in replacements(&opened.searcher, &opened.fields, last)? {
+    let letters = last.chars().count();
+    if letters < COMPLETED_CHARS_MIN && !last.is_empty() && !before.is_empty() {
+        return complete_words(opened, before, deadline);
+    }
+    if letters < CORRECTED_CHARS_MIN {
+        return Ok(found);
+    }
+    let replacements = replacements(&opened.searcher, &opened.fields, last)?;
+    for replacement in &replacements {
         let found = complete_words(opened, format!("{before} {replacement}").trim_start(), deadline)?;
         if !found.is_empty() {
             return Ok(found);
         }
     }
-    Ok(Vec::new())
+    let completed = replacements.into_iter().filter(|word| word.starts_with(last));
+    whole_words(opened, before, completed, deadline)
+}
+
+/// The text with its last word completed to words of descriptions.
+fn whole_words(
+    opened: &OpenedIndex,
+    before: &str,
+    completed: impl Iterator<Item = String>,
+    deadline: Deadline,
+) -> Result<Vec<Suggestion>, IndexError> {
+    let mut found: Vec<(String, u64)> = completed.take(WHOLE_WORDS_MAX).map(|word| (word, 0)).collect();
+    count_sites(opened, opened.fields.word, &mut found, deadline)
+        .map_err(IndexError::engine("count the sites with a word"))?;
+    sort(&mut found);
+    let suggestion = |(word, count): (String, u64)| {
+        let text = format!("{before} {word}").trim_start().to_owned();
+        (!manifest::addresses_reader(&text)).then_some(Suggestion {
+            text,
+            kind: SuggestionKind::Phrase,
+            count,
+        })
+    };
+    Ok(found.into_iter().filter_map(suggestion).collect())
 }
 
 /// Entries that begin with a prefix; if there are none, entries with a word that begins with its last word, and with most of its other
@@ -151,7 +184,7 @@ fn complete(opened: &OpenedIndex, prefix: &str, deadline: Deadline) -> Result<Ve
     sort(&mut found);
     found.truncate(SUGGESTIONS_MAX);
     // A site may be in several segments, and an entry may be missing in the list of a segment that has it.
-    count_sites(opened, &mut found, deadline).map_err(&failed)?;
+    count_sites(opened, field, &mut found, deadline).map_err(&failed)?;
     sort(&mut found);
     let mut suggestions: Vec<Suggestion> = Vec::new();
     for found in found.into_iter().filter_map(suggestion) {
@@ -185,10 +218,14 @@ fn live_entries<'l>(
     Ok(live)
 }
 
-/// Replaces the counts of entries by those over all segments, without deleted documents.
-fn count_sites(opened: &OpenedIndex, found: &mut [(String, u64)], deadline: Deadline) -> tantivy::Result<()> {
+/// Replaces the counts of terms of a field by those over all segments, without deleted documents.
+fn count_sites(
+    opened: &OpenedIndex,
+    field: Field,
+    found: &mut [(String, u64)],
+    deadline: Deadline,
+) -> tantivy::Result<()> {
     let mut of_entries = vec![(HashSet::new(), 0); found.len()];
-    let field = opened.fields.suggest;
     for segment in opened.searcher.segment_readers() {
         let mut counts = SiteCounts::of(segment, &opened.fields, field, WALK_MAX)?.without_deleted(segment);
         for ((entry, _), (sites, documents)) in found.iter().zip(&mut of_entries) {

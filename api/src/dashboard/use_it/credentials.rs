@@ -67,7 +67,12 @@ pub(super) fn undescribed(manifest: &Manifest, capability: &Capability) -> Optio
     Some(if is_none {
         "No credentials are needed.".to_owned()
     } else if auth.schemes.iter().all(|scheme| *scheme == AuthScheme::Unknown) {
-        "The publisher does not say whether the call needs credentials.".to_owned()
+        if auth.required.as_option() == Some(true) {
+            "The call needs credentials. The publisher does not say which, or where to obtain them."
+                .to_owned()
+        } else {
+            "The publisher does not say whether the call needs credentials.".to_owned()
+        }
     } else {
         let needed = labels::auth_needed(&auth.schemes, auth.required.as_option());
         format!("The call needs: {needed}. The publisher does not say where to obtain it.")

@@ -79,7 +79,13 @@ fn text(name: &str, schema: &Value) -> Value {
         Some("time") => "09:30:00",
         Some("email") => "ada@example.com",
         Some("uri" | "url") => "https://example.com/",
-        _ if is_airport(schema) => "BER",
+        _ if is_airport(schema) => {
+            if is_end(name) {
+                "LIS"
+            } else {
+                "BER"
+            }
+        }
         Some("uuid") => "3f2b8c1e-6a4d-4e0f-9b57-2d1c0a9e8f76",
         _ => return Value::from(placeholder(name)),
     };
@@ -89,6 +95,12 @@ fn text(name: &str, schema: &Value) -> Value {
 /// Whether a value is the code of an airport (IATA), by its description.
 fn is_airport(schema: &Value) -> bool {
     schema.get("description").and_then(Value::as_str).is_some_and(|description| description.contains("IATA"))
+}
+
+/// Whether a name is that of the end of a journey.
+fn is_end(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["dest", "arriv"].iter().any(|part| name.contains(part)) || name.split('_').any(|word| word == "to")
 }
 
 /// `departure_date` becomes `DEPARTURE_DATE`: visibly a placeholder.

@@ -68,6 +68,8 @@ pub(crate) struct UseIt {
     /// The credentials that are needed but not described.
     pub(crate) credentials_words: Option<String>,
     pub(crate) snippets: Vec<Snippet>,
+    /// The tab that is open at first.
+    pub(crate) first_tab: &'static str,
     /// Whether the site declares an MCP server; else the clients are connected to the one of this registry.
     pub(crate) is_own_mcp: bool,
     pub(crate) clients: Vec<Client>,
@@ -101,10 +103,11 @@ pub(crate) fn use_it(
         credentials_heading: credentials::heading(capability),
         credentials: credentials::of(manifest, capability),
         credentials_words: credentials::undescribed(manifest, capability),
-        snippets: all_snippets(stored, capability, &call, request.entry),
+        snippets: all_snippets(stored, capability, &call, request.entry, is_own_mcp),
+        first_tab: first_tab(capability),
         clients: clients::of(&mcp),
         is_own_mcp,
-        fields: fields(&rows, parameters.as_ref(), typed),
+        fields: if call.is_ok() { fields(&rows, parameters.as_ref(), typed) } else { Vec::new() },
         form_href: format!("{}/try", links::capability(&capability.id)),
         is_filled: !given.is_empty(),
     }
@@ -159,19 +162,32 @@ fn mcp_server(manifest: &Manifest, capability: &Capability) -> Option<McpServer>
     Some(McpServer { name, url })
 }
 
+/// The way to connect a server for its tools, whose requests need a session; else a request.
+fn first_tab(capability: &Capability) -> &'static str {
+    if capability.invocation.protocol == Some(Protocol::Mcp) { "mcp" } else { "curl" }
+}
+
 fn all_snippets(
     stored: &StoredManifest,
     capability: &Capability,
     call: &Result<Call, String>,
     entry: &Value,
+    is_own_mcp: bool,
 ) -> Vec<Snippet> {
+    let of_mcp = if is_own_mcp {
+        "For programs that take definitions of tools. A client that is connected to the server of the site reads the server's own \
+         definitions instead, and asks you to sign in if it needs to."
+    } else {
+        "The tool as agentdex lists it."
+    };
+
     let mut all = vec![
         code("curl", "curl", call, snippets::curl),
         code("python", "Python", call, snippets::python),
         code("typescript", "TypeScript", call, snippets::typescript),
     ];
     for (shape, id, name, note) in [
-        (ToolShape::Mcp, "mcp", "MCP", "The tool as agentdex lists it."),
+        (ToolShape::Mcp, "mcp", "MCP", of_mcp),
         (ToolShape::OpenAi, "openai", "OpenAI", "For \"tools\" of the chat completions and responses API."),
         (ToolShape::Anthropic, "anthropic", "Anthropic", "For \"tools\" of the messages API."),
         (ToolShape::OpenApi, "openapi", "OpenAPI", "A whole OpenAPI 3.1 document with this one operation."),

@@ -41,7 +41,9 @@ fn curl_http(call: &HttpCall) -> String {
     };
     // curl would send one request for each of `[1-9999]` and of `{a,b}`
     let globoff = if call.url.contains(['[', ']', '{', '}']) { " --globoff" } else { "" };
-    let mut lines = vec![format!("curl{globoff} -X {} {url}", shell(&call.method))];
+    let is_plain = call.method == "GET" && call.body.is_none();
+    let method = if is_plain { String::new() } else { format!(" -X {}", shell(&call.method)) };
+    let mut lines = vec![format!("curl{globoff}{method} {url}")];
     lines.extend(
         call.headers.iter().map(|(name, value)| format!("-H {}", shell(&format!("{name}: {value}")))),
     );

@@ -99,7 +99,7 @@ fn curl_sends_one_request_for_brackets_in_an_address() {
         "url_template": "https://skyhop.example/seats?row=[1-9999]&{unknown}"}}));
     let [curl, ..] = written(&manifest, "");
     assert!(
-        curl.starts_with("curl --globoff -X GET 'https://skyhop.example/seats?row=[1-9999]&{unknown}"),
+        curl.starts_with("curl --globoff 'https://skyhop.example/seats?row=[1-9999]&{unknown}"),
         "{curl}"
     );
     let [curl, ..] = written(&booking("oauth2"), "");
@@ -274,6 +274,44 @@ fn names_each_credential_and_where_to_obtain_it() {
         (of[0].what.as_str(), of[0].carried.as_str()),
         ("An API key from the publisher", "sent as the query parameter key")
     );
+}
+
+#[test]
+fn says_whether_credentials_without_a_scheme_are_needed() {
+    for (required, schemes, words) in [
+        ("yes", json!([]), "The call needs credentials."),
+        ("yes", json!(["unknown"]), "The call needs credentials."),
+        ("no", json!([]), "No credentials are needed."),
+        ("unknown", json!([]), "does not say whether"),
+    ] {
+        let manifest = manifest_of(&json!({"auth": {"required": required, "schemes": schemes}}));
+        let said = credentials::undescribed(&manifest, &manifest.capabilities[0]).unwrap();
+        assert!(said.contains(words), "{required} {schemes}: {said}");
+    }
+}
+
+/// A flight does not end where it begins.
+#[test]
+fn two_airports_of_an_example_differ() {
+    let airport = json!({"type": "string", "description": "IATA code"});
+    for (from, to) in [("origin", "destination"), ("from", "to"), ("departure_airport", "arrival_airport")] {
+        let manifest = manifest_of(&json!({
+            "invocation": {"protocol": "http", "method": "GET", "url": "https://skyhop.example/flights"},
+            "parameters": {"properties": {from: airport, to: airport}, "required": [from, to]},
+        }));
+        let [curl, ..] = written(&manifest, "");
+        assert!(curl.contains(&format!("{from}=BER")) && curl.contains(&format!("{to}=LIS")), "{curl}");
+    }
+}
+
+#[test]
+fn a_tool_of_an_mcp_server_begins_with_the_way_to_connect_it() {
+    let of = |invocation: Value| {
+        let manifest = manifest_of(&json!({"invocation": invocation}));
+        first_tab(&manifest.capabilities[0])
+    };
+    assert_eq!(of(json!({"protocol": "mcp", "url": "https://skyhop.example/mcp"})), "mcp");
+    assert_eq!(of(json!({"protocol": "http", "method": "GET", "url": "https://skyhop.example/x"})), "curl");
 }
 
 #[test]

@@ -173,6 +173,10 @@ pub struct SitesRequest {
     pub with_manifests: Option<bool>,
     /// Prefix of the names.
     pub prefix: Option<String>,
+    /// Part of the names. Reads all names in order until the page is full.
+    pub contains: Option<String>,
+    /// Without, or only, sites whose documents were fetched and of which none can be read.
+    pub readable: Option<bool>,
     /// Timeout of the statement.
     pub time_max: Option<Duration>,
 }

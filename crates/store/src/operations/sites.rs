@@ -55,7 +55,7 @@ impl Store {
         Ok(sites.iter().filter(|site| blocked.contains(site.as_str())).cloned().collect())
     }
 
-    /// A page of sites sorted by name.
+    /// A page of sites sorted by name. A part of names and readability have no index, so their cost grows with the number of sites.
     ///
     /// # Errors
     ///

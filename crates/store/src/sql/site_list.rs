@@ -1,5 +1,7 @@
 //! Sites in lists, and the report of one site.
 
+use std::sync::LazyLock;
+
 use manifest::{Format, Host, SiteName, is_main_host};
 use policy::RobotsKind;
 use sqlx::QueryBuilder;
@@ -101,9 +103,24 @@ macro_rules! select_summaries {
 /// Columns by which a list is filtered.
 struct FilterColumns {
     status: &'static str,
-    /// `None` if every row is without manifests.
+    /// `None` if every row is without manifests, and so without their formats.
     manifests: Option<&'static str>,
 }
+
+/// Values of the column `formats` of sites whose documents were fetched and of which none can be read: sorted slugs of formats without an
+/// index, with one of documents that cannot be read.
+static UNREADABLE: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let mut slugs: Vec<&str> =
+        Format::ALL.iter().filter(|format| !format.is_indexable()).map(|format| format.as_str()).collect();
+    slugs.sort_unstable();
+    let subsets = (1_u32..1 << slugs.len()).map(|chosen| {
+        let is_chosen = |at: usize| chosen & (1 << at) != 0;
+        slugs.iter().enumerate().filter(|(at, _)| is_chosen(*at)).map(|(_, slug)| *slug).collect::<Vec<_>>()
+    });
+    let marks = [Format::Malformed.as_str(), Format::Opaque.as_str()];
+    let unreadable = subsets.filter(|subset| subset.iter().any(|slug| marks.contains(slug)));
+    unreadable.map(|subset| subset.join(",")).collect()
+});
 
 const EXPANDED: FilterColumns = FilterColumns { status: "status", manifests: Some("manifests") };
 const COMPACTED: FilterColumns = FilterColumns { status: "compacted_status", manifests: None };
@@ -125,6 +142,22 @@ fn push_filter(query: &mut QueryBuilder<Database>, request: &SitesRequest, colum
         // Names are ASCII, so every name with the prefix is less than this.
         let end = format!("{prefix}\u{7f}");
         query.push(" AND name >= ").push_bind(prefix.into_owned()).push(" AND name < ").push_bind(end);
+    }
+    if let Some(part) = request.contains.as_deref().map(text) {
+        let escaped = part.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
+        query.push(" AND name LIKE ").push_bind(format!("%{escaped}%")).push(" ESCAPE '\\'");
+    }
+    match (request.readable, columns.manifests) {
+        (Some(false), None) => return false,
+        (Some(readable), Some(_)) => {
+            query.push(if readable { " AND formats NOT IN (" } else { " AND formats IN (" });
+            let mut values = query.separated(", ");
+            for formats in UNREADABLE.iter() {
+                values.push_bind(formats.as_str());
+            }
+            values.push_unseparated(")");
+        }
+        (Some(true) | None, _) => {}
     }
     true
 }

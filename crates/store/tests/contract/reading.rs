@@ -170,6 +170,22 @@ pub(crate) async fn pages_and_filters_sites(Db { store, .. }: Db) -> Result<()> 
     assert_eq!(found_by(prefixed).await?.1, 10);
     let wild = SitesRequest { prefix: Some("%".into()), ..any.clone() };
     assert_eq!(found_by(wild).await?.1, 0, "a prefix is not a pattern");
+    let part = |text: &str| SitesRequest { contains: Some(text.into()), ..any.clone() };
+    assert_eq!(found_by(part("7.ex")).await?, (vec!["s07.example".into(), "s17.example".into()], 2));
+    for wild in ["%7", "s_7", "\\"] {
+        assert_eq!(found_by(part(wild)).await?.1, 0, "a part is not a pattern");
+    }
+    let unreadable = SitesRequest { readable: Some(false), ..any.clone() };
+    assert_eq!(found_by(unreadable.clone()).await?.1, 0);
+    let at = "https://s05.example/agent.json";
+    let mut broken = found(at, "s05.example", &[], start());
+    if let Some(manifest) = &mut broken.manifest {
+        manifest.detection.format = Format::Malformed;
+    }
+    visited(&store, "s05.example", start(), vec![broken]).await?;
+    assert_eq!(found_by(unreadable).await?, (vec!["s05.example".into()], 1));
+    let others = SitesRequest { readable: Some(true), ..any.clone() };
+    assert_eq!(found_by(others).await?.1, 24);
     let both = SitesRequest { status: Some(Status::Fresh), prefix: Some("s1".into()), ..any };
     assert_eq!(found_by(both).await?, (vec!["s17.example".into()], 1));
     Ok(())
