@@ -132,6 +132,23 @@ impl Parameters {
         }
         Some(Value::Object(schema))
     }
+
+    /// The schema of a call that states its parameters. An empty statement means that the call takes none, unless its address has variables.
+    pub(crate) fn finish_stated(self, invocation: &Invocation) -> Option<Value> {
+        self.finish().or_else(|| without_parameters(invocation))
+    }
+}
+
+/// The schema of a call that takes no parameters; none if its address has variables.
+pub(crate) fn without_parameters(invocation: &Invocation) -> Option<Value> {
+    let is_plain = invocation.url_template.is_none();
+    is_plain.then(|| serde_json::json!({"type": "object", "properties": {}}))
+}
+
+/// Whether parameters are stated as empty: `{}` or `[]`.
+pub(crate) fn is_empty_statement(value: &Value) -> bool {
+    matches!(value, Value::Object(map) if map.is_empty())
+        || matches!(value, Value::Array(list) if list.is_empty())
 }
 
 /// Whether a parameter is required.
@@ -251,6 +268,8 @@ const PARAMETER_KEYS: &[&str] = &[
     "requestSchema",
     "request_schema",
 ];
+/// Those of them whose empty value means that the call takes no parameters. An empty schema accepts any.
+const STATEMENT_KEYS: &[&str] = &["parameters", "params", "input", "inputs", "arguments", "args"];
 /// Members with the parameters of one part of a request.
 const PARAMETER_KEYS_BY_LOCATION: &[(&[&str], Location)] = &[
     (&["path_params", "pathParams", "path_parameters", "pathParameters"], Location::Path),
@@ -291,6 +310,10 @@ const NAMES_KEYS: &[(&str, Presence)] = &[
 pub(crate) fn of_call(call: &Map<String, Value>, invocation: &Invocation) -> Option<Value> {
     let call = Members::of(call);
     let mut schema = PARAMETER_KEYS.iter().find_map(|key| of_member(key, call.get(key)?, invocation));
+    // `inputs` beside `inputSchema` repeat the parameters with further details.
+    if call.get("inputSchema").is_some() {
+        merge(&mut schema, call.get("inputs").and_then(|inputs| lenient(inputs, invocation)));
+    }
     for (keys, location) in PARAMETER_KEYS_BY_LOCATION {
         for (key, value) in keys.iter().filter_map(|key| Some((*key, call.get(key)?))) {
             // Without a body, the fields of a call are query parameters.
@@ -310,7 +333,8 @@ pub(crate) fn of_call(call: &Map<String, Value>, invocation: &Invocation) -> Opt
         }
         merge(&mut schema, named.finish());
     }
-    schema
+    let states_none = || STATEMENT_KEYS.iter().filter_map(|key| call.get(key)).any(is_empty_statement);
+    schema.or_else(|| without_parameters(invocation).filter(|_| states_none()))
 }
 
 /// Headers of a call that are parameters. Headers that HTTP or credentials define are not.
@@ -342,7 +366,7 @@ fn relocated(mut schema: Value, location: Location) -> Value {
     schema
 }
 
-/// Adds the properties and required names of a schema to another schema, whose existing properties take precedence.
+/// Adds the properties and required names of a schema to another schema, whose existing keywords take precedence.
 fn merge(schema: &mut Option<Value>, found: Option<Value>) {
     let (Some(Value::Object(schema)), Some(Value::Object(found))) = (schema.as_mut(), &found) else {
         if schema.is_none() {
@@ -353,8 +377,17 @@ fn merge(schema: &mut Option<Value>, found: Option<Value>) {
     let members = found.get("properties").and_then(Value::as_object);
     let properties = schema.entry("properties").or_insert_with(|| Value::Object(Map::new()));
     for (name, property) in members.into_iter().flatten() {
-        if let Some(properties) = properties.as_object_mut().filter(|known| !known.contains_key(name)) {
-            properties.insert(name.clone(), property.clone());
+        let Some(properties) = properties.as_object_mut() else { break };
+        match (properties.get_mut(name), property) {
+            (Some(Value::Object(known)), Value::Object(property)) => {
+                for (keyword, value) in property.iter().filter(|(keyword, _)| *keyword != "x-in") {
+                    known.entry(keyword.as_str()).or_insert_with(|| value.clone());
+                }
+            }
+            (Some(_), _) => {}
+            (None, property) => {
+                properties.insert(name.clone(), property.clone());
+            }
         }
     }
     let Some(added) = found.get("required").and_then(Value::as_array) else { return };
@@ -465,8 +498,17 @@ pub(crate) fn object_descriptor(map: &Map<String, Value>) -> (Map<String, Value>
             schema.insert((*key).to_owned(), value.clone());
         }
     }
-    (schema, Presence::of(members.get("required").and_then(Value::as_bool)))
+    let required = members.get("required").and_then(Value::as_bool);
+    let in_words = || {
+        let described = members.get("description").and_then(Value::as_str)?.trim_end_matches(['.', ' ']);
+        let end = described.len().checked_sub(REQUIRED.len())?;
+        described.get(end..)?.eq_ignore_ascii_case(REQUIRED).then_some(true)
+    };
+    (schema, Presence::of(required.or_else(in_words)))
 }
+
+/// The end of the description of a parameter that must be sent.
+const REQUIRED: &str = "(required)";
 
 /// Sets the type of a schema. A type unknown to JSON Schema becomes `string`, with the published word in `x-type`.
 pub(crate) fn insert_type(schema: &mut Map<String, Value>, name: &str) {

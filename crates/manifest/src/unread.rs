@@ -29,6 +29,8 @@ const COMPARED_BYTES_MAX: usize = 96;
 /// Minimum number of bytes of a text that is searched inside other texts, and of a number that is compared by its digits alone.
 const PART_BYTES_MIN: usize = 4;
 const DIGITS_MIN: usize = 2;
+/// Beginnings of texts that readers leave out.
+const HEADS: &[&str] = &["mailto:", "Authorization: Bearer "];
 /// Maximum number of values of one document that are compared.
 const PLACES_MAX: usize = 50_000;
 /// Maximum number of bytes of names and texts of one document that are compared. A value in a list counts with the name of its member.
@@ -77,6 +79,9 @@ const MAPPED_FLAGS: &[&str] = &[
     "autoRegistration",
     "free",
 ];
+/// Members of the root that readers turn into the requirements of all calls, or into the version of the format.
+const ROOT_FLAGS: &[&str] =
+    &["auth_required", "authRequired", "requires_auth", "requiresAuth", "x402Version"];
 /// Maximum number of bytes of a word that may be read under another spelling.
 const WORD_BYTES_MAX: usize = 32;
 /// Last words of the names of members that may contain a credential.
@@ -121,8 +126,13 @@ pub(crate) fn keep(document: &Value, draft: &mut Draft<'_>) {
             }
             scalar => {
                 compared += place.name.len() + scalar.as_str().map_or(DIGITS_MIN, str::len);
-                // A flag of the root is about the whole document, which has no effect of its own.
-                let is_mapped = place.parent != 0 && is_mapped(draft.format(), place.name, scalar);
+                // Other flags of the root are about the whole document, which has no effect of its own.
+                let is_mapped = if place.parent == 0 {
+                    ROOT_FLAGS.contains(&place.name) && !scalar.is_string()
+                } else {
+                    is_mapped(draft.format(), place.name, scalar)
+                        || is_amount_of_terms(&places, place, scalar)
+                };
                 if !is_mapped && !known.is_read(place.name, scalar) {
                     let kept = match scalar {
                         Value::String(text) => Value::from(capped(text.trim(), TEXT_CHARS_MAX)),
@@ -181,6 +191,12 @@ enum Step {
     Root,
     Name,
     Index(usize),
+}
+
+/// Whether a value is an amount in the smallest unit of an asset, in the terms of x402, which readers convert.
+fn is_amount_of_terms(places: &[Place<'_>], place: Place<'_>, value: &Value) -> bool {
+    let holder = places.get(place.parent).map_or("", |holder| holder.name);
+    place.name == "amount" && holder == "accepts" && value.is_string()
 }
 
 /// The JSON pointer of a value. The nesting of a document is limited.
@@ -320,12 +336,26 @@ impl<'r> Known<'r> {
 
     fn has_text(&mut self, text: &str) -> bool {
         let (_, text) = address::split_method(text);
+        let text = HEADS.iter().find_map(|head| text.strip_prefix(head)).unwrap_or(text);
         // Readers write variables in braces, and turn the words of types into schemas.
         let text = text.split("/:").next().unwrap_or(text).trim_end_matches(['?', '[', ']']);
         let quoted = serde_json::to_string(text).unwrap_or_default();
         let inner = quoted.trim_matches('"');
         if text.is_empty() || self.values.contains(inner) || self.has_word(text) {
             return true;
+        }
+        // Readers remove marks of Markdown, and turn the query of a path into parameters.
+        if text.contains('`')
+            && text::without_marks(text, TEXT_CHARS_MAX).is_some_and(|bare| self.has_text(&bare))
+        {
+            return true;
+        }
+        if inner.starts_with('/')
+            && let Some((path, query)) = inner.split_once('?')
+            && !query.contains(char::is_whitespace)
+            && query.split('&').all(|pair| self.names.contains(pair.split('=').next().unwrap_or_default()))
+        {
+            return self.has_part(&[path, "\""].concat()) || self.has_part(inner);
         }
         // An address and its remark: `/book - Books a room`.
         let parts = || [" - ", " \u{2014} ", " \u{2013} "].iter().find_map(|mark| inner.split_once(mark));

@@ -7,6 +7,7 @@ mod support;
 
 use std::collections::BTreeSet;
 
+use manifest::model::{Auth, AuthScheme};
 use manifest::{Discovery, Document, Manifest, ManifestUrl, Severity};
 use serde_json::{Map, Value, json};
 use support::Case;
@@ -91,6 +92,25 @@ fn reads_list_items_up_to_the_limit_and_reports_that_more_were_dropped() {
         assert_eq!((kept, reported(manifest, list)), (LISTED_MAX, 1), "{list}: {:#?}", manifest.findings);
     }
     assert_eq!(reported(&flows, "workflows"), 1, "{:#?}", flows.findings);
+}
+
+#[test]
+fn every_scheme_of_a_call_has_an_entry_in_the_credentials() {
+    let mut wrong = Vec::new();
+    for case in Case::all() {
+        let manifest = case.read();
+        for call in &manifest.capabilities {
+            for scheme in &call.auth.schemes {
+                let has_no_entry =
+                    matches!(scheme, AuthScheme::Session | AuthScheme::Other | AuthScheme::Unknown);
+                let is_entry = |auth: &Auth| auth.scheme == *scheme;
+                if !has_no_entry && !manifest.auth.iter().any(is_entry) {
+                    wrong.push(format!("{} {} {scheme:?}", case.folder.display(), call.native_id));
+                }
+            }
+        }
+    }
+    assert_eq!(wrong, Vec::<String>::new());
 }
 
 #[test]

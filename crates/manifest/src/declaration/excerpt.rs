@@ -104,6 +104,11 @@ pub fn payment_schemes(manifest: &Manifest, capability: &Capability) -> Vec<Stri
     if is_open || capability.price.as_ref().and_then(Payment::cost) == Some(Cost::Free) {
         return Vec::new();
     }
+    let states = |call: &Capability| call.price.is_some() || call.auth.schemes.contains(&AuthScheme::Payment);
+    // If some calls state that they are paid, the others are not.
+    if !states(capability) && manifest.capabilities.iter().any(states) {
+        return Vec::new();
+    }
     let own = capability.price.as_ref().filter(|price| price.scheme.is_some());
     let terms = own.map_or(manifest.payments.as_slice(), std::slice::from_ref);
     let mut schemes: Vec<String> =

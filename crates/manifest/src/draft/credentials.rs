@@ -1,6 +1,8 @@
 //! Assigns the credentials of a document to the calls that need them.
 
-use crate::model::{AppliesTo, AuthScheme, Capability, Manifest, Tristate};
+use std::collections::BTreeMap;
+
+use crate::model::{AppliesTo, Auth, AuthScheme, Capability, Manifest, Tristate};
 
 /// Maximum number of credentials of one document that are assigned to calls.
 const CREDENTIALS_MAX: usize = 16;
@@ -41,5 +43,26 @@ pub(crate) fn restrict_to_needing(manifest: &mut Manifest) {
         if !ids.is_empty() && ids.len() < calls.len() {
             auth.applies_to = AppliesTo::Ids { ids };
         }
+    }
+}
+
+/// Adds an entry for each scheme that only calls name, so that every scheme of a call has one.
+pub(super) fn complete(manifest: &mut Manifest) {
+    let (auth, calls) = (&mut manifest.auth, &manifest.capabilities);
+    let mut missing: BTreeMap<AuthScheme, Vec<String>> = BTreeMap::new();
+    for call in calls {
+        for scheme in &call.auth.schemes {
+            // Sessions and unnamed schemes have no entry.
+            let has_entry = matches!(scheme, AuthScheme::Session | AuthScheme::Other | AuthScheme::Unknown)
+                || auth.iter().any(|known| known.scheme == *scheme);
+            if !has_entry {
+                missing.entry(*scheme).or_default().push(call.native_id.clone());
+            }
+        }
+    }
+    for (scheme, ids) in missing {
+        let is_for_all = ids.len() == calls.len();
+        let applies_to = if is_for_all { AppliesTo::All } else { AppliesTo::Ids { ids } };
+        auth.push(Auth { applies_to, ..Auth::new(scheme) });
     }
 }

@@ -381,6 +381,7 @@ impl<'d> Draft<'d> {
     pub(crate) fn finish(mut self) -> Manifest {
         semantic::infer(&mut self.manifest);
         credentials::restrict(&mut self.manifest);
+        credentials::complete(&mut self.manifest);
         if !self.is_small() && budget::memory_of(&self.manifest, MANIFEST_MEMORY_MAX) > MANIFEST_MEMORY_MAX {
             self.refuse_model();
         }

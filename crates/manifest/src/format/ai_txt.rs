@@ -23,8 +23,9 @@ pub(crate) fn read(text: &str, draft: &mut Draft<'_>) {
     let (mut above, mut products, mut base) = ("", ProductLines::default(), StatedBase::default());
     let (mut credentials, mut plans) = (StatedAuth::default(), PlanLines::default());
     let text = &*whole_variables::with_whole_variables(text);
-    for line in text.lines().take(LINES_MAX).map(str::trim) {
-        credentials.read_line(line, draft);
+    for whole in text.lines().take(LINES_MAX) {
+        credentials.read_line(whole, draft);
+        let line = whole.trim();
         plans.read_line(line, draft);
         labels.read_prohibition(above, line, draft);
         if draft.manifest.name.is_none() {

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use crate::draft::{self, Draft};
 use crate::format::lenient;
 use crate::object::Object;
+use crate::unread;
 
 /// Members that hold terms of payment.
 const BLOCK_KEYS: &[&str] = &[
@@ -44,8 +45,30 @@ pub(crate) fn keep(root: &Object<'_>, draft: &mut Draft<'_>) {
     for key in BLOCK_KEYS {
         read_member(key, root.value(key), &root.at(key), 0, &mut contracts);
     }
+    keep_identity(root, draft);
     if !contracts.is_empty() {
         draft.manifest.features.other.insert("asset_contracts".to_owned(), Value::Object(contracts));
+    }
+}
+
+/// Members with the names and accounts of the service on blockchains.
+const IDENTITY_KEYS: &[&str] = &["identity", "identities", "wallets"];
+/// Maximum number of members of such an object, all of which are texts.
+const IDENTITY_MAX: usize = 20;
+
+/// Keeps the accounts of the service, if the document names them outside its terms of payment: `"identity": {"bitcoin": "bc1…"}`.
+fn keep_identity(root: &Object<'_>, draft: &mut Draft<'_>) {
+    let is_account = |text: &&str| is_address(text) && text.bytes().any(|byte| byte.is_ascii_digit());
+    let is_text = |value: &Value| value.as_str().is_some_and(|text| text.len() <= draft::NAME_CHARS_MAX);
+    let stated = IDENTITY_KEYS.iter().filter_map(|key| root.object(key)).find(|block| {
+        block.map.len() <= IDENTITY_MAX
+            && block.map.values().all(is_text)
+            && block.map.values().filter_map(Value::as_str).any(|text| is_account(&text))
+            && !unread::holds_secret(&Value::Object(block.map.clone()))
+    });
+    if let Some(block) = stated {
+        let other = &mut draft.manifest.features.other;
+        other.insert("identity".to_owned(), Value::Object(block.map.clone()));
     }
 }
 
@@ -89,7 +112,7 @@ fn read_block(name: &str, block: &Object<'_>, contracts: &mut Map<String, Value>
 }
 
 /// Whether a text may be the address of a contract or of an issuer.
-fn is_address(text: &str) -> bool {
+pub(super) fn is_address(text: &str) -> bool {
     text.len() >= ADDRESS_CHARS_MIN
         && text.len() <= draft::NAME_CHARS_MAX
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b':' | b'_' | b'-' | b'.'))

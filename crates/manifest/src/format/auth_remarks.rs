@@ -5,6 +5,7 @@
 //! credentials.
 
 use crate::draft::{self, Draft};
+use crate::format::clauses::clauses;
 use crate::format::{lenient, mcp};
 use crate::model::{AppliesTo, Auth, AuthScheme, Capability, Tristate};
 use crate::object::Object;
@@ -25,18 +26,24 @@ pub(super) struct AuthRemarks {
     is_of_environment: bool,
     found: Auth,
     secrets: Vec<Auth>,
+    /// Whether the heading above, or the line above the list, is about a part of the service.
+    is_below_part: bool,
+    is_in_part: bool,
     /// The words that say that nobody has to log in.
     no_login: Option<String>,
 }
 
 impl AuthRemarks {
-    /// Reads a line, which may be below a heading about credentials.
-    pub(super) fn read_line(&mut self, line: &str, is_of_auth: bool) {
+    /// Reads a line, which may be below a heading about credentials, or belong to the list item above it.
+    pub(super) fn read_line(&mut self, line: &str, is_of_auth: bool, is_nested: bool) {
         if line.is_empty() || line.len() > draft::DESCRIPTION_CHARS_MAX {
             return;
         }
+        let is_title = line.starts_with("# ");
         if line.starts_with('#') || (line.starts_with('[') && line.ends_with(']')) {
             self.is_of_environment = names_environment(line);
+            self.is_below_part = !is_title && !is_about_whole(line);
+            self.is_in_part = self.is_below_part;
             return;
         }
         if line.ends_with(':') && names_environment(line) {
@@ -53,8 +60,16 @@ impl AuthRemarks {
         if self.found.docs_url.is_none() && line.contains("/auth.md") {
             self.found.docs_url = words_of(line).find(|word| is_page_of_auth(word)).map(str::to_owned);
         }
-        // Another line may be about the calls of its section.
-        if self.no_login.is_none() && line.starts_with(['-', '*', '+']) {
+        self.read_no_login(line, is_nested);
+    }
+
+    /// Reads a list item that says that nobody has to log in. Below a heading or a label about a part of the service, the item is about that
+    /// part. Other lines may be about the calls of their section.
+    fn read_no_login(&mut self, line: &str, is_nested: bool) {
+        if !line.starts_with(['-', '*', '+']) || line.starts_with("**") {
+            let is_sentence = line.ends_with(['.', '!']);
+            self.is_in_part = self.is_below_part || !(is_sentence || is_about_whole(line));
+        } else if self.no_login.is_none() && !self.is_in_part && !is_nested {
             self.no_login = no_login(line).map(str::to_owned);
         }
     }
@@ -250,13 +265,45 @@ fn secret_in(line: &str) -> Option<Auth> {
 const LOGINS: &[&str] =
     &["login", "logins", "account", "accounts", "signup", "registration", "subscription", "subscriptions"];
 
-/// The clause of a line that says that nobody has to log in, and nothing else.
+/// Words of headings about the whole service or its access.
+const WHOLE: &[&str] = &[
+    "for",
+    "ai",
+    "agent",
+    "agents",
+    "access",
+    "auth",
+    "authentication",
+    "authorization",
+    "login",
+    "accounts",
+    "usage",
+    "use",
+    "rules",
+    "policy",
+    "about",
+    "overview",
+    "notes",
+    "and",
+    "how",
+    "to",
+];
+
+/// Whether a heading or a label is about the whole service: "## For agents".
+fn is_about_whole(heading: &str) -> bool {
+    text::words(text::capped(heading, draft::NAME_CHARS_MAX))
+        .iter()
+        .all(|word| WHOLE.contains(&word.as_str()))
+}
+
+/// The clause of a list item that says that nobody has to log in, and nothing else. Only words such as "free" may precede it.
 fn no_login(line: &str) -> Option<&str> {
+    const BEFORE: &[&str] = &["free", "public", "open", "free access", "open access"];
     if !text::has_four(line, *b"ogin") && !text::has_four(line, *b"ccou") {
         return None;
     }
-    let clauses = line.split(['.', ';', '(', ')']).take(WORDS_MAX);
-    clauses.map(|clause| clause.trim_matches(['-', '*', '+', '>', ' '])).find(|clause| {
+    let is_before = |clause: &&str| BEFORE.iter().any(|known| clause.eq_ignore_ascii_case(known));
+    clauses(line).find(|clause| !is_before(clause)).filter(|clause| {
         let words = text::words(text::capped(clause, draft::NAME_CHARS_MAX));
         let Some((first, others)) = words.split_first() else { return false };
         let beside = |word: &str| matches!(word, "or" | "and" | "no" | "required" | "needed" | "is");
@@ -291,17 +338,39 @@ mod tests {
     }
 
     #[test]
+    fn the_statement_that_nobody_has_to_log_in_is_about_the_part_it_stands_in() {
+        let found = |lines: &[(&str, bool)]| {
+            let mut remarks = AuthRemarks::default();
+            lines.iter().for_each(|(line, is_nested)| remarks.read_line(line, false, *is_nested));
+            remarks.no_login.is_some()
+        };
+        let says = ("- No login required", false);
+        assert!(found(&[says]));
+        assert!(found(&[("# Shop", false), ("Sells prints.", false), says]));
+        assert!(found(&[("## Tools", false), ("## For agents", false), says]));
+        assert!(found(&[("## Access", false), says]));
+        assert!(!found(&[("## Gallery", false), says]));
+        assert!(!found(&[("## Gallery", false), ("Shows prints.", false), says]));
+        assert!(!found(&[("# Shop", false), ("Gallery:", false), says]));
+        assert!(!found(&[("- Gallery", false), ("- No login required", true)]));
+        assert!(!found(&[("- Gallery: no login required", false)]));
+    }
+
+    #[test]
     fn finds_the_statement_that_nobody_has_to_log_in() {
         for line in [
             "- No login or subscription; pay per call.",
-            "No account required.",
-            "Free (no signup, no login)",
+            "- No account required.",
+            "- Free (no signup, no login)",
         ] {
             assert!(no_login(line).is_some(), "{line}");
         }
-        for line in
-            ["No login for guests.", "Login required", "No account data is kept.", "There is no login"]
-        {
+        for line in [
+            "- No login for guests.",
+            "- Login required",
+            "- No account data is kept.",
+            "- Gallery (no login)",
+        ] {
             assert_eq!(no_login(line), None, "{line}");
         }
     }

@@ -119,15 +119,16 @@ fn read_action(action: &Object<'_>, draft: &mut Draft<'_>) {
     if let Some(published) = action.text("endpoint") {
         endpoint::read(published, action.text("method"), &action.at("endpoint"), &mut capability, draft);
     }
-    capability.parameters = action
-        .value_of(&["inputs", "inputSchema"])
-        .and_then(|value| schema::lenient(value, &capability.invocation));
+    capability.parameters = schema::of_call(action.map, &capability.invocation);
     idempotency::read(action, &mut capability);
     capability.response = action.value_of(&["outputSchema", "output", "outputs"]).and_then(lenient::response);
     capability.auth.required = Tristate::from_option(action.flag("authentication_required"));
     capability.auth.scopes = action.texts("authScopes").into_iter().map(str::to_owned).collect();
     draft.link(action, "previewUrl", "preview", None);
-    capability.rate_limit = action.value("rateLimitHint").and_then(lenient::rate_limit);
+    let limit = action.value("rateLimitHint");
+    capability.rate_limit = limit.and_then(lenient::rate_limit);
+    let rates = limit.and_then(lenient::rates_of);
+    capability.published.extend(rates.map(|rates| ("rate_limits".to_owned(), rates)));
     let class = match (action.text("intent"), action.text("sideEffect")) {
         (Some("delete"), _) | (_, Some("destructive" | "irreversible")) => Some(SafetyClass::Destructive),
         (Some("write"), _) | (_, Some("mutating" | "write" | "idempotent")) => Some(SafetyClass::Write),

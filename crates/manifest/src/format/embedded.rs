@@ -15,7 +15,7 @@ use crate::format::link_class;
 use crate::format::{
     addresses, ai_txt, auth_remarks, commands, described_calls, described_prices, generic, header, inline,
     inner_auth, lenient, mcp, named_tools, needed_credentials, oauth, outbound, package, payment_header,
-    payments, request_headers, terms, x402,
+    payment_words, payments, plan_tools, request_headers, terms, x402,
 };
 use crate::model::{
     Auth, AuthScheme, CapabilityAuth, CapabilityKind, Cost, Format, Interface, Link, Payment, Protocol,
@@ -97,12 +97,19 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         named_tools::read(root.map, draft);
         described_calls::read(&calling, root, draft);
         mark_paid(listed, draft);
-        auth_remarks::read(root, draft);
-        generic::open_registration(draft);
-        apply_described_effects(listed, draft);
-        open_described(listed, draft);
-        payment_header::read(root, draft);
+        complete_calls(listed, root, draft);
     }
+}
+
+/// Completes the credentials and the payments of all calls. Those from `listed` on are named only in texts.
+fn complete_calls(listed: usize, root: &Object<'_>, draft: &mut Draft<'_>) {
+    auth_remarks::read(root, draft);
+    generic::open_registration(draft);
+    apply_described_effects(listed, draft);
+    open_described(listed, draft);
+    plan_tools::read(root, draft);
+    payment_words::mark_calls(draft);
+    payment_header::read(root, draft);
 }
 
 /// The MCP servers, the commands that start servers, and the A2A endpoints at the root.

@@ -5,7 +5,8 @@ use serde_json::{Map, Value};
 
 use crate::draft::{self, Draft};
 use crate::format::{lenient, request_headers};
-use crate::model::{AppliesTo, Auth, AuthScheme};
+use crate::json::{at_index, at_name};
+use crate::model::{AppliesTo, Auth, AuthScheme, Capability, Tristate};
 use crate::text;
 
 /// Maximum number of credentials that are kept from one document.
@@ -20,11 +21,19 @@ pub(crate) fn read(root: &Map<String, Value>, draft: &mut Draft<'_>) {
     if !draft.manifest.auth.is_empty() {
         return;
     }
-    let mut search = Search { found: Vec::new(), members_left: MEMBERS_MAX, is_open_in_part: false };
+    let mut search =
+        Search { found: Vec::new(), members_left: MEMBERS_MAX, is_open_in_part: false, steps: Vec::new() };
     search.map(root, 0);
     let has_found = !search.found.is_empty();
     let first = draft.manifest.auth.len();
-    draft.keep_all(search.found);
+    let is_several = search.found.len() > 1;
+    for Found { mut auth, holders } in search.found {
+        // Elements with different credentials have calls of their own.
+        if is_several {
+            limit_to(&holders, &mut auth, &mut draft.manifest.capabilities);
+        }
+        draft.keep(auth);
+    }
     // Credentials of a part apply to the calls that state them, if any do.
     if has_found {
         draft::restrict_to_needing(&mut draft.manifest);
@@ -38,15 +47,53 @@ pub(crate) fn read(root: &Map<String, Value>, draft: &mut Draft<'_>) {
     }
 }
 
-struct Search {
-    found: Vec<Auth>,
+/// Restricts credentials to the calls of the elements that state them.
+fn limit_to(holders: &[String], auth: &mut Auth, capabilities: &mut [Capability]) {
+    let is_inside = |pointer: &str| {
+        holders.iter().any(|holder| {
+            let rest = pointer.strip_prefix(holder.as_str()).filter(|_| !holder.is_empty());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        })
+    };
+    let count = capabilities.len();
+    let mut ids: Vec<String> = Vec::new();
+    for call in capabilities.iter_mut().filter(|call| is_inside(&call.pointer)) {
+        if call.auth.required == Tristate::No {
+            continue;
+        }
+        if call.auth.required == Tristate::Yes && call.auth.schemes.is_empty() {
+            call.auth.schemes.push(auth.scheme);
+        }
+        ids.push(call.native_id.clone());
+    }
+    if !ids.is_empty() && ids.len() < count {
+        auth.applies_to = AppliesTo::Ids { ids };
+    }
+}
+
+/// A credential, and the pointers of the elements that state it.
+struct Found {
+    auth: Auth,
+    holders: Vec<String>,
+}
+
+#[derive(Clone, Copy)]
+enum Step<'v> {
+    Name(&'v str),
+    Index(usize),
+}
+
+struct Search<'v> {
+    found: Vec<Found>,
     /// Whether a part says that it needs no credentials.
     is_open_in_part: bool,
     members_left: usize,
+    /// The place of the current object.
+    steps: Vec<Step<'v>>,
 }
 
-impl Search {
-    fn map(&mut self, map: &Map<String, Value>, depth: usize) {
+impl<'v> Search<'v> {
+    fn map(&mut self, map: &'v Map<String, Value>, depth: usize) {
         for (name, value) in map {
             if self.members_left == 0 || self.found.len() >= SCHEMES_MAX {
                 return;
@@ -61,16 +108,36 @@ impl Search {
                 {
                     self.stated(value);
                 }
-                Value::Object(inner) => self.inner(inner, depth),
+                Value::Object(inner) => {
+                    self.steps.push(Step::Name(name));
+                    self.inner(inner, depth);
+                    self.steps.pop();
+                }
                 Value::Array(list) => {
-                    list.iter().filter_map(Value::as_object).for_each(|inner| self.inner(inner, depth));
+                    self.steps.push(Step::Name(name));
+                    for (index, item) in list.iter().enumerate() {
+                        if let Value::Object(inner) = item {
+                            self.steps.push(Step::Index(index));
+                            self.inner(inner, depth);
+                            self.steps.pop();
+                        }
+                    }
+                    self.steps.pop();
                 }
                 _ => {}
             }
         }
     }
 
-    fn inner(&mut self, map: &Map<String, Value>, depth: usize) {
+    /// The pointer of the current object.
+    fn pointer(&self) -> String {
+        self.steps.iter().fold(String::new(), |pointer, step| match step {
+            Step::Name(name) => at_name(&pointer, name),
+            Step::Index(index) => at_index(&pointer, *index),
+        })
+    }
+
+    fn inner(&mut self, map: &'v Map<String, Value>, depth: usize) {
         if depth < NESTING_MAX {
             self.map(map, depth + 1);
         }
@@ -98,14 +165,27 @@ impl Search {
     }
 
     fn keep(&mut self, auth: Auth) {
-        let is_known = |known: &Auth| (known.scheme, &known.name) == (auth.scheme, &auth.name);
         self.is_open_in_part |= auth.scheme == AuthScheme::None;
-        let tells = !matches!(auth.scheme, AuthScheme::Other | AuthScheme::None);
-        if tells && !self.found.iter().any(is_known) && self.found.len() < SCHEMES_MAX {
-            self.found.push(auth);
+        if matches!(auth.scheme, AuthScheme::Other | AuthScheme::None) {
+            return;
+        }
+        let is_same = |known: &Auth| {
+            (known.scheme, &known.name) == (auth.scheme, &auth.name)
+                && (&known.registration_url, &known.format) == (&auth.registration_url, &auth.format)
+        };
+        let holder = self.pointer();
+        if let Some(known) = self.found.iter_mut().find(|found| is_same(&found.auth)) {
+            if known.holders.len() < HOLDERS_MAX {
+                known.holders.push(holder);
+            }
+        } else if self.found.len() < SCHEMES_MAX {
+            self.found.push(Found { auth, holders: vec![holder] });
         }
     }
 }
+
+/// Maximum number of elements that are remembered for each credential.
+const HOLDERS_MAX: usize = 50;
 
 /// Whether a member is about credentials: `auth`, `operator_auth`.
 fn is_about_auth(name: &str) -> bool {

@@ -5,6 +5,7 @@
 
 use crate::auth;
 use crate::draft::NAME_CHARS_MAX;
+use crate::format::clauses::clauses;
 use crate::format::{auth_sentences, lenient, request_headers};
 use crate::model::{Auth, AuthScheme};
 use crate::text::{self, capped};
@@ -127,7 +128,7 @@ fn is_key_header(name: &&str) -> bool {
 pub(super) fn issues_credential(description: &str) -> bool {
     let is_issued =
         |rest: &[String]| rest.iter().take(WORDS_BETWEEN_MAX).any(|word| ISSUED.contains(&word.as_str()));
-    capped(description, NAME_CHARS_MAX).split(['.', ';', '\n']).map(text::words).any(|words| {
+    clauses(capped(description, NAME_CHARS_MAX)).map(text::words).any(|words| {
         words
             .iter()
             .enumerate()

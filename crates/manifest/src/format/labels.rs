@@ -8,7 +8,7 @@ use crate::auth;
 use crate::check::is_email;
 use crate::draft::{self, Draft};
 use crate::format::credential_lines::{limit_to, read_credential_headers, read_scheme};
-use crate::format::topic::{Topic, read_attribution, read_limit, read_requirement};
+use crate::format::topic::{Topic, read_attribution, read_contract, read_limit, read_requirement};
 use crate::format::{header, language, lenient, payment_words, terms};
 use crate::model::{Auth, AuthScheme, Payment, PolicyChoice};
 use crate::text;
@@ -102,6 +102,7 @@ impl Labels {
             Topic::Credentials if read_scheme(&label, &value, draft) => return,
             Topic::Attribution if read_attribution(&label, &value, draft) => return,
             Topic::Limits => read_limit(&label, &value, draft),
+            Topic::Contracts => read_contract(&label, &value, draft),
             _ => {}
         }
         self.read_training(&label, &value);

@@ -57,9 +57,10 @@ pub(crate) fn read(text: &str, draft: &mut Draft<'_>) {
     let (mut tools, mut priced) = (ListedTools::default(), PricedCalls::default());
     let (mut credentials, mut shown) = (StatedAuth::default(), ShownCalls::default());
     let (mut servers, mut plans) = (ShownServers::default(), PlanLines::default());
-    for line in lines() {
+    for whole in text.lines().take(LINES_MAX) {
+        let line = whole.trim();
         plans.read_line(line, draft);
-        credentials.read_line(line, draft);
+        credentials.read_line(whole, draft);
         servers.read_line(line, draft);
         if tools.read_line(line) || shown.read_line(line, section.base.get(), draft) {
             continue;

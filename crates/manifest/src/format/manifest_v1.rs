@@ -1,6 +1,6 @@
 //! Agent Manifest v1: actions with a risk, scopes and rules of approval.
 //!
-//! The declared risk of an action determines its safety class. Actions have no endpoint in this format.
+//! The safety class of an action is inferred from its declared risk. Actions have no endpoint in this format.
 //!
 //! Follows mhaidi95/agent-manifest-specs 1.0 (May 2026).
 
@@ -15,12 +15,12 @@ use crate::format::detect::candidate::{Marker, strong};
 use crate::format::lenient;
 use crate::model::{
     AgentIdentity, Audit, Auth, AuthScheme, CapabilityKind, Confirmation, Invocation, RateLimit, SafetyClass,
-    Tristate, TypeSource,
+    Tristate,
 };
 use crate::object::Object;
 use crate::rule::{Kind, findings, may, must};
+use crate::schema;
 use crate::walk::List;
-use crate::{safety, schema};
 
 pub(crate) const MARKERS: &[Marker] = &[strong(|c| {
     let app = c.has("manifest_version") && c.object("app").is_some();
@@ -161,17 +161,17 @@ fn read_action(action: &Object<'_>, needed: &Needed<'_>, draft: &mut Draft<'_>) 
     }
     let reads = capability.auth.scopes.iter().all(|scope| scope.ends_with(":read"))
         && !capability.auth.scopes.is_empty();
-    capability.safety = match action.text("risk") {
-        Some("high") => safety::declared(SafetyClass::Destructive),
-        Some("medium") => safety::declared(SafetyClass::Write),
-        _ => safety::declared(SafetyClass::Unknown),
+    // A risk is no statement about the effect, so the class is inferred.
+    capability.safety.class = match action.text("risk") {
+        Some("high") => SafetyClass::Destructive,
+        Some("medium") => SafetyClass::Write,
+        _ => SafetyClass::Unknown,
     };
-    if capability.safety.class == SafetyClass::Unknown {
-        capability.safety.source = TypeSource::Inferred;
-        if reads {
-            capability.safety.class = SafetyClass::Read;
-            capability.inferred.insert("safety".to_owned(), "safety.read-scopes".to_owned());
-        }
+    if capability.safety.class != SafetyClass::Unknown {
+        capability.inferred.insert("safety".to_owned(), "safety.risk".to_owned());
+    } else if reads {
+        capability.safety.class = SafetyClass::Read;
+        capability.inferred.insert("safety".to_owned(), "safety.read-scopes".to_owned());
     }
     if action.flag("requires_approval") == Some(true) || needed.approved.contains(id) {
         capability.safety.confirmation = Confirmation::Required;

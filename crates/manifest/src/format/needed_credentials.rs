@@ -10,13 +10,12 @@ use serde_json::{Map, Value};
 
 use super::instructed_credentials::{self, Need};
 use crate::draft::{DESCRIPTION_CHARS_MAX, Draft, NAME_CHARS_MAX};
-use crate::format::{auth_sentences, lenient, outbound, request_headers};
+use crate::format::clauses::clauses;
+use crate::format::{auth_sentences, lenient, named_keys, outbound, request_headers};
 use crate::model::{AppliesTo, Auth, AuthScheme, Capability, CapabilityAuth, Tristate};
 use crate::object::Object;
 use crate::text::{self, capped};
 
-/// Maximum number of clauses of one description that are searched.
-const CLAUSES_MAX: usize = 50;
 /// Maximum number of words between "requires" and the credential: "an existing schedule and".
 const WORDS_BETWEEN_MAX: usize = 6;
 /// Maximum number of parameters of one call, and of steps of one flow, that are searched.
@@ -25,7 +24,7 @@ const STEPS_MAX: usize = 100;
 /// Maximum number of credentials of one document that are kept.
 const CREDENTIALS_MAX: usize = 16;
 /// The keyword of a parameter's schema that names the scheme of the credential in it.
-const CREDENTIAL_KEYWORD: &str = "x-credential";
+pub(super) const CREDENTIAL_KEYWORD: &str = "x-credential";
 
 /// Words before "requires" that refer to the call or to its caller.
 const SUBJECTS: &[&str] = &[
@@ -110,11 +109,7 @@ impl Described {
         if !may_instruct && !may_require(description) {
             return found;
         }
-        let sentences =
-            description.split(['\n', ';', '(', ')', '\u{2014}']).flat_map(|part| part.split(". "));
-        for clause in sentences.take(CLAUSES_MAX) {
-            let clause =
-                clause.trim_matches(|letter: char| letter.is_whitespace() || "*.:-_!".contains(letter));
+        for clause in clauses(description) {
             let folded = clause.to_ascii_lowercase();
             if folded.len() > NAME_CHARS_MAX || folded.contains('?') {
                 continue;
@@ -293,6 +288,11 @@ pub(crate) fn set_by_headers(element: &Object<'_>, needed: &mut CapabilityAuth) 
     }
 }
 
+/// Whether a description requires a credential.
+pub(super) fn requires(description: &str) -> bool {
+    !Described::of(description).required.is_empty()
+}
+
 fn require(found: &[Auth], needed: &mut CapabilityAuth) {
     for auth in found {
         needed.required = Tristate::Yes;
@@ -386,6 +386,7 @@ pub(crate) fn require_bearer(first: usize, draft: &mut Draft<'_>) {
 /// Reads the calls of a document, and then the sentences of all its members.
 pub(crate) fn read_of_root(root: &Map<String, Value>, draft: &mut Draft<'_>) {
     read(0, draft);
+    named_keys::read(0, draft);
     read_accepted(root, draft);
 }
 

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 
 use crate::draft::Draft;
-use crate::format::payments;
+use crate::format::{outbound, payments};
 use crate::model::{AppliesTo, Auth, AuthScheme, Capability};
 use crate::object::Object;
 use crate::text;
@@ -67,9 +67,25 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         let mut holders = blocks.iter().chain(described);
         holders.find_map(|holder| SENTENCE_KEYS.iter().find_map(|key| named_in(holder.text(key)?)))
     };
-    if let Some(name) = in_member.or_else(in_words).map(str::to_owned) {
+    let in_texts = || in_any_text(root, draft);
+    if let Some(name) = in_member.or_else(in_words).or_else(in_texts).map(str::to_owned) {
         keep(&name, draft);
     }
+}
+
+/// The header that any text of a document with paid calls names, such as the steps of a flow or the description of a tool.
+fn in_any_text<'v>(root: &Object<'v>, draft: &Draft<'_>) -> Option<&'v str> {
+    let pays = |call: &Capability| call.auth.schemes.contains(&AuthScheme::Payment);
+    if !draft.manifest.capabilities.iter().any(pays) {
+        return None;
+    }
+    let mut found = None;
+    outbound::each_text(root.map, &mut |text| {
+        if found.is_none() && (text::has_four(text, *b"Paym") || text::has_four(text, *b"PAYM")) {
+            found = named_in(text);
+        }
+    });
+    found
 }
 
 /// Keeps the header that a line names, in a text that states how calls are paid, or in code of a line that names x402.

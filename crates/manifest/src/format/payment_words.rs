@@ -3,7 +3,7 @@
 use crate::draft::Draft;
 use crate::format::payments::NETWORKS;
 use crate::format::{auth_sentences, outbound};
-use crate::model::Payment;
+use crate::model::{Capability, CapabilityKind, Payment};
 use crate::object::Object;
 use crate::text;
 
@@ -85,6 +85,26 @@ pub(crate) fn complete(root: &Object<'_>, draft: &mut Draft<'_>) {
         known.retain(|known| !found.iter().any(|stated| completes(known, stated)));
     }
     draft.keep_all(found);
+}
+
+/// Gives the terms of the document to the calls whose own descriptions state them, if its description does not state them for all.
+pub(crate) fn mark_calls(draft: &mut Draft<'_>) {
+    let manifest = &mut draft.manifest;
+    let terms = &manifest.payments;
+    let stated = |text: &str| {
+        let parts =
+            Some(text).filter(|text| may_state(text)).into_iter().flat_map(|text| text.split(['.', ';']));
+        parts.take(WORDS_MAX).flat_map(in_sentence).find(|payment| terms.contains(payment))
+    };
+    if terms.is_empty() || manifest.description.as_deref().is_some_and(|text| stated(text).is_some()) {
+        return;
+    }
+    let is_call = |call: &&mut Capability| {
+        call.price.is_none() && !matches!(call.kind, CapabilityKind::Skill | CapabilityKind::Content)
+    };
+    for call in manifest.capabilities.iter_mut().filter(is_call) {
+        call.price = call.description.as_deref().and_then(stated);
+    }
 }
 
 fn is_of_scheme(known: &Payment, stated: &Payment) -> bool {

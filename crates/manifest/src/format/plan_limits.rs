@@ -14,8 +14,24 @@ const PLANS_MAX: usize = 50;
 const LIMIT_KEYS: &[&str] = &["limits", "limit", "rate_limit", "rateLimit", "quota"];
 
 /// Members of a plan with the tools that it does not include.
-const BLOCKED_KEYS: &[&str] =
-    &["tools_blocked", "blocked_tools", "toolsBlocked", "blockedTools", "excluded_tools", "excludedTools"];
+const BLOCKED_KEYS: &[&str] = &[
+    "tools_blocked",
+    "blocked_tools",
+    "toolsBlocked",
+    "blockedTools",
+    "excluded_tools",
+    "excludedTools",
+    "gated_tools",
+    "gatedTools",
+    "locked_tools",
+    "lockedTools",
+    "restricted_tools",
+    "restrictedTools",
+];
+/// Names of plans that need no credential.
+const FREE_PLANS: &[&str] = &["free", "anonymous", "public", "guest"];
+/// Members with plans.
+const PLAN_KEYS: &[&str] = &["plans", "tiers", "pricing", "rate_limits", "rateLimits"];
 
 /// Whether a member contains a limit for each plan: `dailyByPlan`, `limits_by_tier`.
 fn is_map_by_plan(name: &str) -> bool {
@@ -54,8 +70,7 @@ const LIST_BYTES_MAX: usize = 4_096;
 
 /// Keeps the limits of several plans by name, besides the limit that applies to everybody, and the tools that a plan does not include.
 pub(crate) fn keep(root: &Object<'_>, draft: &mut Draft<'_>) {
-    let blocks =
-        ["plans", "tiers", "pricing", "rate_limits", "rateLimits"].iter().filter_map(|key| root.object(key));
+    let blocks = PLAN_KEYS.iter().filter_map(|key| root.object(key));
     let (mut limits, mut blocked, mut has_map) = (Map::new(), Map::new(), false);
     for (name, plan) in blocks.flat_map(|block| block.members().collect::<Vec<_>>()).take(PLANS_MAX) {
         let listed = plan.value_of(BLOCKED_KEYS).filter(|listed| is_short_list(listed));
@@ -75,4 +90,11 @@ pub(crate) fn keep(root: &Object<'_>, draft: &mut Draft<'_>) {
     if !blocked.is_empty() {
         draft.manifest.features.other.insert("plan_blocked_tools".to_owned(), Value::Object(blocked));
     }
+}
+
+/// The tools that a plan without credentials excludes.
+pub(super) fn excluded_from_free<'v>(root: &Object<'v>) -> impl Iterator<Item = &'v str> {
+    let plans = PLAN_KEYS.iter().filter_map(|key| root.object(key));
+    let free = plans.flat_map(|block| FREE_PLANS.iter().filter_map(move |name| block.object(name)));
+    free.flat_map(|plan| BLOCKED_KEYS.iter().flat_map(move |key| plan.texts(key)))
 }

@@ -59,8 +59,9 @@ pub(crate) struct StatedAuth {
 }
 
 impl StatedAuth {
-    /// Reads a line, before any other reader does.
+    /// Reads a line with its indentation, before any other reader does.
     pub(crate) fn read_line(&mut self, line: &str, draft: &mut Draft<'_>) {
+        let (is_nested, line) = (line.starts_with([' ', '\t']), line.trim());
         self.place(draft);
         self.shows_credential |= text::has_four(line, *b"Bear") && line.contains("uthorization: Bearer ");
         if line.starts_with("```") {
@@ -69,7 +70,7 @@ impl StatedAuth {
         }
         let is_of_auth = self.sections.last().is_some_and(|section| section.is_of_auth);
         if !self.is_code {
-            self.remarks.read_line(line, is_of_auth);
+            self.remarks.read_line(line, is_of_auth, is_nested);
         }
         if line.starts_with('#') && !self.is_code {
             return self.read_heading(line, draft);
@@ -249,6 +250,7 @@ impl StatedAuth {
         }
         self.apply_optional(count, manifest);
         apply(manifest, &self.conditional, self.is_paid);
+        keep_key_arguments(draft);
         self.remarks.finish(draft);
     }
 
@@ -359,6 +361,29 @@ fn apply(manifest: &mut Manifest, conditional: &HashSet<usize>, is_paid: bool) {
         }
     }
     limit_payment(manifest);
+}
+
+/// Keeps the key that tools accept as an argument, if the text states no other: `find_rooms(query, api_key)`.
+fn keep_key_arguments(draft: &mut Draft<'_>) {
+    const NAMES: &[&str] = &["api_key", "apiKey", "apikey"];
+    let key_of = |call: &Capability| {
+        let properties = call.parameters.as_ref()?.get("properties")?.as_object()?;
+        NAMES.iter().find(|name| properties.contains_key(**name)).copied()
+    };
+    let is_argument = |call: &&Capability| call.invocation.method.is_none();
+    let mut calls = draft.manifest.capabilities.iter().filter(is_argument);
+    let Some(name) = calls.clone().find_map(key_of) else { return };
+    if draft.manifest.auth.iter().any(|auth| auth.scheme != AuthScheme::None) {
+        return;
+    }
+    let ids =
+        calls.by_ref().filter(|call| key_of(call).is_some()).map(|call| call.native_id.clone()).collect();
+    draft.keep(Auth {
+        location: Some("argument".to_owned()),
+        name: Some(name.to_owned()),
+        applies_to: AppliesTo::OptionalIds { ids },
+        ..Auth::new(AuthScheme::ApiKey)
+    });
 }
 
 /// Restricts a payment that a text states for all calls to the calls that need it, if others are free.

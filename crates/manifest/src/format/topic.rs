@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::draft::{self, Draft};
-use crate::format::{lenient, terms};
+use crate::format::{asset_contracts, lenient, terms};
 use crate::model::PolicyChoice;
 use crate::text;
 
@@ -18,6 +18,8 @@ pub(super) enum Topic {
     Credentials,
     Attribution,
     Limits,
+    /// The accounts or contracts of the service on a blockchain.
+    Contracts,
 }
 
 impl Topic {
@@ -30,9 +32,27 @@ impl Topic {
             Self::Attribution
         } else if has(&["rate"]) && has(&["limit", "limits", "limiting"]) {
             Self::Limits
+        } else if has(&["contracts", "wallets", "addresses"]) {
+            Self::Contracts
         } else {
             Self::Other
         }
+    }
+}
+
+/// Maximum number of contracts of one text that are kept.
+const CONTRACTS_MAX: usize = 50;
+
+/// Keeps the address of a contract or an account, in the lines below a heading about them: `Router: 0x…`.
+pub(super) fn read_contract(label: &str, value: &str, draft: &mut Draft<'_>) {
+    if !asset_contracts::is_address(value) || !value.bytes().any(|byte| byte.is_ascii_digit()) {
+        return;
+    }
+    let kept = draft.manifest.features.other.entry("contracts".to_owned());
+    if let Value::Object(kept) = kept.or_insert_with(|| Value::Object(Map::new()))
+        && kept.len() < CONTRACTS_MAX
+    {
+        kept.entry(label).or_insert_with(|| Value::from(value));
     }
 }
 

@@ -89,7 +89,7 @@ fn read_skill(skill: &Object<'_>, draft: &mut Draft<'_>) {
             let (schema, presence) = typed(word);
             parameters.add(name, schema, Location::of(&capability.invocation, name), presence);
         }
-        capability.parameters = parameters.finish();
+        capability.parameters = parameters.finish_stated(&capability.invocation);
     }
     capability.response = skill.object("output").map(|output| {
         let members: Map<String, Value> =

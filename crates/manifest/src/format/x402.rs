@@ -65,6 +65,9 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         draft.keep(Payment { scheme: Some("x402".to_owned()), price: None, ..of_root.clone() });
     }
     let of_root = Payment { network: of_root.network, asset: of_root.asset, ..Payment::default() };
+    for payment in draft.manifest.payments.iter_mut().filter(|payment| payment.plan.is_none()) {
+        payment.scheme.get_or_insert_with(|| "x402".to_owned());
+    }
     for key in LISTS {
         if let Some(list @ Value::Array(items)) = root.value(key)
             && !items.is_empty()

@@ -95,7 +95,7 @@ fn parameters(published: &Object<'_>, flavour: Flavour, capability: &mut Capabil
         }
         parameters.add_described(name, value, &capability.invocation);
     }
-    capability.parameters = parameters.finish();
+    capability.parameters = parameters.finish_stated(&capability.invocation);
 }
 
 /// Checks `enum`, `default` and `items` against the type of the parameter, and `default` against `enum`.

@@ -115,8 +115,9 @@ fn read_prose(prose: &str, draft: &mut Draft<'_>) {
     let mut plans = PlanLines::default();
     let prose = &*whole_variables::with_whole_variables(prose);
     let first = prose.lines().map(str::trim).find(|line| !line.is_empty()).and_then(title_line);
-    for line in prose.lines().take(LINES_MAX).map(str::trim) {
-        credentials.read_line(line, draft);
+    for whole in prose.lines().take(LINES_MAX) {
+        credentials.read_line(whole, draft);
+        let line = whole.trim();
         servers.read_line(line, draft);
         plans.read_line(line, draft);
         labels.read_prohibition(above, line, draft);

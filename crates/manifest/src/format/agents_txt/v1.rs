@@ -310,7 +310,10 @@ fn read_capability(object: &Object<'_>, draft: &mut Draft<'_>) {
         let presence = if location == Location::Path { Presence::Required } else { presence };
         parameters.add(name, schema, location, presence);
     }
-    capability.parameters = parameters.finish();
+    capability.parameters = match object.value_of(&["parameters", "params"]) {
+        Some(_) => parameters.finish_stated(&capability.invocation),
+        None => None,
+    };
     read_auth(object, &mut capability, draft);
     check_rate(object, draft);
     capability.rate_limit = object.value("rateLimit").and_then(|limit| match limit {

@@ -8,7 +8,7 @@ use crate::json::push_index;
 use crate::model::Capability;
 use crate::object::Object;
 use crate::pattern;
-use crate::schema::{Location, Parameters, is_of_type, object_descriptor};
+use crate::schema::{self, Location, Parameters, is_of_type, object_descriptor};
 use crate::walk::List;
 
 /// Maximum number of capabilities of one document, and parameters of each, whose default is matched with the pattern: a pattern takes up to
@@ -34,6 +34,9 @@ pub(super) fn read(published: &Object<'_>, capability: &mut Capability, draft: &
         matches_left = matches_left.saturating_sub(1);
     });
     capability.parameters = parameters.finish();
+    if published.list("parameters").is_some_and(<[_]>::is_empty) {
+        capability.parameters = schema::without_parameters(&capability.invocation);
+    }
 }
 
 fn check_range(parameter: &Object<'_>, draft: &mut Draft<'_>) {

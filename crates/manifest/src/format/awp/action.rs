@@ -135,7 +135,7 @@ fn inputs(action: &Object<'_>, shared: &Shared<'_>, capability: &mut Capability,
         parameters.add(name, schema, location, Presence::of(required));
     }
     add_key(action, &inputs, capability, &mut parameters);
-    capability.parameters = parameters.finish();
+    capability.parameters = parameters.finish_stated(&capability.invocation);
     if let Some(schema) = &mut capability.parameters {
         shared.types.attach(schema, &references);
     }

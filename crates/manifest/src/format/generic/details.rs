@@ -159,5 +159,8 @@ pub(super) fn read_access(object: &Object<'_>, context: &Context, capability: &m
     read_payment(object, capability);
     needed_credentials::set_by_headers(object, &mut capability.auth);
     needed_credentials::set_described(capability);
-    capability.rate_limit = object.value_of(header::LIMIT_KEYS).and_then(lenient::rate_limit);
+    let limit = object.value_of(header::LIMIT_KEYS);
+    capability.rate_limit = limit.and_then(lenient::rate_limit);
+    let rates = limit.and_then(lenient::rates_of);
+    capability.published.extend(rates.map(|rates| ("rate_limits".to_owned(), rates)));
 }

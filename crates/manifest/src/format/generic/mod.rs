@@ -44,7 +44,7 @@ pub(crate) use by_name::apply_by_name;
 use element::{Call, Context};
 use lists::{ListKind, SERVICE_KEYS, has_groups, is_described, is_group_of_calls};
 pub(crate) use lists::{first_list, is_call_object as is_call};
-use reader::{NESTING_MAX, Reader, Wanted, call_of, is_left_out};
+use reader::{NESTING_MAX, Reader, Wanted, call_of, is_left_out, is_names};
 pub(crate) use service_folder::folder_of;
 use typed::Typed;
 pub(crate) use workflows::read_workflows;
@@ -100,11 +100,6 @@ pub(crate) fn read_service_list(key: &str, value: &Value, pointer: &str, draft: 
     reader.read_list(list, value, pointer);
 }
 
-/// Whether a list contains only texts.
-fn is_names(value: &Value) -> bool {
-    value.as_array().is_some_and(|list| !list.is_empty() && list.iter().all(Value::is_string))
-}
-
 /// Whether elements that are only names become capabilities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Names {
@@ -115,6 +110,7 @@ enum Names {
 impl Reader<'_, '_> {
     fn read_services(&mut self, root: &Object<'_>) {
         let context = Context::of_lists(root, self.draft);
+        self.is_about_owner = reader::is_about_owner(root);
         if lists::is_call_object(root.map) && first_list(root.map).is_none() {
             return self.read_only_call(root, &context);
         }
@@ -412,7 +408,9 @@ impl Reader<'_, '_> {
         if let Some(kind) = kind.filter(|_| list.depth < NESTING_MAX) {
             return self.read_list(List { kind, depth: list.depth + 1, ..list }, value, pointer);
         }
-        if let Some(name) = name.filter(|_| list.names == Names::Kept && !list.context.has_groups) {
+        if list.kind.is_skills() && self.is_about_owner {
+            self.keep_subject(name, items);
+        } else if let Some(name) = name.filter(|_| list.names == Names::Kept && !list.context.has_groups) {
             let mut capability =
                 self.draft.capability(CapabilityKind::Unknown, name, name, pointer.to_owned());
             capability.tags = draft::tags(items.iter().filter_map(Value::as_str));

@@ -2,10 +2,13 @@
 
 use std::collections::HashSet;
 
+use serde_json::Value;
+
 use super::lists;
 use crate::draft::{self, Draft};
 use crate::format::outbound;
 use crate::model::Capability;
+use crate::object::Object;
 
 /// Deepest nesting of objects in which lists are searched.
 pub(super) const NESTING_MAX: usize = 4;
@@ -24,18 +27,32 @@ pub(super) enum Wanted {
     Calls(HashSet<(String, String)>),
 }
 
+/// Whether a list contains only texts.
+pub(super) fn is_names(value: &Value) -> bool {
+    value.as_array().is_some_and(|list| !list.is_empty() && list.iter().all(Value::is_string))
+}
+
+/// Types of documents about a person or a business (schema.org).
+const OWNERS: &[&str] = &["Person", "Organization", "LocalBusiness", "ProfessionalService", "Corporation"];
+
+pub(super) fn is_about_owner(root: &Object<'_>) -> bool {
+    root.text_of(&["type", "@type"]).is_some_and(|kind| OWNERS.contains(&kind))
+}
+
 pub(super) struct Reader<'r, 'd> {
     pub(super) draft: &'r mut Draft<'d>,
     /// Native ids of the capabilities that have more than a name.
     pub(super) seen: HashSet<String>,
     pub(super) wanted: Wanted,
+    /// Whether the document is about a person or a business, whose skills are not called.
+    pub(super) is_about_owner: bool,
     /// Elements that were read, including repeats.
     tries: usize,
 }
 
 impl<'r, 'd> Reader<'r, 'd> {
     pub(super) fn new(draft: &'r mut Draft<'d>, wanted: Wanted) -> Self {
-        Self { draft, seen: HashSet::new(), wanted, tries: 0 }
+        Self { draft, seen: HashSet::new(), wanted, is_about_owner: false, tries: 0 }
     }
 
     /// Whether further elements are dropped.
@@ -47,6 +64,13 @@ impl<'r, 'd> Reader<'r, 'd> {
     pub(super) fn see_all(&mut self, may_repeat: bool) {
         let known = self.draft.manifest.capabilities.iter().filter(|_| may_repeat);
         self.seen.extend(known.map(|known| known.native_id.clone()));
+    }
+
+    /// Keeps what a person or a business knows about a subject as tags of the document.
+    pub(super) fn keep_subject(&mut self, subject: Option<&str>, known: &[Value]) {
+        let manifest = &mut self.draft.manifest;
+        let words = subject.into_iter().chain(known.iter().filter_map(Value::as_str));
+        manifest.tags = draft::tags(manifest.tags.iter().map(String::as_str).chain(words));
     }
 
     pub(super) fn push(&mut self, capability: Capability) {

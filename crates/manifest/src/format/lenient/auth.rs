@@ -183,6 +183,7 @@ fn read_details(auth: &mut Auth, object: &Object<'_>) {
             auth.scheme = AuthScheme::Bearer;
         }
         auth.name = Some(name.trim().to_owned()).filter(|name| !name.is_empty());
+        auth.format = auth.format.take().or_else(|| form_of(value).map(str::to_owned));
     }
     let known = auth.token_url.take();
     auth.token_url = url(TOKEN_KEYS).or(known);
@@ -202,6 +203,20 @@ fn read_details(auth: &mut Auth, object: &Object<'_>) {
     auth.scopes.extend(described_scopes(object));
     auth.add_flows(flows(object));
 }
+
+/// The form of a credential in the header of a request: `sk_...` in `Bearer sk_...`.
+fn form_of(value: &str) -> Option<&str> {
+    let value = value.trim();
+    let word = value.strip_prefix("Bearer ").unwrap_or(value).trim();
+    let (start, rest) = word.split_once('_')?;
+    let is_start = (1..=FORM_START_MAX).contains(&start.len())
+        && start.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
+    let is_open = rest.ends_with(['.', '\u{2026}', '>', '}', '*']) && !rest.contains(char::is_whitespace);
+    (is_start && is_open && word.len() <= NAME_CHARS_MAX).then_some(word)
+}
+
+/// Maximum number of letters before the first underscore of a key, as `sk` in `sk_live_...`.
+const FORM_START_MAX: usize = 8;
 
 const TOKEN_KEYS: &[&str] = &["token_url", "tokenUrl", "token_endpoint", "tokenEndpoint", "oauth_token"];
 const AUTHORIZE_KEYS: &[&str] =

@@ -117,6 +117,25 @@ pub(crate) fn rate_limit_of_members(map: &Map<String, Value>) -> Option<RateLimi
     if is_read { stated } else { rate_by_plan(map, 0).or(stated) }
 }
 
+/// The counts of a limit that has several windows, as published: `{"requests_per_minute": 60, "requests_per_hour": 1000}`. The model has
+/// room for one.
+pub(crate) fn rates_of(limit: &Value) -> Option<Value> {
+    let map = limit.as_object()?;
+    let is_count = |(name, count): &(&String, &Value)| {
+        count.is_u64()
+            && WINDOWS
+                .iter()
+                .any(|(keys, window)| keys.contains(&name.as_str()) || is_count_per(name, *window))
+    };
+    let counts: Map<String, Value> = map
+        .iter()
+        .filter(is_count)
+        .take(WINDOWS.len())
+        .map(|(name, count)| (name.clone(), count.clone()))
+        .collect();
+    (counts.len() > 1).then_some(Value::Object(counts))
+}
+
 /// The rate that the members of one object state.
 fn rate_of(object: &Object<'_>) -> Option<RateLimit> {
     let burst = ["burst", "burst_limit", "burstLimit"].iter().find_map(|key| object.whole(key));

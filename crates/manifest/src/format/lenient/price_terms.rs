@@ -48,9 +48,11 @@ pub(crate) fn is_model(word: &str) -> bool {
 const SYMBOL_BYTES_MAX: usize = 8;
 /// Contracts of USDC on the networks that x402 files name.
 const USDC_CONTRACTS: &[&str] = &[
-    "0x833589fcd6edb88e08f4c7c32d4f71b54bda02913",
+    "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913",
     "0x036cbd53842c5426634e7929541ec2318f3dcf7e",
-    "epjfwdd5aufqssqem2qn1xzybapc8g4wegkzwytdt1v",
+    "0xaf88d065e77c8cc2239327c5edb3a432268e5831",
+    "0x3c499c542cef5e3811e1192ce70d8cc03d5c3359",
+    "epjfwdd5aufqssqem2qn1xzybapc8g4weggkzwytdt1v",
 ];
 
 /// The number of decimals of an amount that x402 states in the smallest unit of an asset: `maxAmountRequired`, or `amount` beside `payTo`

@@ -117,9 +117,11 @@ fn listed_name(value: &Value) -> Option<&str> {
     value.as_str().map(str::trim).filter(|name| !name.is_empty() && *name != "dynamic")
 }
 
-/// The call that reads a resource.
+/// The call that reads a resource. A resource with a name only is at its server, which knows the URI.
 pub(crate) fn resource_call(server: Option<&str>, uri: &str) -> Invocation {
-    through(server, json!({"method": "resources/read", "params": {"uri": uri}}))
+    let call = through(server, json!({"method": "resources/read", "params": {"uri": uri}}));
+    // RFC 3986 §3: a URI begins with its scheme.
+    if uri.contains(':') { call } else { Invocation { envelope: None, ..call } }
 }
 
 /// The call that gets a prompt.

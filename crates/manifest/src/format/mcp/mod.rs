@@ -18,12 +18,13 @@ mod tools;
 use std::collections::HashSet;
 
 use serde_json::Value;
+use url::Url;
 
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, at_path, medium, strong};
 use crate::format::{header, lenient};
 use crate::identity::host_of;
-use crate::model::{CapabilityKind, Format, Interface, Protocol};
+use crate::model::{CapabilityKind, Format, Interface, Link, Protocol};
 use crate::object::{Object, children};
 use crate::text;
 
@@ -161,7 +162,8 @@ pub(crate) fn merge(root: &Object<'_>, draft: &mut Draft<'_>) {
 /// The same. A file that describes one server and lists nothing that it offers has the server itself as its capability.
 fn read_parts(root: &Object<'_>, is_server: bool, draft: &mut Draft<'_>) {
     let mut access = access::read(root);
-    let found = servers::read(root, draft);
+    let mut found = servers::read(root, draft);
+    read_page_tools(root, &mut found, draft);
     if access.auth.is_empty() {
         access.auth = found.iter().flat_map(servers::credentials).collect();
         access.auth.extend(servers::credentials_of_blocks(root));
@@ -208,6 +210,22 @@ fn read_parts(root: &Object<'_>, is_server: bool, draft: &mut Draft<'_>) {
     access::open_pages(root, found);
     draft.keep_all(access.auth);
     draft.keep_all(servers::secrets_of_packages(root));
+}
+
+/// Replaces a server at a home page by a link to this page, if the description says that a browser calls the tools of the page (WebMCP).
+fn read_page_tools(root: &Object<'_>, found: &mut Vec<Interface>, draft: &mut Draft<'_>) {
+    let info = root.object_of(&["serverInfo", "server_info"]);
+    let mut described = std::iter::once(root).chain(&info).filter_map(|holder| holder.text("description"));
+    if !described.any(|text| text.contains("WebMCP") || text.contains("navigator.modelContext")) {
+        return;
+    }
+    let is_home = |interface: &Interface| {
+        let path = |url: &str| Url::parse(url).is_ok_and(|url| matches!(url.path(), "/" | ""));
+        interface.transport.is_none() && interface.url.as_deref().is_some_and(path)
+    };
+    let (pages, servers): (Vec<Interface>, Vec<Interface>) = found.drain(..).partition(is_home);
+    *found = servers;
+    draft.keep_all(pages.into_iter().filter_map(|page| Some(Link::new("webmcp", page.url?, None))));
 }
 
 /// Adds the server that a file declares as a capability, like the entry of a catalog for it.

@@ -24,7 +24,7 @@ use crate::document::Body;
 use crate::document::{NO_OBJECT, OVER_BUDGET};
 use crate::draft::{self, CAPABILITIES_MAX, Draft};
 use crate::format::detect::candidate::{Marker, strong};
-use crate::format::{lenient, needed_credentials};
+use crate::format::{lenient, named_keys, needed_credentials};
 use crate::json;
 use crate::model::{Auth, AuthScheme, CapabilityAuth, Tristate};
 use crate::name::ManifestUrl;
@@ -130,6 +130,7 @@ pub(crate) fn merge(root: &Map<String, Value>, at: &ManifestUrl, draft: &mut Dra
     draft.keep_all(users.restricted(reading.schemes));
     if !draft.format().is_core() {
         needed_credentials::read(first, draft);
+        named_keys::read(first, draft);
     }
     // Without requirements for the whole document, only operations that state a scheme use it.
     if reading.auth == CapabilityAuth::default() {

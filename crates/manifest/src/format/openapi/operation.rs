@@ -11,9 +11,12 @@ use super::parameters::{Input, Parameters, collect, is_true, path_names, preferr
 use super::{Reading, payment, rules, security, servers};
 use crate::draft::{self, Draft};
 use crate::format::lenient;
-use crate::model::{Capability, CapabilityKind, Confirmation, ExecutionModel, Protocol, Tristate};
+use crate::model::{
+    Capability, CapabilityKind, Confirmation, ExecutionModel, Invocation, Protocol, Tristate,
+};
 use crate::object;
 use crate::reference::Resolver;
+use crate::schema;
 
 /// Maximum number of successful responses of one operation that are read: a hundred codes and `2XX`.
 const SUCCESSES_MAX: usize = 101;
@@ -58,7 +61,8 @@ pub(super) fn read<'a>(
     let lists = [path_operation.item.get("parameters"), operation.get("parameters")];
     let parameters = collect(lists, resolver, &path_operation.pointer);
     rules::check_variables(path_operation.path, &path_names(&parameters), &path_operation.pointer, draft);
-    capability.parameters = input(operation, &parameters, resolver, &path_operation.pointer);
+    capability.parameters =
+        input(operation, &parameters, resolver, &path_operation.pointer, &capability.invocation);
     capability.auth = match operation.get("security") {
         Some(security) => security::requirement(Some(security), &reading.schemes),
         None => reading.auth.clone(),
@@ -104,6 +108,7 @@ fn input<'a>(
     parameters: &Parameters<'a>,
     resolver: &mut Resolver<'a>,
     pointer: &str,
+    invocation: &Invocation,
 ) -> Option<Value> {
     let mut input = Input::default();
     input.add_parameters(parameters, resolver, pointer);
@@ -116,7 +121,8 @@ fn input<'a>(
         let schema = media.get("schema").unwrap_or(&any);
         input.add_body(schema, is_true(body, "required"), unusual, resolver, pointer);
     }
-    input.into_schema()
+    let states_none = body.is_none() && operation.get("parameters").is_some_and(schema::is_empty_statement);
+    input.into_schema().or_else(|| states_none.then(|| schema::without_parameters(invocation)).flatten())
 }
 
 /// `x-openai-isConsequential`: a person confirms every call.

@@ -7,6 +7,7 @@
 mod calling;
 mod follow;
 mod known;
+mod listed_paths;
 mod pages;
 mod target;
 
@@ -100,6 +101,11 @@ fn is_schema_name(name: &str) -> bool {
     matches!(name, "schema" | "inputSchema" | "input_schema" | "outputSchema" | "output_schema")
 }
 
+/// Whether the last of these names is about a schema.
+fn is_schema(names: &[&str]) -> bool {
+    names.last().is_some_and(|name| text::words(text::capped(name, 100)).iter().any(|word| word == "schema"))
+}
+
 /// Maximum number of texts of one document that may name calls.
 const CALLING_TEXTS_MAX: usize = 500;
 
@@ -116,6 +122,8 @@ pub(crate) fn read<'v>(
     let (mut sentences, mut calling): (Vec<Sentence<'v>>, Vec<Sentence<'v>>) = (Vec::new(), Vec::new());
     let (mut meanings, first) = (Meanings::default(), draft.manifest.links.len());
     let relative_page = relative_pages(root, is_core);
+    let page_of_tools =
+        draft.manifest.links.iter().find(|link| link.rel == "webmcp").map(|link| link.url.clone());
     each(root, &mut |names, published, owner| {
         let rooted = relative_page(names, published);
         let address = rooted.as_deref().or_else(|| is_address(published).then_some(published));
@@ -136,19 +144,18 @@ pub(crate) fn read<'v>(
         if target.is_none() && published.starts_with('/') && !is_page() {
             return;
         }
-        let Some(mut url) = absolute(published, folder, draft) else { return };
+        // The page whose tools a browser calls is not a server.
+        let is_server_of_page =
+            |url: &String| target.is_some_and(Target::is_server) && page_of_tools.as_ref() == Some(url);
+        let url = absolute(published, folder, draft).filter(|url| !is_server_of_page(url));
+        let Some(mut url) = url else { return };
         // The web page of a package is not a server.
         let is_package = target.is_none_or(Target::is_server) && package::of_page(&url).is_some();
         let target = if is_package { Some(Target::of_package()) } else { target };
         let target =
             target.map(|target| if is_elsewhere(names, &url, draft) { target.of_another() } else { target });
-        let is_schema = || {
-            names
-                .last()
-                .is_some_and(|name| text::words(text::capped(name, 100)).iter().any(|word| word == "schema"))
-        };
         let is_followed = target.is_some_and(Target::is_followed);
-        let target = if is_followed && is_schema() && is_on_other_site(&url, draft) {
+        let target = if is_followed && is_schema(names) && is_on_other_site(&url, draft) {
             target.map(Target::of_schema)
         } else {
             target
@@ -228,6 +235,18 @@ fn read_sentences(
                 add_server(Interface::new(Protocol::Mcp, Some(url.clone())), draft);
             }
             draft.keep(Link::new(class.rel, url, None));
+        }
+        for path in listed_paths::in_text(sentence).filter(|_| !is_core) {
+            if links_left == 0 || sentences_left == 0 {
+                return;
+            }
+            sentences_left -= 1;
+            let inside = owner.and_then(|element| listed_paths::below(element, path));
+            let url = absolute(inside.as_deref().unwrap_or(path), folder, draft);
+            if let Some(url) = url.filter(|url| known.is_new(url, None)) {
+                links_left -= 1;
+                draft.keep(Link::new(link_class::classify(&url).rel, url, None));
+            }
         }
     }
 }
