@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde_json::{Map, Value};
 
+use super::credential_headers::{self, CREDENTIAL_KEYWORD};
 use super::instructed_credentials::{self, Need};
 use crate::draft::{DESCRIPTION_CHARS_MAX, Draft, NAME_CHARS_MAX};
 use crate::format::{auth_sentences, lenient, outbound, request_headers};
@@ -24,8 +25,6 @@ const PARAMETERS_MAX: usize = 200;
 const STEPS_MAX: usize = 100;
 /// Maximum number of credentials of one document that are kept.
 const CREDENTIALS_MAX: usize = 16;
-/// The keyword of a parameter's schema that names the scheme of the credential in it.
-const CREDENTIAL_KEYWORD: &str = "x-credential";
 
 /// Words before "requires" that refer to the call or to its caller.
 const SUBJECTS: &[&str] = &[
@@ -330,6 +329,21 @@ pub(crate) fn read(first: usize, draft: &mut Draft<'_>) {
         }
         let by_parameter = is_unstated.then(|| key_parameter(capability)).flatten();
         require(by_parameter.as_slice(), &mut capability.auth);
+        let is_only_paid = capability.auth.schemes == [AuthScheme::Payment];
+        let in_headers =
+            if is_unstated || is_only_paid { credential_headers::mark(capability) } else { Vec::new() };
+        let is_known = |auth: &Auth| by_parameter.iter().any(|known| known.name == auth.name);
+        for header in in_headers.into_iter().filter(|header| !is_known(&header.auth)) {
+            let auth = header.auth;
+            if header.is_required {
+                require(std::slice::from_ref(&auth), &mut capability.auth);
+            }
+            let ids = if header.is_required { &mut found } else { &mut optional };
+            if ids.len() < CREDENTIALS_MAX {
+                let identity = (auth.scheme, auth.location, auth.name);
+                ids.entry(identity).or_default().push(capability.native_id.clone());
+            }
+        }
         // The sentence may repeat the statement of another member.
         let needed = &capability.auth;
         let stated = described.into_iter().filter(|auth| needed.schemes.contains(&auth.scheme));

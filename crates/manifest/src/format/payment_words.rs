@@ -105,6 +105,15 @@ pub(crate) const fn is_only_scheme(payment: &Payment) -> bool {
     !has_asset(payment) && payment.price.is_none() && payment.address.is_none()
 }
 
+/// The scheme of payment that a text names in a word.
+pub(crate) fn scheme_in(text: &str) -> Option<&'static str> {
+    if !text::has_three(text, *b"402") && !text.contains(['p', 'P']) {
+        return None;
+    }
+    let mut words = text.split(is_mark).take(WORDS_MAX);
+    words.find_map(|word| SCHEMES.iter().find(|scheme| scheme.eq_ignore_ascii_case(word)).copied())
+}
+
 fn is_mark(letter: char) -> bool {
     !letter.is_ascii_alphanumeric()
 }

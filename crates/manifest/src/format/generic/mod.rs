@@ -14,6 +14,7 @@ mod messages;
 mod method;
 mod other_shapes;
 mod query;
+pub(crate) use query::parameters_in;
 mod reader;
 mod rpc;
 mod server;

@@ -12,6 +12,7 @@ use super::{Reading, payment, rules, security, servers};
 use crate::draft::{self, Draft};
 use crate::format::lenient;
 use crate::model::{Capability, CapabilityKind, Confirmation, ExecutionModel, Protocol, Tristate};
+use crate::name::URL_BYTES_MAX;
 use crate::object;
 use crate::reference::Resolver;
 
@@ -73,6 +74,7 @@ pub(super) fn read<'a>(
         capability.inferred.insert("idempotency".to_owned(), "idempotency.http-method".to_owned());
     }
     consequence(operation, &mut capability);
+    documentation(operation, draft, &mut capability);
     capability.price = payment::price(operation);
     response(operation, resolver, &path_operation.pointer, &mut capability);
     capability
@@ -117,6 +119,18 @@ fn input<'a>(
         input.add_body(schema, is_true(body, "required"), unusual, resolver, pointer);
     }
     input.into_schema()
+}
+
+/// The page about the operation: its `externalDocs`, with an absolute address.
+fn documentation(operation: &Map<String, Value>, draft: &Draft<'_>, capability: &mut Capability) {
+    let Some(docs) = operation.get("externalDocs").and_then(Value::as_object) else { return };
+    let url = docs.get("url").and_then(Value::as_str).filter(|url| url.len() <= URL_BYTES_MAX);
+    let url = url.and_then(|url| draft.origin_url(url)).filter(|url| draft.not_public(url).is_none());
+    let Some(url) = url else { return };
+    let mut kept = Map::from_iter([("url".to_owned(), Value::from(url))]);
+    let described = draft::description(docs.get("description").and_then(Value::as_str));
+    kept.extend(described.map(|text| ("description".to_owned(), Value::from(text))));
+    capability.published.insert("externalDocs".to_owned(), Value::Object(kept));
 }
 
 /// `x-openai-isConsequential`: a person confirms every call.
