@@ -255,7 +255,7 @@ pub(crate) fn keep_line(line: &str, draft: &mut Draft<'_>) {
     }
     if (1..=LINE_LINKS_MAX).contains(&listed.len()) && !line.contains("](") {
         for (address, title) in link_remarks::of_line(line, &listed) {
-            title_untitled(address, title, draft);
+            title_untitled(address, &title, draft);
         }
     }
 }

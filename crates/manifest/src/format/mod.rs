@@ -36,6 +36,7 @@ mod endpoint;
 mod erc8004;
 mod facts;
 mod generic;
+mod goods;
 mod header;
 mod idempotency;
 mod inline;

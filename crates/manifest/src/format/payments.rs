@@ -11,7 +11,7 @@ use crate::draft::Draft;
 use crate::format::payment_chain::asset_and_network;
 use crate::format::payment_words::{in_sentence, is_only_scheme};
 use crate::format::{
-    asset_contracts, lenient, payment_chain, payment_handlers, payment_words, plan_limits, price_list,
+    asset_contracts, goods, lenient, payment_chain, payment_handlers, payment_words, plan_limits, price_list,
 };
 use crate::model::{AuthScheme, Format, Payment};
 use crate::object::{Object, texts};
@@ -149,6 +149,7 @@ fn stated(root: &Object<'_>, found: &mut Terms) {
     if let Some(pricing) = root.value("pricing") {
         price_list(pricing, found);
     }
+    goods::read(root.map, &mut |name, payment| found.add(of_plan(name, payment)));
     let priced_blocks = root.object_of(&["pricing"]);
     for holder in std::iter::once(root.clone()).chain(priced_blocks) {
         let asset = holder.text("currency").map(|code| text::capped(code, 100).to_owned());
@@ -296,6 +297,7 @@ fn wallets(block: &Object<'_>, base: &Payment, found: &mut Terms) {
 pub(super) const NETWORKS: &[&str] = &[
     "evm",
     "base",
+    "arc",
     "ethereum",
     "eth",
     "solana",

@@ -13,7 +13,8 @@ use crate::object::{Object, texts};
 use crate::safety;
 use crate::unread;
 
-const TAG_KEYS: &[&str] = &["tags", "category", "categories", "keywords", "topics"];
+const TAG_KEYS: &[&str] =
+    &["tags", "category", "categories", "primary_category", "primaryCategory", "keywords", "topics"];
 const EXAMPLE_KEYS: &[&str] = &[
     "examples",
     "example",
