@@ -44,7 +44,7 @@ pub(super) fn of_line<'t>(line: &'t str, addresses: &[&'t str]) -> Vec<(&'t str,
             item.get(..until).filter(|item| is_item && has_label(item) && address.contains("://"))
         });
         let in_brackets = || {
-            let behind = between(*end, item.len()).strip_prefix(')')?;
+            let behind = between(*end, item.len()).strip_prefix(')')?.trim_start_matches('/');
             let before = between(0, *start).strip_suffix('(')?.trim_end();
             (is_item && next.is_none() && !before.is_empty()).then(|| [before, behind].concat())
         };
@@ -58,7 +58,8 @@ pub(super) fn of_line<'t>(line: &'t str, addresses: &[&'t str]) -> Vec<(&'t str,
 fn label_in(before: &str, is_first: bool) -> Option<&str> {
     let label = before.trim_end_matches([' ', '`', '<', '*', '(']).strip_suffix([':', '\u{ff1a}'])?;
     // "base URL (default: https://…)"
-    let label = label.rsplit_once(" (").map_or(label, |(label, _)| label);
+    let open = label.rsplit_once(" (").filter(|(_, inner)| !inner.contains(')'));
+    let label = open.map_or(label, |(label, _)| label);
     let ends = CLAUSE_ENDS.iter().filter(|end| !(is_first && **end == ", "));
     let start = ends.filter_map(|end| Some(label.rfind(end)? + end.len())).max().unwrap_or(0);
     let label =

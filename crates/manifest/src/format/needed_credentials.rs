@@ -369,7 +369,10 @@ pub(crate) fn read(first: usize, draft: &mut Draft<'_>) {
         add_ids(&mut known.applies_to, ids);
     }
     for ((scheme, location, name), ids) in optional {
-        if draft.manifest.auth.iter().all(|known| known.scheme != scheme) {
+        let is_same = |known: &Auth| {
+            known.scheme == scheme && (name.is_none() || known.name.is_none() || known.name == name)
+        };
+        if !draft.manifest.auth.iter().any(is_same) {
             let applies_to = AppliesTo::OptionalIds { ids };
             draft.keep(Auth { location, name, applies_to, ..Auth::new(scheme) });
         }

@@ -65,7 +65,7 @@ pub(crate) fn in_sentence(sentence: &str) -> Vec<Payment> {
 
 /// Whether a sentence may state a payment.
 fn may_state(sentence: &str) -> bool {
-    let parts = [*b" on ", *b"-on-", *b"ccep", *b"ayme", *b"pay ", *b"Pay "];
+    let parts = [*b" on ", *b"-on-", *b"ccep", *b"ayme"];
     text::has_three(sentence, *b"402") || parts.into_iter().any(|part| text::has_four(sentence, part))
 }
 
@@ -239,7 +239,7 @@ const WORDS_MAX: usize = 500;
 
 /// Whether a sentence is about paying for calls: it names a scheme or a payment. Payments to agents do not count.
 fn is_about_payment(sentence: &str) -> bool {
-    ["402", "ay-per-", "ayment", "ettle", "ccept", "pay ", "Pay "].iter().any(|word| sentence.contains(word))
+    ["402", "ay-per-", "ayment", "ettle", "ccepts"].iter().any(|word| sentence.contains(word))
 }
 
 #[cfg(test)]

@@ -149,12 +149,12 @@ fn stated(root: &Object<'_>, found: &mut Terms) {
     if let Some(pricing) = root.value("pricing") {
         price_list(pricing, found);
     }
-    goods::read(root.map, &mut |name, payment| found.add(of_plan(name, payment)));
     let priced_blocks = root.object_of(&["pricing"]);
     for holder in std::iter::once(root.clone()).chain(priced_blocks) {
         let asset = holder.text("currency").map(|code| text::capped(code, 100).to_owned());
         plans(&holder, &Payment { asset, ..Payment::default() }, found);
     }
+    goods::read(root.map, &mut |name, payment| found.add(of_plan(name, payment)));
 }
 
 /// Members that list plans, each with its price.

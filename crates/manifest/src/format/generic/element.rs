@@ -478,26 +478,5 @@ fn read_call(object: &Object<'_>, request: &Object<'_>, capability: &mut Capabil
         .filter(|output| schema::is_schema(output.map))
         .map(|output| Value::Object(Map::clone(output.map)))
         .or_else(|| lenient::response(&Value::Object(Map::clone(body?.map))));
-    describe_response(object, capability);
-}
-
-/// Adds the description and the media type of the response that an element states in members of their own.
-fn describe_response(object: &Object<'_>, capability: &mut Capability) {
-    let described = object.text_of(&["response_description", "responseDescription"]);
-    let is_media_type = |text: &&str| {
-        let types = ["application/", "text/", "image/", "audio/", "video/"];
-        types.iter().any(|start| text.starts_with(start)) && text.len() <= draft::NAME_CHARS_MAX
-    };
-    let media_type = object.text("type").filter(is_media_type);
-    if described.is_none() && media_type.is_none() {
-        return;
-    }
-    let response = capability.response.get_or_insert_with(|| Value::Object(Map::new()));
-    let Some(response) = response.as_object_mut() else { return };
-    if let Some(text) = draft::description(described) {
-        response.entry("description").or_insert_with(|| Value::from(text));
-    }
-    if let Some(media_type) = media_type {
-        response.entry("x-media-type").or_insert_with(|| Value::from(media_type));
-    }
+    details::describe_response(object, capability);
 }

@@ -64,6 +64,8 @@ pub(super) fn read(root: &Map<String, Value>, first: usize, draft: &mut Draft<'_
             break;
         }
     }
+    // The terms of one operation say nothing about the others.
+    let names_scheme = found.iter().any(|payment| payment.scheme.as_deref().is_some_and(is_scheme));
     let terms = terms(root, first, draft);
     found.extend(
         terms
@@ -88,7 +90,6 @@ pub(super) fn read(root: &Map<String, Value>, first: usize, draft: &mut Draft<'_
             kept.push(payment);
         }
     }
-    let names_scheme = kept.iter().any(|payment| payment.scheme.as_deref().is_some_and(is_scheme));
     draft.keep_all(kept);
     for (at, capability) in draft.manifest.capabilities.iter_mut().enumerate().skip(first) {
         mark(capability, names_scheme, terms.contains_key(&at), root);
