@@ -109,7 +109,7 @@ mod tests {
             (format!("Read {a}: it is new"), vec![]),
             (format!("- {a} and {b}"), vec![]),
             (format!("- All rooms ({a}) \u{2014} a list"), vec![(a, "All rooms \u{2014} a list".to_owned())]),
-            (format!("SHOP_URL - base URL (default: {a})"), vec![(a, "base URL".to_owned())]),
+            (format!("SHOP_URL - base URL (default: {a})"), vec![(a, "SHOP_URL - base URL".to_owned())]),
             (format!("Rooms, if free: {a}"), vec![(a, "Rooms, if free".to_owned())]),
         ] {
             let addresses: Vec<&str> = [a, b].into_iter().filter(|address| line.contains(address)).collect();

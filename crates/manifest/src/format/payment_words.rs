@@ -100,7 +100,12 @@ fn add_accepted(sentence: &str, found: &mut Vec<Payment>) {
             && is(before(2), &["pay", "paid", "payment", "payments", "payable"]);
         let is_stated = is_paid_in
             || is(before(1), &["accepts", "accept", "accepting", "accepted"])
-            || is(rest.get(length), &["payments", "payment", "accepted"]);
+            || names.clone().last().is_some_and(|last| {
+                // A comma between the words would begin another clause.
+                ["payments", "payment", "accepted"]
+                    .iter()
+                    .any(|word| sentence.contains(&[*last, *word].join(" ")))
+            });
         if is_stated && names.clone().count() > 1 {
             for name in names {
                 let is_known = |known: &Payment| {
