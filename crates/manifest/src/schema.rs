@@ -89,6 +89,16 @@ pub(crate) fn add_variables(parameters: &mut Option<Value>, invocation: &Invocat
     merge(parameters, found.finish());
 }
 
+/// Removes the locations of parameters of a capability without an address, because no request has them.
+pub(crate) fn drop_locations(parameters: &mut Option<Value>) {
+    let properties = parameters.as_mut().and_then(|schema| schema.get_mut("properties")?.as_object_mut());
+    for property in properties.into_iter().flat_map(|properties| properties.values_mut()) {
+        if let Some(property) = property.as_object_mut() {
+            property.remove("x-in");
+        }
+    }
+}
+
 /// The schema of the parameters object under construction.
 #[derive(Debug, Default)]
 pub(crate) struct Parameters {

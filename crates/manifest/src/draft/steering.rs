@@ -103,7 +103,7 @@ fn manifest_steers(manifest: &Manifest) -> bool {
         .chain(links)
         .flatten()
         .chain(manifest.errors.iter().flat_map(|error| &error.recovery))
-        .chain(manifest.auth.iter().flat_map(|auth| auth.scopes.values()))
+        .chain(manifest.auth.iter().flat_map(|auth| auth.scopes.values().chain(&auth.description)))
         .chain(&manifest.tags)
         .chain(&manifest.representative_queries);
     let mut values = manifest.hints.values().chain(manifest.schemas.values());

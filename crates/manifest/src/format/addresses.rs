@@ -4,6 +4,7 @@
 
 use crate::draft::{self, Draft};
 use crate::format::link_class::{class_of_title, classify, is_document};
+use crate::format::link_remarks;
 use crate::model::{Follow, Interface, Link, Protocol};
 use crate::object::Object;
 
@@ -238,7 +239,9 @@ pub(crate) fn keep_line(line: &str, draft: &mut Draft<'_>) {
     // A quoted address on a reserved host is the value of an example.
     let is_quoted = line.contains('"');
     let labelled = labelled(line);
-    for mut found in in_line(line) {
+    let found = in_line(line);
+    let listed: Vec<&str> = found.iter().map(|found| found.address).collect();
+    for mut found in found {
         if is_quoted && is_example(found.address) {
             continue;
         }
@@ -247,35 +250,59 @@ pub(crate) fn keep_line(line: &str, draft: &mut Draft<'_>) {
             .or_else(|| labelled.filter(|(_, address)| *address == found.address).map(|(label, _)| label));
         keep(&found, draft);
     }
-    if let Some((address, title, note)) = noted(line) {
+    if let Some((address, title, note)) = item_link(line) {
         keep_note(address, title, note, draft);
+    }
+    if (1..=LINE_LINKS_MAX).contains(&listed.len()) && !line.contains("](") {
+        for (address, title) in link_remarks::of_line(line, &listed) {
+            title_untitled(address, &title, draft);
+        }
     }
 }
 
-/// The address, title and note of an item that is one Markdown link: `- [Rooms](/rooms.md): all rooms and their prices`.
-fn noted(line: &str) -> Option<(&str, &str, &str)> {
+/// Maximum number of addresses of one line that are titled by the words between them.
+const LINE_LINKS_MAX: usize = 16;
+
+/// Sets the title of a link that has none.
+fn title_untitled(address: &str, title: &str, draft: &mut Draft<'_>) {
+    let published = crate::address::with_scheme(address);
+    let Some(url) = crate::address::on_document(draft.base(), &published) else { return };
+    let url = url.into_string();
+    let link = draft.manifest.links.iter_mut().find(|link| link.url == url && link.title.is_none());
+    if let Some(link) = link {
+        link.title = draft::title(Some(title));
+    }
+}
+
+/// The address, title and note of an item that is one Markdown link: `- [Rooms](/rooms.md): all rooms and their prices`. The note is empty
+/// if the item has none.
+fn item_link(line: &str) -> Option<(&str, &str, &str)> {
     let item = line.trim_start_matches(['-', '*', '+', ' ', '\t']);
     let (title, after) = item.trim_start_matches("**").strip_prefix('[')?.split_once("](")?;
     let (address, note) = after.split_once(')')?;
     let note = note.trim_start_matches("**").trim_start();
-    let note = NOTE_MARKS.iter().find_map(|mark| note.strip_prefix(mark))?.trim();
-    let is_plain = !note.is_empty() && !note.contains("](") && !title.contains(']');
+    let is_item = item.len() < line.len();
+    let noted = NOTE_MARKS.iter().find_map(|mark| note.strip_prefix(mark)).map(str::trim);
+    let note = noted.or_else(|| Some(note).filter(|note| is_item && note.is_empty()))?;
+    let is_plain = !note.contains("](") && !title.contains(']') && (is_item || !note.is_empty());
     is_plain.then_some((address, title, note))
 }
 
 /// Marks between a link and its note.
 const NOTE_MARKS: &[&str] = &[":", "\u{2014}", "\u{2013}", "- "];
 
-/// Adds the note of a link to its title.
+/// Adds the note of a link to its title. If an earlier item with another title has the same address, the titles are joined.
 fn keep_note(address: &str, title: &str, note: &str, draft: &mut Draft<'_>) {
     let published = crate::address::with_scheme(address);
     let Some(url) = crate::address::on_document(draft.base(), &published) else { return };
     let (url, title) = (url.into_string(), draft::name(Some(title)));
     let link = draft.manifest.links.iter_mut().find(|link| link.url == url);
-    if let Some(link) = link.filter(|link| link.title == title)
-        && let Some(title) = title
-    {
-        link.title = draft::title(Some(&format!("{title}: {note}")));
+    let Some((link, title)) = link.zip(title) else { return };
+    let noted = if note.is_empty() { title.clone() } else { format!("{title}: {note}") };
+    if link.title.as_ref() == Some(&title) {
+        link.title = draft::title(Some(&noted));
+    } else if let Some(known) = link.title.as_ref().filter(|known| !known.contains(&title)) {
+        link.title = draft::title(Some(&format!("{known}; {noted}")));
     }
 }
 

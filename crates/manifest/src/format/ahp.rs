@@ -59,6 +59,9 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
             .iter()
             .find_map(|key| lenient::rate_limit(limits.value(key)?))
     });
+    if let Some(eta) = root.object("async").and_then(|async_| async_.whole("max_eta_seconds")) {
+        draft.manifest.features.other.insert("max_eta_seconds".to_owned(), Value::from(eta));
+    }
     if let Some(signals) = root.object("content_signals") {
         read_signals(&signals, draft);
     }
@@ -106,6 +109,9 @@ fn read_capability(
     let mut capability = draft.begin(kind, object, &["name"], &[]);
     capability.tags = draft::tags(object.texts("response_types"));
     capability.auth = needed.clone();
+    let published = ["mode", "action_type", "accept_fallback"].iter();
+    let published = published.filter_map(|key| Some(((*key).to_owned(), object.value(key)?.clone())));
+    capability.published.extend(published.filter(|(_, value)| value.is_boolean() || is_short(value)));
     let method = if mode == "MODE1" { "GET" } else { "POST" };
     if let Some(address) = url.and_then(|url| draft.on_origin(url, &object.pointer)) {
         endpoint::set_call(&mut capability, method, address);
@@ -124,6 +130,11 @@ fn read_capability(
         }
     }
     draft.push(capability);
+}
+
+/// Whether a value is a text of a few words.
+fn is_short(value: &Value) -> bool {
+    value.as_str().is_some_and(|text| text.len() <= draft::NAME_CHARS_MAX)
 }
 
 /// The message of a call.

@@ -119,6 +119,9 @@ fn read_intent(intent: &Object<'_>, origin: Option<&str>, draft: &mut Draft<'_>)
     }
     capability.parameters =
         intent.value("parameters").and_then(|value| schema::lenient(value, &capability.invocation));
+    if capability.invocation.endpoint().is_none() {
+        schema::drop_locations(&mut capability.parameters);
+    }
     capability.response = intent.value("returns").and_then(lenient::response);
     if draft.checked(intent, "price", &PRICE).is_some() {
         capability.price = intent.value("price").and_then(lenient::price);

@@ -1,6 +1,6 @@
 //! Contacts of a service for a specific purpose, such as security reports.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::check::is_email;
 use crate::draft::{self, Draft};
@@ -19,7 +19,25 @@ pub(crate) fn keep_others(root: &Object<'_>, draft: &mut Draft<'_>) {
             keep_for_purpose(name, address, draft);
         }
     }
+    keep_inner(root.map, 0, draft);
 }
+
+/// Keeps addresses for security reports in the blocks of a document: `"trust": {"security_contact": "security@shop.example"}`.
+fn keep_inner(map: &Map<String, Value>, depth: usize, draft: &mut Draft<'_>) {
+    for (name, value) in map.iter().take(MEMBERS_MAX) {
+        match value {
+            Value::Object(inner) if depth < NESTING_MAX => keep_inner(inner, depth + 1, draft),
+            Value::String(address) if depth > 0 && name.contains("ecurity") && address.contains('@') => {
+                keep_for_purpose(name, address, draft);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Deepest nesting of blocks that is searched, and maximum number of members of one block.
+const NESTING_MAX: usize = 3;
+const MEMBERS_MAX: usize = 100;
 
 /// Keeps an e-mail address for the purpose in the name of its member, unless it is a contact already.
 pub(crate) fn keep_for_purpose(name: &str, address: &str, draft: &mut Draft<'_>) {

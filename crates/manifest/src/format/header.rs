@@ -6,7 +6,7 @@ use crate::address::{is_method, split_method};
 use crate::budget;
 use crate::check::is_email;
 use crate::draft::{self, Draft};
-use crate::format::language::language_of;
+use crate::format::language::{language_of, languages_of};
 use crate::format::{contacts, described_block, lenient};
 use crate::identity::host_of;
 use crate::model::{Contact, Format, RateLimit};
@@ -226,6 +226,22 @@ pub(crate) fn complete(root: &Object<'_>, draft: &mut Draft<'_>) {
         let keys = ["tags", "keywords", "categories", "category", "topics"];
         manifest.tags = draft::tags(keys.iter().flat_map(|key| root.texts(key)));
     }
+    if let Some(primary) = root.text_of(&["primary_category", "primaryCategory"]) {
+        let all = manifest.tags.iter().map(String::as_str).chain(std::iter::once(primary));
+        manifest.tags = draft::tags(all);
+    }
+    if let Some(languages) = languages_of(root) {
+        manifest.features.other.entry("languages".to_owned()).or_insert(languages);
+    }
+    for key in RULE_KEYS {
+        let is_list = |rules: &&Value| {
+            let rules = rules.as_array().filter(|rules| !rules.is_empty());
+            rules.is_some_and(|rules| rules.iter().all(Value::is_string))
+        };
+        let rules = root.value(key).filter(is_list);
+        let rules = rules.filter(|rules| budget::bytes_of(rules, HINT_BYTES_MAX) <= HINT_BYTES_MAX);
+        manifest.hints.extend(rules.map(|rules| ((*key).to_owned(), rules.clone())));
+    }
     complete_provider(root, draft);
     complete_queries(root, draft);
 }
@@ -247,6 +263,8 @@ const QUERY_KEYS: &[&str] = &[
     "solves",
     "use_cases",
     "useCases",
+    "when_to_use",
+    "whenToUse",
     "examples",
 ];
 
@@ -285,6 +303,9 @@ const HINT_KEYS: &[&str] = &[
     "excludedActions",
     "excluded_actions",
 ];
+/// Members with a list of rules in words for the agents that call a service.
+const RULE_KEYS: &[&str] =
+    &["norms", "rules", "guidelines", "restrictions", "constraints", "agent_rules", "agentRules"];
 /// Maximum number of bytes of one piece of advice.
 const HINT_BYTES_MAX: usize = 8_192;
 

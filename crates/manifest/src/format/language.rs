@@ -1,5 +1,7 @@
 //! The language of a document: by its members, or at the beginning of a line.
 
+use serde_json::Value;
+
 use crate::draft;
 use crate::object::Object;
 
@@ -25,6 +27,18 @@ pub(super) fn language_of(object: &Object<'_>) -> Option<String> {
         draft::name(texts.first().copied().filter(|_| is_known))
     })
 }
+
+/// All languages of a list of several.
+pub(super) fn languages_of(object: &Object<'_>) -> Option<Value> {
+    LANGUAGE_KEYS.iter().find_map(|key| {
+        let texts = object.texts(key);
+        let is_list = texts.len() > 1 && texts.iter().all(|text| is_language(text));
+        is_list.then(|| texts.into_iter().take(LANGUAGES_MAX).map(Value::from).collect())
+    })
+}
+
+/// Maximum number of languages of one document that are kept; published lists have up to 40.
+const LANGUAGES_MAX: usize = 100;
 
 /// The language at the beginning of a line.
 pub(crate) fn language_in(words: &str) -> Option<String> {

@@ -8,7 +8,7 @@ use super::call_prices::{CURRENCY_SIGNS, price_behind};
 use crate::address::{self, Address};
 use crate::draft::{self, Draft};
 use crate::format::link_class;
-use crate::format::{addresses, endpoint, lenient};
+use crate::format::{addresses, endpoint, generic, lenient};
 use crate::model::{Capability, CapabilityKind, Payment, Tristate};
 use crate::schema::{Location, Parameters, Presence};
 use crate::text;
@@ -49,6 +49,21 @@ impl<'t> Call<'t> {
         let has_comma = word.trim_matches(is_mark).ends_with([',', ';']);
         let rest = rest.get(word.len()..).unwrap_or_default();
         is_call.then_some(Self { methods, address, rest, has_comma })
+    }
+
+    /// The call in a sentence that names what is sent before the address: `POST your listing to https://shop.example/api/register`.
+    fn sending(text: &'t str) -> Option<Self> {
+        let (method, sentence) = text.trim_start_matches(is_mark).split_once(char::is_whitespace)?;
+        if !matches!(method, "POST" | "PUT" | "PATCH" | "DELETE") {
+            return None;
+        }
+        let mut words = sentence.split_whitespace().take(WORDS_BEFORE_ADDRESS_MAX + 2);
+        words.find(|word| *word == "to")?;
+        let word = words.next()?;
+        let address = call_address(word);
+        let is_address = address.starts_with("https://") || (address.len() > 1 && address.starts_with('/'));
+        let is_call = is_address && !is_wildcard(word);
+        is_call.then(|| Self { methods: vec![method], address, rest: sentence, has_comma: false })
     }
 
     /// The next call of a list: `POST /a` in `GET /a, POST /a`, or the same methods at the next address: `/rooms` in `GET /halls or
@@ -161,6 +176,9 @@ impl<'t> Call<'t> {
     }
 }
 
+/// Maximum number of words between the method and "to" in such a sentence.
+const WORDS_BEFORE_ADDRESS_MAX: usize = 8;
+
 /// The address in a word, without the punctuation around it and without a last value that is truncated: `/tokens?address=` of
 /// `/tokens?address=0x...`.
 fn call_address(word: &str) -> &str {
@@ -190,7 +208,8 @@ pub(crate) fn read(line: &str, base: Option<&Url>, draft: &mut Draft<'_>) -> boo
     let item = row.as_deref().unwrap_or_else(|| item_of(line));
     let labelled = || {
         let (label, call) = item.split_once(':').filter(|(label, _)| label.len() <= LABEL_CHARS_MAX)?;
-        Some((Some(label.trim_matches(is_mark)).filter(|label| !label.is_empty()), Call::of(call)?))
+        let call = Call::of(call).or_else(|| Call::sending(call))?;
+        Some((Some(label.trim_matches(is_mark)).filter(|label| !label.is_empty()), call))
     };
     // `**Register** — POST /register — an account`, `Rooms → GET /rooms`, `**Rooms** (`GET /rooms`): free ones`.
     let led = || {
@@ -235,7 +254,9 @@ pub(crate) fn read(line: &str, base: Option<&Url>, draft: &mut Draft<'_>) -> boo
     let price = last.and_then(|call| price_behind(call.rest));
     let set = |capability: &mut Capability| {
         capability.description.clone_from(&described);
-        capability.parameters.clone_from(&body);
+        let is_query = || matches!(capability.invocation.method.as_deref(), Some("GET" | "HEAD" | "DELETE"));
+        let query = || described.as_deref().filter(|_| is_query()).and_then(generic::parameters_in);
+        capability.parameters = body.clone().or_else(query);
         capability.price.clone_from(&price);
     };
     // The label of several calls belongs to the group.

@@ -5,6 +5,8 @@
 //!
 //! Follows llmstxt.org (September 2024): an H1, an optional block quote, H2 sections with lists of links.
 
+use serde_json::Value;
+
 use crate::address;
 use crate::draft::{self, Draft};
 use crate::format::addresses::{self, LinkInText};
@@ -18,8 +20,8 @@ use crate::format::shown_calls::ShownCalls;
 use crate::format::shown_servers::ShownServers;
 use crate::format::stated_auth::StatedAuth;
 use crate::format::stated_base::StatedBase;
-use crate::format::{call_prices, endpoint, lenient, listed_calls, whole_variables};
-use crate::model::{Auth, AuthScheme, CapabilityKind, Payment, Tristate};
+use crate::format::{call_prices, endpoint, generic, lenient, listed_calls, whole_variables};
+use crate::model::{Auth, AuthScheme, Capability, CapabilityKind, Payment, Protocol, Tristate};
 use crate::rule::findings;
 use crate::text::{capped, each_word};
 
@@ -57,6 +59,7 @@ pub(crate) fn read(text: &str, draft: &mut Draft<'_>) {
     let (mut tools, mut priced) = (ListedTools::default(), PricedCalls::default());
     let (mut credentials, mut shown) = (StatedAuth::default(), ShownCalls::default());
     let (mut servers, mut plans) = (ShownServers::default(), PlanLines::default());
+    let mut after_call = false;
     for whole in text.lines().take(LINES_MAX) {
         let line = whole.trim();
         plans.read_line(line, draft);
@@ -69,9 +72,12 @@ pub(crate) fn read(text: &str, draft: &mut Draft<'_>) {
             labels.read_line(line, draft);
             continue;
         }
+        let follows_call = std::mem::take(&mut after_call);
         if section.read_line(line, draft) {
+            after_call = true;
             continue;
         }
+        read_filters(line, follows_call, draft);
         for name in addresses::labelled_files(line) {
             addresses::keep(&LinkInText { title: Some(name), address: name }, draft);
         }
@@ -91,6 +97,51 @@ pub(crate) fn read(text: &str, draft: &mut Draft<'_>) {
     tools.finish(draft);
     credentials.finish(calls, draft);
 }
+
+/// Reads a line such as `Filters: ?search, ?section`: the parameters of the call on the line above, or of the only call that lists.
+fn read_filters(line: &str, follows_call: bool, draft: &mut Draft<'_>) {
+    let item = line.trim_start_matches(['-', '*', '+', ' ']);
+    let Some((label, _)) = item.split_once(':').filter(|(_, shown)| shown.contains('?')) else { return };
+    let is_of_filters = matches!(
+        label.trim_matches('*').to_ascii_lowercase().as_str(),
+        "filter" | "filters" | "query" | "query parameters" | "parameters" | "params" | "search parameters"
+    );
+    if !is_of_filters {
+        return;
+    }
+    let Some(parameters) = generic::parameters_in(item) else { return };
+    let is_read = |call: &Capability| {
+        call.invocation.method.as_deref().is_none_or(|method| method == "GET")
+            && call.invocation.protocol == Some(Protocol::Http)
+    };
+    let lists = |call: &Capability| {
+        let mut is_list = false;
+        for text in [&call.native_id, &call.name] {
+            each_word(text, |word| is_list |= LIST_WORDS.contains(&word));
+        }
+        is_list && is_read(call) && call.invocation.url_template.is_none()
+    };
+    let calls = &mut draft.manifest.capabilities;
+    let call = if follows_call {
+        calls.last_mut().filter(|call| is_read(call))
+    } else {
+        let mut listing = calls.iter_mut().filter(|call| lists(call));
+        listing.next().filter(|_| listing.next().is_none())
+    };
+    let Some(call) = call else { return };
+    let known = call.parameters.as_mut().and_then(|schema| schema.get_mut("properties")?.as_object_mut());
+    match (known, parameters.get("properties").and_then(Value::as_object)) {
+        (Some(known), Some(shown)) => {
+            for (name, schema) in shown {
+                known.entry(name.clone()).or_insert_with(|| schema.clone());
+            }
+        }
+        _ => call.parameters = Some(parameters),
+    }
+}
+
+/// Words in the names of calls that return lists.
+const LIST_WORDS: &[&str] = &["list", "lists", "listing", "listings", "catalog", "catalogue", "browse"];
 
 /// Maximum number of endpoints of one text that are read.
 const ENDPOINTS_MAX: usize = 500;

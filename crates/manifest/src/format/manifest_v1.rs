@@ -17,6 +17,7 @@ use crate::model::{
     AgentIdentity, Audit, Auth, AuthScheme, CapabilityKind, Confirmation, Invocation, RateLimit, SafetyClass,
     Tristate,
 };
+use crate::name::parse_url;
 use crate::object::Object;
 use crate::rule::{Kind, findings, may, must};
 use crate::schema;
@@ -60,7 +61,8 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         let manifest = &mut draft.manifest;
         manifest.name = draft::name(app.text("name"));
         manifest.description = draft::description(app.text("description"));
-        manifest.declared_origin = app.string("url");
+        manifest.declared_origin =
+            app.string("url").filter(|url| parse_url(url).is_ok_and(|url| url.has_host()));
         manifest.provider.logo = app.string("logo_url");
     }
     if let Some(auth) = root.value("auth") {
@@ -153,6 +155,7 @@ fn read_action(action: &Object<'_>, needed: &Needed<'_>, draft: &mut Draft<'_>) 
     let mut capability = draft.begin(CapabilityKind::Action, action, &["id"], &["name", "title"]);
     capability.parameters =
         action.value("parameters").and_then(|value| schema::lenient(value, &Invocation::default()));
+    schema::drop_locations(&mut capability.parameters);
     capability.auth.scopes = draft::tags(action.texts("scopes"));
     let is_needed = !capability.auth.scopes.is_empty() || needed.is_identified;
     capability.auth.required = Tristate::from_option(is_needed.then_some(true));

@@ -71,7 +71,7 @@ fn parameter_of(call: &mut Capability, key: &str) -> Option<(String, Option<Stri
     let property = property.as_object_mut()?;
     let location = property.get("x-in").and_then(Value::as_str).map(str::to_owned);
     property
-        .insert(needed_credentials::CREDENTIAL_KEYWORD.to_owned(), Value::from(AuthScheme::ApiKey.as_str()));
+        .insert(credential_headers::CREDENTIAL_KEYWORD.to_owned(), Value::from(AuthScheme::ApiKey.as_str()));
     Some((name.clone(), location))
 }
 

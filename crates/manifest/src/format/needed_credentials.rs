@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde_json::{Map, Value};
 
+use super::credential_headers::{self, CREDENTIAL_KEYWORD};
 use super::instructed_credentials::{self, Need};
 use crate::draft::{DESCRIPTION_CHARS_MAX, Draft, NAME_CHARS_MAX};
 use crate::format::clauses::clauses;
@@ -23,8 +24,6 @@ const PARAMETERS_MAX: usize = 200;
 const STEPS_MAX: usize = 100;
 /// Maximum number of credentials of one document that are kept.
 const CREDENTIALS_MAX: usize = 16;
-/// The keyword of a parameter's schema that names the scheme of the credential in it.
-pub(super) const CREDENTIAL_KEYWORD: &str = "x-credential";
 
 /// Words before "requires" that refer to the call or to its caller.
 const SUBJECTS: &[&str] = &[
@@ -330,6 +329,21 @@ pub(crate) fn read(first: usize, draft: &mut Draft<'_>) {
         }
         let by_parameter = is_unstated.then(|| key_parameter(capability)).flatten();
         require(by_parameter.as_slice(), &mut capability.auth);
+        let is_only_paid = capability.auth.schemes == [AuthScheme::Payment];
+        let in_headers =
+            if is_unstated || is_only_paid { credential_headers::mark(capability) } else { Vec::new() };
+        let is_known = |auth: &Auth| by_parameter.iter().any(|known| known.name == auth.name);
+        for header in in_headers.into_iter().filter(|header| !is_known(&header.auth)) {
+            let auth = header.auth;
+            if header.is_required {
+                require(std::slice::from_ref(&auth), &mut capability.auth);
+            }
+            let ids = if header.is_required { &mut found } else { &mut optional };
+            if ids.len() < CREDENTIALS_MAX {
+                let identity = (auth.scheme, auth.location, auth.name);
+                ids.entry(identity).or_default().push(capability.native_id.clone());
+            }
+        }
         // The sentence may repeat the statement of another member.
         let needed = &capability.auth;
         let stated = described.into_iter().filter(|auth| needed.schemes.contains(&auth.scheme));
@@ -340,6 +354,15 @@ pub(crate) fn read(first: usize, draft: &mut Draft<'_>) {
             }
         }
     }
+    keep_credentials(found, optional, draft);
+}
+
+/// Keeps the credentials of these calls: those that they need, and those that are optional for them.
+fn keep_credentials(
+    found: BTreeMap<Identity, Vec<String>>,
+    optional: BTreeMap<Identity, Vec<String>>,
+    draft: &mut Draft<'_>,
+) {
     // Credentials with a name come first, because a sentence without a name is about the same credential.
     for ((scheme, location, name), ids) in found.into_iter().rev() {
         let is_same = |known: &&mut Auth| {
@@ -355,7 +378,10 @@ pub(crate) fn read(first: usize, draft: &mut Draft<'_>) {
         add_ids(&mut known.applies_to, ids);
     }
     for ((scheme, location, name), ids) in optional {
-        if draft.manifest.auth.iter().all(|known| known.scheme != scheme) {
+        let is_same = |known: &Auth| {
+            known.scheme == scheme && (name.is_none() || known.name.is_none() || known.name == name)
+        };
+        if !draft.manifest.auth.iter().any(is_same) {
             let applies_to = AppliesTo::OptionalIds { ids };
             draft.keep(Auth { location, name, applies_to, ..Auth::new(scheme) });
         }

@@ -49,6 +49,21 @@ pub(super) fn is_setting(header: &str) -> bool {
     SETTING_WORDS.iter().any(|end| folded.ends_with(end))
 }
 
+/// Whether a header, in any case, holds the proof of a payment.
+pub(crate) fn is_proof(header: &str) -> bool {
+    let folded = header.to_ascii_lowercase();
+    let is_of_payment =
+        folded == "x-payment" || ["x-payment-", "payment-"].iter().any(|start| folded.starts_with(start));
+    is_of_payment && !RESPONSE_WORDS.iter().any(|end| folded.ends_with(end)) && !is_setting(header)
+}
+
+/// The scheme that defines a header of payments.
+pub(crate) fn scheme_of(header: &str) -> Option<&'static str> {
+    let headers =
+        ["x-payment", "x-payment-response", "payment-signature", "payment-required", "payment-response"];
+    headers.iter().any(|known| header.eq_ignore_ascii_case(known)).then_some("x402")
+}
+
 /// The header in code of a sentence about the status 402: "x402 is available using `payment-signature` request envelopes."
 fn quoted_in(text: &str) -> Option<&str> {
     let mut quoted = text.split('`').skip(1).step_by(2).take(WORDS_MAX);

@@ -14,6 +14,9 @@ pub(crate) fn in_sentence(sentence: &str) -> Vec<Payment> {
     if !may_state(sentence) || !is_about_payment(sentence) {
         return Vec::new();
     }
+    // "USDC-on-Base"
+    let spaced = sentence.contains("-on-").then(|| sentence.replace("-on-", ON));
+    let sentence = spaced.as_deref().unwrap_or(sentence);
     let words = || sentence.split(is_mark).filter(|word| !word.is_empty()).take(WORDS_MAX);
     let is_scheme = |word: &str| SCHEMES.iter().find(|scheme| scheme.eq_ignore_ascii_case(word)).copied();
     let scheme = words().find_map(is_scheme).map(str::to_owned);
@@ -22,15 +25,20 @@ pub(crate) fn in_sentence(sentence: &str) -> Vec<Payment> {
         if found.len() == PAYMENTS_MAX {
             break;
         }
-        let named = asset_before(sentence, at).zip(network_after(sentence, at + ON.len()));
-        let payment = named.map(|(asset, network)| Payment {
-            scheme: scheme.clone(),
-            network: Some(network.to_owned()),
-            asset: Some(asset.to_owned()),
-            ..Payment::default()
-        });
-        found.extend(payment.filter(|payment| !found.contains(payment)));
+        let Some(asset) = asset_before(sentence, at) else { continue };
+        for network in networks_after(sentence, at + ON.len()) {
+            let payment = Payment {
+                scheme: scheme.clone(),
+                network: Some(network.to_owned()),
+                asset: Some(asset.to_owned()),
+                ..Payment::default()
+            };
+            if !found.contains(&payment) {
+                found.push(payment);
+            }
+        }
     }
+    add_accepted(sentence, &mut found);
     let is_planned =
         || words().any(|word| PLANNING_WORDS.iter().any(|known| known.eq_ignore_ascii_case(word)));
     if found.is_empty() && !is_planned() {
@@ -44,10 +52,11 @@ pub(crate) fn in_sentence(sentence: &str) -> Vec<Payment> {
                 && (LEADING_WORDS.contains(&led_by) || (is_about_all && USING_WORDS.contains(&led_by)))
         });
         let pays = is_about_all
+            || is_accepted(sentence)
             || words().any(|word| PAYING_WORDS.iter().any(|known| known.eq_ignore_ascii_case(word)));
         found.extend(
             scheme
-                .filter(|_| is_led && pays)
+                .filter(|_| (is_led || is_accepted(sentence)) && pays)
                 .map(|scheme| Payment { scheme: Some(scheme), ..Payment::default() }),
         );
     }
@@ -56,8 +65,66 @@ pub(crate) fn in_sentence(sentence: &str) -> Vec<Payment> {
 
 /// Whether a sentence may state a payment.
 fn may_state(sentence: &str) -> bool {
-    text::has_four(sentence, *b" on ") || text::has_three(sentence, *b"402")
+    let parts = [*b" on ", *b"-on-", *b"ccep", *b"ayme"];
+    text::has_three(sentence, *b"402") || parts.into_iter().any(|part| text::has_four(sentence, part))
 }
+
+/// Whether a sentence offers its scheme for topping up an account, or accepts it: "x402 top-ups", "Accepts x402."
+fn is_accepted(sentence: &str) -> bool {
+    let words: Vec<&str> = sentence.split(is_mark).filter(|word| !word.is_empty()).take(WORDS_MAX).collect();
+    let is = |word: &str, known: &[&str]| known.iter().any(|known| known.eq_ignore_ascii_case(word));
+    words.iter().enumerate().any(|(at, word)| {
+        let next = |step: usize| words.get(at + step).copied().unwrap_or_default();
+        let before = at.checked_sub(1).and_then(|before| words.get(before)).copied().unwrap_or_default();
+        let is_top_up =
+            is(next(1), &["topup", "topups"]) || (is(next(1), &["top"]) && is(next(2), &["up", "ups"]));
+        is(word, SCHEMES) && (is_top_up || is(before, &["accepts", "accept"]))
+    })
+}
+
+/// Adds the currencies that a sentence accepts by name, if there are several: "Accepts Bitcoin, Monero and USDT."
+fn add_accepted(sentence: &str, found: &mut Vec<Payment>) {
+    let words: Vec<&str> = sentence.split(is_mark).filter(|word| !word.is_empty()).take(WORDS_MAX).collect();
+    let is_currency = |word: &str| CURRENCIES.contains(&word);
+    let is_join = |word: &str| matches!(word, "and" | "or");
+    let is = |word: Option<&&str>, known: &[&str]| {
+        word.is_some_and(|word| known.iter().any(|known| known.eq_ignore_ascii_case(word)))
+    };
+    let mut at = 0;
+    while at < words.len() {
+        let rest = words.get(at..).unwrap_or_default();
+        let length = rest.iter().take_while(|word| is_currency(word) || is_join(word)).count();
+        let names = rest.iter().take(length).filter(|word| is_currency(word));
+        let before = |step: usize| at.checked_sub(step).and_then(|at| words.get(at));
+        let is_paid_in = is(before(1), &["in", "with", "via", "using", "by"])
+            && is(before(2), &["pay", "paid", "payment", "payments", "payable"]);
+        let is_stated = is_paid_in
+            || is(before(1), &["accepts", "accept", "accepting", "accepted"])
+            || names.clone().last().is_some_and(|last| {
+                // A comma between the words would begin another clause.
+                ["payments", "payment", "accepted"]
+                    .iter()
+                    .any(|word| sentence.contains(&[*last, *word].join(" ")))
+            });
+        if is_stated && names.clone().count() > 1 {
+            for name in names {
+                let is_known = |known: &Payment| {
+                    [&known.asset, &known.network].into_iter().flatten().any(|known| known.contains(name))
+                };
+                if found.len() < PAYMENTS_MAX && !found.iter().any(is_known) {
+                    found.push(Payment { asset: Some((*name).to_owned()), ..Payment::default() });
+                }
+            }
+        }
+        at += length.max(1);
+    }
+}
+
+/// Currencies that a sentence may accept by name.
+const CURRENCIES: &[&str] = &[
+    "Bitcoin", "BTC", "Ethereum", "ETH", "Monero", "XMR", "Litecoin", "LTC", "SOL", "XRP", "USDT", "USDC",
+    "RLUSD", "EURC", "DAI", "PYUSD",
+];
 
 /// Adds the terms that a sentence of the document states, if no member states more than the name of a scheme.
 pub(crate) fn complete(root: &Object<'_>, draft: &mut Draft<'_>) {
@@ -125,6 +192,15 @@ pub(crate) const fn is_only_scheme(payment: &Payment) -> bool {
     !has_asset(payment) && payment.price.is_none() && payment.address.is_none()
 }
 
+/// The scheme of payment that a text names in a word.
+pub(crate) fn scheme_in(text: &str) -> Option<&'static str> {
+    if !text::has_three(text, *b"402") && !text.contains(['p', 'P']) {
+        return None;
+    }
+    let mut words = text.split(is_mark).take(WORDS_MAX);
+    words.find_map(|word| SCHEMES.iter().find(|scheme| scheme.eq_ignore_ascii_case(word)).copied())
+}
+
 fn is_mark(letter: char) -> bool {
     !letter.is_ascii_alphanumeric()
 }
@@ -134,6 +210,25 @@ fn asset_before(sentence: &str, at: usize) -> Option<&str> {
     let before = sentence.get(..at)?;
     let paid = [" micropayments", " payments", " payment"].iter().find_map(|end| before.strip_suffix(end));
     paid.unwrap_or(before).rsplit(is_mark).next().filter(|word| ASSETS.contains(word))
+}
+
+/// The networks at a position: `Base`, also in a list (`Base, Arc or Solana`).
+fn networks_after(sentence: &str, at: usize) -> Vec<&str> {
+    const JOINS: &[&str] = &[", or ", ", and ", ", ", " or ", " and ", " / ", "/"];
+    let (mut found, mut at) = (Vec::new(), at);
+    while let Some(network) = network_after(sentence, at).filter(|_| found.len() < PAYMENTS_MAX) {
+        let rest = sentence.get(at..).unwrap_or_default();
+        let end = at + rest.find(network).unwrap_or_default() + network.len();
+        let behind = sentence.get(end..).unwrap_or_default();
+        // In "USDC on Base, XRP on XRPL", the second name is that of an asset.
+        if !found.is_empty() && behind.starts_with(" on ") {
+            break;
+        }
+        found.push(network);
+        let Some(join) = JOINS.iter().find(|join| behind.starts_with(**join)) else { break };
+        at = end + join.len();
+    }
+    found
 }
 
 /// The network at a position: `Base`, also in `the XRP Ledger`.
@@ -169,7 +264,7 @@ const WORDS_MAX: usize = 500;
 
 /// Whether a sentence is about paying for calls: it names a scheme or a payment. Payments to agents do not count.
 fn is_about_payment(sentence: &str) -> bool {
-    ["402", "ay-per-", "ayment", "ettle"].iter().any(|word| sentence.contains(word))
+    ["402", "ay-per-", "ayment", "ettle", "ccepts"].iter().any(|word| sentence.contains(word))
 }
 
 #[cfg(test)]
@@ -196,6 +291,17 @@ mod tests {
         assert_eq!(of("Gated by RLUSD micropayments on the XRP Ledger"), [" RLUSD XRP Ledger"]);
         assert_eq!(of("Payment via X402 protocol"), ["x402  "]);
         assert_eq!(of("All endpoints use the x402 protocol"), ["x402  "]);
+        assert_eq!(of("x402 USDC-on-Base top-ups"), ["x402 USDC Base"]);
+        assert_eq!(
+            of("pay with USDC on Base, Arc or Solana via x402"),
+            ["x402 USDC Base", "x402 USDC Arc", "x402 USDC Solana"]
+        );
+        assert_eq!(of("x402 top-ups"), ["x402  "]);
+        assert_eq!(of("Accepts x402"), ["x402  "]);
+        assert_eq!(of("Accepts Bitcoin, Monero and USDT"), [" Bitcoin ", " Monero ", " USDT "]);
+        assert_eq!(of("Monero/Bitcoin payments"), [" Monero ", " Bitcoin "]);
+        assert!(of("Prices of BTC and ETH, payment by card").is_empty());
+        assert!(of("Agents accept jobs on Base").is_empty());
         assert!(of("Agents that use the x402 protocol are listed").is_empty());
         assert!(of("Payment via x402 is planned").is_empty());
         assert!(of("Answers 402 on failure").is_empty());

@@ -11,7 +11,7 @@ use crate::draft::Draft;
 use crate::format::payment_chain::asset_and_network;
 use crate::format::payment_words::{in_sentence, is_only_scheme};
 use crate::format::{
-    asset_contracts, lenient, payment_chain, payment_handlers, payment_words, plan_limits, price_list,
+    asset_contracts, goods, lenient, payment_chain, payment_handlers, payment_words, plan_limits, price_list,
 };
 use crate::model::{AuthScheme, Format, Payment};
 use crate::object::{Object, texts};
@@ -154,6 +154,7 @@ fn stated(root: &Object<'_>, found: &mut Terms) {
         let asset = holder.text("currency").map(|code| text::capped(code, 100).to_owned());
         plans(&holder, &Payment { asset, ..Payment::default() }, found);
     }
+    goods::read(root.map, &mut |name, payment| found.add(of_plan(name, payment)));
 }
 
 /// Members that list plans, each with its price.
@@ -296,6 +297,7 @@ fn wallets(block: &Object<'_>, base: &Payment, found: &mut Terms) {
 pub(super) const NETWORKS: &[&str] = &[
     "evm",
     "base",
+    "arc",
     "ethereum",
     "eth",
     "solana",

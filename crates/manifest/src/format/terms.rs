@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::budget;
 use crate::draft::{self, Draft};
 use crate::model::PolicyChoice;
-use crate::object::Object;
+use crate::object::{Object, texts};
 use crate::text;
 
 /// Members that may contain terms, in addition to the root.
@@ -144,6 +144,9 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     if policies.training.is_unset() {
         policies.training = choice(TRAINING_KEYS);
     }
+    if policies.training.is_unset() {
+        policies.training = training_in_uses(&values(ALLOWED_USES_KEYS), &values(PROHIBITED_USES_KEYS));
+    }
     if policies.training.is_unset() && denies_training {
         policies.training = PolicyChoice::Deny;
     }
@@ -166,6 +169,38 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         draft.manifest.features.other.entry("license".to_owned()).or_insert_with(|| license.clone());
     }
 }
+
+/// Whether the lists of permitted and prohibited uses name the training of models.
+fn training_in_uses(allowed: &[&Value], prohibited: &[&Value]) -> PolicyChoice {
+    let names_training = |uses: &[&Value]| {
+        let texts = uses.iter().flat_map(|uses| texts(uses)).take(USES_MAX);
+        texts.map(|text| text::words(text::capped(text, draft::NAME_CHARS_MAX))).any(|words| {
+            let is_denied = words.first().is_some_and(|word| matches!(word.as_str(), "no" | "not" | "non"));
+            !is_denied && words.iter().any(|word| TRAINING_WORDS.contains(&word.as_str()))
+        })
+    };
+    match (names_training(allowed), names_training(prohibited)) {
+        (true, true) => PolicyChoice::Conditional,
+        (true, false) => PolicyChoice::Allow,
+        (false, true) => PolicyChoice::Deny,
+        (false, false) => PolicyChoice::Unset,
+    }
+}
+
+/// Maximum number of uses that are compared.
+const USES_MAX: usize = 100;
+/// Members that list permitted uses, and prohibited ones.
+const ALLOWED_USES_KEYS: &[&str] =
+    &["allowed_uses", "allowedUses", "permitted_uses", "permittedUses", "allowed_use", "permitted_use"];
+const PROHIBITED_USES_KEYS: &[&str] = &[
+    "prohibited_uses",
+    "prohibitedUses",
+    "disallowed_uses",
+    "disallowedUses",
+    "forbidden_uses",
+    "restricted_uses",
+    "prohibited_use",
+];
 
 /// The address in a member, or in its object.
 fn page_of(holder: &Object<'_>, keys: &[&str], draft: &Draft<'_>) -> Option<String> {

@@ -110,6 +110,9 @@ pub struct Auth {
     /// The OAuth flows, if there are several. The fields above then contain the first address of each kind and all scopes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flows: Vec<OAuthFlow>,
+    /// What the publisher says about the credential, as plain text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub registration_url: Option<String>,
     /// How the credentials are obtained, in the publisher's words: "first request creates credentials". `automatic` for a flag such as

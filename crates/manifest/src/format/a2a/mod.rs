@@ -19,6 +19,7 @@ use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, strong};
 use crate::format::{endpoint, header, lenient, link_class};
 use crate::model::{Capability, CapabilityKind, ExecutionModel, Interface, Invocation, Protocol};
+use crate::name::parse_url;
 use crate::object::Object;
 use crate::rule::FindingTable;
 use crate::schema;
@@ -150,7 +151,8 @@ fn read_header(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
     // The page of the provider may be on another site than the agent.
     let page = manifest.provider.url.clone().filter(|page| header::is_of_site(page, served));
-    manifest.declared_origin = root.string("url").or(page);
+    let own = root.string("url").filter(|url| parse_url(url).is_ok_and(|url| url.has_host()));
+    manifest.declared_origin = own.or(page);
     draft.link(root, "documentationUrl", "docs", None);
 }
 

@@ -216,6 +216,8 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.check(root, &ROOT);
     header::describe(root, draft);
     draft.manifest.updated_at = root.string("generatedAt");
+    let declared = draft::name(root.text("declarationType")).map(Value::String);
+    draft.manifest.features.other.extend(declared.map(|kind| ("declarationType".to_owned(), kind)));
     if let Some(site) = draft.checked(root, "site", &SITE) {
         draft.manifest.policies.privacy_url = site.string("privacyPolicy");
         draft.manifest.policies.terms_url = site.string("terms");

@@ -8,7 +8,7 @@
 
 mod published;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, at_path, strong};
@@ -239,9 +239,39 @@ fn read_terms(entry: &Object<'_>, depth: usize, draft: &mut Draft<'_>) {
         link.title = draft::name(entry.text("displayName"));
         draft.keep(link);
     }
+    let data = entry.object("data");
+    if let Some(data) = &data {
+        describe_inline(data, artefact, &mut capability, draft);
+    }
     draft.push(capability);
-    if let Some(data) = entry.object("data") {
+    if let Some(data) = data {
         read_inline(&data, artefact, depth, draft);
+    }
+}
+
+/// Adds what inline data states about the agent or server itself: its name, description and version, and the address of an agent.
+fn describe_inline(
+    data: &Object<'_>,
+    artefact: Artefact,
+    capability: &mut Capability,
+    draft: &mut Draft<'_>,
+) {
+    if !matches!(artefact, Artefact::Agent | Artefact::McpServer) {
+        return;
+    }
+    let texts = [
+        ("name", draft::name(data.text("name"))),
+        ("description", draft::description(data.text("description"))),
+        ("version", draft::name(data.text("version"))),
+    ];
+    let stated: Map<String, Value> =
+        texts.into_iter().filter_map(|(key, text)| Some((key.to_owned(), Value::String(text?)))).collect();
+    if !stated.is_empty() {
+        capability.published.insert("data".to_owned(), Value::Object(stated));
+    }
+    let is_agent = matches!(artefact, Artefact::Agent) && capability.invocation.endpoint().is_none();
+    if let Some(url) = is_agent.then(|| draft.url(data, "url")).flatten() {
+        refer(artefact, &url, capability);
     }
 }
 

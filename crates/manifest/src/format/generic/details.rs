@@ -1,6 +1,6 @@
 //! Reads the members of an element next to its call: tags, examples, dependencies, effects.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::element::Context;
 use crate::auth;
@@ -13,7 +13,8 @@ use crate::object::{Object, texts};
 use crate::safety;
 use crate::unread;
 
-const TAG_KEYS: &[&str] = &["tags", "category", "categories", "keywords", "topics"];
+const TAG_KEYS: &[&str] =
+    &["tags", "category", "categories", "primary_category", "primaryCategory", "keywords", "topics"];
 const EXAMPLE_KEYS: &[&str] = &[
     "examples",
     "example",
@@ -79,6 +80,27 @@ fn read_effects(object: &Object<'_>, capability: &mut Capability) {
     }
     if flag(CONFIRMATION_KEYS) == Some(true) {
         capability.safety.confirmation = Confirmation::Required;
+    }
+}
+
+/// Adds the description and the media type of the response that an element states in members of their own.
+pub(super) fn describe_response(object: &Object<'_>, capability: &mut Capability) {
+    let described = object.text_of(&["response_description", "responseDescription"]);
+    let is_media_type = |text: &&str| {
+        let types = ["application/", "text/", "image/", "audio/", "video/"];
+        types.iter().any(|start| text.starts_with(start)) && text.len() <= draft::NAME_CHARS_MAX
+    };
+    let media_type = object.text("type").filter(is_media_type);
+    if described.is_none() && media_type.is_none() {
+        return;
+    }
+    let response = capability.response.get_or_insert_with(|| Value::Object(Map::new()));
+    let Some(response) = response.as_object_mut() else { return };
+    if let Some(text) = draft::description(described) {
+        response.entry("description").or_insert_with(|| Value::from(text));
+    }
+    if let Some(media_type) = media_type {
+        response.entry("x-media-type").or_insert_with(|| Value::from(media_type));
     }
 }
 

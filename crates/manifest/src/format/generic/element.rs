@@ -478,4 +478,5 @@ fn read_call(object: &Object<'_>, request: &Object<'_>, capability: &mut Capabil
         .filter(|output| schema::is_schema(output.map))
         .map(|output| Value::Object(Map::clone(output.map)))
         .or_else(|| lenient::response(&Value::Object(Map::clone(body?.map))));
+    details::describe_response(object, capability);
 }

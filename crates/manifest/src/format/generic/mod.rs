@@ -14,6 +14,7 @@ mod messages;
 mod method;
 mod other_shapes;
 mod query;
+pub(crate) use query::parameters_in;
 mod reader;
 mod rpc;
 mod server;
@@ -421,7 +422,8 @@ impl Reader<'_, '_> {
     /// Reads a path that was published without its first slash: a document becomes a link, any other a call.
     fn read_relative(&mut self, list: List<'_>, name: Option<&str>, path: &str, pointer: String) {
         let names: Vec<&str> = std::iter::once(list.kind.key()).chain(name).collect();
-        if outbound::target(&names, path).is_some_and(|target| !target.is_server()) {
+        let is_document = name.is_some_and(|name| other_shapes::is_document_by_name(name, path));
+        if is_document || outbound::target(&names, path).is_some_and(|target| !target.is_server()) {
             return addresses::keep(&LinkInText { title: name, address: path }, self.draft);
         }
         self.read_text(list, name, path, pointer);

@@ -25,7 +25,19 @@ pub(super) fn is_page(kind: ListKind, name: Option<&str>, address: &str) -> bool
     let names: Vec<&str> = std::iter::once(kind.key()).chain(name).collect();
     kind.is_of_calls()
         || outbound::target(&names, address).is_some()
+        || name.is_some_and(|name| is_document_by_name(name, address))
         || (kind.is_resources() && name.is_some() && is_web_page(address))
+}
+
+/// Whether an address in a map is that of a document, by its ending or by its name: `"init": "/init.md"`, `"spec": "/spec"`.
+pub(super) fn is_document_by_name(name: &str, address: &str) -> bool {
+    let path = address.split(['?', '#']).next().unwrap_or_default();
+    let is_text = [".md", ".mdx", ".txt", ".pdf", ".html"].iter().any(|ending| path.ends_with(ending));
+    let is_well_known = path.contains("/.well-known/") && path.ends_with(".json");
+    let is_named = matches!(name, "spec" | "specification" | "trust")
+        && !address.contains(['{', '?'])
+        && !path.split('/').any(|segment| API_SEGMENTS.contains(&segment));
+    is_text || is_well_known || is_named
 }
 
 /// Whether an address is one of the web, and not one of an API: it has no variable, query or segment such as `api` and `v1`.
@@ -43,8 +55,10 @@ pub(super) fn holds_calls(list: &str, map: &Map<String, Value>) -> bool {
     let is_call = |(name, value): (&String, &Value)| {
         let Some(text) = value.as_str() else { return false };
         is_call_text(name)
-            || published_address(text)
-                .is_some_and(|(_, address)| outbound::target(&[kind.key(), name], address).is_none())
+            || published_address(text).is_some_and(|(method, address)| {
+                outbound::target(&[kind.key(), name], address).is_none()
+                    && (method.is_some() || !is_document_by_name(name, address))
+            })
     };
     is_of_calls(kind) && map.iter().take(MEMBERS_MAX).any(is_call)
 }

@@ -31,7 +31,7 @@ pub(crate) use price::{
     is_currency, names_amount_of_call, other_prices, price, price_of_members, prices_in_text, read_prices,
 };
 pub(crate) use price_terms::is_model;
-pub(crate) use registration::{registration_in, registration_of};
+pub(crate) use registration::{describe_auth, registration_in, registration_of};
 
 /// The schema of a response: as published, or made from a map of names to types.
 pub(crate) fn response(value: &Value) -> Option<Value> {

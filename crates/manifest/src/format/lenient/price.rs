@@ -128,7 +128,8 @@ fn price_of_map(map: &Map<String, Value>) -> Payment {
 
 /// The price that the members of an element state.
 fn price_of(element: &Object<'_>) -> Option<Payment> {
-    let keys = ["price", "cost", "pricing", "payment"];
+    let keys =
+        ["price", "cost", "pricing", "payment", "priceRange", "price_range", "priceFrom", "price_from"];
     let stated = keys.iter().find_map(|key| price(element.value(key)?)).map(|stated| Payment {
         // `{"price": "0.10", "currency": "RLUSD"}`.
         asset: stated.asset.clone().or_else(|| {

@@ -1,6 +1,6 @@
 //! Where and how credentials are obtained, as a sentence about them states it: "Create at https://…", "Get your key at https://…".
 
-use crate::draft::{DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX};
+use crate::draft::{self, DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX};
 use crate::model::{Auth, AuthScheme};
 use crate::name::URL_BYTES_MAX;
 use crate::object::Object;
@@ -133,6 +133,63 @@ pub(super) const REGISTRATION_KEYS: &[&str] = &[
     "signup_url",
 ];
 
+/// Keeps the description of a credential, and what it states: where the credential is obtained, its form, and the page about it.
+pub(crate) fn describe_auth(description: &str, auth: &mut Auth) {
+    auth.description = draft::description(Some(description));
+    if auth.scheme == AuthScheme::None {
+        return;
+    }
+    let registration_url = registration_in(description);
+    if auth.docs_url.is_none() {
+        let page = first_url(description).filter(|page| Some(page) != registration_url.as_ref());
+        auth.docs_url = page;
+    }
+    auth.registration_url = auth.registration_url.take().or(registration_url);
+    auth.format = auth.format.take().or_else(|| form_in(description));
+}
+
+/// The first absolute URL of a text.
+fn first_url(text: &str) -> Option<String> {
+    let words = capped(text, DESCRIPTION_CHARS_MAX).split_whitespace().take(WORDS_MAX);
+    words.filter(|word| word.contains("https://")).find_map(first_address).map(|url| {
+        let is_mark = |letter: char| "`<>\"'*()[]".contains(letter);
+        url.split(is_mark).next().unwrap_or_default().to_owned()
+    })
+}
+
+/// Phrases before the form of a credential.
+const FORM_PHRASES: &[&str] = &[
+    "look like ",
+    "looks like ",
+    "start with ",
+    "starts with ",
+    "begin with ",
+    "begins with ",
+    "prefixed with ",
+    "of the form ",
+    "in the form ",
+    "in the format ",
+    "format: ",
+    "format is ",
+    "prefix: ",
+];
+
+/// The form of a credential in a text about it: `shop_live_…` in "Keys look like `shop_live_…`."
+fn form_in(text: &str) -> Option<String> {
+    let text = capped(text, DESCRIPTION_CHARS_MAX);
+    let folded = text.to_ascii_lowercase();
+    let behind = FORM_PHRASES.iter().filter_map(|phrase| Some(folded.find(phrase)? + phrase.len())).min()?;
+    let is_mark = |letter: char| "`\"'()*,;".contains(letter);
+    let mut words = text.get(behind..)?.split_whitespace().map(|word| word.trim_matches(is_mark));
+    // "Format: Bearer shop_<key>"
+    let word = words.find(|word| !matches!(*word, "Bearer" | "the" | "prefix" | "a"))?;
+    let word = word.trim_end_matches(['.', ':']).trim_matches(is_mark);
+    let is_form = word.starts_with(|letter: char| letter.is_ascii_alphanumeric())
+        && word.contains(['_', '-', '<', '*', '\u{2026}'])
+        && !word.contains("://");
+    is_form.then(|| capped(word, NAME_CHARS_MAX).to_owned())
+}
+
 /// The first address or path of a text: `/register` in `POST /register (returns a key)`.
 pub(super) fn first_address(text: &str) -> Option<String> {
     let is_address = |word: &&str| word.contains("://") || (word.starts_with('/') && word.len() > 1);
@@ -146,7 +203,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_where_credentials_are_obtained() {
+    fn keeps_what_the_description_of_a_credential_states() {
+        let mut auth = Auth::new(AuthScheme::ApiKey);
+        describe_auth(
+            "Get a key at https://shop.example/keys. Keys look like sk_\u{2026} (see https://shop.example/docs).",
+            &mut auth,
+        );
+        assert_eq!(auth.registration_url.as_deref(), Some("https://shop.example/keys"));
+        assert_eq!(auth.format.as_deref(), Some("sk_\u{2026}"));
+        let mut auth = Auth::new(AuthScheme::Bearer);
+        describe_auth("A token of the shop; see <https://shop.example/docs/auth>.", &mut auth);
+        assert_eq!(auth.docs_url.as_deref(), Some("https://shop.example/docs/auth"));
+        assert_eq!((auth.registration_url, auth.format), (None, None));
+        assert!(auth.description.is_some_and(|text| text.starts_with("A token of the shop")));
+    }
+
+    #[test]
+    fn finds_where_credentials_are_obtained_and_their_form() {
         let of = |text: &str| registration_in(text).unwrap_or_default();
         for text in [
             "Shop token. Create at https://shop.example/keys. Paste as 'Bearer shop_…'.",
@@ -159,6 +232,15 @@ mod tests {
             assert_eq!(of(text), "https://shop.example/keys", "{text}");
         }
         assert_eq!(of("Get a key from POST /keys."), "/keys");
+        for (text, form) in [
+            ("Keys look like `sk_\u{2026}`.", "sk_\u{2026}"),
+            ("Format: Bearer shop_<key>", "shop_<key>"),
+            ("Tokens start with shop_live_, and expire.", "shop_live_"),
+            ("Keys look like this", ""),
+            ("The key is in the format of JSON.", ""),
+        ] {
+            assert_eq!(form_in(text).unwrap_or_default(), form, "{text}");
+        }
         for text in [
             "See https://shop.example/keys",
             "GET https://shop.example/rooms",

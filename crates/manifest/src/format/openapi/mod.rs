@@ -6,9 +6,11 @@
 //! Follows OpenAPI 3.1.1, 3.0.4 and 2.0 (Swagger), in JSON and YAML.
 
 mod header;
+mod mcp;
 mod operation;
 mod parameters;
 mod payment;
+mod payment_terms;
 mod rules;
 mod security;
 mod servers;
@@ -19,6 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
+use crate::address::{self, Address};
 use crate::budget::{self, Measure};
 use crate::document::Body;
 use crate::document::{NO_OBJECT, OVER_BUDGET};
@@ -128,6 +131,7 @@ pub(crate) fn merge(root: &Map<String, Value>, at: &ManifestUrl, draft: &mut Dra
     }
     payment::read(root, first, draft);
     draft.keep_all(users.restricted(reading.schemes));
+    lenient::resolve(draft, |path| address::on_origin(at, path).map(Address::into_string));
     if !draft.format().is_core() {
         needed_credentials::read(first, draft);
         named_keys::read(first, draft);
@@ -136,6 +140,7 @@ pub(crate) fn merge(root: &Map<String, Value>, at: &ManifestUrl, draft: &mut Dra
     if reading.auth == CapabilityAuth::default() {
         draft::restrict_to_needing(&mut draft.manifest);
     }
+    mcp::read(first, draft);
     rules::report_problems(resolver.take_problems(), draft);
 }
 

@@ -14,6 +14,7 @@ use crate::format::lenient;
 use crate::model::{
     Capability, CapabilityKind, Confirmation, ExecutionModel, Invocation, Protocol, Tristate,
 };
+use crate::name::URL_BYTES_MAX;
 use crate::object;
 use crate::reference::Resolver;
 use crate::schema;
@@ -77,6 +78,7 @@ pub(super) fn read<'a>(
         capability.inferred.insert("idempotency".to_owned(), "idempotency.http-method".to_owned());
     }
     consequence(operation, &mut capability);
+    documentation(operation, draft, &mut capability);
     capability.price = payment::price(operation);
     response(operation, resolver, &path_operation.pointer, &mut capability);
     capability
@@ -123,6 +125,18 @@ fn input<'a>(
     }
     let states_none = body.is_none() && operation.get("parameters").is_some_and(schema::is_empty_statement);
     input.into_schema().or_else(|| states_none.then(|| schema::without_parameters(invocation)).flatten())
+}
+
+/// The page about the operation: its `externalDocs`, with an absolute address.
+fn documentation(operation: &Map<String, Value>, draft: &Draft<'_>, capability: &mut Capability) {
+    let Some(docs) = operation.get("externalDocs").and_then(Value::as_object) else { return };
+    let url = docs.get("url").and_then(Value::as_str).filter(|url| url.len() <= URL_BYTES_MAX);
+    let url = url.and_then(|url| draft.origin_url(url)).filter(|url| draft.not_public(url).is_none());
+    let Some(url) = url else { return };
+    let mut kept = Map::from_iter([("url".to_owned(), Value::from(url))]);
+    let described = draft::description(docs.get("description").and_then(Value::as_str));
+    kept.extend(described.map(|text| ("description".to_owned(), Value::from(text))));
+    capability.published.insert("externalDocs".to_owned(), Value::Object(kept));
 }
 
 /// `x-openai-isConsequential`: a person confirms every call.

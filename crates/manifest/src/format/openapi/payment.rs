@@ -2,10 +2,13 @@
 //! `info`.
 //!
 //! A 402 response alone does not mean that a call must be paid, because many services send it when a plan is exhausted. Together with a
-//! price, or in a document that names a payment scheme, it does.
+//! price, in a document that names a payment scheme, or with a scheme in the operation itself, it does.
+
+use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use super::payment_terms::{self, Terms};
 use crate::auth;
 use crate::draft::Draft;
 use crate::format::{lenient, payment_words};
@@ -61,6 +64,15 @@ pub(super) fn read(root: &Map<String, Value>, first: usize, draft: &mut Draft<'_
             break;
         }
     }
+    // The terms of one operation say nothing about the others.
+    let names_scheme = found.iter().any(|payment| payment.scheme.as_deref().is_some_and(is_scheme));
+    let terms = terms(root, first, draft);
+    found.extend(
+        terms
+            .values()
+            .take(SCHEMES_MAX)
+            .map(|terms| Payment { scheme: Some(terms.scheme.clone()), ..Payment::default() }),
+    );
     let (complete, names): (Vec<Payment>, Vec<Payment>) =
         found.into_iter().partition(|payment| !payment_words::is_only_scheme(payment));
     // If only one scheme is named, the assets belong to it.
@@ -78,15 +90,32 @@ pub(super) fn read(root: &Map<String, Value>, first: usize, draft: &mut Draft<'_
             kept.push(payment);
         }
     }
-    let names_scheme = kept.iter().any(|payment| payment.scheme.as_deref().is_some_and(is_scheme));
     draft.keep_all(kept);
-    for capability in draft.manifest.capabilities.iter_mut().skip(first) {
-        mark(capability, names_scheme, root);
+    for (at, capability) in draft.manifest.capabilities.iter_mut().enumerate().skip(first) {
+        mark(capability, names_scheme, terms.contains_key(&at), root);
     }
+    payment_terms::keep_proofs(&terms, draft);
+}
+
+/// The terms of the operations that answer 402 and name a scheme, by the index of their capability.
+fn terms(root: &Map<String, Value>, first: usize, draft: &Draft<'_>) -> BTreeMap<usize, Terms> {
+    let items = root.get("paths").and_then(Value::as_object).into_iter().flatten();
+    let mut operations = items.flat_map(|(_, item)| item.as_object().into_iter().flatten());
+    let is_due =
+        |operation: &Value| operation.get("responses").is_some_and(|stated| stated.get("402").is_some());
+    if !operations.any(|(_, operation)| is_due(operation)) {
+        return BTreeMap::new();
+    }
+    let capabilities = draft.manifest.capabilities.iter().enumerate().skip(first);
+    let stated = capabilities.filter_map(|(at, capability)| {
+        let operation = root_operation(root, &capability.pointer)?.as_object()?;
+        Some((at, Terms::of(operation, capability, root)?))
+    });
+    stated.collect()
 }
 
 /// Marks an operation as paid if it must be paid and states no credentials.
-fn mark(capability: &mut Capability, names_scheme: bool, root: &Map<String, Value>) {
+fn mark(capability: &mut Capability, names_scheme: bool, has_terms: bool, root: &Map<String, Value>) {
     if capability.auth != CapabilityAuth::default() {
         return;
     }
@@ -96,7 +125,7 @@ fn mark(capability: &mut Capability, names_scheme: bool, root: &Map<String, Valu
         let operation = root_operation(root, &capability.pointer);
         operation.and_then(|operation| operation.get("responses")?.get("402")).is_some()
     };
-    if is_priced || ((names_scheme || price.is_some()) && is_due()) {
+    if is_priced || has_terms || ((names_scheme || price.is_some()) && is_due()) {
         capability.auth.required = Tristate::Yes;
         capability.auth.schemes.push(AuthScheme::Payment);
     }

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde_json::{Map, Value};
 
+use crate::format::lenient;
 use crate::model::{AppliesTo, Auth, AuthScheme, CapabilityAuth, OAuthFlow, Tristate};
 
 /// Maximum number of schemes of one document that are kept.
@@ -64,6 +65,9 @@ pub(crate) fn scheme_of(scheme: &Map<String, Value>) -> Auth {
     auth.name = text("name");
     auth.docs_url = text("openIdConnectUrl").or_else(|| text("oauth2MetadataUrl"));
     read_flows(&mut auth, scheme);
+    if let Some(description) = scheme.get("description").and_then(Value::as_str) {
+        lenient::describe_auth(description, &mut auth);
+    }
     auth
 }
 

@@ -342,7 +342,13 @@ fn add(
     let is_own = names.last().is_some_and(|name| is_plain(name));
     let described = || text_of(&["description", "summary"]).filter(|_| is_own);
     let titled = |link: Link| Link {
-        title: draft::name(text_of(&["name", "title", "label"]).or_else(described)),
+        title: match (text_of(&["name", "title", "label"]), described()) {
+            // The description follows the title, like the note of a link in Markdown.
+            (Some(title), Some(described)) if !title.contains(described) => {
+                draft::title(Some(&[title, described].join(": ")))
+            }
+            (title, described) => draft::name(title.or(described)),
+        },
         ..link
     };
     match target {
@@ -365,7 +371,10 @@ fn add(
                 return;
             }
             let transport = draft::name(text_of(&["transport"])).filter(|_| protocol == Protocol::Mcp);
-            add_server(Interface { version, transport, ..Interface::new(protocol, Some(url)) }, draft);
+            let mut server = Interface { version, transport, ..Interface::new(protocol, Some(url)) };
+            let described = draft::description(described());
+            server.settings.extend(described.map(|text| ("description".to_owned(), Value::from(text))));
+            add_server(server, draft);
         }
         Some(Target::Document(class)) => {
             if class.rel == "mcp" && !draft.has_interface(&url) {
