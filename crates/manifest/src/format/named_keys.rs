@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::draft::{DESCRIPTION_CHARS_MAX, Draft, NAME_CHARS_MAX};
 use crate::format::clauses::clauses;
-use crate::format::{instructed_credentials, needed_credentials};
+use crate::format::{credential_headers, instructed_credentials};
 use crate::model::{AppliesTo, Auth, AuthScheme, Capability, CapabilityAuth, Tristate};
 use crate::text::{self, capped};
 
