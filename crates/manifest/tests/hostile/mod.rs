@@ -824,6 +824,27 @@ pub(crate) const ALL: &[Hostile] = &[
         },
     },
     Hostile {
+        name: "patterns of paths beside many members",
+        path: JSON,
+        make: |n| {
+            of(format!(
+                r#"{{"zzz": {{{}"paths": [{}"/z"]}}}}"#,
+                numbered(n, |at| format!(r#""aBcD{at}": 1, "#)),
+                numbered(n, |at| format!(r#""/a{at}*", "#))
+            ))
+        },
+    },
+    Hostile {
+        name: "members with a path each",
+        path: JSON,
+        make: |n| {
+            of(format!(
+                r#"{{"zzz": {{{}"name": "a"}}}}"#,
+                numbered(n, |at| format!(r#""create{at}": "/s", "#))
+            ))
+        },
+    },
+    Hostile {
         name: "agents.txt of one long line",
         path: AGENTS_TXT,
         make: |n| of(format!("Site-Name: a\nCapabilities: {}", "a, ".repeat(n))),

@@ -311,13 +311,19 @@ fn is_on_other_site(url: &str, draft: &Draft<'_>) -> bool {
     host_of(url).is_some_and(|host| host.site() != draft.base().site())
 }
 
+/// Maximum number of members of an object in which a price of its paths is looked for: each of thousands of paths looks once.
+const PRICE_MEMBERS_MAX: usize = 32;
+
 /// Whether a path is a pattern for several calls with the same price: `{"path": "/api/v1/*", "price": "0.005 USDC"}`.
 fn is_priced_pattern(names: &[&str], path: &str, owner: Option<&Map<String, Value>>) -> bool {
     let is_of_calls = names.last().is_some_and(|name| {
         matches!(*name, "path" | "paths" | "endpoint" | "endpoints" | "route" | "routes")
     });
+    if !is_of_calls || !path.contains('*') {
+        return false;
+    }
     let mut priced = false;
-    for name in owner.into_iter().flat_map(Map::keys).filter(|_| is_of_calls && path.contains('*')) {
+    for name in owner.into_iter().flat_map(Map::keys).take(PRICE_MEMBERS_MAX) {
         text::each_word(name, |word| {
             priced |= matches!(word, "price" | "prices" | "pricing" | "cost" | "fee");
         });
