@@ -19,6 +19,8 @@ pub enum NameError {
         "\"{0}\" is not a host name: \"{1}\" begins or ends with a hyphen, which no part of a name may (RFC 5891)"
     )]
     Hyphen(String, String),
+    #[error("\"{0}\" has {1}")]
+    Control(String, &'static str),
     #[error("\"{0}\" is an IP address: agentdex visits names only")]
     IpLiteral(String),
     #[error("\"{0}\" is a public suffix, not a site: write a name below it")]
@@ -50,8 +52,13 @@ impl NameError {
     /// input is quoted unchanged.
     #[must_use]
     pub fn quoting(mut self, written: &str) -> Self {
+        // the escaped text shows the character, which the input does not
+        if matches!(self, Self::Control(..)) {
+            return self;
+        }
         let (Self::Host(quoted)
         | Self::Hyphen(quoted, _)
+        | Self::Control(quoted, _)
         | Self::IpLiteral(quoted)
         | Self::PublicSuffix(quoted)
         | Self::PrivateName(quoted, _)
@@ -84,6 +91,7 @@ pub struct Host(String);
 impl Host {
     /// Parses a host name, mapping internationalised names to ASCII (UTS 46).
     pub fn parse(text: &str) -> Result<Self, NameError> {
+        reject_control_characters(text)?;
         Self::from_stored(text)?.reject_outer_hyphens(text)
     }
 
@@ -268,6 +276,19 @@ pub(crate) fn has_long_host(url: &str) -> bool {
     authority.find(['/', '\\', '?', '#']).unwrap_or(authority.len()) > AUTHORITY_BYTES_MAX
 }
 
+/// Refuses control characters inside a name, because the URL parser removes tabs and line ends: `a.example<tab>x` would become another
+/// name.
+fn reject_control_characters(text: &str) -> Result<(), NameError> {
+    let what = match text.trim().chars().find(|letter| letter.is_control()) {
+        None => return Ok(()),
+        Some('\t') => "a tab in it: write one name a line",
+        Some('\0') => "a NUL character in it, as a text in UTF-16 has: save it as UTF-8",
+        Some(_) => "a control character in it: remove it",
+    };
+    let quoted: String = text.trim().chars().take(QUOTED_CHARS_MAX).flat_map(char::escape_debug).collect();
+    Err(NameError::Control(quoted, what))
+}
+
 /// Parses a published URL.
 pub(crate) fn parse_url(text: &str) -> Result<Url, url::ParseError> {
     if has_long_host(text) { Err(url::ParseError::IdnaError) } else { Url::parse(text) }
@@ -283,6 +304,7 @@ pub struct ManifestUrl(Url);
 
 impl ManifestUrl {
     pub fn parse(text: &str) -> Result<Self, NameError> {
+        reject_control_characters(text)?;
         let url = Self::from_stored(text)?;
         url.host().reject_outer_hyphens(text)?;
         Ok(url)
@@ -520,6 +542,25 @@ name_conversions!(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn control_characters_do_not_join_two_names() {
+        for (text, expected) in [
+            ("a.example\tx", r#""a.example\tx" has a tab in it: write one name a line"#),
+            ("a.exa\nmple", r#""a.exa\nmple" has a control character in it: remove it"#),
+            (
+                "a\0.\0b\0",
+                r#""a\0.\0b\0" has a NUL character in it, as a text in UTF-16 has: save it as UTF-8"#,
+            ),
+        ] {
+            let host = Host::parse(text).unwrap_err();
+            assert_eq!(host.quoting(text).to_string(), expected);
+            let url = format!("https://{text}");
+            let refused = ManifestUrl::parse(&url).unwrap_err().quoting(text).to_string();
+            assert_eq!(refused, expected.replacen('"', "\"https://", 1));
+        }
+        assert!(Host::parse(" a.example\t").is_ok_and(|host| host.as_str() == "a.example"));
+    }
 
     #[test]
     fn a_host_may_use_the_names_of_its_parents_and_subdomains_in_the_site() {
