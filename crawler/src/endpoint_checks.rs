@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use futures::future::join_all;
-use manifest::{Host, ManifestId, SiteName};
+use manifest::{Host, ManifestId, Publisher, SiteName};
 use policy::delay::day_of;
 use policy::liveness::HostCheckOutcome;
 use store::{BackgroundTask, NamedHost, StoreError, StoredManifest, TaskFailure, TaskMonitor, WorkerId};
@@ -102,7 +102,9 @@ fn hosts_of(stored: &StoredManifest) -> BTreeSet<NamedHost> {
         hosts.extend(manifest.endpoint_host(capability));
     }
     let serving = manifest.url.host();
-    let is_own = |host: &Host| stored.is_of_site() && stored.publisher.may_use_name_of(&serving, host);
+    // a customer's document may name hundreds of hosts below its own; they say nothing about the site
+    let is_by_site = stored.is_of_site() && stored.publisher == Publisher::Site;
+    let is_own = |host: &Host| is_by_site && stored.publisher.may_use_name_of(&serving, host);
     hosts.into_iter().map(|host| NamedHost { is_own: is_own(&host), host }).collect()
 }
 

@@ -10,6 +10,7 @@ mod disk;
 mod drips;
 mod kills;
 mod liveness;
+mod liveness_shares;
 mod names;
 mod slow;
 
